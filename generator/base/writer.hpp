@@ -1,0 +1,58 @@
+// A text writer that indents, and closes the scopes it opened.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace kgen {
+
+class Writer {
+ public:
+  explicit Writer(int indent_width = 2, int depth = 0) : depth_(depth), indent_width_(indent_width) {}
+
+  // One line, indented. An empty line carries no indentation.
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    raw_line(fmt::format(format, std::forward<Args>(args)...));
+  }
+  void line() { text_ += '\n'; }
+  // A line that is already text, so that its braces mean nothing.
+  void raw_line(std::string_view content);
+
+  // Text that is indented already: what another writer wrote.
+  void append(std::string_view text) { text_ += text; }
+
+  // Writes `close` on its own line, one level out, when it leaves its C++ scope.
+  class [[nodiscard]] Scope {
+   public:
+    Scope(Writer& writer, std::string close) : writer_(writer), close_(std::move(close)) { ++writer_.depth_; }
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Writer& writer_;
+    std::string close_;
+  };
+  // Writes `open` as a line and indents until the returned scope ends.
+  Scope scope(std::string_view open, std::string close = "}");
+
+  // Columns that stand before the next line.
+  std::size_t indentation() const { return static_cast<std::size_t>(depth_ * indent_width_); }
+
+  // The same for an opening line that is already written.
+  Scope indent(std::string close = "}") { return Scope(*this, std::move(close)); }
+
+  const std::string& text() const { return text_; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  int depth_;
+  int indent_width_;
+};
+
+}  // namespace kgen

@@ -1,0 +1,79 @@
+#include "generator/emit/cpp_text.hpp"
+
+#include <fmt/format.h>
+
+
+namespace kgen {
+namespace {
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) {
+    if (!text.empty()) text += ", ";
+    text += item;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string view_type(DType dtype, std::size_t rank, bool writable) {
+  return fmt::format("kgen::View<{}{}, {}>", writable ? "" : "const ", info(dtype).cpp, rank);
+}
+
+std::string braced(const std::vector<std::string>& items) { return "{" + joined(items) + "}"; }
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') result += '\\';
+    if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\{:03o}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+void write_list(Writer& writer, const std::string& head, const std::vector<std::string>& items, const std::string& tail,
+                const std::string& comment) {
+  const std::size_t room = line_width - writer.indentation();
+  const std::string whole = head + joined(items) + tail;
+  if (!comment.empty()) {
+    if (whole.size() + 2 + comment.size() <= room) return writer.raw_line(whole + "  " + comment);
+    writer.raw_line(comment);
+  }
+  if (whole.size() <= room) return writer.raw_line(whole);
+
+  // Aligned after the opening bracket, as long as that leaves half of the line.
+  const bool aligned = head.size() <= room / 2;
+  const std::string indent(aligned ? head.size() : 4, ' ');
+  if (!aligned) writer.raw_line(head);
+  std::string line = aligned ? head : indent;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string item = items[i] + (i + 1 < items.size() ? "," : tail);
+    const bool first = line.size() == indent.size();
+    if (!first && line.size() + 1 + item.size() > room) {
+      writer.raw_line(line);
+      line = indent + item;
+    } else {
+      line += (first ? "" : " ") + item;
+    }
+  }
+  writer.raw_line(line);
+}
+
+void write_comment(Writer& writer, std::string_view text) {
+  const std::size_t room = line_width - writer.indentation() - 3;
+  while (text.size() > room) {
+    const std::size_t at = text.rfind(' ', room);
+    if (at == std::string_view::npos || at == 0) break;
+    writer.line("// {}", text.substr(0, at));
+    text.remove_prefix(at + 1);
+  }
+  writer.line("// {}", text);
+}
+
+}  // namespace kgen

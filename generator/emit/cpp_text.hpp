@@ -1,0 +1,31 @@
+// Small pieces of C++ text.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/base/writer.hpp"
+#include "generator/model/dtype.hpp"
+
+namespace kgen {
+
+// No emitted line is longer, unless it holds one token that is.
+inline constexpr std::size_t line_width = 120;
+
+// "kgen::View<const float, 2>"
+std::string view_type(DType dtype, std::size_t rank, bool writable);
+// "{M, 4096}"
+std::string braced(const std::vector<std::string>& items);
+// A C++ string literal with its quotes.
+std::string quoted(std::string_view text);
+
+// One statement: head + items separated by ", " + tail, indented as `writer` is, broken after commas where it is too long.
+// `comment` ("// ...") stands at the end where there is room, else on its own line above.
+void write_list(Writer& writer, const std::string& head, const std::vector<std::string>& items, const std::string& tail,
+                const std::string& comment = {});
+// "// text", broken between words.
+void write_comment(Writer& writer, std::string_view text);
+
+}  // namespace kgen

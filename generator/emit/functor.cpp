@@ -1,0 +1,239 @@
+#include "generator/emit/functor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/emit/cpp_text.hpp"
+#include "generator/emit/names.hpp"
+
+namespace kgen {
+namespace {
+
+// What a functor's own text names; members and locals go by other names.
+NameTable names_in_functor() {
+  NameTable names;
+  for (const char* name : {"at", "row", "W", "Row", "shape", "load"}) names.reserve(name);
+  return names;
+}
+
+// One statement of a body: a list that may be broken after its commas.
+struct Line {
+  std::string head;
+  std::vector<std::string> items;
+  std::string tail;
+  std::string comment;
+
+  std::string text() const { return fmt::format("{}{}{}", head, fmt::join(items, ", "), tail); }
+};
+
+// Comments of short lines stand below each other.
+void write_aligned(Writer& out, const std::vector<Line>& lines) {
+  constexpr std::size_t longest_aligned = 84;
+  std::size_t column = 0;
+  for (const Line& line : lines) {
+    if (line.text().size() <= longest_aligned) column = std::max(column, line.text().size());
+  }
+  for (const Line& line : lines) {
+    const std::string code = line.text();
+    const std::size_t end = out.indentation() + std::max(code.size(), column) + 2 + line.comment.size();
+    if (line.comment.empty() || end > line_width) {
+      write_list(out, line.head, line.items, line.tail, line.comment);
+    } else {
+      out.raw_line(fmt::format("{:<{}}  {}", code, column, line.comment));
+    }
+  }
+}
+
+class BodyWriter {
+ public:
+  explicit BodyWriter(const Functor& functor)
+      : functor_(functor), members_(functor_member_names(functor)), names_(names_in_functor()), uses_(functor.statements.size(), 0) {
+    for (const std::string& member : members_) names_.reserve(member);
+    if (!functor.incoming.empty()) incoming_ = claim(functor.incoming, "_value");
+    for (const Statement& statement : functor.statements) {
+      for (const Operand& operand : statement.operands) {
+        if (operand.kind == Operand::Kind::statement) ++uses_[operand.statement];
+      }
+    }
+    find_inlined();
+  }
+
+  const std::string& incoming() const { return incoming_; }
+
+  void write(Writer& out) {
+    std::vector<Line> lines;
+    for (std::size_t i = 0; i < functor_.statements.size(); ++i) {
+      if (inlined_[i]) continue;
+      lines.push_back(statement_line(i));
+      lines.back().comment = comment_of(source_of(functor_.statements[i]));
+    }
+    if (functor_.role == Functor::Role::prologue) {
+      const std::size_t last = functor_.statements.size() - 1;
+      lines.push_back(expression(last));
+      lines.back().head.insert(0, "return ");
+      lines.back().tail += ";";
+      lines.back().comment = comment_of(functor_.statements[last]);
+    }
+    write_aligned(out, lines);
+  }
+
+ private:
+  bool rows() const { return functor_.role == Functor::Role::rows; }
+
+  // Loads and results that only one statement uses stand in its text, as one would write them.
+  void find_inlined() {
+    inlined_.assign(functor_.statements.size(), false);
+    results_.resize(functor_.statements.size());
+    for (std::size_t i = 0; i < functor_.statements.size(); ++i) {
+      const Statement& s = functor_.statements[i];
+      if (s.kind == Statement::Kind::load && uses_[i] == 1) inlined_[i] = true;
+      if (s.kind == Statement::Kind::apply && uses_[i] == 1 && !s.keep && stored_directly(i)) inlined_[i] = true;
+    }
+    if (functor_.role == Functor::Role::prologue) inlined_.back() = true;
+  }
+
+  bool stored_directly(std::size_t id) const {
+    return std::any_of(functor_.statements.begin(), functor_.statements.end(), [&](const Statement& s) {
+      return s.kind == Statement::Kind::store && s.operands[0].kind == Operand::Kind::statement &&
+             s.operands[0].statement == id;
+    });
+  }
+
+  // A store whose value stands in its text carries that value's comment.
+  const Statement& source_of(const Statement& statement) const {
+    if (statement.kind != Statement::Kind::store || statement.operands[0].kind != Operand::Kind::statement) return statement;
+    return inlined_[statement.operands[0].statement] ? functor_.statements[statement.operands[0].statement] : statement;
+  }
+
+  std::string comment_of(const Statement& statement) const {
+    const bool computes = statement.kind == Statement::Kind::apply || statement.kind == Statement::Kind::reduce;
+    if (!statement.where.known() || !computes) return {};
+    return fmt::format("// :{}{}{}", statement.where.line, statement.within.empty() ? "" : " ", statement.within);
+  }
+
+  std::string claim(const std::string& wish, const char* suffix) {
+    return names_.unique(names_.taken(wish) ? wish + suffix : wish);
+  }
+
+  std::string operand_text(const Operand& operand) {
+    switch (operand.kind) {
+      case Operand::Kind::incoming:
+        return incoming_;
+      case Operand::Kind::literal:
+        return operand.literal;
+      case Operand::Kind::statement:
+        break;
+    }
+    if (inlined_[operand.statement]) return value_text(operand.statement);
+    return results_[operand.statement][operand.result];
+  }
+
+  std::vector<std::string> operand_texts(const Statement& statement) {
+    std::vector<std::string> texts;
+    for (const Operand& operand : statement.operands) texts.push_back(operand_text(operand));
+    return texts;
+  }
+
+  std::string value_text(std::size_t id) { return expression(id).text(); }
+
+  // The expression that computes a statement's value.
+  Line expression(std::size_t id) {
+    const Statement& s = functor_.statements[id];
+    if (s.kind == Statement::Kind::load) {
+      if (rows()) return {fmt::format("row.{}(", s.per_row ? "load_scalar" : "load"), {members_[s.member]}, ")", {}};
+      return {members_[s.member] + ".load<W>(", {"at"}, ")", {}};
+    }
+    Line line{{}, operand_texts(s), ")", {}};
+    const std::string fields = fmt::format("{{{}}}", fmt::join(s.fields, ", "));
+    if (!rows()) {
+      line.head = s.fields.empty() ? s.functor + "::apply(" : s.functor + fields + ".apply(";
+      return line;
+    }
+    line.items.insert(line.items.begin(), s.functor + fields);
+    line.head = s.kind == Statement::Kind::reduce ? "row.reduce(" : s.keep ? "row.keep(row.map(" : "row.map(";
+    if (s.keep) line.tail = "))";
+    return line;
+  }
+
+  Line statement_line(std::size_t id) {
+    const Statement& s = functor_.statements[id];
+    if (s.kind == Statement::Kind::store) {
+      const std::string value = operand_text(s.operands[0]);
+      if (rows()) return {fmt::format("row.{}(", s.per_row ? "store_scalar" : "store"), {members_[s.member], value}, ");", {}};
+      return {members_[s.member] + ".store(", {"at", value}, ");", {}};
+    }
+    Line line = expression(id);
+    const char* suffix = rows() && !s.per_row ? "_row" : "_value";
+    for (const std::string& name : s.names) results_[id].push_back(claim(name, suffix));
+    const std::string results = fmt::format("{}", fmt::join(results_[id], ", "));
+    line.head.insert(0, s.names.size() == 1 ? fmt::format("const auto {} = ", results)
+                                            : fmt::format("const auto [{}] = ", results));
+    line.tail += ";";
+    return line;
+  }
+
+  const Functor& functor_;
+  std::vector<std::string> members_;
+  NameTable names_;
+  std::vector<int> uses_;
+  std::vector<bool> inlined_;
+  std::vector<std::vector<std::string>> results_;  // the names of each statement's results
+  std::string incoming_;
+};
+
+void write_members(Writer& out, const Functor& functor, const StubProgram& stub) {
+  const std::vector<std::string> names = functor_member_names(functor);
+  std::vector<Line> lines;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const MemberView& view = functor.members[i].view;
+    const StubParameter& parameter = stub.parameters[view.parameter];
+    const std::string type = view_type(parameter.dtype, static_cast<std::size_t>(view.rank), parameter.writable);
+    lines.push_back({fmt::format("{} {};", type, names[i]), {}, {},
+                     fmt::format("// {}{}", to_text(parameter.shape), view.broadcast ? " broadcast" : "")});
+  }
+  write_aligned(out, lines);
+}
+
+}  // namespace
+
+std::vector<std::string> functor_member_names(const Functor& functor) {
+  NameTable names = names_in_functor();
+  std::vector<std::string> out;
+  for (const FunctorMember& member : functor.members) out.push_back(names.unique(member.name));
+  return out;
+}
+
+void write_functor(Writer& out, const Functor& functor, const StubProgram& stub) {
+  const auto structure = out.scope(fmt::format("struct {} {{", functor.name), "};");
+  write_members(out, functor, stub);
+  out.line();
+  BodyWriter body(functor);
+  std::string head;
+  switch (functor.role) {
+    case Functor::Role::elementwise:
+      out.line("template <int W>");
+      head = fmt::format("KGEN_FN void operator()(kgen::Index<{}> at) const {{", functor.rank);
+      break;
+    case Functor::Role::rows:
+      out.line("template <class Row>");
+      head = "KGEN_FN void operator()(Row& row) const {";
+      break;
+    case Functor::Role::prologue:
+      out.line("KGEN_FN kgen::Index<{}> shape() const {{ return {}.shape(); }}", functor.rank,
+               functor_member_names(functor)[functor.shape_member]);
+      out.line();
+      out.line("template <int W>");
+      head = fmt::format("KGEN_FN auto load(kgen::Index<{}> at) const {{", functor.rank);
+      break;
+    case Functor::Role::epilogue:
+      out.line("template <int W>");
+      head = fmt::format("KGEN_FN void operator()(kgen::Index<{}> at, kgen::Vec<{}, W> {}) const {{", functor.rank,
+                         functor.compute, body.incoming());
+      break;
+  }
+  const auto function = out.scope(head);
+  body.write(out);
+}
+
+}  // namespace kgen

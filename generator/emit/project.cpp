@@ -1,0 +1,118 @@
+#include "generator/emit/project.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "generator/base/writer.hpp"
+#include "generator/emit/banner.hpp"
+#include "generator/emit/cpp_text.hpp"
+#include "generator/emit/stub.hpp"
+
+namespace kgen {
+namespace {
+
+std::vector<ValueId> input_values(const Graph& graph) {
+  std::vector<ValueId> values;
+  for (const GraphInput& input : graph.inputs) values.push_back(input.value);
+  return values;
+}
+
+// "//   inputs   A: bf16[M, 4096]", one a line.
+void write_tensors(Writer& writer, const Graph& graph, std::string_view title, const std::vector<ValueId>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    writer.line("//   {:<8} {}: {}", i == 0 ? title : "", graph.value(values[i]).name, to_text(graph.type(values[i])));
+  }
+}
+
+void write_about(Writer& writer, const Graph& graph) {
+  writer.line("// The graph {}: load it with kgen_model_load, run it with kgen_model_run.", graph.name);
+  write_tensors(writer, graph, "inputs", input_values(graph));
+  write_tensors(writer, graph, "outputs", graph.outputs);
+  for (std::size_t i = 0; i < graph.dims.size(); ++i) {
+    const DimDeclaration& dim = graph.dims[i];
+    const std::string range = dim.range.low == dim.range.high ? std::to_string(dim.range.low)
+                                                              : fmt::format("{}..{}", dim.range.low, dim.range.high);
+    writer.line("//   {:<8} {}: {}{}", i == 0 ? "dims" : "", dim.name, range,
+                dim.from.empty() ? "" : fmt::format(", the value of {}", dim.from));
+  }
+}
+
+}  // namespace
+
+SourceFile emit_header(const Plan& plan, const EmitOptions& options) {
+  const Graph& graph = plan.main.fused.graph;
+  Writer writer;
+  write_about(writer, graph);
+  writer.line("#pragma once");
+  writer.line();
+  writer.line("#include \"kgen_runtime.h\"");
+  writer.line();
+  writer.line("#ifdef __cplusplus");
+  writer.line("extern \"C\"");
+  writer.line("#endif");
+  writer.line("const kgen_graph* kgen_graph_{}(void);", graph.name);
+  return {graph.name + ".hpp", with_banner(options, writer.take())};
+}
+
+SourceFile emit_stub_header(const Plan& plan, const EmitOptions& options) {
+  const std::string& name = plan.main.fused.graph.name;
+  Writer writer;
+  writer.line("// The stubs of {}, each in stubs/<name>.cpp.", name);
+  writer.line("#pragma once");
+  writer.line();
+  writer.line("#include \"kgen/stream.hpp\"");
+  writer.line("#include \"kgen/view.hpp\"");
+  writer.line();
+  writer.line("namespace {} {{", name);
+  for (const StubProgram& stub : plan.stubs) {
+    writer.line();
+    if (!stub.comment.empty()) write_comment(writer, stub.comment.front());
+    writer.raw_line(stub_declaration(stub) + ";");
+  }
+  writer.line();
+  writer.line("}}  // namespace {}", name);
+  return {"stubs.hpp", with_banner(options, writer.take())};
+}
+
+SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
+  const std::string& name = plan.main.fused.graph.name;
+  Writer writer;
+  writer.line("# The graph {0} as the library {0}: for add_subdirectory, or on its own where kgen is installed.", name);
+  writer.line("cmake_minimum_required(VERSION 3.25)");
+  writer.line("project({} LANGUAGES CXX)", name);
+  writer.line();
+  writer.line("if(NOT COMMAND kgen_compile_emitted)");
+  writer.line("  find_package(kgen REQUIRED)");
+  writer.line("endif()");
+  writer.line("include(${{CMAKE_CURRENT_LIST_DIR}}/sources.cmake)");
+  writer.line("add_library({} STATIC ${{kgen_sources}})", name);
+  writer.line("target_include_directories({} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}})", name);
+  writer.line("kgen_compile_emitted({})", name);
+  return {"CMakeLists.txt", with_banner(options, writer.take(), "#")};
+}
+
+SourceFile emit_source_list(const Plan& plan, const EmitOptions& options) {
+  const std::string& name = plan.main.fused.graph.name;
+  std::vector<std::string> sources{name + ".cpp"};
+  for (const StubProgram& stub : plan.stubs) sources.push_back(fmt::format("stubs/{}.cpp", stub.name));
+  if (plan.check) {
+    sources.push_back("check.cpp");
+    for (const StubProgram& stub : plan.check->stubs) sources.push_back(fmt::format("check/{}.cpp", stub.name));
+  }
+  std::sort(sources.begin(), sources.end());
+  Writer writer;
+  writer.line("# The emitted C++, relative to this folder.");
+  writer.line("set(kgen_sources");
+  for (const std::string& source : sources) writer.line("  {}", source);
+  writer.line(")");
+  writer.line("set(kgen_headers");
+  writer.line("  {}.hpp", name);
+  writer.line("  stubs.hpp");
+  if (plan.check) writer.line("  check.hpp");
+  writer.line(")");
+  return {"sources.cmake", with_banner(options, writer.take(), "#")};
+}
+
+}  // namespace kgen

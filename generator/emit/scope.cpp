@@ -1,0 +1,301 @@
+#include "generator/emit/scope.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "generator/emit/check.hpp"
+#include "generator/emit/cpp_text.hpp"
+
+namespace kgen {
+namespace {
+
+using Kind = Placement::Kind;
+
+// A member function of kgen::View and its arguments.
+struct ViewCall {
+  std::string head;
+  std::vector<std::string> arguments;
+  std::string tail = ")";
+};
+
+ViewCall view_call(Scope& scope, const View& view, const Shape& result) {
+  switch (view.form) {
+    case ViewRule::Form::permute:
+      return {fmt::format(".permute<{}>(", fmt::join(view.axes, ", ")), {}};
+    case ViewRule::Form::reshape:
+      return {fmt::format(".reshape<{}>({{", result.size()), scope.sizes(result), "})"};
+    case ViewRule::Form::broadcast:
+      return {fmt::format(".broadcast_to(kgen::Index<{}>{{", result.size()), scope.sizes(result), "})"};
+    case ViewRule::Form::slice: {
+      ViewCall call = {fmt::format(".slice<{}>(", view.axis), {scope.size(view.begin), scope.size(view.length)}};
+      if (view.step != 1) call.arguments.push_back(std::to_string(view.step));
+      return call;
+    }
+    case ViewRule::Form::select:
+      return {fmt::format(".select<{}>(", view.axis), {scope.size(view.begin)}};
+    case ViewRule::Form::unsqueeze:
+      return {fmt::format(".unsqueeze<{}>(", view.axis), {}};
+    case ViewRule::Form::squeeze:
+      return {fmt::format(".squeeze<{}>(", view.axis), {}};
+    case ViewRule::Form::flip:
+      return {fmt::format(".flip<{}>(", view.axis), {}};
+    case ViewRule::Form::concat:
+    case ViewRule::Form::update:
+      break;  // destinations are memory, not views
+  }
+  return {};
+}
+
+// ":12" and a blank, or nothing.
+std::string line_text(const SourceLocation& where) { return where.known() ? fmt::format(":{}  ", where.line) : ""; }
+
+}  // namespace
+
+Scope::Scope(const WrapperFacts& facts, GraphIndex graph)
+    : facts_(facts),
+      index_(graph),
+      plan_(graph_of(facts.plan, graph)),
+      locals_(&facts.globals),
+      expressions_(plan_.placements.size()),
+      states_(plan_.fused.graph.states.size()) {
+  for (const DimDeclaration& dim : plan_.fused.graph.dims) locals_.reserve(dim.name);
+  names_ = {locals_.unique("call"),   locals_.unique("arena"), locals_.unique("slot"),
+            locals_.unique("memory"), locals_.unique("index"), locals_.unique("i")};
+}
+
+// ---- names -----------------------------------------------------------------------------------------------------------
+
+std::string Scope::size(const Dim& dim) {
+  for (std::string& symbol : dim.symbols()) used_dims_.insert(std::move(symbol));
+  return dim.cpp();
+}
+
+std::vector<std::string> Scope::sizes(const Shape& shape) {
+  std::vector<std::string> texts;
+  for (const Dim& extent : shape) texts.push_back(size(extent));
+  return texts;
+}
+
+std::vector<std::string> Scope::used_dims() const {
+  std::vector<std::string> dims;
+  for (const DimDeclaration& dim : graph().dims) {
+    if (used_dims_.contains(dim.name)) dims.push_back(dim.name);
+  }
+  return dims;
+}
+
+// All versions of a state are the same memory.
+std::string& Scope::expression(ValueId value) {
+  const Placement& placement = plan_.placements[value];
+  return placement.kind == Kind::state ? states_[placement.index] : expressions_[value];
+}
+
+void Scope::set_expression(ValueId value, std::string text) { expression(value) = std::move(text); }
+
+const std::string& Scope::name_value(ValueId value) {
+  return expression(value) = locals_.unique(graph().value(value).name);
+}
+
+const std::string& Scope::express(Writer& writer, ValueId value) {
+  std::vector<ValueId> undefined;
+  for (ValueId at = value; expression(at).empty(); at = plan_.placements[at].base) {
+    assert(plan_.placements[at].base != no_id);
+    undefined.push_back(at);
+  }
+  for (; !undefined.empty(); undefined.pop_back()) write_view(writer, undefined.back());
+  return expression(value);
+}
+
+void Scope::write_view(Writer& writer, ValueId value) {
+  const Placement& placement = plan_.placements[value];
+  const bool part = placement.kind == Kind::part_of;
+  const Node& node = graph().nodes[graph().value(part ? placement.base : value).producer];
+  const ViewCall call = view_call(*this, placement.view, graph().type(value).shape);
+  const std::string base = expression(placement.base);
+  write_list(writer, fmt::format("const auto {} = {}{}", name_value(value), base, call.head), call.arguments,
+             call.tail + ";", fmt::format("// {}{}", line_text(node.where), part ? "written in place" : "a view: no copy"));
+}
+
+// ---- the arena -------------------------------------------------------------------------------------------------------
+
+void Scope::write_arena_views(Writer& writer, const std::vector<bool>& values) {
+  for (ValueId id = 0; id < values.size(); ++id) {
+    const Placement& placement = plan_.placements[id];
+    if (!values[id] || placement.kind != Kind::arena) continue;
+    const TensorType& type = graph().type(id);
+    const std::string head = fmt::format("const auto {} = {}.view<{}, {}>({}[{}], {{", name_value(id), names_.arena,
+                                         info(type.dtype).cpp, type.shape.size(), names_.slot, placement.index);
+    write_list(writer, head, sizes(type.shape), "});");
+  }
+}
+
+// By slot: "C, sum", whatever takes the slot in turn.
+std::vector<std::string> Scope::slot_owners(const std::vector<Slot>& slots, const std::vector<Step>& steps) const {
+  std::vector<std::string> owners(slots.size());
+  const auto add = [&](std::uint32_t slot, const std::string& owner) {
+    owners[slot] += (owners[slot].empty() ? "" : ", ") + owner;
+  };
+  const std::vector<bool> touched = touched_values(plan_, steps);
+  for (ValueId id = 0; id < touched.size(); ++id) {
+    const Placement& placement = plan_.placements[id];
+    if (touched[id] && placement.kind == Kind::arena) add(placement.index, graph().value(id).name);
+  }
+  for (const Step& step : steps) {
+    if (step.call_slot != no_id) {
+      const Node& node = graph().nodes[plan_.fused.groups[step.group].root];
+      add(step.call_slot, "the arena of " + facts_.functions[std::get<Call>(node.kind).function].name);
+    }
+    for (std::size_t i = 0; i < step.carried_slots.size(); ++i) {
+      add(step.carried_slots[i], "the other " + graph().value(step.arguments[i]).name);
+    }
+  }
+  return owners;
+}
+
+std::string Scope::slot_size(std::uint32_t slot, const Dim& bytes, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    if (step.call_slot != slot) continue;
+    const Node& node = graph().nodes[plan_.fused.groups[step.group].root];
+    const FunctionFacts& callee = facts_.functions[std::get<Call>(node.kind).function];
+    if (callee.arena_bytes != bytes) continue;
+    use(callee.slots_dims);
+    return fmt::format("{}({}).total", callee.slots, fmt::join(callee.slots_dims, ", "));
+  }
+  return size(bytes);
+}
+
+void Scope::write_slots(Writer& writer, const std::string& head, const std::string& tail, const std::vector<Slot>& slots,
+                        const std::vector<Step>& steps) {
+  const std::vector<std::string> owners = slot_owners(slots, steps);
+  std::vector<Step> calls;
+  std::copy_if(steps.begin(), steps.end(), std::back_inserter(calls), [](const Step& s) { return s.call_slot != no_id; });
+  std::vector<std::string> lines;
+  std::size_t column = 0;
+  for (std::uint32_t i = 0; i < slots.size(); ++i) {
+    lines.push_back(slot_size(i, slots[i].bytes, calls) + ",");
+    column = std::max(column, lines.back().size());
+  }
+  writer.raw_line(head);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    // An argument list that goes on is indented by four.
+    std::string line = fmt::format("    {:<{}}  // {}", lines[i], column, owners[i]);
+    const std::size_t room = line_width - writer.indentation();
+    if (line.size() > room) line = line.substr(0, line.rfind(',', room - 5)) + ", ...";
+    writer.raw_line(line);
+  }
+  writer.raw_line(tail);
+}
+
+// ---- steps -----------------------------------------------------------------------------------------------------------
+
+void Scope::write_steps(Writer& writer, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    for (const ValueId argument : step.arguments) express(writer, argument);
+    if (plan_.fused.groups[step.group].kind == GroupKind::call) {
+      write_call(writer, step);
+    } else {
+      write_stub(writer, step);
+    }
+  }
+}
+
+// "// :8-10": the lines of the graph that the group computes.
+std::string Scope::lines_of(const Group& group) const {
+  std::uint32_t low = 0, high = 0;
+  for (const NodeId id : group.nodes) {
+    const SourceLocation& where = graph().nodes[id].where;
+    if (!where.known()) continue;
+    low = low == 0 ? where.line : std::min(low, where.line);
+    high = std::max(high, where.line);
+  }
+  if (low == 0) return "";
+  return low == high ? fmt::format("// :{}", low) : fmt::format("// :{}-{}", low, high);
+}
+
+void Scope::write_stub(Writer& writer, const Step& step) {
+  const StubProgram& stub = facts_.plan.stubs[step.stub];
+  std::vector<std::string> arguments;
+  for (const ValueId argument : step.arguments) arguments.push_back(expression(argument));
+  if (facts_.plan.check) {
+    arguments.insert(arguments.begin(), names_.call);
+  } else {
+    arguments.push_back(fmt::format("{}.launch({})", names_.call, quoted(stub.name)));
+  }
+  write_list(writer, (facts_.plan.check ? checked_name(stub) : stub.name) + "(", arguments, ");",
+             lines_of(plan_.fused.groups[step.group]));
+}
+
+// The number of this call among all calls of its function.
+std::string Scope::call_number(const Call& call) const {
+  std::vector<std::string> terms;
+  std::int64_t first = call.first_index;
+  if (index_ != main_graph) {
+    const std::int64_t made = facts_.numbers.made[index_][call.function];
+    terms.push_back(made == 1 ? names_.index : fmt::format("{} * {}", names_.index, made));
+    first += facts_.numbers.first[index_][call.function];
+  }
+  if (call.repeat > 1) terms.push_back(names_.count);
+  if (first != 0 || terms.empty()) terms.push_back(std::to_string(first));
+  return fmt::format("{}", fmt::join(terms, " + "));
+}
+
+// Two buffers for each result, used in turn, so that the last call writes the result itself.
+std::vector<std::string> Scope::write_carried(Writer& writer, const Step& step, std::int64_t repeat) {
+  std::vector<std::string> carried;
+  if (!step.carried_slots.empty()) {
+    const std::string where = lines_of(plan_.fused.groups[step.group]);
+    writer.line("{}  each call reads what the call before it wrote.", where.empty() ? "//" : where);
+  }
+  for (std::size_t i = 0; i < step.carried_slots.size(); ++i) {
+    const ValueId result = step.arguments[i];
+    const TensorType& type = graph().type(result);
+    std::string other = fmt::format("{}.view<{}, {}>({}[{}], {})", names_.arena, info(type.dtype).cpp, type.shape.size(),
+                                    names_.slot, step.carried_slots[i], braced(sizes(type.shape)));
+    std::vector<std::string> buffers = {std::move(other), expression(result)};
+    if (repeat % 2 == 1) std::swap(buffers[0], buffers[1]);
+    carried.push_back(locals_.unique(graph().value(result).name + "_carried"));
+    write_list(writer, fmt::format("const {} {}[2] = {{", view_type(type.dtype, type.shape.size(), true), carried.back()),
+               buffers, "};");
+  }
+  return carried;
+}
+
+void Scope::write_call(Writer& writer, const Step& step) {
+  const Group& group = plan_.fused.groups[step.group];
+  const Node& node = graph().nodes[group.root];
+  const auto& call = std::get<Call>(node.kind);
+  const FunctionFacts& callee = facts_.functions[call.function];
+  const std::vector<std::string> carried = write_carried(writer, step, call.repeat);
+
+  std::vector<std::string> arguments = {names_.call};
+  if (step.call_slot != no_id) arguments.push_back(fmt::format("{}.part({}[{}])", names_.arena, names_.slot, step.call_slot));
+  const std::string number = call_number(call);
+  if (callee.has_memory) {
+    use(callee.memory_dims);
+    std::vector<std::string> memory = {names_.call, number};
+    memory.insert(memory.end(), callee.memory_dims.begin(), callee.memory_dims.end());
+    arguments.push_back(fmt::format("{}({})", callee.memory_of, fmt::join(memory, ", ")));
+  }
+  if (callee.needs_index) arguments.push_back(number);
+  for (std::size_t i = 0; i < step.arguments.size(); ++i) {
+    const std::string& argument = expression(step.arguments[i]);
+    const std::size_t results = node.outputs.size();
+    if (i < carried.size()) {
+      arguments.push_back(fmt::format("{}[{} % 2]", carried[i], names_.count));
+    } else if (i - results < carried.size()) {
+      arguments.push_back(fmt::format("{0} == 0 ? {1} : {2}[({0} + 1) % 2]", names_.count, argument, carried[i - results]));
+    } else {
+      arguments.push_back(argument);
+    }
+  }
+  use(callee.dims);
+  arguments.insert(arguments.end(), callee.dims.begin(), callee.dims.end());
+  if (call.repeat == 1) return write_list(writer, callee.name + "(", arguments, ");", lines_of(group));
+  const auto loop = writer.scope(fmt::format("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", names_.count, call.repeat));
+  write_list(writer, callee.name + "(", arguments, ");");
+}
+
+}  // namespace kgen

@@ -1,0 +1,200 @@
+#include "generator/emit/stub.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "generator/base/writer.hpp"
+#include "generator/emit/banner.hpp"
+#include "generator/emit/cpp_text.hpp"
+#include "generator/emit/functor.hpp"
+#include "generator/emit/names.hpp"
+
+namespace kgen {
+namespace {
+
+// The header that declares the loop a stub runs.
+std::string loop_header(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::elementwise:
+      return "kgen/elementwise.hpp";
+    case GroupKind::rows:
+      return "kgen/rows.hpp";
+    default:
+      return {};
+  }
+}
+
+bool uses_limits(const StubProgram& stub) {
+  const auto has = [](const std::string& text) { return text.find("numeric_limits") != std::string::npos; };
+  for (const Functor& functor : stub.functors) {
+    for (const Statement& statement : functor.statements) {
+      if (std::any_of(statement.fields.begin(), statement.fields.end(), has)) return true;
+      for (const Operand& operand : statement.operands) {
+        if (has(operand.literal)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+void write_includes(Writer& out, const StubProgram& stub) {
+  if (uses_limits(stub)) {
+    out.line("#include <limits>");
+    out.line();
+  }
+  std::set<std::string> headers(stub.headers.begin(), stub.headers.end());
+  if (std::string header = loop_header(stub.kind); !header.empty()) headers.insert(header);
+  headers.insert("kgen/view.hpp");
+  for (const std::string& header : headers) out.line("#include \"{}\"", header);
+}
+
+// The name of a functor's object in the stub's body.
+std::string object_name(const Functor& functor, const StubProgram& stub) {
+  switch (functor.role) {
+    case Functor::Role::prologue:
+      return functor.name.substr(stub.name.size() + 1);  // "prologue_a"
+    case Functor::Role::epilogue:
+      return "epilogue";
+    default:
+      return "body";
+  }
+}
+
+// `text` shown as `view` says: "bias.broadcast_to(y.shape()).merge<0, 1>()".
+std::string view_text(std::string text, const MemberView& view, const std::string& shape) {
+  for (const int axis : view.unsqueeze) text += fmt::format(".unsqueeze<{}>()", axis);
+  if (view.broadcast) text += fmt::format(".broadcast_to({})", shape);
+  if (!view.permutation.empty()) text += fmt::format(".permute<{}>()", fmt::join(view.permutation, ", "));
+  for (const auto& [first, last] : view.merges) text += fmt::format(".merge<{}, {}>()", first, last);
+  return text;
+}
+
+class Body {
+ public:
+  Body(Writer& out, const StubProgram& stub, const std::vector<std::string>& parameters)
+      : out_(out), stub_(stub), parameters_(parameters) {}
+
+  void write() {
+    for (const Functor& functor : stub_.functors) write_object(functor);
+    if (stub_.kind == GroupKind::structured) {
+      write_kernel_call();
+    } else {
+      const Functor& functor = stub_.functors.front();
+      const std::string shape = functor_member_names(functor)[functor.shape_member];
+      const std::string loop = stub_.kind == GroupKind::rows ? fmt::format("rows<{}>", stub_.row_rank) : "elementwise";
+      out_.line("kgen::{}(body.{}.shape(), body, stream);", loop, shape);
+    }
+  }
+
+ private:
+  // The text of the loop's shape, declared first where no parameter has it.
+  std::string shape_text(const Functor& functor) {
+    if (functor.shape_parameter != Functor::none) return parameters_[functor.shape_parameter] + ".shape()";
+    const bool needed = std::any_of(functor.members.begin(), functor.members.end(),
+                                    [](const FunctorMember& member) { return member.view.broadcast; });
+    if (!needed) return {};
+    std::vector<std::string> extents;
+    for (const Functor::Extent& extent : functor.loop_extents) {
+      extents.push_back(extent.parameter == Functor::none
+                            ? fmt::format("{}", extent.constant)
+                            : fmt::format("{}.extent({})", parameters_[extent.parameter], extent.axis));
+    }
+    const std::string name = object_name(functor, stub_) + "_shape";
+    write_list(out_, fmt::format("const kgen::Index<{}> {}{{", extents.size(), name), extents, "};");
+    return name;
+  }
+
+  void write_object(const Functor& functor) {
+    const std::string shape = shape_text(functor);
+    std::vector<std::string> members;
+    for (const FunctorMember& member : functor.members) {
+      members.push_back(view_text(parameters_[member.view.parameter], member.view, shape));
+    }
+    write_list(out_, fmt::format("const {} {}{{", functor.name, object_name(functor, stub_)), members, "};");
+  }
+
+  void write_kernel_call() {
+    std::vector<std::string> arguments;
+    for (const KernelArgument& argument : stub_.kernel_arguments) {
+      switch (argument.kind) {
+        case KernelArgument::Kind::functor:
+          arguments.push_back(object_name(stub_.functors[argument.functor], stub_));
+          break;
+        case KernelArgument::Kind::parameter:
+          arguments.push_back(view_text(parameters_[argument.view.parameter], argument.view, {}));
+          break;
+        case KernelArgument::Kind::literal:
+          arguments.push_back(argument.literal);
+          break;
+        case KernelArgument::Kind::absent:
+          arguments.push_back("kgen::absent");
+          break;
+      }
+    }
+    arguments.push_back("stream");
+    write_list(out_, stub_.kernel + "(", arguments, ");");
+  }
+
+  Writer& out_;
+  const StubProgram& stub_;
+  const std::vector<std::string>& parameters_;
+};
+
+}  // namespace
+
+std::vector<std::string> parameter_names(const StubProgram& stub) {
+  NameTable names;
+  for (const char* local : {"stream", "body", "epilogue"}) names.reserve(local);
+  std::vector<std::string> out;
+  for (const StubParameter& parameter : stub.parameters) out.push_back(names.unique(parameter.name));
+  return out;
+}
+
+namespace {
+
+void write_declaration(Writer& out, const StubProgram& stub, const std::vector<std::string>& names, const char* tail) {
+  std::vector<std::string> parameters;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const StubParameter& p = stub.parameters[i];
+    parameters.push_back(fmt::format("{} {}", view_type(p.dtype, p.shape.size(), p.writable), names[i]));
+  }
+  parameters.push_back("kgen::Stream stream");
+  write_list(out, fmt::format("void {}(", stub.name), parameters, tail);
+}
+
+}  // namespace
+
+std::string stub_declaration(const StubProgram& stub) {
+  Writer out;
+  write_declaration(out, stub, parameter_names(stub), ")");
+  std::string text = out.take();
+  text.pop_back();
+  return text;
+}
+
+SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const std::string& folder,
+                     const EmitOptions& options) {
+  Writer out;
+  write_includes(out, stub);
+  out.line();
+  out.line("namespace {} {{", graph);
+  out.line();
+  for (const std::string& line : stub.comment) write_comment(out, line);
+  for (const Functor& functor : stub.functors) {
+    write_functor(out, functor, stub);
+    out.line();
+  }
+  const std::vector<std::string> parameters = parameter_names(stub);
+  write_declaration(out, stub, parameters, ") {");
+  {
+    const auto scope = out.indent();
+    Body(out, stub, parameters).write();
+  }
+  out.line();
+  out.line("}}  // namespace {}", graph);
+  return {fmt::format("{}/{}.cpp", folder, stub.name), with_banner(options, out.text())};
+}
+
+}  // namespace kgen

@@ -1,0 +1,178 @@
+#include "generator/emit/tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "generator/emit/cpp_text.hpp"
+
+namespace kgen {
+namespace {
+
+std::string element_type(DType dtype) {
+  return dtype == DType::boolean ? "kgen::ElementType::boolean" : fmt::format("kgen::ElementType::{}", info(dtype).name);
+}
+
+std::string number_text(double number) {
+  if (std::isnan(number)) return "std::numeric_limits<double>::quiet_NaN()";
+  if (std::isinf(number)) return fmt::format("{}std::numeric_limits<double>::infinity()", number < 0 ? "-" : "");
+  return fmt::format("{}", number);
+}
+
+// The extents of a buffer that holds the tensor whatever its dims are.
+std::string greatest_extents(const Shape& shape, const DimRanges& ranges) {
+  std::vector<std::string> extents;
+  for (const Dim& extent : shape) extents.push_back(std::to_string(extent.range(ranges).high));
+  return braced(extents);
+}
+
+std::string row_name(const Plan& plan, const TableRow& row, const std::string& name) {
+  return row.graph == main_graph ? quoted(name) : quoted(plan.functions[row.graph].fused.graph.name + "." + name);
+}
+
+// The initialisers that every row has.
+std::vector<std::string> row_items(const Plan& plan, const TableRow& row, ValueId value) {
+  const Graph& graph = graph_of(plan, row.graph).fused.graph;
+  const TensorType& type = graph.type(value);
+  return {".name = " + row_name(plan, row, graph.value(value).name), ".type = " + element_type(type.dtype),
+          ".shape = " + greatest_extents(type.shape, ranges_of(graph))};
+}
+
+void write_row(Writer& writer, std::vector<std::string> items, const TableRow& row, const CallNumbers& numbers) {
+  const std::int64_t calls = row.graph == main_graph ? 1 : numbers.calls[row.graph];
+  if (calls > 1) items.push_back(fmt::format(".calls = {}", calls));
+  write_list(writer, "{", items, "},");
+}
+
+void write_constant(Writer& writer, const Plan& plan, const TableRow& row, const CallNumbers& numbers) {
+  const ConstantData& constant = graph_of(plan, row.graph).fused.graph.constants[row.index];
+  std::vector<std::string> items = row_items(plan, row, constant.value);
+  if (constant.values.empty()) {
+    items.push_back(".file = " + quoted(constant.file));
+    items.push_back(".key = " + quoted(constant.key));
+  } else {
+    // Each number is an item of its own, so that lines break between them.
+    items.push_back(".values = {" + number_text(constant.values.front()));
+    for (std::size_t i = 1; i < constant.values.size(); ++i) items.push_back(number_text(constant.values[i]));
+    items.back() += "}";
+  }
+  write_row(writer, std::move(items), row, numbers);
+}
+
+void write_buffers(Writer& writer, const Plan& plan, std::string_view member, const std::vector<TableRow>& rows,
+                   const CallNumbers& numbers) {
+  if (rows.empty()) return;
+  const auto scope = writer.scope(fmt::format(".{} = {{", member), "},");
+  for (const TableRow& row : rows) {
+    const FunctionPlan& owner = graph_of(plan, row.graph);
+    const ValueId value = member == "states" ? owner.fused.graph.states[row.index].value : owner.persistent[row.index];
+    write_row(writer, row_items(plan, row, value), row, numbers);
+  }
+}
+
+void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<ValueId>& values,
+                   const std::vector<bool>& strided) {
+  if (values.empty()) return;
+  const auto scope = writer.scope(fmt::format(".{} = {{", member), "},");
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::vector<std::string> dims;
+    for (const Dim& extent : graph.type(values[i]).shape) dims.push_back(quoted(extent.text()));
+    const std::string head =
+        fmt::format("{{.name = {}, .type = {}, .dims = {{", quoted(graph.value(values[i]).name),
+                    element_type(graph.type(values[i]).dtype));
+    write_list(writer, head, dims, strided[i] ? "}, .strided = true}," : "}},");
+  }
+}
+
+}  // namespace
+
+const FunctionPlan& graph_of(const Plan& plan, GraphIndex graph) {
+  return graph == main_graph ? plan.main : plan.functions[graph];
+}
+
+std::vector<bool> touched_values(const FunctionPlan& plan, const std::vector<Step>& steps) {
+  std::vector<bool> touched(plan.placements.size(), false);
+  for (const Step& step : steps) {
+    for (ValueId value : step.arguments) {
+      for (; value != no_id && !touched[value]; value = plan.placements[value].base) touched[value] = true;
+    }
+  }
+  return touched;
+}
+
+CallNumbers number_calls(const Plan& plan) {
+  const std::size_t count = plan.functions.size();
+  CallNumbers numbers;
+  numbers.made.assign(count, std::vector<std::int64_t>(count, 0));
+  numbers.first = numbers.made;
+  const auto count_calls = [](const Graph& graph, std::vector<std::int64_t>& made) {
+    for (const Node& node : graph.nodes) {
+      const auto* call = std::get_if<Call>(&node.kind);
+      if (call) made[call->function] = std::max(made[call->function], call->first_index + call->repeat);
+    }
+  };
+  numbers.calls.assign(count, 0);
+  count_calls(plan.main.fused.graph, numbers.calls);
+  // A function calls only functions before it, so from the last one on all callers of a function are done before it.
+  for (std::size_t caller = count; caller-- > 0;) {
+    count_calls(plan.functions[caller].fused.graph, numbers.made[caller]);
+    for (std::size_t callee = 0; callee < caller; ++callee) {
+      numbers.first[caller][callee] = numbers.calls[callee];
+      numbers.calls[callee] += numbers.calls[caller] * numbers.made[caller][callee];
+    }
+  }
+  return numbers;
+}
+
+Tables make_tables(const Plan& plan, const CallNumbers& numbers) {
+  Tables tables;
+  const auto add = [&](GraphIndex index, Tables::Rows& rows) {
+    const FunctionPlan& function = graph_of(plan, index);
+    const Graph& graph = function.fused.graph;
+    const std::vector<bool> in_load = touched_values(function, function.load_steps);
+    const std::vector<bool> in_run = touched_values(function, function.steps);
+    rows.constants.assign(graph.constants.size(), no_id);
+    for (std::uint32_t i = 0; i < graph.constants.size(); ++i) {
+      if (!in_load[graph.constants[i].value] && !in_run[graph.constants[i].value]) continue;
+      rows.constants[i] = static_cast<std::uint32_t>(tables.constants.size());
+      tables.constants.push_back({index, i});
+    }
+    for (std::uint32_t i = 0; i < graph.states.size(); ++i) {
+      rows.states.push_back(static_cast<std::uint32_t>(tables.states.size()));
+      tables.states.push_back({index, i});
+    }
+    for (std::uint32_t i = 0; i < function.persistent.size(); ++i) {
+      rows.persistents.push_back(static_cast<std::uint32_t>(tables.persistents.size()));
+      tables.persistents.push_back({index, i});
+    }
+  };
+  add(main_graph, tables.by_main);
+  tables.by_function.resize(plan.functions.size());
+  for (GraphIndex i = 0; i < plan.functions.size(); ++i) {
+    if (numbers.calls[i] > 0) add(i, tables.by_function[i]);
+  }
+  return tables;
+}
+
+void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers) {
+  const Graph& graph = plan.main.fused.graph;
+  writer.line(".name = {},", quoted(graph.name));
+  std::vector<ValueId> inputs;
+  std::vector<bool> strided;
+  for (const GraphInput& input : graph.inputs) {
+    inputs.push_back(input.value);
+    strided.push_back(input.strided);
+  }
+  write_tensors(writer, graph, "inputs", inputs, strided);
+  write_tensors(writer, graph, "outputs", graph.outputs, std::vector<bool>(graph.outputs.size(), false));
+  if (!tables.constants.empty()) {
+    const auto scope = writer.scope(".constants = {", "},");
+    for (const TableRow& row : tables.constants) write_constant(writer, plan, row, numbers);
+  }
+  write_buffers(writer, plan, "states", tables.states, numbers);
+  write_buffers(writer, plan, "persistents", tables.persistents, numbers);
+}
+
+}  // namespace kgen

@@ -1,0 +1,105 @@
+#include "generator/explain/list_ops.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "generator/base/writer.hpp"
+
+namespace kgen {
+namespace {
+
+constexpr std::array<std::pair<OpKind, const char*>, 6> kinds = {{{OpKind::elementwise, "elementwise"},
+                                                                   {OpKind::reduction, "reduction"},
+                                                                   {OpKind::view, "view"},
+                                                                   {OpKind::structured, "structured"},
+                                                                   {OpKind::opaque, "opaque"},
+                                                                   {OpKind::composite, "composite"}}};
+
+std::string operands_text(const OpSpec& op) {
+  std::string text;
+  for (const OperandSpec& operand : op.operands) {
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", operand.name, operand.optional ? "?" : "", operand.variadic ? "..." : "");
+  }
+  return text;
+}
+
+std::string results_text(const OpSpec& op) {
+  std::string text;
+  for (const ResultSpec& result : op.results) text += (text.empty() ? "" : ", ") + result.name;
+  return text;
+}
+
+std::string pattern_text(const std::optional<std::vector<PatternAxis>>& pattern) {
+  if (!pattern) return {};
+  std::string text;
+  for (const PatternAxis& axis : *pattern) {
+    text += text.empty() ? "" : ", ";
+    text += axis.ellipsis ? "..." : axis.name.empty() ? fmt::format("{}", axis.constant) : axis.name;
+  }
+  return "[" + text + "]";
+}
+
+std::string dtypes_text(const OpSpec& op, const std::string& type) {
+  const auto found = op.types.find(type);
+  if (found == op.types.end()) return type;
+  std::string text;
+  for (const DType dtype : found->second) text += (text.empty() ? "" : " ") + std::string(info(dtype).name);
+  return fmt::format("{} in {}", type, text);
+}
+
+// The first sentence, or the first line.
+std::string summary(const std::string& doc) {
+  const std::size_t end = doc.find_first_of("\n");
+  const std::size_t stop = doc.find(". ");
+  return doc.substr(0, std::min(end, stop == std::string::npos ? stop : stop + 1));
+}
+
+}  // namespace
+
+std::string list_ops(const OpSet& ops) {
+  Writer out;
+  for (const auto& [kind, title] : kinds) {
+    bool any = false;
+    for (const OpSpec& op : ops.ops) {
+      if (op.kind != kind) continue;
+      if (!any) out.line("{}", title);
+      any = true;
+      out.line("  {:<34} {}", fmt::format("{}({})", op.name, operands_text(op)), summary(op.doc));
+    }
+  }
+  return out.take();
+}
+
+std::string describe_op(const OpSet& ops, const std::string& name, Diagnostics& diagnostics) {
+  const OpSpec* op = ops.find(name);
+  if (!op) {
+    diagnostics.error({}, fmt::format("there is no operator '{}'", name))
+        .note("the nearest names are " + quoted_list(nearest_names(name, ops.names())))
+        .advise("`kgen ops` lists them all");
+    return {};
+  }
+  Writer out;
+  out.line("{}({}) -> {}", op->name, operands_text(*op), results_text(*op));
+  out.line("{}", op->doc);
+  out.line();
+  for (const OperandSpec& operand : op->operands) {
+    out.line("  {:<12} {} {}", operand.name, dtypes_text(*op, operand.type), pattern_text(operand.pattern));
+  }
+  for (const AttributeSpec& attribute : op->attributes) {
+    out.line("  {:<12} {}{}", attribute.name, attribute.doc, attribute.required() ? " (required)" : "");
+  }
+  if (!op->kernel.empty()) out.line("  kernel       {}", op->kernel);
+  for (const Expansion& expansion : op->expansions) {
+    out.line("  expands{} into", expansion.when.empty() ? "" : fmt::format(" when {}", expansion.when));
+    for (const ExpansionNode& node : expansion.nodes) {
+      out.line("    {} = {}({})", fmt::join(node.outputs, ", "), node.op, fmt::join(node.inputs, ", "));
+    }
+  }
+  if (!op->source.empty()) out.line("  defined by   {}", op->source);
+  if (op->where.known()) out.line("  specified in {}", short_text(op->where));
+  return out.take();
+}
+
+}  // namespace kgen

@@ -1,0 +1,264 @@
+#include "generator/load/fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace kgen {
+namespace {
+
+constexpr std::size_t most_listed = 30;  // candidates that are named when none is near
+
+// What other programs call the dtypes.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> dtype_aliases = {{
+    {"double", "f64"}, {"float", "f32"}, {"half", "f16"}, {"float64", "f64"}, {"float32", "f32"}, {"float16", "f16"},
+    {"bfloat16", "bf16"}, {"fp16", "f16"}, {"fp32", "f32"}, {"float8_e4m3fn", "f8e4m3"}, {"float8_e5m2", "f8e5m2"},
+    {"int8", "i8"}, {"int16", "i16"}, {"int32", "i32"}, {"int64", "i64"}, {"uint8", "u8"}, {"uint16", "u16"},
+    {"uint32", "u32"}, {"uint64", "u64"}, {"boolean", "bool"}}};
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Keywords and alternative tokens of C++20, and the macros of the standard headers that emitted source meets.
+bool is_reserved(std::string_view name) {
+  static const std::unordered_set<std::string_view> reserved = {
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
+      "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr",
+      "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete",
+      "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+      "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+      "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
+      "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
+      "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned",
+      "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+      "assert", "errno", "linux", "unix", "EOF", "INFINITY", "NAN", "NULL"};
+  return reserved.contains(name);
+}
+
+bool in_class(std::string_view type_class, const DTypeInfo& type) {
+  if (type_class == "any") return true;
+  if (type.dtype == DType::boolean) return false;
+  if (type_class == "number") return true;
+  if (type_class == "float") return type.floating;
+  if (type_class == "integer") return !type.floating;
+  return type.floating || type.name[0] == 'i';  // signed
+}
+
+}  // namespace
+
+std::string describe(Yaml value) {
+  switch (value.kind()) {
+    case Yaml::Kind::empty:
+      return "nothing";
+    case Yaml::Kind::scalar:
+      return fmt::format("'{}'", value.text());
+    case Yaml::Kind::sequence:
+      return "a list";
+    case Yaml::Kind::mapping:
+      return "a mapping";
+  }
+  return "";
+}
+
+Diagnostic& report_mismatch(Yaml value, std::string_view what, std::string_view expected, Diagnostics& diagnostics) {
+  return diagnostics.error(value.where(), fmt::format("{} must be {}, not {}", what, expected, describe(value)));
+}
+
+void note_candidates(Diagnostic& diagnostic, std::string_view name, const std::vector<std::string>& candidates,
+                     std::string_view plural) {
+  const std::vector<std::string> near = nearest_names(name, candidates);
+  if (near.size() == 1) {
+    diagnostic.note(fmt::format("the nearest name is {}", quoted_list(near)));
+  } else if (!near.empty()) {
+    diagnostic.note(fmt::format("the nearest names are {}", quoted_list(near)));
+  } else if (candidates.empty()) {
+    diagnostic.note(fmt::format("there are no {}", plural));
+  } else if (candidates.size() <= most_listed) {
+    diagnostic.note(fmt::format("known {}: {}", plural, quoted_list(candidates)));
+  }
+}
+
+bool check_keys(Yaml value, std::initializer_list<std::string_view> allowed, std::string_view what,
+                Diagnostics& diagnostics) {
+  if (!value.is_mapping()) {
+    report_mismatch(value, what, "a mapping", diagnostics);
+    return false;
+  }
+  bool known = true;
+  for (const Yaml::Entry entry : value.entries()) {
+    if (std::find(allowed.begin(), allowed.end(), entry.name()) != allowed.end()) continue;
+    known = false;
+    const std::vector<std::string> names(allowed.begin(), allowed.end());
+    Diagnostic& diagnostic =
+        diagnostics.error(entry.key.where(), fmt::format("unknown key '{}' in {}", entry.name(), what));
+    const std::vector<std::string> near = nearest_names(entry.name(), names, 1);
+    if (!near.empty()) diagnostic.advise(fmt::format("did you mean '{}'?", near[0]));
+    diagnostic.note(fmt::format("known keys: {}", quoted_list(names)));
+  }
+  return known;
+}
+
+Yaml require_key(Yaml mapping, std::string_view key, std::string_view what, Diagnostics& diagnostics) {
+  const Yaml found = mapping.find(key);
+  if (!found) diagnostics.error(mapping.where(), fmt::format("{} needs the key '{}'", what, key));
+  return found;
+}
+
+std::optional<std::string_view> read_text(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  if (value.is_scalar()) return value.text();
+  report_mismatch(value, what, "text", diagnostics);
+  return std::nullopt;
+}
+
+std::optional<bool> read_boolean(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  if (value.is_scalar() && value.is_plain() && value.text() == "true") return true;
+  if (value.is_scalar() && value.is_plain() && value.text() == "false") return false;
+  report_mismatch(value, what, "true or false", diagnostics);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> read_integer(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  if (value.is_scalar() && value.is_plain()) {
+    if (const auto integer = integer_from_text(value.text())) return integer;
+  }
+  report_mismatch(value, what, "an integer", diagnostics);
+  return std::nullopt;
+}
+
+std::optional<double> read_number(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  if (value.is_scalar() && value.is_plain()) {
+    if (const auto number = number_from_text(value.text())) return number;
+  }
+  report_mismatch(value, what, "a number", diagnostics);
+  return std::nullopt;
+}
+
+std::optional<DType> read_dtype(Yaml value, Diagnostics& diagnostics) {
+  const auto text = read_text(value, "a dtype", diagnostics);
+  if (!text) return std::nullopt;
+  const auto dtype = dtype_from_name(*text);
+  if (!dtype) {
+    report_unknown_dtype(value.where(), *text, diagnostics);
+  }
+  return dtype;
+}
+
+std::optional<std::vector<DType>> read_dtypes(Yaml value, Diagnostics& diagnostics) {
+  static const std::vector<std::string> classes = {"any", "number", "float", "integer", "signed"};
+  std::vector<DType> dtypes;
+  if (value.is_sequence()) {
+    for (const Yaml item : value.items()) {
+      const auto dtype = read_dtype(item, diagnostics);
+      if (!dtype) return std::nullopt;
+      dtypes.push_back(*dtype);
+    }
+    return dtypes;
+  }
+  const auto name = read_text(value, "a class of dtypes", diagnostics);
+  if (!name) return std::nullopt;
+  if (const auto dtype = dtype_from_name(*name)) return std::vector{*dtype};
+  if (std::find(classes.begin(), classes.end(), *name) == classes.end()) {
+    Diagnostic& diagnostic = diagnostics.error(value.where(), fmt::format("unknown class of dtypes '{}'", *name));
+    diagnostic.note(fmt::format("the classes are {}", quoted_list(classes)));
+    diagnostic.advise("or write the dtypes: [f32, bf16]");
+    return std::nullopt;
+  }
+  for (const DTypeInfo& each : dtype_table()) {
+    if (in_class(*name, each)) dtypes.push_back(each.dtype);
+  }
+  return dtypes;
+}
+
+std::optional<std::size_t> read_choice(Yaml value, std::string_view what, const std::vector<std::string>& choices,
+                                       Diagnostics& diagnostics) {
+  const auto text = read_text(value, what, diagnostics);
+  if (!text) return std::nullopt;
+  const auto found = std::find(choices.begin(), choices.end(), *text);
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  Diagnostic& diagnostic = diagnostics.error(value.where(), fmt::format("{} cannot be '{}'", what, *text));
+  diagnostic.note(fmt::format("the choices are {}", quoted_list(choices)));
+  const std::vector<std::string> near = nearest_names(*text, choices, 1);
+  if (!near.empty()) diagnostic.advise(fmt::format("did you mean '{}'?", near[0]));
+  return std::nullopt;
+}
+
+std::optional<std::vector<Yaml>> read_list(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    report_mismatch(value, what, "a list", diagnostics);
+    return std::nullopt;
+  }
+  std::vector<Yaml> items;
+  for (const Yaml item : value.items()) {
+    if (!item.is_scalar()) {
+      report_mismatch(item, fmt::format("each item of {}", what), "a single word", diagnostics);
+      return std::nullopt;
+    }
+    items.push_back(item);
+  }
+  return items;
+}
+
+std::optional<double> number_from_text(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  const double sign = negative ? -1.0 : 1.0;
+  if (text == ".inf") return sign * std::numeric_limits<double>::infinity();
+  if (text == ".nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text.empty() || !(is_digit(text[0]) || text[0] == '.')) return std::nullopt;  // from_chars also takes "nan"
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return sign * value;
+}
+
+std::optional<std::int64_t> integer_from_text(std::string_view text) {
+  if (text.starts_with('+') && text.size() > 1 && is_digit(text[1])) text.remove_prefix(1);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void report_unknown_dtype(SourceLocation where, std::string_view name, Diagnostics& diagnostics) {
+  Diagnostic& diagnostic = diagnostics.error(where, fmt::format("unknown dtype '{}'", name));
+  const auto alias = std::find_if(dtype_aliases.begin(), dtype_aliases.end(),
+                                  [&](const auto& each) { return each.first == name; });
+  if (alias != dtype_aliases.end()) diagnostic.advise(fmt::format("write {}", alias->second));
+  diagnostic.note(fmt::format("the dtypes are {}", quoted_list(dtype_names())));
+}
+
+std::vector<std::string> dtype_names() {
+  std::vector<std::string> names;
+  for (const DTypeInfo& each : dtype_table()) names.emplace_back(each.name);
+  return names;
+}
+
+bool is_identifier(std::string_view text) {
+  return !text.empty() && is_letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+bool check_name(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  if (!value.is_scalar()) {
+    report_mismatch(value, fmt::format("the name of {}", what), "a word", diagnostics);
+    return false;
+  }
+  if (!is_identifier(value.text())) {
+    diagnostics.error(value.where(), fmt::format("'{}' cannot name {}", value.text(), what))
+        .note("a name is a letter or '_', then letters, digits or '_'");
+    return false;
+  }
+  if (is_reserved(value.text())) {
+    diagnostics.error(value.where(), fmt::format("'{}' cannot name {}: C++ reserves the word", value.text(), what))
+        .advise(fmt::format("write '{}_', say", value.text()));
+    return false;
+  }
+  return true;
+}
+
+}  // namespace kgen

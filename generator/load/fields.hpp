@@ -1,0 +1,65 @@
+// Single values of a YAML file, read as what they are meant to be. Each reader reports what does not fit, at its place,
+// and then returns nothing.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/load/yaml.hpp"
+#include "generator/model/dtype.hpp"
+
+namespace kgen {
+
+// What a person sees there: "'relu'", "a list", "a mapping" or "nothing".
+std::string describe(Yaml value);
+
+// Reports "`what` must be `expected`, not ...".
+Diagnostic& report_mismatch(Yaml value, std::string_view what, std::string_view expected, Diagnostics& diagnostics);
+
+// Adds to a message about the unknown `name` the nearest of `candidates`, or all of them where they are few.
+// `plural` says what they are: "operators".
+void note_candidates(Diagnostic& diagnostic, std::string_view name, const std::vector<std::string>& candidates,
+                     std::string_view plural);
+
+// True where `value` is a mapping with no other keys than `allowed`. `what` completes "unknown key 'k' in ...".
+bool check_keys(Yaml value, std::initializer_list<std::string_view> allowed, std::string_view what,
+                Diagnostics& diagnostics);
+
+// The value of a key that must be there; else reports "`what` needs the key `key`".
+Yaml require_key(Yaml mapping, std::string_view key, std::string_view what, Diagnostics& diagnostics);
+
+// Any scalar, as text.
+std::optional<std::string_view> read_text(Yaml value, std::string_view what, Diagnostics& diagnostics);
+// true or false.
+std::optional<bool> read_boolean(Yaml value, std::string_view what, Diagnostics& diagnostics);
+std::optional<std::int64_t> read_integer(Yaml value, std::string_view what, Diagnostics& diagnostics);
+// A decimal number; also .inf, -.inf and .nan, as YAML writes them.
+std::optional<double> read_number(Yaml value, std::string_view what, Diagnostics& diagnostics);
+std::optional<DType> read_dtype(Yaml value, Diagnostics& diagnostics);
+// What a type variable may be: a class (any, number, float, integer, signed), one dtype, or a list of dtypes.
+std::optional<std::vector<DType>> read_dtypes(Yaml value, Diagnostics& diagnostics);
+// One of `choices`, as its index.
+std::optional<std::size_t> read_choice(Yaml value, std::string_view what, const std::vector<std::string>& choices,
+                                       Diagnostics& diagnostics);
+// A list of scalars, as handles.
+std::optional<std::vector<Yaml>> read_list(Yaml value, std::string_view what, Diagnostics& diagnostics);
+
+// The number that a text is; nothing where it is none.
+std::optional<double> number_from_text(std::string_view text);
+std::optional<std::int64_t> integer_from_text(std::string_view text);
+
+std::vector<std::string> dtype_names();
+void report_unknown_dtype(SourceLocation where, std::string_view name, Diagnostics& diagnostics);
+
+// True where the text is [A-Za-z_][A-Za-z0-9_]*.
+bool is_identifier(std::string_view text);
+// True where `value` may name a thing of emitted C++: an identifier and no word that C++ reserves. `what` says what
+// it names: "a value".
+bool check_name(Yaml value, std::string_view what, Diagnostics& diagnostics);
+
+}  // namespace kgen

@@ -1,0 +1,157 @@
+#include "generator/load/load_expansions.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "generator/load/fields.hpp"
+
+namespace kgen {
+namespace {
+
+// A word, or a list of them.
+std::vector<Yaml> words_of(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  if (value.is_scalar()) return {value};
+  return read_list(value, what, diagnostics).value_or(std::vector<Yaml>{});
+}
+
+// An attribute as text: "$axis", "true", "[0, $axis]".
+std::string attribute_text(Yaml value, std::string_view name, Diagnostics& diagnostics) {
+  if (value.is_scalar()) return std::string(value.text());
+  std::string text;
+  for (const Yaml item : read_list(value, fmt::format("'{}'", name), diagnostics).value_or(std::vector<Yaml>{})) {
+    text += (text.empty() ? "" : ", ") + std::string(item.text());
+  }
+  return "[" + text + "]";
+}
+
+// Reads one alternative.
+class ExpansionReader {
+ public:
+  ExpansionReader(const OpSpec& op, Diagnostics& diagnostics) : op_(op), diagnostics_(diagnostics) {
+    for (const OperandSpec& operand : op.operands) known_.insert(operand.name);
+  }
+
+  std::vector<ExpansionNode> read(Yaml nodes) {
+    std::vector<ExpansionNode> result;
+    if (!nodes.is_sequence()) {
+      report_mismatch(nodes, "an expansion", "a list of nodes", diagnostics_);
+      return result;
+    }
+    for (const Yaml each : nodes.items()) {
+      if (each.is_mapping()) {
+        result.push_back(read_node(each));
+      } else {
+        report_mismatch(each, "a node", "a mapping", diagnostics_);
+      }
+    }
+    for (const ResultSpec& result_spec : op_.results) {
+      if (known_.contains(result_spec.name)) continue;
+      diagnostics_.error(nodes.where(), fmt::format("no node of the expansion makes '{}', a result of '{}'",
+                                                    result_spec.name, op_.name));
+    }
+    return result;
+  }
+
+ private:
+  ExpansionNode read_node(Yaml entry) {
+    ExpansionNode node;
+    node.where = entry.where();
+    if (const Yaml name = require_key(entry, "op", "a node", diagnostics_)) {
+      node.op = read_text(name, "'op'", diagnostics_).value_or("");
+      node.where = name.where();
+    }
+    if (const Yaml in = entry.find("in")) {
+      for (const Yaml each : words_of(in, "'in'", diagnostics_)) {
+        check_operand(each);
+        node.inputs.emplace_back(each.text());
+      }
+    }
+    for (const Yaml::Entry& attribute : entry.entries()) {
+      if (attribute.name() == "op" || attribute.name() == "in" || attribute.name() == "out") continue;
+      node.attributes.emplace_back(attribute.name(), attribute_text(attribute.value, attribute.name(), diagnostics_));
+      check_attribute_names(attribute.value, node.attributes.back().second);
+    }
+    if (const Yaml out = require_key(entry, "out", "a node", diagnostics_)) {
+      for (const Yaml each : words_of(out, "'out'", diagnostics_)) {
+        define(each);
+        node.outputs.emplace_back(each.text());
+      }
+    }
+    return node;
+  }
+
+  // A value of the expansion, "$attribute", or a number.
+  void check_operand(Yaml word) {
+    const std::string_view text = word.text();
+    if (text.starts_with('$')) {
+      check_attribute_names(word, text);
+    } else if (!known_.contains(text) && !number_from_text(text)) {
+      const std::vector<std::string> candidates(known_.begin(), known_.end());
+      Diagnostic& diagnostic = diagnostics_.error(
+          word.where(), fmt::format("'{}' is neither an operand of '{}' nor made by an earlier node", text, op_.name));
+      note_candidates(diagnostic, text, candidates, "values so far");
+    }
+  }
+
+  // Every "$name" in the text.
+  void check_attribute_names(Yaml value, std::string_view text) {
+    for (std::size_t dollar = text.find('$'); dollar != text.npos; dollar = text.find('$', dollar + 1)) {
+      std::size_t end = dollar + 1;
+      while (end < text.size() && is_identifier(text.substr(dollar + 1, end - dollar))) ++end;
+      const std::string_view name = text.substr(dollar + 1, end - dollar - 1);
+      if (op_.attribute(name)) continue;
+      std::vector<std::string> candidates;
+      for (const AttributeSpec& each : op_.attributes) candidates.push_back(each.name);
+      Diagnostic& diagnostic =
+          diagnostics_.error(value.where(), fmt::format("'${}' is no attribute of '{}'", name, op_.name));
+      note_candidates(diagnostic, name, candidates, "attributes");
+    }
+  }
+
+  void define(Yaml word) {
+    if (!check_name(word, "a value", diagnostics_)) return;
+    if (known_.emplace(word.text()).second) return;
+    diagnostics_.error(word.where(), fmt::format("'{}' is already defined in this expansion", word.text()));
+  }
+
+  const OpSpec& op_;
+  Diagnostics& diagnostics_;
+  std::set<std::string, std::less<>> known_;  // operands, and results of the nodes so far
+};
+
+}  // namespace
+
+void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
+  if (!value.is_sequence() || value.size() == 0) {
+    report_mismatch(value, "'expansion'", "a list of nodes", diagnostics);
+    return;
+  }
+  const Yaml first = *value.items().begin();
+  if (!first.is_mapping() || !first.find("nodes")) {
+    op.expansions.push_back({"", ExpansionReader(op, diagnostics).read(value)});
+    return;
+  }
+  for (const Yaml choice : value.items()) {
+    Expansion& expansion = op.expansions.emplace_back();
+    check_keys(choice, {"when", "nodes"}, "a choice of an expansion", diagnostics);
+    if (!choice.is_mapping()) continue;
+    const Yaml when = choice.find("when");
+    const bool is_last = op.expansions.size() == value.size();
+    if (when) expansion.when = read_text(when, "'when'", diagnostics).value_or("");
+    if (when && is_last) {
+      diagnostics.error(when.where(), "the last choice of an expansion must not have a condition")
+          .advise("add a choice without 'when' that is right for all other cases");
+    } else if (!when && !is_last) {
+      diagnostics.error(choice.where(), "a choice without 'when' leaves the later ones without effect");
+    }
+    if (const Yaml nodes = require_key(choice, "nodes", "a choice of an expansion", diagnostics)) {
+      expansion.nodes = ExpansionReader(op, diagnostics).read(nodes);
+    }
+  }
+}
+
+}  // namespace kgen

@@ -1,0 +1,251 @@
+#include "generator/load/load_graph.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "generator/load/fields.hpp"
+#include "generator/load/graph_context.hpp"
+
+namespace kgen {
+namespace {
+
+const std::vector<std::string> numerics_names = {"fast", "match_unfused"};
+constexpr std::int64_t largest_dim = (std::int64_t{1} << 31) - 1;
+
+// ---- dims ------------------------------------------------------------------------------------------------------------
+
+// "1..8192" or "64".
+std::optional<DimRange> read_range(Yaml value, Diagnostics& diagnostics) {
+  const auto reject = [&](std::string message) -> std::optional<DimRange> {
+    diagnostics.error(value.where(), std::move(message)).advise("write a range such as 1..8192, or one number");
+    return std::nullopt;
+  };
+  if (!value.is_scalar()) return reject(fmt::format("the range of a dim must be numbers, not {}", describe(value)));
+  const std::string_view text = value.text();
+  const std::size_t dots = text.find("..");
+  const auto low = integer_from_text(text.substr(0, dots));
+  const auto high = dots == text.npos ? low : integer_from_text(text.substr(dots + 2));
+  if (!low || !high) return reject(fmt::format("'{}' is not the range of a dim", text));
+  if (*low < 0) return reject(fmt::format("the range {} begins below 0", text));
+  if (*low > *high) return reject(fmt::format("the range {} is empty", text));
+  if (*high > largest_dim) return reject(fmt::format("the range {} exceeds {}", text, largest_dim));
+  return DimRange{*low, *high};
+}
+
+void read_dim_declaration(const Yaml::Entry& entry, ModuleContext& context) {
+  if (!check_name(entry.key, "a dim", context.diagnostics)) return;
+  DimDeclaration declaration{std::string(entry.name()), {}, "", entry.key.where()};
+  Yaml range = entry.value;
+  Yaml from;
+  if (range.is_mapping()) {
+    check_keys(entry.value, {"range", "from", "doc"}, "a dim", context.diagnostics);
+    range = require_key(entry.value, "range", "a dim", context.diagnostics);
+    from = entry.value.find("from");
+    if (from) declaration.from = read_text(from, "'from'", context.diagnostics).value_or("");
+  }
+  // A dim whose range is wrong is declared nevertheless, so that its uses are not errors too.
+  const auto bounds = range ? read_range(range, context.diagnostics) : std::nullopt;
+  declaration.range = bounds.value_or(DimRange{1, largest_dim});
+  const bool is_number = declaration.range.low == declaration.range.high && !from;
+  const Dim value = is_number ? Dim(declaration.range.low) : Dim::symbol(entry.name());
+  context.dims.entries.emplace(declaration.name, DimScope::Entry{value, declaration.where});
+  if (is_number) return;
+  context.dims.ranges.emplace(declaration.name, declaration.range);
+  context.declarations.push_back(std::move(declaration));
+  context.sources.push_back(from);
+}
+
+void read_dim_declarations(Yaml section, ModuleContext& context) {
+  if (!section.is_mapping()) {
+    report_mismatch(section, "'dims'", "a mapping from names to ranges, such as {M: 1..8192}", context.diagnostics);
+    return;
+  }
+  for (const Yaml::Entry entry : section.entries()) read_dim_declaration(entry, context);
+}
+
+// The input that a dim is read from.
+void check_dim_source(const DimDeclaration& dim, Yaml from, GraphContext& main) {
+  if (!from.is_scalar()) return;  // reported already
+  const ValueId id = find_value(main, from);
+  if (id == no_id) return;
+  const Value& value = main.graph.value(id);
+  if (value.kind == ValueKind::input && (!value.type || to_text(*value.type) == "i64[]")) return;
+  main.diagnostics()
+      .error(from.where(), fmt::format("the dim '{}' cannot be read from '{}': it is not an input of type i64[]",
+                                       dim.name, value.name))
+      .note(value.where, "it is defined here");
+}
+
+// How the run will know each dim: from an input that has it as an extent, unless it says where from.
+void check_dims(GraphContext& main) {
+  const bool inputs_are_good = !main.diagnostics().has_errors();
+  std::set<std::string, std::less<>> extents;
+  for (const GraphInput& input : main.graph.inputs) {
+    const auto& type = main.graph.value(input.value).type;
+    for (const Dim& extent : type ? type->shape : Shape{}) {
+      if (const auto symbol = extent.as_symbol()) extents.insert(*symbol);
+    }
+  }
+  for (std::size_t i = 0; i < main.module.declarations.size(); ++i) {
+    const DimDeclaration& dim = main.module.declarations[i];
+    if (const Yaml from = main.module.sources[i]) {
+      check_dim_source(dim, from, main);
+    } else if (inputs_are_good && main.module.dims.entries.at(dim.name).used && !extents.contains(dim.name)) {
+      main.diagnostics()
+          .error(dim.where, fmt::format("no input says what the dim '{}' is", dim.name))
+          .note(fmt::format("it would be known if an input had the extent {} by itself", dim.name))
+          .advise(fmt::format("or read it from a scalar input: {}: {{range: {}..{}, from: input_of_type_i64}}",
+                              dim.name, dim.range.low, dim.range.high));
+    }
+  }
+}
+
+// ---- graphs ----------------------------------------------------------------------------------------------------------
+
+void read_numerics(Yaml section, Graph& graph, Diagnostics& diagnostics) {
+  if (const auto choice = read_choice(section, "'numerics'", numerics_names, diagnostics)) {
+    graph.numerics = static_cast<Numerics>(*choice);
+  }
+}
+
+std::string_view kind_name(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::input: return "input";
+    case ValueKind::constant: return "constant";
+    case ValueKind::state: return "state";
+    case ValueKind::result: return "result";
+  }
+  return "";
+}
+
+void warn_of_unused(const GraphContext& context) {
+  for (std::size_t id = 0; id < context.graph.values.size(); ++id) {
+    const Value& value = context.graph.values[id];
+    if (context.used[id] || value.kind == ValueKind::result) continue;
+    context.diagnostics()
+        .warning(value.where, fmt::format("the {} '{}' is never used", kind_name(value.kind), value.name))
+        .advise("remove it, or use it in a node");
+  }
+}
+
+// The sections that main and functions share.
+void read_body(Yaml body, GraphContext& context) {
+  const auto read = [&](std::string_view key, void (*reader)(Yaml, GraphContext&)) {
+    if (const Yaml section = body.find(key)) reader(section, context);
+  };
+  read("inputs", read_inputs);
+  read("constants", read_constants);
+  read("state", read_states);
+  if (const Yaml nodes = body.find("nodes"); nodes && nodes.size() > 0) {
+    read_nodes(nodes, context);
+  } else {
+    context.diagnostics()
+        .error(nodes ? nodes.where() : context.graph.where, fmt::format("{} must have nodes", context.noun()))
+        .advise("such as: nodes: [{op: add, in: [a, b], out: c}]");
+  }
+  read("state", read_next_states);
+  if (const Yaml outputs = body.find("outputs"); outputs && (outputs.is_scalar() || outputs.size() > 0)) {
+    read_outputs(outputs, context);
+  } else {
+    context.diagnostics()
+        .error(outputs ? outputs.where() : context.graph.where, fmt::format("{} must have outputs", context.noun()))
+        .advise("name the values that it returns, such as: outputs: [y]");
+  }
+  read("fusion", read_fusion);
+  read("expect_fused", read_expect_fused);
+}
+
+void read_function(const Yaml::Entry& entry, Numerics numerics, ModuleContext& module) {
+  Graph graph;
+  graph.name = entry.name();
+  graph.where = entry.key.where();
+  graph.dims = module.declarations;
+  graph.numerics = numerics;
+  GraphContext context{module, graph, true, {}, {}};
+  check_name(entry.key, "a function", module.diagnostics);
+  if (entry.value.is_mapping()) {
+    check_keys(entry.value,
+               {"doc", "inputs", "constants", "state", "nodes", "outputs", "fusion", "expect_fused", "numerics"},
+               "a function", module.diagnostics);
+    if (const Yaml own = entry.value.find("numerics")) read_numerics(own, graph, module.diagnostics);
+    read_body(entry.value, context);
+    if (!module.diagnostics.has_errors()) warn_of_unused(context);
+  } else {
+    report_mismatch(entry.value, "a function", "a mapping", module.diagnostics);
+  }
+  module.finished.push_back(std::move(graph));
+}
+
+void read_functions(Yaml section, Numerics numerics, ModuleContext& context) {
+  if (!section.is_mapping()) {
+    report_mismatch(section, "'functions'", "a mapping from names to functions", context.diagnostics);
+    return;
+  }
+  for (const Yaml::Entry entry : section.entries()) {
+    const auto position = static_cast<std::uint32_t>(context.functions.size());
+    context.functions.emplace(entry.name(), FunctionName{position, entry.key.where()});
+    const auto dim = context.dims.entries.find(entry.name());
+    if (dim != context.dims.entries.end()) report_redefinition(entry.key, dim->second.where, context.diagnostics);
+  }
+  for (const Yaml::Entry entry : section.entries()) read_function(entry, numerics, context);
+}
+
+void read_name(Yaml root, Graph& graph, Diagnostics& diagnostics) {
+  graph.where = root.where();
+  const Yaml name = require_key(root, "graph", "a graph", diagnostics);
+  if (!name || !check_name(name, "a graph", diagnostics)) return;
+  if (name.text() == "std" || name.text() == "kgen") {
+    diagnostics.error(name.where(), fmt::format("'{}' cannot name a graph: the namespace is taken", name.text()));
+  }
+  graph.name = name.text();
+  graph.where = name.where();
+}
+
+void read_module(ModuleContext& context, Graph& main) {
+  const Yaml root = context.root;
+  read_name(root, main, context.diagnostics);
+  if (const Yaml dims = root.find("dims"); dims && !dims.is_empty()) read_dim_declarations(dims, context);
+  main.dims = context.declarations;
+  if (const Yaml numerics = root.find("numerics")) read_numerics(numerics, main, context.diagnostics);
+  const Numerics numerics = main.numerics;
+  if (const Yaml functions = root.find("functions"); functions && !functions.is_empty()) {
+    read_functions(functions, numerics, context);
+  }
+  GraphContext main_context{context, main, false, {}, {}};
+  read_body(root, main_context);
+  check_dims(main_context);
+  if (context.diagnostics.has_errors()) return;
+  warn_of_unused(main_context);
+  for (const auto& [name, entry] : context.dims.entries) {
+    if (!entry.used) context.diagnostics.warning(entry.where, fmt::format("the dim '{}' is never used", name));
+  }
+}
+
+}  // namespace
+
+std::optional<Module> load_graph(const SourceText& source, const OpSet& set, Diagnostics& diagnostics) {
+  const auto tree = parse_yaml(source, diagnostics);
+  if (!tree) return std::nullopt;
+  ModuleContext context{set, diagnostics, tree->root(), {}, {}, {}, {}, {}};
+  if (!context.root.is_mapping()) {
+    report_mismatch(context.root, "a graph", "a mapping", diagnostics).advise("begin with: graph: name");
+    return std::nullopt;
+  }
+  check_keys(context.root,
+             {"graph", "doc", "dims", "inputs", "constants", "state", "functions", "nodes", "outputs", "fusion",
+              "expect_fused", "numerics"},
+             "a graph", diagnostics);
+  Module module;
+  module.file = source.path;
+  read_module(context, module.main);
+  module.functions = std::move(context.finished);
+  if (!diagnostics.has_errors()) number_calls(module, diagnostics);
+  if (diagnostics.has_errors()) return std::nullopt;
+  return module;
+}
+
+}  // namespace kgen

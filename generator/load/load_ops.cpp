@@ -1,0 +1,342 @@
+#include "generator/load/load_ops.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "generator/load/attribute.hpp"
+#include "generator/load/expression.hpp"
+#include "generator/load/fields.hpp"
+#include "generator/load/load_expansions.hpp"
+#include "generator/load/yaml.hpp"
+
+namespace kgen {
+namespace {
+
+const std::vector<std::string> kind_names = {"elementwise", "view", "reduction", "structured", "opaque", "composite"};
+const std::vector<std::string> role_names = {"none", "copy", "cast"};
+const std::vector<std::string> attribute_type_names = {"boolean", "integer", "number", "text", "dtype", "dim", "dims"};
+const std::vector<std::string> form_names = {"permute", "reshape", "broadcast", "slice", "select",
+                                             "unsqueeze", "squeeze", "flip", "concat", "update"};
+
+// The parameters of each ViewRule::Form, in the order of the enumeration.
+const std::array<std::vector<std::string_view>, 10> form_parameters = {{
+    {"axes"}, {"shape"}, {"shape"}, {"axis", "begin", "end", "step"}, {"axis", "index"},
+    {"axis"}, {"axis"}, {"axis"}, {"axis"}, {"axis", "begin"}}};
+
+// Sets `text` where the mapping has the key.
+void read_optional_text(Yaml mapping, std::string_view key, std::string& text, Diagnostics& diagnostics) {
+  if (const Yaml value = mapping.find(key)) {
+    text = read_text(value, fmt::format("'{}'", key), diagnostics).value_or("");
+  }
+}
+
+void read_flag(Yaml mapping, std::string_view key, bool& flag, Diagnostics& diagnostics) {
+  if (const Yaml value = mapping.find(key)) {
+    flag = read_boolean(value, fmt::format("'{}'", key), diagnostics).value_or(flag);
+  }
+}
+
+// "[..., M, 4]"
+std::optional<std::vector<PatternAxis>> read_pattern(Yaml value, Diagnostics& diagnostics) {
+  const auto text = read_text(value, "a shape pattern", diagnostics);
+  if (!text) return std::nullopt;
+  const auto reject = [&]() -> std::optional<std::vector<PatternAxis>> {
+    diagnostics.error(value.where(), fmt::format("'{}' is not a shape pattern", *text))
+        .advise("write names, sizes and at most one leading '...', such as \"[..., M, 4]\"");
+    return std::nullopt;
+  };
+  if (text->size() < 2 || text->front() != '[' || text->back() != ']') return reject();
+  std::string_view rest = text->substr(1, text->size() - 2);
+  std::vector<PatternAxis> axes;
+  while (rest.find_first_not_of(' ') != rest.npos || !axes.empty()) {
+    std::string_view word = rest.substr(0, rest.find(','));
+    const bool last = word.size() == rest.size();
+    rest.remove_prefix(last ? rest.size() : word.size() + 1);
+    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+    word = word.substr(0, word.find_last_not_of(' ') + 1);
+    PatternAxis& axis = axes.emplace_back();
+    if (const auto size = integer_from_text(word); size && *size >= 0) {
+      axis.constant = *size;
+    } else if (word == "..." && axes.size() == 1) {
+      axis.ellipsis = true;
+    } else if (is_identifier(word)) {
+      axis.name = word;
+    } else {
+      return reject();
+    }
+    if (last) break;
+  }
+  return axes;
+}
+
+void read_types(Yaml types, OpSpec& op, Diagnostics& diagnostics) {
+  if (!types.is_mapping()) {
+    report_mismatch(types, "'types'", "a mapping, such as {T: number}", diagnostics);
+    return;
+  }
+  for (const Yaml::Entry entry : types.entries()) {
+    if (!is_identifier(entry.name()) || dtype_from_name(entry.name())) {
+      diagnostics.error(entry.key.where(), fmt::format("'{}' cannot name a type variable", entry.name()));
+      continue;
+    }
+    if (auto dtypes = read_dtypes(entry.value, diagnostics)) op.types[std::string(entry.name())] = std::move(*dtypes);
+  }
+}
+
+// A type variable, a dtype, or (results) "$attribute". Attributes have been read.
+std::string read_type_name(Yaml value, const OpSpec& op, bool is_result, Diagnostics& diagnostics) {
+  const auto name = read_text(value, "a type", diagnostics);
+  if (!name) return "";
+  if (is_result && name->starts_with('$')) {
+    const AttributeSpec* attribute = op.attribute(name->substr(1));
+    if (!attribute || attribute->type != AttributeType::dtype) {
+      diagnostics.error(value.where(), fmt::format("'{}' names no attribute of type dtype", *name));
+    }
+  } else if (!op.types.contains(std::string(*name)) && !dtype_from_name(*name)) {
+    std::vector<std::string> candidates = dtype_names();
+    for (const auto& [variable, dtypes] : op.types) candidates.push_back(variable);
+    Diagnostic& diagnostic = diagnostics.error(value.where(), fmt::format("unknown type '{}'", *name));
+    note_candidates(diagnostic, *name, candidates, "types");
+    diagnostic.advise(fmt::format("declare it: types: {{{}: number}}", *name));
+  }
+  return std::string(*name);
+}
+
+bool check_unique_name(Yaml key, std::string_view what, const OpSpec& op, Diagnostics& diagnostics) {
+  if (!check_name(key, what, diagnostics)) return false;
+  const auto same_name = [&](const auto& each) { return each.name == key.text(); };
+  if (std::none_of(op.operands.begin(), op.operands.end(), same_name) &&
+      std::none_of(op.attributes.begin(), op.attributes.end(), same_name)) {
+    return true;
+  }
+  diagnostics.error(key.where(), fmt::format("'{}' already names an operand or an attribute", key.text()));
+  return false;
+}
+
+void read_operand(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
+  if (!check_unique_name(entry.key, "an operand", op, diagnostics)) return;
+  OperandSpec operand;
+  operand.name = entry.name();
+  if (!entry.value.is_mapping()) {
+    operand.type = read_type_name(entry.value, op, false, diagnostics);
+  } else {
+    check_keys(entry.value, {"type", "shape", "optional", "variadic", "doc"}, "an operand", diagnostics);
+    if (const Yaml type = require_key(entry.value, "type", "an operand", diagnostics)) {
+      operand.type = read_type_name(type, op, false, diagnostics);
+    }
+    if (const Yaml shape = entry.value.find("shape")) operand.pattern = read_pattern(shape, diagnostics);
+    read_flag(entry.value, "optional", operand.optional, diagnostics);
+    read_flag(entry.value, "variadic", operand.variadic, diagnostics);
+    read_optional_text(entry.value, "doc", operand.doc, diagnostics);
+  }
+  if (!op.operands.empty() && op.operands.back().variadic) {
+    diagnostics.error(entry.key.where(), "no operand may follow a variadic one");
+  }
+  if (!op.operands.empty() && op.operands.back().optional && !operand.optional) {
+    diagnostics.error(entry.key.where(), "a required operand may not follow an optional one");
+  }
+  op.operands.push_back(std::move(operand));
+}
+
+void read_result(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
+  if (!check_unique_name(entry.key, "a result", op, diagnostics)) return;
+  ResultSpec result;
+  result.name = entry.name();
+  if (!entry.value.is_mapping()) {
+    result.type = read_type_name(entry.value, op, true, diagnostics);
+  } else {
+    check_keys(entry.value, {"type", "shape", "doc"}, "a result", diagnostics);
+    if (const Yaml type = require_key(entry.value, "type", "a result", diagnostics)) {
+      result.type = read_type_name(type, op, true, diagnostics);
+    }
+    if (const Yaml shape = entry.value.find("shape")) result.pattern = read_pattern(shape, diagnostics);
+  }
+  op.results.push_back(std::move(result));
+}
+
+// A value of the attribute's type, or (numbers and sizes) an expression to be worked out where the operator is used.
+void read_default(Yaml value, AttributeSpec& attribute, Diagnostics& diagnostics) {
+  const bool may_be_expression = attribute.type == AttributeType::number || attribute.type == AttributeType::integer ||
+                                 attribute.type == AttributeType::dim;
+  const bool is_number = value.is_scalar() && value.is_plain() && number_from_text(value.text());
+  if (may_be_expression && value.is_scalar() && !is_number) {
+    attribute.default_expression = value.text();
+    return;
+  }
+  DimScope no_dims;
+  attribute.default_value = read_attribute(value, attribute, "'default'", no_dims, diagnostics);
+}
+
+void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
+  if (!check_unique_name(entry.key, "an attribute", op, diagnostics)) return;
+  if (entry.name() == "op" || entry.name() == "in" || entry.name() == "out") {
+    diagnostics.error(entry.key.where(), fmt::format("'{}' is a key of every node and no attribute", entry.name()));
+    return;
+  }
+  check_keys(entry.value, {"type", "default", "allowed", "doc"}, "an attribute", diagnostics);
+  if (!entry.value.is_mapping()) return;
+  AttributeSpec attribute;
+  attribute.name = entry.name();
+  attribute.where = entry.key.where();
+  const Yaml type = require_key(entry.value, "type", "an attribute", diagnostics);
+  const auto choice = type ? read_choice(type, "'type'", attribute_type_names, diagnostics) : std::nullopt;
+  if (!choice) return;
+  attribute.type = static_cast<AttributeType>(*choice);
+  if (const Yaml allowed = entry.value.find("allowed")) {
+    if (attribute.type != AttributeType::text) {
+      diagnostics.error(allowed.where(), "'allowed' is for attributes of type text");
+    }
+    for (const Yaml each : read_list(allowed, "'allowed'", diagnostics).value_or(std::vector<Yaml>{})) {
+      attribute.allowed.emplace_back(each.text());
+    }
+  }
+  if (const Yaml value = entry.value.find("default")) read_default(value, attribute, diagnostics);
+  read_optional_text(entry.value, "doc", attribute.doc, diagnostics);
+  op.attributes.push_back(std::move(attribute));
+}
+
+void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
+  check_keys(value, {"commutative", "idempotent", "involution", "identity"}, "'algebra'", diagnostics);
+  if (!value.is_mapping()) return;
+  read_flag(value, "commutative", op.algebra.commutative, diagnostics);
+  read_flag(value, "idempotent", op.algebra.idempotent, diagnostics);
+  read_flag(value, "involution", op.algebra.involution, diagnostics);
+  const Yaml identity = value.find("identity");
+  if (!identity) return;
+  if (!identity.is_mapping()) {
+    report_mismatch(identity, "'identity'", "a mapping, such as {b: 0}", diagnostics);
+    return;
+  }
+  for (const Yaml::Entry entry : identity.entries()) {
+    const auto found = std::find_if(op.operands.begin(), op.operands.end(),
+                                    [&](const OperandSpec& each) { return each.name == entry.name(); });
+    if (found == op.operands.end()) {
+      diagnostics.error(entry.key.where(), fmt::format("'{}' is no operand of '{}'", entry.name(), op.name));
+    } else if (const auto number = read_number(entry.value, "an identity", diagnostics)) {
+      op.algebra.identity[static_cast<std::size_t>(found - op.operands.begin())] = *number;
+    }
+  }
+}
+
+void read_view(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
+  if (!value.is_mapping()) {
+    report_mismatch(value, "'view'", "a mapping, such as {form: flip, axis: axis}", diagnostics);
+    return;
+  }
+  const Yaml form = require_key(value, "form", "a view", diagnostics);
+  const auto choice = form ? read_choice(form, "'form'", form_names, diagnostics) : std::nullopt;
+  if (!choice) return;
+  ViewRule rule;
+  rule.form = static_cast<ViewRule::Form>(*choice);
+  const std::vector<std::string_view>& parameters = form_parameters[*choice];
+  for (const std::string_view parameter : parameters) {
+    require_key(value, parameter, fmt::format("the view form '{}'", form.text()), diagnostics);
+  }
+  for (const Yaml::Entry entry : value.entries()) {
+    if (entry.name() == "form") continue;
+    if (std::find(parameters.begin(), parameters.end(), entry.name()) == parameters.end()) {
+      diagnostics.error(entry.key.where(),
+                        fmt::format("the view form '{}' has no parameter '{}'", form.text(), entry.name()));
+    } else if (const auto attribute = read_text(entry.value, "a parameter of a view", diagnostics)) {
+      if (!op.attribute(*attribute)) {
+        diagnostics.error(entry.value.where(), fmt::format("'{}' is no attribute of '{}'", *attribute, op.name));
+      }
+      rule.parameters.emplace(entry.name(), *attribute);
+    }
+  }
+  op.view = std::move(rule);
+}
+
+// What each kind must say of itself.
+void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
+  const auto need = [&](bool has, std::string_view what) {
+    if (has) return;
+    const std::string& kind = kind_names[static_cast<std::size_t>(op.kind)];
+    diagnostics.error(op.where, fmt::format("'{}' is of kind {} and needs {}", op.name, kind, what));
+  };
+  const auto has_attribute = [&](std::string_view name, AttributeType type) {
+    const AttributeSpec* attribute = op.attribute(name);
+    return attribute && attribute->type == type;
+  };
+  need(!op.results.empty(), "at least one result");
+  if (op.kind == OpKind::view) {
+    need(entry.find("view") && !op.operands.empty() && op.results.size() == 1, "'view', an operand and one result");
+  } else if (op.kind == OpKind::composite) {
+    need(!op.expansions.empty(), "an expansion");
+  } else {
+    need(!op.kernel.empty(), "a kernel");
+  }
+  if (op.kind == OpKind::reduction) {
+    need(has_attribute("axes", AttributeType::dims), "the attribute 'axes' of type dims");
+    need(has_attribute("keepdims", AttributeType::boolean), "the attribute 'keepdims' of type boolean");
+  }
+  if (op.role == OpRole::cast) need(has_attribute("to", AttributeType::dtype), "the attribute 'to' for its role");
+}
+
+template <class Read>
+void read_entries(Yaml op_entry, std::string_view key, OpSpec& op, Diagnostics& diagnostics, Read read) {
+  const Yaml value = op_entry.find(key);
+  if (!value || value.is_empty()) return;
+  if (!value.is_mapping()) {
+    report_mismatch(value, fmt::format("'{}'", key), "a mapping from names", diagnostics);
+    return;
+  }
+  for (const Yaml::Entry entry : value.entries()) read(entry, op, diagnostics);
+}
+
+OpSpec read_op(Yaml entry, Yaml name, Diagnostics& diagnostics) {
+  OpSpec op;
+  op.name = name.text();
+  op.where = name.where();
+  read_optional_text(entry, "doc", op.doc, diagnostics);
+  read_optional_text(entry, "source", op.source, diagnostics);
+  read_optional_text(entry, "kernel", op.kernel, diagnostics);
+  read_optional_text(entry, "definition", op.definition, diagnostics);
+  if (const Yaml kind = require_key(entry, "kind", "an operator", diagnostics)) {
+    op.kind = static_cast<OpKind>(read_choice(kind, "'kind'", kind_names, diagnostics).value_or(0));
+  }
+  if (const Yaml role = entry.find("role")) {
+    op.role = static_cast<OpRole>(read_choice(role, "'role'", role_names, diagnostics).value_or(0));
+  }
+  if (const Yaml types = entry.find("types")) read_types(types, op, diagnostics);
+  read_entries(entry, "attributes", op, diagnostics, read_attribute_spec);
+  read_entries(entry, "operands", op, diagnostics, read_operand);
+  read_entries(entry, "results", op, diagnostics, read_result);
+  if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
+  if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
+  if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
+  check_kind(op, entry, diagnostics);
+  return op;
+}
+
+}  // namespace
+
+void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
+  const auto tree = parse_yaml(source, diagnostics);
+  if (!tree || !check_keys(tree->root(), {"ops"}, "a file of operators", diagnostics)) return;
+  const Yaml ops = require_key(tree->root(), "ops", "a file of operators", diagnostics);
+  if (!ops) return;
+  if (!ops.is_sequence()) {
+    report_mismatch(ops, "'ops'", "a list of operators", diagnostics);
+    return;
+  }
+  for (const Yaml entry : ops.items()) {
+    check_keys(entry, {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
+                       "definition", "algebra", "view", "expansion"}, "an operator", diagnostics);
+    if (!entry.is_mapping()) continue;
+    const Yaml name = require_key(entry, "op", "an operator", diagnostics);
+    if (!name || !read_text(name, "'op'", diagnostics)) continue;
+    if (const OpSpec* first = set.find(name.text())) {
+      diagnostics.error(name.where(), fmt::format("the operator '{}' is defined twice", name.text()))
+          .note(first->where, "it was first defined here");
+      continue;
+    }
+    set.op_index.emplace(name.text(), set.ops.size());
+    set.ops.push_back(read_op(entry, name, diagnostics));
+  }
+}
+
+}  // namespace kgen

@@ -1,0 +1,22 @@
+// Operators and kernels from YAML. The files of both kinds are loaded in any order, then linked; only then are the
+// addresses of an OpSet's members stable, so that graphs may point to them.
+#pragma once
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/base/source.hpp"
+#include "generator/model/op_spec.hpp"
+
+namespace kgen {
+
+// Adds the operators of one file of specs/ops/.
+void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics);
+
+// Adds the kernels of one file of signatures, such as templates/kgen/signatures.yaml.
+void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnostics);
+
+// Checks what spans files: kernels and the operators of expansions exist; an operator and its kernel agree on operands,
+// results, attributes and dtypes; the nodes of expansions have the right operands and attributes; no composite expands
+// into itself. Does nothing after an error: what failed to load would be missing.
+void link_ops(const OpSet& set, Diagnostics& diagnostics);
+
+}  // namespace kgen

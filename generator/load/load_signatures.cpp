@@ -1,0 +1,128 @@
+// The YAML form of what a kernel's declaration says. Introspection prints the same.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "generator/load/fields.hpp"
+#include "generator/load/load_ops.hpp"
+#include "generator/load/yaml.hpp"
+
+namespace kgen {
+namespace {
+
+const std::vector<std::string> kind_names = {"elementwise", "reduction", "structured", "opaque"};
+const std::vector<std::string> accepts_names = {"view", "source", "sink"};
+
+// The items of a list under `key` that are mappings; those that are not are reported.
+std::vector<Yaml> mappings_of(Yaml entry, std::string_view key, Diagnostics& diagnostics) {
+  std::vector<Yaml> result;
+  const Yaml list = entry.find(key);
+  if (!list) return result;
+  if (!list.is_sequence()) {
+    report_mismatch(list, fmt::format("'{}'", key), "a list of mappings", diagnostics);
+    return result;
+  }
+  for (const Yaml item : list.items()) {
+    if (item.is_mapping()) {
+      result.push_back(item);
+    } else {
+      report_mismatch(item, fmt::format("each item of '{}'", key), "a mapping", diagnostics);
+    }
+  }
+  return result;
+}
+
+std::string require_text(Yaml entry, std::string_view key, std::string_view what, Diagnostics& diagnostics) {
+  const Yaml value = require_key(entry, key, what, diagnostics);
+  if (!value) return "";
+  return std::string(read_text(value, fmt::format("'{}'", key), diagnostics).value_or(""));
+}
+
+KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
+  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional"}, what, diagnostics);
+  KernelOperand operand;
+  operand.name = require_text(entry, "name", what, diagnostics);
+  if (const Yaml rank = entry.find("rank")) {
+    operand.rank = static_cast<int>(read_integer(rank, "'rank'", diagnostics).value_or(-1));
+  }
+  if (const Yaml types = entry.find("types")) {
+    operand.dtypes = read_dtypes(types, diagnostics).value_or(std::vector<DType>{});
+  }
+  if (const Yaml accepts = entry.find("accepts")) {
+    operand.accepts = static_cast<Accepts>(read_choice(accepts, "'accepts'", accepts_names, diagnostics).value_or(0));
+  }
+  if (const Yaml element = entry.find("element")) {
+    operand.element = read_dtype(element, diagnostics).value_or(DType::f32);
+  }
+  if (const Yaml optional = entry.find("optional")) {
+    operand.optional = read_boolean(optional, "'optional'", diagnostics).value_or(false);
+  }
+  return operand;
+}
+
+KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
+  check_keys(entry, {"name", "values", "default"}, "a parameter", diagnostics);
+  KernelParameter parameter;
+  parameter.name = require_text(entry, "name", "a parameter", diagnostics);
+  if (const Yaml values = require_key(entry, "values", "a parameter", diagnostics)) {
+    for (const Yaml each : read_list(values, "'values'", diagnostics).value_or(std::vector<Yaml>{})) {
+      parameter.values.push_back(read_integer(each, "a value", diagnostics).value_or(0));
+    }
+  }
+  if (const Yaml value = require_key(entry, "default", "a parameter", diagnostics)) {
+    parameter.default_value = read_integer(value, "'default'", diagnostics).value_or(0);
+  }
+  return parameter;
+}
+
+KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) {
+  KernelSignature kernel;
+  kernel.name = name.text();
+  kernel.where = name.where();
+  kernel.header = require_text(entry, "header", "a kernel", diagnostics);
+  kernel.op = require_text(entry, "operator", "a kernel", diagnostics);
+  if (const Yaml kind = require_key(entry, "kind", "a kernel", diagnostics)) {
+    kernel.kind = static_cast<KernelKind>(read_choice(kind, "'kind'", kind_names, diagnostics).value_or(0));
+  }
+  for (const Yaml each : mappings_of(entry, "operands", diagnostics)) {
+    kernel.operands.push_back(read_operand(each, "an operand", diagnostics));
+  }
+  for (const Yaml each : mappings_of(entry, "results", diagnostics)) {
+    kernel.results.push_back(read_operand(each, "a result", diagnostics));
+  }
+  for (const Yaml each : mappings_of(entry, "attributes", diagnostics)) {
+    check_keys(each, {"name", "type"}, "an attribute", diagnostics);
+    kernel.attributes.push_back({require_text(each, "name", "an attribute", diagnostics),
+                                 require_text(each, "type", "an attribute", diagnostics)});
+  }
+  for (const Yaml each : mappings_of(entry, "parameters", diagnostics)) {
+    kernel.parameters.push_back(read_parameter(each, diagnostics));
+  }
+  if (const Yaml doc = entry.find("doc")) kernel.doc = read_text(doc, "'doc'", diagnostics).value_or("");
+  return kernel;
+}
+
+}  // namespace
+
+void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
+  const auto tree = parse_yaml(source, diagnostics);
+  if (!tree || !check_keys(tree->root(), {"kernels"}, "a file of kernels", diagnostics)) return;
+  if (!require_key(tree->root(), "kernels", "a file of kernels", diagnostics)) return;
+  for (const Yaml entry : mappings_of(tree->root(), "kernels", diagnostics)) {
+    check_keys(entry, {"kernel", "header", "operator", "kind", "operands", "results", "attributes", "parameters", "doc"},
+               "a kernel", diagnostics);
+    const Yaml name = require_key(entry, "kernel", "a kernel", diagnostics);
+    if (!name || !read_text(name, "'kernel'", diagnostics)) continue;
+    const auto [place, is_new] = set.kernel_index.emplace(name.text(), set.kernels.size());
+    if (!is_new) {
+      diagnostics.error(name.where(), fmt::format("the kernel '{}' is declared twice", name.text()))
+          .note(set.kernels[place->second].where, "it was first declared here");
+      continue;
+    }
+    set.kernels.push_back(read_signature(entry, name, diagnostics));
+  }
+}
+
+}  // namespace kgen

@@ -1,0 +1,24 @@
+// Files as texts, and the owner that keeps them where diagnostics and locations can point to them.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/base/source.hpp"
+
+namespace kgen {
+
+// Owns texts; their addresses stay.
+class SourceMap {
+ public:
+  const SourceText& add(std::string path, std::string content);
+  // The text of a file; null after an error: missing (names the nearest files beside it), a folder, unreadable, or
+  // larger than largest_file.
+  const SourceText* read(const std::string& path, Diagnostics& diagnostics);
+
+ private:
+  std::deque<SourceText> texts_;
+};
+
+}  // namespace kgen

@@ -1,0 +1,269 @@
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "generator/load/fields.hpp"
+#include "generator/load/graph_context.hpp"
+
+namespace kgen {
+namespace {
+
+constexpr std::size_t most_reported = 100;  // of which a fifth is shown
+
+// Calls `read` for each entry of a section, which may be left empty.
+template <class Read>
+void for_each_entry(Yaml section, std::string_view what, std::string_view example, GraphContext& context, Read read) {
+  if (section.is_empty()) return;
+  if (!section.is_mapping()) {
+    report_mismatch(section, what, fmt::format("a mapping, such as {}", example), context.diagnostics());
+    return;
+  }
+  for (const Yaml::Entry entry : section.entries()) {
+    if (is_hopeless(context.diagnostics())) return;
+    read(entry, context);
+  }
+}
+
+void read_input(const Yaml::Entry& entry, GraphContext& context) {
+  const ValueId id = define_value(context, entry.key, ValueKind::input);
+  Yaml type = entry.value;
+  GraphInput input{id, false};
+  if (type.is_mapping()) {
+    check_keys(entry.value, {"type", "strided", "doc"}, "an input", context.diagnostics());
+    type = require_key(entry.value, "type", "an input", context.diagnostics());
+    if (const Yaml strided = entry.value.find("strided")) {
+      input.strided = read_boolean(strided, "'strided'", context.diagnostics()).value_or(false);
+    }
+  }
+  auto tensor = type ? read_tensor_type(type, context.module.dims, context.diagnostics()) : std::nullopt;
+  if (id == no_id) return;
+  context.graph.value(id).index = static_cast<std::uint32_t>(context.graph.inputs.size());
+  context.graph.value(id).type = std::move(tensor);
+  context.graph.inputs.push_back(input);
+}
+
+// ---- constants -------------------------------------------------------------------------------------------------------
+
+// The least and the greatest value of an integer or boolean dtype, as far as a double is exact.
+std::pair<double, double> limits_of(DType dtype) {
+  if (dtype == DType::boolean) return {0, 1};
+  const int bits = info(dtype).bytes * 8;
+  const bool is_signed = info(dtype).name[0] == 'i';
+  const double high = std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1;
+  return {is_signed ? -high - 1 : 0, high};
+}
+
+// One element. bool takes true and false too.
+std::optional<double> read_element(Yaml value, DType dtype, Diagnostics& diagnostics) {
+  if (dtype == DType::boolean && value.is_scalar() && (value.text() == "true" || value.text() == "false")) {
+    return value.text() == "true" ? 1.0 : 0.0;
+  }
+  const auto number = read_number(value, "an element of a constant", diagnostics);
+  if (!number || info(dtype).floating) return number;
+  const auto [low, high] = limits_of(dtype);
+  if (*number >= low && *number <= high && std::floor(*number) == *number) return number;
+  diagnostics.error(value.where(), fmt::format("{} is no value of type {}", value.text(), info(dtype).name))
+      .note(fmt::format("it holds whole numbers from {} to {}", low, high));
+  return std::nullopt;
+}
+
+// A number, or lists of numbers that are nested as the shape says or not at all. False after an error.
+bool read_elements(Yaml value, const TensorType& type, std::size_t axis, std::vector<double>& elements,
+                   Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    const auto element = read_element(value, type.dtype, diagnostics);
+    if (element) elements.push_back(*element);
+    return element.has_value();
+  }
+  const bool nested = value.size() > 0 && (*value.items().begin()).is_sequence();
+  const bool has_extent = axis < type.shape.size();
+  if ((nested || axis > 0) && (!has_extent || type.shape[axis] != Dim(static_cast<std::int64_t>(value.size())))) {
+    diagnostics.error(value.where(), fmt::format("a list of {} does not fit axis {} of {}", value.size(), axis,
+                                                 to_text(type)));
+    return false;
+  }
+  for (const Yaml item : value.items()) {
+    if (item.is_sequence() != nested) {
+      diagnostics.error(item.where(), "numbers and lists are mixed in one list");
+      return false;
+    }
+    if (!read_elements(item, type, axis + 1, elements, diagnostics)) return false;
+  }
+  return true;
+}
+
+void read_values(Yaml value, const TensorType& type, ConstantData& constant, Diagnostics& diagnostics) {
+  if (!read_elements(value, type, 0, constant.values, diagnostics)) return;
+  const std::size_t count = constant.values.size();
+  if (count == 1) return;  // a splat
+  const Dim expected = element_count(type.shape);
+  if (expected == Dim(static_cast<std::int64_t>(count)) && count > 0) return;
+  Diagnostic& diagnostic = diagnostics.error(
+      value.where(), fmt::format("{} values for {}, which has {} elements", count, to_text(type), expected.text()));
+  diagnostic.advise("write every element in row-major order, or one number that all elements have");
+}
+
+void read_file_reference(Yaml entry, Yaml file, ConstantData& constant, const GraphContext& context) {
+  constant.file = read_text(file, "'file'", context.diagnostics()).value_or("");
+  const Yaml key = require_key(entry, "key", "a constant from a file", context.diagnostics());
+  if (!key) return;
+  constant.key = read_text(key, "'key'", context.diagnostics()).value_or("");
+  if (!context.is_function && constant.key.find("{index}") != std::string::npos) {
+    context.diagnostics()
+        .error(key.where(), "'{index}' has a meaning only in the constants of a function")
+        .note("there it stands for the number of the call");
+  }
+}
+
+// {type: ..., values: ...} or {type: ..., file: ..., key: ...}
+std::optional<TensorType> read_long_constant(Yaml entry, ConstantData& constant, GraphContext& context) {
+  Diagnostics& diagnostics = context.diagnostics();
+  check_keys(entry, {"type", "values", "file", "key", "doc"}, "a constant", diagnostics);
+  const Yaml type_text = require_key(entry, "type", "a constant", diagnostics);
+  const Yaml values = entry.find("values");
+  const Yaml file = entry.find("file");
+  if (static_cast<bool>(values) == static_cast<bool>(file)) {
+    diagnostics.error(entry.where(), values ? "a constant has either 'values' or 'file', not both"
+                                            : "a constant needs 'values', or 'file' and 'key'");
+  }
+  if (file) read_file_reference(entry, file, constant, context);
+  auto type = type_text ? read_tensor_type(type_text, context.module.dims, diagnostics) : std::nullopt;
+  if (!type) return std::nullopt;
+  for (const Dim& extent : type->shape) {
+    if (extent.is_constant()) continue;
+    diagnostics.error(type_text.where(), fmt::format("the shape of a constant must be numbers; {} is known only when "
+                                                     "the graph runs", extent.text()))
+        .advise("a constant of fewer axes is broadcast where it is used");
+    return std::nullopt;
+  }
+  if (values) read_values(values, *type, constant, diagnostics);
+  return type;
+}
+
+void read_constant(const Yaml::Entry& entry, GraphContext& context) {
+  ConstantData constant;
+  constant.value = define_value(context, entry.key, ValueKind::constant);
+  std::optional<TensorType> type;
+  if (entry.value.is_mapping()) {
+    type = read_long_constant(entry.value, constant, context);
+  } else if (const auto number = read_number(entry.value, "a constant", context.diagnostics())) {
+    type = TensorType{DType::f32, {}};
+    constant.values = {*number};
+  }
+  if (constant.value == no_id) return;
+  context.graph.value(constant.value).index = static_cast<std::uint32_t>(context.graph.constants.size());
+  context.graph.value(constant.value).type = std::move(type);
+  context.graph.constants.push_back(std::move(constant));
+}
+
+void read_state(const Yaml::Entry& entry, GraphContext& context) {
+  const ValueId id = define_value(context, entry.key, ValueKind::state);
+  Yaml type = entry.value;
+  if (type.is_mapping()) {
+    check_keys(entry.value, {"type", "next", "doc"}, "a state", context.diagnostics());
+    type = require_key(entry.value, "type", "a state", context.diagnostics());
+  }
+  auto tensor = type ? read_tensor_type(type, context.module.dims, context.diagnostics()) : std::nullopt;
+  if (id == no_id) return;
+  context.graph.value(id).index = static_cast<std::uint32_t>(context.graph.states.size());
+  context.graph.value(id).type = std::move(tensor);
+  context.graph.states.push_back({id, no_id, entry.key.where()});
+}
+
+void read_next_state(const Yaml::Entry& entry, GraphContext& context) {
+  const Yaml next = entry.value.find("next");
+  if (!next) return;
+  const ValueId id = find_value(context, next);
+  const auto state = context.names.find(entry.name());
+  if (id == no_id || state == context.names.end()) return;
+  const Value& value = context.graph.value(state->second);
+  if (value.kind != ValueKind::state) return;
+  context.used[state->second] = true;
+  context.graph.states[value.index].next = id;
+}
+
+}  // namespace
+
+void report_redefinition(Yaml name, SourceLocation first, Diagnostics& diagnostics) {
+  diagnostics.error(name.where(), fmt::format("'{}' is defined twice", name.text()))
+      .note(first, "it was first defined here")
+      .advise("give one of the two another name");
+}
+
+bool is_hopeless(const Diagnostics& diagnostics) {
+  return diagnostics.has_errors() && diagnostics.all().size() >= most_reported;
+}
+
+ValueId define_value(GraphContext& context, Yaml name, ValueKind kind) {
+  if (!check_name(name, "a value", context.diagnostics())) return no_id;
+  const ModuleContext& module = context.module;
+  if (const auto dim = module.dims.entries.find(name.text()); dim != module.dims.entries.end()) {
+    report_redefinition(name, dim->second.where, context.diagnostics());
+    return no_id;
+  }
+  if (const auto function = module.functions.find(name.text()); function != module.functions.end()) {
+    report_redefinition(name, function->second.where, context.diagnostics());
+    return no_id;
+  }
+  const auto id = static_cast<ValueId>(context.graph.values.size());
+  const auto [place, is_new] = context.names.emplace(name.text(), id);
+  if (!is_new) {
+    report_redefinition(name, context.graph.value(place->second).where, context.diagnostics());
+    return no_id;
+  }
+  Value& value = context.graph.values.emplace_back();
+  value.name = name.text();
+  value.kind = kind;
+  value.where = name.where();
+  context.used.push_back(false);
+  return id;
+}
+
+ValueId find_value(GraphContext& context, Yaml name) {
+  if (!name.is_scalar()) {
+    report_mismatch(name, "the name of a value", "a word", context.diagnostics());
+    return no_id;
+  }
+  const auto found = context.names.find(name.text());
+  if (found != context.names.end()) {
+    context.used[found->second] = true;
+    return found->second;
+  }
+  if (const auto dim = context.module.dims.entries.find(name.text()); dim != context.module.dims.entries.end()) {
+    context.diagnostics()
+        .error(name.where(), fmt::format("'{}' is a dim, and only values may stand here", name.text()))
+        .note(dim->second.where, "it is declared here");
+    return no_id;
+  }
+  Diagnostic& diagnostic =
+      context.diagnostics().error(name.where(), fmt::format("'{}' is not defined", name.text()));
+  std::vector<std::string> candidates;
+  candidates.reserve(context.names.size());
+  for (const Value& value : context.graph.values) candidates.push_back(value.name);
+  note_candidates(diagnostic, name.text(), candidates, "values");
+  if (context.is_function) diagnostic.advise("a function sees no values but its own; pass others as operands");
+  return no_id;
+}
+
+void read_inputs(Yaml section, GraphContext& context) {
+  for_each_entry(section, "'inputs'", "{x: f32[64]}", context, read_input);
+}
+
+void read_constants(Yaml section, GraphContext& context) {
+  for_each_entry(section, "'constants'", "{eps: 1.0e-5}", context, read_constant);
+}
+
+void read_states(Yaml section, GraphContext& context) {
+  for_each_entry(section, "'state'", "{total: {type: f32[64], next: new_total}}", context, read_state);
+}
+
+void read_next_states(Yaml section, GraphContext& context) {
+  if (!section.is_mapping()) return;
+  for (const Yaml::Entry entry : section.entries()) read_next_state(entry, context);
+}
+
+}  // namespace kgen

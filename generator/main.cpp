@@ -1,0 +1,213 @@
+// The command line: kgen plan, kgen explain, kgen ops.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "generator/explain/explain.hpp"
+#include "generator/explain/list_ops.hpp"
+#include "generator/pipeline.hpp"
+#include "generator/write/depfile.hpp"
+#include "generator/write/write_files.hpp"
+
+namespace kgen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int exit_error = 1;  // the input has errors
+constexpr int exit_usage = 2;  // the command line has
+
+struct Arguments {
+  std::string graph;
+  std::string emit;
+  std::string target = "cpu";
+  std::string depfile;
+  std::vector<std::string> specs;
+  std::string dump_after;
+  std::string color = "auto";
+  bool check = false;
+  bool quiet = false;
+  bool timings = false;
+  std::string first, second;  // explain
+  std::string op;             // ops
+};
+
+bool use_color(const Arguments& arguments) {
+  if (arguments.color != "auto") return arguments.color == "always";
+  return isatty(STDERR_FILENO) == 1 && !std::getenv("NO_COLOR");
+}
+
+// Where the operators and kernels are: $KGEN_SHARE, beside the installed executable, or the source tree that it was
+// built from.
+fs::path share_folder() {
+  if (const char* share = std::getenv("KGEN_SHARE")) return share;
+  std::error_code error;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+  const fs::path installed = executable.parent_path().parent_path() / KGEN_SHARE_DIRECTORY;
+  if (!error && fs::exists(installed / "specs", error)) return installed;
+  return KGEN_SOURCE_DIRECTORY;
+}
+
+std::vector<std::string> yaml_files(const fs::path& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+PipelineOptions pipeline_options(const Arguments& arguments) {
+  const fs::path share = share_folder();
+  PipelineOptions options;
+  options.graph = arguments.graph;
+  options.spec_files = yaml_files(share / "specs" / "ops");
+  options.spec_files.insert(options.spec_files.end(), arguments.specs.begin(), arguments.specs.end());
+  options.signature_files = {(share / "templates" / "kgen" / "signatures.yaml").string()};
+  options.dump_after = arguments.dump_after;
+  options.check = arguments.check;
+  options.progress = !arguments.quiet;
+  options.timings = arguments.timings;
+  return options;
+}
+
+int report(const Session& session, const Arguments& arguments) {
+  fmt::print(stderr, "{}", session.diagnostics.text(use_color(arguments)));
+  return session.diagnostics.has_errors() ? exit_error : 0;
+}
+
+// As it would be typed beside the graph, so that it is the same on every machine.
+std::string command_text(const Arguments& arguments) {
+  return fmt::format("kgen plan {} --target {}{}", fs::path(arguments.graph).filename().string(), arguments.target,
+                     arguments.check ? " --check" : "");
+}
+
+std::set<std::string> pinned_files(const Plan& plan) {
+  std::set<std::string> files;
+  for (const auto& group : plan.main.fused.graph.directives.pin) {
+    for (const std::string& stub : group.values) files.insert(fmt::format("stubs/{}.cpp", stub));
+  }
+  return files;
+}
+
+int run_plan(const Arguments& arguments) {
+  Session session;
+  const auto plan = make_plan(pipeline_options(arguments), session);
+  if (!plan) return report(session, arguments);
+  if (!arguments.emit.empty()) {
+    const EmitOptions options{KGEN_VERSION, command_text(arguments)};
+    const std::vector<SourceFile> files = emit_plan(*plan, options);
+    const WriteReport written = write_files(files, {arguments.emit, pinned_files(*plan)}, session.diagnostics);
+    if (session.diagnostics.has_errors()) return report(session, arguments);
+    if (!arguments.depfile.empty()) {
+      write_depfile(arguments.depfile, {(fs::path(arguments.emit) / "sources.cmake").string()}, session.read_files,
+                    session.diagnostics);
+    }
+    if (!arguments.quiet) {
+      fmt::print("{}: {} stubs, {} files written, {} unchanged in {}\n", plan->main.fused.graph.name, plan->stubs.size(),
+                 written.written, written.unchanged, arguments.emit);
+    }
+  } else if (!arguments.quiet) {
+    fmt::print("{}: {} stubs; --emit FOLDER writes their source\n", plan->main.fused.graph.name, plan->stubs.size());
+  }
+  return report(session, arguments);
+}
+
+int run_explain(const Arguments& arguments) {
+  Session session;
+  const auto plan = make_plan(pipeline_options(arguments), session);
+  if (!plan) return report(session, arguments);
+  if (arguments.first.empty()) {
+    fmt::print("{}", explain(*plan));
+  } else {
+    fmt::print("{}", explain(*plan, arguments.first, arguments.second, session.diagnostics));
+  }
+  return report(session, arguments);
+}
+
+int run_ops(const Arguments& arguments) {
+  Session session;
+  if (!load_operators(pipeline_options(arguments), session)) return report(session, arguments);
+  fmt::print("{}", arguments.op.empty() ? list_ops(session.ops) : describe_op(session.ops, arguments.op, session.diagnostics));
+  return report(session, arguments);
+}
+
+void add_common_options(CLI::App& verb, Arguments& arguments) {
+  verb.add_option("--specs", arguments.specs, "More operator specifications (YAML), beside the built-in ones")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  verb.add_option("--color", arguments.color, "Colour in diagnostics")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+}
+
+void add_graph_options(CLI::App& verb, Arguments& arguments) {
+  verb.add_option("graph", arguments.graph, "The graph to read")->required()->type_name("GRAPH.yaml");
+  verb.add_option("--dump-after", arguments.dump_after, "Print what a pass made")
+      ->check(CLI::IsMember(pass_names()))
+      ->type_name("PASS");
+  verb.add_flag("--timings", arguments.timings, "Print the time of each pass on stderr");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("kgen writes the C++ that computes a graph of tensor operators: one readable stub per fused subgraph.", "kgen");
+  app.set_version_flag("--version", std::string("kgen ") + KGEN_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  kgen plan softmax.yaml --emit src/      write the source of a graph\n"
+      "  kgen explain softmax.yaml               what was fused, what was not, and why\n"
+      "  kgen explain softmax.yaml scaled p      why these two are or are not together\n"
+      "  kgen ops                                the operators there are\n"
+      "Exit codes: 0 done, 1 errors in the input, 2 errors in the command line.");
+  Arguments arguments;
+
+  CLI::App* plan = app.add_subcommand("plan", "Plan a graph and write its source");
+  add_graph_options(*plan, arguments);
+  plan->add_option("--emit", arguments.emit, "The folder to write; without it the plan is only made")->type_name("FOLDER");
+  plan->add_option("--target", arguments.target, "What to write for")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  plan->add_flag("--check", arguments.check, "Also write an unfused reference of every stub, for the check mode");
+  plan->add_option("--depfile", arguments.depfile, "Write what the source depends on, for make and ninja")->type_name("FILE");
+  plan->add_flag("-q,--quiet", arguments.quiet, "Print nothing but diagnostics");
+  add_common_options(*plan, arguments);
+
+  CLI::App* explain = app.add_subcommand("explain", "Print each fusion decision with its reason");
+  add_graph_options(*explain, arguments);
+  auto* first = explain->add_option("a", arguments.first, "A value of the graph")->type_name("VALUE");
+  explain->add_option("b", arguments.second, "Another: why are they, or are they not, computed together?")
+      ->type_name("VALUE")
+      ->needs(first);
+  add_common_options(*explain, arguments);
+
+  CLI::App* ops = app.add_subcommand("ops", "List the operators, or describe one");
+  ops->add_option("operator", arguments.op, "The operator to describe")->type_name("NAME");
+  add_common_options(*ops, arguments);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : exit_usage;
+  }
+  if (plan->parsed()) return run_plan(arguments);
+  if (explain->parsed()) return run_explain(arguments);
+  return run_ops(arguments);
+}
+
+}  // namespace
+}  // namespace kgen
+
+int main(int argc, char** argv) {
+  try {
+    return kgen::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "kgen: internal error: {}\n", error.what());
+    return 3;
+  }
+}

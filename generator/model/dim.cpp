@@ -1,0 +1,456 @@
+#include "generator/model/dim.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <compare>
+#include <limits>
+#include <numeric>
+#include <set>
+
+namespace kgen {
+namespace {
+
+using Limits = std::numeric_limits<std::int64_t>;
+
+// ---- saturating arithmetic
+// -------------------------------------------------------------------------------------------
+
+// To +-(2^63 - 1), so that every result can be negated.
+std::int64_t saturate(__int128 value) {
+  return static_cast<std::int64_t>(std::clamp<__int128>(value, -Limits::max(), Limits::max()));
+}
+
+std::int64_t add(std::int64_t a, std::int64_t b) { return saturate(static_cast<__int128>(a) + b); }
+
+std::int64_t multiply(std::int64_t a, std::int64_t b) { return saturate(static_cast<__int128>(a) * b); }
+
+std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return multiply(a, -1);
+  const std::int64_t truncated = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? truncated - 1 : truncated;
+}
+
+// Never negative.
+std::int64_t gcd(std::int64_t a, std::int64_t b) {
+  const auto magnitude = [](std::int64_t value) { return value < 0 ? multiply(value, -1) : value; };
+  return std::gcd(magnitude(a), magnitude(b));
+}
+
+DimRange product_of(const DimRange& a, const DimRange& b) {
+  const auto corners = {multiply(a.low, b.low), multiply(a.low, b.high), multiply(a.high, b.low),
+                        multiply(a.high, b.high)};
+  const auto [low, high] = std::minmax(corners);
+  return {low, high};
+}
+
+DimRange quotient_of(const DimRange& a, const DimRange& b) {
+  // Extremes lie at the ends of the denominator's range and beside the zero in it.
+  std::vector<std::int64_t> denominators = {b.low, b.high};
+  if (b.low <= -1 && b.high >= -1) denominators.push_back(-1);
+  if (b.low <= 1 && b.high >= 1) denominators.push_back(1);
+  std::vector<std::int64_t> corners;
+  if (b.low <= 0 && b.high >= 0) corners.push_back(0);
+  for (const std::int64_t denominator : denominators) {
+    if (denominator == 0) continue;
+    corners.push_back(floor_quotient(a.low, denominator));
+    corners.push_back(floor_quotient(a.high, denominator));
+  }
+  const auto [low, high] = std::minmax_element(corners.begin(), corners.end());
+  return {*low, *high};
+}
+
+}  // namespace
+
+struct Dim::Quotient {
+  Dim numerator, denominator;
+};
+
+// ---- arithmetic on terms
+// ---------------------------------------------------------------------------------------------
+
+struct Dim::Algebra {
+  using Factors = std::vector<Factor>;
+
+  static Dim make(std::int64_t constant, std::vector<Term> terms) {
+    Dim dim(constant);
+    dim.terms_ = std::move(terms);
+    return dim;
+  }
+
+  static Dim of_factor(Factor factor) { return make(0, {Term{1, {std::move(factor)}}}); }
+
+  static bool by_key(const Factor& a, const Factor& b) { return a.key < b.key; }
+
+  // The graded lexicographic order, in which terms are kept: less means earlier. Multiplying both sides by the same
+  // factors keeps it, which exact_quotient relies on.
+  static std::strong_ordering order(const Factors& a, const Factors& b) {
+    if (a.size() != b.size()) return b.size() <=> a.size();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (const int compared = a[i].key.compare(b[i].key); compared != 0) return compared <=> 0;
+    }
+    return std::strong_ordering::equal;
+  }
+
+  static Factors product(const Factors& a, const Factors& b) {
+    Factors result;
+    result.reserve(a.size() + b.size());
+    std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result), by_key);
+    return result;
+  }
+
+  // a / b, absent where b does not divide a.
+  static std::optional<Factors> quotient(const Factors& a, const Factors& b) {
+    if (!std::includes(a.begin(), a.end(), b.begin(), b.end(), by_key)) return std::nullopt;
+    Factors result;
+    std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result), by_key);
+    return result;
+  }
+
+  static Dim scaled(const Dim& dim, std::int64_t by) {
+    if (by == 0) return 0;
+    Dim result = dim;
+    result.constant_ = multiply(dim.constant_, by);
+    for (Term& term : result.terms_) term.coefficient = multiply(term.coefficient, by);
+    return result;
+  }
+
+  // The sum of terms in any order.
+  static Dim sum(std::int64_t constant, std::vector<Term> terms) {
+    std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return order(a.factors, b.factors) < 0; });
+    std::vector<Term> merged;
+    for (Term& term : terms) {
+      if (!merged.empty() && order(merged.back().factors, term.factors) == 0) {
+        merged.back().coefficient = add(merged.back().coefficient, term.coefficient);
+      } else {
+        merged.push_back(std::move(term));
+      }
+    }
+    std::erase_if(merged, [](const Term& term) { return term.coefficient == 0; });
+    return make(constant, std::move(merged));
+  }
+
+  // a = result * b, by long division on leading terms; absent where b does not divide a. b is not constant.
+  static std::optional<Dim> exact_quotient(Dim a, const Dim& b) {
+    const Term& divisor = b.terms_.front();
+    Dim result;
+    while (!a.terms_.empty()) {
+      const Term& leading = a.terms_.front();
+      if (leading.coefficient % divisor.coefficient != 0) return std::nullopt;
+      auto factors = quotient(leading.factors, divisor.factors);
+      if (!factors) return std::nullopt;
+      const std::int64_t coefficient = floor_quotient(leading.coefficient, divisor.coefficient);
+      const Dim step = factors->empty() ? Dim(coefficient) : make(0, {Term{coefficient, std::move(*factors)}});
+      a = a - step * b;
+      result = result + step;
+    }
+    if (a.constant_ != 0) return std::nullopt;
+    return result;
+  }
+
+  // The greatest number that divides every coefficient, the constant term apart.
+  static std::int64_t common_coefficient(const Dim& dim) {
+    std::int64_t common = 0;
+    for (const Term& term : dim.terms_) common = gcd(common, term.coefficient);
+    return common;
+  }
+
+  // Divides every coefficient, and the constant term, by a number that divides them all.
+  static Dim reduced(Dim dim, std::int64_t by) {
+    dim.constant_ = floor_quotient(dim.constant_, by);
+    for (Term& term : dim.terms_) term.coefficient = floor_quotient(term.coefficient, by);
+    return dim;
+  }
+
+  // The factors that every term of both holds, where neither has a constant term.
+  static Factors common_factors(const Dim& a, const Dim& b) {
+    if (a.constant_ != 0 || b.constant_ != 0) return {};
+    Factors common = b.terms_.front().factors;
+    for (const Dim* dim : {&a, &b}) {
+      for (const Term& term : dim->terms_) {
+        Factors both;
+        std::set_intersection(common.begin(), common.end(), term.factors.begin(), term.factors.end(),
+                              std::back_inserter(both), by_key);
+        common = std::move(both);
+      }
+    }
+    return common;
+  }
+
+  static Dim opaque(Dim numerator, Dim denominator) {
+    auto quotient = std::make_shared<Quotient>(Quotient{std::move(numerator), std::move(denominator)});
+    std::string key = quotient_text(*quotient);
+    return of_factor({std::move(key), std::move(quotient)});
+  }
+
+  static std::string quotient_text(const Quotient& quotient);
+
+  // Where `dim` is floor(n / d) + k with a positive constant d: the quotient.
+  static const Quotient* sole_quotient(const Dim& dim) {
+    if (dim.terms_.size() != 1) return nullptr;
+    const Term& term = dim.terms_.front();
+    if (term.coefficient != 1 || term.factors.size() != 1 || !term.factors[0].quotient) return nullptr;
+    const Quotient& quotient = *term.factors[0].quotient;
+    return quotient.denominator.is_constant() && quotient.denominator.constant_ > 0 ? &quotient : nullptr;
+  }
+
+  // floor(a / b) for b > 0. Whole multiples of b come out; of the rest the constant term is at least 0 and less than
+  // the denominator, so that floor((S - 1) / 4) + 1 and floor((S + 3) / 4) are the same.
+  static Dim divide_by_constant(const Dim& a, std::int64_t b) {
+    Dim whole = floor_quotient(a.constant_, b);
+    Dim rest = a.constant_ - multiply(whole.constant_, b);
+    for (const Term& term : a.terms_) {
+      const std::int64_t times = term.coefficient / b;
+      if (times != 0) whole.terms_.push_back({times, term.factors});
+      if (term.coefficient % b != 0) rest.terms_.push_back({term.coefficient % b, term.factors});
+    }
+    if (rest.is_constant()) return whole;
+
+    const std::int64_t common = gcd(common_coefficient(rest), b);
+    rest = reduced(std::move(rest), common);  // floor((g p + c) / (g m)) = floor((p + floor(c / g)) / m)
+    b /= common;
+    if (const Quotient* inner = sole_quotient(rest)) {  // floor((floor(n / d) + k) / b) = floor((n + k d) / (b d))
+      const Dim numerator = inner->numerator + Dim(rest.constant_) * inner->denominator;
+      return whole + divide_by_constant(numerator, multiply(b, inner->denominator.constant_));
+    }
+    return whole + opaque(std::move(rest), b);
+  }
+
+  static void collect_symbols(const Dim& dim, std::set<std::string>& found) {
+    for (const Term& term : dim.terms_) {
+      for (const Factor& factor : term.factors) {
+        if (!factor.quotient) {
+          found.insert(factor.key);
+        } else {
+          collect_symbols(factor.quotient->numerator, found);
+          collect_symbols(factor.quotient->denominator, found);
+        }
+      }
+    }
+  }
+};
+
+Dim Dim::symbol(std::string_view name) { return Algebra::of_factor({std::string(name), nullptr}); }
+
+Dim Dim::floor_divide(const Dim& a, const Dim& b) {
+  if (b == 0) return 0;
+  if (b.is_constant()) {
+    if (b.constant_ < 0) return Algebra::divide_by_constant(Algebra::scaled(a, -1), multiply(b.constant_, -1));
+    return Algebra::divide_by_constant(a, b.constant_);
+  }
+  if (auto exact = Algebra::exact_quotient(a, b)) return *exact;
+  if (b.terms_.front().coefficient < 0) return floor_divide(Algebra::scaled(a, -1), Algebra::scaled(b, -1));
+
+  Dim numerator = a, denominator = b;
+  if (const auto common = Algebra::common_factors(a, b); !common.empty()) {
+    const Dim divisor = Algebra::make(0, {Term{1, common}});
+    numerator = *Algebra::exact_quotient(std::move(numerator), divisor);
+    denominator = *Algebra::exact_quotient(std::move(denominator), divisor);
+    if (denominator.is_constant()) return floor_divide(numerator, denominator);
+  }
+  std::int64_t common = gcd(Algebra::common_coefficient(numerator), Algebra::common_coefficient(denominator));
+  common = gcd(gcd(common, numerator.constant_), denominator.constant_);
+  return Algebra::opaque(Algebra::reduced(std::move(numerator), common),
+                         Algebra::reduced(std::move(denominator), common));
+}
+
+std::optional<std::string> Dim::as_symbol() const {
+  if (constant_ != 0 || terms_.size() != 1) return std::nullopt;
+  const Term& term = terms_.front();
+  if (term.coefficient != 1 || term.factors.size() != 1 || term.factors[0].quotient) return std::nullopt;
+  return term.factors[0].key;
+}
+
+std::vector<std::string> Dim::symbols() const {
+  std::set<std::string> found;
+  Algebra::collect_symbols(*this, found);
+  return {found.begin(), found.end()};
+}
+
+Dim operator+(const Dim& a, const Dim& b) {
+  const std::int64_t constant = add(a.constant_, b.constant_);
+  if (b.is_constant()) return Dim::Algebra::make(constant, a.terms_);
+  if (a.is_constant()) return Dim::Algebra::make(constant, b.terms_);
+  std::vector<Dim::Term> terms = a.terms_;
+  terms.insert(terms.end(), b.terms_.begin(), b.terms_.end());
+  return Dim::Algebra::sum(constant, std::move(terms));
+}
+
+Dim operator-(const Dim& a, const Dim& b) { return a + Dim::Algebra::scaled(b, -1); }
+
+Dim operator*(const Dim& a, const Dim& b) {
+  if (b.is_constant()) return Dim::Algebra::scaled(a, b.constant_);
+  if (a.is_constant()) return Dim::Algebra::scaled(b, a.constant_);
+  std::vector<Dim::Term> terms;
+  for (const Dim::Term& left : a.terms_) {
+    for (const Dim::Term& right : b.terms_) {
+      terms.push_back(
+          {multiply(left.coefficient, right.coefficient), Dim::Algebra::product(left.factors, right.factors)});
+    }
+  }
+  // What the constant terms contribute.
+  for (const Dim::Term& left : a.terms_) terms.push_back({multiply(left.coefficient, b.constant_), left.factors});
+  for (const Dim::Term& right : b.terms_) terms.push_back({multiply(right.coefficient, a.constant_), right.factors});
+  return Dim::Algebra::sum(multiply(a.constant_, b.constant_), std::move(terms));
+}
+
+bool operator==(const Dim& a, const Dim& b) {
+  return a.constant_ == b.constant_ && std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
+                                                  [](const Dim::Term& left, const Dim::Term& right) {
+                                                    return left.coefficient == right.coefficient &&
+                                                           Dim::Algebra::order(left.factors, right.factors) == 0;
+                                                  });
+}
+
+// ---- values and bounds
+// -----------------------------------------------------------------------------------------------
+
+std::int64_t Dim::evaluate(const DimBindings& bindings) const {
+  __int128 total = constant_;
+  for (const Term& term : terms_) {
+    std::int64_t product = term.coefficient;
+    for (const Factor& factor : term.factors) {
+      if (factor.quotient) {
+        const Quotient& quotient = *factor.quotient;
+        product = multiply(
+            product, floor_quotient(quotient.numerator.evaluate(bindings), quotient.denominator.evaluate(bindings)));
+      } else {
+        const auto bound = bindings.find(factor.key);
+        assert(bound != bindings.end());
+        product = multiply(product, bound->second);
+      }
+    }
+    total += product;
+  }
+  return saturate(total);
+}
+
+DimRange Dim::range(const DimRanges& ranges) const {
+  constexpr DimRange unknown{0, std::numeric_limits<std::int32_t>::max()};
+  __int128 low = constant_, high = constant_;
+  for (const Term& term : terms_) {
+    DimRange product{term.coefficient, term.coefficient};
+    for (const Factor& factor : term.factors) {
+      if (factor.quotient) {
+        product = product_of(
+            product, quotient_of(factor.quotient->numerator.range(ranges), factor.quotient->denominator.range(ranges)));
+      } else {
+        const auto found = ranges.find(factor.key);
+        product = product_of(product, found == ranges.end() ? unknown : found->second);
+      }
+    }
+    low += product.low;
+    high += product.high;
+  }
+  return {saturate(low), saturate(high)};
+}
+
+// ---- printing
+// --------------------------------------------------------------------------------------------------------
+
+struct Dim::Notation {
+  std::string_view times, over;
+  bool cpp;
+
+  static bool never_negative(const Dim& dim) {
+    return dim.constant_ >= 0 && std::all_of(dim.terms_.begin(), dim.terms_.end(), [](const Term& term) {
+             return term.coefficient > 0 &&
+                    std::all_of(term.factors.begin(), term.factors.end(), [](const Factor& factor) {
+                      return !factor.quotient || (never_negative(factor.quotient->numerator) &&
+                                                  never_negative(factor.quotient->denominator));
+                    });
+           });
+  }
+
+  static std::string parenthesised(const std::string& text) { return "(" + text + ")"; }
+
+  // An operand of a division: a product of symbols stands as it is on the left, a symbol or a number on either side.
+  std::string division_operand(const Dim& dim, bool left) const {
+    const bool number = dim.is_constant() && dim.constant_ >= 0;
+    const bool product = dim.constant_ == 0 && dim.terms_.size() == 1 && dim.terms_[0].coefficient > 0 &&
+                         std::none_of(dim.terms_[0].factors.begin(), dim.terms_[0].factors.end(),
+                                      [](const Factor& factor) { return factor.quotient != nullptr; });
+    const bool alone = number || dim.as_symbol() || (left && product);
+    return alone ? sum(dim) : parenthesised(sum(dim));
+  }
+
+  std::string division(const Quotient& quotient) const {
+    const bool truncates_alike = never_negative(quotient.numerator) && never_negative(quotient.denominator);
+    if (cpp && !truncates_alike) {
+      return "kgen::floor_divide(" + sum(quotient.numerator) + ", " + sum(quotient.denominator) + ")";
+    }
+    return division_operand(quotient.numerator, true) + std::string(over) +
+           division_operand(quotient.denominator, false);
+  }
+
+  // `negated`: a minus sign stands before it, and must not bind closer than a division.
+  std::string product(std::int64_t coefficient, const std::vector<Factor>& factors, bool negated) const {
+    std::string result = coefficient == 1 ? "" : std::to_string(coefficient);
+    const bool alone = coefficient == 1 && factors.size() == 1 && !negated;
+    for (const Factor& factor : factors) {
+      if (!result.empty()) result += times;
+      if (!factor.quotient) {
+        result += factor.key;
+      } else {
+        result += alone ? division(*factor.quotient) : parenthesised(division(*factor.quotient));
+      }
+    }
+    return result;
+  }
+
+  // What is positive comes first: "D - S", "4096 - P". A number otherwise comes last.
+  std::string sum(const Dim& dim) const {
+    const bool number_first = dim.constant_ > 0 && std::all_of(dim.terms_.begin(), dim.terms_.end(),
+                                                               [](const Term& t) { return t.coefficient < 0; });
+    std::string result = number_first ? std::to_string(dim.constant_) : "";
+    for (const bool positive : {true, false}) {
+      for (const Term& term : dim.terms_) {
+        if ((term.coefficient > 0) == positive) append(result, term.coefficient, &term.factors);
+      }
+    }
+    if (!number_first && (dim.constant_ != 0 || result.empty())) append(result, dim.constant_, nullptr);
+    return result;
+  }
+
+  // Adds a term, or where `factors` is null a number, to the text of a sum.
+  void append(std::string& text, std::int64_t coefficient, const std::vector<Factor>* factors) const {
+    const bool negative = coefficient < 0;
+    const std::int64_t magnitude = negative ? multiply(coefficient, -1) : coefficient;
+    const bool first = text.empty();
+    if (first)
+      text = negative ? "-" : "";
+    else
+      text += negative ? " - " : " + ";
+    text += factors ? product(magnitude, *factors, first && negative) : std::to_string(magnitude);
+  }
+};
+
+std::string Dim::Algebra::quotient_text(const Quotient& quotient) {
+  return Notation{"*", "/", false}.division(quotient);
+}
+
+std::string Dim::text() const { return Notation{"*", "/", false}.sum(*this); }
+
+std::string Dim::cpp() const { return Notation{" * ", " / ", true}.sum(*this); }
+
+// ---- shapes
+// ----------------------------------------------------------------------------------------------------------
+
+std::string to_text(const Shape& shape) {
+  std::string result = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) result += ", ";
+    result += shape[i].text();
+  }
+  return result + "]";
+}
+
+Dim element_count(const Shape& shape) {
+  Dim count = 1;
+  for (const Dim& extent : shape) count = count * extent;
+  return count;
+}
+
+bool provably_at_most(const Dim& a, const Dim& b, const DimRanges& ranges) { return (b - a).range(ranges).low >= 0; }
+
+}  // namespace kgen

@@ -1,0 +1,84 @@
+// Sizes that may depend on symbols: polynomials with integer coefficients over symbolic dimensions, kept in one
+// canonical form, so that two sizes that are equal for every value of their symbols compare equal. Division that does
+// not come out even becomes an opaque factor floor(a / b).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kgen {
+
+// Inclusive. DESIGN: "symbolic: any value in the range, at run time".
+struct DimRange {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+using DimRanges = std::map<std::string, DimRange, std::less<>>;
+using DimBindings = std::map<std::string, std::int64_t, std::less<>>;
+
+class Dim {
+ public:
+  Dim(std::int64_t constant = 0) : constant_(constant) {}  // implicit: 4096 is a Dim
+  static Dim symbol(std::string_view name);
+  // floor(a / b), in lowest terms; a quotient remains only where b does not divide a. b should not be zero: a quotient
+  // by a denominator that is, or turns out to be, zero is 0.
+  static Dim floor_divide(const Dim& a, const Dim& b);
+
+  bool is_constant() const { return terms_.empty(); }
+  std::int64_t constant() const { return constant_; }  // the constant term
+  // The symbol's name where this is exactly one symbol.
+  std::optional<std::string> as_symbol() const;
+  // Every symbol that occurs, each once, sorted.
+  std::vector<std::string> symbols() const;
+
+  friend Dim operator+(const Dim& a, const Dim& b);
+  friend Dim operator-(const Dim& a, const Dim& b);
+  friend Dim operator*(const Dim& a, const Dim& b);
+  friend bool operator==(const Dim& a, const Dim& b);
+  friend bool operator!=(const Dim& a, const Dim& b) { return !(a == b); }
+
+  // Every symbol must be bound. Saturates at +-(2^63 - 1) instead of overflowing.
+  std::int64_t evaluate(const DimBindings& bindings) const;
+  // Bounds over all values of the symbols (interval arithmetic: may be wider than the truth). Symbols without a range
+  // count as 0..2^31-1.
+  DimRange range(const DimRanges& ranges) const;
+
+  // "2*D + S + 1"; also what comparisons and sharing use as a key.
+  std::string text() const;
+  // The same as a C++ expression over std::int64_t: "2 * D + S + 1". Symbols are sizes, so never negative: a quotient
+  // is printed as "(S + 3) / 4", or as kgen::floor_divide(...) where its numerator might be negative.
+  std::string cpp() const;
+
+ private:
+  struct Quotient;  // floor(numerator / denominator)
+  struct Factor {   // a symbol, or a quotient that did not come out even
+    std::string key;
+    std::shared_ptr<const Quotient> quotient;
+  };
+  struct Term {
+    std::int64_t coefficient = 0;
+    std::vector<Factor> factors;  // sorted by key
+  };
+  struct Algebra;   // the arithmetic on terms
+  struct Notation;  // the printing of them
+
+  std::int64_t constant_ = 0;
+  std::vector<Term> terms_;  // highest degree first, then by keys; no two alike, no zero coefficients
+};
+
+using Shape = std::vector<Dim>;
+
+// "[B, S, 4096]"
+std::string to_text(const Shape& shape);
+// The product of all extents; 1 for a scalar.
+Dim element_count(const Shape& shape);
+// True where a <= b for every value of the symbols in their ranges, as far as interval arithmetic can see.
+bool provably_at_most(const Dim& a, const Dim& b, const DimRanges& ranges);
+
+}  // namespace kgen

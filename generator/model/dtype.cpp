@@ -1,0 +1,40 @@
+#include "generator/model/dtype.hpp"
+
+namespace kgen {
+
+const std::vector<DTypeInfo>& dtype_table() {
+  static const std::vector<DTypeInfo> table = {
+      {DType::f64, "f64", "double", "double", 8, true},
+      {DType::f32, "f32", "float", "float", 4, true},
+      {DType::f16, "f16", "kgen::f16", "float", 2, true},
+      {DType::bf16, "bf16", "kgen::bf16", "float", 2, true},
+      {DType::f8e4m3, "f8e4m3", "kgen::f8e4m3", "float", 1, true},
+      {DType::f8e5m2, "f8e5m2", "kgen::f8e5m2", "float", 1, true},
+      {DType::i8, "i8", "std::int8_t", "std::int8_t", 1, false},
+      {DType::i16, "i16", "std::int16_t", "std::int16_t", 2, false},
+      {DType::i32, "i32", "std::int32_t", "std::int32_t", 4, false},
+      {DType::i64, "i64", "std::int64_t", "std::int64_t", 8, false},
+      {DType::u8, "u8", "std::uint8_t", "std::uint8_t", 1, false},
+      {DType::u16, "u16", "std::uint16_t", "std::uint16_t", 2, false},
+      {DType::u32, "u32", "std::uint32_t", "std::uint32_t", 4, false},
+      {DType::u64, "u64", "std::uint64_t", "std::uint64_t", 8, false},
+      {DType::boolean, "bool", "bool", "bool", 1, false},
+  };
+  return table;
+}
+
+const DTypeInfo& info(DType dtype) { return dtype_table()[static_cast<std::size_t>(dtype)]; }
+
+std::optional<DType> dtype_from_name(std::string_view name) {
+  for (const DTypeInfo& entry : dtype_table()) {
+    if (entry.name == name) return entry.dtype;
+  }
+  return std::nullopt;
+}
+
+DType compute_dtype(DType dtype) {
+  if (dtype == DType::f64 || !info(dtype).floating) return dtype;
+  return DType::f32;
+}
+
+}  // namespace kgen

@@ -1,0 +1,30 @@
+// Element types, and what each is called in graphs, in C++ and in DLPack.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace kgen {
+
+enum class DType : std::uint8_t { f64, f32, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+
+struct DTypeInfo {
+  DType dtype;
+  std::string_view name;     // in YAML: "bf16", "bool"
+  std::string_view cpp;      // in emitted source: "kgen::bf16", "bool", "std::int64_t"
+  std::string_view compute;  // the C++ type that arithmetic on it uses: "float" for every float of 32 bits or fewer
+  int bytes;
+  bool floating;
+};
+
+// In the order of the enumeration.
+const std::vector<DTypeInfo>& dtype_table();
+const DTypeInfo& info(DType dtype);
+std::optional<DType> dtype_from_name(std::string_view name);
+// The type arithmetic is done in: f32 for floats of 32 bits or fewer, f64 for f64, the type itself for integers and bool.
+DType compute_dtype(DType dtype);
+
+}  // namespace kgen

@@ -1,0 +1,164 @@
+// A graph of operators as data. The same struct serves from `load` (types of results unknown, composites present) to
+// `place` (every type known, composites expanded, views resolved); each pass returns a new one.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "generator/base/source.hpp"
+#include "generator/model/dim.hpp"
+#include "generator/model/dtype.hpp"
+#include "generator/model/op_spec.hpp"
+
+namespace kgen {
+
+using ValueId = std::uint32_t;
+using NodeId = std::uint32_t;
+inline constexpr std::uint32_t no_id = std::numeric_limits<std::uint32_t>::max();
+
+struct TensorType {
+  DType dtype = DType::f32;
+  Shape shape;
+};
+std::string to_text(const TensorType& type);  // "bf16[M, 4096]"
+
+enum class ValueKind { input, constant, state, result };
+
+struct Value {
+  std::string name;
+  ValueKind kind = ValueKind::result;
+  std::optional<TensorType> type;   // results, and constants that stand as numbers among operands: absent until infer
+  NodeId producer = no_id;          // results only
+  std::uint32_t index = 0;          // result: which of the producer's; otherwise which input, constant or state
+  SourceLocation where;
+};
+
+struct GraphInput {
+  ValueId value = no_id;
+  bool strided = false;  // any strides are accepted; otherwise the caller must pass dense row-major memory
+};
+
+// Where a constant's data comes from. Scalars and small lists stand in `values`; the rest in a safetensors file.
+struct ConstantData {
+  ValueId value = no_id;
+  std::vector<double> values;       // row-major; one element means a splat; empty: from the file
+  std::string file;                 // relative to the graph's file
+  std::string key;                  // in functions may hold "{index}": the number of the call
+};
+
+// A buffer that calls read and update. `next` is the value that replaces it after a call.
+struct StateData {
+  ValueId value = no_id;
+  ValueId next = no_id;  // no_id: never updated
+  SourceLocation where;
+};
+
+// The kinds of node. A new operator never adds one.
+struct Elementwise {};
+struct Reduction {
+  std::vector<int> axes;  // sorted, non-negative
+  bool keepdims = false;
+};
+struct Structured {};
+struct Opaque {};
+struct Composite {};
+// Resolved parameters of a ViewRule. Only the members that its form uses are set.
+struct View {
+  ViewRule::Form form = ViewRule::Form::reshape;
+  std::vector<int> axes;  // permute: result axis i is operand axis axes[i]
+  Shape shape;            // reshape, broadcast: of the result
+  int axis = 0;           // slice, select, unsqueeze, squeeze, flip, concat, update
+  Dim begin;              // slice, select (the index), update
+  Dim length;             // slice: extent of the result
+  std::int64_t step = 1;  // slice
+};
+// A call of graph.functions[function], `repeat` times in a row: result i of one call is operand i of the next.
+struct Call {
+  std::uint32_t function = 0;
+  std::int64_t repeat = 1;
+  // Which calls of the function these are, counted over the whole module, as constants and state belong to each: the i-th
+  // of them, in the k-th call of the graph that holds this node, is first_index + k * index_stride + i. (main: k is 0.)
+  std::int64_t first_index = 0;
+  std::int64_t index_stride = 0;
+};
+// `std::monostate` before infer.
+using NodeKind = std::variant<std::monostate, Elementwise, Reduction, Structured, Opaque, Composite, View, Call>;
+
+using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
+
+struct Node {
+  const OpSpec* op = nullptr;  // null for a call
+  NodeKind kind;
+  std::vector<ValueId> inputs;  // no_id: an optional operand that was left out
+  std::vector<ValueId> outputs;
+  Attributes attributes;        // after infer: every attribute of the spec, defaults filled in
+  SourceLocation where;
+  std::string within;           // the composite it was expanded from ("softmax"), for comments; else empty
+};
+
+const AttributeValue* find_attribute(const Attributes& attributes, std::string_view name);
+
+enum class Numerics { fast, match_unfused };
+
+// `fusion:` and `expect_fused:`; members are values by name, each meaning the node that makes it.
+struct FusionDirectives {
+  struct Group {
+    std::vector<std::string> values;
+    SourceLocation where;
+  };
+  std::vector<Group> forbid, force, expect;
+  std::vector<Group> pin;  // stubs by name, to be left as the user wrote them
+};
+
+// A condition on dims that must hold at run time (a slice's end within its axis): left <= right.
+struct DimRequirement {
+  Dim left, right;
+  std::string meaning;  // "k_all: begin + length within axis 1 of k_cache"
+  SourceLocation where;
+};
+
+// A symbol. (A dim that is one number is not declared in a Graph: the number stands wherever it was named.)
+struct DimDeclaration {
+  std::string name;
+  DimRange range;
+  std::string from;  // the scalar i64 input that holds it; empty: read from an input's shape
+  SourceLocation where;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<DimDeclaration> dims;  // functions: those of the module
+  std::vector<Value> values;
+  std::vector<Node> nodes;           // load: as written; after infer: topologically ordered
+  std::vector<GraphInput> inputs;
+  std::vector<ConstantData> constants;
+  std::vector<StateData> states;
+  std::vector<ValueId> outputs;
+  std::vector<std::string> output_names;  // main: what callers know each output by; functions: empty
+  std::vector<DimRequirement> requirements;
+  FusionDirectives directives;
+  Numerics numerics = Numerics::fast;
+  SourceLocation where;
+
+  const Value& value(ValueId id) const { return values[id]; }
+  Value& value(ValueId id) { return values[id]; }
+  const TensorType& type(ValueId id) const { return *values[id].type; }
+};
+
+DimRanges ranges_of(const Graph& graph);
+
+// A graph file: the graph itself and the functions that it calls. functions[i] calls only functions before it.
+struct Module {
+  std::vector<Graph> functions;
+  Graph main;
+  std::string file;  // the graph's path as given
+};
+
+}  // namespace kgen

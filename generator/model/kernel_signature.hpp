@@ -1,0 +1,52 @@
+// What a kernel's declaration says: all that the planner knows of a kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "generator/base/source.hpp"
+#include "generator/model/dtype.hpp"
+
+namespace kgen {
+
+enum class KernelKind { elementwise, reduction, structured, opaque };
+
+// view: memory and nothing else. source: anything that loads, so a prologue may be fused in. sink: anything that
+// stores, so an epilogue may be.
+enum class Accepts { view, source, sink };
+
+struct KernelOperand {
+  std::string name;
+  int rank = -1;  // -1: any
+  std::vector<DType> dtypes;
+  Accepts accepts = Accepts::view;
+  DType element = DType::f32;  // for a sink: what the epilogue sees
+  bool optional = false;
+};
+
+struct KernelAttribute {
+  std::string name;
+  std::string type;  // C++: "float", "bool", "std::int64_t"
+};
+
+struct KernelParameter {  // a compile-time parameter that tuning may turn
+  std::string name;
+  std::vector<std::int64_t> values;
+  std::int64_t default_value = 0;
+};
+
+struct KernelSignature {
+  std::string name;    // qualified: "kgen::matmul"
+  std::string header;  // "kgen/matmul.hpp"
+  std::string op;      // the operator it implements
+  KernelKind kind = KernelKind::elementwise;
+  std::vector<KernelOperand> operands;
+  std::vector<KernelOperand> results;
+  std::vector<KernelAttribute> attributes;
+  std::vector<KernelParameter> parameters;
+  std::string doc;
+  SourceLocation where;
+};
+
+}  // namespace kgen

@@ -1,0 +1,35 @@
+#include "generator/model/op_spec.hpp"
+
+#include <algorithm>
+
+namespace kgen {
+
+const AttributeSpec* OpSpec::attribute(std::string_view attribute_name) const {
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const AttributeSpec& each) { return each.name == attribute_name; });
+  return found == attributes.end() ? nullptr : &*found;
+}
+
+const OpSpec* OpSet::find(std::string_view name) const {
+  const auto found = op_index.find(std::string(name));
+  return found == op_index.end() ? nullptr : &ops[found->second];
+}
+
+const KernelSignature* OpSet::kernel_of(const OpSpec& op) const {
+  const auto found = kernel_index.find(op.kernel);
+  return found == kernel_index.end() ? nullptr : &kernels[found->second];
+}
+
+const OpSpec* OpSet::with_role(OpRole role) const {
+  const auto found = std::find_if(ops.begin(), ops.end(), [&](const OpSpec& each) { return each.role == role; });
+  return found == ops.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> OpSet::names() const {
+  std::vector<std::string> result;
+  result.reserve(ops.size());
+  for (const OpSpec& op : ops) result.push_back(op.name);
+  return result;
+}
+
+}  // namespace kgen

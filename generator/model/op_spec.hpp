@@ -1,0 +1,126 @@
+// What is known of an operator: read from specs/ops/*.yaml. Passes look at these facts and never at an operator's name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "generator/base/source.hpp"
+#include "generator/model/dim.hpp"
+#include "generator/model/dtype.hpp"
+#include "generator/model/kernel_signature.hpp"
+
+namespace kgen {
+
+enum class OpKind { elementwise, view, reduction, structured, opaque, composite };
+
+// std::vector<Dim> holds axes and shapes alike; -1 in a reshape stands for the extent that makes the counts agree.
+using AttributeValue = std::variant<bool, std::int64_t, double, std::string, DType, Dim, std::vector<Dim>>;
+enum class AttributeType { boolean, integer, number, text, dtype, dim, dims };
+
+struct AttributeSpec {
+  std::string name;
+  AttributeType type = AttributeType::number;
+  std::optional<AttributeValue> default_value;
+  std::string default_expression;     // instead of a value: "1 / sqrt(D)", over the dims of the shape patterns
+  bool required() const { return !default_value && default_expression.empty(); }
+  std::vector<std::string> allowed;   // for text: the values it may take; empty: any
+  std::string doc;
+  SourceLocation where;
+};
+
+// One axis of a shape pattern such as [..., M, K]: a name to bind, a constant, or the ellipsis.
+struct PatternAxis {
+  bool ellipsis = false;
+  std::string name;           // empty for a constant
+  std::int64_t constant = 0;
+};
+
+struct OperandSpec {
+  std::string name;
+  std::string type;                                  // a type variable of OpSpec::types, or a dtype's name
+  std::optional<std::vector<PatternAxis>> pattern;   // absent: any shape
+  bool optional = false;                             // may be left out at the end of `in`
+  bool variadic = false;                             // one or more tensors; only the last operand
+  std::string doc;
+};
+
+struct ResultSpec {
+  std::string name;
+  std::string type;  // a type variable, a dtype's name, or "$name" for the dtype in that attribute
+  std::optional<std::vector<PatternAxis>> pattern;
+};
+
+// How a view finds its elements. Each member names the attribute that holds the parameter.
+// concat and update are destinations: their operands are to be written straight into a slice of the result.
+struct ViewRule {
+  enum class Form { permute, reshape, broadcast, slice, select, unsqueeze, squeeze, flip, concat, update };
+  Form form = Form::reshape;
+  std::map<std::string, std::string> parameters;  // e.g. {"axis": "axis", "begin": "begin"}
+};
+
+// Facts that simplification may use. Operands are named by position.
+struct Algebra {
+  bool commutative = false;
+  bool idempotent = false;                        // f(f(x)) = f(x)
+  bool involution = false;                        // f(f(x)) = x
+  std::map<std::size_t, double> identity;         // operand -> the constant that leaves the other operand unchanged
+};
+
+// One node of a composite's expansion. Names are operands, results and locals of the composite; "$name" is an attribute.
+struct ExpansionNode {
+  std::string op;
+  std::vector<std::string> inputs;                          // a name, "$attribute" or a number
+  std::vector<std::string> outputs;
+  std::vector<std::pair<std::string, std::string>> attributes;  // as text: "$axis", "true", "[-1]"
+  SourceLocation where;
+};
+
+struct Expansion {
+  std::string when;  // a condition over upper bounds, e.g. "extent(x, axis) <= 65536"; empty: always
+  std::vector<ExpansionNode> nodes;
+};
+
+// copy: an elementwise identity; cast: an elementwise conversion to the dtype in its attribute `to`. Passes that must
+// insert such a node find the operator by its role.
+enum class OpRole { none, copy, cast };
+
+struct OpSpec {
+  std::string name;
+  std::string doc;
+  std::string source;  // paper, standard or library page that defines it
+  OpKind kind = OpKind::elementwise;
+  OpRole role = OpRole::none;
+  std::vector<OperandSpec> operands;
+  std::vector<ResultSpec> results;
+  std::vector<AttributeSpec> attributes;
+  std::map<std::string, std::vector<DType>> types;  // type variable -> what it may be
+  std::string kernel;                               // the kernel's qualified name; empty for views and composites
+  std::string definition;                           // elementwise: a scalar expression, used to fold constants
+  Algebra algebra;
+  std::optional<ViewRule> view;
+  std::vector<Expansion> expansions;
+  SourceLocation where;
+
+  const AttributeSpec* attribute(std::string_view attribute_name) const;
+};
+
+// Every operator and kernel that a plan may use. OpSpec and KernelSignature addresses are stable once loaded.
+struct OpSet {
+  std::vector<OpSpec> ops;
+  std::vector<KernelSignature> kernels;
+  std::unordered_map<std::string, std::size_t> op_index;
+  std::unordered_map<std::string, std::size_t> kernel_index;
+
+  const OpSpec* find(std::string_view name) const;
+  const KernelSignature* kernel_of(const OpSpec& op) const;  // null where the operator has none
+  const OpSpec* with_role(OpRole role) const;
+  std::vector<std::string> names() const;
+};
+
+}  // namespace kgen

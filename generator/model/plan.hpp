@@ -1,0 +1,209 @@
+// What the planner decided: which nodes are computed together, where values live, in which order stubs run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "generator/model/graph.hpp"
+
+namespace kgen {
+
+// ---- fuse ----------------------------------------------------------------------------------------------------------
+
+// elementwise: one loop over `loop`. rows: one loop over rows, whose axes are `row_axes` of `loop`. structured: the
+// kernel of `root`, with prologues and an epilogue. call: a function. A view that must be computed is a copy node.
+enum class GroupKind { elementwise, rows, structured, call };
+
+// Nodes computed by one stub. Views belong to no group.
+struct Group {
+  GroupKind kind = GroupKind::elementwise;
+  NodeId root = no_id;           // structured and call
+  std::vector<NodeId> nodes;     // in execution order
+  Shape loop;
+  std::vector<int> row_axes;     // rows: the reduced axes of `loop`, sorted
+  std::vector<ValueId> inputs;   // values in memory that are read: inputs, constants, states, results and views of them
+  std::vector<ValueId> outputs;  // values that are written to memory
+  bool at_load = false;          // depends on constants only: runs once, when the model is loaded
+};
+
+// Why `producer` and `consumer` are, or are not, computed together.
+struct Decision {
+  ValueId value = no_id;         // what passes between them
+  NodeId producer = no_id;
+  NodeId consumer = no_id;
+  bool fused = false;
+  std::string reason;            // "the epilogue of kgen::matmul takes it", "would recompute 'scale' M times"
+  Dim bytes;                     // memory traffic that is saved, or that fusing would have saved
+};
+
+struct FusedGraph {
+  Graph graph;
+  std::vector<Group> groups;               // in an order in which they may run
+  std::vector<std::uint32_t> group_of;     // by NodeId; no_id for views
+  std::vector<Decision> decisions;         // in the order of the consumers
+};
+
+// ---- lower: a group as the program of its stub -----------------------------------------------------------------------
+
+// One parameter of a stub: a View of memory.
+struct StubParameter {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  bool writable = false;
+};
+
+// How a functor (or a kernel) sees a parameter: axes of extent 1 inserted where a reduction dropped them, broadcast to
+// the loop, permuted so that row axes come last, adjacent axes merged; in that order.
+struct MemberView {
+  std::size_t parameter = 0;
+  std::vector<int> unsqueeze;                   // axes to insert, ascending
+  bool broadcast = false;                       // to the loop's shape
+  std::vector<int> permutation;                 // empty: as it is
+  std::vector<std::pair<int, int>> merges;      // axis ranges [first, last], descending, applied in this order
+  int rank = 0;                                 // after all that
+};
+
+struct FunctorMember {
+  std::string name;
+  MemberView view;
+};
+
+// What a statement reads: the result of an earlier one, the value that an epilogue receives, or a literal ("0.125f").
+struct Operand {
+  enum class Kind { statement, incoming, literal };
+  Kind kind = Kind::literal;
+  std::size_t statement = 0;
+  std::size_t result = 0;                       // which result, of a reduction with several
+  std::string literal;
+};
+
+struct Statement {
+  enum class Kind { load, apply, reduce, store };
+  Kind kind = Kind::apply;
+  bool per_row = false;                         // rows: the result (or what is stored) is one element per row
+  bool keep = false;                            // rows: computed once and kept for later passes over the row
+  std::size_t member = 0;                       // load and store
+  std::string functor;                          // apply and reduce: "kgen::Add"
+  std::vector<std::string> fields;              // of the functor: literals
+  std::vector<Operand> operands;
+  std::vector<std::string> names;               // the values it defines, after the graph; store: none
+  SourceLocation where;
+  std::string within;                           // the composite it belongs to, for the comment
+};
+
+struct Functor {
+  enum class Role { elementwise, rows, prologue, epilogue };
+  Role role = Role::elementwise;
+  std::string name;
+  int rank = 0;                                 // of the Index that it is called with
+  std::string incoming;                         // epilogue: the value it receives
+  std::string compute;                          // epilogue: the C++ type of that value's lanes
+  std::vector<FunctorMember> members;
+  std::vector<Statement> statements;            // prologue: the last one is what load returns
+  std::size_t shape_member = 0;                 // one that shows the loop's whole shape
+  // The loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its
+  // extents, each as (parameter, axis) or, without a parameter, a constant.
+  std::size_t shape_parameter = none;
+  struct Extent {
+    std::size_t parameter = none;
+    int axis = 0;
+    std::int64_t constant = 1;
+  };
+  std::vector<Extent> loop_extents;
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+};
+
+// One argument of a structured kernel's call.
+struct KernelArgument {
+  enum class Kind { functor, parameter, literal, absent };
+  Kind kind = Kind::literal;
+  std::size_t functor = 0;
+  MemberView view;
+  std::string literal;                          // an attribute
+};
+
+struct StubProgram {
+  std::string name;
+  GroupKind kind = GroupKind::elementwise;
+  std::string kernel;                           // structured: "kgen::matmul"
+  std::vector<std::string> headers;             // "kgen/ops/arithmetic.hpp", sorted
+  std::vector<StubParameter> parameters;        // results first
+  std::vector<Functor> functors;
+  std::vector<KernelArgument> kernel_arguments; // structured: operands, results, attributes
+  int row_rank = 0;                             // rows: how many trailing axes form the row
+  std::vector<std::string> comment;             // what it computes, where that stands in the graph, what it saves
+};
+
+// ---- place -----------------------------------------------------------------------------------------------------------
+
+// Where a value lives. view_of: the view `view` of `base` (an operand of a view node read in place).
+// part_of: written straight into the slice `view` of `base` (concat, update): `base` is the result of that node.
+struct Placement {
+  enum class Kind { registers, input, output, constant, state, arena, persistent, view_of, part_of };
+  Kind kind = Kind::registers;
+  std::uint32_t index = 0;       // which input, output, constant, state, slot of the arena, or persistent buffer
+  ValueId base = no_id;
+  View view;
+};
+
+// A stretch of the arena, shared by values whose lifetimes do not meet. Offsets follow from the sizes in order, each
+// rounded up to 64 bytes.
+struct Slot {
+  Dim bytes;
+};
+
+// One stub launch or one function call.
+struct Step {
+  std::uint32_t group = 0;
+  std::uint32_t stub = no_id;               // into Plan::stubs; no_id for a call
+  std::vector<ValueId> arguments;           // stub: by parameter. call: results first, then operands
+  std::uint32_t call_slot = no_id;          // call: the slot that holds the function's own arena
+  std::vector<std::uint32_t> carried_slots; // call with repeat > 1: a second buffer for each carried result
+};
+
+struct FunctionPlan {
+  FusedGraph fused;
+  std::vector<Placement> placements;        // by ValueId
+  std::vector<Slot> slots;                  // the arena, while a call runs
+  std::vector<Slot> load_slots;             // the arena of load_steps: where values that only load reads live
+  std::vector<ValueId> persistent;          // computed at load and kept, by persistent index
+  std::vector<Step> load_steps;
+  std::vector<Step> steps;
+};
+
+// The bytes of arena that one call of the function takes: its slots, each rounded up to 64.
+Dim arena_bytes(const FunctionPlan& plan);
+
+// For check mode: every node as a stub of its own.
+struct UnfusedGraph {
+  FusedGraph fused;
+  std::vector<std::uint32_t> stub_of;       // by group: into CheckPlan::stubs; no_id for calls
+};
+struct CheckPlan {
+  std::vector<UnfusedGraph> functions;      // as Plan::functions
+  UnfusedGraph main;
+  std::vector<StubProgram> stubs;
+};
+
+struct Plan {
+  std::vector<FunctionPlan> functions;      // as Module::functions
+  FunctionPlan main;
+  std::vector<StubProgram> stubs;           // unique
+  std::optional<CheckPlan> check;           // planned with the references of check mode
+  std::string file;                         // the graph's path
+};
+
+// ---- emit ------------------------------------------------------------------------------------------------------------
+
+// A file to be written: relative path and whole content.
+struct SourceFile {
+  std::string path;
+  std::string content;
+};
+
+}  // namespace kgen

@@ -1,0 +1,70 @@
+#include "generator/pass/apply_algebra.hpp"
+
+#include <algorithm>
+
+#include "generator/pass/scalar_value.hpp"
+
+namespace kgen {
+namespace {
+
+// f(0, c) and f(-0, c) are 0 and -0 to the sign, by the operator's definition; c stands at operand `position`.
+bool keeps_zeros(Rewriting& rewriting, const Node& node, std::size_t position, double c) {
+  const Expression* definition = definition_of(rewriting, *node.op);
+  if (!definition) return false;
+  const auto keeps = [&](double zero) {
+    const double result = evaluate(*definition, [&](std::string_view variable) {
+      return variable == node.op->operands[position].name ? c : zero;
+    });
+    return same_bits(result, zero);
+  };
+  return keeps(0.0) && keeps(-0.0);
+}
+
+// The identity of operand `position`; of a commutative operator, that of the other one will do.
+std::optional<double> identity_of(const Algebra& algebra, std::size_t position) {
+  for (const std::size_t each : {position, 1 - position}) {
+    const auto found = algebra.identity.find(each);
+    if (found != algebra.identity.end()) return found->second;
+    if (!algebra.commutative) break;
+  }
+  return std::nullopt;
+}
+
+bool drop_identity(Rewriting& rewriting, NodeId id) {
+  const Graph& graph = rewriting.graph;
+  const Node& node = graph.nodes[id];
+  if (node.op->algebra.identity.empty() || node.inputs.size() != 2 || node.op->operands.size() != 2) return false;
+  for (const std::size_t position : {std::size_t{1}, std::size_t{0}}) {
+    const auto identity = identity_of(node.op->algebra, position);
+    const std::vector<double>* elements = elements_of(graph, node.inputs[position]);
+    if (!identity || !elements) continue;
+    if (!std::all_of(elements->begin(), elements->end(), [&](double each) { return each == *identity; })) continue;
+    const ValueId other = node.inputs[1 - position];
+    if (other == no_id) continue;
+    const bool exact = rewriting.numerics == Numerics::match_unfused && info(graph.type(other).dtype).floating;
+    const auto keeps = [&](double each) { return keeps_zeros(rewriting, node, position, each); };
+    if (exact && !std::all_of(elements->begin(), elements->end(), keeps)) continue;
+    if (replace_result(rewriting, id, other)) return true;
+  }
+  return false;
+}
+
+bool drop_repetition(Rewriting& rewriting, NodeId id) {
+  const Node& node = rewriting.graph.nodes[id];
+  const Algebra& algebra = node.op->algebra;
+  if (!(algebra.involution || algebra.idempotent) || node.inputs.size() != 1) return false;
+  const Node* inner = producer(rewriting, node.inputs[0]);
+  if (!inner || inner->op != node.op || inner->inputs.size() != 1) return false;
+  if (!same_attributes(inner->attributes, node.attributes)) return false;
+  return replace_result(rewriting, id, algebra.involution ? inner->inputs[0] : node.inputs[0]);
+}
+
+}  // namespace
+
+bool apply_algebra(Rewriting& rewriting, NodeId id) {
+  const Node& node = rewriting.graph.nodes[id];
+  if (!node.op || node.outputs.size() != 1) return false;
+  return drop_identity(rewriting, id) || drop_repetition(rewriting, id);
+}
+
+}  // namespace kgen

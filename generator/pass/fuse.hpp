@@ -1,0 +1,29 @@
+// Decides which nodes are computed by one stub, and says why.
+//
+// Nodes are visited in topological order; each joins the group of one of its producers, or of a sibling that reads the
+// same memory, or starts a group. What may join what:
+//   elementwise + elementwise   the loops have the same shape
+//   elementwise + reduction     the reduction reads every element of the loop; the group becomes a row program
+//   rows + elementwise          the node works on whole rows, or on one element per row
+//   rows + reduction            the same axes of the same rows
+//   structured + elementwise    the kernel's result is a sink: the node rides in the epilogue
+//   elementwise + structured    the operand is a source and its only reader: the group becomes a prologue
+// A kernel is known by its signature alone. A value that would be computed once for each element of a larger loop stays
+// in memory. No group may come to depend on itself: depths (longest chains of groups) are kept exact, and a group that
+// others already read is never moved behind a later one.
+#pragma once
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/model/graph.hpp"
+#include "generator/model/plan.hpp"
+
+namespace kgen {
+
+struct FuseOptions {
+  bool enabled = true;  // false: every node is a stub of its own, the reference that check mode compares with
+};
+
+// Errors: a `force` that is not possible, an `expect_fused` that did not come true; each with the reason.
+FusedGraph fuse(const Graph& graph, const OpSet& ops, const FuseOptions& options, Diagnostics& diagnostics);
+
+}  // namespace kgen

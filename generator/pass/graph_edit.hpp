@@ -1,0 +1,51 @@
+// What every pass that inserts, replaces or removes nodes needs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/model/graph.hpp"
+
+namespace kgen {
+
+// Names of values that are not taken in one graph.
+class UniqueNames {
+ public:
+  explicit UniqueNames(const Graph& graph);
+  // `wish`, or `wish_2`, `wish_3`, ... where it is taken. The name is taken from then on.
+  std::string take(const std::string& wish);
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> next_suffix_;  // by name that is taken
+};
+
+// A new value of kind `result`; whoever adds its node calls number_producers afterwards.
+ValueId add_result(Graph& graph, std::string name, TensorType type, SourceLocation where);
+
+// A new constant whose elements are `values` (one: a splat). Without a type, infer_node chooses it (a scalar).
+ValueId add_constant(Graph& graph, std::string name, std::optional<TensorType> type, std::vector<double> values,
+                     SourceLocation where);
+
+// Sets producer and index of every result.
+void number_producers(Graph& graph);
+
+// By ValueId: how many nodes read it (each counted once), plus one where it is an output, plus one for each state that it
+// is the next value of.
+std::vector<std::uint32_t> count_readers(const Graph& graph);
+
+// A warning where nothing reads any result of the node. `readers` as from count_readers.
+void warn_if_unread(const Graph& graph, const Node& node, const std::vector<std::uint32_t>& readers,
+                    Diagnostics& diagnostics);
+
+// Drops the nodes in `removed` (by NodeId) and numbers the others again.
+void drop_nodes(Graph& graph, const std::vector<bool>& removed);
+
+// Drops results and constants that nothing refers to; inputs and states stay. The others are numbered again, in the
+// same order.
+void drop_unused_values(Graph& graph);
+
+}  // namespace kgen

@@ -1,0 +1,110 @@
+#include "generator/pass/infer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "generator/pass/infer_node.hpp"
+#include "generator/pass/infer_number.hpp"
+#include "generator/pass/topological_order.hpp"
+
+namespace kgen {
+namespace {
+
+std::string describe(const Value& value) { return fmt::format("'{}' ({})", value.name, to_text(*value.type)); }
+
+bool same_type(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
+
+// Every element must be a number that its dtype holds.
+void check_constant(const Graph& graph, const ConstantData& constant, Diagnostics& diagnostics) {
+  const Value& value = graph.value(constant.value);
+  if (!value.type) return;  // a number among operands: infer_node checks it
+  for (const double number : constant.values) {
+    if (const auto problem = number_problem(number, value.type->dtype)) {
+      diagnostics.error(value.where, *problem);
+      return;
+    }
+  }
+}
+
+void check_states(const Graph& graph, Diagnostics& diagnostics) {
+  for (const StateData& state : graph.states) {
+    if (state.next == no_id || !graph.value(state.next).type) continue;
+    const Value& value = graph.value(state.value);
+    const Value& next = graph.value(state.next);
+    if (same_type(*value.type, *next.type)) continue;
+    diagnostics.error(state.where, fmt::format("state {} cannot become {}", describe(value), describe(next)))
+        .note("the next value of a state has the type of the state");
+  }
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------------------
+
+// Result i of one call is operand i of the next.
+bool check_repeat(const Graph& function, const Node& node, Diagnostics& diagnostics) {
+  for (std::size_t i = 0; i < function.outputs.size(); ++i) {
+    const Value& output = function.value(function.outputs[i]);
+    const Value& input = function.value(function.inputs[i].value);
+    if (same_type(*output.type, *input.type)) continue;
+    diagnostics.error(node.where, fmt::format("function '{}' cannot repeat: its output {} is to feed its input {}",
+                                              function.name, describe(output), describe(input)))
+        .note("with repeat, result i of one call is operand i of the next");
+    return false;
+  }
+  return true;
+}
+
+void infer_call(const std::vector<Graph>& functions, Graph& graph, const Node& node, Diagnostics& diagnostics) {
+  const Call& call = std::get<Call>(node.kind);
+  const Graph& function = functions[call.function];
+  assert(node.inputs.size() == function.inputs.size() && node.outputs.size() == function.outputs.size());
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Value& parameter = function.value(function.inputs[i].value);
+    const Value& value = graph.value(node.inputs[i]);
+    if (same_type(*value.type, *parameter.type)) continue;
+    diagnostics.error(node.where, fmt::format("function '{}' takes {}, not {}", function.name, describe(parameter),
+                                              describe(value)));
+    return;
+  }
+  const bool results_typed = std::all_of(function.outputs.begin(), function.outputs.end(),
+                                         [&](ValueId id) { return function.value(id).type.has_value(); });
+  if (!results_typed || (call.repeat > 1 && !check_repeat(function, node, diagnostics))) return;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    graph.value(node.outputs[i]).type = function.type(function.outputs[i]);
+  }
+}
+
+// ---- graphs ----------------------------------------------------------------------------------------------------------
+
+// False where an operand has no type because the node that makes it was already reported.
+bool operands_are_typed(const Graph& graph, const Node& node) {
+  return std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    return id != no_id && graph.value(id).kind == ValueKind::result && !graph.value(id).type;
+  });
+}
+
+void infer_graph(const std::vector<Graph>& functions, Graph& graph, const DimRanges& ranges, Diagnostics& diagnostics) {
+  for (const ConstantData& constant : graph.constants) check_constant(graph, constant, diagnostics);
+  if (!sort_nodes(graph, diagnostics)) return;
+  for (Node& node : graph.nodes) {
+    if (!operands_are_typed(graph, node)) continue;
+    if (node.op) {
+      infer_node(graph, node, ranges, diagnostics);
+    } else {
+      infer_call(functions, graph, node, diagnostics);
+    }
+  }
+  check_states(graph, diagnostics);
+}
+
+}  // namespace
+
+Module infer(Module module, const OpSet&, Diagnostics& diagnostics) {
+  const DimRanges ranges = ranges_of(module.main);
+  for (Graph& function : module.functions) infer_graph(module.functions, function, ranges, diagnostics);
+  infer_graph(module.functions, module.main, ranges, diagnostics);
+  return module;
+}
+
+}  // namespace kgen

@@ -1,0 +1,92 @@
+// What the parts of infer_node share: the node at hand, and how its problems are put into words.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/model/graph.hpp"
+
+namespace kgen {
+
+// What the names in the shape patterns of an operator stand for, at one node.
+struct PatternBindings {
+  struct Name {
+    std::string_view name;
+    Dim extent;
+    std::size_t operand = 0;  // which one bound it first
+  };
+  std::vector<Name> names;
+  Shape ellipsis;  // broadcast over all operands that have one
+
+  const Name* find(std::string_view name) const;
+};
+
+struct NodeContext {
+  Graph& graph;
+  Node& node;
+  const DimRanges& ranges;
+  Diagnostics& diagnostics;
+  PatternBindings bindings;
+
+  const OpSpec& op() const { return *node.op; }
+  bool has_operand(std::size_t operand) const {
+    return operand < node.inputs.size() && node.inputs[operand] != no_id;
+  }
+  const TensorType& type(std::size_t operand) const { return graph.type(node.inputs[operand]); }
+  const Shape& shape(std::size_t operand) const { return type(operand).shape; }
+  // The specification of an operand; the last one may be variadic.
+  const OperandSpec& spec(std::size_t operand) const {
+    return op().operands[std::min(operand, op().operands.size() - 1)];
+  }
+  const std::string& result_name() const { return graph.value(node.outputs[0]).name; }
+
+  // "'x' (f32[M, 4096])"; a number by its value.
+  std::string describe(std::size_t operand) const;
+  // "add: ..." at the node.
+  Diagnostic& error(const std::string& message) const {
+    return diagnostics.error(node.where, op().name + ": " + message);
+  }
+};
+
+// ---- infer_attributes.cpp --------------------------------------------------------------------------------------------
+
+// Brings the node's attributes into the order of the specification, and fills in defaults. The patterns must be bound:
+// default expressions refer to their names.
+bool complete_attributes(NodeContext& context);
+
+// ---- infer_shapes.cpp ------------------------------------------------------------------------------------------------
+
+// Binds the names in the operands' shape patterns.
+bool bind_patterns(NodeContext& context);
+
+// The shape of each result: by its pattern, or the broadcast shape of all operands.
+std::optional<std::vector<Shape>> result_shapes(const NodeContext& context);
+
+// NumPy's broadcasting of all operands.
+std::optional<Shape> broadcast_operands(const NodeContext& context);
+
+// Sets node.kind to a Reduction, and gives the shape that each result has.
+std::optional<Shape> resolve_reduction(NodeContext& context);
+
+// 0 <= axis < rank after counting negative ones from the end. `rank` is that of the shape the axis refers to.
+std::optional<int> resolve_axis(const NodeContext& context, std::int64_t axis, std::size_t rank);
+// The same for an attribute that lists axes: the extents must be constants.
+std::optional<std::vector<int>> resolve_axes(const NodeContext& context, std::string_view attribute, std::size_t rank);
+
+// left <= right: true where it always holds; where only the run can tell, a requirement is added, whose meaning is
+// "result: meaning"; an error where it never holds.
+bool require_at_most(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning);
+
+// ---- infer_views.cpp -------------------------------------------------------------------------------------------------
+
+// Sets node.kind to a View, and gives the shape of the result.
+std::optional<Shape> resolve_view(NodeContext& context);
+
+}  // namespace kgen

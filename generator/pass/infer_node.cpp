@@ -1,0 +1,180 @@
+#include "generator/pass/infer_node.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+#include "generator/pass/infer_context.hpp"
+#include "generator/pass/infer_number.hpp"
+
+namespace kgen {
+namespace {
+
+// ---- dtypes ----------------------------------------------------------------------------------------------------------
+
+// An operand that is a number in the text, whose dtype is not known yet.
+bool is_untyped_number(const NodeContext& context, std::size_t operand) {
+  const Value& value = context.graph.value(context.node.inputs[operand]);
+  return value.kind == ValueKind::constant && !value.type;
+}
+
+std::string dtype_names(const std::vector<DType>& dtypes) {
+  std::vector<std::string_view> names;
+  for (const DType dtype : dtypes) names.push_back(info(dtype).name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// What the type variables of an operator stand for, at one node.
+struct TypeVariables {
+  struct Variable {
+    std::string_view name;
+    DType dtype;
+    std::size_t operand;  // which one bound it
+  };
+  std::vector<Variable> bound;
+
+  const Variable* find(std::string_view name) const {
+    const auto found = std::find_if(bound.begin(), bound.end(), [&](const Variable& each) { return each.name == name; });
+    return found == bound.end() ? nullptr : &*found;
+  }
+};
+
+// The dtypes that an operand may have.
+std::vector<DType> allowed_dtypes(const NodeContext& context, std::size_t operand) {
+  const std::string& type = context.spec(operand).type;
+  if (const auto fixed = dtype_from_name(type)) return {*fixed};
+  const auto variable = context.op().types.find(type);
+  assert(variable != context.op().types.end());
+  return variable->second;
+}
+
+bool report_dtype(const NodeContext& context, std::size_t operand, const std::vector<DType>& allowed) {
+  auto& error = context.error(fmt::format("operand '{}' cannot be {}", context.spec(operand).name,
+                                          context.describe(operand)));
+  error.note(fmt::format("'{}' takes {}", context.spec(operand).name, dtype_names(allowed)));
+  error.advise("convert it first, with an operator such as cast");
+  return false;
+}
+
+bool bind_dtype(const NodeContext& context, std::size_t operand, TypeVariables& variables) {
+  const DType dtype = context.type(operand).dtype;
+  const std::string& type = context.spec(operand).type;
+  const TypeVariables::Variable* bound = variables.find(type);
+  if (!bound) {
+    const std::vector<DType> allowed = allowed_dtypes(context, operand);
+    if (std::find(allowed.begin(), allowed.end(), dtype) == allowed.end()) return report_dtype(context, operand, allowed);
+    if (context.op().types.count(type) > 0) variables.bound.push_back({type, dtype, operand});
+    return true;
+  }
+  if (bound->dtype == dtype) return true;
+  auto& error = context.error(fmt::format("{} and {} must have the same dtype", context.describe(bound->operand),
+                                          context.describe(operand)));
+  error.note(fmt::format("it takes {}", dtype_names(allowed_dtypes(context, operand))));
+  error.advise("convert one of them first, with an operator such as cast");
+  return false;
+}
+
+// Gives a number in the text the dtype of the other operands; f32 where there are none.
+bool type_number(NodeContext& context, std::size_t operand, TypeVariables& variables) {
+  const TypeVariables::Variable* bound = variables.find(context.spec(operand).type);
+  const std::vector<DType> allowed = allowed_dtypes(context, operand);
+  const bool f32_allowed = std::find(allowed.begin(), allowed.end(), DType::f32) != allowed.end();
+  const DType dtype = bound ? bound->dtype : f32_allowed ? DType::f32 : allowed.front();
+
+  Value& value = context.graph.value(context.node.inputs[operand]);
+  const ConstantData& data = context.graph.constants[value.index];
+  assert(data.values.size() == 1);
+  if (const auto problem = number_problem(data.values[0], dtype)) {
+    auto& error = context.error(*problem);
+    if (bound) error.note(fmt::format("it takes the dtype of {}", context.describe(bound->operand)));
+    return false;
+  }
+  value.type = TensorType{dtype, {}};
+  return bind_dtype(context, operand, variables);
+}
+
+bool bind_dtypes(NodeContext& context, TypeVariables& variables) {
+  const std::size_t count = context.node.inputs.size();
+  std::vector<std::size_t> numbers;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!context.has_operand(i)) continue;
+    if (is_untyped_number(context, i)) {
+      numbers.push_back(i);
+    } else if (!bind_dtype(context, i, variables)) {
+      return false;
+    }
+  }
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [&](std::size_t operand) { return type_number(context, operand, variables); });
+}
+
+std::optional<DType> result_dtype(const NodeContext& context, const ResultSpec& result, const TypeVariables& variables) {
+  if (result.type.starts_with('$')) {
+    return std::get<DType>(*find_attribute(context.node.attributes, std::string_view(result.type).substr(1)));
+  }
+  if (const auto fixed = dtype_from_name(result.type)) return fixed;
+  if (const TypeVariables::Variable* bound = variables.find(result.type)) return bound->dtype;
+  context.error(fmt::format("the dtype of result '{}' cannot be told: no given operand has type {}", result.name,
+                            result.type));
+  return std::nullopt;
+}
+
+// ---- kinds -----------------------------------------------------------------------------------------------------------
+
+// Sets node.kind, and gives the shape of each result.
+std::optional<std::vector<Shape>> resolve_kind(NodeContext& context) {
+  std::optional<Shape> common;  // the shape that every result has
+  switch (context.op().kind) {
+    case OpKind::elementwise: context.node.kind = Elementwise{}; return result_shapes(context);
+    case OpKind::structured: context.node.kind = Structured{}; return result_shapes(context);
+    case OpKind::opaque: context.node.kind = Opaque{}; return result_shapes(context);
+    case OpKind::composite: context.node.kind = Composite{}; return result_shapes(context);
+    case OpKind::reduction: common = resolve_reduction(context); break;
+    case OpKind::view: common = resolve_view(context); break;
+  }
+  if (!common) return std::nullopt;
+  return std::vector<Shape>(context.node.outputs.size(), *common);
+}
+
+}  // namespace
+
+std::string NodeContext::describe(std::size_t operand) const {
+  const Value& value = graph.value(node.inputs[operand]);
+  const bool number = value.kind == ValueKind::constant && graph.constants[value.index].values.size() == 1;
+  const std::string name = number ? fmt::format("{}", graph.constants[value.index].values[0]) : value.name;
+  return value.type ? fmt::format("'{}' ({})", name, to_text(*value.type)) : fmt::format("'{}'", name);
+}
+
+bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& diagnostics) {
+  assert(node.op && node.outputs.size() == node.op->results.size());
+  NodeContext context{graph, node, ranges, diagnostics, {}};
+  TypeVariables variables;
+  if (!bind_dtypes(context, variables) || !bind_patterns(context) || !complete_attributes(context)) return false;
+  auto shapes = resolve_kind(context);
+  if (!shapes) return false;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const auto dtype = result_dtype(context, context.op().results[i], variables);
+    if (!dtype) return false;
+    graph.value(node.outputs[i]).type = TensorType{*dtype, std::move((*shapes)[i])};
+  }
+  return true;
+}
+
+std::optional<Dim> pattern_extent(const Graph& graph, const Node& node, std::string_view name) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const OperandSpec& spec = node.op->operands[std::min(i, node.op->operands.size() - 1)];
+    if (node.inputs[i] == no_id || !spec.pattern) continue;
+    const auto axis = std::find_if(spec.pattern->begin(), spec.pattern->end(),
+                                   [&](const PatternAxis& each) { return each.name == name; });
+    if (axis == spec.pattern->end()) continue;
+    const bool after_ellipsis = std::any_of(spec.pattern->begin(), axis, [](const auto& each) { return each.ellipsis; });
+    const Shape& shape = graph.type(node.inputs[i]).shape;
+    const auto from_start = static_cast<std::size_t>(axis - spec.pattern->begin());
+    const auto from_end = static_cast<std::size_t>(spec.pattern->end() - axis);
+    return after_ellipsis ? shape[shape.size() - from_end] : shape[from_start];
+  }
+  return std::nullopt;
+}
+
+}  // namespace kgen

@@ -1,0 +1,37 @@
+// Strides of every value in memory, as symbolic sizes: what a view can express without a copy, and which axes merge.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "generator/model/graph.hpp"
+
+namespace kgen {
+
+// In elements, one for each axis.
+using Strides = std::vector<Dim>;
+
+Strides dense_strides(const Shape& shape);
+
+// Whether the axes i and i + 1 can be walked as one.
+bool axes_merge(const Shape& shape, const Strides& strides, std::size_t i);
+// Whether axes first..last can all be walked as one.
+bool axes_merge(const Shape& shape, const Strides& strides, std::size_t first, std::size_t last);
+bool is_dense(const Shape& shape, const Strides& strides);
+
+// Strides that show `shape` elements as `result` in row-major order, or nothing where only a copy can.
+std::optional<Strides> reshape_strides(const Shape& shape, const Strides& strides, const Shape& result);
+
+// Strides of the view's result, or nothing where only a copy can show it. Not for destinations.
+std::optional<Strides> view_strides(const View& view, const TensorType& base, const Strides& strides,
+                                    const Shape& result);
+
+// The form writes its operands into slices of its result (concat, update) instead of reading one.
+bool is_destination(const View& view);
+
+// By ValueId. Values written into a slice of another have the strides of the whole; a state those of its greatest size;
+// strides of an input that may have any are symbols of their own. A reshape that needs a copy counts as dense, for
+// `materialise` gives it one.
+std::vector<Strides> layouts(const Graph& graph);
+
+}  // namespace kgen

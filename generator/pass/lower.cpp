@@ -1,0 +1,250 @@
+#include "generator/pass/lower.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <set>
+
+#include "generator/pass/fuse_facts.hpp"
+#include "generator/pass/lower_body.hpp"
+#include "generator/pass/lower_comment.hpp"
+#include "generator/pass/lower_views.hpp"
+
+namespace kgen {
+namespace {
+
+// The nodes of `group` that `value` is computed from, in order; nothing where it lies in memory.
+std::vector<NodeId> nodes_behind(const FuseFacts& facts, const Group& group, ValueId value, NodeId stop) {
+  const Graph& graph = facts.graph();
+  std::set<NodeId> found;
+  std::vector<ValueId> open{value};
+  while (!open.empty()) {
+    const ValueId next = facts.peel(open.back());
+    open.pop_back();
+    if (graph.value(next).kind != ValueKind::result) continue;
+    const NodeId producer = graph.value(next).producer;
+    if (producer == stop || !std::binary_search(group.nodes.begin(), group.nodes.end(), producer)) continue;
+    if (!found.insert(producer).second) continue;
+    for (const ValueId input : graph.nodes[producer].inputs) {
+      if (input != no_id) open.push_back(input);
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+class Lowering {
+ public:
+  Lowering(const FuseFacts& facts, const OpSet& ops, const Group& group, const std::string& prefix)
+      : facts_(facts), graph_(facts.graph()), ops_(ops), group_(group), parameters_(stub_arguments(group)) {
+    stub_.name = fmt::format("{}{}", prefix, graph_.value(group.outputs.back()).name);
+  }
+
+  StubProgram build() {
+    stub_.kind = group_.kind;
+    add_parameters();
+    if (group_.kind == GroupKind::structured) {
+      add_structured();
+    } else {
+      add_loop();
+    }
+    add_headers();
+    stub_.comment = stub_comment(facts_, group_);
+    return std::move(stub_);
+  }
+
+ private:
+  void add_parameters() {
+    for (const ValueId value : parameters_) {
+      const TensorType& type = graph_.type(value);
+      const bool writable = stub_.parameters.size() < group_.outputs.size();
+      stub_.parameters.push_back({graph_.value(value).name, type.dtype, type.shape, writable});
+    }
+  }
+
+  void add_loop() {
+    BodyRequest request;
+    request.role = group_.kind == GroupKind::rows ? Functor::Role::rows : Functor::Role::elementwise;
+    request.name = stub_.name + (group_.kind == GroupKind::rows ? "_rows" : "_elementwise");
+    request.space = {group_.loop, group_.row_axes, -1};
+    request.nodes = group_.nodes;
+    request.stores = group_.outputs;
+    stub_.functors.push_back(lower_body(facts_, ops_, request, parameters_));
+    // Merging leaves the outer axes' part of the rank to the rows' number of axes.
+    const Functor& functor = stub_.functors.back();
+    int row_rank = static_cast<int>(group_.row_axes.size());
+    const int outer = static_cast<int>(group_.loop.size()) - row_rank;
+    if (!functor.members.empty()) {
+      for (const auto& [first, last] : functor.members.front().view.merges) {
+        if (first >= outer) row_rank -= last - first;
+      }
+    }
+    stub_.row_rank = group_.kind == GroupKind::rows ? row_rank : 0;
+  }
+
+  void add_structured() {
+    const Node& root = graph_.nodes[group_.root];
+    const KernelSignature* kernel = ops_.kernel_of(*root.op);
+    assert(kernel);
+    stub_.kernel = kernel->name;
+    std::set<NodeId> inside_prologues{group_.root};
+    for (std::size_t i = 0; i < kernel->operands.size(); ++i) {
+      const ValueId value = i < root.inputs.size() ? root.inputs[i] : no_id;
+      add_kernel_operand(kernel->operands[i], value, inside_prologues);
+    }
+    std::vector<NodeId> epilogue;
+    for (const NodeId id : group_.nodes) {
+      if (!inside_prologues.contains(id)) epilogue.push_back(id);
+    }
+    for (std::size_t i = 0; i < root.outputs.size(); ++i) {
+      add_kernel_result(kernel->results[i], root.outputs[i], epilogue);
+    }
+    for (const KernelAttribute& attribute : kernel->attributes) {
+      const AttributeValue* value = find_attribute(root.attributes, attribute.name);
+      assert(value);
+      KernelArgument argument;
+      argument.literal = literal_text(*value, attribute.type);
+      stub_.kernel_arguments.push_back(std::move(argument));
+    }
+  }
+
+  void add_kernel_operand(const KernelOperand& operand, ValueId value, std::set<NodeId>& inside_prologues) {
+    KernelArgument argument;
+    if (value == no_id) {
+      argument.kind = KernelArgument::Kind::absent;
+    } else if (const auto nodes = nodes_behind(facts_, group_, value, group_.root); !nodes.empty()) {
+      inside_prologues.insert(nodes.begin(), nodes.end());
+      BodyRequest request;
+      request.role = Functor::Role::prologue;
+      request.name = fmt::format("{}_prologue_{}", stub_.name, operand.name);
+      request.space = {graph_.type(value).shape, {}, operand.rank};
+      request.nodes = nodes;
+      request.result = value;
+      argument.kind = KernelArgument::Kind::functor;
+      argument.functor = stub_.functors.size();
+      stub_.functors.push_back(lower_body(facts_, ops_, request, parameters_));
+    } else {
+      argument.kind = KernelArgument::Kind::parameter;
+      argument.view = operand_view(graph_.type(value).shape, operand.rank, parameter_of(value));
+    }
+    stub_.kernel_arguments.push_back(std::move(argument));
+  }
+
+  void add_kernel_result(const KernelOperand& result, ValueId value, const std::vector<NodeId>& epilogue) {
+    KernelArgument argument;
+    if (epilogue.empty()) {
+      argument.kind = KernelArgument::Kind::parameter;
+      argument.view = operand_view(graph_.type(value).shape, result.rank, parameter_of(value));
+    } else {
+      BodyRequest request;
+      request.role = Functor::Role::epilogue;
+      request.name = stub_.name + "_epilogue";
+      request.space = {graph_.type(value).shape, {}, result.rank};
+      request.nodes = epilogue;
+      request.stores = group_.outputs;
+      request.incoming = value;
+      argument.kind = KernelArgument::Kind::functor;
+      argument.functor = stub_.functors.size();
+      stub_.functors.push_back(lower_body(facts_, ops_, request, parameters_));
+    }
+    stub_.kernel_arguments.push_back(std::move(argument));
+  }
+
+  std::size_t parameter_of(ValueId value) const {
+    const auto place = std::find(parameters_.begin(), parameters_.end(), value);
+    assert(place != parameters_.end());
+    return static_cast<std::size_t>(place - parameters_.begin());
+  }
+
+  void add_headers() {
+    std::set<std::string> headers;
+    for (const NodeId id : group_.nodes) {
+      const KernelSignature* kernel = ops_.kernel_of(*graph_.nodes[id].op);
+      const bool passes = graph_.nodes[id].op->role != OpRole::none;
+      if (kernel && !passes) headers.insert(kernel->header);
+    }
+    const OpSpec* cast = ops_.with_role(OpRole::cast);
+    const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
+    for (const Functor& functor : stub_.functors) {
+      for (const Statement& statement : functor.statements) {
+        if (kernel && statement.functor.starts_with(kernel->name + "<")) headers.insert(kernel->header);
+      }
+    }
+    stub_.headers.assign(headers.begin(), headers.end());
+  }
+
+  const FuseFacts& facts_;
+  const Graph& graph_;
+  const OpSet& ops_;
+  const Group& group_;
+  std::vector<ValueId> parameters_;
+  StubProgram stub_;
+};
+
+void append_view(std::string& key, const MemberView& view) {
+  fmt::format_to(std::back_inserter(key), "p{}b{}r{}u", view.parameter, view.broadcast, view.rank);
+  for (const int axis : view.unsqueeze) fmt::format_to(std::back_inserter(key), "{},", axis);
+  key += 'o';
+  for (const int axis : view.permutation) fmt::format_to(std::back_inserter(key), "{},", axis);
+  key += 'm';
+  for (const auto& [first, last] : view.merges) fmt::format_to(std::back_inserter(key), "{}-{},", first, last);
+}
+
+void append_functor(std::string& key, const Functor& functor) {
+  fmt::format_to(std::back_inserter(key), "\nfunctor {} {} {}", static_cast<int>(functor.role), functor.rank, functor.compute);
+  for (const FunctorMember& member : functor.members) append_view(key, member.view);
+  for (const Statement& s : functor.statements) {
+    fmt::format_to(std::back_inserter(key), "\n{} {}{} {} {}", static_cast<int>(s.kind), s.per_row, s.keep, s.member, s.functor);
+    for (const std::string& field : s.fields) key += "," + field;
+    for (const Operand& o : s.operands) {
+      fmt::format_to(std::back_inserter(key), " {}:{}.{}{}", static_cast<int>(o.kind), o.statement, o.result, o.literal);
+    }
+  }
+}
+
+// Everything that the text of a stub depends on, but for names, places and comments.
+std::string program_key(const StubProgram& stub) {
+  std::string key = fmt::format("{} {} {}", static_cast<int>(stub.kind), stub.kernel, stub.row_rank);
+  for (const StubParameter& p : stub.parameters) {
+    fmt::format_to(std::back_inserter(key), "\n{}{}{}", info(p.dtype).name, to_text(p.shape), p.writable);
+  }
+  for (const Functor& functor : stub.functors) append_functor(key, functor);
+  for (const KernelArgument& a : stub.kernel_arguments) {
+    fmt::format_to(std::back_inserter(key), "\n{} {} {}", static_cast<int>(a.kind), a.functor, a.literal);
+    append_view(key, a.view);
+  }
+  return key;
+}
+
+}  // namespace
+
+std::uint32_t StubTable::intern(StubProgram stub) {
+  const auto [place, is_new] = by_program_.emplace(program_key(stub), static_cast<std::uint32_t>(stubs_.size()));
+  if (!is_new) return place->second;
+  if (const int count = ++names_[stub.name]; count > 1) {
+    const std::string unique = fmt::format("{}_{}", stub.name, count);
+    for (Functor& functor : stub.functors) functor.name.replace(0, stub.name.size(), unique);
+    stub.name = unique;
+  }
+  stubs_.push_back(std::move(stub));
+  return place->second;
+}
+
+std::vector<ValueId> stub_arguments(const Group& group) {
+  std::vector<ValueId> values = group.outputs;
+  values.insert(values.end(), group.inputs.begin(), group.inputs.end());
+  return values;
+}
+
+std::vector<std::uint32_t> lower(const FusedGraph& fused, const OpSet& ops, const std::string& prefix, StubTable& table) {
+  const FuseFacts facts(fused.graph);
+  std::vector<std::uint32_t> stub_of;
+  stub_of.reserve(fused.groups.size());
+  for (const Group& group : fused.groups) {
+    stub_of.push_back(group.kind == GroupKind::call ? no_id
+                                                    : table.intern(Lowering(facts, ops, group, prefix).build()));
+  }
+  return stub_of;
+}
+
+}  // namespace kgen

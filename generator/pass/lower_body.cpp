@@ -1,0 +1,269 @@
+#include "generator/pass/lower_body.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <unordered_map>
+
+namespace kgen {
+namespace {
+
+// A row kept for later passes must fit in a core's cache beside the others.
+constexpr std::int64_t most_kept_elements = 65536;
+
+class Body {
+ public:
+  Body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request, const std::vector<ValueId>& parameters)
+      : facts_(facts), graph_(facts.graph()), ops_(ops), request_(request), parameters_(parameters) {}
+
+  Functor build() {
+    functor_.role = request_.role;
+    functor_.name = request_.name;
+    if (request_.incoming != no_id) {
+      functor_.incoming = graph_.value(request_.incoming).name;
+      functor_.compute = info(graph_.type(request_.incoming).dtype).compute;
+      known_[request_.incoming] = Operand{.kind = Operand::Kind::incoming};
+    }
+    for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
+    for (const ValueId value : request_.stores) add_store(value);
+    if (request_.role == Functor::Role::rows) keep_shared_rows();
+    add_members();
+    return std::move(functor_);
+  }
+
+ private:
+  bool rows() const { return request_.role == Functor::Role::rows; }
+
+  std::size_t append(Statement statement) {
+    functor_.statements.push_back(std::move(statement));
+    return functor_.statements.size() - 1;
+  }
+
+  std::size_t member(ValueId value, bool per_row) {
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+      if (uses_[i].value == value && uses_[i].per_row == per_row) return i;
+    }
+    uses_.push_back({value, per_row});
+    return uses_.size() - 1;
+  }
+
+  bool made_per_row(ValueId value) const {
+    return rows() &&
+           graph_.type(value).shape != request_.space.shape;
+  }
+
+  // Memory read beside a result of one element per row is such an element itself; so is memory that has one.
+  bool read_per_row(ValueId value, bool for_per_row) const {
+    if (!rows()) return false;
+    const Shape& shape = graph_.type(value).shape;
+    return for_per_row || (shape != request_.space.shape && shape == keep_axes(request_.space.shape, request_.space.row_axes));
+  }
+
+  Operand read(const Node& node, ValueId value, bool for_per_row) {
+    if (is_literal(graph_, node, value)) {
+      return {.kind = Operand::Kind::literal, .literal = literal_text(*single_number(graph_, value), graph_.type(value).dtype)};
+    }
+    if (const auto found = known_.find(facts_.peel(value)); found != known_.end()) return found->second;
+    const bool per_row = read_per_row(value, for_per_row);
+    const std::size_t place = member(value, per_row);
+    if (const auto found = loads_.find(place); found != loads_.end()) {
+      return {.kind = Operand::Kind::statement, .statement = found->second};
+    }
+    Statement load{.kind = Statement::Kind::load, .per_row = per_row, .member = place};
+    load.names = {graph_.value(value).name};
+    const std::size_t id = append(std::move(load));
+    loads_[place] = id;
+    return {.kind = Operand::Kind::statement, .statement = id};
+  }
+
+  // A conversion that changes nothing of how lanes are computed is no statement: `numerics: fast` keeps what a chain
+  // computes in its compute type, and storing rounds.
+  bool passes_through(const Node& node) const {
+    if (node.op->role == OpRole::copy) return true;
+    if (node.op->role != OpRole::cast) return false;
+    const DType from = graph_.type(node.inputs[0]).dtype;
+    const DType to = graph_.type(node.outputs[0]).dtype;
+    if (compute_dtype(from) != compute_dtype(to) || !info(to).floating) return false;
+    return graph_.numerics == Numerics::fast || info(to).bytes >= info(from).bytes;
+  }
+
+  void add_node(const Node& node) {
+    const bool reduces = std::holds_alternative<Reduction>(node.kind);
+    const bool per_row = reduces || made_per_row(node.outputs[0]);
+    if (passes_through(node)) {
+      const Operand operand = read(node, node.inputs[0], per_row);
+      known_[node.outputs[0]] = operand;
+      return;
+    }
+    const KernelSignature* kernel = ops_.kernel_of(*node.op);
+    assert(kernel && "infer reports operators that no kernel implements");
+    Statement statement{.kind = reduces ? Statement::Kind::reduce : Statement::Kind::apply};
+    statement.per_row = rows() && per_row;
+    statement.functor = kernel->name;
+    std::string template_arguments;
+    for (const KernelAttribute& attribute : kernel->attributes) {
+      const AttributeValue* value = find_attribute(node.attributes, attribute.name);
+      assert(value && "link_ops checks that kernels' attributes are the operator's");
+      if (attribute.type == "dtype") {
+        template_arguments += (template_arguments.empty() ? "" : ", ");
+        template_arguments += info(std::get<DType>(*value)).cpp;
+      } else {
+        statement.fields.push_back(literal_text(*value, attribute.type));
+      }
+    }
+    if (!template_arguments.empty()) statement.functor += "<" + template_arguments + ">";
+    for (const ValueId input : node.inputs) {
+      if (input != no_id) statement.operands.push_back(read(node, input, per_row && !reduces));
+    }
+    statement.where = node.where;
+    statement.within = node.within;
+    for (const ValueId output : node.outputs) statement.names.push_back(graph_.value(output).name);
+    std::size_t id = append(std::move(statement));
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      Operand made{.kind = Operand::Kind::statement, .statement = id, .result = i};
+      known_[node.outputs[i]] = rounded(node, node.outputs[i], std::move(made), per_row);
+    }
+  }
+
+  // `numerics: match_unfused`: what an operator would have stored is rounded as storing would.
+  Operand rounded(const Node& node, ValueId value, Operand made, bool per_row) {
+    const DTypeInfo& type = info(graph_.type(value).dtype);
+    if (graph_.numerics != Numerics::match_unfused || !type.floating || compute_dtype(type.dtype) == type.dtype) return made;
+    const OpSpec* cast = ops_.with_role(OpRole::cast);
+    const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
+    if (!kernel || node.op->role == OpRole::cast) return made;
+    Statement round{.kind = Statement::Kind::apply, .per_row = rows() && per_row};
+    round.functor = fmt::format("{}<{}>", kernel->name, type.cpp);
+    round.operands = {std::move(made)};
+    round.where = node.where;
+    round.within = node.within;
+    round.names = {graph_.value(value).name};
+    return {.kind = Operand::Kind::statement, .statement = append(std::move(round))};
+  }
+
+  void add_store(ValueId value) {
+    Statement store{.kind = Statement::Kind::store, .per_row = made_per_row(value)};
+    store.member = member(value, store.per_row);
+    store.operands = {known_.at(value)};
+    store.where = graph_.value(value).producer == no_id ? SourceLocation{} : graph_.nodes[graph_.value(value).producer].where;
+    append(std::move(store));
+  }
+
+  // A row that several passes need is computed in the first and kept, unless it is too long for that.
+  void keep_shared_rows() {
+    Shape row;
+    for (const int axis : request_.space.row_axes) row.push_back(request_.space.shape[static_cast<std::size_t>(axis)]);
+    if (element_count(row).range(ranges_of(graph_)).high > most_kept_elements) return;
+    std::vector<Statement>& statements = functor_.statements;
+    std::vector<std::vector<std::size_t>> passes(statements.size());
+    for (std::size_t i = statements.size(); i-- > 0;) {
+      Statement& statement = statements[i];
+      const bool is_pass = statement.kind == Statement::Kind::reduce || statement.kind == Statement::Kind::store;
+      std::sort(passes[i].begin(), passes[i].end());
+      passes[i].erase(std::unique(passes[i].begin(), passes[i].end()), passes[i].end());
+      if (statement.kind == Statement::Kind::apply && !statement.per_row && passes[i].size() > 1) {
+        statement.keep = true;
+        passes[i] = {i};
+      }
+      for (const Operand& operand : statement.operands) {
+        if (operand.kind != Operand::Kind::statement) continue;
+        auto& into = passes[operand.statement];
+        if (is_pass) {
+          into.push_back(i);
+        } else {
+          into.insert(into.end(), passes[i].begin(), passes[i].end());
+        }
+      }
+    }
+  }
+
+  void add_members() {
+    const auto merges = common_merges(facts_, request_.space, uses_);
+    bool found_shape = false;
+    for (const LoopUse& use : uses_) {
+      const auto place = std::find(parameters_.begin(), parameters_.end(), use.value);
+      assert(place != parameters_.end());
+      FunctorMember made;
+      made.name = graph_.value(use.value).name;
+      made.view = view_in(facts_, request_.space, use, static_cast<std::size_t>(place - parameters_.begin()), merges);
+      if (!use.per_row && !found_shape) {
+        functor_.shape_member = functor_.members.size();
+        found_shape = true;
+      }
+      functor_.rank = made.view.rank;
+      functor_.members.push_back(std::move(made));
+    }
+    assert(found_shape && "a functor reads or writes something of its loop's shape");
+    add_loop_shape();
+  }
+
+  void add_loop_shape() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (graph_.type(parameters_[i]).shape != request_.space.shape) continue;
+      functor_.shape_parameter = i;
+      return;
+    }
+    for (const Dim& extent : request_.space.shape) functor_.loop_extents.push_back(find_extent(extent));
+  }
+
+  Functor::Extent find_extent(const Dim& extent) const {
+    if (extent.is_constant()) return {Functor::none, 0, extent.constant()};
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const Shape& shape = graph_.type(parameters_[i]).shape;
+      const auto axis = std::find(shape.begin(), shape.end(), extent);
+      if (axis != shape.end()) return {i, static_cast<int>(axis - shape.begin()), 1};
+    }
+    assert(false && "every extent of a loop comes from something the stub reads or writes");
+    return {};
+  }
+
+  const FuseFacts& facts_;
+  const Graph& graph_;
+  const OpSet& ops_;
+  const BodyRequest& request_;
+  const std::vector<ValueId>& parameters_;
+  Functor functor_;
+  std::vector<LoopUse> uses_;                        // by member
+  std::unordered_map<ValueId, Operand> known_;       // what values are in registers
+  std::unordered_map<std::size_t, std::size_t> loads_;  // member -> statement
+};
+
+std::string float_text(double number, const char* type, const char* suffix) {
+  if (std::isnan(number)) return fmt::format("std::numeric_limits<{}>::quiet_NaN()", type);
+  if (std::isinf(number)) return fmt::format("{}std::numeric_limits<{}>::infinity()", number < 0 ? "-" : "", type);
+  std::string text = *suffix ? fmt::format("{}", static_cast<float>(number)) : fmt::format("{}", number);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text + suffix;
+}
+
+}  // namespace
+
+std::string literal_text(double number, DType dtype) {
+  const DType compute = compute_dtype(dtype);
+  if (compute == DType::f32) return float_text(number, "float", "f");
+  if (compute == DType::f64) return float_text(number, "double", "");
+  if (compute == DType::boolean) return number != 0 ? "true" : "false";
+  if (compute == DType::u64) return fmt::format("{}u", static_cast<std::uint64_t>(number));
+  return fmt::format("{}{{{}}}", info(compute).cpp, static_cast<std::int64_t>(number));
+}
+
+std::string literal_text(const AttributeValue& value, const std::string& type) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  double number = 0;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) number = static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&value)) number = *real;
+  if (const auto* dim = std::get_if<Dim>(&value)) return dim->cpp();
+  if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("\"{}\"", *text);
+  if (type == "float") return float_text(number, "float", "f");
+  if (type == "double") return float_text(number, "double", "");
+  return fmt::format("{}", static_cast<std::int64_t>(number));
+}
+
+Functor lower_body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request,
+                   const std::vector<ValueId>& parameters) {
+  return Body(facts, ops, request, parameters).build();
+}
+
+}  // namespace kgen

@@ -1,0 +1,126 @@
+#include "generator/pass/lower_comment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace kgen {
+namespace {
+
+constexpr std::size_t longest_formula = 90;
+constexpr std::size_t most_names = 3;
+
+class Comment {
+ public:
+  Comment(const FuseFacts& facts, const Group& group) : facts_(facts), graph_(facts.graph()), group_(group) {}
+
+  std::vector<std::string> lines() {
+    std::vector<std::string> out{what()};
+    if (std::string saved = savings(); !saved.empty()) out.push_back(std::move(saved));
+    return out;
+  }
+
+ private:
+  // "add", or the composite that a node was expanded from.
+  const std::string& operator_name(const Node& node) const { return node.within.empty() ? node.op->name : node.within; }
+
+  // "relu(add(matmul(A, B), bias))"; gives up once the text is too long for one line.
+  std::string formula(ValueId value, std::size_t budget) const {
+    const ValueId shown = facts_.peel(value);
+    const Value& v = graph_.value(shown);
+    const bool inside = v.kind == ValueKind::result && std::binary_search(group_.nodes.begin(), group_.nodes.end(), v.producer);
+    if (!inside) return graph_.value(value).name;
+    const Node& node = graph_.nodes[v.producer];
+    std::string text = node.op->name + "(";
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == no_id) continue;
+      if (i > 0) text += ", ";
+      if (is_literal(graph_, node, node.inputs[i])) {
+        text += fmt::format("{}", *single_number(graph_, node.inputs[i]));
+      } else if (text.size() < budget) {
+        text += formula(node.inputs[i], budget - text.size());
+      }
+      if (text.size() > budget) return std::string(budget + 1, ' ');
+    }
+    return text + ")";
+  }
+
+  std::string what() const {
+    const bool composite = std::any_of(group_.nodes.begin(), group_.nodes.end(),
+                                       [&](NodeId id) { return !graph_.nodes[id].within.empty(); });
+    if (group_.outputs.size() == 1 && !composite) {
+      const std::string text = fmt::format("{} = {}", graph_.value(group_.outputs[0]).name,
+                                           formula(group_.outputs[0], longest_formula));
+      if (text.size() <= longest_formula) return text;
+    }
+    std::string names, steps;
+    for (const ValueId output : group_.outputs) names += (names.empty() ? "" : ", ") + graph_.value(output).name;
+    std::string last;
+    for (const NodeId id : group_.nodes) {
+      const std::string& step = operator_name(graph_.nodes[id]);
+      if (step == last) continue;
+      steps += (steps.empty() ? "" : ", ") + step;
+      last = step;
+      if (steps.size() > longest_formula) {
+        steps += ", ...";
+        break;
+      }
+    }
+    return fmt::format("{}: {}", names, steps);
+  }
+
+  std::string savings() const {
+    const std::unordered_set<ValueId> written(group_.outputs.begin(), group_.outputs.end());
+    std::vector<std::string> names;
+    Dim bytes;
+    std::size_t others = 0;
+    for (const NodeId id : group_.nodes) {
+      for (const ValueId output : graph_.nodes[id].outputs) {
+        if (written.contains(output) || facts_.consumers(output).empty()) continue;
+        bytes = bytes + bytes_of(graph_.type(output)) * Dim(2);
+        if (names.size() < most_names && graph_.nodes[id].within.empty()) {
+          names.push_back(graph_.value(output).name);
+        } else {
+          ++others;
+        }
+      }
+    }
+    if (names.empty() && others == 0) return {};
+    std::string list;
+    for (std::size_t i = 0; i < names.size(); ++i) list += (i == 0 ? "" : others == 0 && i + 1 == names.size() ? " and " : ", ") + names[i];
+    if (others > 0) list += fmt::format("{}{} intermediate{}", names.empty() ? "" : " and ", others, others == 1 ? "" : "s");
+    const bool one = names.size() + others == 1;
+    return fmt::format("{} never reach{} memory: {} bytes of traffic saved.", list, one ? "es" : "", bytes.text());
+  }
+
+  const FuseFacts& facts_;
+  const Graph& graph_;
+  const Group& group_;
+};
+
+// "matmul_bias_relu.yaml:8-10"
+std::string place(const Graph& graph, const Group& group) {
+  const SourceLocation* first = nullptr;
+  std::uint32_t last = 0;
+  for (const NodeId id : group.nodes) {
+    const SourceLocation& where = graph.nodes[id].where;
+    if (!where.known()) continue;
+    if (!first || where.line < first->line) first = &where;
+    last = std::max(last, where.line);
+  }
+  if (!first) return {};
+  std::string text = short_text(*first);
+  if (last > first->line) text += fmt::format("-{}", last);
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> stub_comment(const FuseFacts& facts, const Group& group) {
+  std::vector<std::string> lines = Comment(facts, group).lines();
+  if (std::string where = place(facts.graph(), group); !where.empty()) lines[0] += fmt::format("   ({})", where);
+  return lines;
+}
+
+}  // namespace kgen

@@ -1,0 +1,14 @@
+// The lines above a stub: what it computes, where that stands in the graph, what fusing saves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/model/plan.hpp"
+#include "generator/pass/fuse_facts.hpp"
+
+namespace kgen {
+
+std::vector<std::string> stub_comment(const FuseFacts& facts, const Group& group);
+
+}  // namespace kgen

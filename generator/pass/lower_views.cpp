@@ -1,0 +1,128 @@
+#include "generator/pass/lower_views.hpp"
+
+#include <algorithm>
+
+namespace kgen {
+namespace {
+
+bool is_row_axis(const LoopSpace& space, int axis) {
+  return std::binary_search(space.row_axes.begin(), space.row_axes.end(), axis);
+}
+
+// Outer axes first, row axes last, both in order; empty where that changes nothing.
+std::vector<int> rows_last(const LoopSpace& space) {
+  std::vector<int> order;
+  for (int axis = 0; axis < static_cast<int>(space.shape.size()); ++axis) {
+    if (!is_row_axis(space, axis)) order.push_back(axis);
+  }
+  order.insert(order.end(), space.row_axes.begin(), space.row_axes.end());
+  return std::is_sorted(order.begin(), order.end()) ? std::vector<int>{} : order;
+}
+
+// A use's extents and strides along the axes of the loop, after insertion, broadcast and permutation.
+struct Walk {
+  Shape shape;
+  Strides strides;
+};
+
+Walk walk_of(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use) {
+  Shape shape = facts.graph().type(use.value).shape;
+  Strides strides = facts.strides(use.value);
+  if (use.per_row) {
+    for (const int axis : dropped_axes(shape.size(), space)) {
+      shape.insert(shape.begin() + axis, Dim(1));
+      strides.insert(strides.begin() + axis, Dim(0));
+    }
+  }
+  Walk walk{space.shape, Strides(space.shape.size(), Dim(0))};
+  const std::size_t lead = space.shape.size() - shape.size();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == space.shape[lead + i]) walk.strides[lead + i] = strides[i];
+  }
+  const std::vector<int> order = rows_last(space);
+  if (order.empty()) return walk;
+  Walk permuted;
+  for (const int axis : order) {
+    permuted.shape.push_back(walk.shape[static_cast<std::size_t>(axis)]);
+    permuted.strides.push_back(walk.strides[static_cast<std::size_t>(axis)]);
+  }
+  return permuted;
+}
+
+int merged_rank(std::size_t rank, const std::vector<std::pair<int, int>>& merges) {
+  int left = static_cast<int>(rank);
+  for (const auto& [first, last] : merges) left -= last - first;
+  return left;
+}
+
+}  // namespace
+
+std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space) {
+  const std::size_t full = space.shape.size();
+  if (rank == full || rank == 0) return {};
+  std::vector<int> kept;
+  for (int axis = 0; axis < static_cast<int>(full); ++axis) {
+    if (!is_row_axis(space, axis)) kept.push_back(axis);
+  }
+  const std::vector<int> own(kept.end() - static_cast<std::ptrdiff_t>(std::min(rank, kept.size())), kept.end());
+  const int first = own.front();
+  std::vector<int> inserted;
+  for (int axis = first; axis < static_cast<int>(full); ++axis) {
+    if (!std::binary_search(own.begin(), own.end(), axis)) inserted.push_back(axis - first);
+  }
+  return inserted;
+}
+
+std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const LoopSpace& space,
+                                               const std::vector<LoopUse>& uses) {
+  const int rank = static_cast<int>(space.shape.size());
+  if (space.kernel_rank >= 0) {
+    if (rank <= space.kernel_rank) return {};
+    return {{0, rank - space.kernel_rank}};
+  }
+  std::vector<Walk> walks;
+  for (const LoopUse& use : uses) walks.push_back(walk_of(facts, space, use));
+  const int outer = rank - static_cast<int>(space.row_axes.size());
+  std::vector<std::pair<int, int>> merges;
+  int last = rank - 1;
+  for (int first = last; first >= 0; --first) {
+    const bool extends = first > 0 && (space.row_axes.empty() || first != outer) &&
+                         std::all_of(walks.begin(), walks.end(), [&](const Walk& walk) {
+                           return axes_merge(walk.shape, walk.strides, static_cast<std::size_t>(first - 1),
+                                             static_cast<std::size_t>(last));
+                         });
+    if (extends) continue;
+    if (first < last) merges.emplace_back(first, last);
+    last = first - 1;
+  }
+  return merges;
+}
+
+MemberView view_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use, std::size_t parameter,
+                   const std::vector<std::pair<int, int>>& merges) {
+  MemberView view;
+  view.parameter = parameter;
+  Shape shape = facts.graph().type(use.value).shape;
+  if (use.per_row) {
+    view.unsqueeze = dropped_axes(shape.size(), space);
+    for (const int axis : view.unsqueeze) shape.insert(shape.begin() + axis, Dim(1));
+  }
+  const bool one_per_row = use.per_row && shape == keep_axes(space.shape, space.row_axes);
+  view.broadcast = shape != space.shape && !one_per_row;
+  view.permutation = rows_last(space);
+  view.merges = merges;
+  view.rank = merged_rank(space.shape.size(), merges);
+  return view;
+}
+
+MemberView operand_view(const Shape& shape, int kernel_rank, std::size_t parameter) {
+  MemberView view;
+  view.parameter = parameter;
+  const int rank = static_cast<int>(shape.size());
+  view.rank = kernel_rank < 0 ? rank : kernel_rank;
+  for (int missing = rank; missing < kernel_rank; ++missing) view.unsqueeze.push_back(0);
+  if (kernel_rank >= 0 && rank > kernel_rank) view.merges.emplace_back(0, rank - kernel_rank);
+  return view;
+}
+
+}  // namespace kgen

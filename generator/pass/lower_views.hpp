@@ -1,0 +1,40 @@
+// How memory is shown to a loop: axes inserted, broadcast, permuted and merged.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "generator/model/plan.hpp"
+#include "generator/pass/fuse_facts.hpp"
+
+namespace kgen {
+
+// The space that a functor's index runs over.
+struct LoopSpace {
+  Shape shape;                 // as in the graph
+  std::vector<int> row_axes;   // rows: the reduced axes; else empty
+  int kernel_rank = -1;        // structured: the rank the kernel walks; else -1
+};
+
+// One use of a value in that space, before merging.
+struct LoopUse {
+  ValueId value = no_id;
+  bool per_row = false;        // a value of one element per row whose reduced axes may have been dropped
+};
+
+// Axes to insert into a shape of `rank` axes so that its axes line up with those of the loop that are not reduced.
+std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space);
+
+// The axis ranges that can be walked as one by every use, descending. Structured: those that the kernel's rank demands.
+std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const LoopSpace& space,
+                                               const std::vector<LoopUse>& uses);
+
+// `merges` empty: none.
+MemberView view_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use, std::size_t parameter,
+                   const std::vector<std::pair<int, int>>& merges);
+
+// How a kernel of `kernel_rank` (or -1: any) sees an operand of its own.
+MemberView operand_view(const Shape& shape, int kernel_rank, std::size_t parameter);
+
+}  // namespace kgen

@@ -1,0 +1,252 @@
+#include "generator/pass/materialise.hpp"
+
+#include <cassert>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "generator/pass/graph_edit.hpp"
+#include "generator/pass/layout.hpp"
+
+namespace kgen {
+namespace {
+
+// A graph while copies are inserted: the nodes in front of which a copy goes are visited in order.
+class Copies {
+ public:
+  Copies(Graph& graph, const OpSpec& copy) : graph_(graph), copy_(copy), names_(graph) {}
+
+  // A new value that holds `source` in dense memory; its node stands before node `before`.
+  ValueId insert(ValueId source, NodeId before, const SourceLocation& where, std::string name = {}) {
+    if (name.empty()) name = unique(graph_.value(source).name + "_copy");
+    const ValueId id = add_result(graph_, std::move(name), graph_.type(source), where);
+    Node node{.op = &copy_, .kind = Elementwise{}, .inputs = {source}, .outputs = {id}, .where = where};
+    inserted_[before].push_back(std::move(node));
+    return id;
+  }
+
+  std::string unique(const std::string& wish) { return names_.take(wish); }
+
+  // Puts the inserted nodes in their places and numbers producers again.
+  void finish() {
+    if (!inserted_.empty()) {
+      std::vector<Node> nodes;
+      nodes.reserve(graph_.nodes.size() + inserted_.size());
+      for (NodeId id = 0; id <= graph_.nodes.size(); ++id) {
+        if (const auto found = inserted_.find(id); found != inserted_.end()) {
+          for (Node& node : found->second) nodes.push_back(std::move(node));
+        }
+        if (id < graph_.nodes.size()) nodes.push_back(std::move(graph_.nodes[id]));
+      }
+      graph_.nodes = std::move(nodes);
+      inserted_.clear();
+    }
+    number_producers(graph_);
+  }
+
+ private:
+  Graph& graph_;
+  const OpSpec& copy_;
+  UniqueNames names_;
+  std::unordered_map<NodeId, std::vector<Node>> inserted_;
+};
+
+const View* destination(const Graph& graph, ValueId value) {
+  if (graph.value(value).kind != ValueKind::result) return nullptr;
+  const auto* view = std::get_if<View>(&graph.nodes[graph.value(value).producer].kind);
+  return view && is_destination(*view) ? view : nullptr;
+}
+
+const View* plain_view(const Graph& graph, ValueId value) {
+  if (graph.value(value).kind != ValueKind::result) return nullptr;
+  const auto* view = std::get_if<View>(&graph.nodes[graph.value(value).producer].kind);
+  return view && !is_destination(*view) ? view : nullptr;
+}
+
+// The state whose buffer `value` lives in: the state itself or a chain of updates of it.
+ValueId updated_state(const Graph& graph, ValueId value) {
+  while (true) {
+    if (graph.value(value).kind == ValueKind::state) return value;
+    const View* view = destination(graph, value);
+    if (!view || view->form != ViewRule::Form::update) return no_id;
+    value = graph.nodes[graph.value(value).producer].inputs[0];
+  }
+}
+
+// Rule: an update writes into its state's buffer. Nothing but that update may read the version before it, and the
+// version after all updates must be the state's `next`.
+void check_updates(const Graph& graph, Diagnostics& diagnostics) {
+  std::unordered_map<ValueId, NodeId> update_of;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    const auto* view = std::get_if<View>(&node.kind);
+    if (!view || view->form != ViewRule::Form::update) continue;
+    const Value& buffer = graph.value(node.inputs[0]);
+    if (updated_state(graph, node.inputs[0]) == no_id) {
+      diagnostics.error(node.where, "'" + buffer.name + "' cannot be updated in place: it is not a state")
+          .advise("declare '" + buffer.name + "' under `state:`");
+      continue;
+    }
+    if (!update_of.emplace(node.inputs[0], id).second) {
+      diagnostics.error(node.where, "'" + buffer.name + "' is updated twice")
+          .note(graph.nodes[update_of[node.inputs[0]]].where, "first updated here")
+          .advise("update the result of the first update instead");
+    }
+  }
+  for (const Node& node : graph.nodes) {
+    for (const ValueId input : node.inputs) {
+      const auto found = input == no_id ? update_of.end() : update_of.find(input);
+      if (found == update_of.end() || &graph.nodes[found->second] == &node) continue;
+      const Node& update = graph.nodes[found->second];
+      const std::string& after = graph.value(update.outputs[0]).name;
+      diagnostics.error(node.where, "'" + graph.value(input).name + "' is read here, but its buffer is updated in place")
+          .note(update.where, "updated here, as '" + after + "'")
+          .advise("read '" + after + "', or copy what must be kept before the update");
+    }
+  }
+  std::unordered_map<ValueId, ValueId> next_of;
+  for (const StateData& state : graph.states) next_of[state.value] = state.next;
+  for (const auto& [buffer, id] : update_of) {
+    const ValueId result = graph.nodes[id].outputs[0];
+    if (update_of.contains(result)) continue;
+    const ValueId state = updated_state(graph, buffer);
+    if (state == no_id || next_of[state] == result) continue;
+    diagnostics
+        .error(graph.nodes[id].where, "the state '" + graph.value(state).name + "' is updated in place, but its `next` is not '" +
+                                          graph.value(result).name + "'")
+        .advise("declare the state with `next: " + graph.value(result).name + "`");
+  }
+}
+
+// Rule: a part is written by the stub that makes it, straight into the whole. So a node of this graph must make it, for
+// this destination only, and it must not have to live somewhere else.
+void copy_parts(Graph& graph, Copies& copies) {
+  std::unordered_set<ValueId> elsewhere(graph.outputs.begin(), graph.outputs.end());
+  for (const StateData& state : graph.states) {
+    if (state.next != no_id) elsewhere.insert(state.next);
+  }
+  std::unordered_set<ValueId> taken;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const auto* view = std::get_if<View>(&graph.nodes[id].kind);
+    if (!view || !is_destination(*view)) continue;
+    const std::size_t first_part = view->form == ViewRule::Form::update ? 1 : 0;
+    for (std::size_t i = first_part; i < graph.nodes[id].inputs.size(); ++i) {
+      const ValueId part = graph.nodes[id].inputs[i];
+      const Value& value = graph.value(part);
+      const bool made_here = value.kind == ValueKind::result && !plain_view(graph, part) &&
+                             !std::holds_alternative<Call>(graph.nodes[value.producer].kind) &&
+                             updated_state(graph, part) == no_id;
+      if (made_here && !elsewhere.contains(part) && taken.insert(part).second) continue;
+      const ValueId copy = copies.insert(part, id, graph.nodes[id].where);
+      graph.nodes[id].inputs[i] = copy;
+      taken.insert(copy);
+    }
+  }
+}
+
+// Rule: results go where the caller or the state wants them, each written by a stub, once.
+void copy_results(Graph& graph, Copies& copies) {
+  const auto end = static_cast<NodeId>(graph.nodes.size());
+  for (StateData& state : graph.states) {
+    if (state.next == no_id || updated_state(graph, state.next) == state.value) continue;
+    ValueId source = state.next;
+    const bool reads_state = graph.value(source).kind == ValueKind::state || plain_view(graph, source) ||
+                             updated_state(graph, source) != no_id;
+    if (reads_state) source = copies.insert(source, end, state.where);
+    state.next = copies.insert(source, end, state.where, copies.unique(graph.value(state.value).name + "_next"));
+  }
+  std::unordered_set<ValueId> written;
+  for (const StateData& state : graph.states) {
+    if (state.next != no_id) written.insert(state.next);
+  }
+  std::unordered_set<ValueId> parts;
+  for (const Node& node : graph.nodes) {
+    const auto* view = std::get_if<View>(&node.kind);
+    if (!view || !is_destination(*view)) continue;
+    parts.insert(node.inputs.begin() + (view->form == ViewRule::Form::update ? 1 : 0), node.inputs.end());
+  }
+  for (ValueId& output : graph.outputs) {
+    const Value& value = graph.value(output);
+    const bool own = value.kind == ValueKind::result && !plain_view(graph, output) && updated_state(graph, output) == no_id &&
+                     !parts.contains(output);
+    if (own && written.insert(output).second) continue;
+    // The copy takes the public name; what it copies is renamed where nobody outside knows it.
+    std::string name = value.name;
+    const SourceLocation where = value.where;
+    if (value.kind == ValueKind::result) {
+      graph.value(output).name = copies.unique(name + "_source");
+    } else {
+      name = copies.unique(name + "_output");
+    }
+    output = copies.insert(output, end, where, name);
+    written.insert(output);
+  }
+}
+
+// Axes of an operand of `rank` that a kernel of fixed lower rank wants walked as one.
+bool leading_axes_merge(const Graph& graph, ValueId value, const Strides& strides, int kernel_rank) {
+  const Shape& shape = graph.type(value).shape;
+  if (kernel_rank < 1 || static_cast<int>(shape.size()) <= kernel_rank) return true;
+  return axes_merge(shape, strides, 0, shape.size() - static_cast<std::size_t>(kernel_rank));
+}
+
+// Rule: memory that a reshape, a call or a kernel cannot walk as it lies is copied first.
+void copy_awkward_operands(Graph& graph, const OpSet& ops, Copies& copies) {
+  std::vector<Strides> strides = layouts(graph);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    Node& node = graph.nodes[id];
+    const KernelSignature* kernel = node.op ? ops.kernel_of(*node.op) : nullptr;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      if (input == no_id) continue;
+      bool fits = true;
+      if (const auto* view = std::get_if<View>(&node.kind)) {
+        if (is_destination(*view)) continue;
+        fits = view_strides(*view, graph.type(input), strides[input], graph.type(node.outputs[0]).shape).has_value();
+      } else if (std::holds_alternative<Call>(node.kind)) {
+        fits = is_dense(graph.type(input).shape, strides[input]);
+      } else if (std::holds_alternative<Structured>(node.kind) && kernel) {
+        fits = leading_axes_merge(graph, input, strides[input], kernel->operands[i].rank);
+      }
+      if (fits) continue;
+      const ValueId copy = copies.insert(input, id, graph.nodes[id].where);
+      strides.push_back(dense_strides(graph.type(copy).shape));
+      graph.nodes[id].inputs[i] = copy;
+    }
+    if (const auto* view = std::get_if<View>(&graph.nodes[id].kind); view && !is_destination(*view)) {
+      const Node& done = graph.nodes[id];
+      const ValueId base = done.inputs[0];
+      strides[done.outputs[0]] =
+          *view_strides(*view, graph.type(base), strides[base], graph.type(done.outputs[0]).shape);
+    }
+  }
+}
+
+void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, Diagnostics& diagnostics) {
+  check_updates(graph, diagnostics);
+  if (diagnostics.has_errors()) return;
+  Copies copies(graph, copy);
+  copy_results(graph, copies);
+  copies.finish();
+  copy_parts(graph, copies);
+  copies.finish();
+  copy_awkward_operands(graph, ops, copies);
+  copies.finish();
+}
+
+}  // namespace
+
+Module materialise(Module module, const OpSet& ops, Diagnostics& diagnostics) {
+  const OpSpec* copy = ops.with_role(OpRole::copy);
+  if (!copy) {
+    diagnostics.error({}, "no operator has the role `copy`").advise("give one of the specs `role: copy`");
+    return module;
+  }
+  for (Graph& function : module.functions) materialise_graph(function, ops, *copy, diagnostics);
+  materialise_graph(module.main, ops, *copy, diagnostics);
+  return module;
+}
+
+}  // namespace kgen

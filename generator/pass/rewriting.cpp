@@ -1,0 +1,189 @@
+#include "generator/pass/rewriting.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "generator/pass/scalar_value.hpp"
+
+namespace kgen {
+namespace {
+
+// A stub that is pinned is named after what it makes.
+constexpr std::string_view stub_prefix = "stub_";
+
+std::unordered_set<std::string_view> names_in(const FusionDirectives& directives) {
+  std::unordered_set<std::string_view> names;
+  for (const auto* groups : {&directives.forbid, &directives.force, &directives.expect, &directives.pin}) {
+    for (const auto& group : *groups) names.insert(group.values.begin(), group.values.end());
+  }
+  for (const auto& group : directives.pin) {
+    for (const std::string_view stub : group.values) {
+      if (stub.starts_with(stub_prefix)) names.insert(stub.substr(stub_prefix.size()));
+    }
+  }
+  return names;
+}
+
+// For each form an operator all of whose attributes are parameters of the form.
+std::array<const OpSpec*, 10> find_view_ops(const OpSet& ops) {
+  std::array<const OpSpec*, 10> found{};
+  for (const OpSpec& op : ops.ops) {
+    if (op.kind != OpKind::view || !op.view) continue;
+    std::set<std::string_view> parameters;
+    for (const auto& [parameter, attribute] : op.view->parameters) parameters.insert(attribute);
+    const bool only_parameters =
+        std::all_of(op.attributes.begin(), op.attributes.end(),
+                    [&](const AttributeSpec& each) { return parameters.contains(each.name); });
+    const OpSpec*& slot = found[static_cast<std::size_t>(op.view->form)];
+    if (only_parameters && !slot) slot = &op;
+  }
+  return found;
+}
+
+ValueId track(Rewriting& rewriting, ValueId id) {
+  rewriting.replacement.push_back(id);
+  rewriting.named.push_back(false);
+  rewriting.observed.push_back(false);
+  return id;
+}
+
+std::string free_name(Rewriting& rewriting, const std::string& wish) {
+  if (!rewriting.names) rewriting.names.emplace(rewriting.graph);
+  return rewriting.names->take(wish);
+}
+
+// The node of `from` makes `to`, and everybody reads that.
+void take_over(Rewriting& rewriting, ValueId to, ValueId from) {
+  Value& value = rewriting.graph.value(to);
+  value.producer = rewriting.graph.value(from).producer;
+  value.index = rewriting.graph.value(from).index;
+  rewriting.graph.nodes[value.producer].outputs[value.index] = to;
+  rewriting.replacement[from] = to;
+  rewriting.replacement[to] = to;
+}
+
+// The node that made `value` stays; it copies `from` where it can.
+void keep_producer(Rewriting& rewriting, ValueId value, ValueId from) {
+  const NodeId id = rewriting.graph.value(value).producer;
+  rewriting.removed[id] = false;
+  rewriting.replacement[value] = value;
+  Node& node = rewriting.graph.nodes[id];
+  const OpSpec* copy = rewriting.ops.with_role(OpRole::copy);
+  if (!copy || node.op == copy || node.outputs.size() != 1) return;
+  node.op = copy;
+  node.kind = Elementwise{};
+  node.inputs = {from};
+  node.attributes.clear();
+}
+
+void settle(Rewriting& rewriting, ValueId value) {
+  const ValueId by = resolve(rewriting, value);
+  if (by == value) return;
+  const bool can_take = rewriting.graph.value(by).kind == ValueKind::result && !rewriting.observed[by] &&
+                        !rewriting.named[by];
+  if (can_take) {
+    take_over(rewriting, value, by);
+  } else {
+    keep_producer(rewriting, value, by);
+  }
+}
+
+}  // namespace
+
+Rewriting start_rewriting(Graph& graph, const OpSet& ops, Numerics numerics) {
+  Rewriting rewriting{graph, ops, numerics, {}, {}, {}, {}, {}, find_view_ops(ops), {}};
+  rewriting.replacement.resize(graph.values.size());
+  std::iota(rewriting.replacement.begin(), rewriting.replacement.end(), ValueId{0});
+  rewriting.named.resize(graph.values.size());
+  rewriting.observed.resize(graph.values.size());
+  rewriting.removed.resize(graph.nodes.size());
+  const auto names = names_in(graph.directives);
+  for (ValueId id = 0; id < graph.values.size(); ++id) rewriting.named[id] = names.contains(graph.value(id).name);
+  for (const ValueId output : graph.outputs) rewriting.observed[output] = true;
+  for (const StateData& state : graph.states) {
+    if (state.next != no_id) rewriting.observed[state.next] = true;
+  }
+  return rewriting;
+}
+
+ValueId resolve(Rewriting& rewriting, ValueId value) {
+  auto& replacement = rewriting.replacement;
+  ValueId last = value;
+  while (replacement[last] != last) last = replacement[last];
+  while (replacement[value] != last) value = std::exchange(replacement[value], last);
+  return last;
+}
+
+void resolve_operands(Rewriting& rewriting, Node& node) {
+  for (ValueId& input : node.inputs) {
+    if (input != no_id) input = resolve(rewriting, input);
+  }
+}
+
+bool replace_result(Rewriting& rewriting, NodeId node, ValueId by) {
+  const Graph& graph = rewriting.graph;
+  assert(graph.nodes[node].outputs.size() == 1);
+  const ValueId result = graph.nodes[node].outputs[0];
+  if (rewriting.named[result] || !same_type(graph.type(result), graph.type(by))) return false;
+  rewriting.replacement[result] = by;
+  rewriting.removed[node] = true;
+  return true;
+}
+
+void settle_observed(Rewriting& rewriting) {
+  for (const ValueId output : rewriting.graph.outputs) settle(rewriting, output);
+  for (const StateData& state : rewriting.graph.states) {
+    if (state.next != no_id) settle(rewriting, state.next);
+  }
+}
+
+const Node* producer(const Rewriting& rewriting, ValueId value) {
+  if (value == no_id || rewriting.graph.value(value).kind != ValueKind::result || rewriting.named[value]) return nullptr;
+  const Node& node = rewriting.graph.nodes[rewriting.graph.value(value).producer];
+  return node.outputs.size() == 1 ? &node : nullptr;
+}
+
+const std::vector<double>* elements_of(const Graph& graph, ValueId value) {
+  if (value == no_id || graph.value(value).kind != ValueKind::constant) return nullptr;
+  const ConstantData& constant = graph.constants[graph.value(value).index];
+  return constant.values.empty() ? nullptr : &constant.values;
+}
+
+const Expression* definition_of(Rewriting& rewriting, const OpSpec& op) {
+  if (op.definition.empty()) return nullptr;
+  const auto [found, missing] = rewriting.definitions.try_emplace(&op);
+  std::string problem;
+  if (missing) found->second = parse_expression(op.definition, &problem);
+  return found->second ? &*found->second : nullptr;
+}
+
+ValueId new_result(Rewriting& rewriting, const std::string& wish, TensorType type, SourceLocation where) {
+  return track(rewriting, add_result(rewriting.graph, free_name(rewriting, wish), std::move(type), where));
+}
+
+ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType type, std::vector<double> values,
+                     SourceLocation where) {
+  return track(rewriting, add_constant(rewriting.graph, free_name(rewriting, wish), std::move(type), std::move(values),
+                                       where));
+}
+
+bool same_type(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
+
+bool same_attribute(const AttributeValue& a, const AttributeValue& b) {
+  const auto* number = std::get_if<double>(&a);
+  const auto* other = std::get_if<double>(&b);
+  return number && other ? same_bits(*number, *other) : a == b;
+}
+
+bool same_attributes(const Attributes& a, const Attributes& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& left, const auto& right) {
+    return left.first == right.first && same_attribute(left.second, right.second);
+  });
+}
+
+}  // namespace kgen

@@ -1,0 +1,26 @@
+// Rule: rewrites that leave every result as it was are applied until none applies any more. Each round is
+//   one sweep over the nodes in order, each of them rewritten with simplified operands:
+//       fold_constants, apply_algebra, simplify_casts, simplify_views, merge_equal_nodes
+//   then remove_dead_nodes, and one sweep from the last node to the first: pull_views.
+// What each of them does stands at the top of its header. They know operators by the facts in their specifications only.
+//
+// What is kept:
+// - Inputs, states and outputs with their names and order. An output that turns out to be another value is still made:
+//   by the node that makes the other value, where that has no name of its own to keep, or as a copy.
+// - Values that a fusion directive names: see rewriting.hpp.
+// - NaN, infinities and zeros, with one exception under `numerics: fast`: see apply_algebra.hpp.
+#pragma once
+
+#include <cstddef>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/model/graph.hpp"
+
+namespace kgen {
+
+// Takes and leaves an inferred, topologically ordered module, with or without composites. Values, constants and nodes
+// that nothing needs are gone, and ids are numbered anew. Linear in the number of nodes: `node_visits`, where given, is
+// set to how often a sweep looked at one. A node as the user wrote it that nothing reads gets a warning.
+Module simplify(Module module, const OpSet& ops, Diagnostics& diagnostics, std::size_t* node_visits = nullptr);
+
+}  // namespace kgen

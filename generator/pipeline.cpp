@@ -1,0 +1,169 @@
+#include "generator/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "generator/emit/check.hpp"
+#include "generator/emit/plan_yaml.hpp"
+#include "generator/emit/stub.hpp"
+#include "generator/emit/wrapper.hpp"
+#include "generator/explain/dump.hpp"
+#include "generator/load/load_graph.hpp"
+#include "generator/load/load_ops.hpp"
+#include "generator/pass/decompose.hpp"
+#include "generator/pass/fuse.hpp"
+#include "generator/pass/infer.hpp"
+#include "generator/pass/lower.hpp"
+#include "generator/pass/materialise.hpp"
+#include "generator/pass/place.hpp"
+#include "generator/pass/schedule.hpp"
+#include "generator/pass/simplify.hpp"
+#include "generator/pass/verify.hpp"
+
+namespace kgen {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Runs passes one after another: none after an error.
+class PassRunner {
+ public:
+  PassRunner(const PipelineOptions& options, const Diagnostics& diagnostics)
+      : options_(options), diagnostics_(diagnostics) {}
+
+  // pass() if there is no error yet, else the value as it is.
+  template <class Value, class Pass>
+  Value run(const char* name, Value value, Pass&& pass) {
+    if (diagnostics_.has_errors()) return value;
+    const auto begin = Clock::now();
+    if (options_.progress && begin - start_ > std::chrono::seconds(1)) fmt::print(stderr, "kgen: {} ...\n", name);
+    value = pass(std::move(value));
+    const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
+    if (options_.timings) fmt::print(stderr, "kgen: {:<12} {:8.2f} ms\n", name, time.count());
+    if constexpr (requires { dump(value); }) {
+      if (options_.dump_after == name) fmt::print("{}", dump(value));
+    }
+    return value;
+  }
+
+ private:
+  const PipelineOptions& options_;
+  const Diagnostics& diagnostics_;
+  Clock::time_point start_ = Clock::now();
+};
+
+// fuse ... lower of one graph. `done` are the functions that it may call.
+FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vector<FunctionPlan>& done, PassRunner& passes,
+                        Session& session, StubTable& stubs) {
+  FusedGraph fused;
+  fused.graph = std::move(graph);
+  fused = passes.run("fuse", std::move(fused), [&](FusedGraph f) { return fuse(f.graph, session.ops, {}, session.diagnostics); });
+  fused = passes.run("schedule", std::move(fused), [](FusedGraph f) { return schedule(std::move(f)); });
+  FunctionPlan plan;
+  plan.fused = std::move(fused);
+  plan = passes.run("place", std::move(plan), [&](FunctionPlan p) { return place(std::move(p.fused), done); });
+  plan = passes.run("verify", std::move(plan), [&](FunctionPlan p) {
+    verify(p, done, session.diagnostics);
+    return p;
+  });
+  return passes.run("lower", std::move(plan), [&](FunctionPlan p) {
+    const std::vector<std::uint32_t> stub_of = lower(p.fused, session.ops, prefix, stubs);
+    for (auto* steps : {&p.load_steps, &p.steps}) {
+      for (Step& step : *steps) {
+        if (stub_of[step.group] == no_id) continue;
+        step.stub = stub_of[step.group];
+        step.arguments = stub_arguments(p.fused.groups[step.group]);
+      }
+    }
+    return p;
+  });
+}
+
+UnfusedGraph plan_unfused(const Graph& graph, const std::string& prefix, Session& session, StubTable& stubs) {
+  UnfusedGraph unfused;
+  unfused.fused = fuse(graph, session.ops, {.enabled = false}, session.diagnostics);
+  unfused.stub_of = lower(unfused.fused, session.ops, prefix, stubs);
+  return unfused;
+}
+
+CheckPlan plan_check(const Plan& plan, Session& session) {
+  CheckPlan check;
+  StubTable stubs;
+  for (const FunctionPlan& function : plan.functions) {
+    const Graph& graph = function.fused.graph;
+    check.functions.push_back(plan_unfused(graph, fmt::format("reference_{}_", graph.name), session, stubs));
+  }
+  check.main = plan_unfused(plan.main.fused.graph, "reference_", session, stubs);
+  check.stubs = stubs.take();
+  return check;
+}
+
+}  // namespace
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names = {"load", "infer", "decompose", "simplify", "materialise", "fuse", "schedule"};
+  return names;
+}
+
+bool load_operators(const PipelineOptions& options, Session& session) {
+  const auto load = [&](const std::vector<std::string>& files, auto read) {
+    for (const std::string& path : files) {
+      const SourceText* text = session.sources.read(path, session.diagnostics);
+      if (!text) continue;
+      session.read_files.push_back(path);
+      read(*text, session.ops, session.diagnostics);
+    }
+  };
+  load(options.spec_files, load_ops);
+  load(options.signature_files, load_signatures);
+  if (!session.diagnostics.has_errors()) link_ops(session.ops, session.diagnostics);
+  return !session.diagnostics.has_errors();
+}
+
+std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) {
+  Diagnostics& diagnostics = session.diagnostics;
+  PassRunner passes(options, diagnostics);
+  const OpSet& ops = session.ops;
+  if (!load_operators(options, session)) return std::nullopt;
+  const SourceText* text = session.sources.read(options.graph, diagnostics);
+  if (!text) return std::nullopt;
+  session.read_files.push_back(options.graph);
+
+  Module module;
+  module = passes.run("load", std::move(module), [&](Module m) { return load_graph(*text, ops, diagnostics).value_or(std::move(m)); });
+  module = passes.run("infer", std::move(module), [&](Module m) { return infer(std::move(m), ops, diagnostics); });
+  module = passes.run("decompose", std::move(module), [&](Module m) { return decompose(std::move(m), ops, diagnostics); });
+  module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
+  module = passes.run("materialise", std::move(module), [&](Module m) { return materialise(std::move(m), ops, diagnostics); });
+  if (diagnostics.has_errors()) return std::nullopt;
+
+  Plan plan;
+  plan.file = options.graph;
+  StubTable stubs;
+  for (Graph& function : module.functions) {
+    const std::string prefix = fmt::format("stub_{}_", function.name);
+    plan.functions.push_back(plan_graph(std::move(function), prefix, plan.functions, passes, session, stubs));
+  }
+  plan.main = plan_graph(std::move(module.main), "stub_", plan.functions, passes, session, stubs);
+  if (diagnostics.has_errors()) return std::nullopt;
+  plan.stubs = stubs.take();
+  if (options.check) plan.check = plan_check(plan, session);
+  return plan;
+}
+
+std::vector<SourceFile> emit_plan(const Plan& plan, const EmitOptions& options) {
+  std::vector<SourceFile> files = emit_wrapper(plan, options);
+  const std::string& name = plan.main.fused.graph.name;
+  for (const StubProgram& stub : plan.stubs) files.push_back(emit_stub(stub, name, "stubs", options));
+  if (plan.check) {
+    for (const StubProgram& stub : plan.check->stubs) files.push_back(emit_stub(stub, name, "check", options));
+    files.push_back(emit_check_header(plan, options));
+    files.push_back(emit_check_source(plan, options));
+  }
+  files.push_back(emit_plan_yaml(plan, options));
+  return files;
+}
+
+}  // namespace kgen

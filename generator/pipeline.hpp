@@ -1,0 +1,45 @@
+// The whole of kgen in one line: load -> infer -> decompose -> simplify -> materialise -> fuse -> schedule -> place ->
+// lower -> emit. Each pass is a pure function; the runner times it, stops after errors and dumps its result if asked.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/emit/options.hpp"
+#include "generator/load/read_file.hpp"
+#include "generator/model/op_spec.hpp"
+#include "generator/model/plan.hpp"
+
+namespace kgen {
+
+struct PipelineOptions {
+  std::string graph;                     // path
+  std::vector<std::string> spec_files;   // operators, in order
+  std::vector<std::string> signature_files;
+  std::string dump_after;                // the name of a pass; empty: none
+  bool check = false;                    // also plan the unfused references of check mode
+  bool progress = false;                 // name each pass on stderr once the whole takes longer than a second
+  bool timings = false;                  // time of each pass on stderr
+};
+
+// The names that `dump_after` may take.
+const std::vector<std::string>& pass_names();
+
+// What a run read and made. Locations in diagnostics point into `sources`, plans into `ops`.
+struct Session {
+  SourceMap sources;
+  OpSet ops;
+  Diagnostics diagnostics;
+  std::vector<std::string> read_files;   // everything the result depends on
+};
+
+// Operators and kernels alone.
+bool load_operators(const PipelineOptions& options, Session& session);
+// Nothing after an error, which is in session.diagnostics.
+std::optional<Plan> make_plan(const PipelineOptions& options, Session& session);
+// Every file of the emitted folder.
+std::vector<SourceFile> emit_plan(const Plan& plan, const EmitOptions& options);
+
+}  // namespace kgen

@@ -1,0 +1,200 @@
+// What an emitted wrapper calls: one Call is one run of a graph (or its load). Sizes and arguments are validated as they are
+// asked for, so a wrapper asks for all of them before its first launch. Every error is thrown as kgen::Error.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "kgen/index.hpp"
+#include "kgen/runtime/arena.hpp"
+#include "kgen/runtime/element_type.hpp"
+#include "kgen/runtime/error.hpp"
+#include "kgen/runtime/graph_info.hpp"
+#include "kgen/stream.hpp"
+#include "kgen/view.hpp"
+
+namespace kgen {
+
+class Profile;
+
+// The statement it stands in is one launch: converts to the stub's Stream, and is timed while the model is profiled.
+class [[nodiscard]] Launch {
+ public:
+  Launch(Stream stream, Profile* profile, const char* stub);  // profile may be null
+  ~Launch();
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  operator Stream() const { return stream_; }
+
+ private:
+  Stream stream_;
+  Profile* profile_;
+  const char* stub_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+// Frees, when it leaves its C++ scope, what Call::scratch has given since.
+class [[nodiscard]] ScratchScope {
+ public:
+  explicit ScratchScope(kgen_model& model);
+  ~ScratchScope();
+  ScratchScope(const ScratchScope&) = delete;
+  ScratchScope& operator=(const ScratchScope&) = delete;
+
+ private:
+  kgen_model& model_;
+  std::size_t kept_;
+};
+
+// A view whose element type and rank are data.
+struct AnyView {
+  const void* data;
+  ElementType type;
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;  // in elements
+};
+
+// An operator as check mode names it.
+struct CheckedOperator {
+  const char* stub;
+  const char* op;
+  const char* where;  // "graph.yaml:10"
+};
+
+struct Argument;  // a DLTensor beside what the graph declares of it
+struct BoundDim {  // the value of a symbolic dim, as read from the arguments
+  const char* name;
+  std::int64_t value;
+};
+
+class Call {
+ public:
+  // Of the graph's load function: there are no arguments.
+  explicit Call(kgen_model& model);
+  // Validates all of the arguments that does not depend on dims: counts, pointers, device, dtype, rank, alignment.
+  Call(kgen_model& model, std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs);
+
+  // ---- sizes
+  std::int64_t input_extent(int input, int axis);
+  std::int64_t input_scalar(int input);  // an i64 scalar
+  // Returns `value` if low <= value <= high. Messages name the extent or scalar that was asked for last as its origin.
+  std::int64_t dim(const char* name, std::int64_t low, std::int64_t high, std::int64_t value);
+  // left <= right, or else an error that says `meaning`.
+  void require(std::int64_t left, std::int64_t right, const char* meaning) const;
+
+  // ---- arguments
+  // Dense, of the given shape.
+  template <class T, int R>
+  View<const T, R> input(int index, const Index<R>& shape) const {
+    return View<const T, R>(static_cast<const T*>(dense_input(index, element_type<T>(), to_array(shape))), shape);
+  }
+  // Any strides.
+  template <class T, int R>
+  View<const T, R> strided_input(int index, const Index<R>& shape) const {
+    std::array<std::int64_t, R> found;
+    const void* data = any_input(index, element_type<T>(), to_array(shape), found);
+    return View<const T, R>(static_cast<const T*>(data), shape, to_index<R>(found));
+  }
+  template <class T, int R>
+  View<T, R> output(int index, const Index<R>& shape) const {
+    return View<T, R>(static_cast<T*>(dense_output(index, element_type<T>(), to_array(shape))), shape);
+  }
+
+  // ---- memory of the model; `call` counts the calls of a function
+  // The first `shape` of the buffer, whose strides are those of its greatest shape.
+  template <class T, int R>
+  View<T, R> state(int row, const Index<R>& shape, std::int64_t call = 0) const {
+    const auto [data, greatest] = state_buffer(row, element_type<T>(), to_array(shape), call);
+    return View<T, R>(static_cast<T*>(data), shape, dense_strides(to_index<R>(greatest)));
+  }
+  template <class T, int R>
+  View<const T, R> constant(int row, std::int64_t call = 0) const {
+    const auto [data, shape] = constant_buffer(row, element_type<T>(), R, call);
+    return View<const T, R>(static_cast<const T*>(data), to_index<R>(shape));
+  }
+  // Written while the graph is loaded, read while it runs.
+  template <class T, int R>
+  View<T, R> persistent(int row, std::int64_t call = 0) const {
+    const auto [data, shape] = persistent_buffer(row, element_type<T>(), R, call);
+    return View<T, R>(static_cast<T*>(data), to_index<R>(shape));
+  }
+  Arena arena(std::int64_t bytes) const;
+
+  // ---- launches
+  Launch launch(const char* stub) const;
+  Stream stream() const;  // of an untimed launch, as check functions make
+
+  // ---- check mode
+  bool checking() const;
+  ScratchScope scratch_scope() const;
+  // Memory for an unfused reference, until the innermost ScratchScope ends, or else the run.
+  template <class T, int R>
+  View<T, R> scratch(const Index<R>& shape) const {
+    return View<T, R>(static_cast<T*>(scratch_buffer(checked_bytes(to_array(shape), sizeof(T)))), shape);
+  }
+  // Compares what a stub computed with its unfused reference. The first operator of a run that differs becomes the error
+  // KGEN_CHECK_FAILED when the run ends. `precision` is the coarsest element type on the way to the value: it sets the
+  // tolerance.
+  template <class T, class U, int R>
+  void compare(const char* stub, const char* op, const char* where, const View<T, R>& actual, const View<U, R>& reference,
+               ElementType precision = element_type<T>()) const {
+    static_assert(std::is_same_v<std::remove_const_t<T>, std::remove_const_t<U>>);
+    compare_values({stub, op, where}, any_view(actual), any_view(reference), precision);
+  }
+
+ private:
+  using Extents = std::span<const std::int64_t>;
+  struct Buffer {
+    void* data;
+    Extents shape;
+  };
+  struct ConstantBuffer {
+    const void* data;
+    Extents shape;
+  };
+  struct Origin {
+    int input = -1;
+    int axis = -1;  // -1: the scalar's value
+  };
+
+  template <int R>
+  static Index<R> to_index(Extents extents) {
+    Index<R> result;
+    for (int axis = 0; axis < R; ++axis) result[axis] = extents[axis];
+    return result;
+  }
+  template <class T, int R>
+  static AnyView any_view(const View<T, R>& view) {
+    AnyView result{view.data(), element_type<T>(), {}, {}};
+    for (int axis = 0; axis < R; ++axis) {
+      result.shape.push_back(view.extent(axis));
+      result.strides.push_back(view.stride(axis));
+    }
+    return result;
+  }
+
+  Argument input_argument(int index) const;
+  Argument output_argument(int index) const;
+  void require_shape_of(const Argument& argument, ElementType type, Extents shape) const;
+  const void* dense_input(int index, ElementType type, Extents shape) const;
+  const void* any_input(int index, ElementType type, Extents shape, std::span<std::int64_t> strides) const;
+  void* dense_output(int index, ElementType type, Extents shape) const;
+  Buffer state_buffer(int row, ElementType type, Extents shape, std::int64_t call) const;
+  ConstantBuffer constant_buffer(int row, ElementType type, int rank, std::int64_t call) const;
+  Buffer persistent_buffer(int row, ElementType type, int rank, std::int64_t call) const;
+  void* scratch_buffer(std::int64_t bytes) const;
+  void compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference, ElementType precision) const;
+
+  kgen_model& model_;
+  std::span<const DLTensor* const> inputs_;
+  std::span<DLTensor* const> outputs_;
+  std::vector<BoundDim> dims_;  // for messages
+  Origin origin_;               // what was read last, for messages
+};
+
+}  // namespace kgen

@@ -1,0 +1,225 @@
+#include "kgen/runtime/call.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/src/arguments.hpp"
+#include "runtime/src/check.hpp"
+#include "runtime/src/loaded_model.hpp"
+#include "runtime/src/text.hpp"
+
+namespace kgen {
+namespace {
+
+// Bytes that are NaN in every floating type, so that a stub that reads what nobody wrote shows.
+constexpr int poison = 0xFF;
+
+#ifdef NDEBUG
+constexpr bool always_poison = false;
+#else
+constexpr bool always_poison = true;
+#endif
+
+// The row of a table that a wrapper asks for. What it asks is checked, since wrappers may be edited.
+template <class Info>
+const Info& row_at(const std::vector<Info>& table, const char* what, int row) {
+  if (row < 0 || static_cast<std::size_t>(row) >= table.size()) {
+    fail(KGEN_INTERNAL, "the wrapper asks for ", what, " ", row, " of ", table.size());
+  }
+  return table[static_cast<std::size_t>(row)];
+}
+
+template <class Info>
+void require_declared(const Info& info, const char* what, ElementType type, std::size_t rank, std::size_t declared_rank) {
+  if (info.type != type || rank != declared_rank) {
+    fail(KGEN_INTERNAL, "the wrapper asks for ", what, " '", info.name, "' as ", element_type_info(type).name, " of rank ",
+         rank, ", but the graph declares ", element_type_info(info.type).name, " of rank ", declared_rank);
+  }
+}
+
+template <class Info>
+void require_call(const Info& info, const char* what, std::int64_t call) {
+  if (call < 0 || call >= info.calls) {
+    fail(KGEN_INTERNAL, "the wrapper asks for ", what, " '", info.name, "' of call ", call, " of ", info.calls);
+  }
+}
+
+AddressRange range_of(const Mapping& memory) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  return {begin, begin + memory.size()};
+}
+
+template <class Tensor>
+void require_all_usable(const GraphInfo& graph, const char* role, const std::vector<TensorInfo>& infos,
+                        std::span<Tensor* const> tensors) {
+  if (tensors.size() != infos.size()) {
+    std::vector<const char*> names;
+    for (const TensorInfo& info : infos) names.push_back(info.name);
+    fail(KGEN_WRONG_COUNT, "graph '", graph.name, "': ", tensors.size(), " ", role, "s were passed, expected ", infos.size(),
+         " ", bracketed(std::span<const char* const>(names)));
+  }
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (tensors[i] == nullptr) fail(KGEN_INVALID_ARGUMENT, role, " '", infos[i].name, "': the DLTensor pointer is null");
+    require_usable({role, infos[i], *tensors[i]});
+  }
+}
+
+}  // namespace
+
+Launch::Launch(Stream stream, Profile* profile, const char* stub) : stream_(stream), profile_(profile), stub_(stub) {
+  if (profile_ != nullptr) start_ = std::chrono::steady_clock::now();
+}
+
+Launch::~Launch() {
+  if (profile_ != nullptr) profile_->record(stub_, start_, std::chrono::steady_clock::now());
+}
+
+ScratchScope::ScratchScope(kgen_model& model) : model_(model), kept_(model.scratch.size()) {}
+
+ScratchScope::~ScratchScope() { model_.scratch.resize(kept_); }
+
+Call::Call(kgen_model& model) : model_(model) {}
+
+Call::Call(kgen_model& model, std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs)
+    : model_(model), inputs_(inputs), outputs_(outputs) {
+  require_all_usable(model.graph, "input", model.graph.inputs, inputs);
+  require_all_usable(model.graph, "output", model.graph.outputs, outputs);
+}
+
+Argument Call::input_argument(int index) const {
+  const TensorInfo& info = row_at(model_.graph.inputs, "input", index);
+  return {"input", info, *inputs_[static_cast<std::size_t>(index)]};
+}
+
+Argument Call::output_argument(int index) const {
+  const TensorInfo& info = row_at(model_.graph.outputs, "output", index);
+  return {"output", info, *outputs_[static_cast<std::size_t>(index)]};
+}
+
+std::int64_t Call::input_extent(int input, int axis) {
+  const Argument argument = input_argument(input);
+  if (axis < 0 || axis >= argument.tensor.ndim) {
+    fail(KGEN_INTERNAL, "the wrapper asks for axis ", axis, " of ", argument.name(), " of rank ", argument.tensor.ndim);
+  }
+  origin_ = {input, axis};
+  return argument.tensor.shape[axis];
+}
+
+std::int64_t Call::input_scalar(int input) {
+  const Argument argument = input_argument(input);
+  require_declared(argument.info, "input", ElementType::i64, 0, argument.info.dims.size());
+  origin_ = {input, -1};
+  std::int64_t value = 0;
+  std::memcpy(&value, argument.data(), sizeof(value));
+  return value;
+}
+
+std::int64_t Call::dim(const char* name, std::int64_t low, std::int64_t high, std::int64_t value) {
+  if (value < low || value > high) {
+    const std::string axis = origin_.axis < 0 ? "the value" : concat("axis ", origin_.axis);
+    const std::string origin = origin_.input < 0 ? "" : concat(" (", axis, " of ", input_argument(origin_.input).name(), ")");
+    fail(KGEN_DIM_OUT_OF_RANGE, "dim ", name, " is ", value, origin, ", expected ", low, "..", high);
+  }
+  dims_.push_back({name, value});
+  return value;
+}
+
+void Call::require(std::int64_t left, std::int64_t right, const char* meaning) const {
+  if (left > right) fail(KGEN_REQUIREMENT_FAILED, meaning, ": ", left, " is greater than ", right);
+}
+
+void Call::require_shape_of(const Argument& argument, ElementType type, Extents shape) const {
+  require_declared(argument.info, argument.role, type, shape.size(), argument.info.dims.size());
+  require_shape(argument, shape, dims_);
+  if (address_range(argument).overlaps(range_of(model_.states.memory))) {
+    fail(KGEN_OVERLAP, argument.name(), " overlaps the model's state in memory");
+  }
+}
+
+const void* Call::any_input(int index, ElementType type, Extents shape, std::span<std::int64_t> strides) const {
+  const Argument argument = input_argument(index);
+  require_shape_of(argument, type, shape);
+  std::ranges::copy(strides_of(argument.tensor), strides.begin());
+  return argument.data();
+}
+
+const void* Call::dense_input(int index, ElementType type, Extents shape) const {
+  const Argument argument = input_argument(index);
+  require_shape_of(argument, type, shape);
+  require_dense(argument);
+  return argument.data();
+}
+
+void* Call::dense_output(int index, ElementType type, Extents shape) const {
+  const Argument output = output_argument(index);
+  require_shape_of(output, type, shape);
+  require_dense(output);
+  const AddressRange range = address_range(output);
+  const auto require_apart = [&](const Argument& other) {
+    if (range.overlaps(address_range(other))) fail(KGEN_OVERLAP, output.name(), " overlaps ", other.name(), " in memory");
+  };
+  for (int input = 0; input < static_cast<int>(inputs_.size()); ++input) require_apart(input_argument(input));
+  for (int other = 0; other < static_cast<int>(outputs_.size()); ++other) {
+    if (other != index) require_apart(output_argument(other));
+  }
+  return output.data();
+}
+
+Call::Buffer Call::state_buffer(int row, ElementType type, Extents shape, std::int64_t call) const {
+  const StateInfo& state = row_at(model_.graph.states, "state", row);
+  require_declared(state, "state", type, shape.size(), state.shape.size());
+  require_call(state, "state", call);
+  if (!std::ranges::equal(shape, state.shape, std::ranges::less_equal())) {
+    fail(KGEN_INTERNAL, "the wrapper asks for ", bracketed(shape), " of state '", state.name, "', which is ",
+         bracketed(Extents(state.shape)));
+  }
+  return {model_.states.data(static_cast<std::size_t>(row), call), state.shape};
+}
+
+Call::Buffer Call::persistent_buffer(int row, ElementType type, int rank, std::int64_t call) const {
+  const PersistentInfo& persistent = row_at(model_.graph.persistents, "persistent", row);
+  require_declared(persistent, "persistent", type, static_cast<std::size_t>(rank), persistent.shape.size());
+  require_call(persistent, "persistent", call);
+  return {model_.persistents.data(static_cast<std::size_t>(row), call), persistent.shape};
+}
+
+Call::ConstantBuffer Call::constant_buffer(int row, ElementType type, int rank, std::int64_t call) const {
+  const ConstantInfo& constant = row_at(model_.graph.constants, "constant", row);
+  require_declared(constant, "constant", type, static_cast<std::size_t>(rank), constant.shape.size());
+  require_call(constant, "constant", call);
+  return {model_.constants.data[static_cast<std::size_t>(row)][static_cast<std::size_t>(call)], constant.shape};
+}
+
+Arena Call::arena(std::int64_t bytes) const {
+  const auto size = static_cast<std::size_t>(end_of_slot(0, bytes));
+  if (size > model_.arena.size()) {
+    model_.arena = Mapping();  // gives the old one back first
+    model_.arena = Mapping::zeroed(size);
+  }
+  if (size > 0 && (always_poison || model_.check)) std::memset(model_.arena.data(), poison, size);
+  return {model_.arena.data(), bytes};
+}
+
+Launch Call::launch(const char* stub) const {
+  return {model_.stream, model_.profile.running() ? &model_.profile : nullptr, stub};
+}
+
+Stream Call::stream() const { return model_.stream; }
+
+bool Call::checking() const { return model_.check; }
+
+ScratchScope Call::scratch_scope() const { return ScratchScope(model_); }
+
+void* Call::scratch_buffer(std::int64_t bytes) const {
+  Mapping& memory = model_.scratch.emplace_back(Mapping::zeroed(static_cast<std::size_t>(bytes)));
+  if (bytes > 0) std::memset(memory.data(), poison, memory.size());
+  return memory.data();
+}
+
+void Call::compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
+                          ElementType precision) const {
+  if (!model_.difference.empty()) return;
+  model_.difference = difference(op, actual, reference, precision);
+}
+
+}  // namespace kgen

@@ -1,0 +1,136 @@
+#include "runtime/src/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "runtime/src/text.hpp"
+
+namespace kgen {
+namespace {
+
+// How far apart two values may be: `relative` of the reference's magnitude or of the whole reference's root mean square,
+// whichever is greater (a sum that cancels is as inexact as its terms), plus `absolute`.
+struct Tolerance {
+  double relative;
+  double absolute;
+};
+
+// Some tens of roundings for floats. Eight-bit integers are mostly quantised values, which may round the other way.
+Tolerance tolerance_of(ElementType precision) {
+  switch (precision) {
+    case ElementType::f64: return {1e-11, 0};
+    case ElementType::f32: return {1e-4, 1e-30};
+    case ElementType::f16: return {1e-2, 1e-6};
+    case ElementType::bf16: return {5e-2, 1e-30};
+    case ElementType::f8e4m3: return {0.25, 0.002};
+    case ElementType::f8e5m2: return {0.5, 2e-5};
+    case ElementType::i8:
+    case ElementType::u8: return {0, 1};
+    default: return {0, 0};
+  }
+}
+
+double to_double(const auto& value) {
+  if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value)>>) {
+    return static_cast<double>(value);
+  } else {
+    return static_cast<double>(static_cast<float>(value));
+  }
+}
+
+template <class T>
+const T& element(const AnyView& view, const std::vector<std::int64_t>& index) {
+  std::int64_t offset = 0;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * view.strides[axis];
+  return static_cast<const T*>(view.data)[offset];
+}
+
+// Calls visit(index) for every index, the last axis fastest.
+template <class Visit>
+void for_each_index(const std::vector<std::int64_t>& shape, Visit&& visit) {
+  if (std::ranges::count(shape, 0) > 0) return;
+  std::vector<std::int64_t> index(shape.size(), 0);
+  for (;;) {
+    visit(std::as_const(index));
+    std::size_t axis = shape.size();
+    while (axis > 0 && ++index[axis - 1] == shape[axis - 1]) index[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+template <class T>
+double root_mean_square(const AnyView& view) {
+  double sum = 0;
+  double count = 0;
+  for_each_index(view.shape, [&](const auto& index) {
+    const double value = to_double(element<T>(view, index));
+    if (!std::isfinite(value)) return;
+    sum += value * value;
+    count += 1;
+  });
+  return count > 0 ? std::sqrt(sum / count) : 0;
+}
+
+struct Differences {
+  std::optional<std::vector<std::int64_t>> first;
+  double greatest_error = 0;  // absolute, over finite elements
+  std::int64_t count = 0;
+};
+
+template <class T>
+Differences differences(const AnyView& actual, const AnyView& reference, ElementType precision) {
+  const Tolerance tolerance = tolerance_of(precision);
+  const double scale = tolerance.relative > 0 ? root_mean_square<T>(reference) : 0;
+  Differences result;
+  for_each_index(reference.shape, [&](const auto& index) {
+    const double found = to_double(element<T>(actual, index));
+    const double expected = to_double(element<T>(reference, index));
+    // 64-bit integers that differ may be equal as doubles.
+    if constexpr (std::is_integral_v<T>) {
+      if (element<T>(actual, index) == element<T>(reference, index)) return;
+    } else if (found == expected || (std::isnan(found) && std::isnan(expected))) {
+      return;
+    }
+    const double error = std::abs(found - expected);
+    const double allowed = tolerance.absolute + tolerance.relative * std::max(std::abs(expected), scale);
+    if (std::isfinite(error)) result.greatest_error = std::max(result.greatest_error, error);
+    if (std::isfinite(expected) && tolerance.absolute + tolerance.relative > 0 && error <= allowed) return;
+    ++result.count;
+    if (!result.first) result.first = index;
+  });
+  return result;
+}
+
+}  // namespace
+
+std::string difference(const CheckedOperator& op, const AnyView& actual, const AnyView& reference, ElementType precision) {
+  const std::string name = concat("stub '", op.stub, "' differs from its unfused reference at operator '", op.op, "' (",
+                                  op.where, "): ");
+  const std::span<const std::int64_t> shape(reference.shape);
+  if (actual.shape != reference.shape) {
+    return concat(name, "its shape is ", bracketed(std::span<const std::int64_t>(actual.shape)), ", expected ",
+                  bracketed(shape));
+  }
+  return with_element_type(actual.type, [&](auto zero) -> std::string {
+    using T = decltype(zero);
+    const Differences found = differences<T>(actual, reference, precision);
+    if (!found.first) return "";
+    const auto print = [&](const AnyView& view) {
+      std::ostringstream text;
+      text.precision(9);
+      if constexpr (std::is_integral_v<T>) {
+        text << +element<T>(view, *found.first);
+      } else {
+        text << to_double(element<T>(view, *found.first));
+      }
+      return text.str();
+    };
+    return concat(name, "element ", bracketed(std::span<const std::int64_t>(*found.first)), " is ", print(actual),
+                  ", expected ", print(reference), "; ", found.count, " of the elements of ", bracketed(shape),
+                  " differ, by up to ", found.greatest_error);
+  });
+}
+
+}  // namespace kgen

@@ -1,0 +1,68 @@
+#include "runtime/src/memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "runtime/src/text.hpp"
+
+namespace kgen {
+namespace {
+
+// Closes the file when it leaves its scope; a mapping outlives it.
+struct OpenFile {
+  int descriptor;
+  ~OpenFile() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+};
+
+}  // namespace
+
+Mapping Mapping::zeroed(std::size_t bytes) {
+  if (bytes == 0) return {};
+  // Not reserved: states are as large as the graph's dims may become, and most runs touch little of them.
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) throw std::bad_alloc();
+  return {data, bytes};
+}
+
+Mapping Mapping::file(const std::string& path) {
+  const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  struct stat status {};
+  if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0) {
+    fail(KGEN_FILE_ERROR, "cannot open '", path, "': ", std::strerror(errno));
+  }
+  if (!S_ISREG(status.st_mode)) fail(KGEN_FILE_ERROR, "cannot read '", path, "': not a regular file");
+  if (status.st_size == 0) return {};
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  void* data = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.descriptor, 0);
+  if (data == MAP_FAILED) fail(KGEN_FILE_ERROR, "cannot read '", path, "': ", std::strerror(errno));
+  return {data, bytes};
+}
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+void Mapping::zero() {
+  if (data_ == nullptr) return;
+  if (::madvise(data_, size_, MADV_DONTNEED) != 0) std::memset(data_, 0, size_);
+}
+
+}  // namespace kgen

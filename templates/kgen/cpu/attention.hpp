@@ -1,0 +1,294 @@
+// Attention on the CPU. The queries of one head of keys form a matrix: row i is query i / group of head i % group, for
+// the `group` heads that share these keys. Blocks of its rows go over blocks of keys with a running softmax.
+#pragma once
+
+#include <atomic>
+#include <limits>
+
+#include "kgen/cpu/panels.hpp"
+#include "kgen/cpu/scratch.hpp"
+
+namespace kgen::cpu {
+
+struct NoMask {};
+
+// Keys whose scores are held at a time.
+inline constexpr std::int64_t attention_keys = 128;
+
+// What each thread holds (0 to 3), and what all of them share (4, 5).
+enum AttentionScratch : std::size_t { output_scratch, query_scratch, score_scratch, state_scratch, key_scratch, value_scratch };
+
+template <class T, class Q, class K, class V, class Mask>
+struct AttentionProblem {
+  const Q& q;
+  const K& k;
+  const V& v;
+  const Mask& mask;
+  T scale;
+  bool causal;
+  std::int64_t B, S, H, D, keys, key_heads, group;
+
+  std::int64_t rows() const { return S * group; }
+  std::int64_t query_of(std::int64_t row) const { return row / group; }
+  std::int64_t head_of(std::int64_t row, std::int64_t key_head) const { return key_head * group + row % group; }
+  // Keys that a query sees: those before this one.
+  std::int64_t keys_seen(std::int64_t query) const {
+    return causal ? std::clamp<std::int64_t>(keys - S + query + 1, 0, keys) : keys;
+  }
+};
+
+// One row's running softmax: its greatest score so far, and the sum of exp(score - maximum).
+template <class T>
+struct SoftmaxState {
+  T maximum = -std::numeric_limits<T>::infinity();
+  T total = 0;
+};
+
+// Replaces `count` scores by exp(score - maximum), and what follows them up to attention_keys by 0. The result is what
+// earlier sums of this row must be multiplied by, now that the maximum may be greater.
+template <class T>
+T advance_softmax(T* scores, std::int64_t count, SoftmaxState<T>& state) {
+  constexpr int lanes = lanes_of<T>;
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  std::fill(scores + count, scores + attention_keys, -infinity);
+  Vec<T, lanes> greatest(state.maximum);
+  for (std::int64_t j = 0; j < count; j += lanes) greatest = maximum(greatest, load_lanes<lanes>(scores + j));
+  T greater = greatest[0];
+  for (int i = 1; i < lanes; ++i) greater = maximum(Vec<T, 1>(greater), Vec<T, 1>(greatest[i])).data;
+  const Vec<T, lanes> subtract(greater == -infinity ? T(0) : greater);  // exp(-inf - -inf) is to be 0
+  Vec<T, lanes> total(0);
+  for (std::int64_t j = 0; j < attention_keys; j += lanes) {
+    const Vec<T, lanes> e = exp(load_lanes<lanes>(scores + j) - subtract);
+    store_lanes(scores + j, e);
+    total = total + e;
+  }
+  const T correction = exp(Vec<T, 1>(state.maximum) - Vec<T, 1>(subtract[0])).data;
+  state.maximum = greater;
+  state.total = state.total * correction + sum_of(total);
+  return correction;
+}
+
+// Masks and exponentiates the scores of one row against `range` of keys, and rescales the row's sums.
+template <class Problem, class T>
+void finish_scores(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, Range range, T* scores,
+                   SoftmaxState<T>& state, T* output) {
+  const std::int64_t query = problem.query_of(row);
+  const std::int64_t seen = std::clamp<std::int64_t>(problem.keys_seen(query) - range.begin, 0, range.end - range.begin);
+  if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(problem.mask)>, NoMask>) {
+    const std::int64_t head = problem.head_of(row, key_head);
+    const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
+      const auto mask = problem.mask.template load<W>(Index<4>{b, head, query, range.begin + j});
+      store_lanes(scores + j, load_lanes<W>(scores + j) + convert<T>(mask));
+    };
+    for_each_lane(0, seen, step);
+  }
+  const T correction = advance_softmax(scores, seen, state);
+  if (correction != T(1)) {
+    for (std::int64_t d = 0; d < problem.D; ++d) output[d] *= correction;
+  }
+}
+
+// Gives the finished sums of one row to `out`.
+template <class Problem, class T, class Out>
+void emit_attention(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row,
+                    const SoftmaxState<T>& state, T* output, const Out& out) {
+  const T factor = state.total == 0 ? T(0) : 1 / state.total;
+  for (std::int64_t d = 0; d < problem.D; ++d) output[d] *= factor;
+  emit_row(out, output, Index<4>{b, problem.query_of(row), problem.head_of(row, key_head), 0}, problem.D);
+}
+
+// scale * q of one row, from `to`, `stride` elements apart.
+template <class Problem, class T>
+void load_query(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, T* to, std::int64_t stride) {
+  const std::int64_t query = problem.query_of(row), head = problem.head_of(row, key_head);
+  const auto step = [&]<int W>(std::int64_t d) KGEN_LAMBDA {
+    const auto lanes = problem.q.template load<W>(Index<4>{b, query, head, d}) * Vec<T, W>(problem.scale);
+    for (int i = 0; i < W; ++i) to[(d + i) * stride] = lanes[i];
+  };
+  for_each_lane(0, problem.D, step);
+}
+
+// ---- many rows: keys and values are packed once, and the two products run on panels ------------------------------------
+
+// Where the packed keys and values of one head are: blocks of attention_keys, each as panels. Keys: depth D, width keys.
+// Values: depth keys, width D.
+template <class T>
+struct PackedKeys {
+  static constexpr int width = RegisterTile<T>::columns;
+  static_assert(attention_keys % width == 0);
+
+  T *keys, *values;
+  std::int64_t D, count;
+
+  std::int64_t blocks() const { return (count + attention_keys - 1) / attention_keys; }
+  std::int64_t padded_D() const { return (D + width - 1) / width * width; }
+  std::int64_t key_elements() const { return blocks() * attention_keys * D; }
+  std::int64_t value_elements() const { return blocks() * attention_keys * padded_D(); }
+  Range range(std::int64_t block) const { return {block * attention_keys, std::min(count, (block + 1) * attention_keys)}; }
+  T* key_panel(std::int64_t block, std::int64_t panel) const { return keys + (block * attention_keys + panel * width) * D; }
+  T* value_panel(std::int64_t block, std::int64_t panel) const {
+    return values + block * attention_keys * padded_D() + panel * width * attention_keys;
+  }
+
+  template <class K, class V>
+  void pack(std::int64_t block, const K& k, const V& v) const {
+    const Range t = range(block);
+    for (std::int64_t j = 0; j < attention_keys / width; ++j) {
+      const std::int64_t first = t.begin + j * width;
+      const std::int64_t valid = std::clamp<std::int64_t>(t.end - first, 0, width);
+      pack_along_depth<width>(key_panel(block, j), k, Range{0, D}, first, valid);
+    }
+    for (std::int64_t j = 0; j < padded_D() / width; ++j) {
+      pack_along_width<width>(value_panel(block, j), v, t, j * width, std::min<std::int64_t>(width, D - j * width));
+    }
+  }
+};
+
+template <class T>
+struct AttentionBlock {
+  static constexpr std::int64_t rows = 8 * RegisterTile<T>::rows;
+};
+
+// Rows of one head, from `rows.begin` to `rows.end`: at most AttentionBlock<T>::rows.
+template <class T, class Problem, class Out>
+void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head, Range rows, const PackedKeys<T>& packed,
+                  const Out& out) {
+  using Register = RegisterTile<T>;
+  const std::int64_t count = rows.end - rows.begin;
+  const std::int64_t row_panels = (count + Register::rows - 1) / Register::rows;
+  const std::int64_t stride = packed.padded_D();
+  T* output = scratch<T>(output_scratch, AttentionBlock<T>::rows * stride);
+  T* query = scratch<T>(query_scratch, AttentionBlock<T>::rows * problem.D);
+  T* scores = scratch<T>(score_scratch, AttentionBlock<T>::rows * attention_keys);
+  SoftmaxState<T>* states = scratch<SoftmaxState<T>>(state_scratch, AttentionBlock<T>::rows);
+  std::fill_n(output, row_panels * Register::rows * stride, T(0));
+  std::fill_n(query, row_panels * Register::rows * problem.D, T(0));
+  std::fill_n(states, count, SoftmaxState<T>{});
+  for (std::int64_t i = 0; i < count; ++i) {
+    T* panel = query + i / Register::rows * Register::rows * problem.D;
+    load_query(problem, b, key_head, rows.begin + i, panel + i % Register::rows, Register::rows);
+  }
+  const std::int64_t seen = problem.keys_seen(problem.query_of(rows.end - 1));
+  for (std::int64_t block = 0; block * attention_keys < seen; ++block) {
+    const Range range = packed.range(block);
+    for (std::int64_t j = 0; j < attention_keys; j += Register::columns) {
+      for (std::int64_t i = 0; i < row_panels; ++i) {
+        multiply_panels<1, Register::rows>(query + i * Register::rows * problem.D,
+                                           packed.key_panel(block, j / Register::columns), problem.D,
+                                           scores + i * Register::rows * attention_keys + j, attention_keys, true);
+      }
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      finish_scores(problem, b, key_head, rows.begin + i, range, scores + i * attention_keys, states[i], output + i * stride);
+    }
+    for (std::int64_t j = 0; j < stride; j += Register::columns) {
+      for (std::int64_t i = 0; i < row_panels; ++i) {
+        multiply_panels<attention_keys, 1>(scores + i * Register::rows * attention_keys,
+                                           packed.value_panel(block, j / Register::columns), range.end - range.begin,
+                                           output + i * Register::rows * stride + j, stride, false);
+      }
+    }
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    emit_attention(problem, b, key_head, rows.begin + i, states[i], output + i * stride, out);
+  }
+}
+
+template <class T, class Problem, class Out>
+void attend_many_rows(const Problem& problem, const Out& out, int threads) {
+  const std::int64_t heads = problem.B * problem.key_heads;
+  const std::int64_t row_blocks = (problem.rows() + AttentionBlock<T>::rows - 1) / AttentionBlock<T>::rows;
+  const PackedKeys<T> shape{nullptr, nullptr, problem.D, problem.keys};
+  // As many heads at a time as fit, packed, in 32 MB.
+  const std::int64_t head_bytes = (shape.key_elements() + shape.value_elements()) * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t at_once = std::clamp<std::int64_t>((32 << 20) / std::max<std::int64_t>(head_bytes, 1), 1, heads);
+  T* key_data = scratch<T>(key_scratch, at_once * shape.key_elements());
+  T* value_data = scratch<T>(value_scratch, at_once * shape.value_elements());
+  const auto packed = [&](std::int64_t i) {
+    return PackedKeys<T>{key_data + i * shape.key_elements(), value_data + i * shape.value_elements(), shape.D, shape.count};
+  };
+  std::atomic<std::int64_t> next{0};
+
+  parallel(threads, [&](Team team) {
+    for (std::int64_t first = 0; first < heads; first += at_once) {
+      const std::int64_t count = std::min(at_once, heads - first);
+      const Range part = team.part(count * shape.blocks());
+      for (std::int64_t i = part.begin; i < part.end; ++i) {
+        const std::int64_t head = first + i / shape.blocks();
+        const auto k = problem.k.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
+        const auto v = problem.v.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
+        packed(i / shape.blocks()).pack(i % shape.blocks(), k, v);
+      }
+      if (team.rank == 0) next.store(0, std::memory_order_relaxed);
+      team.barrier();
+      for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count * row_blocks;) {
+        const std::int64_t head = first + i / row_blocks;
+        const std::int64_t begin = (row_blocks - 1 - i % row_blocks) * AttentionBlock<T>::rows;  // the longest first
+        const Range rows{begin, std::min(problem.rows(), begin + AttentionBlock<T>::rows)};
+        attend_block<T>(problem, head / problem.key_heads, head % problem.key_heads, rows, packed(i / row_blocks), out);
+      }
+      team.barrier();
+    }
+  });
+}
+
+// ---- few rows, as when one token is decoded: keys and values are read once, straight from memory -----------------------
+
+template <class T, class Problem, class Out>
+void attend_few_rows(const Problem& problem, const Out& out, int threads) {
+  const std::int64_t rows = problem.rows(), D = problem.D;
+  parallel(threads, [&](Team team) {
+    const Range part = team.part(problem.B * problem.key_heads);
+    T* output = scratch<T>(output_scratch, rows * D);
+    T* query = scratch<T>(query_scratch, rows * D);
+    T* scores = scratch<T>(score_scratch, rows * attention_keys);
+    SoftmaxState<T>* states = scratch<SoftmaxState<T>>(state_scratch, rows);
+    for (std::int64_t head = part.begin; head < part.end; ++head) {
+      const std::int64_t b = head / problem.key_heads, key_head = head % problem.key_heads;
+      const auto k = problem.k.template select<0>(b).template select<1>(key_head);
+      const auto v = problem.v.template select<0>(b).template select<1>(key_head);
+      std::fill_n(output, rows * D, T(0));
+      std::fill_n(states, rows, SoftmaxState<T>{});
+      for (std::int64_t row = 0; row < rows; ++row) load_query(problem, b, key_head, row, query + row * D, 1);
+      const std::int64_t seen = problem.keys_seen(problem.S - 1);
+      for (std::int64_t begin = 0; begin < seen; begin += attention_keys) {
+        const Range range{begin, std::min(seen, begin + attention_keys)};
+        const std::int64_t count = range.end - range.begin;
+        for (std::int64_t j = 0; j < count; ++j) {
+          for (std::int64_t row = 0; row < rows; ++row) {
+            scores[row * attention_keys + j] = dot(query + row * D, k, begin + j, D);
+          }
+        }
+        for (std::int64_t row = 0; row < rows; ++row) {
+          finish_scores(problem, b, key_head, row, range, scores + row * attention_keys, states[row], output + row * D);
+        }
+        add_product(output, D, scores, attention_keys, rows, v, range, 0, D);
+      }
+      for (std::int64_t row = 0; row < rows; ++row) {
+        emit_attention(problem, b, key_head, row, states[row], output + row * D, out);
+      }
+    }
+  });
+}
+
+template <class Q, class K, class V, class Mask, class Out>
+void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
+               Stream stream) {
+  using T = source_lane_t<Q, 4>;
+  constexpr std::int64_t few_rows = 8;
+  const Index<4> shape = q.shape();
+  const std::int64_t B = shape[0], S = shape[1], H = shape[2], D = shape[3];
+  const std::int64_t keys = k.extent(1), key_heads = k.extent(2);
+  assert(k.shape() == v.shape() && k.extent(0) == B && k.extent(3) == D && H % std::max<std::int64_t>(key_heads, 1) == 0);
+  if (B * S * H * D == 0) return;
+  const AttentionProblem<T, Q, K, V, Mask> problem{q, k,  v,    mask,      static_cast<T>(scale), causal, B, S,
+                                                   H, D, keys, key_heads, H / key_heads};
+  const int threads = threads_for(stream, B * H * S * (keys + 1) * D / 4);
+  if (problem.rows() <= few_rows) {
+    attend_few_rows<T>(problem, out, threads);
+  } else {
+    attend_many_rows<T>(problem, out, threads);
+  }
+}
+
+}  // namespace kgen::cpu

@@ -1,0 +1,318 @@
+// Row programs on the CPU. A thread computes whole rows; where rows are few and long, all threads compute each row
+// together, and meet at its reductions.
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kgen/cpu/elementwise.hpp"
+#include "kgen/cpu/parallel.hpp"
+#include "kgen/cpu/scratch.hpp"
+#include "kgen/index.hpp"
+#include "kgen/vec.hpp"
+#include "kgen/view.hpp"
+
+namespace kgen::cpu {
+
+// ---- lazy rows: value<W>(at) gives W lanes; `size` counts the nodes of the expression -----------------------------------
+
+template <class T, int K>
+struct RowLoad {
+  static constexpr int size = 1;
+  View<T, K> view;
+
+  template <int W>
+  KGEN_FN auto value(const Index<K>& at) const {
+    return view.template load<W>(at);
+  }
+};
+
+template <class A>
+inline constexpr int row_size = A::size;
+template <Scalar S>
+inline constexpr int row_size<S> = 0;  // scalars stand for a row of equal elements
+
+template <int W, class A, int K>
+KGEN_FN auto row_value(const A& row, [[maybe_unused]] const Index<K>& at) {
+  if constexpr (Scalar<A>) {
+    return row;
+  } else {
+    return row.template value<W>(at);
+  }
+}
+
+template <class Functor, class... A>
+struct RowMap {
+  static constexpr int size = 1 + (row_size<A> + ...);
+  Functor functor;
+  std::tuple<A...> operands;
+
+  template <int W, int K>
+  KGEN_FN auto value(const Index<K>& at) const {
+    return value<W>(at, std::index_sequence_for<A...>{});
+  }
+
+ private:
+  template <int W, int K, std::size_t... I>
+  KGEN_FN auto value(const Index<K>& at, std::index_sequence<I...>) const {
+    return functor.apply(row_value<W>(std::get<I>(operands), at)...);
+  }
+};
+
+template <class A, int K>
+using row_lane_t = common_lane_t<decltype(row_value<1>(std::declval<const A&>(), Index<K>{}))>;
+
+// ---- reductions ------------------------------------------------------------------------------------------------------
+
+template <class Reduction, class T, int W>
+using partial_t = decltype(Reduction::template identity<T, W>());
+
+template <class Reduction, class T, int W>
+KGEN_FN void accumulate(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
+  if constexpr (requires { Reduction::accumulate(partial, x); }) {
+    Reduction::accumulate(partial, x);
+  } else {
+    partial = Reduction::combine(partial, convert<typename partial_t<Reduction, T, W>::lane_type>(x));
+  }
+}
+
+// The partial result of all lanes.
+template <class Reduction, int W, class Partial>
+KGEN_FN auto collapse(const Partial& partial) {
+  if constexpr (W == 1) {
+    return partial;
+  } else if constexpr (requires { Reduction::collapse(partial); }) {
+    return Reduction::collapse(partial);
+  } else {
+    return collapse<Reduction, W / 2>(Reduction::combine(low_half(partial), high_half(partial)));
+  }
+}
+
+// What one pass has accumulated: four registers, so that one addition does not wait for the one before, and the tail.
+template <class Reduction, class T>
+struct Accumulators {
+  static constexpr int width = lanes_of<float>;
+  using Wide = partial_t<Reduction, T, width>;
+  using Single = partial_t<Reduction, T, 1>;
+  Wide wide[4] = {Reduction::template identity<T, width>(), Reduction::template identity<T, width>(),
+                  Reduction::template identity<T, width>(), Reduction::template identity<T, width>()};
+  Single tail = Reduction::template identity<T, 1>();
+
+  // Lanes `begin` to `end` of the last axis of `row`.
+  template <class A, int K>
+  KGEN_FN void add(const A& row, Index<K> at, std::int64_t begin, std::int64_t end) {
+    std::int64_t& i = at[K - 1] = begin;
+    for (; i + 4 * width <= end;) {
+      for (int u = 0; u < 4; ++u, i += width) {
+        accumulate<Reduction>(wide[u], spread<T, width>(row_value<width>(row, at)));
+      }
+    }
+    for (; i + width <= end; i += width) {
+      accumulate<Reduction>(wide[0], spread<T, width>(row_value<width>(row, at)));
+    }
+    for (; i < end; ++i) accumulate<Reduction>(tail, spread<T, 1>(row_value<1>(row, at)));
+  }
+  KGEN_FN Single total() const {
+    const Wide all = Reduction::combine(Reduction::combine(wide[0], wide[1]), Reduction::combine(wide[2], wide[3]));
+    return Reduction::combine(collapse<Reduction, width>(all), tail);
+  }
+};
+
+// Where the threads that share a row leave their partial results. Two banks take turns, so that one barrier a reduction
+// is enough: nobody writes to a bank again before everybody has left the reduction that read it.
+struct Meeting {
+  static constexpr std::size_t slot_bytes = 64;
+  struct alignas(slot_bytes) Slot {
+    std::byte bytes[slot_bytes];
+  };
+  std::vector<Slot> banks[2];
+
+  explicit Meeting(int threads) : banks{std::vector<Slot>(threads), std::vector<Slot>(threads)} {}
+};
+
+// ---- the row ---------------------------------------------------------------------------------------------------------
+
+template <int R, int K>
+class Row {
+ public:
+  // The row at `outer`, of which this thread computes the box from `begin` to `end`. `meeting` is null where one thread
+  // computes the whole row.
+  Row(const Index<R>& shape, const Index<R - K>& outer, const Index<K>& begin, const Index<K>& end, Team team,
+      Meeting* meeting)
+      : shape_(shape), outer_(outer), begin_(begin), end_(end), team_(team), meeting_(meeting) {}
+
+  template <class T>
+  KGEN_FN auto load(const View<T, R>& view) const {
+    assert(view.shape() == shape_);
+    return RowLoad<const T, K>{row_of<const T>(view)};
+  }
+  template <class T>
+  KGEN_FN auto load_scalar(const View<T, R>& view) const {
+    return view.template load<1>(join(outer_, Index<K>{})).data;
+  }
+
+  template <class Functor, class... A>
+  KGEN_FN auto map(const Functor& functor, const A&... operands) {
+    if constexpr ((Scalar<A> && ...)) {
+      return functor.apply(operands...);
+    } else {
+      const RowMap<Functor, A...> result{functor, {operands...}};
+      // An expression that uses another one twice computes it twice. Large ones are computed once instead.
+      constexpr int size_limit = 64;
+      if constexpr (RowMap<Functor, A...>::size > size_limit) {
+        return keep(result);
+      } else {
+        return result;
+      }
+    }
+  }
+
+  template <class Reduction, class A>
+  KGEN_FN auto reduce(const Reduction&, const A& row) {
+    using T = row_lane_t<A, K>;
+    constexpr std::int64_t most = 16384;  // additions in sequence lose accuracy: this many elements make one partial sum
+    auto total = Reduction::template identity<T, 1>();
+    Accumulators<Reduction, T> accumulators;
+    std::int64_t pending = 0;
+    for_each_run([&](const Index<K>& at) KGEN_LAMBDA {
+      for (std::int64_t i = begin_[K - 1]; i < end_[K - 1]; i += most) {
+        if (pending >= most) {
+          total = Reduction::combine(total, accumulators.total());
+          accumulators = {};
+          pending = 0;
+        }
+        const std::int64_t stop = std::min(i + most, end_[K - 1]);
+        accumulators.add(row, at, i, stop);
+        pending += stop - i;
+      }
+    });
+    total = over_team<Reduction>(Reduction::combine(total, accumulators.total()));
+    return Reduction::finish(total, element_count(last_axes<K>(shape_)));
+  }
+
+  template <class A>
+  KGEN_FN auto keep(const A& row) {
+    if constexpr (Scalar<A>) {
+      return row;
+    } else {
+      using T = row_lane_t<A, K>;
+      const Index<K> extents = last_axes<K>(shape_);
+      const View<T, K> kept(scratch<T>(kept_++, element_count(extents)), extents);
+      write(kept, row);
+      return RowLoad<const T, K>{kept};
+    }
+  }
+
+  template <class T, class A>
+  KGEN_FN void store(const View<T, R>& view, const A& row) {
+    assert(view.shape() == shape_);
+    write(row_of<T>(view), row);
+  }
+  template <class T, Scalar S>
+  KGEN_FN void store_scalar(const View<T, R>& view, S scalar) {
+    if (team_.rank == 0) view.store(join(outer_, Index<K>{}), Vec<S, 1>(scalar));
+  }
+
+ private:
+  template <class T, class U>
+  KGEN_FN View<T, K> row_of(const View<U, R>& view) const {
+    std::int64_t offset = 0;
+    for (int axis = 0; axis < R - K; ++axis) offset += outer_[axis] * view.stride(axis);
+    return View<T, K>(view.data() + offset, last_axes<K>(shape_), last_axes<K>(view.strides()));
+  }
+
+  // body(at) for each position of all but the last axis of the row.
+  template <class Body>
+  KGEN_FN void for_each_run(const Body& body) const {
+    for (int axis = 0; axis < K; ++axis) {
+      if (begin_[axis] >= end_[axis]) return;
+    }
+    Index<K> at = begin_;
+    do body(at);
+    while (advance(at, K - 1, begin_, end_));
+  }
+
+  template <class T, class A>
+  KGEN_FN void write(const View<T, K>& to, const A& row) const {
+    using Lane = row_lane_t<A, K>;
+    for_each_run([&](const Index<K>& run) KGEN_LAMBDA {
+      const auto step = [&]<int W>(std::int64_t i) KGEN_LAMBDA {
+        Index<K> at = run;
+        at[K - 1] = i;
+        to.store(at, spread<Lane, W>(row_value<W>(row, at)));
+      };
+      for_each_lane(begin_[K - 1], end_[K - 1], step);
+    });
+  }
+
+  // The partial results of all threads that share the row, combined by each of them in the same order.
+  template <class Reduction, class Partial>
+  KGEN_FN Partial over_team(const Partial& mine) {
+    static_assert(sizeof(Partial) <= Meeting::slot_bytes);
+    if (meeting_ == nullptr) return mine;
+    auto& bank = meeting_->banks[meetings_++ % 2];
+    std::memcpy(&bank[team_.rank], &mine, sizeof(mine));
+    team_.barrier();
+    Partial total, other;
+    std::memcpy(&total, &bank[0], sizeof(total));
+    for (int rank = 1; rank < team_.size; ++rank) {
+      std::memcpy(&other, &bank[rank], sizeof(other));
+      total = Reduction::combine(total, other);
+    }
+    return total;
+  }
+
+  Index<R> shape_;
+  Index<R - K> outer_;
+  Index<K> begin_, end_;
+  Team team_;
+  Meeting* meeting_;
+  int kept_ = 0;
+  unsigned meetings_ = 0;
+};
+
+// ---- the loop over rows ----------------------------------------------------------------------------------------------
+
+// Each row is shared by all threads of the team.
+template <int K, int R, class Program>
+void shared_rows(const Index<R>& shape, const Program& program, int threads) {
+  const Index<R - K> outer_shape = first_axes<R - K>(shape);
+  const Index<K> row_shape = last_axes<K>(shape);
+  int longest = 0;
+  for (int axis = 1; axis < K; ++axis) longest = row_shape[axis] > row_shape[longest] ? axis : longest;
+  Meeting meeting(threads);
+  parallel(threads, [&](Team team) {
+    const Range part = team.part(row_shape[longest], longest == K - 1 ? 64 : 1);
+    Index<K> begin{}, end = row_shape;
+    begin[longest] = part.begin;
+    end[longest] = part.end;
+    for (std::int64_t i = 0; i < element_count(outer_shape); ++i) {
+      Row<R, K> row(shape, unflatten(i, outer_shape), begin, end, team, &meeting);
+      program(row);
+      team.barrier();  // the next row's first meeting uses the first bank again
+    }
+  });
+}
+
+template <int K, int R, class Program>
+void rows(const Index<R>& shape, const Program& program, Stream stream) {
+  const Index<R - K> outer_shape = first_axes<R - K>(shape);
+  const Index<K> row_shape = last_axes<K>(shape);
+  const std::int64_t outer = element_count(outer_shape);
+  const std::int64_t length = element_count(row_shape);
+  if (outer == 0) return;
+  const int threads = threads_for(stream, outer * std::max<std::int64_t>(length, 1));
+  const bool uneven = outer < 4 * threads && outer % threads != 0;
+  if (threads > 1 && uneven && length >= 2 * work_worth_a_thread) return shared_rows<K>(shape, program, threads);
+  parallel(static_cast<int>(std::min<std::int64_t>(threads, outer)), [&](Team team) {
+    const Range part = team.part(outer);
+    for (std::int64_t i = part.begin; i < part.end; ++i) {
+      Row<R, K> row(shape, unflatten(i, outer_shape), Index<K>{}, row_shape, Team{}, nullptr);
+      program(row);
+    }
+  });
+}
+
+}  // namespace kgen::cpu

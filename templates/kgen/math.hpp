@@ -1,0 +1,100 @@
+// Elementary functions on vectors of floats and doubles, within 1 ulp unless said otherwise. NaN gives NaN; infinities,
+// zeros and subnormal numbers as in <cmath>.
+#pragma once
+
+#include "kgen/cpu/math.hpp"
+
+namespace kgen {
+
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> exp(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::ExpFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> log(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::LogFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> sin(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::SinFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> cos(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::CosFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> tanh(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::TanhFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> erf(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::ErfFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> pow(const Vec<T, W>& x, const Vec<T, W>& y) {
+  return cpu::on_registers(cpu::PowFunction{}, x, y);
+}
+// Correctly rounded, as are the three below it.
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> sqrt(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::SqrtFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> floor(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::FloorFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> ceil(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::CeilFunction{}, x);
+}
+// Halves to even.
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> round(const Vec<T, W>& x) {
+  return cpu::on_registers(cpu::RoundFunction{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> multiply_add(const Vec<T, W>& a, const Vec<T, W>& b, const Vec<T, W>& c) {
+  return cpu::multiply_add(a, b, c);
+}
+
+// The greater; NaN where either is NaN.
+template <class T, int W>
+KGEN_FN Vec<T, W> maximum(const Vec<T, W>& a, const Vec<T, W>& b) {
+  const Vec<T, W> greater = select(a < b, b, a);  // a where either is NaN
+  if constexpr (std::is_floating_point_v<T>) {
+    return select(b == b, greater, b);
+  } else {
+    return greater;
+  }
+}
+// The lesser; NaN where either is NaN.
+template <class T, int W>
+KGEN_FN Vec<T, W> minimum(const Vec<T, W>& a, const Vec<T, W>& b) {
+  const Vec<T, W> lesser = select(b < a, b, a);
+  if constexpr (std::is_floating_point_v<T>) {
+    return select(b == b, lesser, b);
+  } else {
+    return lesser;
+  }
+}
+// The magnitude. The least integer stays as it is.
+template <class T, int W>
+KGEN_FN Vec<T, W> abs(const Vec<T, W>& x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return bit_cast<T>(bit_cast<std::uint32_t>(x) & 0x7fffffffu);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return bit_cast<T>(bit_cast<std::uint64_t>(x) & 0x7fffffffffffffffu);
+  } else if constexpr (std::is_signed_v<T>) {
+    return select(x < Vec<T, W>(0), -x, x);
+  } else {
+    return x;
+  }
+}
+
+// 1 / (1 + exp(-x)), within 4 ulp; below -88 (f64: -709) it is 0.
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> sigmoid(const Vec<T, W>& x) {
+  return Vec<T, W>(1) / (Vec<T, W>(1) + exp(-x));
+}
+
+}  // namespace kgen

@@ -1,0 +1,19 @@
+// Matrix multiplication.
+#pragma once
+
+#include "kgen/cpu/matmul.hpp"
+#include "kgen/view.hpp"
+
+namespace kgen {
+
+// c[m, n] = sum over k of a[m, k] * b[k, n], accumulated in f32 (f64 for f64). a: [M, K], b: [K, N], c: [M, N].
+// A prologue is evaluated once for each element of its operand, as far as the packed copy fits in memory set aside for
+// it, and an epilogue once for each element of the result. TileM and TileN: extents of the piece of c that a thread
+// computes at a time.
+template <int TileM = 96, int TileN = 256, Source<2> A, Source<2> B, Sink<source_lane_t<A, 2>, 2> C>
+void matmul(const A& a, const B& b, const C& c, Stream stream = {}) {
+  assert(a.shape()[1] == b.shape()[0]);
+  cpu::matmul<TileM, TileN>(a, b, c, stream);
+}
+
+}  // namespace kgen

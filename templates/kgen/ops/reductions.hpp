@@ -1,0 +1,231 @@
+// Reductions, for row.reduce(). Each says how partial results of W lanes begin (identity), take in W more elements
+// (accumulate; by default they are converted and combined), are combined, and become the result (finish).
+// Floats accumulate in their compute type, integers in 64 bits.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "kgen/math.hpp"
+#include "kgen/vec.hpp"
+
+namespace kgen {
+
+// The sum; 0 of nothing.
+struct Sum {
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    return Vec<accumulator_t<T>, W>(0);
+  }
+  template <class T, int W>
+  static KGEN_FN Vec<T, W> combine(Vec<T, W> a, Vec<T, W> b) {
+    return a + b;
+  }
+  template <class T>
+  static KGEN_FN T finish(Vec<T, 1> total, std::int64_t) {
+    return total.data;
+  }
+};
+
+// The mean; NaN of nothing.
+struct Mean {
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    return Sum::identity<T, W>();
+  }
+  template <class T, int W>
+  static KGEN_FN Vec<T, W> combine(Vec<T, W> a, Vec<T, W> b) {
+    return a + b;
+  }
+  template <class T>
+  static KGEN_FN T finish(Vec<T, 1> total, std::int64_t count) {
+    return total.data / static_cast<T>(count);
+  }
+};
+
+// The product; 1 of nothing.
+struct Prod {
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    return Vec<accumulator_t<T>, W>(1);
+  }
+  template <class T, int W>
+  static KGEN_FN Vec<T, W> combine(Vec<T, W> a, Vec<T, W> b) {
+    return a * b;
+  }
+  template <class T>
+  static KGEN_FN T finish(Vec<T, 1> total, std::int64_t) {
+    return total.data;
+  }
+};
+
+// The greatest; NaN where any is NaN; -inf, or the least integer, of nothing.
+struct Max {
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    using Limits = std::numeric_limits<T>;
+    return Vec<T, W>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
+  }
+  template <class T, int W>
+  static KGEN_FN Vec<T, W> combine(Vec<T, W> a, Vec<T, W> b) {
+    return maximum(a, b);
+  }
+  template <class T>
+  static KGEN_FN T finish(Vec<T, 1> total, std::int64_t) {
+    return total.data;
+  }
+};
+
+// The least; NaN where any is NaN; inf, or the greatest integer, of nothing.
+struct Min {
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    using Limits = std::numeric_limits<T>;
+    return Vec<T, W>(Limits::has_infinity ? Limits::infinity() : Limits::max());
+  }
+  template <class T, int W>
+  static KGEN_FN Vec<T, W> combine(Vec<T, W> a, Vec<T, W> b) {
+    return minimum(a, b);
+  }
+  template <class T>
+  static KGEN_FN T finish(Vec<T, 1> total, std::int64_t) {
+    return total.data;
+  }
+};
+
+// Whether all hold; true of nothing.
+struct All {
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    return Vec<bool, W>(true);
+  }
+  template <int W>
+  static KGEN_FN Vec<bool, W> combine(Vec<bool, W> a, Vec<bool, W> b) {
+    return a & b;
+  }
+  static KGEN_FN bool finish(Vec<bool, 1> total, std::int64_t) { return total.data; }
+};
+
+// Whether any holds; false of nothing.
+struct Any {
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    return Vec<bool, W>(false);
+  }
+  template <int W>
+  static KGEN_FN Vec<bool, W> combine(Vec<bool, W> a, Vec<bool, W> b) {
+    return a | b;
+  }
+  static KGEN_FN bool finish(Vec<bool, 1> total, std::int64_t) { return total.data; }
+};
+
+// maximum = max(x) and total = sum(exp(x - maximum)), in one pass (Milakov and Gimelshein, arXiv:1805.02867). Of nothing,
+// or of -inf alone: -inf and 0.
+struct SoftmaxStatistics {
+  template <class T, int W>
+  struct Partial {
+    Vec<T, W> maximum, total;  // total is relative to this lane's maximum
+
+    friend KGEN_FN Partial<T, W / 2> low_half(const Partial& p) { return {low_half(p.maximum), low_half(p.total)}; }
+    friend KGEN_FN Partial<T, W / 2> high_half(const Partial& p) { return {high_half(p.maximum), high_half(p.total)}; }
+  };
+  template <class T>
+  struct Result {
+    T maximum, total;
+  };
+
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    return Partial<T, W>{Vec<T, W>(-std::numeric_limits<T>::infinity()), Vec<T, W>(0)};
+  }
+  template <class T, int W>
+  static KGEN_FN void accumulate(Partial<T, W>& p, Vec<T, W> x) {
+    const Vec<T, W> raised = maximum(p.maximum, x);
+    if (any_of(p.maximum != raised)) {  // rare after the first few
+      p.total = rescaled(p, raised);
+      p.maximum = raised;
+    }
+    p.total = p.total + exp(x - finite(p.maximum));
+  }
+  template <class T, int W>
+  static KGEN_FN Partial<T, W> combine(Partial<T, W> a, Partial<T, W> b) {
+    const Vec<T, W> greater = maximum(a.maximum, b.maximum);
+    return {greater, rescaled(a, greater) + rescaled(b, greater)};
+  }
+  template <class T, int W>
+  static KGEN_FN Partial<T, 1> collapse(const Partial<T, W>& p) {
+    const Vec<T, 1> greatest = fold(p.maximum, [](auto a, auto b) KGEN_LAMBDA { return maximum(a, b); });
+    const Vec<T, W> totals = rescaled(p, Vec<T, W>(greatest.data));
+    return {greatest, fold(totals, [](auto a, auto b) KGEN_LAMBDA { return a + b; })};
+  }
+  template <class T>
+  static KGEN_FN Result<T> finish(Partial<T, 1> p, std::int64_t) {
+    return {p.maximum.data, p.total.data};
+  }
+
+ private:
+  // What to subtract: exp(-inf - -inf) is to be 0.
+  template <class T, int W>
+  static KGEN_FN Vec<T, W> finite(Vec<T, W> m) {
+    return kgen::select(m == Vec<T, W>(-std::numeric_limits<T>::infinity()), Vec<T, W>(0), m);
+  }
+  template <class T, int W>
+  static KGEN_FN Vec<T, W> rescaled(const Partial<T, W>& p, Vec<T, W> to) {
+    return p.total * exp(p.maximum - finite(to));
+  }
+  template <class T, int W, class Operation>
+  static KGEN_FN Vec<T, 1> fold(Vec<T, W> v, Operation operation) {
+    if constexpr (W == 1) {
+      return v;
+    } else {
+      return fold(operation(low_half(v), high_half(v)), operation);
+    }
+  }
+};
+
+// The mean and the population variance, in one pass (Welford 1962; combined as Chan, Golub and LeVeque 1979). NaN of
+// nothing.
+struct MeanVariance {
+  template <class T, int W>
+  struct Partial {
+    Vec<T, W> mean, squares;  // squares: the sum of squared distances from the mean
+    T count;                  // of each lane
+
+    friend KGEN_FN Partial<T, W / 2> low_half(const Partial& p) {
+      return {low_half(p.mean), low_half(p.squares), p.count};
+    }
+    friend KGEN_FN Partial<T, W / 2> high_half(const Partial& p) {
+      return {high_half(p.mean), high_half(p.squares), p.count};
+    }
+  };
+  template <class T>
+  struct Result {
+    T mean, variance;
+  };
+
+  template <class T, int W>
+  static KGEN_FN auto identity() {
+    return Partial<T, W>{Vec<T, W>(0), Vec<T, W>(0), T(0)};
+  }
+  template <class T, int W>
+  static KGEN_FN void accumulate(Partial<T, W>& p, Vec<T, W> x) {
+    p.count += 1;
+    const Vec<T, W> distance = x - p.mean;
+    p.mean = p.mean + distance * (1 / p.count);
+    p.squares = p.squares + distance * (x - p.mean);
+  }
+  template <class T, int W>
+  static KGEN_FN Partial<T, W> combine(Partial<T, W> a, Partial<T, W> b) {
+    const T count = a.count + b.count;
+    const T weight = b.count > 0 ? b.count / count : 0;
+    const Vec<T, W> distance = b.mean - a.mean;
+    return {a.mean + distance * weight, a.squares + b.squares + distance * distance * (a.count * weight), count};
+  }
+  template <class T>
+  static KGEN_FN Result<T> finish(Partial<T, 1> p, std::int64_t) {
+    const T nothing = p.count > 0 ? T(0) : std::numeric_limits<T>::quiet_NaN();
+    return {p.mean.data + nothing, p.count > 0 ? p.squares.data / p.count : nothing};
+  }
+};
+
+}  // namespace kgen

@@ -1,0 +1,42 @@
+// Row programs: loads, maps, reductions and stores over the last K axes of a shape, once for each position of the other
+// axes.
+//
+//   struct Softmax {
+//     View<const float, 2> x;
+//     View<float, 2> y;
+//     template <class Row>
+//     KGEN_FN void operator()(Row& row) const {
+//       const auto x_row = row.load(x);
+//       const auto maximum = row.reduce(Max{}, x_row);                           // a scalar
+//       const auto e = row.keep(row.map(Exp{}, row.map(Sub{}, x_row, maximum)));  // computed once
+//       const auto total = row.reduce(Sum{}, e);
+//       row.store(y, row.map(Div{}, e, total));
+//     }
+//   };
+//   rows<1>(y.shape(), Softmax{x, y}, stream);
+//
+// What a Row offers (R axes in all, the last K form the row):
+//   load(view)               the row of a View of R axes, broadcast to the shape where it must be
+//   load_scalar(view)        the one element that this row has in a View whose last K extents are 1 (or broadcast)
+//   map(functor, a, b, ...)  elementwise; of scalars alone, a scalar
+//   reduce(reduction, a)     a scalar, or a struct of several
+//   keep(a)                  `a` computed now, and held for the passes to come
+//   store(view, a)           writes the row
+//   store_scalar(view, s)    writes the one element that this row has
+//
+// Rows are lazy: `map` and `load` cost nothing by themselves. Each reduce, keep and store is one pass over the row that
+// loads and computes what it needs; so a store must not overwrite what a later pass of the same row still loads.
+// Reductions accumulate in f32 (f64 for f64, 64 bits for integers).
+#pragma once
+
+#include "kgen/cpu/rows.hpp"
+
+namespace kgen {
+
+template <int K, int R, class Program>
+void rows(const Index<R>& shape, const Program& program, Stream stream = {}) {
+  static_assert(K >= 1 && K <= R, "the row is one or more of the axes");
+  cpu::rows<K>(shape, program, stream);
+}
+
+}  // namespace kgen

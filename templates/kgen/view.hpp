@@ -1,0 +1,243 @@
+// View<T, R>: a tensor of R axes in memory that it does not own: where it begins, its extents, and the distance between
+// neighbours along each axis. Everything that only moves indices is a new View of the same memory.
+#pragma once
+
+#include <cassert>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "kgen/cpu/convert.hpp"
+#include "kgen/index.hpp"
+#include "kgen/vec.hpp"
+
+namespace kgen {
+
+// The strides, in elements, of dense row-major memory.
+template <int R>
+KGEN_FN constexpr Index<R> dense_strides(const Index<R>& extents) {
+  Index<R> strides{};
+  std::int64_t stride = 1;
+  for (int axis = R - 1; axis >= 0; --axis) {
+    strides[axis] = stride;
+    stride *= extents[axis];
+  }
+  return strides;
+}
+
+template <class T, int R>
+class View {
+ public:
+  using element_type = T;
+  using lane_type = compute_t<T>;
+  static constexpr int rank = R;
+
+  View() = default;
+  KGEN_FN constexpr View(T* data, Index<R> extents, Index<R> strides)
+      : data_(data), extents_(extents), strides_(strides) {}
+  // Dense, row-major.
+  KGEN_FN constexpr View(T* data, Index<R> extents) : View(data, extents, dense_strides(extents)) {}
+  // View<T, R> is a View<const T, R> too.
+  template <class U>
+    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
+  KGEN_FN constexpr View(const View<U, R>& other) : View(other.data(), other.shape(), other.strides()) {}
+
+  KGEN_FN constexpr T* data() const { return data_; }
+  KGEN_FN constexpr Index<R> shape() const { return extents_; }
+  KGEN_FN constexpr Index<R> strides() const { return strides_; }
+  KGEN_FN constexpr std::int64_t extent(int axis) const { return extents_[axis]; }
+  KGEN_FN constexpr std::int64_t stride(int axis) const { return strides_[axis]; }
+  // True where the elements lie in row-major order without gaps.
+  KGEN_FN constexpr bool is_dense() const {
+    const Index<R> dense = dense_strides(extents_);
+    for (int axis = 0; axis < R; ++axis) {
+      if (extents_[axis] != 1 && strides_[axis] != dense[axis]) return element_count(extents_) == 0;
+    }
+    return true;
+  }
+
+  // ---- elements: W of them along the last axis, from position `at`
+
+  template <int W>
+  KGEN_FN Vec<lane_type, W> load(Index<R> at) const {
+    const T* from = address(at);
+    if constexpr (W == 1) {
+      return load_elements<1>(from);
+    } else if constexpr (R == 0) {
+      return Vec<lane_type, W>(load_elements<1>(from).data);
+    } else {
+      const std::int64_t step = strides_[R - 1];
+      if (step == 1) return load_elements<W>(from);
+      if (step == 0) return Vec<lane_type, W>(load_elements<1>(from).data);
+      std::remove_const_t<T> elements[W];
+      for (int i = 0; i < W; ++i) elements[i] = from[i * step];
+      return load_elements<W>(elements);
+    }
+  }
+
+  // Converts to T: rounds to nearest even, saturates to finite (f8), truncates (to integers), compares with 0 (to bool).
+  template <class U, int W>
+    requires(!std::is_const_v<T>)
+  KGEN_FN void store(Index<R> at, const Vec<U, W>& lanes) const {
+    T* to = address(at);
+    if constexpr (W == 1 || R == 0) {
+      static_assert(W == 1, "a scalar holds one lane");
+      store_elements(to, lanes);
+    } else {
+      const std::int64_t step = strides_[R - 1];
+      if (step == 1) return store_elements(to, lanes);
+      T elements[W];
+      store_elements(elements, lanes);
+      for (int i = 0; i < W; ++i) to[i * step] = elements[i];
+    }
+  }
+  // The same value W times.
+  template <int W, Scalar S>
+    requires(!std::is_const_v<T>)
+  KGEN_FN void store(Index<R> at, S scalar) const {
+    store(at, Vec<S, W>(scalar));
+  }
+
+  // ---- views of the same memory
+
+  // Position `index` of an axis, which disappears.
+  template <int Axis>
+  KGEN_FN constexpr View<T, R - 1> select(std::int64_t index) const {
+    static_assert(Axis >= 0 && Axis < R);
+    assert(index >= 0 && index < extents_[Axis]);
+    return View<T, R - 1>(data_ + index * strides_[Axis], without<Axis>(extents_), without<Axis>(strides_));
+  }
+  // Positions begin, begin + step, ... of an axis: `length` of them.
+  template <int Axis>
+  KGEN_FN constexpr View slice(std::int64_t begin, std::int64_t length, std::int64_t step = 1) const {
+    static_assert(Axis >= 0 && Axis < R);
+    assert(step >= 1 && length >= 0 && begin >= 0 && begin <= extents_[Axis]);
+    assert(length == 0 || begin + (length - 1) * step < extents_[Axis]);
+    View result = *this;
+    result.data_ += length == 0 ? 0 : begin * strides_[Axis];
+    result.extents_[Axis] = length;
+    result.strides_[Axis] *= step;
+    return result;
+  }
+  // Axis i of the result is axis Axes[i] of this.
+  template <int... Axes>
+  KGEN_FN constexpr View<T, R> permute() const {
+    static_assert(sizeof...(Axes) == R && ((1u << Axes) + ... + 0u) == (1u << R) - 1, "every axis once");
+    return View(data_, Index<R>{extents_[Axes]...}, Index<R>{strides_[Axes]...});
+  }
+  // Axes are aligned at the last; those of extent 1, and those that are missing, repeat.
+  template <int R2>
+  KGEN_FN constexpr View<T, R2> broadcast_to(Index<R2> shape) const {
+    static_assert(R2 >= R);
+    Index<R2> strides{};
+    for (int axis = 0; axis < R; ++axis) {
+      const int target = R2 - R + axis;
+      assert(extents_[axis] == shape[target] || extents_[axis] == 1);
+      strides[target] = extents_[axis] == shape[target] ? strides_[axis] : 0;
+    }
+    return View<T, R2>(data_, shape, strides);
+  }
+  // Dense memory under other extents.
+  template <int R2>
+  KGEN_FN constexpr View<T, R2> reshape(Index<R2> shape) const {
+    assert(is_dense() && element_count(shape) == element_count(extents_));
+    return View<T, R2>(data_, shape);
+  }
+  // Axes First to Last as one. Their strides must fit together.
+  template <int First, int Last>
+  KGEN_FN constexpr View<T, R - (Last - First)> merge() const {
+    static_assert(First >= 0 && First <= Last && Last < R);
+    Index<R - (Last - First)> extents{}, strides{};
+    for (int axis = 0; axis < First; ++axis) extents[axis] = extents_[axis], strides[axis] = strides_[axis];
+    for (int axis = Last + 1; axis < R; ++axis) {
+      extents[axis - (Last - First)] = extents_[axis];
+      strides[axis - (Last - First)] = strides_[axis];
+    }
+    std::int64_t extent = 1, stride = 0;
+    for (int axis = Last; axis >= First; --axis) {
+      if (extents_[axis] != 1) {
+        assert(extent == 0 || extents_[axis] == 0 || extent == 1 || strides_[axis] == stride * extent);
+        if (extent == 1) stride = strides_[axis];
+      }
+      extent *= extents_[axis];
+    }
+    extents[First] = extent;
+    strides[First] = stride;
+    return {data_, extents, strides};
+  }
+  // A new axis of extent 1 before axis `Axis`.
+  template <int Axis>
+  KGEN_FN constexpr View<T, R + 1> unsqueeze() const {
+    static_assert(Axis >= 0 && Axis <= R);
+    Index<R + 1> extents{}, strides{};
+    for (int axis = 0; axis <= R; ++axis) {
+      extents[axis] = axis == Axis ? 1 : extents_[axis - (axis > Axis ? 1 : 0)];
+      strides[axis] = axis == Axis ? 0 : strides_[axis - (axis > Axis ? 1 : 0)];
+    }
+    return {data_, extents, strides};
+  }
+  // Drops an axis of extent 1.
+  template <int Axis>
+  KGEN_FN constexpr View<T, R - 1> squeeze() const {
+    assert(extents_[Axis] == 1);
+    return View<T, R - 1>(data_, without<Axis>(extents_), without<Axis>(strides_));
+  }
+  // An axis in reverse.
+  template <int Axis>
+  KGEN_FN constexpr View flip() const {
+    View result = *this;
+    if (extents_[Axis] > 0) result.data_ += (extents_[Axis] - 1) * strides_[Axis];
+    result.strides_[Axis] = -strides_[Axis];
+    return result;
+  }
+
+ private:
+  KGEN_FN constexpr T* address(const Index<R>& at) const {
+    std::int64_t offset = 0;
+    for (int axis = 0; axis < R; ++axis) offset += at[axis] * strides_[axis];
+    return data_ + offset;
+  }
+  template <int Axis>
+  KGEN_FN static constexpr Index<R - 1> without(const Index<R>& index) {
+    Index<R - 1> result{};
+    for (int axis = 0; axis < R - 1; ++axis) result[axis] = index[axis < Axis ? axis : axis + 1];
+    return result;
+  }
+
+  T* data_ = nullptr;
+  Index<R> extents_{};
+  Index<R> strides_{};
+};
+
+// Anything that can be read as a tensor of R axes: a View, or the prologue that stands before one.
+template <class S, int R>
+concept Source = requires(const S& source, Index<R> at) {
+  source.template load<1>(at);
+  { source.shape() } -> std::convertible_to<Index<R>>;
+};
+
+// Anything that takes the results of a kernel, W lanes along the last axis at a time: a View that can be written, or an
+// epilogue, called as epilogue(at, lanes).
+template <class S, class T, int R>
+concept Sink = requires(const S& sink, Index<R> at, Vec<T, 1> lanes) { sink(at, lanes); } ||
+               requires(const S& sink, Index<R> at, Vec<T, 1> lanes) { sink.store(at, lanes); };
+
+template <class S, int R, class T, int W>
+KGEN_FN void store_to(const S& sink, const Index<R>& at, const Vec<T, W>& lanes) {
+  if constexpr (requires { sink.store(at, lanes); }) {
+    sink.store(at, lanes);
+  } else {
+    sink(at, lanes);
+  }
+}
+
+// The type of the lanes that a source loads.
+template <class S, int R>
+using source_lane_t = typename decltype(std::declval<const S&>().template load<1>(Index<R>{}))::lane_type;
+
+template <class S>
+inline constexpr bool is_view = false;
+template <class T, int R>
+inline constexpr bool is_view<View<T, R>> = true;
+
+}  // namespace kgen

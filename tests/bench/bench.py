@@ -1,0 +1,262 @@
+"""Measures kgen itself, and writes RESULTS.md: planning, the size of emitted source, and the time from a graph to a
+running program beside torch.compile's. scripts/bench builds what this needs.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAPHS = ROOT / "specs" / "graphs"
+sys.path.insert(0, str(ROOT / "tests" / "examples"))
+
+import cases
+import numpy as np
+import safetensors
+
+
+def measured(command, **options) -> tuple[float, float]:
+    """Runs a command; its wall-clock seconds and its greatest resident memory in MB."""
+    start = time.perf_counter()
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, **options)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    if status != 0:
+        raise SystemExit(f"bench: failed: {' '.join(map(str, command))}")
+    return seconds, usage.ru_maxrss / 1024
+
+
+def table(header: list[str], rows: list[list]) -> str:
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+# ---- planning --------------------------------------------------------------------------------------------------------
+
+# One block of a residual MLP: nine operators.
+BLOCK = """\
+  - {{op: layer_norm, in: [h{i}, weight{i}, bias{i}], out: normed{i}}}
+  - {{op: matmul, in: [normed{i}, up{i}], out: wide{i}}}
+  - {{op: add, in: [wide{i}, up_bias{i}], out: shifted{i}}}
+  - {{op: gelu, in: shifted{i}, out: active{i}}}
+  - {{op: matmul, in: [normed{i}, gate{i}], out: gated{i}}}
+  - {{op: mul, in: [active{i}, gated{i}], out: hidden{i}}}
+  - {{op: matmul, in: [hidden{i}, down{i}], out: narrow{i}}}
+  - {{op: add, in: [narrow{i}, down_bias{i}], out: update{i}}}
+  - {{op: add, in: [h{i}, update{i}], out: h{next}}}
+"""
+CONSTANTS = {
+    "weight": "f32[256]",
+    "bias": "f32[256]",
+    "up": "f32[256, 1024]",
+    "up_bias": "f32[1024]",
+    "gate": "f32[256, 1024]",
+    "down": "f32[1024, 256]",
+    "down_bias": "f32[256]",
+}
+
+
+def write_large_graph(nodes: int, path: Path) -> int:
+    """A deep residual network without functions: every block has names and weights of its own. Returns its nodes."""
+    blocks = -(-nodes // BLOCK.count("op:"))
+    with open(path, "w") as file:
+        file.write("graph: large\ndims: {M: 1..4096}\ninputs:\n  h0: f32[M, 256]\nconstants:\n")
+        for i in range(blocks):
+            for name, type in CONSTANTS.items():
+                file.write(f'  {name}{i}: {{type: "{type}", file: large.safetensors, key: "{i}.{name}"}}\n')
+        file.write("nodes:\n")
+        for i in range(blocks):
+            file.write(BLOCK.format(i=i, next=i + 1))
+        file.write(f"outputs: [h{blocks}]\n")
+    return blocks * BLOCK.count("op:")
+
+
+def planning(kgen: Path, work: Path) -> str:
+    rows = []
+    for size in (1_000, 10_000, 100_000):
+        graph, emitted = work / "large.yaml", work / "large"
+        nodes = write_large_graph(size, graph)
+        runs = []
+        for _ in range(5):
+            shutil.rmtree(emitted, ignore_errors=True)
+            runs.append(measured([kgen, "plan", graph, "--emit", emitted, "--target", "cpu"]))
+        seconds = statistics.median(run[0] for run in runs)
+        memory = max(run[1] for run in runs)
+        written = sum(file.stat().st_size for file in emitted.rglob("*") if file.is_file())
+        rows.append(
+            [
+                f"{nodes:,}",
+                f"{graph.stat().st_size / 1e6:.1f}",
+                f"{written / 1e6:.1f}",
+                f"{seconds:.3f}",
+                f"{seconds / nodes * 1e6:.1f}",
+                f"{memory:.0f}",
+            ]
+        )
+        print(f"planned {nodes:,} nodes in {seconds:.3f} s, {memory:.0f} MB", flush=True)
+    return table(["nodes", "graph, MB", "written, MB", "seconds", "us per node", "peak memory, MB"], rows)
+
+
+# ---- the size of what is emitted -------------------------------------------------------------------------------------
+
+
+def code_lines(files) -> int:
+    return sum(1 for file in files for line in file.read_text().splitlines() if line.strip())
+
+
+def emitted_sizes(kgen: Path, work: Path) -> str:
+    rows = []
+    for graph in sorted(GRAPHS.glob("*.yaml")):
+        emitted = work / "emitted" / graph.stem
+        measured([kgen, "plan", graph, "--emit", emitted, "--target", "cpu"])
+        sources = [file for file in emitted.rglob("*") if file.suffix in (".cpp", ".hpp")]
+        stubs = [file for file in sources if file.suffix == ".cpp" and file.stem.startswith("stub_")]
+        operators = len(re.findall(r"^ *- \{op:", graph.read_text(), re.MULTILINE))
+        lines = code_lines(stubs)
+        rows.append(
+            [
+                graph.stem,
+                operators,
+                len(stubs),
+                f"{operators / max(len(stubs), 1):.1f}",
+                lines,
+                f"{lines / operators:.1f}",
+                code_lines(sources) - lines,
+            ]
+        )
+    header = ["graph", "operators written", "stubs", "operators per stub", "lines of stubs", "lines per operator"]
+    return table([*header, "lines of wrapper and headers"], rows)
+
+
+# ---- from a graph to a running program -------------------------------------------------------------------------------
+
+FIRST_RUNS = {
+    "matmul_bias_relu": ["f32:64x512", "f32:512x512", "f32:512", "f32:64x512"],
+    "layer_norm_gelu": ["f32:64x768", "f32:768", "f32:768", "f32:64x768"],
+    "llama_block": ["f32:1x64x512", "i64:", "f32:1x64x512"],
+}
+
+
+def edit_a_stub(project: Path) -> None:
+    """Doubles what one stub stores, as a person would who tries something out."""
+    for stub in sorted(project.rglob("stub_*.cpp")):
+        text = stub.read_text()
+        edited = re.sub(r"(\.store\((?:\w+, )?)(.+)\);", r"\1kgen::Add::apply(\2, 0.0f));  // edited", text, count=1)
+        if edited != text and "kgen/ops/arithmetic.hpp" in text:
+            stub.write_text(edited)
+            return
+    raise SystemExit(f"bench: found no stub to edit in {project}")
+
+
+def time_kgen(graph: str, prefix: Path, work: Path) -> tuple[float, float]:
+    """Seconds from the graph to its result: cold, and after editing one stub."""
+    build = work / "project" / graph
+    environment = os.environ | {"CCACHE_DISABLE": "1"}
+    constants = cases.EXAMPLES[graph].constants
+    if constants:
+        safetensors.write(work / f"{graph}.safetensors", constants(np.random.default_rng(0)))
+
+    def configure():
+        source = Path(__file__).parent / "project"
+        options = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DGRAPH={GRAPHS / graph}.yaml", "-DCMAKE_BUILD_TYPE=Release"]
+        return measured(["cmake", "-S", source, "-B", build, "-G", "Ninja", *options], env=environment)[0]
+
+    def build_and_run():
+        seconds = measured(["cmake", "--build", build], env=environment)[0]
+        return seconds + measured([build / "first_run", work, *FIRST_RUNS[graph]])[0]
+
+    shutil.rmtree(build, ignore_errors=True)
+    cold = configure() + build_and_run()
+    edit_a_stub(build)
+    return cold, build_and_run()
+
+
+def time_torch(graph: str, python: Path, work: Path) -> tuple[dict, dict]:
+    cache = work / "inductor" / graph
+    shutil.rmtree(cache, ignore_errors=True)
+    environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
+
+    def run(*arguments):
+        script = Path(__file__).parent / "torch_first_run.py"
+        text = subprocess.run(
+            [python, script, graph, *arguments], env=environment, check=True, text=True, stdout=subprocess.PIPE
+        ).stdout
+        return json.loads(text.splitlines()[-1])
+
+    return run(), run("--edited")
+
+
+def first_runs(prefix: Path, python: Path | None, work: Path) -> str:
+    rows, version = [], ""
+    for graph in FIRST_RUNS:
+        cold, edited = time_kgen(graph, prefix, work)
+        row = [graph, f"{cold:.1f}", f"{edited:.1f}"]
+        if python:
+            torch_cold, torch_edited = time_torch(graph, python, work)
+            version = torch_cold["version"]
+            row += [f"{run['import'] + run['result']:.1f} ({run['result']:.1f})" for run in (torch_cold, torch_edited)]
+        rows.append(row)
+        print("first run:", *row, flush=True)
+    header = ["graph", "kgen, cold", "kgen, one stub edited"]
+    if python:
+        header += [f"torch.compile {version}, cold", "torch.compile, one operator edited"]
+    return table(header, rows)
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+
+
+def processor() -> str:
+    names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} threads"
+
+
+def compiler() -> str:
+    return subprocess.run(["c++", "--version"], text=True, stdout=subprocess.PIPE).stdout.splitlines()[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prefix", required=True, type=Path, help="where kgen is installed")
+    parser.add_argument("--work", required=True, type=Path, help="a folder for what the measurements write")
+    parser.add_argument("--torch-python", type=Path, help="a Python that has torch; without it torch is left out")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "RESULTS.md")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    kgen = options.prefix / "bin" / "kgen"
+
+    text = f"""\
+# kgen, measured
+
+Written by `scripts/bench` on {datetime.date.today()}: {processor()}; {compiler()}; Python {platform.python_version()}.
+
+## Planning
+`kgen plan`, whole process, reading and writing included; the median of 5 runs into an empty folder. The graph is a deep
+residual network; each block (layer_norm, three matmuls, bias, gelu, gate, residual) has names and weights of its own.
+
+{planning(kgen, options.work)}
+## Emitted source
+Operators as written in the graph, composites counted once. Lines that are not blank; a stub's comments count.
+
+{emitted_sizes(kgen, options.work)}
+## From a graph to a running program
+Seconds until the first result, without a compiler cache. kgen: plan, configure, compile, link, load, run; the edit
+recompiles one stub. torch.compile: a fresh process with an empty cache of its own, of which in brackets what is left
+without importing torch; the edit changes one operator and keeps the cache.
+
+{first_runs(options.prefix.resolve(), options.torch_python, options.work.resolve())}"""
+    options.output.write_text(text)
+    print(f"wrote {options.output}")
+
+
+if __name__ == "__main__":
+    main()

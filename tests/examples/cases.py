@@ -1,0 +1,385 @@
+"""The inputs that each example runs with, and how near its outputs must come to the reference.
+
+EXAMPLES has one row per graph. A case is a label and the inputs of one or more calls of the same loaded model.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import ml_dtypes
+import numpy as np
+
+import reference
+
+bf16 = ml_dtypes.bfloat16
+Inputs = dict[str, np.ndarray]
+Case = tuple[str, list[Inputs]]
+
+# kgen's names of the element types.
+DTYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": bf16,
+    "f8e4m3": ml_dtypes.float8_e4m3fn,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "bool": np.bool_,
+}
+
+# One rounding to the type costs half of its epsilon; a value on the edge of a rounding may fall to either side.
+TOLERANCES = {"f64": 1e-13, "f32": 1e-5, "f16": 1e-3, "bf16": 8e-3, "f8e4m3": 0.125}
+
+
+@dataclass
+class Example:
+    """Errors are compared with tolerance * (|expected| + root mean square of the expected)."""
+
+    cases: Callable[[np.random.Generator], Iterator[Case]]
+    outputs: dict[str, str] = field(default_factory=lambda: {"y": "f32"})  # name: dtype
+    constants: Callable[[np.random.Generator], Inputs] | None = None
+    tolerance: dict[str, float] = field(default_factory=dict)  # by dtype, where it is not that of TOLERANCES
+
+
+def normal(rng, *shape, dtype=np.float32):
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def with_specials(array, rng):
+    """NaN and both infinities in a few places; the rest of the array must not notice."""
+    flat = array.reshape(-1)
+    for value in (np.nan, np.inf, -np.inf):
+        if flat.size:
+            flat[rng.integers(flat.size)] = value
+    return array
+
+
+def position(value):
+    return np.array(value, dtype=np.int64)
+
+
+def over_shapes(make, shapes):
+    """A case per shape, from make(rng, *shape) -> Inputs."""
+
+    def cases(rng):
+        for shape in shapes:
+            yield "x".join(map(str, shape)), [make(rng, *shape)]
+
+    return cases
+
+
+def joined(*makers):
+    return lambda rng: itertools.chain.from_iterable(make(rng) for make in makers)
+
+
+# ---- inputs of the examples ------------------------------------------------------------------------------------------
+
+
+def matmul_inputs(k, n, dtype=np.float32):
+    def make(rng, m):
+        return {
+            "A": normal(rng, m, k, dtype=dtype),
+            "B": normal(rng, k, n, dtype=dtype),
+            "bias": normal(rng, n, dtype=dtype),
+        }
+
+    return make
+
+
+def swish_special(rng):
+    yield "specials", [{"x": with_specials(normal(rng, 5, 67) * 30, rng)}]
+
+
+def softmax_inputs(rng, b, s, t):
+    mask = np.where(rng.random((s, t)) < 0.3, -np.inf, 0).astype(np.float32)
+    if t:
+        mask[:, 0] = 0  # no row is masked whole
+    return {"scores": normal(rng, b, s, t) * 20, "mask": mask}
+
+
+def softmax_special(rng):
+    inputs = softmax_inputs(rng, 2, 6, 33)
+    inputs["scores"][0, 0, 3] = np.nan
+    inputs["scores"][1, 2, 5] = np.inf
+    inputs["scores"][0, 1] = -np.inf
+    inputs["mask"][4] = -np.inf  # a row without anything to attend to: NaN, as in NumPy and PyTorch
+    yield "specials", [inputs]
+
+
+def layer_norm_inputs(rng, m):
+    return {"x": normal(rng, m, 768) * 3 + 1, "weight": normal(rng, 768), "bias": normal(rng, 768)}
+
+
+def layer_norm_special(rng):
+    inputs = layer_norm_inputs(rng, 9)
+    inputs["x"][2, 7] = np.nan
+    inputs["x"][4, 767] = np.inf
+    inputs["x"][6] = 5  # no variance
+    yield "specials", [inputs]
+    inputs = layer_norm_inputs(rng, 3)
+    inputs["x"] += 1000  # the mean far from zero: a variance from the mean of squares would lose its digits
+    yield "far_from_zero", [inputs]
+
+
+def add_rms_norm_inputs(rng, m):
+    return {"x": normal(rng, m, 1024), "residual": normal(rng, m, 1024), "weight": normal(rng, 1024)}
+
+
+def add_rms_norm_special(rng):
+    inputs = add_rms_norm_inputs(rng, 6)
+    inputs["x"][1, 3] = np.nan
+    inputs["residual"][3, 1023] = np.inf
+    inputs["x"][5], inputs["residual"][5] = 0, 0
+    yield "specials", [inputs]
+
+
+def angle_tables(positions, width):
+    angles = np.arange(positions)[:, None] * 10000.0 ** (-(np.arange(width) % (width // 2)) / (width // 2))
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def rope_inputs(rng, b, s, h):
+    cos, sin = (table[:, :32].copy() for table in angle_tables(s, 64))
+    return {"x": normal(rng, b, s, h, 64), "cos": cos, "sin": sin}
+
+
+def layer_weights(rng, prefix, width, query_width, key_width, hidden):
+    shapes = {
+        "wq": (width, query_width),
+        "wk": (width, key_width),
+        "wv": (width, key_width),
+        "wo": (query_width, width),
+        "w_gate": (width, hidden),
+        "w_up": (width, hidden),
+        "w_down": (hidden, width),
+    }
+    weights = {prefix + name: normal(rng, *shape) / np.float32(shape[0] ** 0.5) for name, shape in shapes.items()}
+    for name in ("attention_norm", "mlp_norm"):
+        weights[prefix + name] = 1 + normal(rng, width) / 10
+    return weights
+
+
+def llama_block_constants(rng):
+    weights = layer_weights(rng, "", 512, 512, 256, 1376)
+    weights["cos"], weights["sin"] = angle_tables(1024, 64)
+    return weights
+
+
+def llama_tiny_constants(rng):
+    weights = {"final_norm": 1 + normal(rng, 64) / 10, "lm_head": normal(rng, 64, 256) / 8}
+    for layer in range(32):
+        weights |= layer_weights(rng, f"layers.{layer}.", 64, 64, 32, 176)
+    weights["cos"], weights["sin"] = angle_tables(256, 16)
+    return weights
+
+
+def conversation(rng, width, calls):
+    """One call of a model with a KV cache for each (batch, tokens), the positions following from the tokens."""
+    steps, start = [], 0
+    for batch, tokens in calls:
+        steps.append({"x": normal(rng, batch, tokens, width), "position": position(start)})
+        start += tokens
+    return steps
+
+
+def llama_block_cases(rng):
+    yield "prefill_then_decode", conversation(rng, 512, [(2, 7), (2, 1), (2, 1), (2, 3), (2, 1)])
+    yield "batch_shrinks", conversation(rng, 512, [(3, 2), (3, 1), (1, 1), (1, 4)])
+    yield "one_token", conversation(rng, 512, [(1, 1), (1, 1)])
+    yield "long", conversation(rng, 512, [(1, 129), (1, 1)])
+    yield "end_of_cache", [{"x": normal(rng, 8, 4, 512), "position": position(1020)}]
+
+
+def llama_tiny_cases(rng):
+    yield "prefill_then_decode", conversation(rng, 64, [(2, 7), (2, 1), (2, 1), (2, 3), (2, 1)])
+    yield "largest", conversation(rng, 64, [(4, 128), (4, 127), (4, 1)])
+    yield "one_token", conversation(rng, 64, [(1, 1)])
+
+
+def quantize_inputs(rng, m):
+    inputs = {name: normal(rng, m, 200, dtype=np.float16) for name in ("x", "residual")}
+    return inputs | {"weight": normal(rng, 200, dtype=np.float16)}
+
+
+def strided_cases(rng):
+    for m, n in ((1, 1), (7, 33), (64, 96), (5, 0)):
+        yield f"{m}x{n}_transposed", [
+            {"x": normal(rng, n, m).T, "y": normal(rng, m, n), "w": normal(rng, 24, n).T},
+        ]
+        yield f"{m}x{n}_every_third", [
+            {"x": normal(rng, m, 3 * n)[:, ::3], "y": normal(rng, 2 * m, n)[1::2], "w": normal(rng, n, 50)[:, 2:26]},
+        ]
+        yield f"{m}x{n}_broadcast", [
+            {
+                "x": np.broadcast_to(normal(rng, m, 1), (m, n)),
+                "y": np.broadcast_to(normal(rng, n), (m, n)),
+                "w": np.broadcast_to(normal(rng, 1, 24), (n, 24)),
+            },
+        ]
+
+
+def concat_inputs(rng, m, n, k):
+    return {"a": normal(rng, m, n), "b": normal(rng, m, k), "row": normal(rng, 1, n)}
+
+
+def functions_constants(rng):
+    constants = {}
+    for index in range(5):
+        constants[f"linear.{index}.w"] = normal(rng, 32, 32) / 5
+        constants[f"linear.{index}.b"] = normal(rng, 32)
+    return constants
+
+
+def integer_inputs(rng, m, n):
+    return {
+        "a": rng.integers(-100, 100, (m, n), dtype=np.int32),
+        "b": rng.integers(-100, 100, (m, n), dtype=np.int32),
+        "wide": rng.integers(-(2**40), 2**40, (m, n), dtype=np.int64),
+        "bytes": rng.integers(0, 256, (m, n), dtype=np.uint8),
+        "flag": rng.random((m, n)) < 0.5,
+    }
+
+
+def running_cases(rng):
+    yield "three_calls", [{"x": normal(rng, 5, 7)} for _ in range(3)]
+    yield "sizes_change", [{"x": normal(rng, m, n)} for m, n in ((8, 16), (3, 16), (0, 4), (8, 5), (8, 16))]
+
+
+def update_inputs(rng, m, n, start):
+    return {"buffer": normal(rng, m, n), "row": normal(rng, 2, n), "position": position(start)}
+
+
+def batched_inputs(rng, b, s):
+    return {
+        "x": normal(rng, b, s, 37),
+        "w": normal(rng, 37, 20),
+        "residual": normal(rng, b, s, 20),
+        "factor": np.array(rng.standard_normal(), dtype=np.float32),
+    }
+
+
+def attention_inputs(rng, b, s, t):
+    return {"q": normal(rng, b, s, 6, 20), "k": normal(rng, b, t, 2, 20), "v": normal(rng, b, t, 2, 20)}
+
+
+def masked_inputs(rng, b, s, t):
+    mask = np.where(rng.random((b, 4, s, t)) < 0.4, -np.inf, rng.standard_normal((b, 4, s, t))).astype(bf16)
+    mask[..., 0] = 0  # no row is masked whole
+    heads = {"q": (b, s, 4, 24), "k": (b, t, 4, 24), "v": (b, t, 4, 24)}
+    return {name: normal(rng, *shape, dtype=bf16) for name, shape in heads.items()} | {"mask": mask}
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+PLANES = [(1, 1), (3, 5), (17, 33), (64, 128), (0, 7), (7, 0)]
+ROWS = [(1,), (2,), (7,), (64,), (0,)]
+
+EXAMPLES = {
+    # specs/graphs
+    "matmul_bias_relu": Example(over_shapes(matmul_inputs(512, 512), [(1,), (3,), (64,), (129,)])),
+    "grayscale": Example(
+        over_shapes(lambda rng, h, w: {"image": rng.random((3, h, w), dtype=np.float32)}, PLANES), {"gray": "f32"}
+    ),
+    "swish": Example(joined(over_shapes(lambda rng, m, n: {"x": normal(rng, m, n)}, PLANES), swish_special)),
+    "softmax": Example(
+        joined(
+            over_shapes(softmax_inputs, [(1, 1, 1), (2, 5, 33), (1, 2, 4096), (0, 4, 4), (2, 0, 5), (2, 3, 0)]),
+            softmax_special,
+        ),
+        {"probabilities": "f32"},
+    ),
+    "layer_norm_gelu": Example(
+        joined(over_shapes(layer_norm_inputs, ROWS), layer_norm_special), tolerance={"f32": 1e-4}
+    ),
+    "add_rms_norm": Example(
+        joined(over_shapes(add_rms_norm_inputs, ROWS), add_rms_norm_special), {"h": "f32", "y": "f32"}
+    ),
+    "swiglu": Example(over_shapes(lambda rng, m: {"gate_up": normal(rng, m, 2752) * 4}, ROWS)),
+    "rope": Example(over_shapes(rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2), (2, 0, 2)])),
+    "llama_block": Example(llama_block_cases, constants=llama_block_constants, tolerance={"f32": 5e-5}),
+    "llama_tiny": Example(
+        llama_tiny_cases, {"logits": "f32"}, constants=llama_tiny_constants, tolerance={"f32": 5e-4}
+    ),
+    # tests/examples/graphs
+    "bf16_matmul_bias_relu": Example(over_shapes(matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),
+    "bf16_match_unfused": Example(
+        over_shapes(lambda rng, n: {name: normal(rng, n, dtype=bf16) for name in "ab"}, [(1,), (1000,), (0,)]),
+        {"y": "bf16"},
+        tolerance={"bf16": 0.0},
+    ),
+    "f16_norm_quantize": Example(
+        over_shapes(quantize_inputs, ROWS),
+        {"h": "f16", "quantized": "f8e4m3", "scale": "f32"},
+        tolerance={"f32": 2e-3},  # it follows from a value that was rounded to f16
+    ),
+    "multi_reduction": Example(
+        over_shapes(lambda rng, m, n: {"x": normal(rng, m, n)}, [(1, 1), (5, 33), (3, 4096), (100, 7)]),
+        {"y": "f32", "energy": "f32", "high": "f32"},
+    ),
+    "reduce_axes": Example(
+        over_shapes(
+            lambda rng, *shape: {"x": normal(rng, *shape)},
+            [(1, 1, 1, 1), (3, 5, 7, 9), (16, 8, 4, 32), (2, 0, 3, 4), (2, 3, 0, 4), (0, 3, 2, 4)],
+        ),
+        {name: "f32" for name in ("middle", "second", "leading", "outer", "total", "shifted")},
+        tolerance={"f32": 5e-5},
+    ),
+    "siblings": Example(
+        over_shapes(
+            lambda rng, m: {"x": normal(rng, m, 48), "w1": normal(rng, 48, 33) / 7, "w2": normal(rng, 48, 33) / 7}, ROWS
+        ),
+        {"grown": "f32", "squashed": "f32", "y": "f32"},
+    ),
+    "transposed_view": Example(
+        over_shapes(
+            lambda rng, m, n: {"x": normal(rng, m, n), "bias": normal(rng, m), "w": normal(rng, 40, m)},
+            [(1, 1), (5, 33), (64, 17), (3, 0), (0, 3)],
+        ),
+        {"y": "f32", "z": "f32"},
+    ),
+    "view_outputs": Example(
+        over_shapes(lambda rng, m, n: {"x": normal(rng, m, n)}, [(1, 2), (5, 33), (16, 64), (0, 3)]),
+        {name: "f32" for name in ("x_t", "right", "mirrored", "doubled", "flat", "even", "y")},
+    ),
+    "strided_input": Example(strided_cases, {"sum": "f32", "totals": "f32", "product": "f32"}),
+    "f64_softmax": Example(
+        over_shapes(
+            lambda rng, m, n: {"x": normal(rng, m, n, dtype=np.float64) * 9, "w": normal(rng, n, 9, dtype=np.float64)},
+            [(1, 1), (5, 33), (2, 1000), (0, 4)],
+        ),
+        {"p": "f64", "y": "f64"},
+    ),
+    "concat_inputs": Example(
+        over_shapes(concat_inputs, [(1, 1, 1), (5, 33, 7), (16, 8, 24), (0, 3, 2), (3, 0, 4), (3, 4, 0)]),
+        {"wide": "f32", "tall": "f32", "y": "f32"},
+    ),
+    "functions_twice": Example(
+        over_shapes(lambda rng, m: {"x": normal(rng, m, 32)}, ROWS),
+        {"y": "f32", "second": "f32"},
+        constants=functions_constants,
+        tolerance={"f32": 5e-5},
+    ),
+    "constants_at_load": Example(
+        over_shapes(lambda rng, m: {"x": normal(rng, m, 50)}, ROWS), constants=lambda rng: {"w": normal(rng, 30, 50)}
+    ),
+    "integers_bools": Example(
+        over_shapes(integer_inputs, PLANES),
+        {"above": "bool", "larger": "i32", "both": "bool", "totals": "i64", "halves": "f32", "mixed": "i32"},
+    ),
+    "running_state": Example(running_cases, {"total_next": "f32", "change": "f32"}),
+    "update_input": Example(
+        over_shapes(update_inputs, [(4, 1, 0), (4, 5, 2), (64, 33, 17), (62, 64, 60)]), {"updated": "f32", "y": "f32"}
+    ),
+    "batched_prologue": Example(over_shapes(batched_inputs, [(1, 1), (3, 7), (4, 64), (0, 3), (2, 0)])),
+    "attention_plain": Example(
+        over_shapes(attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])
+    ),
+    "attention_masked": Example(over_shapes(masked_inputs, [(1, 1, 1), (2, 7, 33), (1, 65, 128)]), {"y": "bf16"}),
+    "forbid_force": Example(
+        over_shapes(lambda rng, m, n: {"x": normal(rng, m, n), "bias": normal(rng, n)}, PLANES),
+    ),
+}
+
+assert all(hasattr(reference, name) for name in EXAMPLES)

@@ -1,0 +1,251 @@
+"""What each example graph computes, in NumPy and float64, written from the operators' definitions in the literature.
+
+Nothing here reads kgen's specifications. Each function takes the inputs and constants by name, and the state of the
+model as a dict that it updates, and returns the outputs in order. Arrays arrive as float64 (integers and booleans as
+they are), holding exactly the values that the program under test receives.
+"""
+
+import math
+
+import ml_dtypes
+import numpy as np
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+# ---- building blocks -------------------------------------------------------------------------------------------------
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+
+
+def softmax_last(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def rms_norm(x, weight, eps):
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * weight
+
+
+def layer_norm(x, weight, bias, eps):
+    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + eps) * weight + bias
+
+
+def rotate(x, cos, sin):
+    """Hugging Face's apply_rotary_pos_emb; x: [B, S, heads, E], cos and sin: [S, E], both halves of which are equal."""
+    half = x.shape[-1] // 2
+    rotated = np.concatenate([-x[..., half:], x[..., :half]], axis=-1)
+    return x * cos[:, None, :] + rotated * sin[:, None, :]
+
+
+def attend(q, k, v, scale, causal=False, mask=0):
+    """q: [B, S, H, E]; k, v: [B, T, G, E], each head of them shared by H/G heads of q; the last query sees all keys."""
+    shared = q.shape[2] // k.shape[2]
+    k, v = np.repeat(k, shared, axis=2), np.repeat(v, shared, axis=2)
+    scores = np.einsum("bshe,bthe->bhst", q, k) * scale + mask
+    if causal:
+        queries, keys = scores.shape[-2:]
+        hidden = np.arange(keys)[None, :] > np.arange(queries)[:, None] + keys - queries
+        scores = np.where(hidden, -np.inf, scores)
+    return np.einsum("bhst,bthe->bshe", softmax_last(scores), v)
+
+
+def round_to(dtype, x):
+    return np.asarray(x, dtype=np.float64).astype(np.float32).astype(dtype).astype(np.float64)
+
+
+def round_to_bf16(x):
+    return round_to(ml_dtypes.bfloat16, x)
+
+
+# ---- the examples of specs/graphs ------------------------------------------------------------------------------------
+
+
+def matmul_bias_relu(A, B, bias):
+    return [np.maximum(A @ B + bias, 0)]
+
+
+def grayscale(image):
+    return [np.einsum("chw,c->hw", image, np.array([0.21, 0.71, 0.07]))]
+
+
+def swish(x):
+    return [silu(x)]
+
+
+def softmax(scores, mask):
+    return [softmax_last(scores * 0.125 + mask)]
+
+
+def layer_norm_gelu(x, weight, bias):
+    return [gelu(layer_norm(x, weight, bias, 1e-5))]
+
+
+def add_rms_norm(x, residual, weight):
+    h = x + residual
+    return [h, rms_norm(h, weight, 1e-6)]
+
+
+def swiglu(gate_up):
+    gate, up = np.split(gate_up, 2, axis=-1)
+    return [silu(gate) * up]
+
+
+def rope(x, cos, sin):
+    return [rotate(x, np.concatenate([cos, cos], axis=-1), np.concatenate([sin, sin], axis=-1))]
+
+
+def llama_layer(x, weights, caches, position, head_width):
+    """caches: the keys' and the values', [B of the greatest size, T, G, E], updated in place."""
+    batch, tokens, _ = x.shape
+    end = position + tokens
+    n = rms_norm(x, weights["attention_norm"], 1e-5)
+    q, k, v = ((n @ weights[name]).reshape(batch, tokens, -1, head_width) for name in ("wq", "wk", "wv"))
+    cos, sin = weights["cos"][position:end], weights["sin"][position:end]
+    k_cache, v_cache = caches
+    k_cache[:batch, position:end] = rotate(k, cos, sin)
+    v_cache[:batch, position:end] = v
+    attended = attend(rotate(q, cos, sin), k_cache[:batch, :end], v_cache[:batch, :end], head_width**-0.5, causal=True)
+    h = x + attended.reshape(batch, tokens, -1) @ weights["wo"]
+    n = rms_norm(h, weights["mlp_norm"], 1e-5)
+    return h + (silu(n @ weights["w_gate"]) * (n @ weights["w_up"])) @ weights["w_down"]
+
+
+def llama_block(x, position, constants, state):
+    caches = state.setdefault("caches", np.zeros((2, 8, 1024, 4, 64)))
+    return [llama_layer(x, constants, caches, int(position), 64)]
+
+
+def llama_tiny(x, position, constants, state):
+    caches = state.setdefault("caches", np.zeros((32, 2, 4, 256, 2, 16)))
+    h = x
+    for layer in range(32):
+        prefix = f"layers.{layer}."
+        weights = {key.removeprefix(prefix): value for key, value in constants.items() if key.startswith(prefix)}
+        weights |= {"cos": constants["cos"], "sin": constants["sin"]}
+        h = llama_layer(h, weights, caches[layer], int(position), 16)
+    return [rms_norm(h, constants["final_norm"], 1e-5) @ constants["lm_head"]]
+
+
+# ---- the graphs of tests/examples/graphs -----------------------------------------------------------------------------
+
+
+def bf16_matmul_bias_relu(A, B, bias):
+    return matmul_bias_relu(A, B, bias)
+
+
+def bf16_match_unfused(a, b):
+    total = round_to_bf16(a + b)
+    product = round_to_bf16(total * a)
+    return [round_to_bf16(product - b)]
+
+
+def f16_norm_quantize(x, residual, weight):
+    h = round_to(np.float16, x + residual)
+    normed = rms_norm(h, weight, 1e-6)
+    scale = np.maximum(np.abs(normed).max(axis=-1, keepdims=True), 1e-4) / 448
+    return [h, normed / scale, scale]
+
+
+def multi_reduction(x):
+    high, low = x.max(axis=1, keepdims=True), x.min(axis=1, keepdims=True)
+    centred = x - x.mean(axis=1, keepdims=True)
+    return [centred / (high - low + 1), (centred**2).sum(axis=1), high]
+
+
+def reduce_axes(x):
+    second = x.max(axis=1, keepdims=True, initial=-np.inf)
+    return [x.sum(axis=(1, 2)), second, x.sum(axis=0), x.sum(axis=(0, 3)), x.sum(), x - second]
+
+
+def siblings(x, w1, w2):
+    return [np.exp(x), np.tanh(x), silu(x @ w1) * (x @ w2)]
+
+
+def transposed_view(x, bias, w):
+    y = np.maximum(x.T + bias, 0)
+    return [y, y @ w.T]
+
+
+def view_outputs(x):
+    return [x.T, x[:, 1:], x[:, ::-1], 2 * x, (2 * x).reshape(-1), x[:, ::2], 2 * x + x[:, ::-1]]
+
+
+def strided_input(x, y, w):
+    return [x + y, (x + y).sum(axis=1), x @ w]
+
+
+def f64_softmax(x, w):
+    p = softmax_last(x)
+    return [p, p @ w]
+
+
+def concat_inputs(a, b, row):
+    wide = np.hstack([a, b])
+    return [wide, np.vstack([np.maximum(a, 0), row, a]), np.exp(wide)]
+
+
+def functions_twice(x, constants):
+    def linear(h, index):
+        return h @ constants[f"linear.{index}.w"] + constants[f"linear.{index}.b"]
+
+    second = linear(np.tanh(linear(x, 0)), 1)
+    third = linear(linear(linear(second + x, 2), 3), 4)
+    return [np.maximum(third, 0), second]
+
+
+def constants_at_load(x, constants):
+    w = constants["w"]
+    unit = w / np.linalg.norm(w, axis=1, keepdims=True)
+    similarity = x @ unit.T
+    similarity[:, 0::2] *= -1
+    return [similarity * 0.5]
+
+
+def integers_bools(a, b, wide, bytes, flag):
+    halves = bytes.astype(np.float64) / 2
+    mixed = np.trunc(halves).astype(np.int32) + a
+    return [a > b, np.maximum(a, b), (a > b) & flag, wide.sum(axis=1), halves, mixed]
+
+
+def running_state(x, state):
+    total = state.setdefault("total", np.zeros((8, 16)))
+    previous = state.setdefault("previous", np.zeros((8, 16)))
+    window = np.s_[: x.shape[0], : x.shape[1]]
+    total[window] += x
+    change = x - previous[window]
+    previous[window] = 1.5 * x
+    return [total[window].copy(), change]
+
+
+def update_input(buffer, row, position):
+    updated = buffer.copy()
+    updated[int(position) : int(position) + 2] = 2 * row
+    return [updated, updated + buffer]
+
+
+def batched_prologue(x, w, residual, factor):
+    return [gelu(np.maximum(x * factor, 0) @ w + residual)]
+
+
+def attention_plain(q, k, v):
+    return [attend(q, k, v, 0.25)]
+
+
+def attention_masked(q, k, v, mask):
+    return [attend(q, k, v, 24**-0.5, mask=mask)]
+
+
+def forbid_force(x, bias):
+    return [np.maximum(x + bias, 0)]

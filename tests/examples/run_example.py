@@ -1,0 +1,154 @@
+"""Runs one example graph on fresh random inputs and compares its outputs with reference.py.
+
+    run_example.py GRAPH --driver build/.../run_graph --work FOLDER [--check] [--profile RUNS --case LABEL]
+
+The inputs vary from run to run; the seed is printed, and KGEN_SEED repeats it.
+"""
+
+import argparse
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import reference
+import safetensors
+from cases import DTYPES, EXAMPLES, TOLERANCES, Case, Example
+
+DTYPE_NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+
+
+def as_float64(array):
+    array = np.asarray(array)
+    return array if array.dtype.kind in "biu" else array.astype(np.float64)
+
+
+def expected_outputs(name: str, steps, constants) -> list[list[np.ndarray]]:
+    """What each call of a case should give."""
+    compute = getattr(reference, name)
+    extra = {}
+    if "constants" in inspect.signature(compute).parameters:
+        extra["constants"] = {key: as_float64(value) for key, value in constants.items()}
+    if "state" in inspect.signature(compute).parameters:
+        extra["state"] = {}
+    with np.errstate(all="ignore"):
+        return [compute(**{key: as_float64(value) for key, value in step.items()}, **extra) for step in steps]
+
+
+def describe_input(array: np.ndarray, path: Path) -> dict:
+    """Writes the memory that a (perhaps strided) array spans, and says where its elements stand in it."""
+    description = {"dtype": DTYPE_NAMES[array.dtype], "file": str(path), "shape": list(array.shape)}
+    if array.flags.c_contiguous:
+        path.write_bytes(array.tobytes())
+        return description
+    size = array.itemsize
+    strides = [stride // size for stride in array.strides]
+    reach = [(extent - 1) * stride for extent, stride in zip(array.shape, strides)] if array.size else []
+    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+    memory = np.full((high - low + 1 if array.size else 0) * size, 0xFF, np.uint8)  # gaps hold NaN
+    target = np.lib.stride_tricks.as_strided(memory[-low * size :].view(array.dtype), array.shape, array.strides)
+    target[...] = array
+    path.write_bytes(memory.tobytes())
+    return description | {"strides": strides, "offset": -low}
+
+
+def write_manifest(name: str, example: Example, cases: list[Case], expected, work: Path) -> Path:
+    items = []
+    for index, (label, steps) in enumerate(cases):
+        described = []
+        for call, (step, results) in enumerate(zip(steps, expected[index])):
+            prefix = f"{index}.{call}"
+            inputs = [describe_input(array, work / f"{prefix}.{key}.in") for key, array in step.items()]
+            outputs = [
+                {"dtype": dtype, "file": str(work / f"{prefix}.{key}.out"), "shape": list(np.shape(result))}
+                for (key, dtype), result in zip(example.outputs.items(), results, strict=True)
+            ]
+            described.append({"inputs": inputs, "outputs": outputs})
+        items.append({"label": label, "misaligned": index % 2 == 1, "steps": described})
+    path = work / "manifest.json"
+    path.write_text(json.dumps({"graph": name, "weights": str(work), "cases": items}, indent=1))
+    return path
+
+
+def compare(actual: np.ndarray, expected: np.ndarray, dtype: str, tolerance: float) -> tuple[float, str]:
+    """The greatest error relative to |expected| + its root mean square, and what is wrong, "" where nothing is."""
+    actual, expected = as_float64(actual).reshape(-1), as_float64(expected).reshape(-1)
+    if dtype in ("bool", "i32", "i64", "u8"):
+        wrong = np.flatnonzero(actual != expected)
+        return 0.0, f"[{wrong[0]}] is {actual[wrong[0]]}, expected {expected[wrong[0]]}" if wrong.size else ""
+    finite = np.isfinite(expected)
+    same = np.where(np.isnan(expected), np.isnan(actual), actual == expected)
+    wrong = np.flatnonzero(~finite & ~same)
+    if wrong.size:
+        return np.inf, f"[{wrong[0]}] is {actual[wrong[0]]}, expected {expected[wrong[0]]}"
+    actual, expected = actual[finite], expected[finite]
+    if not expected.size:
+        return 0.0, ""
+    error = np.abs(actual - expected)
+    scale = np.abs(expected) + np.sqrt(np.mean(expected**2))
+    relative = np.where(error == 0, 0, error / np.maximum(scale, np.finfo(np.float64).tiny))
+    worst = int(np.argmax(np.where(np.isnan(relative), np.inf, relative)))
+    if relative[worst] <= tolerance:
+        return float(relative[worst]), ""
+    return float(relative[worst]), (
+        f"[{np.flatnonzero(finite)[worst]}] is {actual[worst]}, expected {expected[worst]}: "
+        f"an error of {relative[worst]:.2e}, allowed {tolerance:.0e}"
+    )
+
+
+def judge(example: Example, cases: list[Case], expected, work: Path) -> int:
+    """Prints each case's greatest error; returns how many outputs are wrong."""
+    failures = 0
+    for index, (label, steps) in enumerate(cases):
+        greatest = 0.0
+        for call in range(len(steps)):
+            for (key, dtype), result in zip(example.outputs.items(), expected[index][call]):
+                actual = np.fromfile(work / f"{index}.{call}.{key}.out", DTYPES[dtype])
+                error, complaint = compare(actual, result, dtype, example.tolerance.get(dtype, TOLERANCES[dtype]))
+                greatest = max(greatest, error)
+                if complaint:
+                    failures += 1
+                    print(f"FAILED {label}, call {call}: {key}{complaint}")
+        print(f"{label}: greatest error {greatest:.2e}")
+    return failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graph", choices=EXAMPLES, metavar="GRAPH")
+    parser.add_argument("--driver", required=True, type=Path, help="the program that is linked with the graph")
+    parser.add_argument("--work", required=True, type=Path, help="a folder for inputs and outputs; it is emptied")
+    parser.add_argument("--check", action="store_true", help="run every stub beside its unfused reference")
+    parser.add_argument("--profile", type=int, default=0, metavar="RUNS", help="time this many more runs of each call")
+    parser.add_argument("--case", help="only the case of this label")
+    options = parser.parse_args()
+
+    seed = int(os.environ.get("KGEN_SEED") or int.from_bytes(os.urandom(4), "little"))
+    print(f"{options.graph}: seed {seed} (KGEN_SEED={seed} repeats it)", flush=True)
+    rng = np.random.default_rng(seed)
+    example = EXAMPLES[options.graph]
+    shutil.rmtree(options.work, ignore_errors=True)
+    options.work.mkdir(parents=True)
+    constants = example.constants(rng) if example.constants else {}
+    if constants:
+        safetensors.write(options.work / f"{options.graph}.safetensors", constants)
+    cases = [case for case in example.cases(rng) if options.case in (None, case[0])]
+    expected = [expected_outputs(options.graph, steps, constants) for _, steps in cases]
+    manifest = write_manifest(options.graph, example, cases, expected, options.work)
+
+    command = [str(options.driver), str(manifest)]
+    command += ["--check"] if options.check else []
+    command += ["--profile", str(options.profile)] if options.profile else []
+    if subprocess.run(command).returncode != 0:
+        print(f"FAILED {options.graph}: the program did not finish")
+        return 1
+    return 1 if judge(example, cases, expected, options.work) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

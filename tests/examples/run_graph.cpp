@@ -1,0 +1,215 @@
+// Runs a graph that this program was linked with, on inputs from files, and writes its outputs to files; run_example.py
+// makes the inputs and judges the outputs. What only the caller's side can see is judged here: inputs stay as they were,
+// and nothing is written outside the outputs.
+//
+//   run_graph MANIFEST.json [--check] [--profile RUNS]
+//
+// The manifest:
+//   {"graph": name, "weights": folder, "cases": [{"label": text, "misaligned": bool, "steps": [{
+//      "inputs": [{"dtype": "f32", "file": path, "shape": [...], "strides": [...], "offset": elements}],
+//      "outputs": [{"dtype": "f32", "file": path, "shape": [...]}]}]}]}
+// Each case loads the graph anew; its steps are calls of the one model. A misaligned case places every tensor at an
+// address that is a multiple of its element size and of nothing more.
+#include <kgen_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#define KGEN_GRAPH(name) extern "C" const kgen_graph* kgen_graph_##name(void);
+#include "graphs.def"
+#undef KGEN_GRAPH
+
+namespace {
+
+using nlohmann::json;
+
+const std::map<std::string, const kgen_graph* (*)()> graphs = {
+#define KGEN_GRAPH(name) {#name, kgen_graph_##name},
+#include "graphs.def"
+#undef KGEN_GRAPH
+};
+
+constexpr std::size_t guard_bytes = 256;
+constexpr unsigned char poison = 0xFF;  // NaN in every float type, -1 in every signed integer
+
+const std::map<std::string, DLDataType> dtypes = {
+    {"f64", {kDLFloat, 64, 1}},  {"f32", {kDLFloat, 32, 1}}, {"f16", {kDLFloat, 16, 1}},
+    {"bf16", {kDLBfloat, 16, 1}}, {"i32", {kDLInt, 32, 1}},   {"i64", {kDLInt, 64, 1}},
+    {"u8", {kDLUInt, 8, 1}},     {"bool", {KGEN_DL_BOOL, 8, 1}}, {"f8e4m3", {KGEN_DL_FLOAT8_E4M3FN, 8, 1}},
+};
+
+void check(kgen_status status) {
+  if (status != KGEN_OK) throw std::runtime_error(std::string(kgen_status_name(status)) + ": " + kgen_last_error());
+}
+
+std::vector<char> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot open " + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A tensor in memory of its own, between two guards.
+class Tensor {
+ public:
+  Tensor(const json& description, bool misaligned, bool is_input)
+      : shape_(description.at("shape")), file_(description.at("file")) {
+    tensor_.dtype = dtypes.at(description.at("dtype"));
+    const std::size_t element = tensor_.dtype.bits / 8;
+    std::vector<char> content;
+    if (is_input) {
+      content = read_file(file_);
+    } else {
+      std::size_t elements = 1;
+      for (std::int64_t extent : shape_) elements *= extent;
+      content.assign(elements * element, static_cast<char>(poison));
+    }
+    begin_ = guard_bytes + (misaligned ? element : 0);
+    bytes_ = content.size();
+    const std::size_t total = (begin_ + bytes_ + guard_bytes + 63) / 64 * 64;
+    memory_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, total)));
+    std::memset(memory_.get(), poison, total);
+    std::copy(content.begin(), content.end(), memory_.get() + begin_);
+    original_.assign(memory_.get(), memory_.get() + begin_ + bytes_ + guard_bytes);
+
+    if (description.contains("strides")) strides_ = description.at("strides").get<std::vector<std::int64_t>>();
+    tensor_.data = memory_.get() + begin_ + description.value("offset", std::size_t{0}) * element;
+    tensor_.device = {kDLCPU, 0};
+    tensor_.ndim = static_cast<int>(shape_.size());
+    tensor_.shape = shape_.data();
+    tensor_.strides = strides_.empty() ? nullptr : strides_.data();
+  }
+
+  const DLTensor* dlpack() const { return &tensor_; }
+  DLTensor* dlpack() { return &tensor_; }
+
+  bool unchanged() const { return std::equal(original_.begin(), original_.end(), memory_.get()); }
+  bool guards_unchanged() const {
+    return std::equal(original_.begin(), original_.begin() + begin_, memory_.get()) &&
+           std::equal(original_.end() - guard_bytes, original_.end(), memory_.get() + begin_ + bytes_);
+  }
+  void write() const {
+    std::ofstream file(file_, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(memory_.get() + begin_), static_cast<std::streamsize>(bytes_));
+    if (!file) throw std::runtime_error("cannot write " + file_);
+  }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::vector<std::int64_t> shape_, strides_;
+  std::string file_;
+  std::unique_ptr<unsigned char[], Free> memory_;
+  std::vector<unsigned char> original_;
+  std::size_t begin_ = 0, bytes_ = 0;
+  DLTensor tensor_ = {};
+};
+
+struct Options {
+  bool check = false;
+  int profiled_runs = 0;
+};
+
+void print_profile(kgen_model* model, int runs) {
+  std::printf("%-40s %12s %14s\n", "stub", "calls/run", "microseconds/run");
+  for (int i = 0; i < kgen_model_profile_count(model); ++i) {
+    kgen_profile_entry entry;
+    check(kgen_model_profile_get(model, i, &entry));
+    std::printf("%-40s %12.0f %14.1f\n", entry.name, static_cast<double>(entry.count) / runs,
+                static_cast<double>(entry.total_ns) / runs / 1e3);
+  }
+}
+
+void run_step(kgen_model* model, const json& step, bool misaligned, const Options& options) {
+  std::vector<Tensor> inputs, outputs;
+  for (const json& description : step.at("inputs")) inputs.emplace_back(description, misaligned, true);
+  for (const json& description : step.at("outputs")) outputs.emplace_back(description, misaligned, false);
+  std::vector<const DLTensor*> input_views;
+  std::vector<DLTensor*> output_views;
+  for (const Tensor& input : inputs) input_views.push_back(input.dlpack());
+  for (Tensor& output : outputs) output_views.push_back(output.dlpack());
+  const auto run = [&] {
+    check(kgen_model_run(model, input_views.data(), static_cast<int>(input_views.size()), output_views.data(),
+                         static_cast<int>(output_views.size())));
+  };
+
+  run();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].unchanged()) throw std::runtime_error("input " + std::to_string(i) + " was written to");
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].guards_unchanged()) throw std::runtime_error("memory beside output " + std::to_string(i) + " was written to");
+    outputs[i].write();
+  }
+  if (options.profiled_runs > 0) {
+    check(kgen_model_profile_start(model));
+    for (int i = 0; i < options.profiled_runs; ++i) run();
+    check(kgen_model_profile_stop(model, nullptr));
+    print_profile(model, options.profiled_runs);
+  }
+}
+
+void run_case(const kgen_graph* graph, const std::string& weights, const json& item, const Options& options) {
+  kgen_load_options load_options = {};
+  load_options.weights_directory = weights.c_str();
+  load_options.check = options.check;
+  kgen_model* loaded = nullptr;
+  check(kgen_model_load(graph, &load_options, &loaded));
+  const std::unique_ptr<kgen_model, void (*)(kgen_model*)> model(loaded, kgen_model_free);
+  const json& steps = item.at("steps");
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    try {
+      run_step(model.get(), steps[i], item.at("misaligned"), options);
+    } catch (const std::exception& error) {
+      throw std::runtime_error("step " + std::to_string(i) + ": " + error.what());
+    }
+  }
+}
+
+Options parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i] == "--check") {
+      options.check = true;
+    } else if (arguments[i] == "--profile" && i + 1 < arguments.size()) {
+      options.profiled_runs = std::stoi(arguments[++i]);
+    } else {
+      throw std::runtime_error("unknown argument " + arguments[i]);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: run_graph MANIFEST.json [--check] [--profile RUNS]\n");
+    return 2;
+  }
+  std::string label = "manifest";
+  try {
+    const Options options = parse({argv + 1, argv + argc});
+    std::ifstream file(argv[1]);
+    const json manifest = json::parse(file);
+    const kgen_graph* graph = graphs.at(manifest.at("graph"))();
+    for (const json& item : manifest.at("cases")) {
+      label = item.at("label");
+      run_case(graph, manifest.at("weights"), item, options);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", label.c_str(), error.what());
+    return 1;
+  }
+  return 0;
+}

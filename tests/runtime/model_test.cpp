@@ -1,0 +1,279 @@
+// Loading, state, profiling and introspection.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "kgen/runtime/call.hpp"
+#include "kgen/runtime/model.hpp"
+#include "toy_arguments.hpp"
+
+using toy::Outcome;
+
+namespace {
+
+Outcome load(const kgen::GraphInfo& graph, const kgen_load_options& options = {}) {
+  kgen_model* model = nullptr;
+  const Outcome result = toy::outcome(kgen_model_load(kgen::as_c(graph), &options, &model));
+  CHECK((model != nullptr) == (result.status == KGEN_OK));
+  kgen_model_free(model);
+  return result;
+}
+
+// A graph without arguments that runs `body`.
+kgen::GraphInfo graph_that_runs(void (*body)(kgen::Call&)) {
+  kgen::GraphInfo graph;
+  graph.name = "small";
+  graph.states = {{.name = "buffer", .type = kgen::ElementType::f32, .shape = {4, 4}}};
+  graph.run = body;
+  return graph;
+}
+
+Outcome run(const kgen::GraphInfo& graph) {
+  kgen_model* model = nullptr;
+  REQUIRE(kgen_model_load(kgen::as_c(graph), nullptr, &model) == KGEN_OK);
+  const Outcome result = toy::outcome(kgen_model_run(model, nullptr, 0, nullptr, 0));
+  kgen_model_free(model);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("A graph of another version, without check functions, or with bad options is not loaded") {
+  kgen::GraphInfo graph = graph_that_runs([](kgen::Call&) {});
+  Outcome result = load(graph, {nullptr, 0, 1});
+  CHECK(result.status == KGEN_NOT_CHECKABLE);
+  CHECK(result.message == "graph 'small' was emitted without check functions; plan it again with --check");
+  result = load(graph, {nullptr, -2, 0});
+  CHECK(result.status == KGEN_INVALID_ARGUMENT);
+  CHECK(result.message == "threads is -2, expected 0 or more");
+  graph.abi = 77;
+  result = load(graph);
+  CHECK(result.status == KGEN_ABI_MISMATCH);
+  CHECK(result.message ==
+        "the graph was emitted for version 77 of the runtime's interface, but this is version 1; plan it again with this kgen");
+  kgen_tensor_info info;
+  CHECK(kgen_graph_input(kgen::as_c(graph), 0, &info) == KGEN_ABI_MISMATCH);
+  CHECK(kgen_graph_input_count(kgen::as_c(graph)) == 0);
+  CHECK(std::string(kgen_graph_name(nullptr)).empty());
+  CHECK(kgen_model_load(nullptr, nullptr, nullptr) == KGEN_INVALID_ARGUMENT);
+  CHECK(std::string(kgen_last_error()) == "'graph' is null");
+}
+
+TEST_CASE("Buffers whose sizes overflow are errors") {
+  kgen::GraphInfo graph = graph_that_runs([](kgen::Call&) {});
+  graph.states[0].shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};
+  Outcome result = load(graph);
+  CHECK(result.status == KGEN_TOO_LARGE);
+  CHECK(result.message == "the bytes of a buffer of shape [1099511627776, 1099511627776] do not fit into 63 bits");
+  graph.states[0].shape = {std::int64_t{1} << 58};
+  result = load(graph);
+  CHECK(result.status == KGEN_OUT_OF_MEMORY);
+  CHECK(result.message == "out of memory");
+}
+
+TEST_CASE("An arena whose size overflows, or a value outside it, is an error") {
+  Outcome result = run(graph_that_runs([](kgen::Call&) { (void)kgen::lay_out({INT64_MAX - 64, 4}); }));
+  CHECK(result.status == KGEN_TOO_LARGE);
+  CHECK(result.message ==
+        "the arena does not fit into 63 bits: a slot of 4 bytes at offset 9223372036854775744");
+  result = run(graph_that_runs([](kgen::Call&) { (void)kgen::lay_out({-8}); }));
+  CHECK(result.status == KGEN_TOO_LARGE);
+  CHECK(result.message == "the arena does not fit into 63 bits: a slot of -8 bytes at offset 0");
+  result = run(graph_that_runs([](kgen::Call& call) { call.arena(64).view<float, 1>(32, {9}); }));
+  CHECK(result.status == KGEN_TOO_LARGE);
+  CHECK(result.message == "the arena of 64 bytes cannot hold 36 bytes at offset 32");
+  result = run(graph_that_runs([](kgen::Call& call) { (void)call.arena(64).part(32).part(33); }));
+  CHECK(result.status == KGEN_TOO_LARGE);
+  CHECK(result.message == "the arena of 32 bytes cannot hold 0 bytes at offset 33");
+}
+
+TEST_CASE("Slots begin at multiples of 64 bytes") {
+  const auto slot = kgen::lay_out({1, 0, 64, 65});
+  CHECK(slot[0] == 0);
+  CHECK(slot[1] == 64);
+  CHECK(slot[2] == 64);
+  CHECK(slot[3] == 128);
+  CHECK(slot.total == 256);
+}
+
+TEST_CASE("The arena grows and keeps its alignment") {
+  CHECK(run(graph_that_runs([](kgen::Call& call) {
+          const auto* small = call.arena(100).view<float, 1>(0, {25}).data();
+          REQUIRE(reinterpret_cast<std::uintptr_t>(small) % 64 == 0);
+          const auto large = call.arena(1 << 20).view<float, 1>(64, {1000});
+          REQUIRE(reinterpret_cast<std::uintptr_t>(large.data()) % 64 == 0);
+          large.data()[999] = 1;
+          REQUIRE(call.arena(100).view<float, 1>(64, {1}).data() == large.data());  // it does not shrink
+        })).status == KGEN_OK);
+}
+
+TEST_CASE("What an edited wrapper asks wrongly is an error") {
+  Outcome result = run(graph_that_runs([](kgen::Call& call) { call.state<float, 1>(0, {4}); }));
+  CHECK(result.status == KGEN_INTERNAL);
+  CHECK(result.message == "the wrapper asks for state 'buffer' as f32 of rank 1, but the graph declares f32 of rank 2");
+  result = run(graph_that_runs([](kgen::Call& call) { call.state<kgen::bf16, 2>(0, {4, 4}); }));
+  CHECK(result.message == "the wrapper asks for state 'buffer' as bf16 of rank 2, but the graph declares f32 of rank 2");
+  result = run(graph_that_runs([](kgen::Call& call) { call.state<float, 2>(0, {4, 5}); }));
+  CHECK(result.message == "the wrapper asks for [4, 5] of state 'buffer', which is [4, 4]");
+  result = run(graph_that_runs([](kgen::Call& call) { call.state<float, 2>(0, {4, 4}, 1); }));
+  CHECK(result.message == "the wrapper asks for state 'buffer' of call 1 of 1");
+  result = run(graph_that_runs([](kgen::Call& call) { call.constant<float, 2>(3); }));
+  CHECK(result.message == "the wrapper asks for constant 3 of 0");
+  result = run(graph_that_runs([](kgen::Call& call) { call.input_extent(0, 0); }));
+  CHECK(result.message == "the wrapper asks for input 0 of 0");
+}
+
+TEST_CASE("Exceptions of a wrapper become codes") {
+  Outcome result = run(graph_that_runs([](kgen::Call&) { throw std::bad_alloc(); }));
+  CHECK(result.status == KGEN_OUT_OF_MEMORY);
+  CHECK(result.message == "out of memory");
+  result = run(graph_that_runs([](kgen::Call&) { throw std::runtime_error("surprise"); }));
+  CHECK(result.status == KGEN_INTERNAL);
+  CHECK(result.message == "surprise");
+  result = run(graph_that_runs([](kgen::Call&) { throw 7; }));
+  CHECK(result.status == KGEN_INTERNAL);
+  CHECK(result.message == "an unknown exception left the wrapper");
+}
+
+TEST_CASE("State is named, kept between runs, and reset") {
+  const auto model = toy::load_toy();
+  REQUIRE(kgen_model_state_count(model.get()) == 3);
+  const char* name = nullptr;
+  REQUIRE(kgen_model_state_name(model.get(), 0, &name) == KGEN_OK);
+  CHECK(std::string(name) == "total");
+  REQUIRE(kgen_model_state_name(model.get(), 2, &name) == KGEN_OK);
+  CHECK(std::string(name) == "layer.runs[1]");
+  CHECK(kgen_model_state_name(model.get(), 3, &name) == KGEN_INVALID_ARGUMENT);
+  CHECK(std::string(kgen_last_error()) == "state 3 was asked for, but there are 3");
+
+  toy::Arguments arguments;
+  REQUIRE(arguments.run(model.get()).status == KGEN_OK);
+  REQUIRE(arguments.run(model.get()).status == KGEN_OK);
+  DLTensor total, runs, other_runs;
+  REQUIRE(kgen_model_state(model.get(), 0, &total) == KGEN_OK);
+  REQUIRE(kgen_model_state(model.get(), 1, &other_runs) == KGEN_OK);
+  REQUIRE(kgen_model_state(model.get(), 2, &runs) == KGEN_OK);
+  CHECK(runs.ndim == 1);
+  CHECK(runs.shape[0] == 2);
+  CHECK(runs.strides == nullptr);
+  CHECK(runs.dtype.code == kDLInt);
+  CHECK(runs.dtype.bits == 64);
+  CHECK(static_cast<std::int64_t*>(runs.data)[1] == 2);
+  CHECK(static_cast<std::int64_t*>(other_runs.data)[1] == 0);
+  CHECK(static_cast<float*>(total.data)[1] == 4);
+
+  REQUIRE(kgen_model_reset_state(model.get()) == KGEN_OK);
+  CHECK(static_cast<std::int64_t*>(runs.data)[1] == 0);
+  CHECK(static_cast<float*>(total.data)[1] == 0);
+}
+
+TEST_CASE("A graph describes its tensors") {
+  const kgen_graph* graph = kgen_graph_toy();
+  CHECK(std::string(kgen_graph_name(graph)) == "toy");
+  CHECK(kgen_graph_input_count(graph) == 4);
+  CHECK(kgen_graph_output_count(graph) == 2);
+  kgen_tensor_info info;
+  REQUIRE(kgen_graph_input(graph, 1, &info) == KGEN_OK);
+  CHECK(std::string(info.name) == "gate");
+  CHECK(std::string(info.dtype_name) == "f32");
+  CHECK(info.rank == 2);
+  CHECK(std::string(info.dims[1]) == "2*D");
+  CHECK(info.strided == 1);
+  REQUIRE(kgen_graph_input(graph, 2, &info) == KGEN_OK);
+  CHECK(info.dtype.code == KGEN_DL_BOOL);
+  CHECK(info.strided == 0);
+  CHECK(kgen_graph_output(graph, 2, &info) == KGEN_INVALID_ARGUMENT);
+  CHECK(std::string(kgen_last_error()) == "output 2 was asked for, but there are 2");
+}
+
+TEST_CASE("Profiling sums the time of each stub and writes a trace") {
+  const toy::TemporaryFolder folder;
+  const auto model = toy::load_toy();
+  toy::Arguments arguments;
+  REQUIRE(arguments.run(model.get()).status == KGEN_OK);  // before the start: not recorded
+  REQUIRE(kgen_model_profile_start(model.get()) == KGEN_OK);
+  for (int i = 0; i < 3; ++i) REQUIRE(arguments.run(model.get()).status == KGEN_OK);
+  REQUIRE(kgen_model_profile_stop(model.get(), folder.path("trace.json").c_str()) == KGEN_OK);
+  REQUIRE(arguments.run(model.get()).status == KGEN_OK);  // after the stop: not recorded
+
+  std::map<std::string, kgen_profile_entry> entries;
+  std::int64_t previous = INT64_MAX;
+  for (int i = 0; i < kgen_model_profile_count(model.get()); ++i) {
+    kgen_profile_entry entry;
+    REQUIRE(kgen_model_profile_get(model.get(), i, &entry) == KGEN_OK);
+    CHECK(entry.total_ns <= previous);
+    previous = entry.total_ns;
+    entries[entry.name] = entry;
+  }
+  REQUIRE(entries.size() == 4);
+  CHECK(entries["toy"].count == 3);
+  CHECK(entries["stub_y"].count == 3);
+  CHECK(entries["stub_total"].count == 6);
+  CHECK(entries["stub_sum"].count == 6);
+  CHECK(entries["stub_y"].total_ns > 0);
+  CHECK(entries["toy"].total_ns >= entries["stub_y"].total_ns + entries["stub_total"].total_ns);
+
+  std::ifstream file(folder.path("trace.json"));
+  const auto trace = nlohmann::json::parse(file);
+  REQUIRE(trace["traceEvents"].size() == 18);
+  for (const auto& event : trace["traceEvents"]) {
+    CHECK(event["ph"] == "X");
+    CHECK(event["ts"].get<double>() >= 0);
+    CHECK(event["dur"].get<double>() >= 0);
+    CHECK(entries.contains(event["name"].get<std::string>()));
+  }
+
+  REQUIRE(kgen_model_profile_start(model.get()) == KGEN_OK);
+  CHECK(kgen_model_profile_stop(model.get(), folder.path("missing/trace.json").c_str()) == KGEN_FILE_ERROR);
+  CHECK(kgen_last_error() ==
+        "cannot write '" + folder.path("missing/trace.json") + "': No such file or directory");
+  CHECK(kgen_model_profile_count(model.get()) == 0);
+}
+
+TEST_CASE("The C++ API runs a model on tensors that it owns") {
+  kgen_load_options options = {};
+  options.weights_directory = toy::weights_folder;
+  options.threads = 2;
+  kgen::Model model(kgen_graph_toy(), options);
+  CHECK(model.graph() == kgen_graph_toy());
+
+  const std::vector<float> values = {1, 2, 3, 4};
+  const kgen::Tensor x = kgen::Tensor::of<float>({1, 4}, values);
+  const kgen::Tensor gate(kgen::ElementType::f32, {1, 4});
+  const kgen::Tensor mask(kgen::ElementType::boolean, {6});
+  const kgen::Tensor position(kgen::ElementType::i64, {});
+  kgen::Tensor y(kgen::ElementType::f32, {1, 4});
+  kgen::Tensor sum(kgen::ElementType::f32, {6});
+  model.profile_start();
+  model.run({&x, &gate, &mask, &position}, {&y, &sum});
+  model.profile_stop();
+  CHECK(y.values<float>()[3] == 2);
+  CHECK(model.profile().size() == 4);
+  CHECK(model.state_names() == std::vector<std::string>{"total", "layer.runs[0]", "layer.runs[1]"});
+  CHECK(static_cast<float*>(model.state("total").data)[3] == 2);
+  model.reset_state();
+  CHECK(static_cast<float*>(model.state("total").data)[3] == 0);
+
+  try {
+    model.run({&x, &gate, &mask, &position}, {&sum, &y});
+    FAIL("expected an error");
+  } catch (const kgen::Error& error) {
+    CHECK(error.status() == KGEN_WRONG_RANK);
+    CHECK(std::string(error.what()) == "output 'y': the rank is 1, expected 2 [M, 2*D]");
+  }
+  CHECK_THROWS_WITH(model.state("cache"), "there is no state 'cache' in [total, layer.runs[0], layer.runs[1]]");
+}
+
+TEST_CASE("Tensors check their shapes and types") {
+  kgen::Tensor tensor(kgen::ElementType::bf16, {2, 3});
+  CHECK(tensor.element_count() == 6);
+  CHECK(tensor.bytes() == 12);
+  CHECK(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64 == 0);
+  CHECK(static_cast<float>(tensor.values<kgen::bf16>()[5]) == 0);
+  const std::vector<float> values(5);
+  CHECK_THROWS_WITH(tensor.values<float>(), "the tensor holds bf16, not f32");
+  CHECK_THROWS_WITH(kgen::Tensor::of<float>({2, 3}, values), "5 values were given for the shape [2, 3]");
+  CHECK_THROWS_WITH(kgen::Tensor(kgen::ElementType::f32, {2, -3}), "a buffer of shape [2, -3] has a negative extent");
+}

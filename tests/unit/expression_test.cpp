@@ -1,0 +1,163 @@
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "generator/pass/expression.hpp"
+
+namespace kgen {
+namespace {
+
+Expression parsed(std::string_view text) {
+  std::string error;
+  auto expression = parse_expression(text, &error);
+  REQUIRE_MESSAGE(expression, error);
+  return *expression;
+}
+
+// Variables: x = 3, y = -2, big = 1000.
+double value_of(std::string_view text) {
+  return evaluate(parsed(text), [](std::string_view name) {
+    return name == "x" ? 3.0 : name == "y" ? -2.0 : name == "big" ? 1000.0 : std::nan("");
+  });
+}
+
+std::string error_of(std::string_view text) {
+  std::string error;
+  CHECK_FALSE(parse_expression(text, &error));
+  return error;
+}
+
+TEST_CASE("expressions bind as C's do") {
+  CHECK(value_of("1 + 2 * 3") == 7);
+  CHECK(value_of("(1 + 2) * 3") == 9);
+  CHECK(value_of("10 - 4 - 3") == 3);
+  CHECK(value_of("64 / 4 / 2") == 8);
+  CHECK(value_of("-x + 1") == -2);
+  CHECK(value_of("- -x") == 3);
+  CHECK(value_of("-(x + y)") == -1);
+  CHECK(value_of("2 - -2") == 4);
+  CHECK(value_of("1 + 1 == 2 && 3 < 4") == 1);
+  CHECK(value_of("0 && 0 || 1") == 1);
+  CHECK(value_of("!x") == 0);
+  CHECK(value_of("!x == 0") == 1);
+  CHECK(value_of("x < 0 ? 1 : y < 0 ? 2 : 3") == 2);
+  CHECK(value_of("x <= 3") == 1);
+  CHECK(value_of("x != 3") == 0);
+  CHECK(value_of("1.5e3") == 1500);
+  CHECK(value_of(".5") == 0.5);
+}
+
+TEST_CASE("built-in functions are those of mathematics") {
+  CHECK(value_of("1 / sqrt(64)") == 0.125);
+  CHECK(value_of("pow(x, 2)") == 9);
+  CHECK(value_of("1 / (1 + exp(-x))") == doctest::Approx(0.9525741268224334));
+  CHECK(value_of("tanh(x)") == doctest::Approx(0.9950547536867305));
+  CHECK(value_of("erf(0.5)") == doctest::Approx(0.5204998778130465));
+  CHECK(value_of("log(x)") == doctest::Approx(1.0986122886681098));
+  CHECK(value_of("sin(x) * sin(x) + cos(x) * cos(x)") == doctest::Approx(1));
+  CHECK(value_of("floor(y / 3)") == -1);
+  CHECK(value_of("ceil(x / 2)") == 2);
+  CHECK(value_of("abs(y)") == 2);
+}
+
+TEST_CASE("round takes halves to the even neighbour") {
+  CHECK(value_of("round(0.5)") == 0);
+  CHECK(value_of("round(1.5)") == 2);
+  CHECK(value_of("round(-2.5)") == -2);
+}
+
+TEST_CASE("min and max hand NaN on, whichever side it is on") {
+  CHECK(value_of("min(x, y)") == -2);
+  CHECK(value_of("max(x, y)") == 3);
+  CHECK(std::isnan(value_of("max(nan, 0)")));
+  CHECK(std::isnan(value_of("max(0, nan)")));
+  CHECK(std::isnan(value_of("min(0, nan)")));
+  CHECK(value_of("min(max(big, -inf), 6)") == 6);
+  CHECK(value_of("max(-inf, y)") == -2);
+  CHECK(value_of("nan == nan") == 0);
+}
+
+TEST_CASE("variables are listed once, in the order of their use, and can be given by position") {
+  const Expression expression = parsed("b * a + b");
+  CHECK(expression.variables == std::vector<std::string>{"b", "a"});
+  CHECK(evaluate(expression, std::array{2.0, 5.0}) == 12);
+}
+
+TEST_CASE("functions that the caller supplies see bare names as text and the rest as values") {
+  const std::array<std::string_view, 2> functions = {"extent", "given"};
+  std::string error;
+  const auto expression = parse_expression("extent(x, axis) + extent(x, -1) * (1 + given())", &error, functions);
+  REQUIRE_MESSAGE(expression, error);
+  CHECK(expression->variables.empty());
+  std::vector<std::string> seen;
+  const double value = evaluate(*expression, std::span<const double>(),
+                                [&](std::string_view name, std::span<const ExpressionArgument> arguments) {
+                                  std::string call(name);
+                                  for (const auto& argument : arguments) {
+                                    call += argument.name.empty() ? " " + std::to_string(argument.value)
+                                                                  : " '" + std::string(argument.name) + "'";
+                                  }
+                                  seen.push_back(call);
+                                  return static_cast<double>(seen.size());
+                                });
+  CHECK(seen == std::vector<std::string>{"extent 'x' 'axis'", "extent 'x' -1.000000", "given"});
+  CHECK(value == 1 + 2 * (1 + 3));
+}
+
+TEST_CASE("sizes: whole arithmetic on dims") {
+  const auto size_of = [](std::string_view text) {
+    return evaluate_dim(parsed(text), [](std::string_view name) -> std::optional<Dim> {
+      if (name == "D") return Dim(64);
+      if (name == "S") return Dim::symbol("S");
+      return std::nullopt;
+    });
+  };
+  CHECK(size_of("D / 2") == Dim(32));
+  CHECK(size_of("2 * S + D") == Dim::symbol("S") * 2 + 64);
+  CHECK(size_of("-S + S") == Dim(0));
+  CHECK(size_of("7 / 2") == Dim(3));
+  CHECK_FALSE(size_of("unknown + 1"));
+  CHECK_FALSE(size_of("0.5"));
+  CHECK_FALSE(size_of("S / 0"));
+  CHECK_FALSE(size_of("sqrt(D)"));
+  CHECK_FALSE(size_of("S < D"));
+  CHECK_FALSE(size_of("1e300"));
+}
+
+TEST_CASE("sizes may ask functions of the caller") {
+  const std::array<std::string_view, 1> functions = {"extent"};
+  std::string error;
+  const auto expression = parse_expression("extent(x, -1) / 2", &error, functions);
+  REQUIRE_MESSAGE(expression, error);
+  const auto no_names = [](std::string_view) -> std::optional<Dim> { return std::nullopt; };
+  const auto extent = [](std::string_view, std::span<const ExpressionArgument> arguments) -> std::optional<Dim> {
+    const bool as_written = arguments.size() == 2 && arguments[0].name == "x" && arguments[1].value == -1;
+    return as_written ? std::optional(Dim::symbol("S") * 4) : std::nullopt;
+  };
+  CHECK(evaluate_dim(*expression, no_names, extent) == Dim::symbol("S") * 2);
+}
+
+TEST_CASE("errors say what is wrong and where") {
+  CHECK(error_of("") == "'', column 1: expected a number, a name or '('");
+  CHECK(error_of("a +") == "'a +', column 4: expected a number, a name or '('");
+  CHECK(error_of("(a + b") == "'(a + b', column 7: expected ')'");
+  CHECK(error_of("a b") == "'a b', column 3: unexpected 'b'");
+  CHECK(error_of("a $ b") == "'a $ b', column 3: unexpected '$'");
+  CHECK(error_of("a ? b") == "'a ? b', column 6: expected ':'");
+  CHECK(error_of("max(a)") == "'max(a)', column 1: max() takes 2 arguments, not 1");
+  CHECK(error_of("1 + sqtr(a)") == "'1 + sqtr(a)', column 5: unknown function 'sqtr' (near to it: 'sqrt')");
+  CHECK(error_of("extent(x, 0)") == "'extent(x, 0)', column 1: unknown function 'extent'");
+  CHECK(error_of("max(a, b") == "'max(a, b', column 9: expected ',' or ')'");
+  CHECK(error_of(".") == "'.', column 1: not a number");
+}
+
+TEST_CASE("nesting has a limit") {
+  CHECK(error_of(std::string(100000, '(')).ends_with("the expression is nested too deeply"));
+  CHECK(error_of(std::string(100000, '-')).ends_with("the expression is nested too deeply"));
+  CHECK(value_of(std::string(50, '(') + "x" + std::string(50, ')')) == 3);
+}
+
+}  // namespace
+}  // namespace kgen

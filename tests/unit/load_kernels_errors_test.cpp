@@ -1,0 +1,243 @@
+// Bad expansions and kernels, and operators that do not fit them, each beside what is printed about it.
+#include <doctest/doctest.h>
+
+#include "tests/unit/load_support.hpp"
+
+namespace kgen {
+
+TEST_CASE("load, bad: expansions") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: composite
+  operands: {a: f32}
+  results: {out: f32}
+  attributes: {axis: {type: integer}}
+  expansion:
+  - {op: g, in: b, out: c, axis: $axes}
+  - {op: g, in: [c, $scale, 1.5], out: a, other: [0, $axis]}
+  - {in: c, out: c}
+)yaml"), R"text(ops.yaml:8:17: error: 'b' is neither an operand of 'f' nor made by an earlier node
+    8 |   - {op: g, in: b, out: c, axis: $axes}
+      |                 ^
+note: known values so far: 'a'
+ops.yaml:8:34: error: '$axes' is no attribute of 'f'
+    8 |   - {op: g, in: b, out: c, axis: $axes}
+      |                                  ^
+note: the nearest name is 'axis'
+ops.yaml:9:21: error: '$scale' is no attribute of 'f'
+    9 |   - {op: g, in: [c, $scale, 1.5], out: a, other: [0, $axis]}
+      |                     ^
+note: known attributes: 'axis'
+ops.yaml:9:40: error: 'a' is already defined in this expansion
+    9 |   - {op: g, in: [c, $scale, 1.5], out: a, other: [0, $axis]}
+      |                                        ^
+ops.yaml:10:5: error: a node needs the key 'op'
+   10 |   - {in: c, out: c}
+      |     ^
+ops.yaml:10:18: error: 'c' is already defined in this expansion
+   10 |   - {in: c, out: c}
+      |                  ^
+ops.yaml:8:3: error: no node of the expansion makes 'out', a result of 'f'
+    8 |   - {op: g, in: b, out: c, axis: $axes}
+      |   ^
+)text");
+}
+
+TEST_CASE("load, bad: choices of expansions") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: composite
+  operands: {a: f32}
+  results: {out: f32}
+  expansion:
+  - nodes: [{op: f, in: a, out: out}]
+  - when: extent(a, 0) < 4
+    nodes: [{op: f, in: a, out: out}]
+)yaml"), R"text(ops.yaml:7:5: error: a choice without 'when' leaves the later ones without effect
+    7 |   - nodes: [{op: f, in: a, out: out}]
+      |     ^
+ops.yaml:8:11: error: the last choice of an expansion must not have a condition
+    8 |   - when: extent(a, 0) < 4
+      |           ^
+help: add a choice without 'when' that is right for all other cases
+)text");
+}
+
+TEST_CASE("load, bad: keys and choices") {
+  CHECK_EQ(ops_messages(R"yaml(ops: []
+)yaml", R"yaml(kernels:
+- {kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
+- {header: k.hpp}
+- {kernel: k2, header: k.hpp, operator: add, kind: opaque, operands: {a: 1}, results: [out],
+   attributes: [{name: a}], parameters: [{name: T, values: [1, x], default: 1}]}
+- {kernel: k3, header: k.hpp, operator: add, kind: opaque,
+   operands: [{name: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], results: []}
+)yaml"), R"text(kernels.yaml:2:64: error: unknown key 'operand' in a kernel
+    2 | ...kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
+      |                                                                ^
+note: known keys: 'kernel', 'header', 'operator', 'kind', 'operands', 'results', 'attributes', 'parameters' and 'doc'
+help: did you mean 'operands'?
+kernels.yaml:2:51: error: 'kind' cannot be 'elementwize'
+    2 | - {kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
+      |                                                   ^
+note: the choices are 'elementwise', 'reduction', 'structured' and 'opaque'
+help: did you mean 'elementwise'?
+kernels.yaml:3:3: error: a kernel needs the key 'kernel'
+    3 | - {header: k.hpp}
+      |   ^
+kernels.yaml:4:70: error: 'operands' must be a list of mappings, not a mapping
+    4 | ...: k2, header: k.hpp, operator: add, kind: opaque, operands: {a: 1}, results: [out],
+      |                                                                ^
+kernels.yaml:4:88: error: each item of 'results' must be a mapping, not 'out'
+    4 | ...p, operator: add, kind: opaque, operands: {a: 1}, results: [out],
+      |                                                                ^
+kernels.yaml:5:17: error: an attribute needs the key 'type'
+    5 |    attributes: [{name: a}], parameters: [{name: T, values: [1, x], default: 1}]}
+      |                 ^
+kernels.yaml:5:64: error: a value must be an integer, not 'x'
+    5 | ...attributes: [{name: a}], parameters: [{name: T, values: [1, x], default: 1}]}
+      |                                                                ^
+kernels.yaml:7:31: error: 'rank' must be an integer, not 'two'
+    7 |    operands: [{name: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], resu...
+      |                               ^
+kernels.yaml:7:43: error: unknown class of dtypes 'numbers'
+    7 |    operands: [{name: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], resu...
+      |                                           ^
+note: the classes are 'any', 'number', 'float', 'integer' and 'signed'
+help: or write the dtypes: [f32, bf16]
+kernels.yaml:7:61: error: 'accepts' cannot be 'sinks'
+    7 |    operands: [{name: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], resu...
+      |                                                             ^
+note: the choices are 'view', 'source' and 'sink'
+help: did you mean 'sink'?
+kernels.yaml:7:77: error: unknown dtype 'f31'
+    7 | ...ame: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], results: []}
+      |                                                                ^
+note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+kernels.yaml:7:92: error: 'optional' must be true or false, not '1'
+    7 | ...wo, types: numbers, accepts: sinks, element: f31, optional: 1}], results: []}
+      |                                                                ^
+)text");
+}
+
+TEST_CASE("load, bad: declared twice") {
+  CHECK_EQ(ops_messages(R"yaml(ops: []
+)yaml", R"yaml(kernels:
+- {kernel: k, header: k.hpp, operator: add, kind: opaque, operands: [], results: []}
+- {kernel: k, header: k.hpp, operator: add, kind: opaque, operands: [], results: []}
+)yaml"), R"text(kernels.yaml:3:12: error: the kernel 'k' is declared twice
+    3 | - {kernel: k, header: k.hpp, operator: add, kind: opaque, operands: [], results: []}
+      |            ^
+kernels.yaml:2:12: note: it was first declared here
+    2 | - {kernel: k, header: k.hpp, operator: add, kind: opaque, operands: [], results: []}
+      |            ^
+)text");
+}
+
+TEST_CASE("load, bad: kernels that are not there") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- {op: f, kind: opaque, operands: {a: f32}, results: {out: f32}, kernel: kgen::fn}
+)yaml", R"yaml(kernels:
+- {kernel: kgen::fm, header: k.hpp, operator: g, kind: opaque, operands: [{name: a}], results: [{name: out}]}
+)yaml"), R"text(ops.yaml:2:8: error: 'f' names the unknown kernel 'kgen::fn'
+    2 | - {op: f, kind: opaque, operands: {a: f32}, results: {out: f32}, kernel: kgen::fn}
+      |        ^
+note: the nearest name is 'kgen::fm'
+kernels.yaml:2:12: error: 'kgen::fm' implements the unknown operator 'g'
+    2 | - {kernel: kgen::fm, header: k.hpp, operator: g, kind: opaque, operands: [{name: a}], results: [{nam...
+      |            ^
+note: known operators: 'f'
+)text");
+}
+
+TEST_CASE("load, bad: operators and kernels that disagree") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: structured
+  types: {T: float}
+  operands: {a: T, b: {type: T, optional: true}}
+  results: {out: T, other: T}
+  attributes: {scale: {type: number}, axes: {type: dims}}
+  kernel: k
+)yaml", R"yaml(kernels:
+- kernel: k
+  header: k.hpp
+  operator: f
+  kind: opaque
+  operands: [{name: x, types: [f32, f64, f16]}, {name: b}, {name: c}]
+  results: [{name: out}]
+  attributes: [{name: scale, type: bool}, {name: axes, type: int}, {name: bias, type: float}]
+)yaml"), R"text(ops.yaml:2:7: error: 'f' and its kernel 'k' disagree
+    2 | - op: f
+      |       ^
+note: they are of different kinds
+note: 2 results here, 1 there
+note: 2 operands here, 3 there
+note: operand 1 is 'a' here and 'x' there
+note: 'a' may be 'bf16', 'f8e4m3' and 'f8e5m2' here but not there
+note: 'b' is optional only here
+note: the attribute 'scale' cannot be passed as bool
+note: the attribute 'axes' cannot be passed as int
+note: the attribute 'bias' is only there
+kernels.yaml:2:11: note: the kernel is declared here
+    2 | - kernel: k
+      |           ^
+help: correct the operator or the kernel's signature, whichever is wrong
+)text");
+}
+
+TEST_CASE("load, bad: expansions into what is not there, or not so") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: composite
+  operands: {a: f32}
+  results: {out: f32}
+  expansion:
+  - {op: g, in: a, out: b}
+  - {op: h, in: [a, b], out: [out, c], step: 2}
+- op: h
+  kind: composite
+  operands: {x: f32}
+  results: {out: f32}
+  attributes: {axis: {type: integer}}
+  expansion:
+  - {op: f, in: x, out: out}
+)yaml", R"yaml(kernels: []
+)yaml"), R"text(ops.yaml:7:10: error: unknown operator 'g'
+    7 |   - {op: g, in: a, out: b}
+      |          ^
+note: known operators: 'f' and 'h'
+ops.yaml:8:10: error: wrong number of operands for 'h': 2 instead of 1
+    8 |   - {op: h, in: [a, b], out: [out, c], step: 2}
+      |          ^
+ops.yaml:9:7: note: it is defined here
+    9 | - op: h
+      |       ^
+ops.yaml:8:10: error: wrong number of results for 'h': 2 instead of 1
+    8 |   - {op: h, in: [a, b], out: [out, c], step: 2}
+      |          ^
+ops.yaml:9:7: note: it is defined here
+    9 | - op: h
+      |       ^
+ops.yaml:8:10: error: 'h' has no attribute 'step'
+    8 |   - {op: h, in: [a, b], out: [out, c], step: 2}
+      |          ^
+ops.yaml:9:7: note: it is defined here
+    9 | - op: h
+      |       ^
+ops.yaml:8:10: error: 'h' needs the attribute 'axis'
+    8 |   - {op: h, in: [a, b], out: [out, c], step: 2}
+      |          ^
+ops.yaml:13:16: note: it is declared here
+   13 |   attributes: {axis: {type: integer}}
+      |                ^
+ops.yaml:15:10: error: the expansion of 'f' contains 'f' itself
+   15 |   - {op: f, in: x, out: out}
+      |          ^
+ops.yaml:2:7: note: it is defined here
+    2 | - op: f
+      |       ^
+)text");
+}
+
+}  // namespace kgen

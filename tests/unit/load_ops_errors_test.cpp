@@ -1,0 +1,274 @@
+// Bad operators, each beside what is printed about it.
+#include <doctest/doctest.h>
+
+#include "tests/unit/load_support.hpp"
+
+namespace kgen {
+
+TEST_CASE("load, bad: keys, kinds and roles") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: add
+  kind: elementwse
+  operand: {a: f32}
+- kind: view
+- op: [a]
+- 3
+- op: f
+  kind: view
+  role: cst
+)yaml"), R"text(ops.yaml:4:3: error: unknown key 'operand' in an operator
+    4 |   operand: {a: f32}
+      |   ^
+note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'definition', 'algebra', 'view' and 'expansion'
+help: did you mean 'operands'?
+ops.yaml:3:9: error: 'kind' cannot be 'elementwse'
+    3 |   kind: elementwse
+      |         ^
+note: the choices are 'elementwise', 'view', 'reduction', 'structured', 'opaque' and 'composite'
+help: did you mean 'elementwise'?
+ops.yaml:2:7: error: 'add' is of kind elementwise and needs at least one result
+    2 | - op: add
+      |       ^
+ops.yaml:2:7: error: 'add' is of kind elementwise and needs a kernel
+    2 | - op: add
+      |       ^
+ops.yaml:5:3: error: an operator needs the key 'op'
+    5 | - kind: view
+      |   ^
+ops.yaml:6:7: error: 'op' must be text, not a list
+    6 | - op: [a]
+      |       ^
+ops.yaml:7:3: error: an operator must be a mapping, not '3'
+    7 | - 3
+      |   ^
+ops.yaml:10:9: error: 'role' cannot be 'cst'
+   10 |   role: cst
+      |         ^
+note: the choices are 'none', 'copy' and 'cast'
+help: did you mean 'cast'?
+ops.yaml:8:7: error: 'f' is of kind view and needs at least one result
+    8 | - op: f
+      |       ^
+ops.yaml:8:7: error: 'f' is of kind view and needs 'view', an operand and one result
+    8 | - op: f
+      |       ^
+)text");
+}
+
+TEST_CASE("load, bad: defined twice") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}
+- {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}
+)yaml"), R"text(ops.yaml:3:8: error: the operator 'relu' is defined twice
+    3 | - {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}
+      |        ^
+ops.yaml:2:8: note: it was first defined here
+    2 | - {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}
+      |        ^
+)text");
+}
+
+TEST_CASE("load, bad: types") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: composite
+  types: {T: numbers, U: [f32, f31], f32: any}
+  operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: "[a-b]"}}
+  results: {out: $to}
+  expansion: [{op: f, in: x, out: out}]
+)yaml"), R"text(ops.yaml:4:14: error: unknown class of dtypes 'numbers'
+    4 |   types: {T: numbers, U: [f32, f31], f32: any}
+      |              ^
+note: the classes are 'any', 'number', 'float', 'integer' and 'signed'
+help: or write the dtypes: [f32, bf16]
+ops.yaml:4:32: error: unknown dtype 'f31'
+    4 |   types: {T: numbers, U: [f32, f31], f32: any}
+      |                                ^
+note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+ops.yaml:4:38: error: 'f32' cannot name a type variable
+    4 |   types: {T: numbers, U: [f32, f31], f32: any}
+      |                                      ^
+ops.yaml:5:17: error: unknown type 'V'
+    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: ...
+      |                 ^
+note: known types: 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+help: declare it: types: {V: number}
+ops.yaml:5:43: error: 'M, N' is not a shape pattern
+    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: ...
+      |                                           ^
+help: write names, sizes and at most one leading '...', such as "[..., M, 4]"
+ops.yaml:5:54: error: an operand needs the key 'type'
+    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: ...
+      |                                                      ^
+ops.yaml:5:63: error: '[M, ..., 1]' is not a shape pattern
+    5 | ...operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: "[...
+      |                                                                ^
+help: write names, sizes and at most one leading '...', such as "[..., M, 4]"
+ops.yaml:5:102: error: '[a-b]' is not a shape pattern
+    5 | ..."M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: "[a-b]"}}
+      |                                                                ^
+help: write names, sizes and at most one leading '...', such as "[..., M, 4]"
+ops.yaml:6:18: error: '$to' names no attribute of type dtype
+    6 |   results: {out: $to}
+      |                  ^
+)text");
+}
+
+TEST_CASE("load, bad: what a kind needs") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- {op: a, kind: elementwise, operands: {x: f32}}
+- {op: b, kind: view, operands: {x: f32}, results: {out: f32}}
+- {op: c, kind: reduction, operands: {x: f32}, results: {out: f32}, kernel: k, attributes: {axes: {type: integer}}}
+- {op: d, kind: composite, operands: {x: f32}, results: {out: f32}}
+- {op: e, kind: elementwise, role: cast, operands: {x: f32}, results: {out: f32}, kernel: k}
+)yaml"), R"text(ops.yaml:2:8: error: 'a' is of kind elementwise and needs at least one result
+    2 | - {op: a, kind: elementwise, operands: {x: f32}}
+      |        ^
+ops.yaml:2:8: error: 'a' is of kind elementwise and needs a kernel
+    2 | - {op: a, kind: elementwise, operands: {x: f32}}
+      |        ^
+ops.yaml:3:8: error: 'b' is of kind view and needs 'view', an operand and one result
+    3 | - {op: b, kind: view, operands: {x: f32}, results: {out: f32}}
+      |        ^
+ops.yaml:4:8: error: 'c' is of kind reduction and needs the attribute 'axes' of type dims
+    4 | - {op: c, kind: reduction, operands: {x: f32}, results: {out: f32}, kernel: k, attributes: {axes: {t...
+      |        ^
+ops.yaml:4:8: error: 'c' is of kind reduction and needs the attribute 'keepdims' of type boolean
+    4 | - {op: c, kind: reduction, operands: {x: f32}, results: {out: f32}, kernel: k, attributes: {axes: {t...
+      |        ^
+ops.yaml:5:8: error: 'd' is of kind composite and needs an expansion
+    5 | - {op: d, kind: composite, operands: {x: f32}, results: {out: f32}}
+      |        ^
+ops.yaml:6:8: error: 'e' is of kind elementwise and needs the attribute 'to' for its role
+    6 | - {op: e, kind: elementwise, role: cast, operands: {x: f32}, results: {out: f32}, kernel: k}
+      |        ^
+)text");
+}
+
+TEST_CASE("load, bad: attributes") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: elementwise
+  operands: {x: f32}
+  results: {out: f32}
+  kernel: k
+  attributes:
+    a: {type: integr}
+    b: {default: 1}
+    c: {type: boolean, default: 1}
+    d: {type: text, default: left, allowed: [up, down]}
+    e: {type: integer, allowed: [1, 2]}
+    in: {type: integer}
+    x: {type: integer}
+    g: 3
+)yaml"), R"text(ops.yaml:8:15: error: 'type' cannot be 'integr'
+    8 |     a: {type: integr}
+      |               ^
+note: the choices are 'boolean', 'integer', 'number', 'text', 'dtype', 'dim' and 'dims'
+help: did you mean 'integer'?
+ops.yaml:9:8: error: an attribute needs the key 'type'
+    9 |     b: {default: 1}
+      |        ^
+ops.yaml:10:33: error: 'default' must be true or false, not '1'
+   10 |     c: {type: boolean, default: 1}
+      |                                 ^
+ops.yaml:11:30: error: 'default' cannot be 'left'
+   11 |     d: {type: text, default: left, allowed: [up, down]}
+      |                              ^
+note: the choices are 'up' and 'down'
+ops.yaml:12:33: error: 'allowed' is for attributes of type text
+   12 |     e: {type: integer, allowed: [1, 2]}
+      |                                 ^
+ops.yaml:13:5: error: 'in' is a key of every node and no attribute
+   13 |     in: {type: integer}
+      |     ^
+ops.yaml:15:8: error: an attribute must be a mapping, not '3'
+   15 |     g: 3
+      |        ^
+ops.yaml:4:14: error: 'x' already names an operand or an attribute
+    4 |   operands: {x: f32}
+      |              ^
+)text");
+}
+
+TEST_CASE("load, bad: operands") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: opaque
+  operands: {a: {type: f32, variadic: true}, b: f32, c: {type: f32, optional: true}, d: f32, default: f32}
+  results: {out: f32}
+  kernel: k
+)yaml"), R"text(ops.yaml:4:46: error: no operand may follow a variadic one
+    4 |   operands: {a: {type: f32, variadic: true}, b: f32, c: {type: f32, optional: true}, d: f32, default...
+      |                                              ^
+ops.yaml:4:86: error: a required operand may not follow an optional one
+    4 | ...2, variadic: true}, b: f32, c: {type: f32, optional: true}, d: f32, default: f32}
+      |                                                                ^
+ops.yaml:4:94: error: 'default' cannot name an operand: C++ reserves the word
+    4 | ...dic: true}, b: f32, c: {type: f32, optional: true}, d: f32, default: f32}
+      |                                                                ^
+help: write 'default_', say
+)text");
+}
+
+TEST_CASE("load, bad: algebra and views") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: view
+  operands: {a: f32}
+  results: {out: f32}
+  attributes: {axis: {type: integer}}
+  algebra: {identity: {c: 0, a: zero}, absorbing: 1}
+  view: {form: slice, axis: axis, begin: start, stop: axis}
+- op: g
+  kind: view
+  operands: {a: f32}
+  results: {out: f32}
+  view: {form: roll}
+)yaml"), R"text(ops.yaml:7:40: error: unknown key 'absorbing' in 'algebra'
+    7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
+      |                                        ^
+note: known keys: 'commutative', 'idempotent', 'involution' and 'identity'
+ops.yaml:7:24: error: 'c' is no operand of 'f'
+    7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
+      |                        ^
+ops.yaml:7:33: error: an identity must be a number, not 'zero'
+    7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
+      |                                 ^
+ops.yaml:8:9: error: the view form 'slice' needs the key 'end'
+    8 |   view: {form: slice, axis: axis, begin: start, stop: axis}
+      |         ^
+ops.yaml:8:9: error: the view form 'slice' needs the key 'step'
+    8 |   view: {form: slice, axis: axis, begin: start, stop: axis}
+      |         ^
+ops.yaml:8:42: error: 'start' is no attribute of 'f'
+    8 |   view: {form: slice, axis: axis, begin: start, stop: axis}
+      |                                          ^
+ops.yaml:8:49: error: the view form 'slice' has no parameter 'stop'
+    8 |   view: {form: slice, axis: axis, begin: start, stop: axis}
+      |                                                 ^
+ops.yaml:13:16: error: 'form' cannot be 'roll'
+   13 |   view: {form: roll}
+      |                ^
+note: the choices are 'permute', 'reshape', 'broadcast', 'slice', 'select', 'unsqueeze', 'squeeze', 'flip', 'concat' and 'update'
+)text");
+}
+
+TEST_CASE("load, bad: not a list of operators") {
+  CHECK_EQ(ops_messages(R"yaml(ops: {add: 1}
+)yaml"), R"text(ops.yaml:1:6: error: 'ops' must be a list of operators, not a mapping
+    1 | ops: {add: 1}
+      |      ^
+)text");
+}
+
+TEST_CASE("load, bad: not operators at all") {
+  CHECK_EQ(ops_messages(R"yaml(kernels: []
+)yaml"), R"text(ops.yaml:1:1: error: unknown key 'kernels' in a file of operators
+    1 | kernels: []
+      | ^
+note: known keys: 'ops'
+)text");
+}
+
+}  // namespace kgen

@@ -1,0 +1,121 @@
+// Graphs as text before and after a pass that rewrites them, with the operators that kgen ships and those of a test.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/load/load_graph.hpp"
+#include "generator/load/load_ops.hpp"
+#include "generator/load/read_file.hpp"
+#include "generator/pass/decompose.hpp"
+#include "generator/pass/infer.hpp"
+#include "generator/pass/simplify.hpp"
+
+namespace kgen {
+
+class Rewrites {
+ public:
+  explicit Rewrites(const std::string& extra_ops = "") {
+    std::vector<std::filesystem::path> files;
+    for (const auto& file : std::filesystem::directory_iterator(KGEN_SOURCE_DIRECTORY "/specs/ops")) {
+      files.push_back(file.path());
+    }
+    std::sort(files.begin(), files.end());
+    for (const auto& file : files) {
+      if (file.extension() == ".yaml") load_ops(*sources_.read(file.string(), diagnostics), ops, diagnostics);
+    }
+    if (!extra_ops.empty()) load_ops(sources_.add("extra_ops.yaml", extra_ops), ops, diagnostics);
+    REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
+  }
+  Rewrites(const Rewrites&) = delete;
+  Rewrites& operator=(const Rewrites&) = delete;
+
+  // `body` is a graph without its first line.
+  Module inferred(const std::string& body) {
+    auto module = load_graph(sources_.add("test.yaml", "graph: test\n" + body), ops, diagnostics);
+    REQUIRE_MESSAGE(module, diagnostics.text(false));
+    Module result = infer(std::move(*module), ops, diagnostics);
+    REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
+    return result;
+  }
+  Module decomposed(const std::string& body) { return decompose(inferred(body), ops, diagnostics); }
+  Module simplified(const std::string& body) { return simplify(inferred(body), ops, diagnostics); }
+
+  OpSet ops;
+  Diagnostics diagnostics;
+
+ private:
+  SourceMap sources_;
+};
+
+// What must hold of every inferred, topologically ordered graph.
+inline void check_consistent(const Graph& graph) {
+  std::vector<bool> made(graph.values.size(), false);
+  for (ValueId id = 0; id < graph.values.size(); ++id) {
+    CHECK_MESSAGE(graph.value(id).type, graph.value(id).name);
+    if (graph.value(id).kind != ValueKind::result) made[id] = true;
+  }
+  for (std::size_t i = 0; i < graph.constants.size(); ++i) {
+    CHECK(graph.value(graph.constants[i].value).kind == ValueKind::constant);
+    CHECK(graph.value(graph.constants[i].value).index == i);
+  }
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    CHECK(!std::holds_alternative<std::monostate>(node.kind));
+    for (const ValueId input : node.inputs) CHECK((input == no_id || made[input]));
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      CHECK(graph.value(node.outputs[i]).producer == id);
+      CHECK(graph.value(node.outputs[i]).index == i);
+      CHECK(!made[node.outputs[i]]);
+      made[node.outputs[i]] = true;
+    }
+  }
+  for (const ValueId output : graph.outputs) CHECK(made[output]);
+  std::vector<std::string> names;
+  for (const Value& value : graph.values) names.push_back(value.name);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}
+
+inline std::string operand_text(const Graph& graph, ValueId id) {
+  if (id == no_id) return "-";
+  const Value& value = graph.value(id);
+  if (value.kind != ValueKind::constant || graph.constants[value.index].values.empty()) return value.name;
+  const auto& numbers = graph.constants[value.index].values;
+  return numbers.size() == 1 ? fmt::format("{}", numbers[0]) : fmt::format("[{}]", fmt::join(numbers, " "));
+}
+
+inline std::string attribute_text(const AttributeValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* dtype = std::get_if<DType>(&value)) return std::string(info(*dtype).name);
+  if (const auto* dim = std::get_if<Dim>(&value)) return dim->text();
+  return to_text(std::get<std::vector<Dim>>(value));
+}
+
+// "y = slice(x, axis=1, begin=0, end=4, step=1)", one line for each node; numbers stand for constants. `typed` adds
+// the types of the results: "y: f32[4] = ..."
+inline std::string text_of(const Graph& graph, bool typed = false) {
+  std::string text;
+  for (const Node& node : graph.nodes) {
+    std::vector<std::string> results, arguments;
+    for (const ValueId output : node.outputs) {
+      results.push_back(graph.value(output).name + (typed ? ": " + to_text(graph.type(output)) : ""));
+    }
+    for (const ValueId input : node.inputs) arguments.push_back(operand_text(graph, input));
+    for (const auto& [name, value] : node.attributes) arguments.push_back(name + "=" + attribute_text(value));
+    text += fmt::format("{} = {}({})\n", fmt::join(results, ", "), node.op ? node.op->name : "call",
+                        fmt::join(arguments, ", "));
+  }
+  return text;
+}
+
+}  // namespace kgen
