@@ -29,6 +29,7 @@ struct Arguments {
   std::string target = "cpu";
   std::string depfile;
   std::vector<std::string> specs;
+  std::vector<std::string> kernels;
   std::string dump_after;
   std::string color = "auto";
   bool check = false;
@@ -71,6 +72,7 @@ PipelineOptions pipeline_options(const Arguments& arguments) {
   options.spec_files = yaml_files(share / "specs" / "ops");
   options.spec_files.insert(options.spec_files.end(), arguments.specs.begin(), arguments.specs.end());
   options.signature_files = {(share / "templates" / "kgen" / "signatures.yaml").string()};
+  options.signature_files.insert(options.signature_files.end(), arguments.kernels.begin(), arguments.kernels.end());
   options.dump_after = arguments.dump_after;
   options.check = arguments.check;
   options.progress = !arguments.quiet;
@@ -141,6 +143,9 @@ int run_ops(const Arguments& arguments) {
 
 void add_common_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--specs", arguments.specs, "More operator specifications (YAML), beside the built-in ones")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  verb.add_option("--kernels", arguments.kernels, "More kernel signatures (YAML), beside the built-in ones")
       ->type_name("FILE")
       ->allow_extra_args(false);
   verb.add_option("--color", arguments.color, "Colour in diagnostics")

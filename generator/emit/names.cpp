@@ -25,8 +25,8 @@ bool is_reserved_in_cpp(std::string_view name) {
 
 std::string NameTable::unique(std::string_view wish) {
   std::string name;
+  if (wish.empty() || std::isdigit(static_cast<unsigned char>(wish[0])) != 0) name += 'v';
   for (const char c : wish) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "v");
   while (is_reserved_in_cpp(name) || taken(name)) name += '_';
   reserve(name);
   return name;

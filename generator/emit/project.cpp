@@ -9,27 +9,23 @@
 #include "generator/emit/banner.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/stub.hpp"
+#include "generator/emit/tables.hpp"
 
 namespace kgen {
 namespace {
 
-std::vector<ValueId> input_values(const Graph& graph) {
-  std::vector<ValueId> values;
-  for (const GraphInput& input : graph.inputs) values.push_back(input.value);
-  return values;
-}
-
 // "//   inputs   A: bf16[M, 4096]", one a line.
-void write_tensors(Writer& writer, const Graph& graph, std::string_view title, const std::vector<ValueId>& values) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    writer.line("//   {:<8} {}: {}", i == 0 ? title : "", graph.value(values[i]).name, to_text(graph.type(values[i])));
+void write_tensors(Writer& writer, const Graph& graph, std::string_view title, const std::vector<Argument>& arguments) {
+  for (const Argument& argument : arguments) {
+    const bool first = &argument == &arguments.front();
+    writer.line("//   {:<8} {}: {}", first ? title : "", argument.name, to_text(graph.type(argument.value)));
   }
 }
 
 void write_about(Writer& writer, const Graph& graph) {
   writer.line("// The graph {}: load it with kgen_model_load, run it with kgen_model_run.", graph.name);
-  write_tensors(writer, graph, "inputs", input_values(graph));
-  write_tensors(writer, graph, "outputs", graph.outputs);
+  write_tensors(writer, graph, "inputs", input_arguments(graph));
+  write_tensors(writer, graph, "outputs", output_arguments(graph));
   for (std::size_t i = 0; i < graph.dims.size(); ++i) {
     const DimDeclaration& dim = graph.dims[i];
     const std::string range = dim.range.low == dim.range.high ? std::to_string(dim.range.low)

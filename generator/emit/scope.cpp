@@ -231,14 +231,11 @@ void Scope::write_stub(Writer& writer, const Step& step) {
 // The number of this call among all calls of its function.
 std::string Scope::call_number(const Call& call) const {
   std::vector<std::string> terms;
-  std::int64_t first = call.first_index;
-  if (index_ != main_graph) {
-    const std::int64_t made = facts_.numbers.made[index_][call.function];
-    terms.push_back(made == 1 ? names_.index : fmt::format("{} * {}", names_.index, made));
-    first += facts_.numbers.first[index_][call.function];
+  if (index_ != main_graph && call.index_stride != 0) {
+    terms.push_back(call.index_stride == 1 ? names_.index : fmt::format("{} * {}", names_.index, call.index_stride));
   }
   if (call.repeat > 1) terms.push_back(names_.count);
-  if (first != 0 || terms.empty()) terms.push_back(std::to_string(first));
+  if (call.first_index != 0 || terms.empty()) terms.push_back(std::to_string(call.first_index));
   return fmt::format("{}", fmt::join(terms, " + "));
 }
 

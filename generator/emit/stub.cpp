@@ -128,9 +128,6 @@ class Body {
         case KernelArgument::Kind::literal:
           arguments.push_back(argument.literal);
           break;
-        case KernelArgument::Kind::absent:
-          arguments.push_back("kgen::absent");
-          break;
       }
     }
     arguments.push_back("stream");

@@ -72,17 +72,16 @@ void write_buffers(Writer& writer, const Plan& plan, std::string_view member, co
   }
 }
 
-void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<ValueId>& values,
-                   const std::vector<bool>& strided) {
-  if (values.empty()) return;
+void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<Argument>& arguments) {
+  if (arguments.empty()) return;
   const auto scope = writer.scope(fmt::format(".{} = {{", member), "},");
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (const Argument& argument : arguments) {
+    const TensorType& type = graph.type(argument.value);
     std::vector<std::string> dims;
-    for (const Dim& extent : graph.type(values[i]).shape) dims.push_back(quoted(extent.text()));
+    for (const Dim& extent : type.shape) dims.push_back(quoted(extent.text()));
     const std::string head =
-        fmt::format("{{.name = {}, .type = {}, .dims = {{", quoted(graph.value(values[i]).name),
-                    element_type(graph.type(values[i]).dtype));
-    write_list(writer, head, dims, strided[i] ? "}, .strided = true}," : "}},");
+        fmt::format("{{.name = {}, .type = {}, .dims = {{", quoted(argument.name), element_type(type.dtype));
+    write_list(writer, head, dims, argument.strided ? "}, .strided = true}," : "}},");
   }
 }
 
@@ -105,23 +104,22 @@ std::vector<bool> touched_values(const FunctionPlan& plan, const std::vector<Ste
 CallNumbers number_calls(const Plan& plan) {
   const std::size_t count = plan.functions.size();
   CallNumbers numbers;
-  numbers.made.assign(count, std::vector<std::int64_t>(count, 0));
-  numbers.first = numbers.made;
-  const auto count_calls = [](const Graph& graph, std::vector<std::int64_t>& made) {
+  numbers.makes.assign(count, std::vector<bool>(count, false));
+  numbers.calls.assign(count, 0);
+  // A call node's last call is its last repeat in the last call of the graph that holds it.
+  const auto count_calls = [&](const Graph& graph, std::int64_t runs, std::vector<bool>* makes) {
     for (const Node& node : graph.nodes) {
       const auto* call = std::get_if<Call>(&node.kind);
-      if (call) made[call->function] = std::max(made[call->function], call->first_index + call->repeat);
+      if (!call || runs == 0) continue;
+      const std::int64_t end = call->first_index + (runs - 1) * call->index_stride + call->repeat;
+      numbers.calls[call->function] = std::max(numbers.calls[call->function], end);
+      if (makes) (*makes)[call->function] = true;
     }
   };
-  numbers.calls.assign(count, 0);
-  count_calls(plan.main.fused.graph, numbers.calls);
+  count_calls(plan.main.fused.graph, 1, nullptr);
   // A function calls only functions before it, so from the last one on all callers of a function are done before it.
   for (std::size_t caller = count; caller-- > 0;) {
-    count_calls(plan.functions[caller].fused.graph, numbers.made[caller]);
-    for (std::size_t callee = 0; callee < caller; ++callee) {
-      numbers.first[caller][callee] = numbers.calls[callee];
-      numbers.calls[callee] += numbers.calls[caller] * numbers.made[caller][callee];
-    }
+    count_calls(plan.functions[caller].fused.graph, numbers.calls[caller], &numbers.makes[caller]);
   }
   return numbers;
 }
@@ -156,17 +154,25 @@ Tables make_tables(const Plan& plan, const CallNumbers& numbers) {
   return tables;
 }
 
+std::vector<Argument> input_arguments(const Graph& graph) {
+  std::vector<Argument> arguments;
+  for (const GraphInput& input : graph.inputs) {
+    arguments.push_back({graph.value(input.value).name, input.value, input.strided});
+  }
+  return arguments;
+}
+
+std::vector<Argument> output_arguments(const Graph& graph) {
+  std::vector<Argument> arguments;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) arguments.push_back({output_name(graph, i), graph.outputs[i]});
+  return arguments;
+}
+
 void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers) {
   const Graph& graph = plan.main.fused.graph;
   writer.line(".name = {},", quoted(graph.name));
-  std::vector<ValueId> inputs;
-  std::vector<bool> strided;
-  for (const GraphInput& input : graph.inputs) {
-    inputs.push_back(input.value);
-    strided.push_back(input.strided);
-  }
-  write_tensors(writer, graph, "inputs", inputs, strided);
-  write_tensors(writer, graph, "outputs", graph.outputs, std::vector<bool>(graph.outputs.size(), false));
+  write_tensors(writer, graph, "inputs", input_arguments(graph));
+  write_tensors(writer, graph, "outputs", output_arguments(graph));
   if (!tables.constants.empty()) {
     const auto scope = writer.scope(".constants = {", "},");
     for (const TableRow& row : tables.constants) write_constant(writer, plan, row, numbers);

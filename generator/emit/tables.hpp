@@ -19,12 +19,10 @@ const FunctionPlan& graph_of(const Plan& plan, GraphIndex graph);
 // By ValueId: what the steps touch, and all that those values are views or parts of.
 std::vector<bool> touched_values(const FunctionPlan& plan, const std::vector<Step>& steps);
 
-// How often functions are called, and by which number a call is known where constants and states are looked up. Calls
-// that the main graph makes itself come first, then those made within functions.
+// How often each function is called in one run of the graph, and which of the others it calls itself.
 struct CallNumbers {
-  std::vector<std::int64_t> calls;                    // by function: in one run of the graph
-  std::vector<std::vector<std::int64_t>> made;        // made[f][g]: calls of g that one call of f makes itself
-  std::vector<std::vector<std::int64_t>> first;       // first[f][g]: the number of the first of those in call 0 of f
+  std::vector<std::int64_t> calls;         // by function
+  std::vector<std::vector<bool>> makes;    // makes[f][g]: f calls g
 };
 CallNumbers number_calls(const Plan& plan);
 
@@ -45,6 +43,15 @@ struct Tables {
   const Rows& rows(GraphIndex graph) const { return graph == main_graph ? by_main : by_function[graph]; }
 };
 Tables make_tables(const Plan& plan, const CallNumbers& numbers);
+
+// What callers pass: inputs and outputs as they know them.
+struct Argument {
+  std::string name;
+  ValueId value = no_id;
+  bool strided = false;
+};
+std::vector<Argument> input_arguments(const Graph& graph);
+std::vector<Argument> output_arguments(const Graph& graph);
 
 // The members of kgen::GraphInfo, one designated initialiser after another.
 void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers);

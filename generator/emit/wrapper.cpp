@@ -187,7 +187,7 @@ void write_slots_function(Writer& writer, FunctionFacts& names, const WrapperFac
 bool makes_numbered_calls(const WrapperFacts& facts, GraphIndex index) {
   for (std::size_t callee = 0; callee < facts.functions.size(); ++callee) {
     const FunctionFacts& other = facts.functions[callee];
-    if (facts.numbers.made[index][callee] > 0 && (other.has_memory || other.needs_index)) return true;
+    if (facts.numbers.makes[index][callee] && (other.has_memory || other.needs_index)) return true;
   }
   return false;
 }

@@ -1,10 +1,10 @@
 #include "generator/load/expression.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "generator/load/fields.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t longest_expression = 256;  // characters of one expression
 constexpr int deepest_parentheses = 32;
-constexpr int most_factors = 8;                  // dims that are multiplied with each other
+constexpr int most_factors = 8;  // dims that are multiplied with each other
 constexpr std::size_t most_axes = 32;
 constexpr double most_elements = 0x1p60;
 
@@ -116,7 +116,8 @@ class Parser {
   }
 
   std::optional<Term> times(const Term& left, const Term& right, std::size_t where) {
-    if (magnitude(left.dim, scope_.ranges) * magnitude(right.dim, scope_.ranges) > largest_size) return too_large(where);
+    if (magnitude(left.dim, scope_.ranges) * magnitude(right.dim, scope_.ranges) > largest_size)
+      return too_large(where);
     if (left.factors + right.factors > most_factors) {
       error_at(where, fmt::format("more than {} dims are multiplied with each other", most_factors));
       return std::nullopt;
@@ -127,8 +128,9 @@ class Parser {
   std::optional<Term> quotient(const Term& left, const Term& right, std::size_t where) {
     const DimRange divisor = right.dim.range(scope_.ranges);
     if (divisor.low <= 0) {
-      error_at(where, divisor.high <= 0 ? fmt::format("division by {}, which is not positive", right.dim.text())
-                                        : fmt::format("division by {}, which may be {}", right.dim.text(), divisor.low));
+      error_at(where, divisor.high <= 0
+                          ? fmt::format("division by {}, which is not positive", right.dim.text())
+                          : fmt::format("division by {}, which may be {}", right.dim.text(), divisor.low));
       return std::nullopt;
     }
     return Term{Dim::floor_divide(left.dim, right.dim), std::max(left.factors, right.factors)};
@@ -143,7 +145,10 @@ class Parser {
   }
 
   std::optional<Term> parenthesised(int depth) {
-    if (depth == deepest_parentheses) return fail_here("too many parentheses within each other:");
+    if (depth == deepest_parentheses) {
+      error_at(position_ - 1, fmt::format("more than {} parentheses within each other", deepest_parentheses));
+      return std::nullopt;
+    }
     auto result = sum(depth + 1);
     if (result && !take(')')) return fail_here("expected ')'");
     return result;

@@ -31,8 +31,8 @@ inline constexpr std::int64_t largest_size = std::int64_t{1} << 53;
 //   sum     = product {("+" | "-") product}
 //   product = factor {("*" | "/") factor}          "/" rounds down
 //   factor  = {"-"} (integer | dim | "(" sum ")")
-// A lone integer may have any value. Errors (placed within the scalar): unknown dim, syntax, division by what may not be
-// positive, too large, too long.
+// A lone integer may have any value. Errors (placed within the scalar): unknown dim, syntax, division by what may not
+// be positive, too large, too long.
 std::optional<Dim> read_dim(Yaml value, std::string_view what, DimScope& scope, Diagnostics& diagnostics);
 
 // A list of expressions, or one expression, which stands for a list of one.

@@ -1,5 +1,7 @@
 #include "generator/load/fields.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -7,19 +9,23 @@
 #include <unordered_set>
 #include <utility>
 
-#include <fmt/format.h>
-
 namespace kgen {
 namespace {
 
 constexpr std::size_t most_listed = 30;  // candidates that are named when none is near
 
 // What other programs call the dtypes.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 20> dtype_aliases = {{
-    {"double", "f64"}, {"float", "f32"}, {"half", "f16"}, {"float64", "f64"}, {"float32", "f32"}, {"float16", "f16"},
-    {"bfloat16", "bf16"}, {"fp16", "f16"}, {"fp32", "f32"}, {"float8_e4m3fn", "f8e4m3"}, {"float8_e5m2", "f8e5m2"},
-    {"int8", "i8"}, {"int16", "i16"}, {"int32", "i32"}, {"int64", "i64"}, {"uint8", "u8"}, {"uint16", "u16"},
-    {"uint32", "u32"}, {"uint64", "u64"}, {"boolean", "bool"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> dtype_aliases = {
+    {{"double", "f64"},         {"float", "f32"},
+     {"half", "f16"},           {"float64", "f64"},
+     {"float32", "f32"},        {"float16", "f16"},
+     {"bfloat16", "bf16"},      {"fp16", "f16"},
+     {"fp32", "f32"},           {"float8_e4m3fn", "f8e4m3"},
+     {"float8_e5m2", "f8e5m2"}, {"int8", "i8"},
+     {"int16", "i16"},          {"int32", "i32"},
+     {"int64", "i64"},          {"uint8", "u8"},
+     {"uint16", "u16"},         {"uint32", "u32"},
+     {"uint64", "u64"},         {"boolean", "bool"}}};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -27,16 +33,21 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Keywords and alternative tokens of C++20, and the macros of the standard headers that emitted source meets.
 bool is_reserved(std::string_view name) {
   static const std::unordered_set<std::string_view> reserved = {
-      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
-      "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr",
-      "constinit", "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete",
-      "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
-      "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
-      "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
-      "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
-      "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned",
-      "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-      "assert", "errno", "linux", "unix", "EOF", "INFINITY", "NAN", "NULL"};
+      "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
+      "bitor",       "bool",      "break",      "case",      "catch",    "char",         "char8_t",
+      "char16_t",    "char32_t",  "class",      "compl",     "concept",  "const",        "consteval",
+      "constexpr",   "constinit", "const_cast", "continue",  "co_await", "co_return",    "co_yield",
+      "decltype",    "default",   "delete",     "do",        "double",   "dynamic_cast", "else",
+      "enum",        "explicit",  "export",     "extern",    "false",    "float",        "for",
+      "friend",      "goto",      "if",         "inline",    "int",      "long",         "mutable",
+      "namespace",   "new",       "noexcept",   "not",       "not_eq",   "nullptr",      "operator",
+      "or",          "or_eq",     "private",    "protected", "public",   "register",     "reinterpret_cast",
+      "requires",    "return",    "short",      "signed",    "sizeof",   "static",       "static_assert",
+      "static_cast", "struct",    "switch",     "template",  "this",     "thread_local", "throw",
+      "true",        "try",       "typedef",    "typeid",    "typename", "union",        "unsigned",
+      "using",       "virtual",   "void",       "volatile",  "wchar_t",  "while",        "xor",
+      "xor_eq",      "assert",    "errno",      "linux",     "unix",     "EOF",          "INFINITY",
+      "NAN",         "NULL"};
   return reserved.contains(name);
 }
 
@@ -93,6 +104,7 @@ bool check_keys(Yaml value, std::initializer_list<std::string_view> allowed, std
   for (const Yaml::Entry entry : value.entries()) {
     if (std::find(allowed.begin(), allowed.end(), entry.name()) != allowed.end()) continue;
     known = false;
+    if (is_hopeless(diagnostics)) break;
     const std::vector<std::string> names(allowed.begin(), allowed.end());
     Diagnostic& diagnostic =
         diagnostics.error(entry.key.where(), fmt::format("unknown key '{}' in {}", entry.name(), what));
@@ -226,8 +238,8 @@ std::optional<std::int64_t> integer_from_text(std::string_view text) {
 
 void report_unknown_dtype(SourceLocation where, std::string_view name, Diagnostics& diagnostics) {
   Diagnostic& diagnostic = diagnostics.error(where, fmt::format("unknown dtype '{}'", name));
-  const auto alias = std::find_if(dtype_aliases.begin(), dtype_aliases.end(),
-                                  [&](const auto& each) { return each.first == name; });
+  const auto alias =
+      std::find_if(dtype_aliases.begin(), dtype_aliases.end(), [&](const auto& each) { return each.first == name; });
   if (alias != dtype_aliases.end()) diagnostic.advise(fmt::format("write {}", alias->second));
   diagnostic.note(fmt::format("the dtypes are {}", quoted_list(dtype_names())));
 }

@@ -38,25 +38,23 @@ struct GraphContext {
   Graph& graph;
   bool is_function = false;
   std::unordered_map<std::string_view, ValueId> names;
-  std::vector<bool> used;                  // by ValueId: some node, output or state takes it
-  std::size_t next_constant = 0;           // for the names of numbers among operands
+  std::vector<bool> used;         // by ValueId: some node, output or state takes it
+  std::size_t next_constant = 0;  // for the names of numbers among operands
 
   Diagnostics& diagnostics() const { return module.diagnostics; }
   // "a graph" or "a function", for messages.
   std::string_view noun() const { return is_function ? "a function" : "a graph"; }
 };
 
-// Enough has been reported: more would only cost time.
-bool is_hopeless(const Diagnostics& diagnostics);
-
 // Reports that a name has been given before, at `first`.
 void report_redefinition(Yaml name, SourceLocation first, Diagnostics& diagnostics);
-// Adds a value named by the scalar `name`; no_id after an error: no name, or that of another value, a dim or a function.
+// Adds a value named by the scalar `name`; no_id after an error: no name, or that of another value, a dim or a
+// function.
 ValueId define_value(GraphContext& context, Yaml name, ValueKind kind);
 // The value named by a scalar, marked as used; no_id after an error: no such value.
 ValueId find_value(GraphContext& context, Yaml name);
 
-// ---- read_values.cpp: the sections that declare values ---------------------------------------------------------------
+// ---- read_values.cpp: the sections that declare values --------------------------------------------------------------
 
 void read_inputs(Yaml section, GraphContext& context);
 void read_constants(Yaml section, GraphContext& context);
@@ -64,14 +62,14 @@ void read_constants(Yaml section, GraphContext& context);
 void read_states(Yaml section, GraphContext& context);
 void read_next_states(Yaml section, GraphContext& context);
 
-// ---- read_nodes.cpp --------------------------------------------------------------------------------------------------
+// ---- read_nodes.cpp -------------------------------------------------------------------------------------------------
 
 // All results are defined before the first operand is looked up, so that nodes may stand in any order.
 void read_nodes(Yaml section, GraphContext& context);
 // Sets first_index and index_stride of every call. Error: more calls than anyone could mean.
 void number_calls(Module& module, Diagnostics& diagnostics);
 
-// ---- read_directives.cpp: what becomes of the values -----------------------------------------------------------------
+// ---- read_directives.cpp: what becomes of the values ----------------------------------------------------------------
 
 void read_outputs(Yaml section, GraphContext& context);
 void read_fusion(Yaml section, GraphContext& context);

@@ -1,10 +1,10 @@
 // What must hold between the files of operators and of kernels.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
@@ -14,12 +14,18 @@ namespace {
 
 bool kinds_agree(OpKind op, KernelKind kernel) {
   switch (op) {
-    case OpKind::elementwise: return kernel == KernelKind::elementwise;
-    case OpKind::reduction: return kernel == KernelKind::reduction;
-    case OpKind::structured: return kernel == KernelKind::structured;
-    case OpKind::opaque: return kernel == KernelKind::opaque;
-    case OpKind::composite: return true;  // a kernel that does it whole may be of any kind
-    case OpKind::view: return false;
+    case OpKind::elementwise:
+      return kernel == KernelKind::elementwise;
+    case OpKind::reduction:
+      return kernel == KernelKind::reduction;
+    case OpKind::structured:
+      return kernel == KernelKind::structured;
+    case OpKind::opaque:
+      return kernel == KernelKind::opaque;
+    case OpKind::composite:
+      return true;  // a kernel that does it whole may be of any kind
+    case OpKind::view:
+      return false;
   }
   return false;
 }
@@ -27,13 +33,18 @@ bool kinds_agree(OpKind op, KernelKind kernel) {
 // Whether an attribute of the operator can be passed as a C++ type of the kernel.
 bool types_agree(AttributeType attribute, std::string_view cpp) {
   switch (attribute) {
-    case AttributeType::boolean: return cpp == "bool";
-    case AttributeType::number: return cpp == "float" || cpp == "double";
+    case AttributeType::boolean:
+      return cpp == "bool";
+    case AttributeType::number:
+      return cpp == "float" || cpp == "double";
     case AttributeType::integer:
-    case AttributeType::dim: return cpp == "int" || cpp == "std::int32_t" || cpp == "std::int64_t";
-    case AttributeType::dtype: return cpp == "dtype";
+    case AttributeType::dim:
+      return cpp == "int" || cpp == "std::int32_t" || cpp == "std::int64_t";
+    case AttributeType::dtype:
+      return cpp == "dtype";
     case AttributeType::text:
-    case AttributeType::dims: return false;
+    case AttributeType::dims:
+      return false;
   }
   return false;
 }
@@ -111,17 +122,19 @@ void check_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) 
 }
 
 void check_arity(const ExpansionNode& node, const OpSpec& callee, Diagnostics& diagnostics) {
-  const auto required = static_cast<std::size_t>(std::count_if(
-      callee.operands.begin(), callee.operands.end(), [](const OperandSpec& each) { return !each.optional; }));
+  const auto required = static_cast<std::size_t>(std::count_if(callee.operands.begin(), callee.operands.end(),
+                                                               [](const OperandSpec& each) { return !each.optional; }));
   const bool variadic = !callee.operands.empty() && callee.operands.back().variadic;
   if (node.inputs.size() < required || (node.inputs.size() > callee.operands.size() && !variadic)) {
-    diagnostics.error(node.where, fmt::format("wrong number of operands for '{}': {} instead of {}", callee.name,
-                                              node.inputs.size(), callee.operands.size()))
+    diagnostics
+        .error(node.where, fmt::format("wrong number of operands for '{}': {} instead of {}", callee.name,
+                                       node.inputs.size(), callee.operands.size()))
         .note(callee.where, "it is defined here");
   }
   if (node.outputs.size() != callee.results.size()) {
-    diagnostics.error(node.where, fmt::format("wrong number of results for '{}': {} instead of {}", callee.name,
-                                              node.outputs.size(), callee.results.size()))
+    diagnostics
+        .error(node.where, fmt::format("wrong number of results for '{}': {} instead of {}", callee.name,
+                                       node.outputs.size(), callee.results.size()))
         .note(callee.where, "it is defined here");
   }
 }

@@ -1,11 +1,11 @@
 #include "generator/load/load_expansions.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "generator/load/fields.hpp"
 

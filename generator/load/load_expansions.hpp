@@ -7,9 +7,10 @@
 
 namespace kgen {
 
-// Reads `expansion:`, a list of nodes or a list of {when, nodes}, into `op`, whose operands, results and attributes have
-// been read. Errors: a name that is no operand, no attribute and no result of an earlier node; a name that is defined
-// twice; a result of the operator that no node makes; a choice without `when` before the last, or none at the end.
+// Reads `expansion:`, a list of nodes or a list of {when, nodes}, into `op`, whose operands, results and attributes
+// have been read. Errors: a name that is no operand, no attribute and no result of an earlier node; a name that is
+// defined twice; a result of the operator that no node makes; a choice without `when` before the last, or none at the
+// end.
 void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -1,11 +1,11 @@
 #include "generator/load/load_graph.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "generator/load/fields.hpp"
 #include "generator/load/graph_context.hpp"
@@ -16,7 +16,7 @@ namespace {
 const std::vector<std::string> numerics_names = {"fast", "match_unfused"};
 constexpr std::int64_t largest_dim = (std::int64_t{1} << 31) - 1;
 
-// ---- dims ------------------------------------------------------------------------------------------------------------
+// ---- dims -----------------------------------------------------------------------------------------------------------
 
 // "1..8192" or "64".
 std::optional<DimRange> read_range(Yaml value, Diagnostics& diagnostics) {
@@ -104,7 +104,7 @@ void check_dims(GraphContext& main) {
   }
 }
 
-// ---- graphs ----------------------------------------------------------------------------------------------------------
+// ---- graphs ---------------------------------------------------------------------------------------------------------
 
 void read_numerics(Yaml section, Graph& graph, Diagnostics& diagnostics) {
   if (const auto choice = read_choice(section, "'numerics'", numerics_names, diagnostics)) {
@@ -114,10 +114,14 @@ void read_numerics(Yaml section, Graph& graph, Diagnostics& diagnostics) {
 
 std::string_view kind_name(ValueKind kind) {
   switch (kind) {
-    case ValueKind::input: return "input";
-    case ValueKind::constant: return "constant";
-    case ValueKind::state: return "state";
-    case ValueKind::result: return "result";
+    case ValueKind::input:
+      return "input";
+    case ValueKind::constant:
+      return "constant";
+    case ValueKind::state:
+      return "state";
+    case ValueKind::result:
+      return "result";
   }
   return "";
 }

@@ -1,10 +1,10 @@
 #include "generator/load/load_ops.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "generator/load/attribute.hpp"
 #include "generator/load/expression.hpp"
@@ -18,13 +18,20 @@ namespace {
 const std::vector<std::string> kind_names = {"elementwise", "view", "reduction", "structured", "opaque", "composite"};
 const std::vector<std::string> role_names = {"none", "copy", "cast"};
 const std::vector<std::string> attribute_type_names = {"boolean", "integer", "number", "text", "dtype", "dim", "dims"};
-const std::vector<std::string> form_names = {"permute", "reshape", "broadcast", "slice", "select",
-                                             "unsqueeze", "squeeze", "flip", "concat", "update"};
+const std::vector<std::string> form_names = {"permute",   "reshape", "broadcast", "slice",  "select",
+                                             "unsqueeze", "squeeze", "flip",      "concat", "update"};
 
 // The parameters of each ViewRule::Form, in the order of the enumeration.
-const std::array<std::vector<std::string_view>, 10> form_parameters = {{
-    {"axes"}, {"shape"}, {"shape"}, {"axis", "begin", "end", "step"}, {"axis", "index"},
-    {"axis"}, {"axis"}, {"axis"}, {"axis"}, {"axis", "begin"}}};
+const std::array<std::vector<std::string_view>, 10> form_parameters = {{{"axes"},
+                                                                        {"shape"},
+                                                                        {"shape"},
+                                                                        {"axis", "begin", "end", "step"},
+                                                                        {"axis", "index"},
+                                                                        {"axis"},
+                                                                        {"axis"},
+                                                                        {"axis"},
+                                                                        {"axis"},
+                                                                        {"axis", "begin"}}};
 
 // Sets `text` where the mapping has the key.
 void read_optional_text(Yaml mapping, std::string_view key, std::string& text, Diagnostics& diagnostics) {
@@ -324,8 +331,10 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
     return;
   }
   for (const Yaml entry : ops.items()) {
-    check_keys(entry, {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
-                       "definition", "algebra", "view", "expansion"}, "an operator", diagnostics);
+    check_keys(entry,
+               {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
+                "definition", "algebra", "view", "expansion"},
+               "an operator", diagnostics);
     if (!entry.is_mapping()) continue;
     const Yaml name = require_key(entry, "op", "an operator", diagnostics);
     if (!name || !read_text(name, "'op'", diagnostics)) continue;

@@ -1,9 +1,9 @@
 // The YAML form of what a kernel's declaration says. Introspection prints the same.
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
@@ -111,7 +111,8 @@ void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnost
   if (!tree || !check_keys(tree->root(), {"kernels"}, "a file of kernels", diagnostics)) return;
   if (!require_key(tree->root(), "kernels", "a file of kernels", diagnostics)) return;
   for (const Yaml entry : mappings_of(tree->root(), "kernels", diagnostics)) {
-    check_keys(entry, {"kernel", "header", "operator", "kind", "operands", "results", "attributes", "parameters", "doc"},
+    check_keys(entry,
+               {"kernel", "header", "operator", "kind", "operands", "results", "attributes", "parameters", "doc"},
                "a kernel", diagnostics);
     const Yaml name = require_key(entry, "kernel", "a kernel", diagnostics);
     if (!name || !read_text(name, "'kernel'", diagnostics)) continue;

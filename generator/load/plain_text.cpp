@@ -1,9 +1,9 @@
 #include "generator/load/plain_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 namespace kgen {
 namespace {

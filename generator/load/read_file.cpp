@@ -1,5 +1,7 @@
 #include "generator/load/read_file.hpp"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -8,8 +10,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "generator/load/yaml.hpp"
 

@@ -1,10 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "generator/load/attribute.hpp"
 #include "generator/load/fields.hpp"
@@ -115,6 +115,7 @@ class NodeReader {
       return;
     }
     for (const Yaml::Entry each : entry.entries()) {
+      if (is_hopeless(diagnostics_)) return;
       if (each.name() != "op" && each.name() != "in" && each.name() != "out") read_attribute_of(node, each);
     }
     for (const AttributeSpec& spec : node.op->attributes) {
@@ -130,12 +131,13 @@ class NodeReader {
     if (!spec) {
       std::vector<std::string> names;
       for (const AttributeSpec& each : node.op->attributes) names.push_back(each.name);
-      Diagnostic& diagnostic = diagnostics_.error(
-          entry.key.where(), fmt::format("'{}' has no attribute '{}'", node.op->name, entry.name()));
+      Diagnostic& diagnostic =
+          diagnostics_.error(entry.key.where(), fmt::format("'{}' has no attribute '{}'", node.op->name, entry.name()));
       note_candidates(diagnostic, entry.name(), names, "attributes");
       return;
     }
-    auto value = read_attribute(entry.value, *spec, fmt::format("'{}'", spec->name), context_.module.dims, diagnostics_);
+    auto value =
+        read_attribute(entry.value, *spec, fmt::format("'{}'", spec->name), context_.module.dims, diagnostics_);
     if (value) node.attributes.emplace_back(spec->name, std::move(*value));
   }
 
@@ -253,9 +255,10 @@ class NodeReader {
     const std::size_t given = node.inputs.size();
     if (fits(given, callee)) return;
     const Operands operands = operands_of(callee);
-    diagnostics_.error(in ? in.where() : node.where,
-                       fmt::format("{} takes {}, not {}", name,
-                                   arity_text(operands.names, operands.required, operands.variadic), given))
+    diagnostics_
+        .error(in ? in.where() : node.where,
+               fmt::format("{} takes {}, not {}", name,
+                           arity_text(operands.names, operands.required, operands.variadic), given))
         .note(callee.where, "it is defined here");
   }
 
@@ -268,8 +271,9 @@ class NodeReader {
 
   void check_repeat(const Node& node, const Graph& function) {
     if (std::get<Call>(node.kind).repeat == 1 || function.outputs.size() <= function.inputs.size()) return;
-    diagnostics_.error(node.where, fmt::format("'{}' cannot be repeated: it has more results ({}) than operands ({})",
-                                               function.name, function.outputs.size(), function.inputs.size()))
+    diagnostics_
+        .error(node.where, fmt::format("'{}' cannot be repeated: it has more results ({}) than operands ({})",
+                                       function.name, function.outputs.size(), function.inputs.size()))
         .note("each result becomes the operand at its place in the next call");
   }
 

@@ -1,18 +1,16 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "generator/load/fields.hpp"
 #include "generator/load/graph_context.hpp"
 
 namespace kgen {
 namespace {
-
-constexpr std::size_t most_reported = 100;  // of which a fifth is shown
 
 // Calls `read` for each entry of a section, which may be left empty.
 template <class Read>
@@ -46,7 +44,7 @@ void read_input(const Yaml::Entry& entry, GraphContext& context) {
   context.graph.inputs.push_back(input);
 }
 
-// ---- constants -------------------------------------------------------------------------------------------------------
+// ---- constants ------------------------------------------------------------------------------------------------------
 
 // The least and the greatest value of an integer or boolean dtype, as far as a double is exact.
 std::pair<double, double> limits_of(DType dtype) {
@@ -82,8 +80,8 @@ bool read_elements(Yaml value, const TensorType& type, std::size_t axis, std::ve
   const bool nested = value.size() > 0 && (*value.items().begin()).is_sequence();
   const bool has_extent = axis < type.shape.size();
   if ((nested || axis > 0) && (!has_extent || type.shape[axis] != Dim(static_cast<std::int64_t>(value.size())))) {
-    diagnostics.error(value.where(), fmt::format("a list of {} does not fit axis {} of {}", value.size(), axis,
-                                                 to_text(type)));
+    diagnostics.error(value.where(),
+                      fmt::format("a list of {} does not fit axis {} of {}", value.size(), axis, to_text(type)));
     return false;
   }
   for (const Yaml item : value.items()) {
@@ -101,7 +99,7 @@ void read_values(Yaml value, const TensorType& type, ConstantData& constant, Dia
   const std::size_t count = constant.values.size();
   if (count == 1) return;  // a splat
   const Dim expected = element_count(type.shape);
-  if (expected == Dim(static_cast<std::int64_t>(count)) && count > 0) return;
+  if (expected == Dim(static_cast<std::int64_t>(count))) return;
   Diagnostic& diagnostic = diagnostics.error(
       value.where(), fmt::format("{} values for {}, which has {} elements", count, to_text(type), expected.text()));
   diagnostic.advise("write every element in row-major order, or one number that all elements have");
@@ -135,8 +133,10 @@ std::optional<TensorType> read_long_constant(Yaml entry, ConstantData& constant,
   if (!type) return std::nullopt;
   for (const Dim& extent : type->shape) {
     if (extent.is_constant()) continue;
-    diagnostics.error(type_text.where(), fmt::format("the shape of a constant must be numbers; {} is known only when "
-                                                     "the graph runs", extent.text()))
+    diagnostics
+        .error(type_text.where(), fmt::format("the shape of a constant must be numbers; {} is known only when "
+                                              "the graph runs",
+                                              extent.text()))
         .advise("a constant of fewer axes is broadcast where it is used");
     return std::nullopt;
   }
@@ -194,10 +194,6 @@ void report_redefinition(Yaml name, SourceLocation first, Diagnostics& diagnosti
       .advise("give one of the two another name");
 }
 
-bool is_hopeless(const Diagnostics& diagnostics) {
-  return diagnostics.has_errors() && diagnostics.all().size() >= most_reported;
-}
-
 ValueId define_value(GraphContext& context, Yaml name, ValueKind kind) {
   if (!check_name(name, "a value", context.diagnostics())) return no_id;
   const ModuleContext& module = context.module;
@@ -233,14 +229,14 @@ ValueId find_value(GraphContext& context, Yaml name) {
     context.used[found->second] = true;
     return found->second;
   }
+  if (is_hopeless(context.diagnostics())) return no_id;
   if (const auto dim = context.module.dims.entries.find(name.text()); dim != context.module.dims.entries.end()) {
     context.diagnostics()
         .error(name.where(), fmt::format("'{}' is a dim, and only values may stand here", name.text()))
         .note(dim->second.where, "it is declared here");
     return no_id;
   }
-  Diagnostic& diagnostic =
-      context.diagnostics().error(name.where(), fmt::format("'{}' is not defined", name.text()));
+  Diagnostic& diagnostic = context.diagnostics().error(name.where(), fmt::format("'{}' is not defined", name.text()));
   std::vector<std::string> candidates;
   candidates.reserve(context.names.size());
   for (const Value& value : context.graph.values) candidates.push_back(value.name);

@@ -1,12 +1,12 @@
 #include "generator/load/yaml.hpp"
 
+#include <fmt/format.h>
+#include <libfyaml.h>
+
 #include <algorithm>
 #include <memory>
 #include <unordered_set>
 #include <utility>
-
-#include <fmt/format.h>
-#include <libfyaml.h>
 
 #include "generator/load/plain_text.hpp"
 
@@ -54,8 +54,8 @@ struct Parser {
     diag.reset(fy_diag_create(&diag_config));
     fy_diag_set_collect_errors(diag.get(), true);
     fy_parse_cfg config{};
-    config.flags = static_cast<fy_parse_cfg_flags>(FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_DEFAULT_VERSION_1_2 |
-                                                   FYPCF_JSON_NONE);
+    config.flags =
+        static_cast<fy_parse_cfg_flags>(FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_DEFAULT_VERSION_1_2 | FYPCF_JSON_NONE);
     config.diag = diag.get();
     parser.reset(fy_parser_create(&config));
     fy_parser_set_string(parser.get(), text.data(), text.size());
@@ -76,8 +76,8 @@ struct Frame {
 
   std::uint32_t node = 0;
   bool flow = false;
-  bool value_next = false;                        // mapping: its next node is a value
-  std::optional<std::uint32_t> duplicate;         // mapping: the key to drop, with its value
+  bool value_next = false;                 // mapping: its next node is a value
+  std::optional<std::uint32_t> duplicate;  // mapping: the key to drop, with its value
   std::unique_ptr<std::unordered_set<std::string_view>> keys;
 };
 
@@ -89,7 +89,7 @@ class TreeBuilder {
 
   std::optional<YamlTree> build() {
     while (const Event event = parser_.next()) {
-      if (!take(*event)) return std::nullopt;
+      if (!take(*event) || is_hopeless(diagnostics_)) return std::nullopt;
     }
     if (fy_parser_get_stream_error(parser_.parser.get())) {
       report_syntax_error();
@@ -147,10 +147,12 @@ class TreeBuilder {
 
   SourceLocation location_of(const fy_mark* mark) const {
     if (mark) {
-      return {&tree_.source(), static_cast<std::uint32_t>(mark->line + 1), static_cast<std::uint32_t>(mark->column + 1)};
+      return {&tree_.source(), static_cast<std::uint32_t>(mark->line + 1),
+              static_cast<std::uint32_t>(mark->column + 1)};
     }
     if (tree_.nodes.empty()) return {&tree_.source(), 1, 1};
-    return {&tree_.source(), tree_.nodes.back().line, tree_.nodes.back().column};  // nothing after a key: the key's place
+    // Nothing stands after a key: the key's place.
+    return {&tree_.source(), tree_.nodes.back().line, tree_.nodes.back().column};
   }
 
   std::uint32_t add_node(fy_event& event, Yaml::Kind kind) {
@@ -186,7 +188,7 @@ class TreeBuilder {
     if (!start || !end) return;
     const std::string_view raw =
         std::string_view(tree_.source().content).substr(start->input_pos, end->input_pos - start->input_pos);
-    const bool one_piece = node.plain                        ? raw.find_first_of("\r\n") == raw.npos
+    const bool one_piece = node.plain                    ? raw.find_first_of("\r\n") == raw.npos
                            : style == FYSS_SINGLE_QUOTED ? raw.find_first_of("\r\n'") == raw.npos
                            : style == FYSS_DOUBLE_QUOTED ? raw.find_first_of("\r\n\\") == raw.npos
                                                          : false;
@@ -339,6 +341,10 @@ Yaml Yaml::find(std::string_view key) const {
     if (entry.name() == key) return entry.value;
   }
   return {};
+}
+
+bool is_hopeless(const Diagnostics& diagnostics) {
+  return diagnostics.has_errors() && diagnostics.all().size() >= most_reported;
 }
 
 std::optional<YamlTree> parse_yaml(const SourceText& source, Diagnostics& diagnostics) {

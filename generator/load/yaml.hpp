@@ -1,7 +1,7 @@
 // A YAML file as a compact tree in which every key and every scalar knows its place. Only this folder knows YAML.
 //
-// The subset is what configuration needs: one document of mappings, sequences and scalars. Anchors, aliases and tags are
-// errors. One liberty is taken: a tensor type such as f32[B, S] may stand unquoted inside {...} too.
+// The subset is what configuration needs: one document of mappings, sequences and scalars. Anchors, aliases and tags
+// are errors. One liberty is taken: a tensor type such as f32[B, S] may stand unquoted inside {...} too.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +76,7 @@ struct YamlNode {
   std::uint32_t count = 0;   // items or entries
   Yaml::Kind kind = Yaml::Kind::empty;
   bool plain = false;
-  bool folded = false;       // `text` is not the file's own
+  bool folded = false;  // `text` is not the file's own
 };
 
 class YamlTree {
@@ -131,6 +131,11 @@ class Yaml::Range {
 inline constexpr std::size_t largest_file = std::size_t{256} << 20;
 // Mappings and sequences within each other, at most.
 inline constexpr std::size_t deepest_nesting = 64;
+
+// Errors that are reported at most: a fifth of them is shown, and the nearest names to each cost time.
+inline constexpr std::size_t most_reported = 100;
+// That many have been: there is no point in looking for more.
+bool is_hopeless(const Diagnostics& diagnostics);
 
 // The tree of a file; absent after an error that leaves nothing to read. A duplicate key is reported and dropped.
 // Linear in the size of the text. Errors: too large, not text, empty, not YAML, nested too deeply, several documents,

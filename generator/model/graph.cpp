@@ -18,4 +18,8 @@ DimRanges ranges_of(const Graph& graph) {
   return ranges;
 }
 
+const std::string& output_name(const Graph& graph, std::size_t index) {
+  return index < graph.output_names.size() ? graph.output_names[index] : graph.value(graph.outputs[index]).name;
+}
+
 }  // namespace kgen

@@ -45,7 +45,8 @@ struct GraphInput {
   bool strided = false;  // any strides are accepted; otherwise the caller must pass dense row-major memory
 };
 
-// Where a constant's data comes from. Scalars and small lists stand in `values`; the rest in a safetensors file.
+// Where a constant's data comes from. Scalars and small lists stand in `values`; the rest in a safetensors file. Both are
+// empty for a constant of no elements.
 struct ConstantData {
   ValueId value = no_id;
   std::vector<double> values;       // row-major; one element means a splat; empty: from the file
@@ -153,6 +154,8 @@ struct Graph {
 };
 
 DimRanges ranges_of(const Graph& graph);
+// What callers know output `index` by.
+const std::string& output_name(const Graph& graph, std::size_t index);
 
 // A graph file: the graph itself and the functions that it calls. functions[i] calls only functions before it.
 struct Module {

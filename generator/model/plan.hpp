@@ -120,7 +120,7 @@ struct Functor {
 
 // One argument of a structured kernel's call.
 struct KernelArgument {
-  enum class Kind { functor, parameter, literal, absent };
+  enum class Kind { functor, parameter, literal };
   Kind kind = Kind::literal;
   std::size_t functor = 0;
   MemberView view;
@@ -134,7 +134,7 @@ struct StubProgram {
   std::vector<std::string> headers;             // "kgen/ops/arithmetic.hpp", sorted
   std::vector<StubParameter> parameters;        // results first
   std::vector<Functor> functors;
-  std::vector<KernelArgument> kernel_arguments; // structured: operands, results, attributes
+  std::vector<KernelArgument> kernel_arguments; // structured: operands, attributes, results
   int row_rank = 0;                             // rows: how many trailing axes form the row
   std::vector<std::string> comment;             // what it computes, where that stands in the graph, what it saves
 };

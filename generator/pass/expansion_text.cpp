@@ -153,6 +153,45 @@ std::optional<AttributeValue> list_from_text(const ExpansionScope& scope, std::s
   return list;
 }
 
+// The value as a specification's type; absent where it cannot be that.
+std::optional<AttributeValue> as_type(const AttributeValue& value, AttributeType type) {
+  const auto size = size_of(value);
+  const bool is_whole = size && size->is_constant();
+  switch (type) {
+    case AttributeType::integer: return is_whole ? std::optional<AttributeValue>(size->constant()) : std::nullopt;
+    case AttributeType::dim: return size ? std::optional<AttributeValue>(*size) : std::nullopt;
+    case AttributeType::number:
+      if (is_whole) return static_cast<double>(size->constant());
+      return std::holds_alternative<double>(value) ? std::optional(value) : std::nullopt;
+    case AttributeType::dims:
+      if (size) return std::vector<Dim>{*size};
+      return std::holds_alternative<std::vector<Dim>>(value) ? std::optional(value) : std::nullopt;
+    case AttributeType::dtype:
+      if (const auto* name = std::get_if<std::string>(&value)) return dtype_from_name(*name);
+      return std::holds_alternative<DType>(value) ? std::optional(value) : std::nullopt;
+    case AttributeType::boolean: return std::holds_alternative<bool>(value) ? std::optional(value) : std::nullopt;
+    case AttributeType::text: return std::holds_alternative<std::string>(value) ? std::optional(value) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// What text means where a value of that type is asked for; not always of that type yet.
+std::optional<AttributeValue> value_from_text(const ExpansionScope& scope, AttributeType type, const std::string& text,
+                                              SourceLocation where) {
+  switch (type) {
+    case AttributeType::boolean:
+      if (text == "true" || text == "false") return text == "true";
+      return text;
+    case AttributeType::text:
+    case AttributeType::dtype: return text;
+    case AttributeType::number: return operand_number(scope, text, where);
+    case AttributeType::integer:
+    case AttributeType::dim: return size_from_text(scope, text, where);
+    case AttributeType::dims: return list_from_text(scope, trim(text), where);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::size_t> operand_position(const OpSpec& op, std::string_view name) {
@@ -185,26 +224,12 @@ std::optional<double> operand_number(const ExpansionScope& scope, const std::str
 
 std::optional<AttributeValue> attribute_from_text(const ExpansionScope& scope, const AttributeSpec& spec,
                                                   const std::string& text, SourceLocation where) {
-  if (const AttributeValue* attribute = whole_attribute(scope, text)) return *attribute;
-  switch (spec.type) {
-    case AttributeType::boolean:
-      if (text == "true" || text == "false") return text == "true";
-      report(scope, where, fmt::format("'{}' is neither true nor false", text));
-      return std::nullopt;
-    case AttributeType::text:
-    case AttributeType::dtype:
-      return text;
-    case AttributeType::number:
-      if (const auto number = operand_number(scope, text, where)) return *number;
-      return std::nullopt;
-    case AttributeType::integer:
-    case AttributeType::dim:
-      if (auto size = size_from_text(scope, text, where)) return std::move(*size);
-      return std::nullopt;
-    case AttributeType::dims:
-      return list_from_text(scope, trim(text), where);
-  }
-  return std::nullopt;
+  const AttributeValue* whole = whole_attribute(scope, text);
+  const auto given = whole ? std::optional(*whole) : value_from_text(scope, spec.type, text, where);
+  if (!given) return std::nullopt;
+  auto value = as_type(*given, spec.type);
+  if (!value) report(scope, where, fmt::format("'{}' cannot be the value of '{}'", text, spec.name));
+  return value;
 }
 
 }  // namespace kgen

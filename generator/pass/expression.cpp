@@ -146,7 +146,7 @@ std::vector<ExpressionArgument> arguments_of(std::span<const DimEntry> entries) 
   return arguments;
 }
 
-// ---- parsing ---------------------------------------------------------------------------------------------------------
+// ---- parsing --------------------------------------------------------------------------------------------------------
 
 std::uint32_t index_in(std::vector<std::string>& list, std::string_view name) {
   const auto index = static_cast<std::uint32_t>(std::find(list.begin(), list.end(), name) - list.begin());
@@ -358,7 +358,7 @@ std::optional<Expression> parse_expression(std::string_view text, std::string* e
   return Parser(text, functions).parse(error);
 }
 
-// ---- evaluation ------------------------------------------------------------------------------------------------------
+// ---- evaluation -----------------------------------------------------------------------------------------------------
 
 double evaluate(const Expression& expression, std::span<const double> values, const ExpressionFunction& function) {
   assert(values.size() == expression.variables.size());

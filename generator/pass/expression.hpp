@@ -57,8 +57,8 @@ double evaluate(const Expression& expression, std::span<const double> values, co
 double evaluate(const Expression& expression, const std::function<double(std::string_view)>& variable,
                 const ExpressionFunction& function = {});
 
-// The same over sizes: + - * and / (rounding down) of whole numbers, names and calls, such as "2 * D + 1". Nothing where
-// the expression holds anything else, divides by zero, or `variable` or `function` gives nothing.
+// The same over sizes: + - * and / (rounding down) of whole numbers, names and calls, such as "2 * D + 1". Nothing
+// where the expression holds anything else, divides by zero, or `variable` or `function` gives nothing.
 using DimFunction =
     std::function<std::optional<Dim>(std::string_view name, std::span<const ExpressionArgument> arguments)>;
 std::optional<Dim> evaluate_dim(const Expression& expression,

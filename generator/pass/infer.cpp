@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string>
+#include <unordered_set>
 
+#include "generator/pass/infer_context.hpp"
 #include "generator/pass/infer_node.hpp"
 #include "generator/pass/infer_number.hpp"
 #include "generator/pass/topological_order.hpp"
 
 namespace kgen {
 namespace {
-
-std::string describe(const Value& value) { return fmt::format("'{}' ({})", value.name, to_text(*value.type)); }
 
 bool same_type(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
 
@@ -31,24 +32,23 @@ void check_constant(const Graph& graph, const ConstantData& constant, Diagnostic
 void check_states(const Graph& graph, Diagnostics& diagnostics) {
   for (const StateData& state : graph.states) {
     if (state.next == no_id || !graph.value(state.next).type) continue;
-    const Value& value = graph.value(state.value);
-    const Value& next = graph.value(state.next);
-    if (same_type(*value.type, *next.type)) continue;
-    diagnostics.error(state.where, fmt::format("state {} cannot become {}", describe(value), describe(next)))
+    if (same_type(graph.type(state.value), graph.type(state.next))) continue;
+    diagnostics.error(state.where, fmt::format("state {} cannot become {}", describe(graph, state.value),
+                                               describe(graph, state.next)))
         .note("the next value of a state has the type of the state");
   }
 }
 
-// ---- calls -----------------------------------------------------------------------------------------------------------
+// ---- calls ----------------------------------------------------------------------------------------------------------
 
 // Result i of one call is operand i of the next.
 bool check_repeat(const Graph& function, const Node& node, Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
-    const Value& output = function.value(function.outputs[i]);
-    const Value& input = function.value(function.inputs[i].value);
-    if (same_type(*output.type, *input.type)) continue;
+    const ValueId output = function.outputs[i];
+    const ValueId input = function.inputs[i].value;
+    if (same_type(function.type(output), function.type(input))) continue;
     diagnostics.error(node.where, fmt::format("function '{}' cannot repeat: its output {} is to feed its input {}",
-                                              function.name, describe(output), describe(input)))
+                                              function.name, describe(function, output), describe(function, input)))
         .note("with repeat, result i of one call is operand i of the next");
     return false;
   }
@@ -60,11 +60,10 @@ void infer_call(const std::vector<Graph>& functions, Graph& graph, const Node& n
   const Graph& function = functions[call.function];
   assert(node.inputs.size() == function.inputs.size() && node.outputs.size() == function.outputs.size());
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const Value& parameter = function.value(function.inputs[i].value);
-    const Value& value = graph.value(node.inputs[i]);
-    if (same_type(*value.type, *parameter.type)) continue;
-    diagnostics.error(node.where, fmt::format("function '{}' takes {}, not {}", function.name, describe(parameter),
-                                              describe(value)));
+    const ValueId parameter = function.inputs[i].value;
+    if (same_type(graph.type(node.inputs[i]), function.type(parameter))) continue;
+    diagnostics.error(node.where, fmt::format("function '{}' takes {}, not {}", function.name,
+                                              describe(function, parameter), describe(graph, node.inputs[i])));
     return;
   }
   const bool results_typed = std::all_of(function.outputs.begin(), function.outputs.end(),
@@ -75,12 +74,20 @@ void infer_call(const std::vector<Graph>& functions, Graph& graph, const Node& n
   }
 }
 
-// ---- graphs ----------------------------------------------------------------------------------------------------------
+// ---- graphs ---------------------------------------------------------------------------------------------------------
 
 // False where an operand has no type because the node that makes it was already reported.
 bool operands_are_typed(const Graph& graph, const Node& node) {
   return std::none_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     return id != no_id && graph.value(id).kind == ValueKind::result && !graph.value(id).type;
+  });
+}
+
+// The run checks each condition once, with the meaning it has first.
+void drop_repeated_requirements(Graph& graph) {
+  std::unordered_set<std::string> seen;
+  std::erase_if(graph.requirements, [&](const DimRequirement& requirement) {
+    return !seen.insert(requirement.left.text() + " <= " + requirement.right.text()).second;
   });
 }
 
@@ -96,6 +103,7 @@ void infer_graph(const std::vector<Graph>& functions, Graph& graph, const DimRan
     }
   }
   check_states(graph, diagnostics);
+  drop_repeated_requirements(graph);
 }
 
 }  // namespace

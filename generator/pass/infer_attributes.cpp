@@ -45,7 +45,7 @@ std::optional<Dim> operand_extent(const NodeContext& context, const Attributes& 
   const Shape& shape = context.shape(operand);
   if (axis < 0) axis += static_cast<std::int64_t>(shape.size());
   const bool exists = axis >= 0 && axis < static_cast<std::int64_t>(shape.size());
-  return exists ? shape[static_cast<std::size_t>(axis)] : Dim();  // what is wrong with the axis is told where it is used
+  return exists ? shape[static_cast<std::size_t>(axis)] : Dim();  // who uses the axis tells what is wrong with it
 }
 
 // The value of a default that is an expression; `before` are the attributes that stand before this one.
@@ -65,9 +65,10 @@ std::optional<AttributeValue> default_value(const NodeContext& context, const At
     const PatternBindings::Name* bound = context.bindings.find(name);
     return bound ? std::optional(bound->extent) : std::nullopt;
   };
-  const auto size = evaluate_dim(*expression, variable, [&](std::string_view, std::span<const ExpressionArgument> given) {
-    return operand_extent(context, before, given);
-  });
+  const auto extent = [&](std::string_view, std::span<const ExpressionArgument> arguments) {
+    return operand_extent(context, before, arguments);
+  };
+  const auto size = evaluate_dim(*expression, variable, extent);
   if (size && spec.type == AttributeType::dim) return *size;
   if (size && spec.type == AttributeType::integer && size->is_constant()) return size->constant();
   context.error(fmt::format("attribute '{}' must be given", spec.name))

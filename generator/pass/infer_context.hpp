@@ -15,6 +15,9 @@
 
 namespace kgen {
 
+// "'x' (f32[M, 4096])" or "'epsilon' (f32[] = 1e-05)", for messages. The value must have a type.
+std::string describe(const Graph& graph, ValueId id);
+
 // What the names in the shape patterns of an operator stand for, at one node.
 struct PatternBindings {
   struct Name {
@@ -47,21 +50,20 @@ struct NodeContext {
   }
   const std::string& result_name() const { return graph.value(node.outputs[0]).name; }
 
-  // "'x' (f32[M, 4096])"; a number by its value.
-  std::string describe(std::size_t operand) const;
+  std::string describe(std::size_t operand) const { return kgen::describe(graph, node.inputs[operand]); }
   // "add: ..." at the node.
   Diagnostic& error(const std::string& message) const {
     return diagnostics.error(node.where, op().name + ": " + message);
   }
 };
 
-// ---- infer_attributes.cpp --------------------------------------------------------------------------------------------
+// ---- infer_attributes.cpp -------------------------------------------------------------------------------------------
 
 // Brings the node's attributes into the order of the specification, and fills in defaults. The patterns must be bound:
 // default expressions refer to their names.
 bool complete_attributes(NodeContext& context);
 
-// ---- infer_shapes.cpp ------------------------------------------------------------------------------------------------
+// ---- infer_shapes.cpp -----------------------------------------------------------------------------------------------
 
 // Binds the names in the operands' shape patterns.
 bool bind_patterns(NodeContext& context);
@@ -84,7 +86,7 @@ std::optional<std::vector<int>> resolve_axes(const NodeContext& context, std::st
 // "result: meaning"; an error where it never holds.
 bool require_at_most(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning);
 
-// ---- infer_views.cpp -------------------------------------------------------------------------------------------------
+// ---- infer_views.cpp ------------------------------------------------------------------------------------------------
 
 // Sets node.kind to a View, and gives the shape of the result.
 std::optional<Shape> resolve_view(NodeContext& context);

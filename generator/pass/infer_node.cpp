@@ -1,9 +1,7 @@
 #include "generator/pass/infer_node.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
-#include <cmath>
 
 #include "generator/pass/infer_context.hpp"
 #include "generator/pass/infer_number.hpp"
@@ -11,7 +9,7 @@
 namespace kgen {
 namespace {
 
-// ---- dtypes ----------------------------------------------------------------------------------------------------------
+// ---- dtypes ---------------------------------------------------------------------------------------------------------
 
 // An operand that is a number in the text, whose dtype is not known yet.
 bool is_untyped_number(const NodeContext& context, std::size_t operand) {
@@ -19,10 +17,16 @@ bool is_untyped_number(const NodeContext& context, std::size_t operand) {
   return value.kind == ValueKind::constant && !value.type;
 }
 
+bool contains(const std::vector<DType>& dtypes, DType dtype) {
+  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
+}
+
 std::string dtype_names(const std::vector<DType>& dtypes) {
   std::vector<std::string_view> names;
   for (const DType dtype : dtypes) names.push_back(info(dtype).name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  const std::string last(names.back());
+  names.pop_back();
+  return names.empty() ? last : fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
 // What the type variables of an operator stand for, at one node.
@@ -35,58 +39,63 @@ struct TypeVariables {
   std::vector<Variable> bound;
 
   const Variable* find(std::string_view name) const {
-    const auto found = std::find_if(bound.begin(), bound.end(), [&](const Variable& each) { return each.name == name; });
+    const auto is_named = [&](const Variable& each) { return each.name == name; };
+    const auto found = std::find_if(bound.begin(), bound.end(), is_named);
     return found == bound.end() ? nullptr : &*found;
   }
 };
 
-// The dtypes that an operand may have.
-std::vector<DType> allowed_dtypes(const NodeContext& context, std::size_t operand) {
-  const std::string& type = context.spec(operand).type;
-  if (const auto fixed = dtype_from_name(type)) return {*fixed};
+// The dtypes that a type variable may stand for; null where `type` is a dtype's name.
+const std::vector<DType>* choices_of(const NodeContext& context, const std::string& type) {
   const auto variable = context.op().types.find(type);
-  assert(variable != context.op().types.end());
-  return variable->second;
+  return variable == context.op().types.end() ? nullptr : &variable->second;
 }
 
-bool report_dtype(const NodeContext& context, std::size_t operand, const std::vector<DType>& allowed) {
-  auto& error = context.error(fmt::format("operand '{}' cannot be {}", context.spec(operand).name,
-                                          context.describe(operand)));
-  error.note(fmt::format("'{}' takes {}", context.spec(operand).name, dtype_names(allowed)));
-  error.advise("convert it first, with an operator such as cast");
+bool report_dtype(const NodeContext& context, std::size_t operand) {
+  const std::string& type = context.spec(operand).type;
+  const std::vector<DType>* choices = choices_of(context, type);
+  auto& error = context.error(fmt::format("{} cannot be operand '{}'", context.describe(operand),
+                                          context.spec(operand).name));
+  error.note(fmt::format("its dtype must be {}", choices ? dtype_names(*choices) : type));
+  error.advise("convert it first");
   return false;
 }
 
 bool bind_dtype(const NodeContext& context, std::size_t operand, TypeVariables& variables) {
   const DType dtype = context.type(operand).dtype;
   const std::string& type = context.spec(operand).type;
+  const std::vector<DType>* choices = choices_of(context, type);
+  if (!choices) return info(dtype).name == type || report_dtype(context, operand);
   const TypeVariables::Variable* bound = variables.find(type);
   if (!bound) {
-    const std::vector<DType> allowed = allowed_dtypes(context, operand);
-    if (std::find(allowed.begin(), allowed.end(), dtype) == allowed.end()) return report_dtype(context, operand, allowed);
-    if (context.op().types.count(type) > 0) variables.bound.push_back({type, dtype, operand});
+    if (!contains(*choices, dtype)) return report_dtype(context, operand);
+    variables.bound.push_back({type, dtype, operand});
     return true;
   }
   if (bound->dtype == dtype) return true;
   auto& error = context.error(fmt::format("{} and {} must have the same dtype", context.describe(bound->operand),
                                           context.describe(operand)));
-  error.note(fmt::format("it takes {}", dtype_names(allowed_dtypes(context, operand))));
-  error.advise("convert one of them first, with an operator such as cast");
+  error.advise("convert one of them to the dtype of the other");
   return false;
+}
+
+// The dtype of a number that no other operand decides.
+DType free_dtype(const NodeContext& context, const std::string& type) {
+  const std::vector<DType>* choices = choices_of(context, type);
+  if (!choices) return *dtype_from_name(type);
+  return contains(*choices, DType::f32) ? DType::f32 : choices->front();
 }
 
 // Gives a number in the text the dtype of the other operands; f32 where there are none.
 bool type_number(NodeContext& context, std::size_t operand, TypeVariables& variables) {
-  const TypeVariables::Variable* bound = variables.find(context.spec(operand).type);
-  const std::vector<DType> allowed = allowed_dtypes(context, operand);
-  const bool f32_allowed = std::find(allowed.begin(), allowed.end(), DType::f32) != allowed.end();
-  const DType dtype = bound ? bound->dtype : f32_allowed ? DType::f32 : allowed.front();
-
+  const std::string& type = context.spec(operand).type;
+  const TypeVariables::Variable* bound = variables.find(type);
+  const DType dtype = bound ? bound->dtype : free_dtype(context, type);
   Value& value = context.graph.value(context.node.inputs[operand]);
   const ConstantData& data = context.graph.constants[value.index];
   assert(data.values.size() == 1);
   if (const auto problem = number_problem(data.values[0], dtype)) {
-    auto& error = context.error(*problem);
+    auto& error = context.diagnostics.error(value.where.known() ? value.where : context.node.where, *problem);
     if (bound) error.note(fmt::format("it takes the dtype of {}", context.describe(bound->operand)));
     return false;
   }
@@ -109,7 +118,8 @@ bool bind_dtypes(NodeContext& context, TypeVariables& variables) {
                      [&](std::size_t operand) { return type_number(context, operand, variables); });
 }
 
-std::optional<DType> result_dtype(const NodeContext& context, const ResultSpec& result, const TypeVariables& variables) {
+std::optional<DType> result_dtype(const NodeContext& context, const ResultSpec& result,
+                                  const TypeVariables& variables) {
   if (result.type.starts_with('$')) {
     return std::get<DType>(*find_attribute(context.node.attributes, std::string_view(result.type).substr(1)));
   }
@@ -120,7 +130,7 @@ std::optional<DType> result_dtype(const NodeContext& context, const ResultSpec& 
   return std::nullopt;
 }
 
-// ---- kinds -----------------------------------------------------------------------------------------------------------
+// ---- kinds ----------------------------------------------------------------------------------------------------------
 
 // Sets node.kind, and gives the shape of each result.
 std::optional<std::vector<Shape>> resolve_kind(NodeContext& context) {
@@ -139,11 +149,11 @@ std::optional<std::vector<Shape>> resolve_kind(NodeContext& context) {
 
 }  // namespace
 
-std::string NodeContext::describe(std::size_t operand) const {
-  const Value& value = graph.value(node.inputs[operand]);
-  const bool number = value.kind == ValueKind::constant && graph.constants[value.index].values.size() == 1;
-  const std::string name = number ? fmt::format("{}", graph.constants[value.index].values[0]) : value.name;
-  return value.type ? fmt::format("'{}' ({})", name, to_text(*value.type)) : fmt::format("'{}'", name);
+std::string describe(const Graph& graph, ValueId id) {
+  const Value& value = graph.value(id);
+  const bool is_number = value.kind == ValueKind::constant && graph.constants[value.index].values.size() == 1;
+  const std::string number = is_number ? fmt::format(" = {}", graph.constants[value.index].values[0]) : "";
+  return fmt::format("'{}' ({}{})", value.name, to_text(*value.type), number);
 }
 
 bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& diagnostics) {
@@ -168,7 +178,7 @@ std::optional<Dim> pattern_extent(const Graph& graph, const Node& node, std::str
     const auto axis = std::find_if(spec.pattern->begin(), spec.pattern->end(),
                                    [&](const PatternAxis& each) { return each.name == name; });
     if (axis == spec.pattern->end()) continue;
-    const bool after_ellipsis = std::any_of(spec.pattern->begin(), axis, [](const auto& each) { return each.ellipsis; });
+    const bool after_ellipsis = std::any_of(spec.pattern->begin(), axis, [](const auto& it) { return it.ellipsis; });
     const Shape& shape = graph.type(node.inputs[i]).shape;
     const auto from_start = static_cast<std::size_t>(axis - spec.pattern->begin());
     const auto from_end = static_cast<std::size_t>(spec.pattern->end() - axis);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace kgen {
@@ -59,7 +60,9 @@ std::optional<std::string> number_problem(double number, DType dtype) {
   }
   const IntegerRange range = integer_range(dtype);
   if (number >= range.low && number < range.end) return std::nullopt;
-  return fmt::format("{} is out of the range of {}, which is {} to {}", number, name, range.low, range.end - 1);
+  const std::uint64_t greatest = range.end == 0x1p64 ? std::numeric_limits<std::uint64_t>::max()
+                                                     : static_cast<std::uint64_t>(range.end) - 1;
+  return fmt::format("{} is out of the range of {}, which is {:.0f} to {}", number, name, range.low, greatest);
 }
 
 }  // namespace kgen

@@ -6,7 +6,7 @@
 namespace kgen {
 namespace {
 
-// ---- broadcasting ----------------------------------------------------------------------------------------------------
+// ---- broadcasting ---------------------------------------------------------------------------------------------------
 
 // The extent both broadcast to; absent where they do not.
 std::optional<Dim> broadcast_extent(const Dim& a, const Dim& b) {
@@ -15,7 +15,8 @@ std::optional<Dim> broadcast_extent(const Dim& a, const Dim& b) {
   return std::nullopt;
 }
 
-// Widens `shape` so that `other` broadcasts to it too. Otherwise gives the axis that does not fit, counted from the last.
+// Widens `shape` so that `other` broadcasts to it too. Otherwise gives the axis that does not fit, as counted from the
+// end, where the last axis is 1.
 std::optional<std::size_t> broadcast_into(Shape& shape, const Shape& other) {
   if (shape.size() < other.size()) {
     shape.insert(shape.begin(), other.begin(), other.end() - static_cast<std::ptrdiff_t>(shape.size()));
@@ -53,7 +54,7 @@ void report_broadcast(const NodeContext& context, std::size_t operand, std::size
   }
 }
 
-// ---- shape patterns --------------------------------------------------------------------------------------------------
+// ---- shape patterns -------------------------------------------------------------------------------------------------
 
 std::string pattern_text(const std::vector<PatternAxis>& pattern) {
   std::string text;
@@ -175,7 +176,7 @@ std::optional<std::vector<Shape>> result_shapes(const NodeContext& context) {
   return shapes;
 }
 
-// ---- axes ------------------------------------------------------------------------------------------------------------
+// ---- axes -----------------------------------------------------------------------------------------------------------
 
 std::optional<int> resolve_axis(const NodeContext& context, std::int64_t axis, std::size_t rank) {
   const auto axes = static_cast<std::int64_t>(rank);
@@ -227,7 +228,7 @@ std::optional<Shape> resolve_reduction(NodeContext& context) {
 bool require_at_most(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning) {
   if (provably_at_most(left, right, context.ranges)) return true;
   if (provably_at_most(right + 1, left, context.ranges)) {
-    context.error(meaning).note(fmt::format("{} must be at most {}, and never is", left.text(), right.text()));
+    context.error(meaning).note(fmt::format("that needs {} <= {}, which never holds", left.text(), right.text()));
     return false;
   }
   context.graph.requirements.push_back({left, right, context.result_name() + ": " + meaning, context.node.where});

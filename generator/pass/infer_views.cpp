@@ -7,7 +7,7 @@ namespace {
 
 using Form = ViewRule::Form;
 
-// ---- parameters ------------------------------------------------------------------------------------------------------
+// ---- parameters -----------------------------------------------------------------------------------------------------
 
 const std::string& attribute_of(const NodeContext& context, const std::string& parameter) {
   return context.op().view->parameters.at(parameter);
@@ -36,7 +36,7 @@ std::string axis_text(const NodeContext& context, std::size_t axis) {
   return fmt::format("axis {} of {}", axis, context.graph.value(context.node.inputs[0]).name);
 }
 
-// ---- forms -----------------------------------------------------------------------------------------------------------
+// ---- forms ----------------------------------------------------------------------------------------------------------
 // Each sets what its form needs in the View, and gives the shape of the result.
 
 std::optional<Shape> permute(NodeContext& context, View& view) {
@@ -45,8 +45,8 @@ std::optional<Shape> permute(NodeContext& context, View& view) {
   auto axes = resolve_axes(context, attribute, shape.size());
   if (!axes) return std::nullopt;
   if (axes->size() != shape.size()) {
-    context.error(fmt::format("attribute '{}' lists {} axes, but {} has {}", attribute, axes->size(),
-                              context.describe(0), shape.size()))
+    context.error(fmt::format("attribute '{}' lists {} of the {} axes of {}", attribute, axes->size(), shape.size(),
+                              context.describe(0)))
         .advise("list every axis once");
     return std::nullopt;
   }
@@ -62,7 +62,8 @@ bool complete_reshape(const NodeContext& context, const Dim& count, Shape& shape
   const auto open = std::find(shape.begin(), shape.end(), unknown);
   if (open == shape.end()) return true;
   if (std::find(open + 1, shape.end(), unknown) != shape.end()) {
-    context.error(fmt::format("two extents of {} are -1", to_text(shape))).advise("only one can follow from the others");
+    context.error(fmt::format("two extents of {} are -1", to_text(shape)))
+        .advise("only one can follow from the others");
     return false;
   }
   const std::string written = to_text(shape);

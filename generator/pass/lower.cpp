@@ -96,9 +96,6 @@ class Lowering {
     for (const NodeId id : group_.nodes) {
       if (!inside_prologues.contains(id)) epilogue.push_back(id);
     }
-    for (std::size_t i = 0; i < root.outputs.size(); ++i) {
-      add_kernel_result(kernel->results[i], root.outputs[i], epilogue);
-    }
     for (const KernelAttribute& attribute : kernel->attributes) {
       const AttributeValue* value = find_attribute(root.attributes, attribute.name);
       assert(value);
@@ -106,13 +103,15 @@ class Lowering {
       argument.literal = literal_text(*value, attribute.type);
       stub_.kernel_arguments.push_back(std::move(argument));
     }
+    for (std::size_t i = 0; i < root.outputs.size(); ++i) {
+      add_kernel_result(kernel->results[i], root.outputs[i], epilogue);
+    }
   }
 
   void add_kernel_operand(const KernelOperand& operand, ValueId value, std::set<NodeId>& inside_prologues) {
+    if (value == no_id) return;  // an overload of the kernel does without it
     KernelArgument argument;
-    if (value == no_id) {
-      argument.kind = KernelArgument::Kind::absent;
-    } else if (const auto nodes = nodes_behind(facts_, group_, value, group_.root); !nodes.empty()) {
+    if (const auto nodes = nodes_behind(facts_, group_, value, group_.root); !nodes.empty()) {
       inside_prologues.insert(nodes.begin(), nodes.end());
       BodyRequest request;
       request.role = Functor::Role::prologue;

@@ -64,6 +64,8 @@ std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space) {
   for (int axis = 0; axis < static_cast<int>(full); ++axis) {
     if (!is_row_axis(space, axis)) kept.push_back(axis);
   }
+  if (rank == kept.size()) return space.row_axes;
+  // Fewer axes than rows have are aligned at the right, as numpy does.
   const std::vector<int> own(kept.end() - static_cast<std::ptrdiff_t>(std::min(rank, kept.size())), kept.end());
   const int first = own.front();
   std::vector<int> inserted;

@@ -1,6 +1,6 @@
 #include "generator/pass/materialise.hpp"
 
-#include <cassert>
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -224,9 +224,37 @@ void copy_awkward_operands(Graph& graph, const OpSet& ops, Copies& copies) {
   }
 }
 
+// Rule: elementwise(cast(x)) -> elementwise(x), and so for reductions, where the cast widens within one compute type. An
+// element is loaded in that type anyhow, so the cast would only keep a loop, or memory, for itself.
+void absorb_widening_casts(Graph& graph) {
+  const auto widened = [&](ValueId value) {
+    if (value == no_id || graph.value(value).kind != ValueKind::result) return value;
+    const Node& cast = graph.nodes[graph.value(value).producer];
+    if (!cast.op || cast.op->role != OpRole::cast) return value;
+    const DType from = graph.type(cast.inputs[0]).dtype;
+    const DType to = graph.type(value).dtype;
+    const bool widens = info(from).floating && info(to).floating && compute_dtype(from) == to;
+    return widens ? cast.inputs[0] : value;
+  };
+  for (Node& node : graph.nodes) {
+    if (!std::holds_alternative<Elementwise>(node.kind) && !std::holds_alternative<Reduction>(node.kind)) continue;
+    if (node.op->role != OpRole::none) continue;
+    for (ValueId& input : node.inputs) input = widened(input);
+  }
+  const std::vector<std::uint32_t> readers = count_readers(graph);
+  std::vector<bool> removed(graph.nodes.size(), false);
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    removed[id] = node.op && node.op->role == OpRole::cast && readers[node.outputs[0]] == 0;
+  }
+  drop_nodes(graph, removed);
+  drop_unused_values(graph);
+}
+
 void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, Diagnostics& diagnostics) {
   check_updates(graph, diagnostics);
   if (diagnostics.has_errors()) return;
+  absorb_widening_casts(graph);
   Copies copies(graph, copy);
   copy_results(graph, copies);
   copies.finish();

@@ -1,6 +1,8 @@
 #include "generator/pass/pull_views.hpp"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -54,9 +56,8 @@ std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std:
       result = {true, true};
     } else if (std::holds_alternative<Elementwise>(node.kind)) {
       const ValueId output = node.outputs[0];
-      const bool only_viewed = node.outputs.size() == 1 && readers[output] == 1 && !rewriting.observed[output] &&
-                               !rewriting.named[output];
-      if (only_viewed) result = reach_of_elementwise(graph, node, reach);
+      const bool one_reader = node.outputs.size() == 1 && readers[output] == 1 && !rewriting.named[output];
+      if (one_reader) result = reach_of_elementwise(graph, node, reach);
     }
     for (const ValueId output : node.outputs) reach[output] = result;
   }
@@ -122,6 +123,25 @@ std::optional<Views> views_of_operand(const View& view, const Shape& operand, co
   return std::nullopt;
 }
 
+// What the name of a viewed operand ends in.
+std::string_view suffix_of(Form form) {
+  switch (form) {
+    case Form::permute: return "_permuted";
+    case Form::slice: return "_sliced";
+    case Form::select: return "_selected";
+    case Form::unsqueeze: return "_unsqueezed";
+    case Form::squeeze: return "_squeezed";
+    case Form::flip: return "_flipped";
+    default: return "_reshaped";
+  }
+}
+
+// A view that an elementwise node is to take of its operands instead of its result.
+struct Pulled {
+  Node view_node;  // its output is what the elementwise node makes from now on
+  Shape whole;     // of the elementwise node's result until now
+};
+
 // One sweep. Nodes are gathered from the last to the first.
 class Sweep {
  public:
@@ -129,16 +149,18 @@ class Sweep {
       : rewriting_(rewriting),
         graph_(rewriting.graph),
         readers_(count_readers(graph_)),
-        reach_(find_reach(rewriting, readers_)),
-        pulled_(graph_.nodes.size()) {}
+        reach_(find_reach(rewriting, readers_)) {
+    reversed_.reserve(graph_.nodes.size());
+  }
 
   bool run() {
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
       ++rewriting_.node_visits;
-      if (pulled_[i]) {
-        place_pulled(std::move(graph_.nodes[i]), *pulled_[i]);
-      } else {
+      const auto pulled = pulled_.find(static_cast<NodeId>(i));
+      if (pulled == pulled_.end()) {
         place(std::move(graph_.nodes[i]));
+      } else {
+        place_pulled(std::move(graph_.nodes[i]), pulled->second);
       }
     }
     std::reverse(reversed_.begin(), reversed_.end());
@@ -149,31 +171,57 @@ class Sweep {
   }
 
  private:
-  // Gives the view to the elementwise node that makes its operand, or leaves it here.
   void place(Node node) {
-    const NodeId source = pulls_through(node);
-    if (source == no_id) {
-      reversed_.push_back(std::move(node));
-    } else {
-      pulled_[source] = std::move(node);
-      changed_ = true;
-    }
+    if (!give_to_maker(node)) reversed_.push_back(std::move(node));
   }
 
-  // The elementwise node in front of which the view node may go; no_id where it stays.
-  NodeId pulls_through(const Node& node) const {
+  // Lets the node that makes a view's operand, for this view only, make what the view shows. Where the view's result is
+  // its operand, that value changes its shape. False, doing nothing, where it cannot be done.
+  bool give_to_maker(const Node& node) {
+    const NodeId maker = maker_for_view(node);
+    if (maker == no_id) return false;
+    const ValueId operand = node.inputs[0];
+    Shape shape = viewed_shape(std::get<View>(node.kind), graph_.type(operand).shape);
+    if (!merge_into(maker, node) && !pull_through(maker, node)) return false;
+    if (node.outputs[0] == operand) graph_.value(operand).type->shape = std::move(shape);
+    changed_ = true;
+    return true;
+  }
+
+  // The node that makes the operand of a view, if nothing else reads that; else no_id.
+  NodeId maker_for_view(const Node& node) const {
     const View* view = std::get_if<View>(&node.kind);
     if (!view || node.inputs.size() != 1 || rewriting_.named[node.outputs[0]]) return no_id;
-    const ValueId whole = node.inputs[0];
-    const Value& value = graph_.value(whole);
-    if (value.kind != ValueKind::result || whole >= reach_.size()) return no_id;
-    const Node& source = graph_.nodes[value.producer];
-    if (!std::holds_alternative<Elementwise>(source.kind)) return no_id;
-    if (!(view->form == Form::reshape ? reach_[whole].dense_loads : reach_[whole].loads)) return no_id;
-    for (const ValueId input : source.inputs) {
-      if (input != no_id && !can_view(*view, graph_.type(input).shape, value.type->shape)) return no_id;
+    const ValueId operand = node.inputs[0];
+    const Value& value = graph_.value(operand);
+    const bool is_new = operand >= reach_.size();  // made by this sweep
+    if (is_new || value.kind != ValueKind::result || shows_everything(*view, value.type->shape)) return no_id;
+    return readers_[operand] == 1 && !rewriting_.named[operand] ? value.producer : no_id;
+  }
+
+  // A view that meets another goes on as one with it.
+  bool merge_into(NodeId maker, const Node& node) {
+    Node& inner = graph_.nodes[maker];
+    const View* inner_view = std::get_if<View>(&inner.kind);
+    if (!inner_view || inner.inputs.size() != 1 || inner_view->form == Form::concat) return false;
+    auto merged = merged_views(std::get<View>(node.kind), *inner_view, graph_.type(inner.inputs[0]).shape);
+    if (!merged || !set_view(rewriting_, inner, std::move(*merged))) return false;
+    inner.outputs = node.outputs;
+    return true;
+  }
+
+  bool pull_through(NodeId maker, const Node& node) {
+    const Node& elementwise = graph_.nodes[maker];
+    if (!std::holds_alternative<Elementwise>(elementwise.kind)) return false;
+    const View& view = std::get<View>(node.kind);
+    const ValueId operand = node.inputs[0];
+    if (!(view.form == Form::reshape ? reach_[operand].dense_loads : reach_[operand].loads)) return false;
+    const Shape& whole = graph_.type(operand).shape;
+    for (const ValueId input : elementwise.inputs) {
+      if (input != no_id && !can_view(view, graph_.type(input).shape, whole)) return false;
     }
-    return value.producer;
+    pulled_.insert_or_assign(maker, Pulled{node, whole});
+    return true;
   }
 
   bool can_view(const View& view, const Shape& operand, const Shape& whole) const {
@@ -182,46 +230,48 @@ class Sweep {
   }
 
   // The elementwise node makes the view's result; views of its operands come in front of it.
-  void place_pulled(Node node, const Node& view_node) {
-    const ValueId result = view_node.outputs[0];
-    const Shape whole = graph_.type(node.outputs[0]).shape;
-    node.outputs[0] = result;
+  void place_pulled(Node node, const Pulled& pulled) {
+    node.outputs = pulled.view_node.outputs;
     std::vector<Node> views;
     std::unordered_map<ValueId, ValueId> viewed;  // an operand that is read twice is viewed once
     for (ValueId& input : node.inputs) {
       if (input == no_id) continue;
-      const auto [found, is_new] = viewed.try_emplace(input, input);
-      if (is_new) found->second = view_operand(std::get<View>(view_node.kind), input, whole, view_node, views);
+      const auto [found, is_first] = viewed.try_emplace(input, input);
+      if (is_first) found->second = view_operand(pulled, input, views);
       input = found->second;
     }
     reversed_.push_back(std::move(node));
     for (std::size_t i = views.size(); i-- > 0;) place(std::move(views[i]));
   }
 
-  // Appends the views of one operand to `views`; the value to read in its place.
-  ValueId view_operand(const View& view, ValueId operand, const Shape& whole, const Node& view_node,
-                       std::vector<Node>& views) {
-    const std::string name = graph_.value(view_node.outputs[0]).name + "_" + graph_.value(operand).name;
+  // Has the operand viewed by the node that makes it, or appends views of it to `views`. The value to read in its place.
+  ValueId view_operand(const Pulled& pulled, ValueId operand, std::vector<Node>& views) {
+    const Views chain = *views_of_operand(std::get<View>(pulled.view_node.kind), graph_.type(operand).shape, pulled.whole);
+    if (chain.size() == 1 && give_to_maker(view_node(pulled, chain[0], operand, operand))) return operand;
     ValueId current = operand;
-    Views chain = *views_of_operand(view, graph_.type(operand).shape, whole);
-    for (View& each : chain) {
+    for (const View& each : chain) {
       const TensorType type{graph_.type(current).dtype, viewed_shape(each, graph_.type(current).shape)};
-      Node node = view_node;
-      set_view(rewriting_, node, std::move(each));
-      const ValueId next = new_result(rewriting_, name, type, view_node.where);
-      node.inputs = {current};
-      node.outputs = {next};
-      views.push_back(std::move(node));
+      const std::string name = graph_.value(current).name + std::string(suffix_of(each.form));
+      const ValueId next = new_result(rewriting_, name, type, pulled.view_node.where);
+      views.push_back(view_node(pulled, each, current, next));
       current = next;
     }
     return current;
+  }
+
+  Node view_node(const Pulled& pulled, const View& view, ValueId operand, ValueId result) const {
+    Node node = pulled.view_node;
+    set_view(rewriting_, node, view);
+    node.inputs = {operand};
+    node.outputs = {result};
+    return node;
   }
 
   Rewriting& rewriting_;
   Graph& graph_;
   const std::vector<std::uint32_t> readers_;
   const std::vector<Reach> reach_;
-  std::vector<std::optional<Node>> pulled_;  // by NodeId of an elementwise node: the view that goes in front of it
+  std::unordered_map<NodeId, Pulled> pulled_;  // by elementwise node
   std::vector<Node> reversed_;
   bool changed_ = false;
 };

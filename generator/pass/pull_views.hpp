@@ -1,6 +1,6 @@
 // Rule: a view of an elementwise result that nothing else reads moves in front of the elementwise node:
 //
-//   e = f(a, b); v = permute(e)   ->   v_a = permute(a); v_b = permute(b); v = f(v_a, v_b)
+//   e = f(a, b); v = permute(e)   ->   a_permuted = permute(a); b_permuted = permute(b); v = f(a_permuted, b_permuted)
 //
 // so that fusion sees no view between elementwise nodes, and memory is viewed where it is loaded. It applies
 // - to permute, slice, select, flip, unsqueeze and squeeze, with operands that broadcast: an operand without the axis, or
@@ -11,6 +11,7 @@
 // - all the way or not at all: through elementwise nodes that nothing else reads, until each operand is memory (an
 //   input, a constant, a state, what a call or an opaque kernel makes, or a view of any of these). Behind a reduction or
 //   a structured kernel a view would keep f out of that kernel's stub.
+// A view that meets another one on its way goes on as one with it, where the two can be one (see simplify_views.hpp).
 // A value that a directive names, and an elementwise result that is observed, stay where they are.
 #pragma once
 

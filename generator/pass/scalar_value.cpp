@@ -50,7 +50,8 @@ std::optional<double> round_to_dtype(double number, DType dtype) {
     if (!(std::abs(number) <= largest_exact) || number_problem(number, dtype)) return std::nullopt;
     return number;
   }
-  if (dtype == DType::f64 || std::isnan(number) || number == 0) return number;
+  if (std::isnan(number)) return std::numeric_limits<double>::quiet_NaN();
+  if (dtype == DType::f64 || number == 0) return number;
   const auto in_f32 = static_cast<double>(static_cast<float>(number));
   if (dtype == DType::f32 || in_f32 == 0) return in_f32;
   const double rounded = std::isinf(in_f32) ? in_f32 : round_fraction(in_f32, format_of(dtype));

@@ -1,9 +1,9 @@
-/* kgen's runtime for programs: load a graph that kgen emitted, run it on DLPack tensors, read its state, time its stubs,
- * and check each stub against its unfused reference. C11; C++ programs may prefer kgen/runtime/model.hpp.
+/* kgen's runtime for programs: load a graph that kgen emitted, run it on DLPack tensors, read its state, time its
+ * stubs, and check each stub against its unfused reference. C11; C++ programs may prefer kgen/runtime/model.hpp.
  *
- * Every function that can fail returns a kgen_status and writes nothing to its results on failure; kgen_last_error() then
- * says which argument was wrong, what was expected and what came. A model may be run by one thread at a time; several
- * models may run at once. */
+ * Every function that can fail returns a kgen_status and writes nothing to its results on failure; kgen_last_error()
+ * then says which argument was wrong, what was expected and what came. A model may be run by one thread at a time;
+ * several models may run at once. */
 #ifndef KGEN_RUNTIME_H_
 #define KGEN_RUNTIME_H_
 
@@ -16,11 +16,11 @@ extern "C" {
 
 typedef enum kgen_status {
   KGEN_OK = 0,
-  KGEN_INVALID_ARGUMENT,   /* a pointer that must not be null is null, or an index is out of its range */
-  KGEN_WRONG_COUNT,        /* not as many inputs or outputs as the graph has */
-  KGEN_NULL_DATA,          /* a tensor with elements has no data */
-  KGEN_WRONG_DEVICE,       /* a tensor is not in CPU memory */
-  KGEN_WRONG_DTYPE,        /* element type or lanes */
+  KGEN_INVALID_ARGUMENT, /* a pointer that must not be null is null, or an index is out of its range */
+  KGEN_WRONG_COUNT,      /* not as many inputs or outputs as the graph has */
+  KGEN_NULL_DATA,        /* a tensor with elements has no data */
+  KGEN_WRONG_DEVICE,     /* a tensor is not in CPU memory */
+  KGEN_WRONG_DTYPE,      /* element type or lanes */
   KGEN_WRONG_RANK,
   KGEN_WRONG_EXTENT,       /* an axis whose extent the graph fixes, or a negative extent */
   KGEN_DIM_OUT_OF_RANGE,   /* a symbolic dim lies outside the range that the graph gives it */
@@ -31,13 +31,13 @@ typedef enum kgen_status {
   KGEN_OVERLAP,            /* an output shares memory with another argument, or an argument with a state */
   KGEN_TOO_LARGE,          /* a size does not fit into 63 bits */
   KGEN_OUT_OF_MEMORY,
-  KGEN_FILE_ERROR,         /* a file cannot be opened, read or written */
-  KGEN_BAD_WEIGHTS,        /* a file is not well-formed safetensors, or a tensor in it has another dtype or shape */
-  KGEN_MISSING_WEIGHT,     /* a safetensors file has no tensor under the key */
-  KGEN_ABI_MISMATCH,       /* the graph was emitted for another version of this runtime */
-  KGEN_NOT_CHECKABLE,      /* check mode was asked of a graph that was planned without --check */
-  KGEN_CHECK_FAILED,       /* check mode found an operator that differs; the outputs have been written */
-  KGEN_INTERNAL            /* a bug in kgen or in an edited wrapper */
+  KGEN_FILE_ERROR,     /* a file cannot be opened, read or written */
+  KGEN_BAD_WEIGHTS,    /* a file is not well-formed safetensors, or a tensor in it has another dtype or shape */
+  KGEN_MISSING_WEIGHT, /* a safetensors file has no tensor under the key */
+  KGEN_ABI_MISMATCH,   /* the graph was emitted for another version of this runtime */
+  KGEN_NOT_CHECKABLE,  /* check mode was asked of a graph that was planned without --check */
+  KGEN_CHECK_FAILED,   /* check mode found an operator that differs; the outputs have been written */
+  KGEN_INTERNAL        /* a bug in kgen or in an edited wrapper */
 } kgen_status;
 
 /* "KGEN_WRONG_RANK" and so on; "unknown status" for other numbers. */
@@ -46,18 +46,18 @@ const char* kgen_status_name(kgen_status status);
 /* What went wrong in the last call on this thread that failed; "" before the first. Valid until the next failure. */
 const char* kgen_last_error(void);
 
-/* ---- Graphs: what kgen_graph_<name>() of the emitted source returns -------------------------------------------------- */
+/* ---- Graphs: what kgen_graph_<name>() of the emitted source returns ---------------------------------------------- */
 
 typedef struct kgen_graph kgen_graph;
 
-/* DLPack codes that <dlpack/dlpack.h> 0.6 does not name yet. Arguments of dtype bool, f8e4m3 and f8e5m2 may also be given
- * as u8, since older producers have no code for them. */
+/* DLPack codes that <dlpack/dlpack.h> 0.6 does not name yet. Arguments of dtype bool, f8e4m3 and f8e5m2 may also be
+ * given as u8, since older producers have no code for them. */
 enum { KGEN_DL_BOOL = 6, KGEN_DL_FLOAT8_E4M3FN = 10, KGEN_DL_FLOAT8_E5M2 = 12 };
 
 typedef struct kgen_tensor_info {
   const char* name;
   DLDataType dtype;
-  const char* dtype_name;  /* as in graphs: "bf16" */
+  const char* dtype_name; /* as in graphs: "bf16" */
   int rank;
   const char* const* dims; /* `rank` texts, outermost first: a number or an expression over symbolic dims: "2*D" */
   int strided;             /* 1: any strides are taken; 0: the memory must be dense row-major */
@@ -70,7 +70,7 @@ int kgen_graph_output_count(const kgen_graph* graph);
 kgen_status kgen_graph_input(const kgen_graph* graph, int index, kgen_tensor_info* info);
 kgen_status kgen_graph_output(const kgen_graph* graph, int index, kgen_tensor_info* info);
 
-/* ---- Models: a graph with its weights, state and scratch memory ------------------------------------------------------ */
+/* ---- Models: a graph with its weights, state and scratch memory -------------------------------------------------- */
 
 typedef struct kgen_model kgen_model;
 
@@ -78,7 +78,7 @@ typedef struct kgen_model kgen_model;
 typedef struct kgen_load_options {
   const char* weights_directory; /* what the graph's safetensors files are relative to; NULL: the working directory */
   int threads;                   /* how many threads stubs may use; 0: as many as OpenMP would */
-  int check;                     /* 1: run every stub beside its unfused reference; needs a graph planned with --check */
+  int check; /* 1: run every stub beside its unfused reference; needs a graph planned with --check */
 } kgen_load_options;
 
 /* Loads weights, computes what depends on constants alone, and zeroes the state. `options` may be NULL. `*model` is
@@ -97,13 +97,13 @@ kgen_status kgen_model_run(kgen_model* model, const DLTensor* const* inputs, int
  * named "layer.k_cache[0]" and on. */
 int kgen_model_state_count(const kgen_model* model);
 kgen_status kgen_model_state_name(const kgen_model* model, int index, const char** name);
-/* A view of the whole buffer (symbolic dims at their greatest), dense, to be read or written between runs. Its memory and
- * shape belong to the model. */
+/* A view of the whole buffer (symbolic dims at their greatest), dense, to be read or written between runs. Its memory
+ * and shape belong to the model. */
 kgen_status kgen_model_state(kgen_model* model, int index, DLTensor* view);
 /* Every state becomes zero. */
 kgen_status kgen_model_reset_state(kgen_model* model);
 
-/* ---- Profiling: the time of every stub ------------------------------------------------------------------------------- */
+/* ---- Profiling: the time of every stub --------------------------------------------------------------------------- */
 
 typedef struct kgen_profile_entry {
   const char* name; /* the stub, or for whole runs the graph; valid until the model is freed */
@@ -113,7 +113,8 @@ typedef struct kgen_profile_entry {
 
 /* Starts to time every run and every stub in it; forgets what was recorded before. */
 kgen_status kgen_model_profile_start(kgen_model* model);
-/* Stops, and where `trace_path` is not NULL writes the timeline there as Chrome trace JSON (chrome://tracing, Perfetto). */
+/* Stops, and where `trace_path` is not NULL writes the timeline there as Chrome trace JSON (chrome://tracing,
+ * Perfetto). */
 kgen_status kgen_model_profile_stop(kgen_model* model, const char* trace_path);
 /* What was recorded since the last start, by total time, greatest first. */
 int kgen_model_profile_count(const kgen_model* model);

@@ -20,7 +20,8 @@ std::int64_t checked_bytes(std::span<const std::int64_t> shape, std::int64_t ele
 
 std::int64_t end_of_slot(std::int64_t begin, std::int64_t bytes) {
   std::int64_t end = 0;
-  if (bytes < 0 || __builtin_add_overflow(begin, bytes, &end) || __builtin_add_overflow(end, slot_alignment - 1, &end)) {
+  if (bytes < 0 || __builtin_add_overflow(begin, bytes, &end) ||
+      __builtin_add_overflow(end, slot_alignment - 1, &end)) {
     fail(KGEN_TOO_LARGE, "the arena does not fit into 63 bits: a slot of ", bytes, " bytes at offset ", begin);
   }
   return end / slot_alignment * slot_alignment;

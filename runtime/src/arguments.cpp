@@ -103,7 +103,8 @@ void require_usable(const Argument& argument) {
          ", expected the CPU (", int{kDLCPU}, ")");
   }
   if (!accepts(argument.info.type, tensor.dtype)) {
-    fail(KGEN_WRONG_DTYPE, argument.name(), ": the element type is ", dtype_text(tensor.dtype), ", expected ", type.name);
+    fail(KGEN_WRONG_DTYPE, argument.name(), ": the element type is ", dtype_text(tensor.dtype), ", expected ",
+         type.name);
   }
   require_shape_and_strides_given(argument);
   if (is_empty(tensor)) return;
@@ -132,8 +133,8 @@ void require_shape(const Argument& argument, std::span<const std::int64_t> shape
     if (is_number(text)) {
       fail(KGEN_WRONG_EXTENT, argument.name(), ": axis ", axis, " is ", found, ", expected ", shape[axis]);
     }
-    fail(KGEN_DIM_INCONSISTENT, argument.name(), ": axis ", axis, " is ", found, ", expected ", text, " = ", shape[axis],
-         dims_text(dims));
+    fail(KGEN_DIM_INCONSISTENT, argument.name(), ": axis ", axis, " is ", found, ", expected ", text, " = ",
+         shape[axis], dims_text(dims));
   }
 }
 

@@ -65,8 +65,7 @@ kgen_status describe(const kgen_graph* graph, std::vector<TensorInfo> GraphInfo:
     require_index(index, (known->*tensors).size(), what);
     const TensorInfo& tensor = (known->*tensors)[static_cast<std::size_t>(index)];
     const ElementTypeInfo& type = element_type_info(tensor.type);
-    *info = {tensor.name,        type.dlpack,
-             type.name,          static_cast<int>(tensor.dims.size()),
+    *info = {tensor.name,        type.dlpack,           type.name, static_cast<int>(tensor.dims.size()),
              tensor.dims.data(), tensor.strided ? 1 : 0};
   });
 }
@@ -80,29 +79,52 @@ using kgen::require_not_null;
 
 const char* kgen_status_name(kgen_status status) {
   switch (status) {
-    case KGEN_OK: return "KGEN_OK";
-    case KGEN_INVALID_ARGUMENT: return "KGEN_INVALID_ARGUMENT";
-    case KGEN_WRONG_COUNT: return "KGEN_WRONG_COUNT";
-    case KGEN_NULL_DATA: return "KGEN_NULL_DATA";
-    case KGEN_WRONG_DEVICE: return "KGEN_WRONG_DEVICE";
-    case KGEN_WRONG_DTYPE: return "KGEN_WRONG_DTYPE";
-    case KGEN_WRONG_RANK: return "KGEN_WRONG_RANK";
-    case KGEN_WRONG_EXTENT: return "KGEN_WRONG_EXTENT";
-    case KGEN_DIM_OUT_OF_RANGE: return "KGEN_DIM_OUT_OF_RANGE";
-    case KGEN_DIM_INCONSISTENT: return "KGEN_DIM_INCONSISTENT";
-    case KGEN_REQUIREMENT_FAILED: return "KGEN_REQUIREMENT_FAILED";
-    case KGEN_WRONG_STRIDE: return "KGEN_WRONG_STRIDE";
-    case KGEN_MISALIGNED: return "KGEN_MISALIGNED";
-    case KGEN_OVERLAP: return "KGEN_OVERLAP";
-    case KGEN_TOO_LARGE: return "KGEN_TOO_LARGE";
-    case KGEN_OUT_OF_MEMORY: return "KGEN_OUT_OF_MEMORY";
-    case KGEN_FILE_ERROR: return "KGEN_FILE_ERROR";
-    case KGEN_BAD_WEIGHTS: return "KGEN_BAD_WEIGHTS";
-    case KGEN_MISSING_WEIGHT: return "KGEN_MISSING_WEIGHT";
-    case KGEN_ABI_MISMATCH: return "KGEN_ABI_MISMATCH";
-    case KGEN_NOT_CHECKABLE: return "KGEN_NOT_CHECKABLE";
-    case KGEN_CHECK_FAILED: return "KGEN_CHECK_FAILED";
-    case KGEN_INTERNAL: return "KGEN_INTERNAL";
+    case KGEN_OK:
+      return "KGEN_OK";
+    case KGEN_INVALID_ARGUMENT:
+      return "KGEN_INVALID_ARGUMENT";
+    case KGEN_WRONG_COUNT:
+      return "KGEN_WRONG_COUNT";
+    case KGEN_NULL_DATA:
+      return "KGEN_NULL_DATA";
+    case KGEN_WRONG_DEVICE:
+      return "KGEN_WRONG_DEVICE";
+    case KGEN_WRONG_DTYPE:
+      return "KGEN_WRONG_DTYPE";
+    case KGEN_WRONG_RANK:
+      return "KGEN_WRONG_RANK";
+    case KGEN_WRONG_EXTENT:
+      return "KGEN_WRONG_EXTENT";
+    case KGEN_DIM_OUT_OF_RANGE:
+      return "KGEN_DIM_OUT_OF_RANGE";
+    case KGEN_DIM_INCONSISTENT:
+      return "KGEN_DIM_INCONSISTENT";
+    case KGEN_REQUIREMENT_FAILED:
+      return "KGEN_REQUIREMENT_FAILED";
+    case KGEN_WRONG_STRIDE:
+      return "KGEN_WRONG_STRIDE";
+    case KGEN_MISALIGNED:
+      return "KGEN_MISALIGNED";
+    case KGEN_OVERLAP:
+      return "KGEN_OVERLAP";
+    case KGEN_TOO_LARGE:
+      return "KGEN_TOO_LARGE";
+    case KGEN_OUT_OF_MEMORY:
+      return "KGEN_OUT_OF_MEMORY";
+    case KGEN_FILE_ERROR:
+      return "KGEN_FILE_ERROR";
+    case KGEN_BAD_WEIGHTS:
+      return "KGEN_BAD_WEIGHTS";
+    case KGEN_MISSING_WEIGHT:
+      return "KGEN_MISSING_WEIGHT";
+    case KGEN_ABI_MISMATCH:
+      return "KGEN_ABI_MISMATCH";
+    case KGEN_NOT_CHECKABLE:
+      return "KGEN_NOT_CHECKABLE";
+    case KGEN_CHECK_FAILED:
+      return "KGEN_CHECK_FAILED";
+    case KGEN_INTERNAL:
+      return "KGEN_INTERNAL";
   }
   return "unknown status";
 }

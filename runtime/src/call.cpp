@@ -30,10 +30,11 @@ const Info& row_at(const std::vector<Info>& table, const char* what, int row) {
 }
 
 template <class Info>
-void require_declared(const Info& info, const char* what, ElementType type, std::size_t rank, std::size_t declared_rank) {
+void require_declared(const Info& info, const char* what, ElementType type, std::size_t rank,
+                      std::size_t declared_rank) {
   if (info.type != type || rank != declared_rank) {
-    fail(KGEN_INTERNAL, "the wrapper asks for ", what, " '", info.name, "' as ", element_type_info(type).name, " of rank ",
-         rank, ", but the graph declares ", element_type_info(info.type).name, " of rank ", declared_rank);
+    fail(KGEN_INTERNAL, "the wrapper asks for ", what, " '", info.name, "' as ", element_type_info(type).name,
+         " of rank ", rank, ", but the graph declares ", element_type_info(info.type).name, " of rank ", declared_rank);
   }
 }
 
@@ -55,11 +56,12 @@ void require_all_usable(const GraphInfo& graph, const char* role, const std::vec
   if (tensors.size() != infos.size()) {
     std::vector<const char*> names;
     for (const TensorInfo& info : infos) names.push_back(info.name);
-    fail(KGEN_WRONG_COUNT, "graph '", graph.name, "': ", tensors.size(), " ", role, "s were passed, expected ", infos.size(),
-         " ", bracketed(std::span<const char* const>(names)));
+    fail(KGEN_WRONG_COUNT, "graph '", graph.name, "': ", tensors.size(), " ", role, "s were passed, expected ",
+         infos.size(), " ", bracketed(std::span<const char* const>(names)));
   }
   for (std::size_t i = 0; i < infos.size(); ++i) {
-    if (tensors[i] == nullptr) fail(KGEN_INVALID_ARGUMENT, role, " '", infos[i].name, "': the DLTensor pointer is null");
+    if (tensors[i] == nullptr)
+      fail(KGEN_INVALID_ARGUMENT, role, " '", infos[i].name, "': the DLTensor pointer is null");
     require_usable({role, infos[i], *tensors[i]});
   }
 }
@@ -117,7 +119,8 @@ std::int64_t Call::input_scalar(int input) {
 std::int64_t Call::dim(const char* name, std::int64_t low, std::int64_t high, std::int64_t value) {
   if (value < low || value > high) {
     const std::string axis = origin_.axis < 0 ? "the value" : concat("axis ", origin_.axis);
-    const std::string origin = origin_.input < 0 ? "" : concat(" (", axis, " of ", input_argument(origin_.input).name(), ")");
+    const std::string origin =
+        origin_.input < 0 ? "" : concat(" (", axis, " of ", input_argument(origin_.input).name(), ")");
     fail(KGEN_DIM_OUT_OF_RANGE, "dim ", name, " is ", value, origin, ", expected ", low, "..", high);
   }
   dims_.push_back({name, value});
@@ -156,7 +159,8 @@ void* Call::dense_output(int index, ElementType type, Extents shape) const {
   require_dense(output);
   const AddressRange range = address_range(output);
   const auto require_apart = [&](const Argument& other) {
-    if (range.overlaps(address_range(other))) fail(KGEN_OVERLAP, output.name(), " overlaps ", other.name(), " in memory");
+    if (range.overlaps(address_range(other)))
+      fail(KGEN_OVERLAP, output.name(), " overlaps ", other.name(), " in memory");
   };
   for (int input = 0; input < static_cast<int>(inputs_.size()); ++input) require_apart(input_argument(input));
   for (int other = 0; other < static_cast<int>(outputs_.size()); ++other) {

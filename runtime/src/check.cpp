@@ -10,8 +10,8 @@
 namespace kgen {
 namespace {
 
-// How far apart two values may be: `relative` of the reference's magnitude or of the whole reference's root mean square,
-// whichever is greater (a sum that cancels is as inexact as its terms), plus `absolute`.
+// How far apart two values may be: `relative` of the reference's magnitude or of the whole reference's root mean
+// square, whichever is greater (a sum that cancels is as inexact as its terms), plus `absolute`.
 struct Tolerance {
   double relative;
   double absolute;
@@ -20,15 +20,23 @@ struct Tolerance {
 // Some tens of roundings for floats. Eight-bit integers are mostly quantised values, which may round the other way.
 Tolerance tolerance_of(ElementType precision) {
   switch (precision) {
-    case ElementType::f64: return {1e-11, 0};
-    case ElementType::f32: return {1e-4, 1e-30};
-    case ElementType::f16: return {1e-2, 1e-6};
-    case ElementType::bf16: return {5e-2, 1e-30};
-    case ElementType::f8e4m3: return {0.25, 0.002};
-    case ElementType::f8e5m2: return {0.5, 2e-5};
+    case ElementType::f64:
+      return {1e-11, 0};
+    case ElementType::f32:
+      return {1e-4, 1e-30};
+    case ElementType::f16:
+      return {1e-2, 1e-6};
+    case ElementType::bf16:
+      return {5e-2, 1e-30};
+    case ElementType::f8e4m3:
+      return {0.25, 0.002};
+    case ElementType::f8e5m2:
+      return {0.5, 2e-5};
     case ElementType::i8:
-    case ElementType::u8: return {0, 1};
-    default: return {0, 0};
+    case ElementType::u8:
+      return {0, 1};
+    default:
+      return {0, 0};
   }
 }
 
@@ -105,9 +113,10 @@ Differences differences(const AnyView& actual, const AnyView& reference, Element
 
 }  // namespace
 
-std::string difference(const CheckedOperator& op, const AnyView& actual, const AnyView& reference, ElementType precision) {
-  const std::string name = concat("stub '", op.stub, "' differs from its unfused reference at operator '", op.op, "' (",
-                                  op.where, "): ");
+std::string difference(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
+                       ElementType precision) {
+  const std::string name =
+      concat("stub '", op.stub, "' differs from its unfused reference at operator '", op.op, "' (", op.where, "): ");
   const std::span<const std::int64_t> shape(reference.shape);
   if (actual.shape != reference.shape) {
     return concat(name, "its shape is ", bracketed(std::span<const std::int64_t>(actual.shape)), ", expected ",

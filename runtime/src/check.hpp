@@ -7,8 +7,9 @@
 
 namespace kgen {
 
-// "" where every element is near enough, or else a message with the first that is not and the greatest error. Two NaNs are
-// equal, and so are equal infinities.
-std::string difference(const CheckedOperator& op, const AnyView& actual, const AnyView& reference, ElementType precision);
+// "" where every element is near enough, or else a message with the first that is not and the greatest error. Two NaNs
+// are equal, and so are equal infinities.
+std::string difference(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
+                       ElementType precision);
 
 }  // namespace kgen

@@ -38,7 +38,8 @@ Mapping inline_values(const ConstantInfo& constant) {
     using T = decltype(zero);
     const std::size_t count = bytes / sizeof(T);
     if (constant.values.size() != 1 && constant.values.size() != count) {
-      fail(KGEN_INTERNAL, "constant '", constant.name, "' has ", constant.values.size(), " values, expected 1 or ", count);
+      fail(KGEN_INTERNAL, "constant '", constant.name, "' has ", constant.values.size(), " values, expected 1 or ",
+           count);
     }
     T* elements = reinterpret_cast<T*>(memory.data());
     for (std::size_t i = 0; i < count; ++i) {
@@ -48,7 +49,9 @@ Mapping inline_values(const ConstantInfo& constant) {
   return memory;
 }
 
-bool is_aligned(const std::byte* data, int alignment) { return reinterpret_cast<std::uintptr_t>(data) % alignment == 0; }
+bool is_aligned(const std::byte* data, int alignment) {
+  return reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
+}
 
 // Loads the rows of one graph, each file opened once.
 class Loader {

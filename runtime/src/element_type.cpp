@@ -29,7 +29,8 @@ bool accepts(ElementType type, DLDataType dtype) {
   const auto equals = [dtype](const DLDataType& other) {
     return dtype.code == other.code && dtype.bits == other.bits && dtype.lanes == other.lanes;
   };
-  const bool lacks_old_code = type == ElementType::boolean || type == ElementType::f8e4m3 || type == ElementType::f8e5m2;
+  const bool lacks_old_code =
+      type == ElementType::boolean || type == ElementType::f8e4m3 || type == ElementType::f8e5m2;
   return equals(element_type_info(type).dlpack) ||
          (lacks_old_code && equals(element_type_info(ElementType::u8).dlpack));
 }

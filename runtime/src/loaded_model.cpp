@@ -35,12 +35,13 @@ std::vector<StateElement> name_states(const GraphInfo& graph) {
 
 const GraphInfo& require_loadable(const GraphInfo& graph, const LoadOptions& options) {
   if (graph.abi != abi_version) {
-    fail(KGEN_ABI_MISMATCH, "the graph was emitted for version ", graph.abi, " of the runtime's interface, but this is version ",
-         abi_version, "; plan it again with this kgen");
+    fail(KGEN_ABI_MISMATCH, "the graph was emitted for version ", graph.abi,
+         " of the runtime's interface, but this is version ", abi_version, "; plan it again with this kgen");
   }
   if (options.threads < 0) fail(KGEN_INVALID_ARGUMENT, "threads is ", options.threads, ", expected 0 or more");
   if (options.check && !graph.checkable) {
-    fail(KGEN_NOT_CHECKABLE, "graph '", graph.name, "' was emitted without check functions; plan it again with --check");
+    fail(KGEN_NOT_CHECKABLE, "graph '", graph.name,
+         "' was emitted without check functions; plan it again with --check");
   }
   return graph;
 }

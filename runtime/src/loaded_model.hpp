@@ -34,7 +34,8 @@ struct BufferTable {
   }
 };
 
-// Constants by row and call. Most point into the mapped files; inline ones and those that a file holds misaligned are owned.
+// Constants by row and call. Most point into the mapped files; inline ones and those that a file holds misaligned are
+// owned.
 struct Constants {
   std::vector<SafetensorsFile> files;
   std::vector<Mapping> owned;

@@ -48,8 +48,7 @@ void Profile::write_trace(const std::string& path) const {
   const char* separator = "\n";
   for (const Event& event : events_) {
     file << separator << R"({"name": ")" << event.name << R"(", "ph": "X", "pid": 1, "tid": 1, "ts": )"
-         << microseconds(event.begin - origin_) << R"(, "dur": )" << microseconds(event.end - event.begin)
-         << "}";
+         << microseconds(event.begin - origin_) << R"(, "dur": )" << microseconds(event.end - event.begin) << "}";
     separator = ",\n";
   }
   file << "\n]}\n";

@@ -44,11 +44,15 @@ std::size_t common_affixes(const std::string& left, const std::string& right) {
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), content_(Mapping::file(path)) {
-  const auto reject = [&path](const auto&... why) { fail(KGEN_BAD_WEIGHTS, "'", path, "' is not safetensors: ", why...); };
-  if (content_.size() < length_bytes) reject("it has ", content_.size(), " bytes, fewer than the 8 of the header's length");
+  const auto reject = [&path](const auto&... why) {
+    fail(KGEN_BAD_WEIGHTS, "'", path, "' is not safetensors: ", why...);
+  };
+  if (content_.size() < length_bytes)
+    reject("it has ", content_.size(), " bytes, fewer than the 8 of the header's length");
   const std::uint64_t header_bytes = read_little_endian(content_.data());
   if (header_bytes > content_.size() - length_bytes) {
-    reject("its header would take ", header_bytes, " of the ", content_.size() - length_bytes, " bytes after its length");
+    reject("its header would take ", header_bytes, " of the ", content_.size() - length_bytes,
+           " bytes after its length");
   }
   const auto* text = reinterpret_cast<const char*>(content_.data()) + length_bytes;
   const Json header = Json::parse(text, text + header_bytes, nullptr, /*allow_exceptions=*/false);
@@ -69,7 +73,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), content
     const auto begin = static_cast<std::uint64_t>((*offsets)[0]);
     const auto end = static_cast<std::uint64_t>((*offsets)[1]);
     if (begin > end || end > data.size()) {
-      reject("tensor '", key, "' ends at byte ", end, " of ", data.size(), ": the file is cut off, or its header is wrong");
+      reject("tensor '", key, "' ends at byte ", end, " of ", data.size(),
+             ": the file is cut off, or its header is wrong");
     }
     entries_[key] = {item["dtype"].get<std::string>(), std::move(*shape), data.subspan(begin, end - begin)};
   }
@@ -106,7 +111,8 @@ std::string SafetensorsFile::nearest_keys(const std::string& key) const {
     return left.first != right.first ? left.first > right.first : left.second < right.second;
   });
   std::string text = "nearest of its " + std::to_string(entries_.size()) + ":";
-  for (auto near = ranked.begin(); near != shown; ++near) text += (near == ranked.begin() ? " '" : ", '") + near->second + "'";
+  for (auto near = ranked.begin(); near != shown; ++near)
+    text += (near == ranked.begin() ? " '" : ", '") + near->second + "'";
   return text;
 }
 

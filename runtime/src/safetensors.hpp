@@ -1,5 +1,5 @@
-// Files of named tensors. Source: https://huggingface.co/docs/safetensors (8 bytes little-endian: the header's length N; N
-// bytes of JSON; then the data, whose offsets count from the header's end).
+// Files of named tensors. Source: https://huggingface.co/docs/safetensors (8 bytes little-endian: the header's length
+// N; N bytes of JSON; then the data, whose offsets count from the header's end).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ class SafetensorsFile {
   // Throws Error: KGEN_FILE_ERROR, or KGEN_BAD_WEIGHTS where the file is not well-formed.
   explicit SafetensorsFile(const std::string& path);
 
-  // The data of a tensor, which must have this type and shape; not aligned to anything. Throws Error: KGEN_MISSING_WEIGHT
-  // with the keys most like it, or KGEN_BAD_WEIGHTS.
+  // The data of a tensor, which must have this type and shape; not aligned to anything. Throws Error:
+  // KGEN_MISSING_WEIGHT with the keys most like it, or KGEN_BAD_WEIGHTS.
   std::span<const std::byte> find(const std::string& key, ElementType type, std::span<const std::int64_t> shape) const;
 
  private:

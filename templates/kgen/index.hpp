@@ -26,6 +26,13 @@ struct Index<0> {
 template <class... Extents>
 Index(Extents...) -> Index<sizeof...(Extents)>;
 
+// The greatest whole number that is at most a / b; 0 where b is 0. For sizes whose numerator may be negative.
+KGEN_FN constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  if (b == 0) return 0;
+  const std::int64_t quotient = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
 // The number of positions within these extents; 1 for a scalar.
 template <int R>
 KGEN_FN constexpr std::int64_t element_count(const Index<R>& extents) {

@@ -41,20 +41,25 @@ KGEN_FN Vec<T, W> sqrt(const Vec<T, W>& x) {
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> floor(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::FloorFunction{}, x);
+  return cpu::on_registers(cpu::RoundFunction<cpu::Rounding::down>{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> ceil(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::CeilFunction{}, x);
+  return cpu::on_registers(cpu::RoundFunction<cpu::Rounding::up>{}, x);
 }
 // Halves to even.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> round(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::RoundFunction{}, x);
+  return cpu::on_registers(cpu::RoundFunction<cpu::Rounding::nearest>{}, x);
 }
+// a * b + c with one rounding where the processor has it, else with two.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> multiply_add(const Vec<T, W>& a, const Vec<T, W>& b, const Vec<T, W>& c) {
-  return cpu::multiply_add(a, b, c);
+#if defined(__FMA__)
+  return cpu::on_registers(cpu::MultiplyAddFunction{}, a, b, c);
+#else
+  return a * b + c;
+#endif
 }
 
 // The greater; NaN where either is NaN.

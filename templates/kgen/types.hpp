@@ -63,7 +63,8 @@ KGEN_FN constexpr Bits narrow_bits(Bits bits) {
   const Bits subnormal = as_bits(as_float(magnitude) + as_float(magic)) - magic;
   const Bits code = select(magnitude < (static_cast<std::uint32_t>(128 - bias) << 23), subnormal, normal);
   const Bits finite = select(code > Format::greatest, Bits(Format::overflow), code);
-  return select(magnitude > 0x7f800000u, Bits(Format::nan), finite) | ((bits >> (31 - total_bits)) & (1u << total_bits));
+  const Bits special = ((magnitude >> dropped) & ((1u << mantissa_bits) - 1)) | Format::nan;  // keeps a NaN's payload
+  return select(magnitude > 0x7f800000u, special, finite) | ((bits >> (31 - total_bits)) & (1u << total_bits));
 }
 
 // bf16 is the upper half of a float.

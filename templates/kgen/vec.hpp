@@ -262,14 +262,6 @@ KGEN_FN Vec<T, W> lanewise(const Vec<T, W>& a, const Vec<T, W>& b, Operation ope
   return result;
 }
 
-// operation(x, y) of each pair of lanes: for what has no vector instruction.
-template <class T, int W, class Operation>
-KGEN_FN Vec<T, W> by_lane(const Vec<T, W>& a, const Vec<T, W>& b, Operation operation) {
-  T lanes[W];
-  for (int i = 0; i < W; ++i) lanes[i] = operation(a[i], b[i]);
-  return load_lanes<W>(lanes);
-}
-
 template <class To, class From, int W>
 KGEN_FN Vec<To, W> bit_cast(const Vec<From, W>& v) {
   static_assert(sizeof(To) == sizeof(From));
@@ -411,6 +403,14 @@ KGEN_FN void store_lanes(T* to, const Vec<T, W>& v) {
   } else {
     std::memcpy(to, &v.data, sizeof(T) * W);
   }
+}
+
+// operation(x, y) of each pair of lanes: for what has no vector instruction.
+template <class T, int W, class Operation>
+KGEN_FN Vec<T, W> by_lane(const Vec<T, W>& a, const Vec<T, W>& b, Operation operation) {
+  T lanes[W];
+  for (int i = 0; i < W; ++i) lanes[i] = operation(a[i], b[i]);
+  return load_lanes<W>(lanes);
 }
 
 // ---- the vector forms of the conversion text in types.hpp --------------------------------------------------------------

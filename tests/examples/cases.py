@@ -30,7 +30,8 @@ DTYPES = {
 }
 
 # One rounding to the type costs half of its epsilon; a value on the edge of a rounding may fall to either side.
-TOLERANCES = {"f64": 1e-13, "f32": 1e-5, "f16": 1e-3, "bf16": 8e-3, "f8e4m3": 0.125}
+# Integers and truth values are exact.
+TOLERANCES = {"f64": 1e-14, "f32": 5e-6, "f16": 1e-3, "bf16": 4e-3, "f8e4m3": 0.07}
 
 
 @dataclass
@@ -247,8 +248,9 @@ def running_cases(rng):
     yield "sizes_change", [{"x": normal(rng, m, n)} for m, n in ((8, 16), (3, 16), (0, 4), (8, 5), (8, 16))]
 
 
-def update_inputs(rng, m, n, start):
-    return {"buffer": normal(rng, m, n), "row": normal(rng, 2, n), "position": position(start)}
+def update_cases(rng):
+    steps = [(5, 0), (5, 1), (5, 60), (32, 7), (1, 8)]
+    yield "five_calls", [{"rows": normal(rng, 2, n), "position": position(start)} for n, start in steps]
 
 
 def batched_inputs(rng, b, s):
@@ -298,9 +300,9 @@ EXAMPLES = {
     ),
     "swiglu": Example(over_shapes(lambda rng, m: {"gate_up": normal(rng, m, 2752) * 4}, ROWS)),
     "rope": Example(over_shapes(rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2), (2, 0, 2)])),
-    "llama_block": Example(llama_block_cases, constants=llama_block_constants, tolerance={"f32": 5e-5}),
+    "llama_block": Example(llama_block_cases, constants=llama_block_constants, tolerance={"f32": 1e-5}),
     "llama_tiny": Example(
-        llama_tiny_cases, {"logits": "f32"}, constants=llama_tiny_constants, tolerance={"f32": 5e-4}
+        llama_tiny_cases, {"logits": "f32"}, constants=llama_tiny_constants, tolerance={"f32": 3e-5}
     ),
     # tests/examples/graphs
     "bf16_matmul_bias_relu": Example(over_shapes(matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),
@@ -324,7 +326,6 @@ EXAMPLES = {
             [(1, 1, 1, 1), (3, 5, 7, 9), (16, 8, 4, 32), (2, 0, 3, 4), (2, 3, 0, 4), (0, 3, 2, 4)],
         ),
         {name: "f32" for name in ("middle", "second", "leading", "outer", "total", "shifted")},
-        tolerance={"f32": 5e-5},
     ),
     "siblings": Example(
         over_shapes(
@@ -359,7 +360,6 @@ EXAMPLES = {
         over_shapes(lambda rng, m: {"x": normal(rng, m, 32)}, ROWS),
         {"y": "f32", "second": "f32"},
         constants=functions_constants,
-        tolerance={"f32": 5e-5},
     ),
     "constants_at_load": Example(
         over_shapes(lambda rng, m: {"x": normal(rng, m, 50)}, ROWS), constants=lambda rng: {"w": normal(rng, 30, 50)}
@@ -369,9 +369,7 @@ EXAMPLES = {
         {"above": "bool", "larger": "i32", "both": "bool", "totals": "i64", "halves": "f32", "mixed": "i32"},
     ),
     "running_state": Example(running_cases, {"total_next": "f32", "change": "f32"}),
-    "update_input": Example(
-        over_shapes(update_inputs, [(4, 1, 0), (4, 5, 2), (64, 33, 17), (62, 64, 60)]), {"updated": "f32", "y": "f32"}
-    ),
+    "update_state": Example(update_cases, {"totals": "f32", "grown": "f32"}),
     "batched_prologue": Example(over_shapes(batched_inputs, [(1, 1), (3, 7), (4, 64), (0, 3), (2, 0)])),
     "attention_plain": Example(
         over_shapes(attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])

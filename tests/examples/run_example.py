@@ -75,10 +75,13 @@ def write_manifest(name: str, example: Example, cases: list[Case], expected, wor
     return path
 
 
-def compare(actual: np.ndarray, expected: np.ndarray, dtype: str, tolerance: float) -> tuple[float, str]:
-    """The greatest error relative to |expected| + its root mean square, and what is wrong, "" where nothing is."""
+def compare(actual: np.ndarray, expected: np.ndarray, tolerance: float | None) -> tuple[float, str]:
+    """The greatest error relative to |expected| + its root mean square, and what is wrong, "" where nothing is.
+
+    Without a tolerance the arrays must be equal.
+    """
     actual, expected = as_float64(actual).reshape(-1), as_float64(expected).reshape(-1)
-    if dtype in ("bool", "i32", "i64", "u8"):
+    if tolerance is None:
         wrong = np.flatnonzero(actual != expected)
         return 0.0, f"[{wrong[0]}] is {actual[wrong[0]]}, expected {expected[wrong[0]]}" if wrong.size else ""
     finite = np.isfinite(expected)
@@ -109,7 +112,7 @@ def judge(example: Example, cases: list[Case], expected, work: Path) -> int:
         for call in range(len(steps)):
             for (key, dtype), result in zip(example.outputs.items(), expected[index][call]):
                 actual = np.fromfile(work / f"{index}.{call}.{key}.out", DTYPES[dtype])
-                error, complaint = compare(actual, result, dtype, example.tolerance.get(dtype, TOLERANCES[dtype]))
+                error, complaint = compare(actual, result, (TOLERANCES | example.tolerance).get(dtype))
                 greatest = max(greatest, error)
                 if complaint:
                     failures += 1

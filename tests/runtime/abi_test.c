@@ -7,12 +7,12 @@ const kgen_graph* kgen_graph_toy(void);
 
 static int failures = 0;
 
-#define EXPECT(condition)                                              \
-  do {                                                                 \
-    if (!(condition)) {                                                \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);  \
-      ++failures;                                                      \
-    }                                                                  \
+#define EXPECT(condition)                                             \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                     \
+    }                                                                 \
   } while (0)
 
 static DLTensor tensor_of(void* data, DLDataType dtype, int rank, int64_t* shape) {

@@ -24,13 +24,6 @@ Outcome run_spoilt(const std::function<void(Arguments&)>& spoil) {
   return result;
 }
 
-#define CHECK_OUTCOME(result, expected_status, expected_message) \
-  do {                                                           \
-    const Outcome found = (result);                              \
-    CHECK(found.status == (expected_status));                    \
-    CHECK(found.message == (expected_message));                  \
-  } while (false)
-
 constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
@@ -85,24 +78,34 @@ TEST_CASE("Null pointers within arguments") {
 }
 
 TEST_CASE("A tensor that is not in CPU memory") {
-  CHECK_OUTCOME(run_spoilt([](Arguments& a) { a.x.device = {kDLCUDA, 0}; }), KGEN_WRONG_DEVICE,
-                "input 'x': the memory is on DLPack device type 2, expected the CPU (1)");
+  CHECK_OUTCOME(run_spoilt([](Arguments& a) {
+                  a.x.device = {kDLCUDA, 0};
+                }),
+                KGEN_WRONG_DEVICE, "input 'x': the memory is on DLPack device type 2, expected the CPU (1)");
 }
 
 TEST_CASE("Wrong element types and lanes") {
-  CHECK_OUTCOME(run_spoilt([](Arguments& a) { a.x.dtype = {kDLFloat, 64, 1}; }), KGEN_WRONG_DTYPE,
-                "input 'x': the element type is f64, expected f32");
-  CHECK_OUTCOME(run_spoilt([](Arguments& a) { a.y.dtype = {kDLFloat, 32, 4}; }), KGEN_WRONG_DTYPE,
-                "output 'y': the element type is f32 with 4 lanes, expected f32");
-  CHECK_OUTCOME(run_spoilt([](Arguments& a) { a.gate.dtype = {kDLComplex, 64, 1}; }), KGEN_WRONG_DTYPE,
-                "input 'gate': the element type is DLPack code 5 of 64 bits, expected f32");
-  CHECK_OUTCOME(run_spoilt([](Arguments& a) { a.mask.dtype = {kDLInt, 8, 1}; }), KGEN_WRONG_DTYPE,
-                "input 'mask': the element type is i8, expected bool");
+  CHECK_OUTCOME(run_spoilt([](Arguments& a) {
+                  a.x.dtype = {kDLFloat, 64, 1};
+                }),
+                KGEN_WRONG_DTYPE, "input 'x': the element type is f64, expected f32");
+  CHECK_OUTCOME(run_spoilt([](Arguments& a) {
+                  a.y.dtype = {kDLFloat, 32, 4};
+                }),
+                KGEN_WRONG_DTYPE, "output 'y': the element type is f32 with 4 lanes, expected f32");
+  CHECK_OUTCOME(run_spoilt([](Arguments& a) {
+                  a.gate.dtype = {kDLComplex, 64, 1};
+                }),
+                KGEN_WRONG_DTYPE, "input 'gate': the element type is DLPack code 5 of 64 bits, expected f32");
+  CHECK_OUTCOME(run_spoilt([](Arguments& a) {
+                  a.mask.dtype = {kDLInt, 8, 1};
+                }),
+                KGEN_WRONG_DTYPE, "input 'mask': the element type is i8, expected bool");
 }
 
 TEST_CASE("Bool may come as u8, as producers of DLPack 0.6 give it") {
   CHECK_OUTCOME(toy::outcome([] {
-                                  const auto model = toy::load_toy();
+                  const auto model = toy::load_toy();
                   Arguments arguments;
                   arguments.mask.dtype = {kDLUInt, 8, 1};
                   return arguments.run(model.get()).status;
@@ -258,7 +261,11 @@ TEST_CASE("Arguments in the model's state") {
 }
 
 TEST_CASE("Sizes that overflow") {
-  CHECK_OUTCOME(run_spoilt([](Arguments& a) { a.x_shape = {huge, 4}; a.x.shape = a.x_shape.data(); }), KGEN_TOO_LARGE,
+  CHECK_OUTCOME(run_spoilt([](Arguments& a) {
+                  a.x_shape = {huge, 4};
+                  a.x.shape = a.x_shape.data();
+                }),
+                KGEN_TOO_LARGE,
                 "input 'x': the bytes of a buffer of shape [9223372036854775807, 4] do not fit into 63 bits");
   std::vector<std::int64_t> strides = {huge / 2, 1};
   CHECK_OUTCOME(run_spoilt([&](Arguments& a) { a.gate.strides = strides.data(); }), KGEN_TOO_LARGE,

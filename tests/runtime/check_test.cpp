@@ -65,9 +65,10 @@ TEST_CASE("Check mode finds the stub that is wrong, after the run, and only then
   toy::error_of_stub_y = 0;
   CHECK(wrong.status == KGEN_CHECK_FAILED);
   CHECK(wrong.message ==
-        "stub 'stub_y' differs from its unfused reference at operator 'add' (toy.yaml:12): element [0, 0] is 2.5, expected "
+        "stub 'stub_y' differs from its unfused reference at operator 'add' (toy.yaml:12): element [0, 0] is 2.5, "
+        "expected "
         "2; 12 of the elements of [2, 6] differ, by up to 0.5");
-  CHECK(arguments.y_values[0] == 2.5f);   // the run went on
+  CHECK(arguments.y_values[0] == 2.5f);  // the run went on
   CHECK(arguments.sum_values[0] == 22.0f);
 
   CHECK(arguments.run(model.get()).status == KGEN_OK);  // a difference does not outlive its run
@@ -80,9 +81,10 @@ TEST_CASE("Check mode finds the stub that is wrong, after the run, and only then
 
 TEST_CASE("Rounding is tolerated, as much as the precision allows") {
   CHECK(compare<float>({1, 2, 1000}, {1, 2.00001f, 1000}) == "");
-  CHECK(compare<float>({1, 2}, {1, 2.01f}) ==
-        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): element [1] is 2, expected "
-        "2.00999999; 1 of the elements of [2] differ, by up to 0.00999999");
+  CHECK(
+      compare<float>({1, 2}, {1, 2.01f}) ==
+      "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): element [1] is 2, expected "
+      "2.00999999; 1 of the elements of [2] differ, by up to 0.00999999");
   CHECK(compare<float>({1, 2}, {1, 2.01f}, kgen::ElementType::bf16) == "");
   CHECK(compare<kgen::bf16>({1, 2}, {1, 2.03f}) == "");
   CHECK(compare<kgen::bf16>({1, 2}, {1, 2.5f}) != "");
@@ -103,11 +105,13 @@ TEST_CASE("An element that cancels is measured against the others") {
 TEST_CASE("Integers agree exactly, except eight-bit ones, which are quantised values") {
   CHECK(compare<std::int64_t>({5, 6}, {5, 6}) == "");
   CHECK(compare<std::int64_t>({5, 6}, {5, 7}) ==
-        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): element [1] is 6, expected 7; "
+        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): element [1] is 6, "
+        "expected 7; "
         "1 of the elements of [2] differ, by up to 1");
   CHECK(compare<std::int8_t>({5, 6}, {5, 7}) == "");
   CHECK(compare<std::int8_t>({5, 6}, {5, 8}) ==
-        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): element [1] is 6, expected 8; "
+        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): element [1] is 6, "
+        "expected 8; "
         "1 of the elements of [2] differ, by up to 2");
   CHECK(compare<bool>({0, 1}, {0, 1}) == "");
   CHECK(compare<bool>({0, 1}, {0, 0}) != "");
@@ -116,7 +120,8 @@ TEST_CASE("Integers agree exactly, except eight-bit ones, which are quantised va
 TEST_CASE("NaN equals NaN, and infinity itself alone") {
   CHECK(compare<float>({not_a_number, infinity, -infinity, 1}, {not_a_number, infinity, -infinity, 1}) == "");
   CHECK(compare<float>({not_a_number, 1}, {1, 1}) ==
-        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): element [0] is nan, expected "
+        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): element [0] is nan, "
+        "expected "
         "1; 1 of the elements of [2] differ, by up to 0");
   CHECK(compare<float>({1, 1}, {1, not_a_number}) != "");
   CHECK(compare<float>({infinity}, {-infinity}) != "");
@@ -127,7 +132,8 @@ TEST_CASE("NaN equals NaN, and infinity itself alone") {
 TEST_CASE("Nothing agrees with nothing, and shapes must agree") {
   CHECK(compare<float>({}, {}) == "");
   CHECK(compare<float>({1, 2}, {1}) ==
-        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): its shape is [2], expected [1]");
+        "stub 'stub_y' differs from its unfused reference at operator 'relu' (graph.yaml:10): its shape is [2], "
+        "expected [1]");
 }
 
 TEST_CASE("Scratch memory is poisoned, and freed with its scope") {

@@ -1,4 +1,6 @@
 // Loading, state, profiling and introspection.
+#include "kgen/runtime/model.hpp"
+
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -6,7 +8,6 @@
 #include <sstream>
 
 #include "kgen/runtime/call.hpp"
-#include "kgen/runtime/model.hpp"
 #include "toy_arguments.hpp"
 
 using toy::Outcome;
@@ -42,17 +43,14 @@ Outcome run(const kgen::GraphInfo& graph) {
 
 TEST_CASE("A graph of another version, without check functions, or with bad options is not loaded") {
   kgen::GraphInfo graph = graph_that_runs([](kgen::Call&) {});
-  Outcome result = load(graph, {nullptr, 0, 1});
-  CHECK(result.status == KGEN_NOT_CHECKABLE);
-  CHECK(result.message == "graph 'small' was emitted without check functions; plan it again with --check");
-  result = load(graph, {nullptr, -2, 0});
-  CHECK(result.status == KGEN_INVALID_ARGUMENT);
-  CHECK(result.message == "threads is -2, expected 0 or more");
+  CHECK_OUTCOME(load(graph, {nullptr, 0, 1}), KGEN_NOT_CHECKABLE,
+                "graph 'small' was emitted without check functions; plan it again with --check");
+  CHECK_OUTCOME(load(graph, {nullptr, -2, 0}), KGEN_INVALID_ARGUMENT, "threads is -2, expected 0 or more");
   graph.abi = 77;
-  result = load(graph);
-  CHECK(result.status == KGEN_ABI_MISMATCH);
-  CHECK(result.message ==
-        "the graph was emitted for version 77 of the runtime's interface, but this is version 1; plan it again with this kgen");
+  CHECK_OUTCOME(
+      load(graph), KGEN_ABI_MISMATCH,
+      "the graph was emitted for version 77 of the runtime's interface, but this is version 1; plan it again with "
+      "this kgen");
   kgen_tensor_info info;
   CHECK(kgen_graph_input(kgen::as_c(graph), 0, &info) == KGEN_ABI_MISMATCH);
   CHECK(kgen_graph_input_count(kgen::as_c(graph)) == 0);
@@ -64,29 +62,23 @@ TEST_CASE("A graph of another version, without check functions, or with bad opti
 TEST_CASE("Buffers whose sizes overflow are errors") {
   kgen::GraphInfo graph = graph_that_runs([](kgen::Call&) {});
   graph.states[0].shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};
-  Outcome result = load(graph);
-  CHECK(result.status == KGEN_TOO_LARGE);
-  CHECK(result.message == "the bytes of a buffer of shape [1099511627776, 1099511627776] do not fit into 63 bits");
+  CHECK_OUTCOME(load(graph), KGEN_TOO_LARGE,
+                "the bytes of a buffer of shape [1099511627776, 1099511627776] do not fit into 63 bits");
   graph.states[0].shape = {std::int64_t{1} << 58};
-  result = load(graph);
-  CHECK(result.status == KGEN_OUT_OF_MEMORY);
-  CHECK(result.message == "out of memory");
+  CHECK_OUTCOME(load(graph), KGEN_OUT_OF_MEMORY, "out of memory");
 }
 
 TEST_CASE("An arena whose size overflows, or a value outside it, is an error") {
-  Outcome result = run(graph_that_runs([](kgen::Call&) { (void)kgen::lay_out({INT64_MAX - 64, 4}); }));
-  CHECK(result.status == KGEN_TOO_LARGE);
-  CHECK(result.message ==
-        "the arena does not fit into 63 bits: a slot of 4 bytes at offset 9223372036854775744");
-  result = run(graph_that_runs([](kgen::Call&) { (void)kgen::lay_out({-8}); }));
-  CHECK(result.status == KGEN_TOO_LARGE);
-  CHECK(result.message == "the arena does not fit into 63 bits: a slot of -8 bytes at offset 0");
-  result = run(graph_that_runs([](kgen::Call& call) { call.arena(64).view<float, 1>(32, {9}); }));
-  CHECK(result.status == KGEN_TOO_LARGE);
-  CHECK(result.message == "the arena of 64 bytes cannot hold 36 bytes at offset 32");
-  result = run(graph_that_runs([](kgen::Call& call) { (void)call.arena(64).part(32).part(33); }));
-  CHECK(result.status == KGEN_TOO_LARGE);
-  CHECK(result.message == "the arena of 32 bytes cannot hold 0 bytes at offset 33");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call&) {
+                  (void)kgen::lay_out({INT64_MAX - 64, 4});
+                })),
+                KGEN_TOO_LARGE, "the arena does not fit into 63 bits: a slot of 4 bytes at offset 9223372036854775744");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call&) { (void)kgen::lay_out({-8}); })), KGEN_TOO_LARGE,
+                "the arena does not fit into 63 bits: a slot of -8 bytes at offset 0");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call& call) { call.arena(64).view<float, 1>(32, {9}); })), KGEN_TOO_LARGE,
+                "the arena of 64 bytes cannot hold 36 bytes at offset 32");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call& call) { (void)call.arena(64).part(32).part(33); })), KGEN_TOO_LARGE,
+                "the arena of 32 bytes cannot hold 0 bytes at offset 33");
 }
 
 TEST_CASE("Slots begin at multiples of 64 bytes") {
@@ -110,31 +102,33 @@ TEST_CASE("The arena grows and keeps its alignment") {
 }
 
 TEST_CASE("What an edited wrapper asks wrongly is an error") {
-  Outcome result = run(graph_that_runs([](kgen::Call& call) { call.state<float, 1>(0, {4}); }));
-  CHECK(result.status == KGEN_INTERNAL);
-  CHECK(result.message == "the wrapper asks for state 'buffer' as f32 of rank 1, but the graph declares f32 of rank 2");
-  result = run(graph_that_runs([](kgen::Call& call) { call.state<kgen::bf16, 2>(0, {4, 4}); }));
-  CHECK(result.message == "the wrapper asks for state 'buffer' as bf16 of rank 2, but the graph declares f32 of rank 2");
-  result = run(graph_that_runs([](kgen::Call& call) { call.state<float, 2>(0, {4, 5}); }));
-  CHECK(result.message == "the wrapper asks for [4, 5] of state 'buffer', which is [4, 4]");
-  result = run(graph_that_runs([](kgen::Call& call) { call.state<float, 2>(0, {4, 4}, 1); }));
-  CHECK(result.message == "the wrapper asks for state 'buffer' of call 1 of 1");
-  result = run(graph_that_runs([](kgen::Call& call) { call.constant<float, 2>(3); }));
-  CHECK(result.message == "the wrapper asks for constant 3 of 0");
-  result = run(graph_that_runs([](kgen::Call& call) { call.input_extent(0, 0); }));
-  CHECK(result.message == "the wrapper asks for input 0 of 0");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call& call) { call.state<float, 1>(0, {4}); })), KGEN_INTERNAL,
+                "the wrapper asks for state 'buffer' as f32 of rank 1, but the graph declares f32 of rank 2");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call& call) {
+                  call.state<kgen::bf16, 2>(0, {4, 4});
+                })),
+                KGEN_INTERNAL,
+                "the wrapper asks for state 'buffer' as bf16 of rank 2, but the graph declares f32 of rank 2");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call& call) {
+                  call.state<float, 2>(0, {4, 5});
+                })),
+                KGEN_INTERNAL, "the wrapper asks for [4, 5] of state 'buffer', which is [4, 4]");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call& call) {
+                  call.state<float, 2>(0, {4, 4}, 1);
+                })),
+                KGEN_INTERNAL, "the wrapper asks for state 'buffer' of call 1 of 1");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call& call) { call.constant<float, 2>(3); })), KGEN_INTERNAL,
+                "the wrapper asks for constant 3 of 0");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call& call) { call.input_extent(0, 0); })), KGEN_INTERNAL,
+                "the wrapper asks for input 0 of 0");
 }
 
 TEST_CASE("Exceptions of a wrapper become codes") {
-  Outcome result = run(graph_that_runs([](kgen::Call&) { throw std::bad_alloc(); }));
-  CHECK(result.status == KGEN_OUT_OF_MEMORY);
-  CHECK(result.message == "out of memory");
-  result = run(graph_that_runs([](kgen::Call&) { throw std::runtime_error("surprise"); }));
-  CHECK(result.status == KGEN_INTERNAL);
-  CHECK(result.message == "surprise");
-  result = run(graph_that_runs([](kgen::Call&) { throw 7; }));
-  CHECK(result.status == KGEN_INTERNAL);
-  CHECK(result.message == "an unknown exception left the wrapper");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call&) { throw std::bad_alloc(); })), KGEN_OUT_OF_MEMORY, "out of memory");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call&) { throw std::runtime_error("surprise"); })), KGEN_INTERNAL,
+                "surprise");
+  CHECK_OUTCOME(run(graph_that_runs([](kgen::Call&) { throw 7; })), KGEN_INTERNAL,
+                "an unknown exception left the wrapper");
 }
 
 TEST_CASE("State is named, kept between runs, and reset") {
@@ -227,8 +221,7 @@ TEST_CASE("Profiling sums the time of each stub and writes a trace") {
 
   REQUIRE(kgen_model_profile_start(model.get()) == KGEN_OK);
   CHECK(kgen_model_profile_stop(model.get(), folder.path("missing/trace.json").c_str()) == KGEN_FILE_ERROR);
-  CHECK(kgen_last_error() ==
-        "cannot write '" + folder.path("missing/trace.json") + "': No such file or directory");
+  CHECK(kgen_last_error() == "cannot write '" + folder.path("missing/trace.json") + "': No such file or directory");
   CHECK(kgen_model_profile_count(model.get()) == 0);
 }
 

@@ -1,6 +1,5 @@
 #include "toy_arguments.hpp"
 
-#include <doctest/doctest.h>
 #include <stdlib.h>
 
 #include <fstream>

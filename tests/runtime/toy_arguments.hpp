@@ -1,6 +1,8 @@
 // The toy graph's arguments, right as they are, for tests to spoil; and temporary files.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -50,6 +52,14 @@ struct Outcome {
 };
 inline Outcome outcome(kgen_status status) { return {status, status == KGEN_OK ? "" : kgen_last_error()}; }
 
+// Its code and its whole message.
+#define CHECK_OUTCOME(result, expected_status, expected_message) \
+  do {                                                           \
+    const toy::Outcome found = (result);                         \
+    CHECK(found.status == (expected_status));                    \
+    CHECK(found.message == (expected_message));                  \
+  } while (false)
+
 // M = 2, D = 3, P = 1. Outputs hold -1 until they are written.
 struct Arguments {
   std::vector<float> x_values = std::vector<float>(64, 2);
@@ -73,9 +83,7 @@ struct Arguments {
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
-  Outcome run(kgen_model* model) {
-    return outcome(kgen_model_run(model, inputs.data(), 4, outputs.data(), 2));
-  }
+  Outcome run(kgen_model* model) { return outcome(kgen_model_run(model, inputs.data(), 4, outputs.data(), 2)); }
   bool outputs_untouched() const {
     return y_values == std::vector<float>(64, -1) && sum_values == std::vector<float>(64, -1);
   }

@@ -74,8 +74,9 @@ inline Inferred infer_good(std::string text) {
 
 // The messages of a graph with errors: "line: message", then "note: ..." and "help: ..." on lines of their own.
 inline std::string problems_of(std::string text) {
+  const Inferred inferred = infer_text(std::move(text));
   std::string result;
-  for (const Diagnostic& each : infer_text(std::move(text)).diagnostics.all()) {
+  for (const Diagnostic& each : inferred.diagnostics.all()) {
     if (!result.empty()) result += '\n';
     result += std::to_string(each.where.line) + ": " + each.message;
     for (const auto& [where, note] : each.notes) result += "\nnote: " + note;

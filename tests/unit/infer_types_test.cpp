@@ -150,7 +150,8 @@ TEST_CASE("composites have the broadcast shape of their operands, or that of the
   const auto graph = infer_good(R"(
 graph: g
 dims: {B: 1..8, S: 1..512}
-inputs: {x: "bf16[B, S, 64]", w: "bf16[96, 64]", b: "bf16[96]", g1: "bf16[64]", cos: "bf16[S, 1, 16]", q: "bf16[B, S, 4, 16]"}
+inputs:
+  {x: "bf16[B, S, 64]", w: "bf16[96, 64]", b: "bf16[96]", g1: "bf16[64]", cos: "bf16[S, 1, 16]", q: "bf16[B, S, 4, 16]"}
 nodes:
 - {op: softmax, in: x, out: p}
 - {op: layer_norm, in: [x, g1, 0], out: n, epsilon: 1.0e-6}

@@ -46,9 +46,9 @@ TEST_CASE("files: what cannot be read") {
     CHECK_EQ(texts.read(path, diagnostics), nullptr);
     return diagnostics.text(false);
   };
-  CHECK_EQ(messages(folder.path + "/lama_block.yaml"),
-           "error: cannot read '" + folder.path + "/lama_block.yaml': there is no such file\n" +
-               "note: near it there: 'llama_block.yaml'\n");
+  CHECK_EQ(messages(folder.path + "/lama_block.yaml"), "error: cannot read '" + folder.path +
+                                                           "/lama_block.yaml': there is no such file\n" +
+                                                           "note: near it there: 'llama_block.yaml'\n");
   CHECK_EQ(messages(folder.path + "/none/x.yaml"),
            "error: cannot read '" + folder.path + "/none/x.yaml': there is no such file\n");
   CHECK_EQ(messages(folder.path), "error: cannot read '" + folder.path + "': it is a folder\n");

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/unit/load_support.hpp"
+#include "tests/unit/load_fixture.hpp"
 
 namespace kgen {
 namespace {
@@ -39,7 +39,7 @@ nodes:
   - {op: reshape, in: shifted, out: flat, shape: [B*S, -1]}
   - {op: slice, in: all, out: tail, axis: 0, begin: P}
   - {op: mean_variance, in: tail, out: [mean, variance]}
-outputs: {public: flat, mean: mean, variance: variance}
+outputs: {shown: flat, mean: mean, variance: variance}
 fusion: {forbid: [[total, shifted]], force: [[shifted, flat]], pin: [stub_y]}
 expect_fused: [[total, shifted, flat]]
 numerics: match_unfused
@@ -95,13 +95,26 @@ class Mutator {
   void mutate_once(std::string& text) {
     const std::size_t at = below(text.size());
     switch (below(7)) {
-      case 0: text.insert(at, 1, interesting[below(interesting.size())]); break;
-      case 1: text.erase(at, 1 + below(3)); break;
-      case 2: if (!text.empty()) text[at] = interesting[below(interesting.size())]; break;
-      case 3: text.insert(at, snippets[below(snippets.size())]); break;
-      case 4: text.insert(below(text.size()), text.substr(at, below(20))); break;
-      case 5: text.resize(below(8) == 0 ? at : text.size()); break;
-      default: mutate_lines(text);
+      case 0:
+        text.insert(at, 1, interesting[below(interesting.size())]);
+        break;
+      case 1:
+        text.erase(at, 1 + below(3));
+        break;
+      case 2:
+        if (!text.empty()) text[at] = interesting[below(interesting.size())];
+        break;
+      case 3:
+        text.insert(at, snippets[below(snippets.size())]);
+        break;
+      case 4:
+        text.insert(below(text.size()), text.substr(at, below(20)));
+        break;
+      case 5:
+        text.resize(below(8) == 0 ? at : text.size());
+        break;
+      default:
+        mutate_lines(text);
     }
   }
 
@@ -110,10 +123,17 @@ class Mutator {
     const std::size_t a = below(lines.size());
     const std::size_t b = below(lines.size());
     switch (below(4)) {
-      case 0: lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(a)); break;
-      case 1: lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(a), std::string(lines[b])); break;
-      case 2: std::swap(lines[a], lines[b]); break;
-      default: lines[a].insert(0, below(5), ' ');
+      case 0:
+        lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(a));
+        break;
+      case 1:
+        lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(a), std::string(lines[b]));
+        break;
+      case 2:
+        std::swap(lines[a], lines[b]);
+        break;
+      default:
+        lines[a].insert(0, below(5), ' ');
     }
     text.clear();
     for (const std::string& line : lines) text += line;

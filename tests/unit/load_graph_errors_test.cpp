@@ -1,7 +1,7 @@
 // Bad graphs, other than bad nodes, each beside what is printed about it.
 #include <doctest/doctest.h>
 
-#include "tests/unit/load_support.hpp"
+#include "tests/unit/load_fixture.hpp"
 
 namespace kgen {
 
@@ -11,7 +11,8 @@ input: {x: f32[4]}
 nodes:
   - {op: relu, in: 1.0, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:2:1: error: unknown key 'input' in a graph
+)yaml"),
+           R"text(graph.yaml:2:1: error: unknown key 'input' in a graph
     2 | input: {x: f32[4]}
       | ^
 note: known keys: 'graph', 'doc', 'dims', 'inputs', 'constants', 'state', 'functions', 'nodes', 'outputs', 'fusion', 'expect_fused' and 'numerics'
@@ -25,7 +26,8 @@ inputs: {x: f32[4]}
 nodes:
   - {op: relu, in: x, out: y, in: x}
 outputs: [y]
-)yaml"), R"text(graph.yaml:4:31: error: duplicate key 'in'
+)yaml"),
+           R"text(graph.yaml:4:31: error: duplicate key 'in'
     4 |   - {op: relu, in: x, out: y, in: x}
       |                               ^
 graph.yaml:4:16: note: it was first written here
@@ -41,7 +43,8 @@ nodes:
   - {op: relu, in: x}
   - {in: x, out: z}
 outputs: [x]
-)yaml"), R"text(graph.yaml:1:1: error: a graph needs the key 'graph'
+)yaml"),
+           R"text(graph.yaml:1:1: error: a graph needs the key 'graph'
     1 | inputs: {x: f32[4]}
       | ^
 graph.yaml:3:5: error: a node needs the key 'out'
@@ -62,7 +65,8 @@ inputs:
 nodes:
   - {op: add, in: [x, y], out: z}
 outputs: [z]
-)yaml"), R"text(graph.yaml:4:10: error: unknown dim 'batch'
+)yaml"),
+           R"text(graph.yaml:4:10: error: unknown dim 'batch'
     4 |   x: f32[batch, 4]
       |          ^
 note: the nearest name is 'Batch'
@@ -95,7 +99,8 @@ inputs:
 nodes:
   - {op: relu, in: 1, out: z}
 outputs: [z]
-)yaml"), R"text(graph.yaml:3:6: error: unknown dtype 'float32'
+)yaml"),
+           R"text(graph.yaml:3:6: error: unknown dtype 'float32'
     3 |   a: float32[4]
       |      ^
 note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
@@ -160,7 +165,8 @@ inputs: {x: f32[4]}
 nodes:
   - {op: relu, in: x, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:3:6: error: the range 8..1 is empty
+)yaml"),
+           R"text(graph.yaml:3:6: error: the range 8..1 is empty
     3 |   A: 8..1
       |      ^
 help: write a range such as 1..8192, or one number
@@ -212,7 +218,8 @@ inputs: {a: "i64[]", x: "f32[2*D]", position: "i64[]"}
 nodes:
   - {op: relu, in: x, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:4:26: error: the dim 'B' cannot be read from 'x': it is not an input of type i64[]
+)yaml"),
+           R"text(graph.yaml:4:26: error: the dim 'B' cannot be read from 'x': it is not an input of type i64[]
     4 |   B: {range: 0..9, from: x}
       |                          ^
 graph.yaml:7:22: note: it is defined here
@@ -238,7 +245,8 @@ nodes:
   - {op: relu, in: x, out: float}
   - {op: relu, in: x, out: x.y}
 outputs: [x]
-)yaml"), R"text(graph.yaml:1:8: error: 'namespace' cannot name a graph: C++ reserves the word
+)yaml"),
+           R"text(graph.yaml:1:8: error: 'namespace' cannot name a graph: C++ reserves the word
     1 | graph: namespace
       |        ^
 help: write 'namespace_', say
@@ -266,7 +274,8 @@ TEST_CASE("load, bad: name of a graph") {
 inputs: {x: f32[4]}
 nodes: [{op: relu, in: x, out: y}]
 outputs: [y]
-)yaml"), R"text(graph.yaml:1:8: error: 'std' cannot name a graph: the namespace is taken
+)yaml"),
+           R"text(graph.yaml:1:8: error: 'std' cannot name a graph: the namespace is taken
     1 | graph: std
       |        ^
 )text");
@@ -281,7 +290,8 @@ state: {s: f32[4]}
 nodes:
   - {op: relu, in: x, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:3:21: warning: the input 'mask' is never used
+)yaml"),
+           R"text(graph.yaml:3:21: warning: the input 'mask' is never used
     3 | inputs: {x: f32[4], mask: f32[4]}
       |                     ^
 help: remove it, or use it in a node
@@ -308,7 +318,8 @@ nodes:
 outputs: [z]
 fusion: {forbid: [[y, zz]], force: [[x, y], [y]], pin: [stub y], keep: [y]}
 expect_fused: [y, z]
-)yaml"), R"text(graph.yaml:7:66: error: unknown key 'keep' in 'fusion'
+)yaml"),
+           R"text(graph.yaml:7:66: error: unknown key 'keep' in 'fusion'
     7 | ...n: {forbid: [[y, zz]], force: [[x, y], [y]], pin: [stub y], keep: [y]}
       |                                                                ^
 note: known keys: 'forbid', 'force' and 'pin'
@@ -343,7 +354,8 @@ help: write [[a, b]] for one group of two values
 TEST_CASE("load, bad: outputs missing, nodes missing") {
   CHECK_EQ(graph_messages(R"yaml(graph: g
 inputs: {x: f32[4]}
-)yaml"), R"text(graph.yaml:1:8: error: a graph must have nodes
+)yaml"),
+           R"text(graph.yaml:1:8: error: a graph must have nodes
     1 | graph: g
       |        ^
 help: such as: nodes: [{op: add, in: [a, b], out: c}]
@@ -359,7 +371,8 @@ TEST_CASE("load, bad: outputs empty, nodes empty") {
 inputs: {x: f32[4]}
 nodes: []
 outputs:
-)yaml"), R"text(graph.yaml:3:8: error: a graph must have nodes
+)yaml"),
+           R"text(graph.yaml:3:8: error: a graph must have nodes
     3 | nodes: []
       |        ^
 help: such as: nodes: [{op: add, in: [a, b], out: c}]
@@ -377,7 +390,8 @@ nodes:
   - {op: relu, in: x, out: y}
   - relu
 outputs: [y, y, [x]]
-)yaml"), R"text(graph.yaml:5:5: error: a node must be a mapping, such as {op: add, in: [a, b], out: c}, not 'relu'
+)yaml"),
+           R"text(graph.yaml:5:5: error: a node must be a mapping, such as {op: add, in: [a, b], out: c}, not 'relu'
     5 |   - relu
       |     ^
 graph.yaml:6:14: error: 'y' is listed twice among the outputs
@@ -406,7 +420,8 @@ constants:
 nodes:
   - {op: relu, in: x, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:5:6: error: a constant must be a number, not 'one'
+)yaml"),
+           R"text(graph.yaml:5:6: error: a constant must be a number, not 'one'
     5 |   a: one
       |      ^
 graph.yaml:6:29: error: 3 values for f32[2], which has 2 elements
@@ -448,7 +463,8 @@ state: {s: {type: f32[4], next: yy}, t: {next: y}}
 nodes:
   - {op: add, in: [x, s], out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:3:41: error: a state needs the key 'type'
+)yaml"),
+           R"text(graph.yaml:3:41: error: a state needs the key 'type'
     3 | state: {s: {type: f32[4], next: yy}, t: {next: y}}
       |                                         ^
 graph.yaml:3:33: error: 'yy' is not defined
@@ -465,7 +481,8 @@ inputs: {x: f32[4]}
 nodes:
   - {op: relu, in: x, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:2:11: error: 'numerics' cannot be 'exact'
+)yaml"),
+           R"text(graph.yaml:2:11: error: 'numerics' cannot be 'exact'
     2 | numerics: exact
       |           ^
 note: the choices are 'fast' and 'match_unfused'
@@ -474,7 +491,8 @@ note: the choices are 'fast' and 'match_unfused'
 
 TEST_CASE("load, bad: not a mapping") {
   CHECK_EQ(graph_messages(R"yaml(- graph
-)yaml"), R"text(graph.yaml:1:1: error: a graph must be a mapping, not a list
+)yaml"),
+           R"text(graph.yaml:1:1: error: a graph must be a mapping, not a list
     1 | - graph
       | ^
 help: begin with: graph: name
@@ -488,7 +506,8 @@ inputs: [x]
 functions: [f]
 nodes: {op: relu}
 outputs: {y: [x]}
-)yaml"), R"text(graph.yaml:2:7: error: 'dims' must be a mapping from names to ranges, such as {M: 1..8192}, not a list
+)yaml"),
+           R"text(graph.yaml:2:7: error: 'dims' must be a mapping from names to ranges, such as {M: 1..8192}, not a list
     2 | dims: [B]
       |       ^
 graph.yaml:4:12: error: 'functions' must be a mapping from names to functions, not a list

@@ -1,7 +1,7 @@
 // Bad expansions and kernels, and operators that do not fit them, each beside what is printed about it.
 #include <doctest/doctest.h>
 
-#include "tests/unit/load_support.hpp"
+#include "tests/unit/load_fixture.hpp"
 
 namespace kgen {
 
@@ -16,7 +16,8 @@ TEST_CASE("load, bad: expansions") {
   - {op: g, in: b, out: c, axis: $axes}
   - {op: g, in: [c, $scale, 1.5], out: a, other: [0, $axis]}
   - {in: c, out: c}
-)yaml"), R"text(ops.yaml:8:17: error: 'b' is neither an operand of 'f' nor made by an earlier node
+)yaml"),
+           R"text(ops.yaml:8:17: error: 'b' is neither an operand of 'f' nor made by an earlier node
     8 |   - {op: g, in: b, out: c, axis: $axes}
       |                 ^
 note: known values so far: 'a'
@@ -53,7 +54,8 @@ TEST_CASE("load, bad: choices of expansions") {
   - nodes: [{op: f, in: a, out: out}]
   - when: extent(a, 0) < 4
     nodes: [{op: f, in: a, out: out}]
-)yaml"), R"text(ops.yaml:7:5: error: a choice without 'when' leaves the later ones without effect
+)yaml"),
+           R"text(ops.yaml:7:5: error: a choice without 'when' leaves the later ones without effect
     7 |   - nodes: [{op: f, in: a, out: out}]
       |     ^
 ops.yaml:8:11: error: the last choice of an expansion must not have a condition
@@ -65,14 +67,16 @@ help: add a choice without 'when' that is right for all other cases
 
 TEST_CASE("load, bad: keys and choices") {
   CHECK_EQ(ops_messages(R"yaml(ops: []
-)yaml", R"yaml(kernels:
+)yaml",
+                        R"yaml(kernels:
 - {kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
 - {header: k.hpp}
 - {kernel: k2, header: k.hpp, operator: add, kind: opaque, operands: {a: 1}, results: [out],
    attributes: [{name: a}], parameters: [{name: T, values: [1, x], default: 1}]}
 - {kernel: k3, header: k.hpp, operator: add, kind: opaque,
    operands: [{name: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], results: []}
-)yaml"), R"text(kernels.yaml:2:64: error: unknown key 'operand' in a kernel
+)yaml"),
+           R"text(kernels.yaml:2:64: error: unknown key 'operand' in a kernel
     2 | ...kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
       |                                                                ^
 note: known keys: 'kernel', 'header', 'operator', 'kind', 'operands', 'results', 'attributes', 'parameters' and 'doc'
@@ -122,10 +126,12 @@ kernels.yaml:7:92: error: 'optional' must be true or false, not '1'
 
 TEST_CASE("load, bad: declared twice") {
   CHECK_EQ(ops_messages(R"yaml(ops: []
-)yaml", R"yaml(kernels:
+)yaml",
+                        R"yaml(kernels:
 - {kernel: k, header: k.hpp, operator: add, kind: opaque, operands: [], results: []}
 - {kernel: k, header: k.hpp, operator: add, kind: opaque, operands: [], results: []}
-)yaml"), R"text(kernels.yaml:3:12: error: the kernel 'k' is declared twice
+)yaml"),
+           R"text(kernels.yaml:3:12: error: the kernel 'k' is declared twice
     3 | - {kernel: k, header: k.hpp, operator: add, kind: opaque, operands: [], results: []}
       |            ^
 kernels.yaml:2:12: note: it was first declared here
@@ -137,9 +143,11 @@ kernels.yaml:2:12: note: it was first declared here
 TEST_CASE("load, bad: kernels that are not there") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - {op: f, kind: opaque, operands: {a: f32}, results: {out: f32}, kernel: kgen::fn}
-)yaml", R"yaml(kernels:
+)yaml",
+                        R"yaml(kernels:
 - {kernel: kgen::fm, header: k.hpp, operator: g, kind: opaque, operands: [{name: a}], results: [{name: out}]}
-)yaml"), R"text(ops.yaml:2:8: error: 'f' names the unknown kernel 'kgen::fn'
+)yaml"),
+           R"text(ops.yaml:2:8: error: 'f' names the unknown kernel 'kgen::fn'
     2 | - {op: f, kind: opaque, operands: {a: f32}, results: {out: f32}, kernel: kgen::fn}
       |        ^
 note: the nearest name is 'kgen::fm'
@@ -159,7 +167,8 @@ TEST_CASE("load, bad: operators and kernels that disagree") {
   results: {out: T, other: T}
   attributes: {scale: {type: number}, axes: {type: dims}}
   kernel: k
-)yaml", R"yaml(kernels:
+)yaml",
+                        R"yaml(kernels:
 - kernel: k
   header: k.hpp
   operator: f
@@ -167,7 +176,8 @@ TEST_CASE("load, bad: operators and kernels that disagree") {
   operands: [{name: x, types: [f32, f64, f16]}, {name: b}, {name: c}]
   results: [{name: out}]
   attributes: [{name: scale, type: bool}, {name: axes, type: int}, {name: bias, type: float}]
-)yaml"), R"text(ops.yaml:2:7: error: 'f' and its kernel 'k' disagree
+)yaml"),
+           R"text(ops.yaml:2:7: error: 'f' and its kernel 'k' disagree
     2 | - op: f
       |       ^
 note: they are of different kinds
@@ -202,8 +212,10 @@ TEST_CASE("load, bad: expansions into what is not there, or not so") {
   attributes: {axis: {type: integer}}
   expansion:
   - {op: f, in: x, out: out}
-)yaml", R"yaml(kernels: []
-)yaml"), R"text(ops.yaml:7:10: error: unknown operator 'g'
+)yaml",
+                        R"yaml(kernels: []
+)yaml"),
+           R"text(ops.yaml:7:10: error: unknown operator 'g'
     7 |   - {op: g, in: a, out: b}
       |          ^
 note: known operators: 'f' and 'h'

@@ -1,7 +1,7 @@
 // Bad nodes and calls, each beside what is printed about it.
 #include <doctest/doctest.h>
 
-#include "tests/unit/load_support.hpp"
+#include "tests/unit/load_fixture.hpp"
 
 namespace kgen {
 
@@ -11,7 +11,8 @@ inputs: {x: f32[4]}
 nodes:
   - {op: rlu, in: x, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:4:10: error: unknown operator 'rlu'
+)yaml"),
+           R"text(graph.yaml:4:10: error: unknown operator 'rlu'
     4 |   - {op: rlu, in: x, out: y}
       |          ^
 note: the nearest name is 'relu'
@@ -25,7 +26,8 @@ inputs: {x: f32[4]}
 nodes:
   - {op: frobnicate, in: x, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:4:10: error: unknown operator 'frobnicate'
+)yaml"),
+           R"text(graph.yaml:4:10: error: unknown operator 'frobnicate'
     4 |   - {op: frobnicate, in: x, out: y}
       |          ^
 note: known operators: 'add', 'relu', 'cast', 'sum', 'reshape', 'slice', 'concat', 'attention' and 'mean_variance'
@@ -42,7 +44,8 @@ nodes:
   - {op: concat, in: [], out: w, axis: 0}
   - {op: relu, out: v}
 outputs: [y]
-)yaml"), R"text(graph.yaml:4:19: error: 'add' takes 2 operands (a, b), not 1
+)yaml"),
+           R"text(graph.yaml:4:19: error: 'add' takes 2 operands (a, b), not 1
     4 |   - {op: add, in: x, out: y}
       |                   ^
 ops.yaml:2:7: note: it is defined here
@@ -76,7 +79,8 @@ nodes:
   - {op: mean_variance, in: x, out: m}
   - {op: relu, in: x, out: [a, b]}
 outputs: [m]
-)yaml"), R"text(graph.yaml:4:37: error: 'mean_variance' has 2 results, not 1
+)yaml"),
+           R"text(graph.yaml:4:37: error: 'mean_variance' has 2 results, not 1
     4 |   - {op: mean_variance, in: x, out: m}
       |                                     ^
 note: it makes 'mean' and 'variance'
@@ -94,7 +98,8 @@ nodes:
   - {op: sum, in: x, out: y, axis: 0}
   - {op: relu, in: x, out: z, slope: 0.1}
 outputs: [y]
-)yaml"), R"text(graph.yaml:4:30: error: 'sum' has no attribute 'axis'
+)yaml"),
+           R"text(graph.yaml:4:30: error: 'sum' has no attribute 'axis'
     4 |   - {op: sum, in: x, out: y, axis: 0}
       |                              ^
 note: the nearest name is 'axes'
@@ -111,7 +116,8 @@ inputs: {x: f32[4]}
 nodes:
   - {op: reshape, in: x, out: y}
 outputs: [y]
-)yaml"), R"text(graph.yaml:4:10: error: 'reshape' needs the attribute 'shape'
+)yaml"),
+           R"text(graph.yaml:4:10: error: 'reshape' needs the attribute 'shape'
     4 |   - {op: reshape, in: x, out: y}
       |          ^
 note: shape: The shape of the result.
@@ -128,7 +134,8 @@ nodes:
   - {op: cast, in: x, out: c, to: bfloat16}
   - {op: attention, in: [x, x], out: d, scale: "2", mode: casual}
 outputs: [a]
-)yaml"), R"text(graph.yaml:5:40: error: 'keepdims' must be true or false, not 'yes'
+)yaml"),
+           R"text(graph.yaml:5:40: error: 'keepdims' must be true or false, not 'yes'
     5 |   - {op: sum, in: x, out: a, keepdims: yes, axes: [0, {}]}
       |                                        ^
 graph.yaml:5:55: error: each item of 'axes' must be a number or an expression over dims, not a mapping
@@ -166,7 +173,8 @@ inputs: {hidden: "f32[N]"}
 nodes:
   - {op: add, in: [hiden, N], out: y}
 outputs: [z]
-)yaml"), R"text(graph.yaml:5:20: error: 'hiden' is not defined
+)yaml"),
+           R"text(graph.yaml:5:20: error: 'hiden' is not defined
     5 |   - {op: add, in: [hiden, N], out: y}
       |                    ^
 note: the nearest name is 'hidden'
@@ -195,7 +203,8 @@ functions:
 nodes:
   - {call: f, in: x, out: z}
 outputs: [z]
-)yaml"), R"text(graph.yaml:7:27: error: 'x' is not defined
+)yaml"),
+           R"text(graph.yaml:7:27: error: 'x' is not defined
     7 |       - {op: add, in: [h, x], out: y}
       |                           ^
 note: known values: 'h' and 'y'
@@ -215,7 +224,8 @@ nodes:
   - {op: relu, in: y, out: N}
   - {call: f, in: y, out: f}
 outputs: [y]
-)yaml"), R"text(graph.yaml:8:28: error: 'x' is defined twice
+)yaml"),
+           R"text(graph.yaml:8:28: error: 'x' is defined twice
     8 |   - {op: relu, in: y, out: x}
       |                            ^
 graph.yaml:3:10: note: it was first defined here
@@ -251,7 +261,8 @@ nodes:
   - {call: second, in: x, out: w, repeat: many}
   - {call: second, in: x, out: [u, v], times: 3}
 outputs: [y]
-)yaml"), R"text(graph.yaml:4:47: error: the function 'second' is called before it is written
+)yaml"),
+           R"text(graph.yaml:4:47: error: the function 'second' is called before it is written
     4 |   first: {inputs: {a: f32[4]}, nodes: [{call: second, in: a, out: b}], outputs: [b]}
       |                                               ^
 help: move it above its caller
@@ -294,7 +305,8 @@ functions:
 nodes:
   - {call: f, in: x, out: [y, z], repeat: 2}
 outputs: [y]
-)yaml"), R"text(graph.yaml:6:12: error: 'f' cannot be repeated: it has more results (2) than operands (1)
+)yaml"),
+           R"text(graph.yaml:6:12: error: 'f' cannot be repeated: it has more results (2) than operands (1)
     6 |   - {call: f, in: x, out: [y, z], repeat: 2}
       |            ^
 note: each result becomes the operand at its place in the next call
@@ -310,7 +322,8 @@ functions:
 nodes:
   - {call: g2, in: x, out: y, repeat: 10000}
 outputs: [y]
-)yaml"), R"text(graph.yaml:5:44: error: the function 'f' is called more than 1000000 times in all
+)yaml"),
+           R"text(graph.yaml:5:44: error: the function 'f' is called more than 1000000 times in all
     5 |   g2: {inputs: {a: f32[4]}, nodes: [{call: f, in: a, out: b, repeat: 10000}], outputs: [b]}
       |                                            ^
 )text");
@@ -324,7 +337,8 @@ nodes:
   - {op: add, in: [x, [x]], out: z}
   - {op: relu, call: relu, in: x, out: w}
 outputs: [y]
-)yaml"), R"text(graph.yaml:6:5: error: a node needs one of the keys 'op' and 'call'
+)yaml"),
+           R"text(graph.yaml:6:5: error: a node needs one of the keys 'op' and 'call'
     6 |   - {op: relu, call: relu, in: x, out: w}
       |     ^
 graph.yaml:4:23: error: only an optional operand may be left out

@@ -1,7 +1,7 @@
 // Bad operators, each beside what is printed about it.
 #include <doctest/doctest.h>
 
-#include "tests/unit/load_support.hpp"
+#include "tests/unit/load_fixture.hpp"
 
 namespace kgen {
 
@@ -16,7 +16,8 @@ TEST_CASE("load, bad: keys, kinds and roles") {
 - op: f
   kind: view
   role: cst
-)yaml"), R"text(ops.yaml:4:3: error: unknown key 'operand' in an operator
+)yaml"),
+           R"text(ops.yaml:4:3: error: unknown key 'operand' in an operator
     4 |   operand: {a: f32}
       |   ^
 note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'definition', 'algebra', 'view' and 'expansion'
@@ -59,7 +60,8 @@ TEST_CASE("load, bad: defined twice") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}
 - {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}
-)yaml"), R"text(ops.yaml:3:8: error: the operator 'relu' is defined twice
+)yaml"),
+           R"text(ops.yaml:3:8: error: the operator 'relu' is defined twice
     3 | - {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}
       |        ^
 ops.yaml:2:8: note: it was first defined here
@@ -76,7 +78,8 @@ TEST_CASE("load, bad: types") {
   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: "[a-b]"}}
   results: {out: $to}
   expansion: [{op: f, in: x, out: out}]
-)yaml"), R"text(ops.yaml:4:14: error: unknown class of dtypes 'numbers'
+)yaml"),
+           R"text(ops.yaml:4:14: error: unknown class of dtypes 'numbers'
     4 |   types: {T: numbers, U: [f32, f31], f32: any}
       |              ^
 note: the classes are 'any', 'number', 'float', 'integer' and 'signed'
@@ -121,7 +124,8 @@ TEST_CASE("load, bad: what a kind needs") {
 - {op: c, kind: reduction, operands: {x: f32}, results: {out: f32}, kernel: k, attributes: {axes: {type: integer}}}
 - {op: d, kind: composite, operands: {x: f32}, results: {out: f32}}
 - {op: e, kind: elementwise, role: cast, operands: {x: f32}, results: {out: f32}, kernel: k}
-)yaml"), R"text(ops.yaml:2:8: error: 'a' is of kind elementwise and needs at least one result
+)yaml"),
+           R"text(ops.yaml:2:8: error: 'a' is of kind elementwise and needs at least one result
     2 | - {op: a, kind: elementwise, operands: {x: f32}}
       |        ^
 ops.yaml:2:8: error: 'a' is of kind elementwise and needs a kernel
@@ -161,7 +165,8 @@ TEST_CASE("load, bad: attributes") {
     in: {type: integer}
     x: {type: integer}
     g: 3
-)yaml"), R"text(ops.yaml:8:15: error: 'type' cannot be 'integr'
+)yaml"),
+           R"text(ops.yaml:8:15: error: 'type' cannot be 'integr'
     8 |     a: {type: integr}
       |               ^
 note: the choices are 'boolean', 'integer', 'number', 'text', 'dtype', 'dim' and 'dims'
@@ -198,7 +203,8 @@ TEST_CASE("load, bad: operands") {
   operands: {a: {type: f32, variadic: true}, b: f32, c: {type: f32, optional: true}, d: f32, default: f32}
   results: {out: f32}
   kernel: k
-)yaml"), R"text(ops.yaml:4:46: error: no operand may follow a variadic one
+)yaml"),
+           R"text(ops.yaml:4:46: error: no operand may follow a variadic one
     4 |   operands: {a: {type: f32, variadic: true}, b: f32, c: {type: f32, optional: true}, d: f32, default...
       |                                              ^
 ops.yaml:4:86: error: a required operand may not follow an optional one
@@ -225,7 +231,8 @@ TEST_CASE("load, bad: algebra and views") {
   operands: {a: f32}
   results: {out: f32}
   view: {form: roll}
-)yaml"), R"text(ops.yaml:7:40: error: unknown key 'absorbing' in 'algebra'
+)yaml"),
+           R"text(ops.yaml:7:40: error: unknown key 'absorbing' in 'algebra'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                                        ^
 note: known keys: 'commutative', 'idempotent', 'involution' and 'identity'
@@ -256,7 +263,8 @@ note: the choices are 'permute', 'reshape', 'broadcast', 'slice', 'select', 'uns
 
 TEST_CASE("load, bad: not a list of operators") {
   CHECK_EQ(ops_messages(R"yaml(ops: {add: 1}
-)yaml"), R"text(ops.yaml:1:6: error: 'ops' must be a list of operators, not a mapping
+)yaml"),
+           R"text(ops.yaml:1:6: error: 'ops' must be a list of operators, not a mapping
     1 | ops: {add: 1}
       |      ^
 )text");
@@ -264,7 +272,8 @@ TEST_CASE("load, bad: not a list of operators") {
 
 TEST_CASE("load, bad: not operators at all") {
   CHECK_EQ(ops_messages(R"yaml(kernels: []
-)yaml"), R"text(ops.yaml:1:1: error: unknown key 'kernels' in a file of operators
+)yaml"),
+           R"text(ops.yaml:1:1: error: unknown key 'kernels' in a file of operators
     1 | kernels: []
       | ^
 note: known keys: 'ops'

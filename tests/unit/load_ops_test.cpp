@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "generator/load/read_file.hpp"
-#include "tests/unit/load_support.hpp"
+#include "tests/unit/load_fixture.hpp"
 
 namespace kgen {
 namespace {

@@ -24,14 +24,16 @@ TEST_CASE("load, bad: empty") {
 
 TEST_CASE("load, bad: only a comment") {
   CHECK_EQ(yaml_messages(R"yaml(# nothing here
-)yaml"), R"text(file.yaml: error: the file is empty
+)yaml"),
+           R"text(file.yaml: error: the file is empty
 )text");
 }
 
 TEST_CASE("load, bad: not closed") {
   CHECK_EQ(yaml_messages(R"yaml(nodes:
   - {op: relu, in: [x, out: y}
-)yaml"), R"text(file.yaml:2:30: error: not valid YAML: mismatched flow mapping end
+)yaml"),
+           R"text(file.yaml:2:30: error: not valid YAML: mismatched flow mapping end
     2 |   - {op: relu, in: [x, out: y}
       |                              ^
 )text");
@@ -40,7 +42,8 @@ TEST_CASE("load, bad: not closed") {
 TEST_CASE("load, bad: never closed") {
   CHECK_EQ(yaml_messages(R"yaml(nodes: [a, b
 more: c
-)yaml"), R"text(file.yaml:3:1: error: not valid YAML: flow sequence without a closing bracket
+)yaml"),
+           R"text(file.yaml:3:1: error: not valid YAML: flow sequence without a closing bracket
     3 | 
       | ^
 file.yaml:1:8: note: this '[' has no matching ']' so far
@@ -52,7 +55,8 @@ file.yaml:1:8: note: this '[' has no matching ']' so far
 TEST_CASE("load, bad: quote not closed") {
   CHECK_EQ(yaml_messages(R"yaml(a: "text
 b: 1
-)yaml"), R"text(file.yaml:1:4: error: not valid YAML: wrongly indented double-quoted scalar
+)yaml"),
+           R"text(file.yaml:1:4: error: not valid YAML: wrongly indented double-quoted scalar
     1 | a: "text
       |    ^
 )text");
@@ -61,7 +65,8 @@ b: 1
 TEST_CASE("load, bad: tabs") {
   CHECK_EQ(yaml_messages(R"yaml(a:
 	b: 1
-)yaml"), R"text(file.yaml:2:1: error: not valid YAML: tab character may not be used as indentation
+)yaml"),
+           R"text(file.yaml:2:1: error: not valid YAML: tab character may not be used as indentation
     2 |   b: 1
       | ^
 )text");
@@ -69,7 +74,8 @@ TEST_CASE("load, bad: tabs") {
 
 TEST_CASE("load, bad: bad escape") {
   CHECK_EQ(yaml_messages(R"yaml(a: "\q"
-)yaml"), R"text(file.yaml:1:5: error: not valid YAML: invalid escape 'q' in double-quoted string
+)yaml"),
+           R"text(file.yaml:1:5: error: not valid YAML: invalid escape 'q' in double-quoted string
     1 | a: "\q"
       |     ^
 )text");
@@ -77,7 +83,8 @@ TEST_CASE("load, bad: bad escape") {
 
 TEST_CASE("load, bad: anchor") {
   CHECK_EQ(yaml_messages(R"yaml(a: &x [1]
-)yaml"), R"text(file.yaml:1:5: error: YAML anchors are not supported
+)yaml"),
+           R"text(file.yaml:1:5: error: YAML anchors are not supported
     1 | a: &x [1]
       |     ^
 help: remove the '&' and the name after it
@@ -87,7 +94,8 @@ help: remove the '&' and the name after it
 TEST_CASE("load, bad: alias") {
   CHECK_EQ(yaml_messages(R"yaml(a: [1]
 b: *a
-)yaml"), R"text(file.yaml:2:5: error: YAML aliases are not supported
+)yaml"),
+           R"text(file.yaml:2:5: error: YAML aliases are not supported
     2 | b: *a
       |     ^
 help: write the value out, or quote the text
@@ -96,7 +104,8 @@ help: write the value out, or quote the text
 
 TEST_CASE("load, bad: tag") {
   CHECK_EQ(yaml_messages(R"yaml(a: !!int 3
-)yaml"), R"text(file.yaml:1:4: error: YAML tags are not supported
+)yaml"),
+           R"text(file.yaml:1:4: error: YAML tags are not supported
     1 | a: !!int 3
       |    ^
 help: remove the '!' and the name after it
@@ -107,7 +116,8 @@ TEST_CASE("load, bad: documents") {
   CHECK_EQ(yaml_messages(R"yaml(a: 1
 ---
 b: 2
-)yaml"), R"text(file.yaml:2:1: error: the file holds more than one YAML document
+)yaml"),
+           R"text(file.yaml:2:1: error: the file holds more than one YAML document
     2 | ---
       | ^
 help: put each into a file of its own
@@ -118,7 +128,8 @@ TEST_CASE("load, bad: directive") {
   CHECK_EQ(yaml_messages(R"yaml(%YAML 3.0
 ---
 a: 1
-)yaml"), R"text(file.yaml:1:1: error: YAML directives are not supported
+)yaml"),
+           R"text(file.yaml:1:1: error: YAML directives are not supported
     1 | %YAML 3.0
       | ^
 help: remove the line
@@ -128,7 +139,8 @@ help: remove the line
 TEST_CASE("load, bad: key is a list") {
   CHECK_EQ(yaml_messages(R"yaml(? [a, b]
 : 1
-)yaml"), R"text(file.yaml:1:3: error: a key must be one word, not a list or a mapping
+)yaml"),
+           R"text(file.yaml:1:3: error: a key must be one word, not a list or a mapping
     1 | ? [a, b]
       |   ^
 help: if this is text that holds '[' or '{', quote it
@@ -138,7 +150,8 @@ help: if this is text that holds '[' or '{', quote it
 TEST_CASE("load, bad: bad indentation") {
   CHECK_EQ(yaml_messages(R"yaml(a: 1
  b: 2
-)yaml"), R"text(file.yaml:1:4: error: not valid YAML: invalid multiline plain key
+)yaml"),
+           R"text(file.yaml:1:4: error: not valid YAML: invalid multiline plain key
     1 | a: 1
       |    ^
 )text");
@@ -146,16 +159,20 @@ TEST_CASE("load, bad: bad indentation") {
 
 TEST_CASE("load, bad: colon in plain") {
   CHECK_EQ(yaml_messages(R"yaml(doc: one: two
-)yaml"), R"text(file.yaml:1:9: error: not valid YAML: invalid nested block mapping on the same line
+)yaml"),
+           R"text(file.yaml:1:9: error: not valid YAML: invalid nested block mapping on the same line
     1 | doc: one: two
       |         ^
 )text");
 }
 
 TEST_CASE("load, bad: duplicate keys in larger") {
-  CHECK_EQ(yaml_messages(R"yaml({k0: 0, k1: 0, k2: 0, k3: 0, k4: 0, k5: 0, k6: 0, k7: 0, k8: 0, k9: 0, k10: 0, k11: 0, k12: 0, k13: 0, k14: 0, k15: 0,
+  CHECK_EQ(
+      yaml_messages(
+          R"yaml({k0: 0, k1: 0, k2: 0, k3: 0, k4: 0, k5: 0, k6: 0, k7: 0, k8: 0, k9: 0, k10: 0, k11: 0, k12: 0, k13: 0, k14: 0, k15: 0,
  k16: 0, k17: 0, k3: 1, k17: 1}
-)yaml"), R"text(file.yaml:2:18: error: duplicate key 'k3'
+)yaml"),
+      R"text(file.yaml:2:18: error: duplicate key 'k3'
     2 |  k16: 0, k17: 0, k3: 1, k17: 1}
       |                  ^
 file.yaml:1:23: note: it was first written here
@@ -173,16 +190,22 @@ help: remove one of the two
 }
 
 TEST_CASE("load, bad: nested") {
-  CHECK_EQ(yaml_messages(R"yaml([[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]
-)yaml"), R"text(file.yaml:1:65: error: nested more than 64 levels deep
+  CHECK_EQ(
+      yaml_messages(
+          R"yaml([[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]
+)yaml"),
+      R"text(file.yaml:1:65: error: nested more than 64 levels deep
     1 | ...[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]...
       |                                                                ^
 )text");
 }
 
 TEST_CASE("load, bad: nested and open") {
-  CHECK_EQ(yaml_messages(R"yaml([[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[
-)yaml"), R"text(file.yaml:1:65: error: nested more than 64 levels deep
+  CHECK_EQ(
+      yaml_messages(
+          R"yaml([[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[
+)yaml"),
+      R"text(file.yaml:1:65: error: nested more than 64 levels deep
     1 | ...[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[...
       |                                                                ^
 )text");
@@ -190,7 +213,8 @@ TEST_CASE("load, bad: nested and open") {
 
 TEST_CASE("load, bad: flow type") {
   CHECK_EQ(yaml_messages(R"yaml({type: f32[B, S], other: x[1}
-)yaml"), R"text(file.yaml:1:29: error: not valid YAML: mismatched flow mapping end
+)yaml"),
+           R"text(file.yaml:1:29: error: not valid YAML: mismatched flow mapping end
     1 | {type: f32[B, S], other: x[1}
       |                             ^
 )text");

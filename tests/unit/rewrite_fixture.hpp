@@ -118,4 +118,20 @@ inline std::string text_of(const Graph& graph, bool typed = false) {
   return text;
 }
 
+// The nodes of a graph after simplify, as text_of shows them.
+inline std::string simplified_text(const std::string& body, bool typed = false) {
+  Rewrites rewrites;
+  const Module module = rewrites.simplified(body);
+  REQUIRE_MESSAGE(!rewrites.diagnostics.has_errors(), rewrites.diagnostics.text(false));
+  check_consistent(module.main);
+  return text_of(module.main, typed);
+}
+
+// A graph over x and z: f32[M, 8], b: f32[8], s: f32[] and i: i32[8], whose only output is y.
+inline std::string simplified_nodes(const std::string& nodes, const std::string& more = "") {
+  return simplified_text("dims: {M: 0..64}\ninputs: {x: \"f32[M, 8]\", z: \"f32[M, 8]\", b: \"f32[8]\", s: \"f32[]\", "
+                         "i: \"i32[8]\"}\n" +
+                         more + "nodes:\n" + nodes + "outputs: [y]\n");
+}
+
 }  // namespace kgen

@@ -283,7 +283,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
   if (B * S * H * D == 0) return;
   const AttentionProblem<T, Q, K, V, Mask> problem{q, k,  v,    mask,      static_cast<T>(scale), causal, B, S,
                                                    H, D, keys, key_heads, H / key_heads};
-  const int threads = threads_for(stream, B * H * S * (keys + 1) * D / 4);
+  const int threads = threads_for(stream, B * H * S * keys * D / 32);
   if (problem.rows() <= few_rows) {
     attend_few_rows<T>(problem, out, threads);
   } else {

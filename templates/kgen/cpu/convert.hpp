@@ -22,7 +22,7 @@ KGEN_FN Vec<float, W> load_f16(const f16* from) {
     result.data = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
   } else {
 #if defined(KGEN_AVX512)
-    result.data = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    result.data = _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 #endif
   }
   return result;
@@ -42,7 +42,7 @@ KGEN_FN void store_f16(f16* to, const Vec<float, W>& v) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(v.data, _MM_FROUND_TO_NEAREST_INT));
   } else {
 #if defined(KGEN_AVX512)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(v.data, _MM_FROUND_TO_NEAREST_INT));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtps_ph(0xffff, v.data, _MM_FROUND_TO_NEAREST_INT));
 #endif
   }
 }

@@ -1,161 +1,117 @@
-// Elementary functions on whole vector registers: instructions where there is one, else SLEEF. A vector narrower than a
-// register is padded to one, so that a lane's result does not depend on where in a row it stands.
+// Elementary functions on whole vector registers: instructions where there is one, else SLEEF, else the standard
+// library lane by lane. A vector narrower than a register is padded to one, so that a lane's result does not depend on
+// where in a row it stands.
 #pragma once
 
 #include <cmath>
 
+#include "kgen/cpu/registers.hpp"
 #include "kgen/vec.hpp"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
+#if defined(KGEN_REGISTERS)
 #include <sleef.h>
 #endif
 
 namespace kgen::cpu {
 
-// function(register) for each register of `v`; for each lane where the function knows no registers.
-template <class Function, class T, int W>
-KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& v) {
+// function(registers...) for each register of the vectors; for each lane where the function takes scalars.
+template <class Function, class T, int W, class... Rest>
+KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& v, const Rest&... rest) {
   constexpr int lanes = lanes_of<T>;
   Vec<T, W> result;
-  if constexpr (!std::is_invocable_v<Function, decltype(Vec<T, lanes>::data)>) {
-    result = by_lane(v, v, [&](T x, T) KGEN_LAMBDA { return function(x); });
+  if constexpr (std::is_invocable_v<Function, T, typename Rest::lane_type...>) {
+    T values[W];
+    for (int i = 0; i < W; ++i) values[i] = function(v[i], rest[i]...);
+    result = load_lanes<W>(values);
   } else if constexpr (W == lanes) {
-    result.data = function(v.data);
+    result.data = function(v.data, rest.data...);
   } else if constexpr (W > lanes) {
-    result = concatenate(on_registers(function, low_half(v)), on_registers(function, high_half(v)));
+    result = concatenate(on_registers(function, low_half(v), low_half(rest)...),
+                         on_registers(function, high_half(v), high_half(rest)...));
   } else {
-    result = low_half(on_registers(function, concatenate(v, v)));
-  }
-  return result;
-}
-template <class Function, class T, int W>
-KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& a, const Vec<T, W>& b) {
-  constexpr int lanes = lanes_of<T>;
-  using Register = decltype(Vec<T, lanes>::data);
-  Vec<T, W> result;
-  if constexpr (!std::is_invocable_v<Function, Register, Register>) {
-    result = by_lane(a, b, [&](T x, T y) KGEN_LAMBDA { return function(x, y); });
-  } else if constexpr (W == lanes) {
-    result.data = function(a.data, b.data);
-  } else if constexpr (W > lanes) {
-    result = concatenate(on_registers(function, low_half(a), low_half(b)),
-                         on_registers(function, high_half(a), high_half(b)));
-  } else {
-    result = low_half(on_registers(function, concatenate(a, a), concatenate(b, b)));
+    result = low_half(on_registers(function, concatenate(v, v), concatenate(rest, rest)...));
   }
   return result;
 }
 
+// Function objects with one overload for floats and one for doubles: registers where SLEEF knows them, else scalars.
+#if defined(KGEN_REGISTERS)
 #if defined(KGEN_AVX512)
-using Floats = __m512;
-using Doubles = __m512d;
-#define KGEN_SLEEF_FLOATS(name, accuracy) Sleef_##name##f16_##accuracy
-#define KGEN_SLEEF_DOUBLES(name, accuracy) Sleef_##name##d8_##accuracy
-#define KGEN_INTRINSIC(name) _mm512_##name
-#define KGEN_ROUND(suffix) _mm512_roundscale_##suffix
+#define KGEN_SLEEF_FLOATS(name) Sleef_##name##f16_u10
+#define KGEN_SLEEF_DOUBLES(name) Sleef_##name##d8_u10
 #elif defined(__AVX2__)
-using Floats = __m256;
-using Doubles = __m256d;
-#define KGEN_SLEEF_FLOATS(name, accuracy) Sleef_##name##f8_##accuracy
-#define KGEN_SLEEF_DOUBLES(name, accuracy) Sleef_##name##d4_##accuracy
-#define KGEN_INTRINSIC(name) _mm256_##name
-#define KGEN_ROUND(suffix) _mm256_round_##suffix
-#elif defined(__x86_64__)
-using Floats = __m128;
-using Doubles = __m128d;
-#define KGEN_SLEEF_FLOATS(name, accuracy) Sleef_##name##f4_##accuracy
-#define KGEN_SLEEF_DOUBLES(name, accuracy) Sleef_##name##d2_##accuracy
-#define KGEN_INTRINSIC(name) _mm_##name
-#define KGEN_ROUND(suffix) _mm_round_##suffix
+#define KGEN_SLEEF_FLOATS(name) Sleef_##name##f8_u10
+#define KGEN_SLEEF_DOUBLES(name) Sleef_##name##d4_u10
+#else
+#define KGEN_SLEEF_FLOATS(name) Sleef_##name##f4_u10
+#define KGEN_SLEEF_DOUBLES(name) Sleef_##name##d2_u10
 #endif
-
-// A function object with one overload for a register of floats and one for a register of doubles.
-#if defined(KGEN_INTRINSIC)
-#define KGEN_SLEEF(Name, name, accuracy)                                                               \
-  struct Name {                                                                                        \
-    KGEN_FN Floats operator()(Floats x) const { return KGEN_SLEEF_FLOATS(name, accuracy)(x); }         \
-    KGEN_FN Doubles operator()(Doubles x) const { return KGEN_SLEEF_DOUBLES(name, accuracy)(x); }      \
+#define KGEN_FUNCTION(Name, name)                                                       \
+  struct Name {                                                                         \
+    KGEN_FN Floats operator()(Floats x) const { return KGEN_SLEEF_FLOATS(name)(x); }    \
+    KGEN_FN Doubles operator()(Doubles x) const { return KGEN_SLEEF_DOUBLES(name)(x); } \
   };
 #else
-#define KGEN_SLEEF(Name, name, accuracy)                        \
-  struct Name {                                                 \
-    float operator()(float x) const { return std::name(x); }    \
-    double operator()(double x) const { return std::name(x); }  \
+#define KGEN_FUNCTION(Name, name)                              \
+  struct Name {                                                \
+    float operator()(float x) const { return std::name(x); }   \
+    double operator()(double x) const { return std::name(x); } \
   };
 #endif
-KGEN_SLEEF(ExpFunction, exp, u10)
-KGEN_SLEEF(LogFunction, log, u10)
-KGEN_SLEEF(SinFunction, sin, u10)
-KGEN_SLEEF(CosFunction, cos, u10)
-KGEN_SLEEF(TanhFunction, tanh, u10)
-KGEN_SLEEF(ErfFunction, erf, u10)
-#undef KGEN_SLEEF
+KGEN_FUNCTION(ExpFunction, exp)
+KGEN_FUNCTION(LogFunction, log)
+KGEN_FUNCTION(SinFunction, sin)
+KGEN_FUNCTION(CosFunction, cos)
+KGEN_FUNCTION(TanhFunction, tanh)
+KGEN_FUNCTION(ErfFunction, erf)
+#undef KGEN_FUNCTION
 
 struct PowFunction {
-#if defined(KGEN_INTRINSIC)
-  KGEN_FN Floats operator()(Floats x, Floats y) const { return KGEN_SLEEF_FLOATS(pow, u10)(x, y); }
-  KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return KGEN_SLEEF_DOUBLES(pow, u10)(x, y); }
+#if defined(KGEN_REGISTERS)
+  KGEN_FN Floats operator()(Floats x, Floats y) const { return KGEN_SLEEF_FLOATS(pow)(x, y); }
+  KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return KGEN_SLEEF_DOUBLES(pow)(x, y); }
 #else
   float operator()(float x, float y) const { return std::pow(x, y); }
   double operator()(double x, double y) const { return std::pow(x, y); }
 #endif
 };
+#undef KGEN_SLEEF_FLOATS
+#undef KGEN_SLEEF_DOUBLES
 
 struct SqrtFunction {
-#if defined(KGEN_INTRINSIC)
-  KGEN_FN Floats operator()(Floats x) const { return KGEN_INTRINSIC(sqrt_ps)(x); }
-  KGEN_FN Doubles operator()(Doubles x) const { return KGEN_INTRINSIC(sqrt_pd)(x); }
+#if defined(KGEN_REGISTERS)
+  KGEN_FN Floats operator()(Floats x) const { return square_root(x); }
+  KGEN_FN Doubles operator()(Doubles x) const { return square_root(x); }
 #else
   float operator()(float x) const { return std::sqrt(x); }
   double operator()(double x) const { return std::sqrt(x); }
 #endif
 };
 
-// Rounding to integral values needs SSE 4.1.
-#if defined(KGEN_INTRINSIC) && defined(__SSE4_1__)
-#define KGEN_ROUNDING(Name, name, mode)                                                                 \
-  struct Name {                                                                                         \
-    KGEN_FN Floats operator()(Floats x) const { return KGEN_ROUND(ps)(x, mode | _MM_FROUND_NO_EXC); }   \
-    KGEN_FN Doubles operator()(Doubles x) const { return KGEN_ROUND(pd)(x, mode | _MM_FROUND_NO_EXC); } \
-  };
+// To an integral value: the nearest (halves to even), or the next one down or up.
+enum class Rounding { nearest, down, up };
+template <Rounding Direction>
+struct RoundFunction {
+#if defined(KGEN_REGISTERS) && defined(__SSE4_1__)
+  static constexpr int mode = Direction == Rounding::down ? _MM_FROUND_TO_NEG_INF
+                              : Direction == Rounding::up ? _MM_FROUND_TO_POS_INF
+                                                          : _MM_FROUND_TO_NEAREST_INT;
+  KGEN_FN Floats operator()(Floats x) const { return rounded<mode>(x); }
+  KGEN_FN Doubles operator()(Doubles x) const { return rounded<mode>(x); }
 #else
-#define KGEN_ROUNDING(Name, name, mode)                        \
-  struct Name {                                                \
-    float operator()(float x) const { return std::name(x); }   \
-    double operator()(double x) const { return std::name(x); } \
-  };
-#endif
-KGEN_ROUNDING(FloorFunction, floor, _MM_FROUND_TO_NEG_INF)
-KGEN_ROUNDING(CeilFunction, ceil, _MM_FROUND_TO_POS_INF)
-KGEN_ROUNDING(RoundFunction, nearbyint, _MM_FROUND_TO_NEAREST_INT)
-#undef KGEN_ROUNDING
-
-// a * b + c with one rounding where the processor has it, else with two.
-template <class T, int W>
-KGEN_FN Vec<T, W> multiply_add(const Vec<T, W>& a, const Vec<T, W>& b, const Vec<T, W>& c) {
-#if defined(KGEN_INTRINSIC) && defined(__FMA__)
-  constexpr int lanes = lanes_of<T>;
-  Vec<T, W> result;
-  if constexpr (W > lanes) {
-    result = concatenate(multiply_add(low_half(a), low_half(b), low_half(c)),
-                         multiply_add(high_half(a), high_half(b), high_half(c)));
-  } else if constexpr (W < lanes) {
-    result = low_half(multiply_add(concatenate(a, a), concatenate(b, b), concatenate(c, c)));
-  } else if constexpr (std::is_same_v<T, float>) {
-    result.data = KGEN_INTRINSIC(fmadd_ps)(a.data, b.data, c.data);
-  } else {
-    result.data = KGEN_INTRINSIC(fmadd_pd)(a.data, b.data, c.data);
+  template <std::floating_point T>
+  T operator()(T x) const {
+    return Direction == Rounding::down ? std::floor(x) : Direction == Rounding::up ? std::ceil(x) : std::nearbyint(x);
   }
-  return result;
-#else
-  return a * b + c;
 #endif
-}
+};
 
-#undef KGEN_SLEEF_FLOATS
-#undef KGEN_SLEEF_DOUBLES
-#undef KGEN_INTRINSIC
-#undef KGEN_ROUND
+#if defined(KGEN_REGISTERS) && defined(__FMA__)
+// a * b + c with one rounding.
+struct MultiplyAddFunction {
+  KGEN_FN Floats operator()(Floats a, Floats b, Floats c) const { return fused(a, b, c); }
+  KGEN_FN Doubles operator()(Doubles a, Doubles b, Doubles c) const { return fused(a, b, c); }
+};
+#endif
 
 }  // namespace kgen::cpu

@@ -175,7 +175,7 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
   constexpr std::int64_t few_rows = 8;
   const std::int64_t M = a.shape()[0], K = a.shape()[1], N = b.shape()[1];
   if (M == 0 || N == 0) return;
-  const int threads = threads_for(stream, M * N * std::max<std::int64_t>(K, 1) / 8);
+  const int threads = threads_for(stream, std::max(M * N * K / 64, N * K / 4));
   if (M <= few_rows) {
     unpacked_matmul<T>(a, b, c, threads);
   } else {

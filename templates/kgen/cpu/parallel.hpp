@@ -38,7 +38,7 @@ struct Team {
 };
 
 // What one thread can do while another is being woken, in elements of a cheap loop.
-inline constexpr std::int64_t work_worth_a_thread = 16384;
+inline constexpr std::int64_t work_worth_a_thread = 32768;
 
 // How many threads to give to `work`, in elements of a cheap loop.
 inline int threads_for(Stream stream, std::int64_t work) {

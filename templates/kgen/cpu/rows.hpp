@@ -305,7 +305,7 @@ void rows(const Index<R>& shape, const Program& program, Stream stream) {
   if (outer == 0) return;
   const int threads = threads_for(stream, outer * std::max<std::int64_t>(length, 1));
   const bool uneven = outer < 4 * threads && outer % threads != 0;
-  if (threads > 1 && uneven && length >= 2 * work_worth_a_thread) return shared_rows<K>(shape, program, threads);
+  if (threads > 1 && uneven && length >= work_worth_a_thread) return shared_rows<K>(shape, program, threads);
   parallel(static_cast<int>(std::min<std::int64_t>(threads, outer)), [&](Team team) {
     const Range part = team.part(outer);
     for (std::int64_t i = part.begin; i < part.end; ++i) {

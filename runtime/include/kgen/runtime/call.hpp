@@ -1,5 +1,5 @@
-// What an emitted wrapper calls: one Call is one run of a graph (or its load). Sizes and arguments are validated as they are
-// asked for, so a wrapper asks for all of them before its first launch. Every error is thrown as kgen::Error.
+// What an emitted wrapper calls: one Call is one run of a graph (or its load). Sizes and arguments are validated as
+// they are asked for, so a wrapper asks for all of them before its first launch. Every error is thrown as kgen::Error.
 #pragma once
 
 #include <array>
@@ -66,7 +66,7 @@ struct CheckedOperator {
   const char* where;  // "graph.yaml:10"
 };
 
-struct Argument;  // a DLTensor beside what the graph declares of it
+struct Argument;   // a DLTensor beside what the graph declares of it
 struct BoundDim {  // the value of a symbolic dim, as read from the arguments
   const char* name;
   std::int64_t value;
@@ -137,12 +137,12 @@ class Call {
   View<T, R> scratch(const Index<R>& shape) const {
     return View<T, R>(static_cast<T*>(scratch_buffer(checked_bytes(to_array(shape), sizeof(T)))), shape);
   }
-  // Compares what a stub computed with its unfused reference. The first operator of a run that differs becomes the error
-  // KGEN_CHECK_FAILED when the run ends. `precision` is the coarsest element type on the way to the value: it sets the
-  // tolerance.
+  // Compares what a stub computed with its unfused reference. The first operator of a run that differs becomes the
+  // error KGEN_CHECK_FAILED when the run ends. `precision` is the coarsest element type on the way to the value: it
+  // sets the tolerance.
   template <class T, class U, int R>
-  void compare(const char* stub, const char* op, const char* where, const View<T, R>& actual, const View<U, R>& reference,
-               ElementType precision = element_type<T>()) const {
+  void compare(const char* stub, const char* op, const char* where, const View<T, R>& actual,
+               const View<U, R>& reference, ElementType precision = element_type<T>()) const {
     static_assert(std::is_same_v<std::remove_const_t<T>, std::remove_const_t<U>>);
     compare_values({stub, op, where}, any_view(actual), any_view(reference), precision);
   }
@@ -188,7 +188,8 @@ class Call {
   ConstantBuffer constant_buffer(int row, ElementType type, int rank, std::int64_t call) const;
   Buffer persistent_buffer(int row, ElementType type, int rank, std::int64_t call) const;
   void* scratch_buffer(std::int64_t bytes) const;
-  void compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference, ElementType precision) const;
+  void compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
+                      ElementType precision) const;
 
   kgen_model& model_;
   std::span<const DLTensor* const> inputs_;

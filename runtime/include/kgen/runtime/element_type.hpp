@@ -11,7 +11,23 @@
 
 namespace kgen {
 
-enum class ElementType : std::uint8_t { f64, f32, f16, bf16, f8e4m3, f8e5m2, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+enum class ElementType : std::uint8_t {
+  f64,
+  f32,
+  f16,
+  bf16,
+  f8e4m3,
+  f8e5m2,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean
+};
 
 struct ElementTypeInfo {
   const char* name;  // in graphs: "bf16"
@@ -21,8 +37,8 @@ struct ElementTypeInfo {
 };
 const ElementTypeInfo& element_type_info(ElementType type);
 
-// True where a tensor of `dtype` may be passed for `type`: the same code and bits and one lane, or u8 for the 8-bit types
-// that DLPack 0.6 has no code for.
+// True where a tensor of `dtype` may be passed for `type`: the same code and bits and one lane, or u8 for the 8-bit
+// types that DLPack 0.6 has no code for.
 bool accepts(ElementType type, DLDataType dtype);
 
 // The ElementType of a C++ type: element_type<const float>() is ElementType::f32.
@@ -50,21 +66,36 @@ consteval ElementType element_type() {
 template <class Function>
 decltype(auto) with_element_type(ElementType type, Function&& function) {
   switch (type) {
-    case ElementType::f64: return function(double{});
-    case ElementType::f32: return function(float{});
-    case ElementType::f16: return function(f16{});
-    case ElementType::bf16: return function(bf16{});
-    case ElementType::f8e4m3: return function(f8e4m3{});
-    case ElementType::f8e5m2: return function(f8e5m2{});
-    case ElementType::i8: return function(std::int8_t{});
-    case ElementType::i16: return function(std::int16_t{});
-    case ElementType::i32: return function(std::int32_t{});
-    case ElementType::i64: return function(std::int64_t{});
-    case ElementType::u8: return function(std::uint8_t{});
-    case ElementType::u16: return function(std::uint16_t{});
-    case ElementType::u32: return function(std::uint32_t{});
-    case ElementType::u64: return function(std::uint64_t{});
-    case ElementType::boolean: break;
+    case ElementType::f64:
+      return function(double{});
+    case ElementType::f32:
+      return function(float{});
+    case ElementType::f16:
+      return function(f16{});
+    case ElementType::bf16:
+      return function(bf16{});
+    case ElementType::f8e4m3:
+      return function(f8e4m3{});
+    case ElementType::f8e5m2:
+      return function(f8e5m2{});
+    case ElementType::i8:
+      return function(std::int8_t{});
+    case ElementType::i16:
+      return function(std::int16_t{});
+    case ElementType::i32:
+      return function(std::int32_t{});
+    case ElementType::i64:
+      return function(std::int64_t{});
+    case ElementType::u8:
+      return function(std::uint8_t{});
+    case ElementType::u16:
+      return function(std::uint16_t{});
+    case ElementType::u32:
+      return function(std::uint32_t{});
+    case ElementType::u64:
+      return function(std::uint64_t{});
+    case ElementType::boolean:
+      break;
   }
   return function(bool{});
 }

@@ -1,5 +1,5 @@
-// What an emitted wrapper says of its graph. The runtime allocates, validates and introspects from these tables, and calls
-// the two functions.
+// What an emitted wrapper says of its graph. The runtime allocates, validates and introspects from these tables, and
+// calls the two functions.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ struct GraphInfo {
   std::vector<PersistentInfo> persistents = {};
   void (*load)(Call&) = nullptr;  // null where nothing depends on constants alone
   void (*run)(Call&) = nullptr;
-  bool checkable = false;         // emitted with check functions
+  bool checkable = false;  // emitted with check functions
 };
 
 // A graph as C programs pass it around.

@@ -1,5 +1,5 @@
-// The C ABI for C++ programs: owns the model, and throws kgen::Error instead of returning codes. See kgen_runtime.h for what
-// each call means.
+// The C ABI for C++ programs: owns the model, and throws kgen::Error instead of returning codes. See kgen_runtime.h for
+// what each call means.
 #pragma once
 
 #include <memory>

@@ -1,0 +1,17 @@
+// Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is ffe9f6fa53ca6fd7.
+// The graph add_rms_norm: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   x: f32[M, 1024]
+//            residual: f32[M, 1024]
+//            weight: f32[1024]
+//   outputs  h: f32[M, 1024]
+//            y: f32[M, 1024]
+//   dims     M: 0..65536
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_add_rms_norm(void);

@@ -1,0 +1,38 @@
+// Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 875a33b85123966d.
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/ops/reductions.hpp"
+#include "kgen/rows.hpp"
+#include "kgen/view.hpp"
+
+namespace add_rms_norm {
+
+// h, y: add, rms_norm   (add_rms_norm.yaml:10-11)
+// 5 intermediates never reach memory: 16408*M bytes of traffic saved.
+struct stub_y_rows {
+  kgen::View<const float, 2> x;         // [M, 1024]
+  kgen::View<const float, 2> residual;  // [M, 1024]
+  kgen::View<const float, 2> weight;    // [1024] broadcast
+  kgen::View<float, 2> h;               // [M, 1024]
+  kgen::View<float, 2> y;               // [M, 1024]
+
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto h_row = row.keep(row.map(kgen::Add{}, row.load(x), row.load(residual)));  // :10
+    const auto y_squared = row.map(kgen::Square{}, h_row);                               // :11 rms_norm
+    const auto y_mean_square = row.reduce(kgen::Mean{}, y_squared);                      // :11 rms_norm
+    const auto y_shifted = row.map(kgen::Add{}, y_mean_square, 1e-06f);                  // :11 rms_norm
+    const auto y_scale = row.map(kgen::Rsqrt{}, y_shifted);                              // :11 rms_norm
+    const auto y_normalised = row.map(kgen::Mul{}, h_row, y_scale);                      // :11 rms_norm
+    row.store(h, h_row);
+    row.store(y, row.map(kgen::Mul{}, y_normalised, row.load(weight)));                  // :11 rms_norm
+  }
+};
+
+void stub_y(kgen::View<float, 2> h, kgen::View<float, 2> y, kgen::View<const float, 2> x,
+            kgen::View<const float, 2> residual, kgen::View<const float, 1> weight, kgen::Stream stream) {
+  const stub_y_rows body{x, residual, weight.broadcast_to(h.shape()), h, y};
+  kgen::rows<1>(body.x.shape(), body, stream);
+}
+
+}  // namespace add_rms_norm

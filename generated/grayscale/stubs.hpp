@@ -1,0 +1,15 @@
+// Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 36800e83c50ce5dc.
+// The stubs of grayscale, each in stubs/<name>.cpp.
+#pragma once
+
+#include "kgen/stream.hpp"
+#include "kgen/view.hpp"
+
+namespace grayscale {
+
+// gray = add(add(mul(red, 0.21), mul(green, 0.71)), mul(blue, 0.07))   (grayscale.yaml:11-15)
+void stub_gray(kgen::View<float, 2> gray, kgen::View<const float, 2> red, kgen::View<const float, 2> green,
+               kgen::View<const float, 2> blue, kgen::Stream stream);
+
+}  // namespace grayscale

@@ -1,0 +1,16 @@
+// Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 6e79de6bedecb4d9.
+// The graph layer_norm_gelu: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   x: f32[M, 768]
+//            weight: f32[768]
+//            bias: f32[768]
+//   outputs  y: f32[M, 768]
+//   dims     M: 0..65536
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_layer_norm_gelu(void);

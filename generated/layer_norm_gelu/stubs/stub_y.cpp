@@ -1,0 +1,45 @@
+// Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 59530e3ea13b4224.
+#include "kgen/ops/activation.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/ops/reductions.hpp"
+#include "kgen/rows.hpp"
+#include "kgen/view.hpp"
+
+namespace layer_norm_gelu {
+
+// y: layer_norm, gelu   (layer_norm_gelu.yaml:10-11)
+// 13 intermediates never reach memory: 55328*M bytes of traffic saved.
+struct stub_y_rows {
+  kgen::View<const float, 2> x;       // [M, 768]
+  kgen::View<const float, 2> weight;  // [768] broadcast
+  kgen::View<const float, 2> bias;    // [768] broadcast
+  kgen::View<float, 2> y;             // [M, 768]
+
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto x_row = row.load(x);
+    const auto normed_mean = row.reduce(kgen::Mean{}, x_row);                           // :10 layer_norm
+    const auto normed_centred = row.keep(row.map(kgen::Sub{}, x_row, normed_mean));     // :10 layer_norm
+    const auto normed_squared = row.map(kgen::Square{}, normed_centred);                // :10 layer_norm
+    const auto normed_variance = row.reduce(kgen::Mean{}, normed_squared);              // :10 layer_norm
+    const auto normed_shifted = row.map(kgen::Add{}, normed_variance, 1e-05f);          // :10 layer_norm
+    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);                   // :10 layer_norm
+    const auto normed_normalised = row.map(kgen::Mul{}, normed_centred, normed_scale);  // :10 layer_norm
+    const auto normed_weighted = row.map(kgen::Mul{}, normed_normalised, row.load(weight));  // :10 layer_norm
+    const auto normed = row.map(kgen::Add{}, normed_weighted, row.load(bias));          // :10 layer_norm
+    const auto y_scaled = row.map(kgen::Mul{}, normed, 0.70710677f);                    // :11 gelu
+    const auto y_error = row.map(kgen::Erf{}, y_scaled);                                // :11 gelu
+    const auto y_weight = row.map(kgen::Add{}, y_error, 1.0f);                          // :11 gelu
+    const auto y_half = row.map(kgen::Mul{}, normed, 0.5f);                             // :11 gelu
+    row.store(y, row.map(kgen::Mul{}, y_half, y_weight));                               // :11 gelu
+  }
+};
+
+void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::View<const float, 1> weight,
+            kgen::View<const float, 1> bias, kgen::Stream stream) {
+  const stub_y_rows body{x, weight.broadcast_to(y.shape()), bias.broadcast_to(y.shape()), y};
+  kgen::rows<1>(body.x.shape(), body, stream);
+}
+
+}  // namespace layer_norm_gelu

@@ -1,0 +1,21 @@
+# Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
+# Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 612af927435cc1e9.
+# The emitted C++, relative to this folder.
+set(kgen_sources
+  llama_block.cpp
+  stubs/stub_attended.cpp
+  stubs/stub_h.cpp
+  stubs/stub_hidden.cpp
+  stubs/stub_k_flat.cpp
+  stubs/stub_k_second_rotated.cpp
+  stubs/stub_normed.cpp
+  stubs/stub_q_flat.cpp
+  stubs/stub_q_second_rotated.cpp
+  stubs/stub_up.cpp
+  stubs/stub_v_heads_copy.cpp
+  stubs/stub_y.cpp
+)
+set(kgen_headers
+  llama_block.hpp
+  stubs.hpp
+)

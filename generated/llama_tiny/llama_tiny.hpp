@@ -1,0 +1,17 @@
+// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 673e7f1efad7df4e.
+// The graph llama_tiny: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   x: f32[B, S, 64]
+//            position: i64[]
+//   outputs  logits: f32[B, S, 256]
+//   dims     B: 1..4
+//            S: 1..128
+//            P: 0..255, the value of position
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_llama_tiny(void);

@@ -1,0 +1,22 @@
+# Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
+# Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 12cca3a186ed9395.
+# The emitted C++, relative to this folder.
+set(kgen_sources
+  llama_tiny.cpp
+  stubs/stub_decoder_layer_a.cpp
+  stubs/stub_decoder_layer_attended.cpp
+  stubs/stub_decoder_layer_h_out.cpp
+  stubs/stub_decoder_layer_hidden.cpp
+  stubs/stub_decoder_layer_k_flat.cpp
+  stubs/stub_decoder_layer_k_second_rotated.cpp
+  stubs/stub_decoder_layer_normed.cpp
+  stubs/stub_decoder_layer_q_flat.cpp
+  stubs/stub_decoder_layer_q_second_rotated.cpp
+  stubs/stub_decoder_layer_up.cpp
+  stubs/stub_decoder_layer_v_heads_copy.cpp
+  stubs/stub_logits.cpp
+)
+set(kgen_headers
+  llama_tiny.hpp
+  stubs.hpp
+)

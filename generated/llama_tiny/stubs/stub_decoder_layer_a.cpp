@@ -1,0 +1,27 @@
+// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 1eab740f6c14f3f2.
+#include "kgen/matmul.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/view.hpp"
+
+namespace llama_tiny {
+
+// a = add(h, matmul(attended_flat, wo))   (llama_tiny.yaml:64-65)
+// projected never reaches memory: 512*B*S bytes of traffic saved.
+struct stub_decoder_layer_a_epilogue {
+  kgen::View<const float, 2> h;  // [B, S, 64]
+  kgen::View<float, 2> a;        // [B, S, 64]
+
+  template <int W>
+  KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> projected) const {
+    a.store(at, kgen::Add::apply(h.load<W>(at), projected));  // :65
+  }
+};
+
+void stub_decoder_layer_a(kgen::View<float, 3> a, kgen::View<const float, 3> attended_flat,
+                          kgen::View<const float, 2> wo, kgen::View<const float, 3> h, kgen::Stream stream) {
+  const stub_decoder_layer_a_epilogue epilogue{h.merge<0, 1>(), a.merge<0, 1>()};
+  kgen::matmul(attended_flat.merge<0, 1>(), wo, epilogue, stream);
+}
+
+}  // namespace llama_tiny

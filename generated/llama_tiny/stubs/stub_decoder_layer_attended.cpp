@@ -1,0 +1,15 @@
+// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is ba7e246990bbc47b.
+#include "kgen/attention.hpp"
+#include "kgen/view.hpp"
+
+namespace llama_tiny {
+
+// attended = attention(q, k_used, v_used)   (llama_tiny.yaml:62)
+void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q,
+                                 kgen::View<const float, 4> k_used, kgen::View<const float, 4> v_used,
+                                 kgen::Stream stream) {
+  kgen::attention(q, k_used, v_used, 0.25, true, attended, stream);
+}
+
+}  // namespace llama_tiny

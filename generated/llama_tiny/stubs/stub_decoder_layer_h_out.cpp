@@ -1,0 +1,27 @@
+// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 42e625cd17caa7ea.
+#include "kgen/matmul.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/view.hpp"
+
+namespace llama_tiny {
+
+// h_out = add(a, matmul(hidden, w_down))   (llama_tiny.yaml:73-74)
+// down never reaches memory: 512*B*S bytes of traffic saved.
+struct stub_decoder_layer_h_out_epilogue {
+  kgen::View<const float, 2> a;  // [B, S, 64]
+  kgen::View<float, 2> h_out;    // [B, S, 64]
+
+  template <int W>
+  KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> down) const {
+    h_out.store(at, kgen::Add::apply(a.load<W>(at), down));  // :74
+  }
+};
+
+void stub_decoder_layer_h_out(kgen::View<float, 3> h_out, kgen::View<const float, 3> hidden,
+                              kgen::View<const float, 2> w_down, kgen::View<const float, 3> a, kgen::Stream stream) {
+  const stub_decoder_layer_h_out_epilogue epilogue{a.merge<0, 1>(), h_out.merge<0, 1>()};
+  kgen::matmul(hidden.merge<0, 1>(), w_down, epilogue, stream);
+}
+
+}  // namespace llama_tiny

@@ -1,0 +1,16 @@
+// Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 11f2219d9847f010.
+// The graph matmul_bias_relu: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   A: f32[M, 512]
+//            B: f32[512, 512]
+//            bias: f32[512]
+//   outputs  y: f32[M, 512]
+//   dims     M: 1..8192
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_matmul_bias_relu(void);

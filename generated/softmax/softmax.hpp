@@ -1,0 +1,17 @@
+// Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 61eeee318e41f081.
+// The graph softmax: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   scores: f32[B, S, T]
+//            mask: f32[S, T]
+//   outputs  probabilities: f32[B, S, T]
+//   dims     B: 0..256
+//            S: 0..4096
+//            T: 0..4096
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_softmax(void);

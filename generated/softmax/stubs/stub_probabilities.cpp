@@ -1,0 +1,36 @@
+// Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is e6b4225d734ebe5a.
+#include "kgen/ops/activation.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/ops/reductions.hpp"
+#include "kgen/rows.hpp"
+#include "kgen/view.hpp"
+
+namespace softmax {
+
+// probabilities: mul, add, softmax   (softmax.yaml:10-12)
+// scaled, masked and 4 intermediates never reach memory: 32*B*S*T + 16*B*S bytes of traffic saved.
+struct stub_probabilities_rows {
+  kgen::View<const float, 3> scores;   // [B, S, T]
+  kgen::View<const float, 3> mask;     // [S, T] broadcast
+  kgen::View<float, 3> probabilities;  // [B, S, T]
+
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto scaled = row.map(kgen::Mul{}, row.load(scores), 0.125f);                   // :10
+    const auto masked = row.keep(row.map(kgen::Add{}, scaled, row.load(mask)));           // :11
+    const auto probabilities_maximum = row.reduce(kgen::Max{}, masked);                   // :12 softmax
+    const auto probabilities_shifted = row.map(kgen::Sub{}, masked, probabilities_maximum);  // :12 softmax
+    const auto probabilities_exponential = row.keep(row.map(kgen::Exp{}, probabilities_shifted));  // :12 softmax
+    const auto probabilities_total = row.reduce(kgen::Sum{}, probabilities_exponential);  // :12 softmax
+    row.store(probabilities, row.map(kgen::Div{}, probabilities_exponential, probabilities_total));  // :12 softmax
+  }
+};
+
+void stub_probabilities(kgen::View<float, 3> probabilities, kgen::View<const float, 3> scores,
+                        kgen::View<const float, 2> mask, kgen::Stream stream) {
+  const stub_probabilities_rows body{scores, mask.broadcast_to(probabilities.shape()), probabilities};
+  kgen::rows<1>(body.scores.shape(), body, stream);
+}
+
+}  // namespace softmax

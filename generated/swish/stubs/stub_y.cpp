@@ -1,0 +1,29 @@
+// Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is b77ee3f36ebcbff5.
+#include "kgen/elementwise.hpp"
+#include "kgen/ops/activation.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/view.hpp"
+
+namespace swish {
+
+// y = mul(x, sigmoid(x))   (swish.yaml:7-8)
+// gate never reaches memory: 8*M*N bytes of traffic saved.
+struct stub_y_elementwise {
+  kgen::View<const float, 1> x;  // [M, N]
+  kgen::View<float, 1> y;        // [M, N]
+
+  template <int W>
+  KGEN_FN void operator()(kgen::Index<1> at) const {
+    const auto x_value = x.load<W>(at);
+    const auto gate = kgen::Sigmoid::apply(x_value);  // :7
+    y.store(at, kgen::Mul::apply(x_value, gate));     // :8
+  }
+};
+
+void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::Stream stream) {
+  const stub_y_elementwise body{x.merge<0, 1>(), y.merge<0, 1>()};
+  kgen::elementwise(body.x.shape(), body, stream);
+}
+
+}  // namespace swish

@@ -1,0 +1,15 @@
+// Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 842b2ec00577e76d.
+// The graph swish: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   x: f32[M, N]
+//   outputs  y: f32[M, N]
+//   dims     M: 0..65536
+//            N: 0..65536
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_swish(void);

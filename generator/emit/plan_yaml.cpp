@@ -1,0 +1,231 @@
+#include "generator/emit/plan_yaml.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "generator/base/writer.hpp"
+#include "generator/emit/banner.hpp"
+
+namespace kgen {
+namespace {
+
+using Kind = Placement::Kind;
+
+// A name as it stands in YAML: quoted where it would mean something else.
+std::string plain(std::string_view name) {
+  static const std::unordered_set<std::string_view> taken = {"y", "n", "yes", "no", "on", "off", "true", "false", "null",
+                                                             "Y", "N", "Yes", "No", "On", "Off", "True", "False", "Null",
+                                                             "YES", "NO", "ON", "OFF", "TRUE", "FALSE", "NULL"};
+  return taken.contains(name) ? fmt::format("\"{}\"", name) : std::string(name);
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c == '\n' ? ' ' : c;
+  }
+  return result + "\"";
+}
+
+std::string_view kind_name(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::elementwise:
+      return "elementwise";
+    case GroupKind::rows:
+      return "rows";
+    case GroupKind::structured:
+      return "structured";
+    case GroupKind::call:
+      return "call";
+  }
+  return "";
+}
+
+std::string_view form_name(ViewRule::Form form) {
+  constexpr std::string_view names[] = {"permute", "reshape",   "broadcast", "slice", "select",
+                                        "unsqueeze", "squeeze", "flip",      "concat", "update"};
+  return names[static_cast<std::size_t>(form)];
+}
+
+void write_stub(Writer& writer, const StubProgram& stub) {
+  std::string results, operands;
+  for (const StubParameter& parameter : stub.parameters) {
+    std::string& list = parameter.writable ? results : operands;
+    const std::string type = to_text(TensorType{parameter.dtype, parameter.shape});
+    list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", plain(parameter.name), in_quotes(type));
+  }
+  writer.line("{}:", stub.name);
+  writer.line("  kind: {}", kind_name(stub.kind));
+  if (!stub.kernel.empty()) writer.line("  kernel: {}", in_quotes(stub.kernel));
+  writer.line("  results: {{{}}}", results);
+  writer.line("  operands: {{{}}}", operands);
+}
+
+class GraphText {
+ public:
+  GraphText(Writer& writer, const Plan& plan, const FunctionPlan& function)
+      : writer_(writer), plan_(plan), function_(function), graph_(function.fused.graph) {}
+
+  void write() {
+    write_steps("load", function_.load_steps);
+    write_steps("steps", function_.steps);
+    write_memory();
+    write_arena("load_arena", function_.load_slots, function_.load_steps);
+    write_arena("arena", function_.slots, function_.steps);
+    write_decisions();
+  }
+
+ private:
+  // A constant of one number stands for itself.
+  std::string name(ValueId value) const {
+    if (value == no_id) return "~";
+    const Value& v = graph_.value(value);
+    if (v.kind != ValueKind::constant) return plain(v.name);
+    const std::vector<double>& numbers = graph_.constants[v.index].values;
+    return numbers.size() == 1 ? fmt::format("{}", numbers[0]) : plain(v.name);
+  }
+  std::string names(const std::vector<ValueId>& values) const {
+    std::string text;
+    for (const ValueId value : values) text += (text.empty() ? "" : ", ") + name(value);
+    return text;
+  }
+
+  void write_steps(std::string_view title, const std::vector<Step>& steps) {
+    if (steps.empty()) return;
+    writer_.line("{}:", title);
+    for (const Step& step : steps) {
+      const std::vector<NodeId>& nodes = function_.fused.groups[step.group].nodes;
+      const Node& first = graph_.nodes[nodes.front()];
+      if (const auto* call = std::get_if<Call>(&first.kind)) {
+        writer_.line("- {{call: {}, repeat: {}, {}}}", plan_.functions[call->function].fused.graph.name, call->repeat,
+                     operands_and_results(first));
+      } else if (nodes.size() == 1) {
+        writer_.line("- {{stub: {}, {}}}", stub_name(step), node_text(first));
+      } else {
+        writer_.line("- stub: {}", stub_name(step));
+        writer_.line("  nodes:");
+        for (const NodeId id : nodes) writer_.line("  - {{{}}}", node_text(graph_.nodes[id]));
+      }
+    }
+  }
+
+  std::string stub_name(const Step& step) const { return step.stub == no_id ? "~" : plan_.stubs[step.stub].name; }
+
+  std::string operands_and_results(const Node& node) const {
+    return fmt::format("in: [{}], out: [{}]", names(node.inputs), names(node.outputs));
+  }
+
+  std::string node_text(const Node& node) const {
+    const std::string within = node.within.empty() ? "" : ", within: " + plain(node.within);
+    return fmt::format("op: {}, {}{}", node.op ? plain(node.op->name) : "~", operands_and_results(node), within);
+  }
+
+  // Values in memory of their own, or in another's; the arena has a section to itself.
+  void write_memory() {
+    writer_.line("memory:");
+    for (ValueId id = 0; id < function_.placements.size(); ++id) {
+      const std::string where = place_of(id);
+      if (!where.empty()) writer_.line("  {}: {}", name(id), where);
+    }
+  }
+
+  std::string place_of(ValueId id) const {
+    const Placement& placement = function_.placements[id];
+    const View& view = placement.view;
+    switch (placement.kind) {
+      case Kind::registers:
+      case Kind::constant:
+      case Kind::arena:
+        return "";
+      case Kind::input:
+        return "input";
+      case Kind::output:
+        return "output";
+      case Kind::persistent:
+        return "kept from load";
+      case Kind::state:
+        return "state " + name(graph_.states[placement.index].value);
+      case Kind::view_of:
+        return fmt::format("{} of {}", form_name(view.form), name(placement.base));
+      case Kind::part_of:
+        return fmt::format("part of {} along axis {} from {}", name(placement.base), view.axis, view.begin.text());
+    }
+    return "";
+  }
+
+  // A slot a line: its size, and what lies in it in turn.
+  void write_arena(std::string_view title, const std::vector<Slot>& slots, const std::vector<Step>& steps) {
+    if (slots.empty()) return;
+    std::vector<std::string> owners(slots.size());
+    const auto add = [&](std::uint32_t slot, const std::string& owner) {
+      owners[slot] += (owners[slot].empty() ? "" : ", ") + owner;
+    };
+    for (const Step& step : steps) {
+      const Group& group = function_.fused.groups[step.group];
+      for (const ValueId output : group.outputs) add_root(output, add);
+      if (step.call_slot != no_id) add(step.call_slot, fmt::format("arena of {}", name(group.outputs[0])));
+      for (std::size_t i = 0; i < step.carried_slots.size(); ++i) {
+        add(step.carried_slots[i], fmt::format("second buffer of {}", name(group.outputs[i])));
+      }
+    }
+    seen_.clear();
+    writer_.line("{}:", title);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      writer_.line("- {{bytes: {}, holds: [{}]}}", in_quotes(slots[i].bytes.text()), owners[i]);
+    }
+  }
+
+  // A whole is named once, with the first part that is written into it.
+  template <class Add>
+  void add_root(ValueId value, const Add& add) {
+    while (function_.placements[value].base != no_id) value = function_.placements[value].base;
+    const Placement& placement = function_.placements[value];
+    if (placement.kind == Kind::arena && seen_.insert(value).second) add(placement.index, name(value));
+  }
+
+  void write_decisions() {
+    if (function_.fused.decisions.empty()) return;
+    writer_.line("decisions:  # value, its reader, whether one stub computes both, bytes that this saves or would, why");
+    for (const Decision& decision : function_.fused.decisions) {
+      writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), name(graph_.nodes[decision.consumer].outputs[0]),
+                   decision.fused ? "fused" : "apart", in_quotes(decision.bytes.text()), in_quotes(decision.reason));
+    }
+  }
+
+  Writer& writer_;
+  const Plan& plan_;
+  const FunctionPlan& function_;
+  const Graph& graph_;
+  std::unordered_set<ValueId> seen_;
+};
+
+}  // namespace
+
+SourceFile emit_plan_yaml(const Plan& plan, const EmitOptions& options) {
+  Writer writer;
+  writer.line("graph: {}", plain(plan.main.fused.graph.name));
+  if (!plan.stubs.empty()) {
+    const auto stubs = writer.scope("stubs:", "");
+    for (const StubProgram& stub : plan.stubs) write_stub(writer, stub);
+  }
+  {
+    const auto main = writer.scope("main:", "");
+    GraphText(writer, plan, plan.main).write();
+  }
+  if (!plan.functions.empty()) {
+    const auto functions = writer.scope("functions:", "");
+    for (const FunctionPlan& function : plan.functions) {
+      writer.line("{}:", plain(function.fused.graph.name));
+      const auto scope = writer.indent("");
+      GraphText(writer, plan, function).write();
+    }
+  }
+  return {"plan.yaml", with_banner(options, writer.take(), "#")};
+}
+
+}  // namespace kgen

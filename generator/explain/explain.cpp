@@ -1,0 +1,229 @@
+#include "generator/explain/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <vector>
+
+#include "generator/base/writer.hpp"
+
+namespace kgen {
+namespace {
+
+std::string where_text(const SourceLocation& where) { return where.known() ? fmt::format("  :{}", where.line) : ""; }
+
+// What explanations look up in one graph of a plan.
+struct Explained {
+  const Plan& plan;
+  const FunctionPlan& function;
+  std::vector<std::string> stub_of;  // by group: the stub's name, or the function that it calls
+
+  const Graph& graph() const { return function.fused.graph; }
+  std::uint32_t group_of(NodeId node) const { return function.fused.group_of[node]; }
+  const std::string& name(ValueId value) const { return graph().value(value).name; }
+  const std::string& maker(NodeId node) const { return name(graph().nodes[node].outputs[0]); }
+};
+
+Explained look_up(const Plan& plan, const FunctionPlan& function) {
+  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size())};
+  for (const std::vector<Step>* steps : {&function.load_steps, &function.steps}) {
+    for (const Step& step : *steps) {
+      const Node& first = function.fused.graph.nodes[function.fused.groups[step.group].nodes.front()];
+      if (const auto* call = std::get_if<Call>(&first.kind)) {
+        explained.stub_of[step.group] = "function " + plan.functions[call->function].fused.graph.name;
+      } else if (step.stub != no_id) {
+        explained.stub_of[step.group] = plan.stubs[step.stub].name;
+      }
+    }
+  }
+  return explained;
+}
+
+// A constant of one number stands for itself.
+std::string operand_text(const Explained& in, ValueId value) {
+  if (value == no_id) return "~";
+  if (in.graph().value(value).kind != ValueKind::constant) return in.name(value);
+  const std::vector<double>& numbers = in.graph().constants[in.graph().value(value).index].values;
+  return numbers.size() == 1 ? fmt::format("{}", numbers[0]) : in.name(value);
+}
+
+std::string node_text(const Explained& in, NodeId id) {
+  const Node& node = in.graph().nodes[id];
+  std::string text;
+  for (const ValueId output : node.outputs) text += (text.empty() ? "" : ", ") + in.name(output);
+  const auto* call = std::get_if<Call>(&node.kind);
+  text += fmt::format(" = {}(", call ? in.plan.functions[call->function].fused.graph.name : node.op ? node.op->name : "~");
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) text += (i == 0 ? "" : ", ") + operand_text(in, node.inputs[i]);
+  text += ")";
+  if (call && call->repeat > 1) text += fmt::format(", {} times", call->repeat);
+  return text + where_text(node.where) + (node.within.empty() ? "" : " " + node.within);
+}
+
+// "q_flat as q_heads" where a view of what the producer makes is read.
+std::string passed_text(const Explained& in, const Decision& decision) {
+  const std::string& name = in.name(decision.value);
+  const bool is_view = in.graph().value(decision.value).producer != decision.producer;
+  return is_view && decision.producer != no_id ? fmt::format("{} as {}", in.maker(decision.producer), name) : name;
+}
+
+std::string decision_text(const Explained& in, const Decision& decision) {
+  const bool none = decision.bytes == Dim(0);
+  const std::string bytes =
+      none ? "" : fmt::format(" ({} {} bytes)", decision.fused ? "saves" : "would save", decision.bytes.text());
+  return fmt::format("{} -> {}: {}{}{}", passed_text(in, decision), in.maker(decision.consumer),
+                     decision.fused ? "" : "apart: ", decision.reason, bytes);
+}
+
+// ---- everything ------------------------------------------------------------------------------------------------------
+
+// Memory traffic that never happens: of each value that the stub does not write, once, however many read it there.
+Dim saved_bytes(const Group& group, const std::vector<const Decision*>& decisions, const Graph& graph) {
+  std::set<NodeId> counted;
+  for (const ValueId output : group.outputs) counted.insert(graph.value(output).producer);
+  Dim total;
+  for (const Decision* decision : decisions) {
+    if (decision->fused && counted.insert(decision->producer).second) total = total + decision->bytes;
+  }
+  return total;
+}
+
+void explain_graph(Writer& writer, const Explained& in) {
+  std::vector<std::vector<const Decision*>> decisions(in.function.fused.groups.size());
+  for (const Decision& decision : in.function.fused.decisions) {
+    const std::uint32_t reader = in.group_of(decision.consumer);
+    if (reader != no_id) decisions[reader].push_back(&decision);
+  }
+  for (const std::vector<Step>* steps : {&in.function.load_steps, &in.function.steps}) {
+    for (const Step& step : *steps) {
+      const Group& group = in.function.fused.groups[step.group];
+      const Dim saved = saved_bytes(group, decisions[step.group], in.graph());
+      const std::string kernel = step.stub == no_id ? "" : in.plan.stubs[step.stub].kernel;
+      writer.line("{}{}{}{}", in.stub_of[step.group], kernel.empty() ? "" : " with " + kernel,
+                  group.at_load ? ", when the model is loaded" : "",
+                  saved == Dim(0) ? "" : fmt::format(", saves {} bytes", saved.text()));
+      const auto scope = writer.indent("");
+      for (const NodeId id : group.nodes) writer.line("{}", node_text(in, id));
+      for (const Decision* decision : decisions[step.group]) writer.line("  {}", decision_text(in, *decision));
+    }
+  }
+}
+
+// ---- two values ------------------------------------------------------------------------------------------------------
+
+ValueId find_value(const Graph& graph, std::string_view name) {
+  for (ValueId id = 0; id < graph.values.size(); ++id) {
+    if (graph.values[id].name == name) return id;
+  }
+  return no_id;
+}
+
+// The decisions on a shortest path from what `from` makes to `to`; empty where none leads there.
+std::vector<const Decision*> find_path(const Explained& in, NodeId from, NodeId to) {
+  const std::vector<Decision>& decisions = in.function.fused.decisions;
+  std::vector<std::vector<const Decision*>> readers(in.graph().nodes.size());
+  for (const Decision& decision : decisions) {
+    if (decision.producer != no_id) readers[decision.producer].push_back(&decision);
+  }
+  std::vector<const Decision*> reached(in.graph().nodes.size(), nullptr);
+  std::deque<NodeId> open = {from};
+  while (!open.empty() && !reached[to]) {
+    const NodeId node = open.front();
+    open.pop_front();
+    for (const Decision* decision : readers[node]) {
+      if (decision->consumer == from || reached[decision->consumer]) continue;
+      reached[decision->consumer] = decision;
+      open.push_back(decision->consumer);
+    }
+  }
+  std::vector<const Decision*> path;
+  for (NodeId at = to; at != from && reached[at]; at = reached[at]->producer) path.push_back(reached[at]);
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+// The node that computes `value`, past views, which compute nothing; no_id where it is not computed.
+NodeId computing_node(const Explained& in, ValueId value) {
+  while (value != no_id) {
+    const NodeId producer = in.graph().value(value).producer;
+    if (producer == no_id || in.group_of(producer) != no_id) return producer;
+    const Node& node = in.graph().nodes[producer];
+    value = node.inputs.empty() ? no_id : node.inputs[0];
+  }
+  return no_id;
+}
+
+std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
+  const NodeId first = computing_node(in, a), second = computing_node(in, b);
+  for (const auto& [value, node] : {std::pair(a, first), std::pair(b, second)}) {
+    if (node == no_id) return fmt::format("No operator computes '{}': it is read from memory as it is.\n", in.name(value));
+    if (in.graph().value(value).producer == node) continue;
+    return fmt::format("'{}' is a view of '{}', read in place; ask about that instead.\n", in.name(value), in.maker(node));
+  }
+  if (first == second) return fmt::format("'{}' and '{}' are results of one operator.\n", in.name(a), in.name(b));
+
+  const std::uint32_t first_group = in.group_of(first), second_group = in.group_of(second);
+  const bool together = first_group == second_group;
+  std::string text =
+      together ? fmt::format("'{}' and '{}' are computed together, by {}.\n", in.name(a), in.name(b), in.stub_of[first_group])
+               : fmt::format("'{}' and '{}' are computed apart, by {} and {}.\n", in.name(a), in.name(b),
+                             in.stub_of[first_group], in.stub_of[second_group]);
+  std::vector<const Decision*> path = find_path(in, first, second);
+  if (path.empty()) path = find_path(in, second, first);
+  if (path.empty()) {
+    return text + (together ? "Neither needs the other; they read the same memory in one loop.\n"
+                            : "No path leads from one to the other: neither needs the other.\n");
+  }
+  if (path.size() > 1) text += "Between them, step by step:\n";
+  for (const Decision* decision : path) text += "  " + decision_text(in, *decision) + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const Plan& plan) {
+  Writer writer;
+  const auto count = [&](const FunctionPlan& function) {
+    return std::count_if(function.fused.group_of.begin(), function.fused.group_of.end(), [](auto g) { return g != no_id; });
+  };
+  std::ptrdiff_t operators = count(plan.main);
+  for (const FunctionPlan& function : plan.functions) operators += count(function);
+  writer.line("{}: {} operator{} in {} stub{}", plan.main.fused.graph.name, operators, operators == 1 ? "" : "s",
+              plan.stubs.size(), plan.stubs.size() == 1 ? "" : "s");
+  writer.line();
+  explain_graph(writer, look_up(plan, plan.main));
+  for (const FunctionPlan& function : plan.functions) {
+    writer.line("function {}", function.fused.graph.name);
+    writer.line();
+    explain_graph(writer, look_up(plan, function));
+  }
+  return writer.take();
+}
+
+std::string explain(const Plan& plan, std::string_view a, std::string_view b, Diagnostics& diagnostics) {
+  std::vector<const FunctionPlan*> graphs = {&plan.main};
+  for (const FunctionPlan& function : plan.functions) graphs.push_back(&function);
+  for (const FunctionPlan* function : graphs) {
+    const ValueId first = find_value(function->fused.graph, a), second = find_value(function->fused.graph, b);
+    if (first != no_id && second != no_id) return explain_pair(look_up(plan, *function), first, second);
+  }
+  for (const std::string_view name : {a, b}) {
+    const auto has = [&](const FunctionPlan* function) { return find_value(function->fused.graph, name) != no_id; };
+    if (std::any_of(graphs.begin(), graphs.end(), has)) continue;
+    std::vector<std::string> known;
+    for (const FunctionPlan* function : graphs) {
+      for (const Value& value : function->fused.graph.values) known.push_back(value.name);
+    }
+    Diagnostic& error = diagnostics.error({}, fmt::format("the graph has no value '{}'", name));
+    if (const auto near = nearest_names(name, known); !near.empty()) error.note("the nearest names are " + quoted_list(near));
+    error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain` lists them");
+  }
+  if (!diagnostics.has_errors()) {
+    diagnostics.error({}, fmt::format("'{}' and '{}' belong to different functions", a, b))
+        .advise("a function's stubs are emitted once for all its calls, so nothing outside can join them");
+  }
+  return "";
+}
+
+}  // namespace kgen

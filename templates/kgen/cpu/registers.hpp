@@ -1,0 +1,72 @@
+// What vector registers can do that operators on them cannot say: the instructions of the widest registers, under one
+// name for every instruction set. KGEN_REGISTERS is defined where there are any.
+#pragma once
+
+#include "kgen/platform.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+namespace kgen::cpu {
+
+#define KGEN_REGISTERS 1
+
+#if defined(KGEN_AVX512)
+
+using Floats = __m512;
+using Doubles = __m512d;
+// Zero-masked with every lane set: GCC 12 warns of the undefined register in the plain forms.
+KGEN_FN Floats square_root(Floats x) { return _mm512_maskz_sqrt_ps(0xffff, x); }
+KGEN_FN Doubles square_root(Doubles x) { return _mm512_maskz_sqrt_pd(0xff, x); }
+template <int Mode>
+KGEN_FN Floats rounded(Floats x) {
+  return _mm512_maskz_roundscale_ps(0xffff, x, Mode | _MM_FROUND_NO_EXC);
+}
+template <int Mode>
+KGEN_FN Doubles rounded(Doubles x) {
+  return _mm512_maskz_roundscale_pd(0xff, x, Mode | _MM_FROUND_NO_EXC);
+}
+KGEN_FN Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+KGEN_FN Doubles fused(Doubles a, Doubles b, Doubles c) { return _mm512_fmadd_pd(a, b, c); }
+
+#elif defined(__AVX2__)
+
+using Floats = __m256;
+using Doubles = __m256d;
+KGEN_FN Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
+KGEN_FN Doubles square_root(Doubles x) { return _mm256_sqrt_pd(x); }
+template <int Mode>
+KGEN_FN Floats rounded(Floats x) {
+  return _mm256_round_ps(x, Mode | _MM_FROUND_NO_EXC);
+}
+template <int Mode>
+KGEN_FN Doubles rounded(Doubles x) {
+  return _mm256_round_pd(x, Mode | _MM_FROUND_NO_EXC);
+}
+#if defined(__FMA__)
+KGEN_FN Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+KGEN_FN Doubles fused(Doubles a, Doubles b, Doubles c) { return _mm256_fmadd_pd(a, b, c); }
+#endif
+
+#else
+
+using Floats = __m128;
+using Doubles = __m128d;
+KGEN_FN Floats square_root(Floats x) { return _mm_sqrt_ps(x); }
+KGEN_FN Doubles square_root(Doubles x) { return _mm_sqrt_pd(x); }
+#if defined(__SSE4_1__)
+template <int Mode>
+KGEN_FN Floats rounded(Floats x) {
+  return _mm_round_ps(x, Mode | _MM_FROUND_NO_EXC);
+}
+template <int Mode>
+KGEN_FN Doubles rounded(Doubles x) {
+  return _mm_round_pd(x, Mode | _MM_FROUND_NO_EXC);
+}
+#endif
+
+#endif
+
+}  // namespace kgen::cpu
+
+#endif

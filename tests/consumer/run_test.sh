@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Installs kgen, builds a project against it, and checks what makes the build plan again, and what does not.
+#   run_test.sh CMAKE BUILD_FOLDER_OF_KGEN WORK_FOLDER
+set -euo pipefail
+cmake=$1
+kgen_build=$2
+work=$3
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+prefix=$work/prefix
+project=$work/project
+log=$work/build.log
+
+fail() {
+  echo "FAILED: $*" >&2
+  [ ! -f "$log" ] || { echo "--- the last build:" >&2; tail -n 40 "$log" >&2; }
+  exit 1
+}
+
+# build FOLDER: the whole output is in $log.
+build() { "$cmake" --build "$1" --parallel 2 --verbose >"$log" 2>&1; }
+
+planned() { grep -q 'plan .*gated_bias.yaml' "$log"; }
+compiled() { grep -q -E -- ' -c .*'"$1" "$log"; }
+
+# expect_build WHAT PLANS COMPILES: after WHAT, does the build plan (yes or no), and does it compile emitted sources?
+expect_build() {
+  build "$project/build" || fail "$1: the build fails"
+  if planned; then found=yes; else found=no; fi
+  [ "$found" = "$2" ] || fail "$1: planned: $found, expected $2"
+  if compiled 'gated_bias\.emitted/'; then found=yes; else found=no; fi
+  [ "$found" = "$3" ] || fail "$1: compiled emitted sources: $found, expected $3"
+  echo "ok: $1: planned: $2, compiled: $3"
+}
+
+expect_output() {
+  found=$("$project/build/consumer")
+  [ "$found" = "$1 " ] || fail "the program prints '$found', expected '$1'"
+}
+
+expect_nothing_to_do() {
+  build "$project/build" || fail "$1: the build fails"
+  grep -q 'ninja: no work to do' "$log" || fail "$1: the build has something to do"
+  echo "ok: $1: nothing to do"
+}
+
+rm -rf "$work"
+mkdir -p "$work"
+"$cmake" --install "$kgen_build" --prefix "$prefix" >"$log" || fail "installing"
+cp -r "$source/project" "$project"
+"$cmake" -S "$project" -B "$project/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 || fail "configuring"
+expect_build "the first build" yes yes
+expect_output "0 0 0 0 0 0 0 0 1 3 5 7 9 11 13 15"
+expect_nothing_to_do "again"
+
+graph=$project/gated_bias.yaml
+echo "notes" >"$project/notes.txt"
+echo "- {op: unrelated}" >"$project/other.yaml"
+expect_nothing_to_do "an unrelated file"
+
+touch "$graph"
+expect_build "the graph has a new time" yes no
+expect_nothing_to_do "again"
+
+sed -i 's/0\.5/0.25/' "$graph"
+expect_build "the graph has another constant" yes yes
+expect_output "0 0 0 0 0 0 0 0 1 2 3 4 5 6 7 8"
+expect_nothing_to_do "again"
+
+# The list of stubs changes: a directive splits the chain.
+echo "fusion: {forbid: [[scaled, biased]]}" >>"$graph"
+before=$(wc -l <"$project/build/gated_bias.emitted/sources.cmake")
+expect_build "the graph has another stub" yes yes
+[ "$(wc -l <"$project/build/gated_bias.emitted/sources.cmake")" -gt "$before" ] || fail "no stub was added"
+expect_output "0 0 0 0 0 0 0 0 1 2 3 4 5 6 7 8"
+expect_nothing_to_do "again"
+sed -i '$d' "$graph"
+expect_build "the graph has a stub less" yes yes
+expect_output "0 0 0 0 0 0 0 0 1 2 3 4 5 6 7 8"
+
+sed -i 's/op: relu/op: rleu/' "$graph"
+if build "$project/build"; then fail "a graph with an error builds"; fi
+grep -q "unknown operator 'rleu'" "$log" || fail "the diagnostic is not shown"
+echo "ok: a graph with an error fails, and says why"
+sed -i 's/op: rleu/op: relu/' "$graph"
+expect_build "the graph is right again" yes no
+
+echo "# a comment" >>"$(grep -l 'op: relu' "$prefix"/share/kgen/specs/ops/*.yaml | head -n 1)"
+expect_build "a spec changed" yes no
+echo "# a comment" >>"$prefix/share/kgen/templates/kgen/signatures.yaml"
+expect_build "a kernel's signature changed" yes no
+touch "$prefix/bin/kgen"
+expect_build "kgen changed" yes no
+echo "// a comment" >>"$prefix/include/kgen/view.hpp"
+expect_build "a template changed" no yes
+expect_nothing_to_do "again"
+
+# Make has no list of inputs to bring up to date first: CMake plans while it configures.
+make_build=$project/build_make
+"$cmake" -S "$project" -B "$make_build" -G "Unix Makefiles" -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 ||
+  fail "make: configuring"
+build "$make_build" || fail "make: the first build"
+build "$make_build" || fail "make: again"
+if compiled gated_bias; then fail "make: the second build compiles"; fi
+sed -i 's/0\.25/0.5/' "$graph"
+build "$make_build" || fail "make: the graph changed"
+compiled 'gated_bias\.emitted/stubs/' || fail "make: a changed graph is not compiled"
+[ "$("$make_build/consumer")" = "0 0 0 0 0 0 0 0 1 3 5 7 9 11 13 15 " ] || fail "make: the program is not rebuilt"
+echo "ok: make: builds, builds again without compiling, and follows the graph"
+
+# The emitted folder on its own.
+"$prefix/bin/kgen" plan "$graph" --emit "$work/src" >"$log" 2>&1 || fail "kgen plan"
+"$cmake" -S "$work/src" -B "$work/src_build" -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 ||
+  fail "configuring the emitted folder"
+build "$work/src_build" || fail "building the emitted folder"
+[ -f "$work/src_build/libgated_bias.a" ] || fail "the emitted folder makes no library"
+echo "ok: the emitted folder builds on its own"

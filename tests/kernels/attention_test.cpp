@@ -1,0 +1,169 @@
+// Attention against the plain formula in double.
+#include "kgen/attention.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "testing.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+
+namespace {
+
+struct Case {
+  std::int64_t B, S, H, D, T, G;
+};
+
+// softmax(scale * q k + mask) v of one query and head; all zeros where no key is seen.
+template <class Q, class Mask>
+std::vector<double> reference(View<const Q, 4> q, View<const Q, 4> k, View<const Q, 4> v, const Mask& mask, double scale,
+                              bool causal, std::int64_t b, std::int64_t s, std::int64_t h) {
+  const std::int64_t S = q.extent(1), D = q.extent(3), T = k.extent(1), g = h / (q.extent(2) / k.extent(2));
+  std::vector<double> scores;
+  double maximum = -std::numeric_limits<double>::infinity(), total = 0;
+  for (std::int64_t t = 0; t < T && (!causal || t <= T - S + s); ++t) {
+    double score = mask(b, h, s, t);
+    for (std::int64_t d = 0; d < D; ++d) {
+      score += scale * element(q, Index<4>{b, s, h, d}) * element(k, Index<4>{b, t, g, d});
+    }
+    scores.push_back(score);
+    maximum = std::max(maximum, score);
+  }
+  std::vector<double> out(static_cast<std::size_t>(D), 0);
+  if (maximum == -std::numeric_limits<double>::infinity()) return out;
+  for (double& score : scores) total += score = std::exp(score - maximum);
+  for (std::size_t t = 0; t < scores.size(); ++t) {
+    for (std::int64_t d = 0; d < D; ++d) {
+      out[static_cast<std::size_t>(d)] += scores[t] / total * element(v, Index<4>{b, static_cast<std::int64_t>(t), g, d});
+    }
+  }
+  return out;
+}
+
+template <class Q, class U, class Mask>
+void compare(View<const Q, 4> q, View<const Q, 4> k, View<const Q, 4> v, const Mask& mask, double scale, bool causal,
+             View<U, 4> out, double tolerance) {
+  const Index<4> shape = q.shape();
+  for (std::int64_t b = 0; b < shape[0]; ++b) {
+    for (std::int64_t s = 0; s < shape[1]; ++s) {
+      for (std::int64_t h = 0; h < shape[2]; ++h) {
+        const std::vector<double> expected = reference(q, k, v, mask, scale, causal, b, s, h);
+        for (std::int64_t d = 0; d < shape[3]; ++d) {
+          INFO("b ", b, " s ", s, " h ", h, " d ", d);
+          REQUIRE(std::abs(element(out, Index<4>{b, s, h, d}) - expected[static_cast<std::size_t>(d)]) <= tolerance);
+        }
+      }
+    }
+  }
+}
+
+constexpr auto no_mask = [](std::int64_t, std::int64_t, std::int64_t, std::int64_t) { return 0.0; };
+
+template <class T>
+struct Operands {
+  Tensor<T, 4> q, k, v;
+  explicit Operands(const Case& c)
+      : q(random_tensor<T>(Index<4>{c.B, c.S, c.H, c.D}, 1)),
+        k(random_tensor<T>(Index<4>{c.B, c.T, c.G, c.D}, 2)),
+        v(random_tensor<T>(Index<4>{c.B, c.T, c.G, c.D}, 3)) {}
+};
+
+constexpr Case cases[] = {{1, 1, 1, 1, 1, 1},   {2, 1, 4, 64, 300, 2},  {1, 1, 8, 128, 129, 1}, {2, 3, 2, 7, 11, 2},
+                          {1, 37, 4, 40, 37, 2}, {2, 20, 6, 33, 150, 3}, {1, 130, 2, 16, 260, 1}, {1, 9, 2, 8, 5, 2},
+                          {0, 4, 2, 8, 5, 2},    {1, 4, 2, 8, 0, 2},     {1, 40, 1, 8, 0, 1},     {1, 300, 1, 64, 300, 1}};
+
+struct Twice {  // a prologue of q
+  View<const float, 4> x;
+  KGEN_FN Index<4> shape() const { return x.shape(); }
+  template <int W>
+  KGEN_FN auto load(Index<4> at) const {
+    return Mul::apply(x.load<W>(at), 2.0f);
+  }
+};
+
+struct AddResidual {  // an epilogue
+  View<const float, 4> residual;
+  View<bf16, 4> y;
+  template <int W>
+  KGEN_FN void operator()(Index<4> at, Vec<float, W> out) const {
+    y.store(at, Add::apply(out, residual.load<W>(at)));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("every float type, grouped heads, one query and many, causal and not", T, float, double, f16, bf16) {
+  for (const Case& c : cases) {
+    const Operands<T> x(c);
+    for (bool causal : {false, true}) {
+      for (int threads : {1, 2}) {
+        INFO("S ", c.S, " T ", c.T, " causal ", causal);
+        Tensor<compute_t<T>, 4> out(x.q.shape);
+        attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view(), Stream{threads});
+        compare<T>(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), sizeof(compute_t<T>) == 8 ? 1e-13 : 2e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("additive masks, whole and broadcast; queries that see nothing give 0") {
+  for (const Case& c : cases) {
+    const Operands<float> x(c);
+    auto mask = random_tensor<float>(Index<4>{c.B, c.H, c.S, c.T}, 4);
+    for (std::size_t i = 0; i < mask.elements.size(); ++i) {
+      if (i % 3 == 0 || (i / std::max<std::size_t>(static_cast<std::size_t>(c.T), 1)) % 5 == 2) mask.elements[i] = -infinity;
+    }
+    auto line = random_tensor<bf16>(Index<2>{c.S, c.T}, 5);
+    const auto& mask_read = mask;
+    const auto& line_read = line;
+    for (bool causal : {false, true}) {
+      Tensor<float, 4> out(x.q.shape);
+      attention(x.q.view(), x.k.view(), x.v.view(), mask_read.view(), 0.5, causal, out.view());
+      const auto whole = [&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) {
+        return element(mask_read.view(), Index<4>{b, h, s, t});
+      };
+      compare<float>(x.q.view(), x.k.view(), x.v.view(), whole, 0.5, causal, out.view(), 2e-5);
+      attention(x.q.view(), x.k.view(), x.v.view(), line_read.view(), 0.5, causal, out.view());
+      const auto repeated = [&](std::int64_t, std::int64_t, std::int64_t s, std::int64_t t) {
+        return element(line_read.view(), Index<2>{s, t});
+      };
+      compare<float>(x.q.view(), x.k.view(), x.v.view(), repeated, 0.5, causal, out.view(), 2e-5);
+    }
+  }
+}
+
+TEST_CASE("scores beyond exp's range") {
+  for (std::int64_t S : {1, 30}) {
+    const Case c{1, S, 2, 16, 200, 2};
+    const Operands<float> x(c);
+    Tensor<float, 4> out(x.q.shape);
+    attention(x.q.view(), x.k.view(), x.v.view(), 100.0, false, out.view());
+    compare<float>(x.q.view(), x.k.view(), x.v.view(), no_mask, 100.0, false, out.view(), 2e-3);
+  }
+}
+
+TEST_CASE("permuted operands, as heads-first tensors and caches give them") {
+  for (std::int64_t S : {2, 50}) {
+    const auto q = random_tensor<float>(Index<4>{2, 4, S, 24}, 1);   // [B, H, S, D]
+    const auto cache = random_tensor<float>(Index<4>{2, 2, 90, 24}, 2);
+    const View<const float, 4> q_view = q.view().permute<0, 2, 1, 3>();
+    const View<const float, 4> k_view = cache.view().slice<2>(0, 60).permute<0, 2, 1, 3>();
+    Tensor<float, 4> out(Index<4>{2, 4, S, 24});
+    attention(q_view, k_view, k_view, 0.2, true, out.view().permute<0, 2, 1, 3>());
+    compare<float>(q_view, k_view, k_view, no_mask, 0.2, true, out.view().permute<0, 2, 1, 3>(), 2e-5);
+  }
+}
+
+TEST_CASE("a prologue on the queries, an epilogue on the result") {
+  for (std::int64_t S : {1, 21}) {
+    const Case c{2, S, 4, 36, 70, 2};
+    const Operands<float> x(c);
+    const auto residual = random_tensor<float>(x.q.shape, 8);
+    Tensor<bf16, 4> y(x.q.shape);
+    attention(Twice{x.q.view()}, x.k.view(), x.v.view(), 0.1, false, AddResidual{residual.view(), y.view()});
+    Tensor<float, 4> plain(x.q.shape);
+    attention(x.q.view(), x.k.view(), x.v.view(), 0.2, false, plain.view());
+    for (std::size_t i = 0; i < y.elements.size(); ++i) {
+      const float expected = plain.elements[i] + residual.elements[i];
+      REQUIRE(std::abs(static_cast<float>(y.elements[i]) - expected) <= 0.004f * std::abs(expected) + 1e-5f);
+    }
+  }
+}

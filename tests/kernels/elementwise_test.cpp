@@ -1,0 +1,66 @@
+// Elementwise: every position once, whatever the shape, the strides and the threads.
+#include "kgen/elementwise.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "testing.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+
+namespace {
+
+// y += a * b + 1; a position that is visited twice, or never, shows.
+template <class T, int R>
+struct Accumulate {
+  View<const T, R> a, b;
+  View<T, R> y;
+
+  template <int W>
+  KGEN_FN void operator()(Index<R> at) const {
+    const auto product = Mul::apply(a.template load<W>(at), b.template load<W>(at));
+    y.store(at, Add::apply(y.template load<W>(at), Add::apply(product, 1)));
+  }
+};
+
+template <class T, int R>
+void check(View<const T, R> a, View<const T, R> b, View<T, R> y, Stream stream) {
+  for_each_position(y.shape(), [&](Index<R> at) { y.store(at, Vec<T, 1>(0)); });
+  elementwise(y.shape(), Accumulate<T, R>{a, b, y}, stream);
+  for_each_position(y.shape(), [&](Index<R> at) {
+    REQUIRE(element(y, at) == static_cast<T>(static_cast<T>(element(a, at)) * static_cast<T>(element(b, at)) + 1));
+  });
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("odd sizes, zero sizes and threads", T, float, double, std::int32_t) {
+  for (const Index<2> shape : {Index<2>{0, 5}, {5, 0}, {1, 1}, {1, 17}, {3, 16}, {7, 33}, {1000, 3}, {2, 50000}, {1, 100001},
+                               {200, 300}}) {
+    const auto a = random_tensor<T>(shape, 1, -9, 9), b = random_tensor<T>(shape, 2, -9, 9);
+    Tensor<T, 2> y(shape);
+    for (int threads : {0, 1, 2, 3}) check(a.view(), b.view(), y.view(), Stream{threads});
+  }
+}
+
+TEST_CASE("ranks 0 to 4") {
+  Tensor<float, 0> a(Index<0>{}), y(Index<0>{});
+  a.elements[0] = 3;
+  const Tensor<float, 0>& read = a;
+  check(read.view(), read.view(), y.view(), {});
+  const auto b = random_tensor<float>(Index<4>{3, 2, 5, 7}, 4);
+  Tensor<float, 4> z(b.shape);
+  check(b.view(), b.view(), z.view(), Stream{2});
+}
+
+TEST_CASE("strided, flipped, transposed and broadcast operands; strided results") {
+  const auto a = random_tensor<float>(Index<2>{60, 40}, 5);
+  const auto row = random_tensor<float>(Index<1>{40}, 6);
+  const auto column = random_tensor<float>(Index<2>{60, 1}, 7);
+  Tensor<float, 2> y(Index<2>{60, 40});
+  check(a.view().flip<1>(), row.view().broadcast_to(y.shape), y.view(), {});
+  check(a.view().flip<0>(), column.view().broadcast_to(y.shape), y.view(), {});
+  Tensor<float, 2> transposed(Index<2>{40, 60});
+  check(a.view(), a.view(), transposed.view().permute<1, 0>(), {});
+  Tensor<float, 2> wide(Index<2>{60, 80});
+  check(a.view(), a.view(), wide.view().slice<1>(1, 40, 2), {});
+  for (std::size_t i = 0; i < wide.elements.size(); i += 2) REQUIRE(wide.elements[i] == poison<float>());
+}

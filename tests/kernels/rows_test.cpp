@@ -1,0 +1,360 @@
+// Row programs against references in double: each reduction, several axes, keep, several results, NaN and infinity.
+#include "kgen/ops/activation.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/ops/comparison.hpp"
+#include "kgen/ops/reductions.hpp"
+#include "kgen/rows.hpp"
+#include "testing.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+
+namespace {
+
+// One result per row: result[outer..., 1...] = reduction of x.
+template <class Reduction, class T, class U, int R>
+struct ReduceRow {
+  View<const T, R> x;
+  View<U, R> result;
+
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    row.store_scalar(result, row.reduce(Reduction{}, row.load(x)));
+  }
+};
+
+// The shape with its last K extents 1.
+template <int K, int R>
+Index<R> reduced(Index<R> shape) {
+  for (int axis = R - K; axis < R; ++axis) shape[axis] = 1;
+  return shape;
+}
+
+// Checks a reduction over the last K axes against reference(values of the row).
+template <class Reduction, int K, class U, class T, int R, class Reference>
+void check_reduction(View<const T, R> x, Reference reference, double tolerance, Stream stream = {}) {
+  Tensor<U, R> result(reduced<K>(x.shape()));
+  rows<K>(x.shape(), ReduceRow<Reduction, T, U, R>{x, result.view()}, stream);
+  const Index<R - K> outer = first_axes<R - K>(x.shape());
+  for (std::int64_t i = 0; i < element_count(outer); ++i) {
+    const Index<R - K> at = unflatten(i, outer);
+    std::vector<double> values;
+    for_each_position(last_axes<K>(x.shape()), [&](Index<K> inner) { values.push_back(element(x, join(at, inner))); });
+    const double expected = reference(values), got = static_cast<double>(result.elements[static_cast<std::size_t>(i)]);
+    INFO("row ", i, " got ", got, " expected ", expected);
+    if (std::isnan(expected)) {
+      REQUIRE(std::isnan(got));
+    } else if (std::isinf(expected)) {
+      REQUIRE(got == expected);
+    } else {
+      REQUIRE(std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected)));
+    }
+  }
+}
+
+double sum(const std::vector<double>& v) {
+  double total = 0;
+  for (double x : v) total += x;
+  return total;
+}
+double mean(const std::vector<double>& v) { return sum(v) / static_cast<double>(v.size()); }
+double product(const std::vector<double>& v) {
+  double total = 1;
+  for (double x : v) total *= x;
+  return total;
+}
+double greatest(const std::vector<double>& v) {
+  double best = -std::numeric_limits<double>::infinity();
+  for (double x : v) best = std::isnan(x) || std::isnan(best) ? std::numeric_limits<double>::quiet_NaN() : std::max(best, x);
+  return best;
+}
+double least(const std::vector<double>& v) {
+  double best = std::numeric_limits<double>::infinity();
+  for (double x : v) best = std::isnan(x) || std::isnan(best) ? std::numeric_limits<double>::quiet_NaN() : std::min(best, x);
+  return best;
+}
+double variance(const std::vector<double>& v) {
+  const double center = mean(v);
+  double total = 0;
+  for (double x : v) total += (x - center) * (x - center);
+  return total / static_cast<double>(v.size());
+}
+double exponentials(const std::vector<double>& v) {
+  const double maximum = greatest(v);
+  double total = 0;
+  for (double x : v) total += x == maximum ? 1 : std::exp(x - maximum);
+  return total;
+}
+
+struct Softmax {
+  View<const float, 2> x;
+  View<float, 2> y;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto x_row = row.load(x);
+    const auto maximum = row.reduce(Max{}, x_row);
+    const auto e = row.keep(row.map(Exp{}, row.map(Sub{}, x_row, maximum)));
+    const auto total = row.reduce(Sum{}, e);
+    row.store(y, row.map(Div{}, e, total));
+  }
+};
+
+struct OnlineSoftmax {
+  View<const float, 2> x;
+  View<float, 2> y;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto x_row = row.load(x);
+    const auto [maximum, total] = row.reduce(SoftmaxStatistics{}, x_row);
+    row.store(y, row.map(Div{}, row.map(Exp{}, row.map(Sub{}, x_row, maximum)), total));
+  }
+};
+
+// h = x + residual; y = h * rsqrt(mean(h * h) + eps) * weight * gate, with both h and y stored, and gate one per row.
+struct AddNorm {
+  View<const float, 2> x, residual, weight, gate;
+  View<float, 2> h;
+  View<bf16, 2> y;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto sum = row.keep(row.map(Add{}, row.load(x), row.load(residual)));
+    const auto mean_square = row.reduce(Mean{}, row.map(Mul{}, sum, sum));
+    const auto scale = row.map(Rsqrt{}, row.map(Add{}, mean_square, 1e-5f));
+    const auto gated = row.map(Mul{}, scale, row.load_scalar(gate));
+    row.store(h, sum);
+    row.store(y, row.map(Mul{}, row.map(Mul{}, sum, gated), row.load(weight)));
+  }
+};
+
+struct MeanVarianceRow {
+  View<const float, 2> x;
+  View<float, 2> mean, variance;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto [center, spread] = row.reduce(MeanVariance{}, row.load(x));
+    row.store_scalar(mean, center);
+    row.store_scalar(variance, spread);
+  }
+};
+
+struct StatisticsRow {
+  View<const float, 2> x;
+  View<float, 2> maximum, total;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto [m, t] = row.reduce(SoftmaxStatistics{}, row.load(x));
+    row.store_scalar(maximum, m);
+    row.store_scalar(total, t);
+  }
+};
+
+// Squares itself again and again: the expression would double in size each time.
+struct Deep {
+  View<const float, 2> x;
+  View<float, 2> y;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto a = row.map(Mul{}, row.load(x), row.load(x));
+    const auto b = row.map(Add{}, a, a);
+    const auto c = row.map(Mul{}, b, b);
+    const auto d = row.map(Sub{}, c, b);
+    const auto e = row.map(Mul{}, d, d);
+    const auto f = row.map(Add{}, e, e);
+    const auto g = row.map(Add{}, f, f);
+    const auto h = row.map(Add{}, g, g);
+    row.store(y, row.map(Add{}, h, h));
+  }
+};
+
+template <class Program>
+void check_softmax(Index<2> shape, Stream stream) {
+  const auto x = random_tensor<float>(shape, 3, -10, 10);
+  Tensor<float, 2> y(shape);
+  rows<1>(shape, Program{x.view(), y.view()}, stream);
+  for (std::int64_t i = 0; i < shape[0]; ++i) {
+    std::vector<double> values;
+    for (std::int64_t j = 0; j < shape[1]; ++j) values.push_back(element(x.view(), Index<2>{i, j}));
+    const double maximum = greatest(values), total = exponentials(values);
+    for (std::int64_t j = 0; j < shape[1]; ++j) {
+      const double expected = std::exp(values[static_cast<std::size_t>(j)] - maximum) / total;
+      REQUIRE(std::abs(element(y.view(), Index<2>{i, j}) - expected) <= 3e-6 * expected + 1e-12);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("reductions over rows of every length", T, float, double, bf16) {
+  const double tolerance = sizeof(compute_t<T>) == 8 ? 1e-13 : 2e-5;
+  for (std::int64_t length : {1, 2, 7, 16, 33, 64, 100, 257, 20000}) {
+    const auto x = random_tensor<T>(Index<2>{5, length}, static_cast<std::uint32_t>(length));
+    using U = compute_t<T>;
+    check_reduction<Sum, 1, U>(x.view(), sum, tolerance * std::sqrt(static_cast<double>(length)));
+    check_reduction<Mean, 1, U>(x.view(), mean, tolerance);
+    check_reduction<Max, 1, U>(x.view(), greatest, 0);
+    check_reduction<Min, 1, U>(x.view(), least, 0);
+  }
+  const auto small = random_tensor<T>(Index<2>{4, 50}, 1, 0.9f, 1.1f);
+  check_reduction<Prod, 1, compute_t<T>>(small.view(), product, tolerance);
+}
+
+TEST_CASE("integers accumulate in 64 bits") {
+  Tensor<std::int8_t, 2> x(Index<2>{3, 1000});
+  for (auto& element : x.elements) element = 100;
+  const auto& read = x;
+  check_reduction<Sum, 1, std::int64_t>(read.view(), sum, 0);
+  check_reduction<Max, 1, std::int8_t>(read.view(), greatest, 0);
+  check_reduction<Min, 1, std::int64_t>(read.view(), least, 0);
+  const auto some = random_tensor<std::int32_t>(Index<2>{3, 9}, 3, -9, 9);
+  check_reduction<Prod, 1, std::int64_t>(some.view(), product, 0);
+  const auto none = random_tensor<std::int32_t>(Index<2>{2, 0}, 3);
+  Tensor<std::int64_t, 2> least_integer(Index<2>{2, 1});
+  rows<1>(none.shape, ReduceRow<Max, std::int32_t, std::int64_t, 2>{none.view(), least_integer.view()});
+  CHECK(least_integer.elements[1] == std::numeric_limits<std::int32_t>::lowest());
+}
+
+TEST_CASE("all and any") {
+  for (std::int64_t length : {0, 1, 15, 16, 40, 200}) {
+    for (std::int64_t position = -1; position < length; position += 7) {
+      // std::vector<bool> has no memory to view.
+      std::vector<std::uint8_t> some(static_cast<std::size_t>(length), 0), most(static_cast<std::size_t>(length), 1);
+      if (position >= 0) some[static_cast<std::size_t>(position)] = 1, most[static_cast<std::size_t>(position)] = 0;
+      bool any = false, all = false;
+      const Index<2> shape{1, length}, one{1, 1};
+      const View<const bool, 2> some_view(reinterpret_cast<const bool*>(some.data()), shape);
+      const View<const bool, 2> most_view(reinterpret_cast<const bool*>(most.data()), shape);
+      rows<1>(shape, ReduceRow<Any, bool, bool, 2>{some_view, View<bool, 2>(&any, one)});
+      rows<1>(shape, ReduceRow<All, bool, bool, 2>{most_view, View<bool, 2>(&all, one)});
+      CHECK(any == (position >= 0));
+      CHECK(all == (position < 0));
+    }
+  }
+}
+
+TEST_CASE("rows of several axes, permuted, strided and broadcast") {
+  const auto x = random_tensor<float>(Index<4>{3, 4, 5, 19}, 11);
+  check_reduction<Sum, 1, float>(x.view(), sum, 1e-5);
+  check_reduction<Sum, 2, float>(x.view(), sum, 1e-5);
+  check_reduction<Mean, 3, float>(x.view(), mean, 1e-5);
+  check_reduction<Max, 4, float>(x.view(), greatest, 0);
+  const View<const float, 4> view = x.view();
+  check_reduction<Sum, 2, float>(view.permute<2, 3, 0, 1>(), sum, 1e-5);
+  check_reduction<Sum, 2, float>(view.slice<3>(1, 6, 3).flip<2>(), sum, 1e-5);
+  check_reduction<Sum, 2, float>(view.slice<2>(2, 1).broadcast_to(x.shape), sum, 1e-5);
+  check_reduction<Mean, 1, float>(view.slice<3>(2, 1).broadcast_to(x.shape), mean, 1e-5);
+}
+
+TEST_CASE("NaN and infinity") {
+  for (std::int64_t length : {5, 16, 70}) {
+    for (float special : {not_a_number, infinity, -infinity}) {
+      for (std::int64_t position = 0; position < length; position += 3) {
+        auto x = random_tensor<float>(Index<2>{2, length}, 5);
+        x.elements[static_cast<std::size_t>(position)] = special;
+        const auto& read = x;
+        check_reduction<Sum, 1, float>(read.view(), sum, 1e-5);
+        check_reduction<Max, 1, float>(read.view(), greatest, 0);
+        check_reduction<Min, 1, float>(read.view(), least, 0);
+        Tensor<float, 2> maximum(Index<2>{2, 1}), total(Index<2>{2, 1});
+        rows<1>(x.shape, StatisticsRow{read.view(), maximum.view(), total.view()});
+        if (special == -infinity) {
+          CHECK(std::isfinite(total.elements[0]));
+        } else {
+          CHECK(std::isnan(total.elements[0]));
+          CHECK((maximum.elements[0] == special || std::isnan(special)));
+          CHECK(std::isnan(maximum.elements[0]) == std::isnan(special));
+        }
+        CHECK(std::isfinite(total.elements[1]));
+      }
+    }
+  }
+}
+
+TEST_CASE("rows of nothing give the identity, and no rows nothing") {
+  const Tensor<float, 2> x(Index<2>{3, 0});
+  check_reduction<Sum, 1, float>(x.view(), [](auto&) { return 0.0; }, 0);
+  check_reduction<Prod, 1, float>(x.view(), [](auto&) { return 1.0; }, 0);
+  check_reduction<Max, 1, float>(x.view(), [](auto&) { return -infinity; }, 0);
+  check_reduction<Min, 1, float>(x.view(), [](auto&) { return infinity; }, 0);
+  check_reduction<Mean, 1, float>(x.view(), [](auto&) { return not_a_number; }, 0);
+  Tensor<float, 2> mean_result(Index<2>{3, 1}), variance_result(Index<2>{3, 1});
+  rows<1>(x.shape, MeanVarianceRow{x.view(), mean_result.view(), variance_result.view()});
+  CHECK(std::isnan(mean_result.elements[2]));
+  CHECK(std::isnan(variance_result.elements[2]));
+  Tensor<float, 2> maximum(Index<2>{3, 1}), total(Index<2>{3, 1});
+  rows<1>(x.shape, StatisticsRow{x.view(), maximum.view(), total.view()});
+  CHECK(maximum.elements[0] == -infinity);
+  CHECK(total.elements[0] == 0.0f);
+  const Tensor<float, 2> none(Index<2>{0, 7});
+  check_reduction<Sum, 1, float>(none.view(), sum, 0);
+}
+
+TEST_CASE("softmax, by keep and in one pass, short, long and shared by threads") {
+  for (const Index<2> shape : {Index<2>{4, 1}, {3, 5}, {7, 64}, {5, 300}, {1, 100003}, {3, 70001}}) {
+    for (int threads : {0, 1, 2, 3}) {
+      check_softmax<Softmax>(shape, Stream{threads});
+      check_softmax<OnlineSoftmax>(shape, Stream{threads});
+    }
+  }
+  Tensor<float, 2> hidden(Index<2>{1, 40}), y(Index<2>{1, 1}), total(Index<2>{1, 1});
+  for (float& element : hidden.elements) element = -infinity;
+  rows<1>(hidden.shape, StatisticsRow{hidden.view(), y.view(), total.view()});
+  CHECK(y.elements[0] == -infinity);
+  CHECK(total.elements[0] == 0.0f);
+}
+
+TEST_CASE("mean and variance do not cancel") {
+  for (std::int64_t length : {1, 3, 50, 1000, 100000}) {
+    for (int threads : {1, 2}) {
+      auto x = random_tensor<float>(Index<2>{2, length}, 9, 1000, 1001);
+      Tensor<float, 2> mean_result(Index<2>{2, 1}), variance_result(Index<2>{2, 1});
+      rows<1>(x.shape, MeanVarianceRow{x.view(), mean_result.view(), variance_result.view()}, Stream{threads});
+      for (std::int64_t i = 0; i < 2; ++i) {
+        std::vector<double> values;
+        for (std::int64_t j = 0; j < length; ++j) values.push_back(element(x.view(), Index<2>{i, j}));
+        CHECK(std::abs(mean_result.elements[static_cast<std::size_t>(i)] - mean(values)) < 3e-4);
+        CHECK(std::abs(variance_result.elements[static_cast<std::size_t>(i)] - variance(values)) < 1e-3 * variance(values) + 1e-9);
+      }
+    }
+  }
+}
+
+TEST_CASE("a long sum keeps its accuracy") {
+  const auto x = random_tensor<float>(Index<2>{1, 1 << 22}, 2, 0, 1);
+  check_reduction<Sum, 1, float>(x.view(), sum, 3e-7, Stream{1});
+  check_reduction<Sum, 1, float>(x.view(), sum, 3e-7, Stream{2});
+}
+
+TEST_CASE("two results, values kept, scalars loaded, a result narrower than the computation") {
+  for (const Index<2> shape : {Index<2>{9, 37}, {1, 70000}}) {
+    const auto x = random_tensor<float>(shape, 1), residual = random_tensor<float>(shape, 2);
+    const auto weight = random_tensor<float>(Index<1>{shape[1]}, 3);
+    const auto gate = random_tensor<float>(Index<2>{shape[0], 1}, 4);
+    Tensor<float, 2> h(shape);
+    Tensor<bf16, 2> y(shape);
+    rows<1>(shape, AddNorm{x.view(), residual.view(), weight.view().broadcast_to(shape), gate.view(), h.view(), y.view()},
+            Stream{2});
+    for (std::int64_t i = 0; i < shape[0]; ++i) {
+      double squares = 0;
+      for (std::int64_t j = 0; j < shape[1]; ++j) {
+        squares += std::pow(element(x.view(), Index<2>{i, j}) + element(residual.view(), Index<2>{i, j}), 2);
+      }
+      const double scale = element(gate.view(), Index<2>{i, 0}) / std::sqrt(squares / static_cast<double>(shape[1]) + 1e-5);
+      for (std::int64_t j = 0; j < shape[1]; ++j) {
+        const double sum = element(x.view(), Index<2>{i, j}) + element(residual.view(), Index<2>{i, j});
+        const double expected = sum * scale * element(weight.view(), Index<1>{j});
+        REQUIRE(std::abs(element(h.view(), Index<2>{i, j}) - sum) <= 1e-6);
+        REQUIRE(std::abs(element(y.view(), Index<2>{i, j}) - expected) <= 0.0042 * std::abs(expected) + 1e-6);
+      }
+    }
+  }
+}
+
+TEST_CASE("expressions that use others twice stay small") {
+  const auto x = random_tensor<float>(Index<2>{3, 41}, 6);
+  Tensor<float, 2> y(x.shape);
+  rows<1>(x.shape, Deep{x.view(), y.view()});
+  for_each_position(x.shape, [&](Index<2> at) {
+    const double b = 2 * std::pow(element(x.view(), at), 2), d = b * b - b, expected = 16 * d * d;
+    REQUIRE(std::abs(element(y.view(), at) - expected) <= 1e-4 * std::abs(expected) + 1e-4);
+  });
+}

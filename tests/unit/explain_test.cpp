@@ -1,0 +1,112 @@
+#include "generator/explain/explain.hpp"
+
+#include "generator/pass/place.hpp"
+#include "tests/unit/plan_builder.hpp"
+
+namespace kgen {
+namespace {
+
+const OpSpec& op(const std::string& name) {
+  static std::map<std::string, OpSpec> ops;
+  ops[name].name = name;
+  return ops[name];
+}
+
+// C = matmul(A, B), sum = add(C, bias) and y = relu(sum) are one stub; z = softmax(t), where t views y, is another.
+struct Example {
+  PlanBuilder b{"example"};
+  Plan plan;
+
+  Example() {
+    b.input("A", {8, 8}).input("B", {8, 8}).constant("half", {}, {0.5}).structured("C", {"A", "B"}, {8, 8});
+    b.elementwise("sum", {"C", "half"}).elementwise("y", {"sum"}).view(permute_view({1, 0}), "t", "y", {8, 8});
+    b.structured("z", {"t"}, {8, 8}).elementwise("other", {"A"});
+    b.group(GroupKind::structured, {"C", "sum", "y"}, {"y"}).alone(GroupKind::structured, "z");
+    b.alone(GroupKind::elementwise, "other").outputs({"z", "y", "other"});
+    const char* ops[] = {"matmul", "add", "relu", "transpose", "softmax", "neg"};
+    for (NodeId i = 0; i < b.fused().graph.nodes.size(); ++i) b.fused().graph.nodes[i].op = &op(ops[i]);
+    decide("C", "sum", "C", true, "the epilogue of kgen::matmul takes it");
+    decide("sum", "y", "sum", true, "the epilogue of kgen::matmul takes it");
+    decide("y", "z", "t", false, "'t' is a view, read in place from memory");
+    plan.main = place(b.fused(), {});
+    for (Step& step : plan.main.steps) {
+      step.stub = static_cast<std::uint32_t>(plan.stubs.size());
+      StubProgram stub;
+      stub.name = "stub_" + b.fused().graph.value(b.fused().groups[step.group].outputs[0]).name;
+      if (stub.name == "stub_y") stub.kernel = "kgen::matmul";
+      plan.stubs.push_back(stub);
+    }
+  }
+  void decide(const std::string& producer, const std::string& consumer, const std::string& value, bool fused,
+              const std::string& reason) {
+    b.fused().decisions.push_back({b.id(value), b.producer(producer), b.producer(consumer), fused, reason, Dim(512)});
+  }
+  std::string between(const std::string& a, const std::string& c) {
+    Diagnostics diagnostics;
+    const std::string text = explain(plan, a, c, diagnostics);
+    CHECK_FALSE(diagnostics.has_errors());
+    return text;
+  }
+};
+
+TEST_CASE("explain: every stub, what is in it, what it saves, and each decision") {
+  const Example example;
+  CHECK(explain(example.plan) ==
+        "example: 5 operators in 3 stubs\n"
+        "\n"
+        "stub_y with kgen::matmul, saves 1024 bytes\n"
+        "  C = matmul(A, B)  :1\n"
+        "  sum = add(C, 0.5)  :2\n"
+        "  y = relu(sum)  :3\n"
+        "    C -> sum: the epilogue of kgen::matmul takes it (saves 512 bytes)\n"
+        "    sum -> y: the epilogue of kgen::matmul takes it (saves 512 bytes)\n"
+        "\n"
+        "stub_z\n"
+        "  z = softmax(t)  :5\n"
+        "    y as t -> z: apart: 't' is a view, read in place from memory (would save 512 bytes)\n"
+        "\n"
+        "stub_other\n"
+        "  other = neg(A)  :6\n"
+        "\n");
+}
+
+TEST_CASE("explain: two values with a decision between them") {
+  Example example;
+  CHECK(example.between("C", "sum") ==
+        "'C' and 'sum' are computed together, by stub_y.\n"
+        "  C -> sum: the epilogue of kgen::matmul takes it (saves 512 bytes)\n");
+  CHECK(example.between("z", "y") ==
+        "'z' and 'y' are computed apart, by stub_z and stub_y.\n"
+        "  y as t -> z: apart: 't' is a view, read in place from memory (would save 512 bytes)\n");
+}
+
+TEST_CASE("explain: two values with others between them") {
+  Example example;
+  CHECK(example.between("C", "z") ==
+        "'C' and 'z' are computed apart, by stub_y and stub_z.\n"
+        "Between them, step by step:\n"
+        "  C -> sum: the epilogue of kgen::matmul takes it (saves 512 bytes)\n"
+        "  sum -> y: the epilogue of kgen::matmul takes it (saves 512 bytes)\n"
+        "  y as t -> z: apart: 't' is a view, read in place from memory (would save 512 bytes)\n");
+}
+
+TEST_CASE("explain: values without a path, that are not computed, or that are views") {
+  Example example;
+  CHECK(example.between("other", "C") ==
+        "'other' and 'C' are computed apart, by stub_other and stub_y.\n"
+        "No path leads from one to the other: neither needs the other.\n");
+  CHECK(example.between("A", "C") == "No operator computes 'A': it is read from memory as it is.\n");
+  CHECK(example.between("t", "z") == "'t' is a view of 'y', read in place; ask about that instead.\n");
+}
+
+TEST_CASE("explain: a value that is not there") {
+  Example example;
+  Diagnostics diagnostics;
+  CHECK(explain(example.plan, "summ", "y", diagnostics).empty());
+  REQUIRE(diagnostics.all().size() == 1);
+  CHECK(diagnostics.all()[0].message == "the graph has no value 'summ'");
+  CHECK(diagnostics.all()[0].notes[0].second == "the nearest names are 'sum'");
+}
+
+}  // namespace
+}  // namespace kgen

@@ -1,0 +1,68 @@
+// generated/ holds the emitted source of every example graph. It is exactly what kgen writes today:
+//   KGEN_UPDATE=1 kgen_unit_tests --test-case='generated*'
+// writes it anew, for review in the diff.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "generator/pipeline.hpp"
+#include "tests/unit/repository.hpp"
+
+using namespace kgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<SourceFile> emit_example(const fs::path& graph) {
+  const fs::path root = KGEN_SOURCE_DIRECTORY;
+  PipelineOptions options;
+  options.graph = graph.string();
+  for (const auto& entry : fs::directory_iterator(root / "specs" / "ops")) options.spec_files.push_back(entry.path().string());
+  std::sort(options.spec_files.begin(), options.spec_files.end());
+  options.signature_files = {(root / "templates" / "kgen" / "signatures.yaml").string()};
+  Session session;
+  const auto plan = make_plan(options, session);
+  REQUIRE_MESSAGE(plan, session.diagnostics.text(false));
+  return emit_plan(*plan, {KGEN_VERSION, "kgen plan " + graph.filename().string() + " --target cpu"});
+}
+
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> files;
+  if (!fs::exists(folder)) return files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.insert(entry.path().lexically_relative(folder).string());
+  }
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("generated/ is current") {
+  const bool update = std::getenv("KGEN_UPDATE") != nullptr;
+  const fs::path root = KGEN_SOURCE_DIRECTORY;
+  std::size_t examples = 0;
+  for (const auto& entry : fs::directory_iterator(root / "specs" / "graphs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++examples;
+    const fs::path folder = root / "generated" / entry.path().stem();
+    if (update) fs::remove_all(folder);
+    std::set<std::string> left = files_in(folder);
+    for (const SourceFile& file : emit_example(entry.path())) {
+      const fs::path path = folder / file.path;
+      if (update) {
+        fs::create_directories(path.parent_path());
+        std::ofstream(path, std::ios::binary) << file.content;
+      }
+      INFO(path.lexically_relative(root).string(), ": KGEN_UPDATE=1 kgen_unit_tests --test-case='generated*' writes it anew");
+      CHECK(repository::read(path.lexically_relative(root)) == file.content);
+      left.erase(file.path);
+    }
+    if (!update) CHECK_MESSAGE(left.empty(), "generated/ holds files that kgen no longer writes: ", left.empty() ? "" : *left.begin());
+  }
+  CHECK(examples >= 10);
+}

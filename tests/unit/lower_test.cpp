@@ -1,0 +1,147 @@
+#include <doctest/doctest.h>
+
+#include "generator/emit/stub.hpp"
+#include "tests/unit/plan_fixture.hpp"
+
+using namespace kgen;
+using namespace kgen::test;
+
+namespace {
+
+struct Lowered {
+  FusedGraph fused;
+  std::vector<std::uint32_t> stub_of;
+  std::vector<StubProgram> stubs;
+};
+
+Lowered lower_text(Fixture& f, const std::string& text) {
+  Lowered out;
+  out.fused = f.fuse_main(text);
+  StubTable table;
+  out.stub_of = lower(out.fused, f.ops, "stub_", table);
+  out.stubs = table.take();
+  return out;
+}
+
+std::string body_of(const StubProgram& stub) { return emit_stub(stub, "g", "stubs", {"0", "kgen plan g.yaml"}).content; }
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("identical subgraphs share one stub, whatever their values are called") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+dims: {M: 1..64}
+inputs: {a: "f32[M, 32]", w: "f32[32, 32]", v: "f32[32, 32]"}
+nodes:
+  - {op: matmul, in: [a, w], out: b}
+  - {op: relu, in: b, out: c}
+  - {op: matmul, in: [c, v], out: d}
+  - {op: relu, in: d, out: e}
+outputs: [e]
+)");
+  REQUIRE(lowered.stub_of.size() == 2);
+  CHECK(lowered.stub_of[0] == lowered.stub_of[1]);
+  CHECK(lowered.stubs.size() == 1);
+}
+
+TEST_CASE("constants of another value are another stub") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+inputs: {a: "f32[32]"}
+nodes:
+  - {op: mul, in: [a, 2.0], out: b}
+  - {op: mul, in: [b, 3.0], out: c}
+outputs: [b, c]
+fusion: {forbid: [[b, c]]}
+)");
+  CHECK(lowered.stubs.size() == 2);
+  CHECK(has(body_of(lowered.stubs[0]), "kgen::Mul::apply(a.load<W>(at), 2.0f)"));
+}
+
+TEST_CASE("numerics: fast keeps a chain in f32; match_unfused rounds where each operator would store") {
+  const std::string text = R"(
+graph: g
+inputs: {a: "bf16[32]", b: "bf16[32]"}
+nodes:
+  - {op: add, in: [a, b], out: c}
+  - {op: mul, in: [c, b], out: d}
+outputs: [d]
+)";
+  Fixture fast, match;
+  CHECK_FALSE(has(body_of(lower_text(fast, text).stubs[0]), "Cast"));
+  const std::string rounding = body_of(lower_text(match, text + "numerics: match_unfused\n").stubs[0]);
+  CHECK(has(rounding, "kgen::Cast<kgen::bf16>::apply("));
+}
+
+TEST_CASE("axes that every operand walks alike are merged; a broadcast in the middle keeps them apart") {
+  Fixture f;
+  const Lowered whole = lower_text(f, R"(
+graph: g
+dims: {B: 1..4, S: 1..8}
+inputs: {a: "f32[B, S, 32]", b: "f32[B, S, 32]"}
+nodes: [{op: add, in: [a, b], out: c}]
+outputs: [c]
+)");
+  CHECK(whole.stubs[0].functors[0].rank == 1);
+  Fixture g;
+  const Lowered part = lower_text(g, R"(
+graph: g
+dims: {B: 1..4, S: 1..8}
+inputs: {a: "f32[B, S, 32]", b: "f32[S, 32]"}
+nodes: [{op: add, in: [a, b], out: c}]
+outputs: [c]
+)");
+  CHECK(part.stubs[0].functors[0].rank == 2);
+  CHECK(has(body_of(part.stubs[0]), "b.broadcast_to(c.shape()).merge<1, 2>()"));
+}
+
+TEST_CASE("rows whose axis is not the last are permuted, and what is one element per row is loaded and stored as such") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+dims: {M: 1..64}
+inputs: {x: "f32[M, 5, 7]", bias: "f32[M, 1, 7]"}
+nodes:
+  - {op: add, in: [x, bias], out: h}
+  - {op: sum, in: h, out: total, axes: [1]}
+outputs: [total]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  const std::string text = body_of(lowered.stubs[0]);
+  CHECK(has(text, "x.permute<0, 2, 1>()"));
+  CHECK(has(text, "total.unsqueeze<1>().permute<0, 2, 1>()"));
+  CHECK(has(text, "row.load_scalar(bias)"));
+  CHECK(has(text, "row.store_scalar(total, "));
+}
+
+TEST_CASE("a row that several passes need is kept, unless it is too long") {
+  const auto text = [](const char* extent) {
+    return std::string("graph: g\ndims: {M: 1..64}\ninputs: {x: \"f32[M, ") + extent + "]\"}\n" + R"(nodes:
+  - {op: exp, in: x, out: e}
+  - {op: max, in: e, out: m, axes: [1], keepdims: true}
+  - {op: div, in: [e, m], out: y}
+outputs: [y]
+)";
+  };
+  Fixture small, large;
+  CHECK(has(body_of(lower_text(small, text("1024")).stubs[0]), "row.keep("));
+  CHECK_FALSE(has(body_of(lower_text(large, text("1000000")).stubs[0]), "row.keep("));
+}
+
+TEST_CASE("infinities and NaN are literals that compile") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+inputs: {a: "f32[32]"}
+constants: {low: -.inf}
+nodes: [{op: maximum, in: [a, low], out: b}]
+outputs: [b]
+)");
+  const std::string text = body_of(lowered.stubs[0]);
+  CHECK(has(text, "#include <limits>"));
+  CHECK(has(text, "-std::numeric_limits<float>::infinity()"));
+}

@@ -1,0 +1,83 @@
+// Graph texts through the passes, with the operators and kernels of the repository.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "generator/load/load_graph.hpp"
+#include "generator/load/load_ops.hpp"
+#include "generator/load/read_file.hpp"
+#include "generator/pass/decompose.hpp"
+#include "generator/pass/fuse.hpp"
+#include "generator/pass/infer.hpp"
+#include "generator/pass/lower.hpp"
+#include "generator/pass/materialise.hpp"
+#include "generator/pass/schedule.hpp"
+#include "generator/pass/simplify.hpp"
+
+namespace kgen::test {
+
+struct Fixture {
+  SourceMap sources;
+  OpSet ops;
+  Diagnostics diagnostics;
+
+  Fixture() {
+    const std::filesystem::path root = KGEN_SOURCE_DIRECTORY;
+    for (const auto& entry : std::filesystem::directory_iterator(root / "specs" / "ops")) {
+      load_ops(*sources.read(entry.path().string(), diagnostics), ops, diagnostics);
+    }
+    load_signatures(*sources.read((root / "templates" / "kgen" / "signatures.yaml").string(), diagnostics), ops, diagnostics);
+    link_ops(ops, diagnostics);
+    REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
+  }
+
+  // load ... materialise. Errors are left in `diagnostics`.
+  Module prepare(const std::string& text) {
+    const SourceText& source = sources.add("graph.yaml", text);
+    auto module = load_graph(source, ops, diagnostics);
+    REQUIRE_MESSAGE(module, diagnostics.text(false));
+    Module m = infer(std::move(*module), ops, diagnostics);
+    if (!diagnostics.has_errors()) m = decompose(std::move(m), ops, diagnostics);
+    if (!diagnostics.has_errors()) m = simplify(std::move(m), ops, diagnostics);
+    if (!diagnostics.has_errors()) m = materialise(std::move(m), ops, diagnostics);
+    return m;
+  }
+
+  FusedGraph fuse_main(const std::string& text) {
+    const Module module = prepare(text);
+    REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
+    return fuse(module.main, ops, {}, diagnostics);
+  }
+};
+
+inline ValueId value_named(const Graph& graph, const std::string& name) {
+  for (ValueId id = 0; id < graph.values.size(); ++id) {
+    if (graph.values[id].name == name) return id;
+  }
+  FAIL("no value is named " << name);
+  return no_id;
+}
+
+inline std::uint32_t group_making(const FusedGraph& fused, const std::string& name) {
+  return fused.group_of[fused.graph.value(value_named(fused.graph, name)).producer];
+}
+
+inline bool together(const FusedGraph& fused, const std::string& a, const std::string& b) {
+  return group_making(fused, a) == group_making(fused, b);
+}
+
+// Why the nodes that make `producer` and `consumer` are, or are not, one stub.
+inline std::string reason(const FusedGraph& fused, const std::string& producer, const std::string& consumer) {
+  const NodeId from = fused.graph.value(value_named(fused.graph, producer)).producer;
+  const NodeId to = fused.graph.value(value_named(fused.graph, consumer)).producer;
+  for (const Decision& made : fused.decisions) {
+    if (made.producer == from && made.consumer == to) return made.reason;
+  }
+  return "no decision";
+}
+
+}  // namespace kgen::test
