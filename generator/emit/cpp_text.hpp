@@ -21,8 +21,8 @@ std::string braced(const std::vector<std::string>& items);
 // A C++ string literal with its quotes.
 std::string quoted(std::string_view text);
 
-// One statement: head + items separated by ", " + tail, indented as `writer` is, broken after commas where it is too long.
-// `comment` ("// ...") stands at the end where there is room, else on its own line above.
+// One statement: head + items separated by ", " + tail, indented as `writer` is, broken after commas where it is too
+// long. `comment` ("// ...") stands at the end where there is room, else on its own line above.
 void write_list(Writer& writer, const std::string& head, const std::vector<std::string>& items, const std::string& tail,
                 const std::string& comment = {});
 // "// text", broken between words.

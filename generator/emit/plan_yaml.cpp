@@ -17,9 +17,9 @@ using Kind = Placement::Kind;
 
 // A name as it stands in YAML: quoted where it would mean something else.
 std::string plain(std::string_view name) {
-  static const std::unordered_set<std::string_view> taken = {"y", "n", "yes", "no", "on", "off", "true", "false", "null",
-                                                             "Y", "N", "Yes", "No", "On", "Off", "True", "False", "Null",
-                                                             "YES", "NO", "ON", "OFF", "TRUE", "FALSE", "NULL"};
+  static const std::unordered_set<std::string_view> taken = {
+      "y",  "n",   "yes",  "no",    "on",   "off", "true", "false", "null", "Y",    "N",     "Yes", "No",
+      "On", "Off", "True", "False", "Null", "YES", "NO",   "ON",    "OFF",  "TRUE", "FALSE", "NULL"};
   return taken.contains(name) ? fmt::format("\"{}\"", name) : std::string(name);
 }
 
@@ -44,12 +44,6 @@ std::string_view kind_name(GroupKind kind) {
       return "call";
   }
   return "";
-}
-
-std::string_view form_name(ViewRule::Form form) {
-  constexpr std::string_view names[] = {"permute", "reshape",   "broadcast", "slice", "select",
-                                        "unsqueeze", "squeeze", "flip",      "concat", "update"};
-  return names[static_cast<std::size_t>(form)];
 }
 
 void write_stub(Writer& writer, const StubProgram& stub) {
@@ -116,13 +110,15 @@ class GraphText {
 
   std::string stub_name(const Step& step) const { return step.stub == no_id ? "~" : plan_.stubs[step.stub].name; }
 
+  static std::string operator_name(const Node& node) { return node.op ? plain(node.op->name) : "~"; }
+
   std::string operands_and_results(const Node& node) const {
     return fmt::format("in: [{}], out: [{}]", names(node.inputs), names(node.outputs));
   }
 
   std::string node_text(const Node& node) const {
     const std::string within = node.within.empty() ? "" : ", within: " + plain(node.within);
-    return fmt::format("op: {}, {}{}", node.op ? plain(node.op->name) : "~", operands_and_results(node), within);
+    return fmt::format("op: {}, {}{}", operator_name(node), operands_and_results(node), within);
   }
 
   // Values in memory of their own, or in another's; the arena has a section to itself.
@@ -151,7 +147,7 @@ class GraphText {
       case Kind::state:
         return "state " + name(graph_.states[placement.index].value);
       case Kind::view_of:
-        return fmt::format("{} of {}", form_name(view.form), name(placement.base));
+        return fmt::format("{} of {}", operator_name(graph_.nodes[graph_.value(id).producer]), name(placement.base));
       case Kind::part_of:
         return fmt::format("part of {} along axis {} from {}", name(placement.base), view.axis, view.begin.text());
     }
@@ -190,7 +186,8 @@ class GraphText {
 
   void write_decisions() {
     if (function_.fused.decisions.empty()) return;
-    writer_.line("decisions:  # value, its reader, whether one stub computes both, bytes that this saves or would, why");
+    writer_.line(
+        "decisions:  # value, its reader, whether one stub computes both, bytes that this saves or would, why");
     for (const Decision& decision : function_.fused.decisions) {
       writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), name(graph_.nodes[decision.consumer].outputs[0]),
                    decision.fused ? "fused" : "apart", in_quotes(decision.bytes.text()), in_quotes(decision.reason));

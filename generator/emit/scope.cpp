@@ -66,7 +66,8 @@ Scope::Scope(const WrapperFacts& facts, GraphIndex graph)
             locals_.unique("memory"), locals_.unique("index"), locals_.unique("i")};
 }
 
-// ---- names -----------------------------------------------------------------------------------------------------------
+// ---- names
+// -----------------------------------------------------------------------------------------------------------
 
 std::string Scope::size(const Dim& dim) {
   for (std::string& symbol : dim.symbols()) used_dims_.insert(std::move(symbol));
@@ -116,10 +117,12 @@ void Scope::write_view(Writer& writer, ValueId value) {
   const ViewCall call = view_call(*this, placement.view, graph().type(value).shape);
   const std::string base = expression(placement.base);
   write_list(writer, fmt::format("const auto {} = {}{}", name_value(value), base, call.head), call.arguments,
-             call.tail + ";", fmt::format("// {}{}", line_text(node.where), part ? "written in place" : "a view: no copy"));
+             call.tail + ";",
+             fmt::format("// {}{}", line_text(node.where), part ? "written in place" : "a view: no copy"));
 }
 
-// ---- the arena -------------------------------------------------------------------------------------------------------
+// ---- the arena
+// -------------------------------------------------------------------------------------------------------
 
 void Scope::write_arena_views(Writer& writer, const std::vector<bool>& values) {
   for (ValueId id = 0; id < values.size(); ++id) {
@@ -167,11 +170,12 @@ std::string Scope::slot_size(std::uint32_t slot, const Dim& bytes, const std::ve
   return size(bytes);
 }
 
-void Scope::write_slots(Writer& writer, const std::string& head, const std::string& tail, const std::vector<Slot>& slots,
-                        const std::vector<Step>& steps) {
+void Scope::write_slots(Writer& writer, const std::string& head, const std::string& tail,
+                        const std::vector<Slot>& slots, const std::vector<Step>& steps) {
   const std::vector<std::string> owners = slot_owners(slots, steps);
   std::vector<Step> calls;
-  std::copy_if(steps.begin(), steps.end(), std::back_inserter(calls), [](const Step& s) { return s.call_slot != no_id; });
+  std::copy_if(steps.begin(), steps.end(), std::back_inserter(calls),
+               [](const Step& s) { return s.call_slot != no_id; });
   std::vector<std::string> lines;
   std::size_t column = 0;
   for (std::uint32_t i = 0; i < slots.size(); ++i) {
@@ -189,7 +193,8 @@ void Scope::write_slots(Writer& writer, const std::string& head, const std::stri
   writer.raw_line(tail);
 }
 
-// ---- steps -----------------------------------------------------------------------------------------------------------
+// ---- steps
+// -----------------------------------------------------------------------------------------------------------
 
 void Scope::write_steps(Writer& writer, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
@@ -249,12 +254,13 @@ std::vector<std::string> Scope::write_carried(Writer& writer, const Step& step, 
   for (std::size_t i = 0; i < step.carried_slots.size(); ++i) {
     const ValueId result = step.arguments[i];
     const TensorType& type = graph().type(result);
-    std::string other = fmt::format("{}.view<{}, {}>({}[{}], {})", names_.arena, info(type.dtype).cpp, type.shape.size(),
-                                    names_.slot, step.carried_slots[i], braced(sizes(type.shape)));
+    std::string other = fmt::format("{}.view<{}, {}>({}[{}], {})", names_.arena, info(type.dtype).cpp,
+                                    type.shape.size(), names_.slot, step.carried_slots[i], braced(sizes(type.shape)));
     std::vector<std::string> buffers = {std::move(other), expression(result)};
     if (repeat % 2 == 1) std::swap(buffers[0], buffers[1]);
     carried.push_back(locals_.unique(graph().value(result).name + "_carried"));
-    write_list(writer, fmt::format("const {} {}[2] = {{", view_type(type.dtype, type.shape.size(), true), carried.back()),
+    write_list(writer,
+               fmt::format("const {} {}[2] = {{", view_type(type.dtype, type.shape.size(), true), carried.back()),
                buffers, "};");
   }
   return carried;
@@ -268,7 +274,8 @@ void Scope::write_call(Writer& writer, const Step& step) {
   const std::vector<std::string> carried = write_carried(writer, step, call.repeat);
 
   std::vector<std::string> arguments = {names_.call};
-  if (step.call_slot != no_id) arguments.push_back(fmt::format("{}.part({}[{}])", names_.arena, names_.slot, step.call_slot));
+  if (step.call_slot != no_id)
+    arguments.push_back(fmt::format("{}.part({}[{}])", names_.arena, names_.slot, step.call_slot));
   const std::string number = call_number(call);
   if (callee.has_memory) {
     use(callee.memory_dims);
@@ -283,7 +290,8 @@ void Scope::write_call(Writer& writer, const Step& step) {
     if (i < carried.size()) {
       arguments.push_back(fmt::format("{}[{} % 2]", carried[i], names_.count));
     } else if (i - results < carried.size()) {
-      arguments.push_back(fmt::format("{0} == 0 ? {1} : {2}[({0} + 1) % 2]", names_.count, argument, carried[i - results]));
+      arguments.push_back(
+          fmt::format("{0} == 0 ? {1} : {2}[({0} + 1) % 2]", names_.count, argument, carried[i - results]));
     } else {
       arguments.push_back(argument);
     }
@@ -291,7 +299,8 @@ void Scope::write_call(Writer& writer, const Step& step) {
   use(callee.dims);
   arguments.insert(arguments.end(), callee.dims.begin(), callee.dims.end());
   if (call.repeat == 1) return write_list(writer, callee.name + "(", arguments, ");", lines_of(group));
-  const auto loop = writer.scope(fmt::format("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", names_.count, call.repeat));
+  const auto loop =
+      writer.scope(fmt::format("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", names_.count, call.repeat));
   write_list(writer, callee.name + "(", arguments, ");");
 }
 

@@ -90,7 +90,8 @@ void add_solved_origins(const Graph& graph, const std::string& call, Origins& or
         if (open == symbols.end() || std::find_if_not(open + 1, symbols.end(), is_known) != symbols.end()) continue;
         const auto solution = solve_for(shape[axis], *open);
         if (!solution) continue;
-        Origin origin{solved_text(fmt::format("{}.input_extent({}, {})", call, i, axis), *solution), solution->rest.symbols()};
+        Origin origin{solved_text(fmt::format("{}.input_extent({}, {})", call, i, axis), *solution),
+                      solution->rest.symbols()};
         known.insert(*open);
         origins.emplace_back(*open, std::move(origin));
         found = true;
@@ -159,7 +160,8 @@ std::vector<const DimRequirement*> open_requirements(const Plan& plan, const Cal
   return open;
 }
 
-void write_requirements(Writer& writer, const std::vector<const DimRequirement*>& requirements, const std::string& call) {
+void write_requirements(Writer& writer, const std::vector<const DimRequirement*>& requirements,
+                        const std::string& call) {
   for (const DimRequirement* requirement : requirements) {
     write_list(writer, fmt::format("{}.require(", call),
                {requirement->left.cpp(), requirement->right.cpp(), quoted(requirement->meaning)}, ");");

@@ -22,6 +22,7 @@ void write_fixed_sizes(Writer& writer, const Graph& graph, const std::vector<std
 
 // The requirements of the graph and of the functions it calls, each once, less those that hold for all dims.
 std::vector<const DimRequirement*> open_requirements(const Plan& plan, const CallNumbers& numbers);
-void write_requirements(Writer& writer, const std::vector<const DimRequirement*>& requirements, const std::string& call);
+void write_requirements(Writer& writer, const std::vector<const DimRequirement*>& requirements,
+                        const std::string& call);
 
 }  // namespace kgen

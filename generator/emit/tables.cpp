@@ -12,7 +12,8 @@ namespace kgen {
 namespace {
 
 std::string element_type(DType dtype) {
-  return dtype == DType::boolean ? "kgen::ElementType::boolean" : fmt::format("kgen::ElementType::{}", info(dtype).name);
+  return dtype == DType::boolean ? "kgen::ElementType::boolean"
+                                 : fmt::format("kgen::ElementType::{}", info(dtype).name);
 }
 
 std::string number_text(double number) {
@@ -72,7 +73,8 @@ void write_buffers(Writer& writer, const Plan& plan, std::string_view member, co
   }
 }
 
-void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<Argument>& arguments) {
+void write_tensors(Writer& writer, const Graph& graph, std::string_view member,
+                   const std::vector<Argument>& arguments) {
   if (arguments.empty()) return;
   const auto scope = writer.scope(fmt::format(".{} = {{", member), "},");
   for (const Argument& argument : arguments) {

@@ -21,8 +21,8 @@ std::vector<bool> touched_values(const FunctionPlan& plan, const std::vector<Ste
 
 // How often each function is called in one run of the graph, and which of the others it calls itself.
 struct CallNumbers {
-  std::vector<std::int64_t> calls;         // by function
-  std::vector<std::vector<bool>> makes;    // makes[f][g]: f calls g
+  std::vector<std::int64_t> calls;       // by function
+  std::vector<std::vector<bool>> makes;  // makes[f][g]: f calls g
 };
 CallNumbers number_calls(const Plan& plan);
 

@@ -17,7 +17,8 @@ namespace {
 
 using Kind = Placement::Kind;
 
-// ---- memory of the model ---------------------------------------------------------------------------------------------
+// ---- memory of the model
+// ---------------------------------------------------------------------------------------------
 
 // A constant, a state or a result of load that steps touch.
 struct ModelMemory {
@@ -54,8 +55,11 @@ std::vector<ModelMemory> model_memory(const WrapperFacts& facts, GraphIndex inde
 // "call.constant<float, 2>(0, index)"; `index` is empty for the memory of the main graph.
 std::string memory_expression(Scope& scope, const ModelMemory& memory, const std::string& index) {
   const TensorType& type = scope.graph().type(memory.value);
-  const std::string_view what = memory.kind == Kind::constant ? "constant" : memory.kind == Kind::state ? "state" : "persistent";
-  std::string text = fmt::format("{}.{}<{}, {}>({}", scope.names().call, what, info(type.dtype).cpp, type.shape.size(), memory.row);
+  const std::string_view what = memory.kind == Kind::constant ? "constant"
+                                : memory.kind == Kind::state  ? "state"
+                                                              : "persistent";
+  std::string text =
+      fmt::format("{}.{}<{}, {}>({}", scope.names().call, what, info(type.dtype).cpp, type.shape.size(), memory.row);
   if (memory.kind == Kind::state) text += ", " + braced(scope.sizes(type.shape));
   return text + (index.empty() ? ")" : ", " + index + ")");
 }
@@ -67,7 +71,8 @@ void define_memory(Writer& writer, Scope& scope, const std::vector<ModelMemory>&
   }
 }
 
-// ---- the arena -------------------------------------------------------------------------------------------------------
+// ---- the arena
+// -------------------------------------------------------------------------------------------------------
 
 void define_arena(Writer& writer, Scope& scope, const std::vector<Slot>& slots, const std::vector<Step>& steps) {
   if (slots.empty()) return;
@@ -79,7 +84,8 @@ void define_arena(Writer& writer, Scope& scope, const std::vector<Slot>& slots, 
   scope.write_arena_views(writer, touched_values(scope.plan(), steps));
 }
 
-// ---- load ------------------------------------------------------------------------------------------------------------
+// ---- load
+// ------------------------------------------------------------------------------------------------------------
 
 // What depends on constants alone. `index` is the number of the call, for a function.
 void write_load_body(Writer& writer, const WrapperFacts& facts, GraphIndex graph) {
@@ -125,7 +131,8 @@ void write_load(Writer& writer, const WrapperFacts& facts) {
   }
 }
 
-// ---- functions -------------------------------------------------------------------------------------------------------
+// ---- functions
+// -------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> dim_parameters(const std::vector<std::string>& dims) {
   std::vector<std::string> parameters;
@@ -133,7 +140,9 @@ std::vector<std::string> dim_parameters(const std::vector<std::string>& dims) {
   return parameters;
 }
 
-void append(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 // The struct of a call's memory, and the function that finds it. The values stand for its members from then on.
 void write_memory(Writer& writer, FunctionFacts& names, Scope& function, const WrapperFacts& facts, GraphIndex index) {
@@ -178,8 +187,8 @@ void write_slots_function(Writer& writer, FunctionFacts& names, const WrapperFac
   names.slots_dims = scope.used_dims();
   writer.line();
   writer.line("// The arena of one call of {}: values that are never alive together share a slot.", names.name);
-  write_list(writer, fmt::format("kgen::Offsets<{}> {}(", plan.slots.size(), names.slots), dim_parameters(names.slots_dims),
-             ") {");
+  write_list(writer, fmt::format("kgen::Offsets<{}> {}(", plan.slots.size(), names.slots),
+             dim_parameters(names.slots_dims), ") {");
   writer.append(body.text());
   writer.line("}}");
 }
@@ -196,7 +205,8 @@ bool makes_numbered_calls(const WrapperFacts& facts, GraphIndex index) {
 std::string parameter(Scope& scope, ValueId value, bool writable, const std::vector<bool>& touched) {
   const TensorType& type = scope.graph().type(value);
   const std::string& name = scope.name_value(value);
-  return view_type(type.dtype, type.shape.size(), writable) + (touched[value] ? " " + name : fmt::format(" /*{}*/", name));
+  return view_type(type.dtype, type.shape.size(), writable) +
+         (touched[value] ? " " + name : fmt::format(" /*{}*/", name));
 }
 
 void write_function(Writer& writer, WrapperFacts& facts, GraphIndex index) {
@@ -215,7 +225,8 @@ void write_function(Writer& writer, WrapperFacts& facts, GraphIndex index) {
   if (own.has_memory) parameters.push_back(fmt::format("const {}& {}", own.memory, names.memory));
   if (own.needs_index) parameters.push_back("std::int64_t " + names.index);
   for (const ValueId output : plan.fused.graph.outputs) parameters.push_back(parameter(scope, output, true, touched));
-  for (const GraphInput& input : plan.fused.graph.inputs) parameters.push_back(parameter(scope, input.value, false, touched));
+  for (const GraphInput& input : plan.fused.graph.inputs)
+    parameters.push_back(parameter(scope, input.value, false, touched));
 
   Writer body(2, 1);
   if (!plan.slots.empty()) {
@@ -233,7 +244,8 @@ void write_function(Writer& writer, WrapperFacts& facts, GraphIndex index) {
   writer.line("}}");
 }
 
-// ---- run -------------------------------------------------------------------------------------------------------------
+// ---- run
+// -------------------------------------------------------------------------------------------------------------
 
 void define_arguments(Writer& writer, Scope& scope, const std::vector<bool>& touched) {
   const Graph& graph = scope.graph();
@@ -241,8 +253,8 @@ void define_arguments(Writer& writer, Scope& scope, const std::vector<bool>& tou
   Writer lines(2, 1);
   const auto define = [&](ValueId value, const std::string& how, std::size_t index, bool needed) {
     const TensorType& type = graph.type(value);
-    const std::string head =
-        needed ? fmt::format("const auto {} = {}.{}", scope.name_value(value), call, how) : fmt::format("{}.{}", call, how);
+    const std::string head = needed ? fmt::format("const auto {} = {}.{}", scope.name_value(value), call, how)
+                                    : fmt::format("{}.{}", call, how);
     write_list(lines, fmt::format("{}<{}, {}>({}, {{", head, info(type.dtype).cpp, type.shape.size(), index),
                scope.sizes(type.shape), "});", needed ? "" : "// not read, but checked");
   };
@@ -254,7 +266,8 @@ void define_arguments(Writer& writer, Scope& scope, const std::vector<bool>& tou
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) define(graph.outputs[i], "output", i, true);
   if (lines.text().empty()) return;
   writer.line();
-  writer.line("// Arguments: a wrong device, dtype, rank, shape, stride or alignment is an error that names the argument.");
+  writer.line(
+      "// Arguments: a wrong device, dtype, rank, shape, stride or alignment is an error that names the argument.");
   writer.append(lines.text());
 }
 
@@ -287,7 +300,8 @@ void write_run(Writer& writer, const WrapperFacts& facts) {
   writer.append(text);
 }
 
-// ---- the file --------------------------------------------------------------------------------------------------------
+// ---- the file
+// --------------------------------------------------------------------------------------------------------
 
 WrapperFacts gather(const Plan& plan) {
   CallNumbers numbers = number_calls(plan);

@@ -54,7 +54,9 @@ std::string node_text(const Explained& in, NodeId id) {
   std::string text;
   for (const ValueId output : node.outputs) text += (text.empty() ? "" : ", ") + in.name(output);
   const auto* call = std::get_if<Call>(&node.kind);
-  text += fmt::format(" = {}(", call ? in.plan.functions[call->function].fused.graph.name : node.op ? node.op->name : "~");
+  text += fmt::format(" = {}(", call      ? in.plan.functions[call->function].fused.graph.name
+                                : node.op ? node.op->name
+                                          : "~");
   for (std::size_t i = 0; i < node.inputs.size(); ++i) text += (i == 0 ? "" : ", ") + operand_text(in, node.inputs[i]);
   text += ")";
   if (call && call->repeat > 1) text += fmt::format(", {} times", call->repeat);
@@ -76,7 +78,8 @@ std::string decision_text(const Explained& in, const Decision& decision) {
                      decision.fused ? "" : "apart: ", decision.reason, bytes);
 }
 
-// ---- everything ------------------------------------------------------------------------------------------------------
+// ---- everything
+// ------------------------------------------------------------------------------------------------------
 
 // Memory traffic that never happens: of each value that the stub does not write, once, however many read it there.
 Dim saved_bytes(const Group& group, const std::vector<const Decision*>& decisions, const Graph& graph) {
@@ -110,7 +113,8 @@ void explain_graph(Writer& writer, const Explained& in) {
   }
 }
 
-// ---- two values ------------------------------------------------------------------------------------------------------
+// ---- two values
+// ------------------------------------------------------------------------------------------------------
 
 ValueId find_value(const Graph& graph, std::string_view name) {
   for (ValueId id = 0; id < graph.values.size(); ++id) {
@@ -157,18 +161,20 @@ NodeId computing_node(const Explained& in, ValueId value) {
 std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
   const NodeId first = computing_node(in, a), second = computing_node(in, b);
   for (const auto& [value, node] : {std::pair(a, first), std::pair(b, second)}) {
-    if (node == no_id) return fmt::format("No operator computes '{}': it is read from memory as it is.\n", in.name(value));
+    if (node == no_id)
+      return fmt::format("No operator computes '{}': it is read from memory as it is.\n", in.name(value));
     if (in.graph().value(value).producer == node) continue;
-    return fmt::format("'{}' is a view of '{}', read in place; ask about that instead.\n", in.name(value), in.maker(node));
+    return fmt::format("'{}' is a view of '{}', read in place; ask about that instead.\n", in.name(value),
+                       in.maker(node));
   }
   if (first == second) return fmt::format("'{}' and '{}' are results of one operator.\n", in.name(a), in.name(b));
 
   const std::uint32_t first_group = in.group_of(first), second_group = in.group_of(second);
   const bool together = first_group == second_group;
-  std::string text =
-      together ? fmt::format("'{}' and '{}' are computed together, by {}.\n", in.name(a), in.name(b), in.stub_of[first_group])
-               : fmt::format("'{}' and '{}' are computed apart, by {} and {}.\n", in.name(a), in.name(b),
-                             in.stub_of[first_group], in.stub_of[second_group]);
+  std::string text = together ? fmt::format("'{}' and '{}' are computed together, by {}.\n", in.name(a), in.name(b),
+                                            in.stub_of[first_group])
+                              : fmt::format("'{}' and '{}' are computed apart, by {} and {}.\n", in.name(a), in.name(b),
+                                            in.stub_of[first_group], in.stub_of[second_group]);
   std::vector<const Decision*> path = find_path(in, first, second);
   if (path.empty()) path = find_path(in, second, first);
   if (path.empty()) {
@@ -185,7 +191,8 @@ std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
 std::string explain(const Plan& plan) {
   Writer writer;
   const auto count = [&](const FunctionPlan& function) {
-    return std::count_if(function.fused.group_of.begin(), function.fused.group_of.end(), [](auto g) { return g != no_id; });
+    return std::count_if(function.fused.group_of.begin(), function.fused.group_of.end(),
+                         [](auto g) { return g != no_id; });
   };
   std::ptrdiff_t operators = count(plan.main);
   for (const FunctionPlan& function : plan.functions) operators += count(function);
@@ -216,7 +223,8 @@ std::string explain(const Plan& plan, std::string_view a, std::string_view b, Di
       for (const Value& value : function->fused.graph.values) known.push_back(value.name);
     }
     Diagnostic& error = diagnostics.error({}, fmt::format("the graph has no value '{}'", name));
-    if (const auto near = nearest_names(name, known); !near.empty()) error.note("the nearest names are " + quoted_list(near));
+    if (const auto near = nearest_names(name, known); !near.empty())
+      error.note("the nearest names are " + quoted_list(near));
     error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain` lists them");
   }
   if (!diagnostics.has_errors()) {

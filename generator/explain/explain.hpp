@@ -12,9 +12,9 @@ namespace kgen {
 // Every stub with its operators, the bytes of memory traffic it saves, and each refusal with its reason.
 std::string explain(const Plan& plan);
 
-// Why the nodes that make the values `a` and `b` are, or are not, computed together: the decision between them, or those
-// on the path that leads from one to the other. Error: no graph of the plan has such a value. Values of the main graph
-// go before those of functions.
+// Why the nodes that make the values `a` and `b` are, or are not, computed together: the decision between them, or
+// those on the path that leads from one to the other. Error: no graph of the plan has such a value. Values of the main
+// graph go before those of functions.
 std::string explain(const Plan& plan, std::string_view a, std::string_view b, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -46,6 +46,23 @@ void read_flag(Yaml mapping, std::string_view key, bool& flag, Diagnostics& diag
   }
 }
 
+// [{at_most: [H, "H / G * G"], meaning: ...}]
+void read_conditions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
+  for (const Yaml entry : read_list(value, "'conditions'", diagnostics).value_or(std::vector<Yaml>{})) {
+    if (!check_keys(entry, {"at_most", "meaning"}, "a condition", diagnostics)) continue;
+    const Yaml sides = require_key(entry, "at_most", "a condition", diagnostics);
+    const Yaml meaning = require_key(entry, "meaning", "a condition", diagnostics);
+    if (!sides || !meaning) continue;
+    const auto texts = read_list(sides, "'at_most'", diagnostics);
+    if (!texts || texts->size() != 2) {
+      report_mismatch(sides, "'at_most'", "a list of two sizes, such as [D, \"D / 2 * 2\"]", diagnostics);
+      continue;
+    }
+    const auto side = [&](std::size_t i) { return std::string((*texts)[i].text()); };
+    op.conditions.push_back({side(0), side(1), std::string(meaning.text()), entry.where()});
+  }
+}
+
 // "[..., M, 4]"
 std::optional<std::vector<PatternAxis>> read_pattern(Yaml value, Diagnostics& diagnostics) {
   const auto text = read_text(value, "a shape pattern", diagnostics);
@@ -312,6 +329,7 @@ OpSpec read_op(Yaml entry, Yaml name, Diagnostics& diagnostics) {
   read_entries(entry, "attributes", op, diagnostics, read_attribute_spec);
   read_entries(entry, "operands", op, diagnostics, read_operand);
   read_entries(entry, "results", op, diagnostics, read_result);
+  if (const Yaml conditions = entry.find("conditions")) read_conditions(conditions, op, diagnostics);
   if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
   if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
   if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
@@ -333,7 +351,7 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
   for (const Yaml entry : ops.items()) {
     check_keys(entry,
                {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
-                "definition", "algebra", "view", "expansion"},
+                "conditions", "definition", "algebra", "view", "expansion"},
                "an operator", diagnostics);
     if (!entry.is_mapping()) continue;
     const Yaml name = require_key(entry, "op", "an operator", diagnostics);

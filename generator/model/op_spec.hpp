@@ -72,6 +72,14 @@ struct Algebra {
   std::map<std::size_t, double> identity;         // operand -> the constant that leaves the other operand unchanged
 };
 
+// Sizes that the operands must have beyond what patterns say: left <= right, both expressions over the patterns' names
+// ("H", "H / G * G"). What only the run can tell is checked then.
+struct SizeCondition {
+  std::string left, right;
+  std::string meaning;
+  SourceLocation where;
+};
+
 // One node of a composite's expansion. Names are operands, results and locals of the composite; "$name" is an attribute.
 struct ExpansionNode {
   std::string op;
@@ -99,6 +107,7 @@ struct OpSpec {
   std::vector<OperandSpec> operands;
   std::vector<ResultSpec> results;
   std::vector<AttributeSpec> attributes;
+  std::vector<SizeCondition> conditions;
   std::map<std::string, std::vector<DType>> types;  // type variable -> what it may be
   std::string kernel;                               // the kernel's qualified name; empty for views and composites
   std::string definition;                           // elementwise: a scalar expression, used to fold constants

@@ -66,6 +66,8 @@ std::optional<DType> result_dtype(const Decomposition& state, const Expanding& a
 // Rule: the results of low precision, and what only views read that lead to nothing but one of them, by name: views may
 // make them rounded. What an inner node computes on is left in f32.
 std::map<std::string, DType> names_to_round(const Decomposition& state, const Expanding& at) {
+  const auto is_low = [&](ValueId result) { return is_low_precision(state.graph.type(result).dtype); };
+  if (std::none_of(at.composite.outputs.begin(), at.composite.outputs.end(), is_low)) return {};
   std::map<std::string, DType> dtypes;
   std::map<std::string, bool> computed_on;  // read by a node that computes
   for (auto node = at.expansion.nodes.rbegin(); node != at.expansion.nodes.rend(); ++node) {

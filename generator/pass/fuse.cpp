@@ -49,6 +49,7 @@ class Fusion {
   std::vector<std::uint32_t> producers(NodeId id) const;
   bool try_join(NodeId id, const std::vector<std::uint32_t>& ids);
   bool try_siblings(NodeId id);
+  bool feeds_source(NodeId id) const;
   std::string order_against(NodeId id, const std::vector<std::uint32_t>& ids) const;
   bool forced_into(NodeId id, const std::vector<std::uint32_t>& ids) const;
   void refused(NodeId id, const std::vector<std::uint32_t>& ids, const std::string& why);
@@ -167,7 +168,22 @@ bool Fusion::try_join(NodeId id, const std::vector<std::uint32_t>& ids) {
   return true;
 }
 
+// The result's only reader is a kernel whose operand takes a prologue.
+bool Fusion::feeds_source(NodeId id) const {
+  const ValueId result = graph_.nodes[id].outputs[0];
+  if (facts_.consumers(result).size() != 1 || facts_.kept(result)) return false;
+  const Node& reader = graph_.nodes[facts_.consumers(result)[0]];
+  if (!std::holds_alternative<Structured>(reader.kind)) return false;
+  const KernelSignature* kernel = ops_.kernel_of(*reader.op);
+  const auto operand = static_cast<std::size_t>(std::find(reader.inputs.begin(), reader.inputs.end(), result) -
+                                                reader.inputs.begin());
+  return kernel && operand < kernel->operands.size() && kernel->operands[operand].accepts == Accepts::source;
+}
+
+// Rule: two loops that read the same memory become one. Not where either would be a kernel's prologue: that saves a
+// write and a read, this only a read.
 bool Fusion::try_siblings(NodeId id) {
+  if (feeds_source(id)) return false;
   for (const ValueId input : graph_.nodes[id].inputs) {
     if (input == no_id || is_literal(graph_, graph_.nodes[id], input)) continue;
     const std::uint32_t sibling = groups_.last_reader(input);
@@ -176,6 +192,8 @@ bool Fusion::try_siblings(NodeId id) {
       return v != no_id && groups_.group_making(facts_.peel(v)) == sibling;
     });
     if (makes_operand || !order_against(id, {sibling}).empty()) continue;
+    const std::vector<NodeId>& members = groups_.group(sibling).nodes;
+    if (std::any_of(members.begin(), members.end(), [&](NodeId member) { return feeds_source(member); })) continue;
     Joint joint = with_sibling(facts_, groups_, id, sibling);
     if (!joint.group || !groups_.stays_acyclic(id, {sibling}) || !groups_.within_limits(id, {sibling})) continue;
     groups_.join(id, {sibling}, std::move(*joint.group));

@@ -68,6 +68,9 @@ bool complete_attributes(NodeContext& context);
 // Binds the names in the operands' shape patterns.
 bool bind_patterns(NodeContext& context);
 
+// The operator's conditions on the sizes that the patterns have bound.
+bool check_conditions(NodeContext& context);
+
 // The shape of each result: by its pattern, or the broadcast shape of all operands.
 std::optional<std::vector<Shape>> result_shapes(const NodeContext& context);
 

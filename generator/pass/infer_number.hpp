@@ -8,8 +8,8 @@
 
 namespace kgen {
 
-// What is wrong with `number` as an element of this dtype: a fraction in an integer, or a value out of range. Floats may
-// lose precision. For example "0.5 is not a whole number, as i32 needs".
+// What is wrong with `number` as an element of this dtype: a fraction in an integer, or a value out of range. Floats
+// may lose precision. For example "0.5 is not a whole number, as i32 needs".
 std::optional<std::string> number_problem(double number, DType dtype);
 
 }  // namespace kgen

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "generator/pass/expression.hpp"
 #include "generator/pass/infer_context.hpp"
 
 namespace kgen {
@@ -150,6 +151,26 @@ const PatternBindings::Name* PatternBindings::find(std::string_view name) const 
 bool bind_patterns(NodeContext& context) {
   for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
     if (context.has_operand(i) && context.spec(i).pattern && !bind_pattern(context, i)) return false;
+  }
+  return true;
+}
+
+bool check_conditions(NodeContext& context) {
+  const auto size = [&](const SizeCondition& condition, const std::string& text) -> std::optional<Dim> {
+    std::string problem = "it is no size";
+    const auto expression = parse_expression(text, &problem);
+    const auto extent = [&](std::string_view name) -> std::optional<Dim> {
+      const PatternBindings::Name* bound = context.bindings.find(name);
+      return bound ? std::optional(bound->extent) : std::nullopt;
+    };
+    auto value = expression ? evaluate_dim(*expression, extent) : std::nullopt;
+    if (!value) context.diagnostics.error(condition.where, fmt::format("the size '{}': {}", text, problem));
+    return value;
+  };
+  for (const SizeCondition& condition : context.op().conditions) {
+    const auto left = size(condition, condition.left);
+    const auto right = size(condition, condition.right);
+    if (!left || !right || !require_at_most(context, *left, *right, condition.meaning)) return false;
   }
   return true;
 }

@@ -212,9 +212,15 @@ class Arena {
     if (input == no_id || input == output || roots_[input] != input || last_[input] != now_) return false;
     const Placement& placement = plan_.placements[input];
     if (placement.kind != Kind::arena || placement.index == no_id || barred_[input] == now_) return false;
+    if (same_group(input, output)) return false;  // written in this very step, and read by nobody else
     const TensorType& from = graph().type(input);
     const TensorType& to = graph().type(output);
     return info(from.dtype).bytes == info(to.dtype).bytes && from.shape == to.shape;
+  }
+
+  bool same_group(ValueId a, ValueId b) const {
+    const NodeId first = graph().value(a).producer, second = graph().value(b).producer;
+    return first != no_id && plan_.fused.group_of[first] == plan_.fused.group_of[second];
   }
 
   // Bars what the group reads through a view, and what its kernel or a prologue reads. False: the group holds a view of

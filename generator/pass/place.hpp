@@ -5,7 +5,8 @@
 //   a view                               nowhere: it is read in place
 //   a part of a destination              in its slice of the whole; chains of parts nest
 //   a result of load that a call reads   in a persistent buffer of its own
-//   any other value in memory            in a slot of the arena, which it shares with values that are never alive with it
+//   any other value in memory            in a slot of the arena, which it shares with values that are never alive with
+//   it
 //
 // A value is alive from the first step that writes it, or a part of it, to the last step that reads it, a view of it, a
 // part of it or the whole that it is a part of.
@@ -25,8 +26,8 @@
 namespace kgen {
 
 // Groups must stand in an order in which they may run; they are run in it. `functions` are those that the graph may
-// call. Steps of stubs have no arguments and no stub yet: `lower` knows them. An `at_load` group that writes memory of a
-// call (a graph output, a state, a part of a value that calls compute) becomes a group of the call.
+// call. Steps of stubs have no arguments and no stub yet: `lower` knows them. An `at_load` group that writes memory of
+// a call (a graph output, a state, a part of a value that calls compute) becomes a group of the call.
 FunctionPlan place(FusedGraph fused, const std::vector<FunctionPlan>& functions);
 
 }  // namespace kgen

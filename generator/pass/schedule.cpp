@@ -79,7 +79,8 @@ void Order::find_bases() {
   for (ValueId id = 0; id < base_.size(); ++id) base_[id] = id;
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
     const Node& node = graph_.nodes[id];
-    if (std::holds_alternative<View>(node.kind) && !destination_view(id)) base_[node.outputs[0]] = base_[node.inputs[0]];
+    if (std::holds_alternative<View>(node.kind) && !destination_view(id))
+      base_[node.outputs[0]] = base_[node.inputs[0]];
   }
 }
 

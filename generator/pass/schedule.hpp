@@ -1,6 +1,6 @@
-// Orders groups: each after those whose results it reads and, where a buffer of a state is overwritten, after those that
-// read the version before. Of the groups that may come next, the one that stands first in the graph does: the order is
-// the file's wherever it can be, which also keeps values alive for a short time only.
+// Orders groups: each after those whose results it reads and, where a buffer of a state is overwritten, after those
+// that read the version before. Of the groups that may come next, the one that stands first in the graph does: the
+// order is the file's wherever it can be, which also keeps values alive for a short time only.
 #pragma once
 
 #include "generator/model/plan.hpp"

@@ -20,7 +20,8 @@ bool same_view(const View& a, const View& b) {
          a.length == b.length && a.step == b.step;
 }
 
-// ---- what holds for all sizes ----------------------------------------------------------------------------------------
+// ---- what holds for all sizes
+// ----------------------------------------------------------------------------------------
 
 class PlacementCheck {
  public:
@@ -129,7 +130,8 @@ std::string_view PlacementCheck::problem_of_result(ValueId id) const {
       if (!written_[id] && !is_whole(id)) return "is a part, but nothing writes it";
       return placement.base != no_id && placement.base == whole_of_[id] ? "" : "lives in a value that it is no part of";
     case Kind::output:
-      if (placement.index >= graph_.outputs.size() || graph_.outputs[placement.index] != id) return "lives in another output";
+      if (placement.index >= graph_.outputs.size() || graph_.outputs[placement.index] != id)
+        return "lives in another output";
       break;
     case Kind::state:
       if (!is_version_of_state(id)) return "lives in a state that it is no version of";
@@ -141,7 +143,8 @@ std::string_view PlacementCheck::problem_of_result(ValueId id) const {
       if (!at_load_[id]) return "is kept from load, but is not computed there";
       break;
     case Kind::arena:
-      if (placement.index >= (at_load_[id] ? plan_.load_slots : plan_.slots).size()) return "lives in a slot that does not exist";
+      if (placement.index >= (at_load_[id] ? plan_.load_slots : plan_.slots).size())
+        return "lives in a slot that does not exist";
       break;
   }
   if (at_load_[id] && (placement.kind == Kind::output || placement.kind == Kind::state)) {
@@ -172,14 +175,15 @@ void PlacementCheck::check_groups() {
     for (std::size_t i = first_part(whole); i < node.inputs.size(); ++i) {
       const Placement& part = plan_.placements[node.inputs[i]];
       if (part.kind == Kind::part_of && part.base == whole) continue;
-      problems_.push_back(fmt::format("'{}' is not written into '{}'", graph_.value(node.inputs[i]).name,
-                                      graph_.value(whole).name));
+      problems_.push_back(
+          fmt::format("'{}' is not written into '{}'", graph_.value(node.inputs[i]).name, graph_.value(whole).name));
     }
     const bool update = view_of(whole)->form == ViewRule::Form::update;
     const Placement& buffer = plan_.placements[node.inputs[0]];
     const Placement& result = plan_.placements[whole];
     if (update && (buffer.kind != Kind::state || result.kind != Kind::state || buffer.index != result.index)) {
-      problems_.push_back(fmt::format("the update '{}' does not live in the state that it updates", graph_.value(whole).name));
+      problems_.push_back(
+          fmt::format("the update '{}' does not live in the state that it updates", graph_.value(whole).name));
     }
   }
 }
@@ -188,7 +192,8 @@ void PlacementCheck::check_results() {
   for (std::uint32_t i = 0; i < graph_.outputs.size(); ++i) {
     const Placement& placement = plan_.placements[graph_.outputs[i]];
     if (placement.kind == Kind::output && placement.index == i) continue;
-    problems_.push_back(fmt::format("the output '{}' does not live in its argument", graph_.value(graph_.outputs[i]).name));
+    problems_.push_back(
+        fmt::format("the output '{}' does not live in its argument", graph_.value(graph_.outputs[i]).name));
   }
   for (const StateData& state : graph_.states) {
     if (state.next == no_id) continue;
@@ -210,16 +215,19 @@ void PlacementCheck::check_steps() {
       ++runs[step.group];
       const Group& group = plan_.fused.groups[step.group];
       if (group.at_load == (steps == &plan_.load_steps)) continue;
-      problems_.push_back(fmt::format("the group of '{}' runs in the wrong phase", graph_.value(group.outputs[0]).name));
+      problems_.push_back(
+          fmt::format("the group of '{}' runs in the wrong phase", graph_.value(group.outputs[0]).name));
     }
   }
   for (std::uint32_t i = 0; i < runs.size(); ++i) {
     if (runs[i] == 1) continue;
-    problems_.push_back(fmt::format("the group of '{}' runs {} times", graph_.value(plan_.fused.groups[i].outputs[0]).name, runs[i]));
+    problems_.push_back(
+        fmt::format("the group of '{}' runs {} times", graph_.value(plan_.fused.groups[i].outputs[0]).name, runs[i]));
   }
 }
 
-// ---- what is tried for some sizes ------------------------------------------------------------------------------------
+// ---- what is tried for some sizes
+// ------------------------------------------------------------------------------------
 
 // The lowest and highest values, the middles, and each dim high while the others are low; without those that the
 // graph's requirements exclude.
@@ -285,7 +293,8 @@ void verify(const FunctionPlan& plan, const std::vector<FunctionPlan>& functions
   const Graph& graph = plan.fused.graph;
   const auto report = [&](const std::vector<std::string>& problems, const std::string& note) {
     for (const std::string& problem : problems) {
-      Diagnostic& error = diagnostics.error(graph.where, fmt::format("internal error in the plan of '{}': {}", graph.name, problem));
+      Diagnostic& error =
+          diagnostics.error(graph.where, fmt::format("internal error in the plan of '{}': {}", graph.name, problem));
       if (!note.empty()) error.note(note);
       error.advise("this is a fault of kgen, not of the graph; please report it with the graph");
     }

@@ -12,8 +12,8 @@
 
 namespace kgen {
 
-// Reports internal errors: what is found is a fault of the planner and not of the graph. Looks at groups, placements and
-// slots, and not at stubs. Linear in the size of the graph for each binding.
+// Reports internal errors: what is found is a fault of the planner and not of the graph. Looks at groups, placements
+// and slots, and not at stubs. Linear in the size of the graph for each binding.
 void verify(const FunctionPlan& plan, const std::vector<FunctionPlan>& functions, Diagnostics& diagnostics);
 
 }  // namespace kgen

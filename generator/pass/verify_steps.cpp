@@ -27,14 +27,15 @@ std::unordered_set<ValueId> kernel_operands(const PlacedGraph& placed, const Gro
   std::unordered_set<ValueId> operands(graph.nodes[group.root].inputs.begin(), graph.nodes[group.root].inputs.end());
   for (auto id = group.nodes.rbegin(); id != group.nodes.rend(); ++id) {
     const Node& node = graph.nodes[*id];
-    const bool leads_to_kernel =
-        std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) { return operands.contains(output); });
+    const bool leads_to_kernel = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                             [&](ValueId output) { return operands.contains(output); });
     if (leads_to_kernel) operands.insert(node.inputs.begin(), node.inputs.end());
   }
   return operands;
 }
 
-// ---- the walk --------------------------------------------------------------------------------------------------------
+// ---- the walk
+// --------------------------------------------------------------------------------------------------------
 
 class Walk {
  public:
@@ -103,13 +104,13 @@ class Walk {
   std::vector<Bytes> bytes_of_type_;
   bool too_large_ = false;
   std::vector<Bytes> slot_begin_, slot_end_;
-  std::map<Bytes, Stretch> arena_;       // by where they begin; they do not overlap
-  std::vector<bool> written_;            // by value
-  std::vector<std::uint32_t> read_at_;   // by value, and by root in the arena: the last step that reads it
-  std::vector<std::uint32_t> born_at_;   // by root: the step that writes it first
-  std::vector<ValueId> killer_;          // by root: what overwrote it
-  std::vector<ValueId> version_;         // by state: the value that its buffer holds
-  std::uint32_t now_ = 0;                // counts the steps of both phases
+  std::map<Bytes, Stretch> arena_;      // by where they begin; they do not overlap
+  std::vector<bool> written_;           // by value
+  std::vector<std::uint32_t> read_at_;  // by value, and by root in the arena: the last step that reads it
+  std::vector<std::uint32_t> born_at_;  // by root: the step that writes it first
+  std::vector<ValueId> killer_;         // by root: what overwrote it
+  std::vector<ValueId> version_;        // by state: the value that its buffer holds
+  std::uint32_t now_ = 0;               // counts the steps of both phases
 };
 
 bool Walk::fits(const std::vector<Slot>& slots) const {
@@ -177,7 +178,8 @@ void Walk::run_step(const Step& step) {
   if (group.kind == GroupKind::call) run_call(step, group);
 }
 
-// ---- reads -----------------------------------------------------------------------------------------------------------
+// ---- reads
+// -----------------------------------------------------------------------------------------------------------
 
 bool Walk::is_whole_written(ValueId value) {
   const Node* destination = placed_.destination(value);
@@ -196,7 +198,8 @@ void Walk::read(ValueId value) {
   const Placement& placement = placed_.placement(root);
   if (placement.kind == Kind::arena) read_at_[root] = now_;  // where the whole lies, its parts do
   if (!is_whole_written(value)) return problem(fmt::format("'{}' is read before it is written", name(value)));
-  if (killer_[root] == root) return problem(fmt::format("'{}' is read in a call, but lies in the arena of load", name(value)));
+  if (killer_[root] == root)
+    return problem(fmt::format("'{}' is read in a call, but lies in the arena of load", name(value)));
   if (killer_[root] != no_id) {
     return problem(fmt::format("'{}' is read, but '{}' has overwritten it", name(value), name(killer_[root])));
   }
@@ -243,7 +246,8 @@ bool Walk::overwritten_since(ValueId part) const {
   return false;
 }
 
-// ---- writes ----------------------------------------------------------------------------------------------------------
+// ---- writes
+// ----------------------------------------------------------------------------------------------------------
 
 void Walk::write(ValueId value, const Group& group) {
   const ValueId root = root_of(value);
@@ -265,7 +269,8 @@ void Walk::write_state(ValueId value, ValueId whole, const Group& group) {
   const bool update = destination && std::get<View>(destination->kind).form == ViewRule::Form::update;
   const ValueId before = update ? destination->inputs[0] : graph().states[placed_.placement(whole).index].value;
   if (version != before) {
-    problem(fmt::format("'{}' is written into a buffer that holds '{}' instead of '{}'", name(whole), name(version), name(before)));
+    problem(fmt::format("'{}' is written into a buffer that holds '{}' instead of '{}'", name(whole), name(version),
+                        name(before)));
   }
   if (!is_whole_written(version)) problem(fmt::format("'{}' is updated before it is whole", name(version)));
   if (read_at_[version] == now_) check_in_place(version, value, group);
@@ -298,12 +303,14 @@ void Walk::occupy(std::uint32_t slot, Bytes bytes, ValueId value, const Group& g
 
 void Walk::overwrite(const Stretch& old, ValueId value, const Group& group) {
   const std::string& what = value == no_id ? graph().value(group.outputs[0]).name : name(value);
-  if (old.root == no_id) return problem(fmt::format("'{}' lies where the call that makes it keeps its own values", what));
+  if (old.root == no_id)
+    return problem(fmt::format("'{}' lies where the call that makes it keeps its own values", what));
   if (born_at_[old.root] == now_) {
     return problem(fmt::format("'{}' and '{}' are written to the same place by one step", name(old.root), what));
   }
   if (read_at_[old.root] == now_) {
-    if (value == no_id) return problem(fmt::format("'{}' lies where the call that reads it keeps its own values", name(old.root)));
+    if (value == no_id)
+      return problem(fmt::format("'{}' lies where the call that reads it keeps its own values", name(old.root)));
     check_in_place(old.root, value, group);
   }
   killer_[old.root] = value == no_id ? group.outputs[0] : value;
@@ -320,7 +327,8 @@ void Walk::run_call(const Step& step, const Group& group) {
   const auto& call = std::get<Call>(node.kind);
   std::vector<ValueId> arguments = node.outputs;
   arguments.insert(arguments.end(), node.inputs.begin(), node.inputs.end());
-  if (step.arguments != arguments) problem(fmt::format("the call of '{}' has other arguments than its node", name(node.outputs[0])));
+  if (step.arguments != arguments)
+    problem(fmt::format("the call of '{}' has other arguments than its node", name(node.outputs[0])));
   const std::size_t rounds = call.repeat > 1 ? node.outputs.size() : 0;
   if (step.carried_slots.size() != rounds) {
     return problem(fmt::format("the call of '{}' has {} second buffers and needs {}", name(node.outputs[0]),
@@ -349,7 +357,8 @@ void Walk::check_end() {
     if (state.next == no_id || state.next == state.value) continue;
     const ValueId version = version_[graph().value(state.value).index];
     if (version == state.next && is_whole_written(state.next)) continue;
-    problem(fmt::format("the buffer of '{}' holds '{}' in the end, and not '{}'", name(state.value), name(version), name(state.next)));
+    problem(fmt::format("the buffer of '{}' holds '{}' in the end, and not '{}'", name(state.value), name(version),
+                        name(state.next)));
   }
 }
 
@@ -374,9 +383,11 @@ bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId inpu
   if (group.kind == GroupKind::call) return refuse("a call reads its operands whenever it likes");
   if (placed.roots[output] != output || placed.destination(output)) return refuse("it is written in parts");
   if (info(from.dtype).bytes != info(to.dtype).bytes) return refuse("their elements differ in size");
-  const Shape& loop = group.kind == GroupKind::structured ? graph.type(graph.nodes[group.root].outputs[0]).shape : group.loop;
+  const Shape& loop =
+      group.kind == GroupKind::structured ? graph.type(graph.nodes[group.root].outputs[0]).shape : group.loop;
   if (from.shape != to.shape || to.shape != loop) return refuse("they are not walked alike");
-  if (group.kind == GroupKind::rows && group.outputs.size() > 1) return refuse("a row is stored while it is still read");
+  if (group.kind == GroupKind::rows && group.outputs.size() > 1)
+    return refuse("a row is stored while it is still read");
   bool read_by_maker = false;
   for (const NodeId id : group.nodes) {
     for (const ValueId read : graph.nodes[id].inputs) {

@@ -12,9 +12,9 @@ namespace kgen {
 struct PlacedGraph {
   const FunctionPlan& plan;
   const std::vector<FunctionPlan>& functions;
-  std::vector<ValueId> roots;               // by value: past views and parts
-  std::vector<std::uint32_t> types;         // by value: equal for equal types
-  std::vector<ValueId> values_of_type;      // by type: a value that has it
+  std::vector<ValueId> roots;           // by value: past views and parts
+  std::vector<std::uint32_t> types;     // by value: equal for equal types
+  std::vector<ValueId> values_of_type;  // by type: a value that has it
 
   const Graph& graph() const { return plan.fused.graph; }
   const Placement& placement(ValueId value) const { return plan.placements[value]; }
@@ -23,7 +23,8 @@ struct PlacedGraph {
   const Node* destination(ValueId value) const;
 };
 
-// Whether the group may write `output` where it reads `input`: the rule "in place". On refusal, `why` says what is wrong.
+// Whether the group may write `output` where it reads `input`: the rule "in place". On refusal, `why` says what is
+// wrong.
 bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId input, ValueId output, std::string& why);
 
 // What goes wrong, in words; empty where nothing does. At most a few problems are found.

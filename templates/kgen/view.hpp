@@ -137,11 +137,29 @@ class View {
     }
     return View<T, R2>(data_, shape, strides);
   }
-  // Dense memory under other extents.
+  // The same elements in row-major order under other extents. Each new axis must lie within axes whose strides fit
+  // together, as those of dense memory all do.
   template <int R2>
   KGEN_FN constexpr View<T, R2> reshape(Index<R2> shape) const {
-    assert(is_dense() && element_count(shape) == element_count(extents_));
-    return View<T, R2>(data_, shape);
+    assert(element_count(shape) == element_count(extents_));
+    if (is_dense()) return View<T, R2>(data_, shape);
+    Index<R2> strides = dense_strides(shape);
+    int target = R2 - 1;
+    for (int axis = R - 1; axis >= 0;) {
+      std::int64_t run = extents_[axis];  // elements of the axes from `axis` on that can be walked as one
+      std::int64_t stride = strides_[axis];
+      for (--axis; axis >= 0 && (run == 1 || extents_[axis] == 1 || strides_[axis] == stride * run); --axis) {
+        if (run == 1) stride = strides_[axis];
+        run *= extents_[axis];
+      }
+      std::int64_t covered = 1;
+      for (; covered < run; covered *= shape[target--]) {
+        assert(target >= 0);
+        strides[target] = stride * covered;
+      }
+      assert(covered == run);
+    }
+    return View<T, R2>(data_, shape, strides);
   }
   // Axes First to Last as one. Their strides must fit together.
   template <int First, int Last>

@@ -296,5 +296,14 @@ TEST_CASE("calls pass exactly the types of the function's inputs") {
         "note: with repeat, result i of one call is operand i of the next");
 }
 
+TEST_CASE("an operator's own conditions on sizes") {
+  CHECK(problems_of("graph: g\n"
+                    "inputs: {q: 'f32[1, 5, 8, 16]', k: 'f32[1, 5, 3, 16]'}\n"
+                    "nodes: [{op: attention, in: [q, k, k], out: y}]\n"
+                    "outputs: [y]\n") ==
+        "3: attention: the number of key heads must divide the number of query heads\n"
+        "note: that needs 8 <= 6, which never holds");
+}
+
 }  // namespace
 }  // namespace kgen

@@ -169,7 +169,9 @@ TEST_CASE("place: not in place where the input lives on, has another width or sh
   CHECK(slots_with([](PlanBuilder& b) {
           b.view(permute_view({1, 0}), "t", "a", {8, 8}).elementwise("b", {"a", "t"});
         }) == 2);
-  CHECK(slots_with([](PlanBuilder& b) { b.view(permute_view({1, 0}), "t", "a", {8, 8}).elementwise("b", {"t"}); }) == 2);
+  CHECK(slots_with([](PlanBuilder& b) {
+          b.view(permute_view({1, 0}), "t", "a", {8, 8}).elementwise("b", {"t"});
+        }) == 2);
 
   PlanBuilder b;
   b.input("x", {8, 8}).structured("a", {"x"}, {8, 8}).elementwise("b", {"a"}).structured("y", {"a", "b"}, {8, 8});
@@ -180,7 +182,10 @@ TEST_CASE("place: not in place where the input lives on, has another width or sh
 
 TEST_CASE("place: not in place where a view stands within the group") {
   PlanBuilder b;
-  b.input("x", {8, 8}).structured("a", {"x"}, {8, 8}).elementwise("e", {"a"}).view(permute_view({1, 0}), "t", "e", {8, 8});
+  b.input("x", {8, 8})
+      .structured("a", {"x"}, {8, 8})
+      .elementwise("e", {"a"})
+      .view(permute_view({1, 0}), "t", "e", {8, 8});
   b.elementwise("b", {"t"}).structured("y", {"b"}, {8, 8}).alone(GroupKind::structured, "a");
   b.group(GroupKind::elementwise, {"e", "b"}, {"b"}).alone(GroupKind::structured, "y").outputs({"y"});
   const FunctionPlan plan = place(b.fused(), {});
@@ -191,18 +196,29 @@ TEST_CASE("place: not in place where a view stands within the group") {
 TEST_CASE("place: an epilogue may take over its residual, but no operand of the kernel and nothing a prologue reads") {
   PlanBuilder b;
   b.input("x", {8, 8}).structured("left", {"x"}, {8, 8}).structured("right", {"x"}, {8, 8});
-  b.structured("residual", {"x"}, {8, 8}).elementwise("prologue", {"left"}).structured("product", {"prologue", "right"}, {8, 8});
+  b.structured("residual", {"x"}, {8, 8})
+      .elementwise("prologue", {"left"})
+      .structured("product", {"prologue", "right"}, {8, 8});
   b.elementwise("sum", {"product", "residual"}).structured("y", {"sum"}, {8, 8});
   for (const char* name : {"left", "right", "residual"}) b.alone(GroupKind::structured, name);
-  b.group(GroupKind::structured, {"prologue", "product", "sum"}, {"sum"}).alone(GroupKind::structured, "y").outputs({"y"});
+  b.group(GroupKind::structured, {"prologue", "product", "sum"}, {"sum"})
+      .alone(GroupKind::structured, "y")
+      .outputs({"y"});
   const FunctionPlan plan = place(b.fused(), {});
   CHECK(placement(b, plan, "sum").index == placement(b, plan, "residual").index);
 
   PlanBuilder c;  // no residual: nothing that dies may give way
-  c.input("x", {8, 8}).structured("left", {"x"}, {8, 8}).structured("right", {"x"}, {8, 8}).elementwise("prologue", {"left"});
-  c.structured("product", {"prologue", "right"}, {8, 8}).elementwise("sum", {"product", "left"}).structured("y", {"sum"}, {8, 8});
+  c.input("x", {8, 8})
+      .structured("left", {"x"}, {8, 8})
+      .structured("right", {"x"}, {8, 8})
+      .elementwise("prologue", {"left"});
+  c.structured("product", {"prologue", "right"}, {8, 8})
+      .elementwise("sum", {"product", "left"})
+      .structured("y", {"sum"}, {8, 8});
   for (const char* name : {"left", "right"}) c.alone(GroupKind::structured, name);
-  c.group(GroupKind::structured, {"prologue", "product", "sum"}, {"sum"}).alone(GroupKind::structured, "y").outputs({"y"});
+  c.group(GroupKind::structured, {"prologue", "product", "sum"}, {"sum"})
+      .alone(GroupKind::structured, "y")
+      .outputs({"y"});
   CHECK(place(c.fused(), {}).slots.size() == 3);
 }
 
@@ -215,6 +231,15 @@ TEST_CASE("place: of several outputs, one whose own node reads the input may tak
   CHECK(plan.slots.size() == 2);
   CHECK(placement(b, plan, "own").index == placement(b, plan, "a").index);
   CHECK(placement(b, plan, "other").index != placement(b, plan, "a").index);
+}
+
+TEST_CASE("place: outputs of one step never share a slot, even where nobody reads one of them") {
+  PlanBuilder b;
+  b.input("x", {8}).elementwise("unread", {"x"}).elementwise("used", {"unread"}).structured("y", {"used"}, {8});
+  b.group(GroupKind::elementwise, {"unread", "used"}, {"unread", "used"}).alone(GroupKind::structured, "y");
+  b.outputs({"y"});
+  const FunctionPlan plan = place(b.fused(), {});
+  CHECK(placement(b, plan, "unread").index != placement(b, plan, "used").index);
 }
 
 TEST_CASE("place: rows run in place for a single output only") {
@@ -234,7 +259,9 @@ TEST_CASE("place: results of load that calls read are kept; the rest shares the 
   PlanBuilder b;
   b.input("x", {8}).constant("w", {8}).structured("t", {"w"}, {16}).structured("folded", {"t"}, {8});
   b.elementwise("y", {"x", "folded"});
-  b.alone(GroupKind::structured, "t", true).alone(GroupKind::structured, "folded", true).alone(GroupKind::elementwise, "y");
+  b.alone(GroupKind::structured, "t", true)
+      .alone(GroupKind::structured, "folded", true)
+      .alone(GroupKind::elementwise, "y");
   b.outputs({"y"});
   const FunctionPlan plan = place(b.fused(), {});
   CHECK(plan.load_steps.size() == 2);
@@ -249,7 +276,11 @@ TEST_CASE("place: results of load that calls read are kept; the rest shares the 
 
 TEST_CASE("place: load leaves the memory of calls alone") {
   PlanBuilder b;
-  b.input("x", {8}).constant("w", {8}).elementwise("p", {"w"}).elementwise("q", {"x"}).concat(0, "all", {"p", "q"}, {16});
+  b.input("x", {8})
+      .constant("w", {8})
+      .elementwise("p", {"w"})
+      .elementwise("q", {"x"})
+      .concat(0, "all", {"p", "q"}, {16});
   b.elementwise("y", {"all"}).elementwise("z", {"w"});
   b.alone(GroupKind::elementwise, "p", true).alone(GroupKind::elementwise, "q").alone(GroupKind::elementwise, "y");
   b.alone(GroupKind::elementwise, "z", true).outputs({"y", "z"});

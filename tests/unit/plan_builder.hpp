@@ -24,12 +24,14 @@ class PlanBuilder {
     return *this;
   }
   PlanBuilder& input(const std::string& name, Shape shape, DType dtype = DType::f32, bool strided = false) {
-    fused_.graph.inputs.push_back({add(name, ValueKind::input, fused_.graph.inputs.size(), dtype, std::move(shape)), strided});
+    fused_.graph.inputs.push_back(
+        {add(name, ValueKind::input, fused_.graph.inputs.size(), dtype, std::move(shape)), strided});
     return *this;
   }
   PlanBuilder& constant(const std::string& name, Shape shape, std::vector<double> values = {}) {
     const ValueId id = add(name, ValueKind::constant, fused_.graph.constants.size(), DType::f32, std::move(shape));
-    fused_.graph.constants.push_back({id, values, values.empty() ? "weights.safetensors" : "", values.empty() ? name : ""});
+    fused_.graph.constants.push_back(
+        {id, values, values.empty() ? "weights.safetensors" : "", values.empty() ? name : ""});
     return *this;
   }
   PlanBuilder& state(const std::string& name, Shape shape) {
@@ -61,7 +63,8 @@ class PlanBuilder {
     view.axis = axis;
     return node(view, name, parts, TensorType{fused_.graph.type(id(parts.at(0))).dtype, std::move(shape)});
   }
-  PlanBuilder& update(int axis, Dim begin, const std::string& name, const std::string& buffer, const std::string& part) {
+  PlanBuilder& update(int axis, Dim begin, const std::string& name, const std::string& buffer,
+                      const std::string& part) {
     View view;
     view.form = ViewRule::Form::update;
     view.axis = axis;
@@ -151,7 +154,8 @@ class PlanBuilder {
         base = fused_.graph.nodes[maker()].inputs[0];
       }
       if (maker() != no_id && fused_.group_of[maker()] == index) continue;
-      if (std::find(group.inputs.begin(), group.inputs.end(), input) == group.inputs.end()) group.inputs.push_back(input);
+      if (std::find(group.inputs.begin(), group.inputs.end(), input) == group.inputs.end())
+        group.inputs.push_back(input);
     }
   }
 

@@ -26,13 +26,18 @@ PlanBuilder example(bool longer) {
   const Dim m = Dim::symbol("M");
   b.dim("M", 1, 8).input("x", {m, 8}).state("cache", {8, 8});
   if (longer) b.structured("extra", {"x"}, {m, 16});
-  b.structured("a", {"x"}, {m, 8}).view(reshape_view({m, 2, 4}), "heads", "a", {m, 2, 4}).structured("part", {"heads"}, {1, 8});
+  b.structured("a", {"x"}, {m, 8})
+      .view(reshape_view({m, 2, 4}), "heads", "a", {m, 2, 4})
+      .structured("part", {"heads"}, {1, 8});
   b.update(0, m - Dim(1), "all", "cache", "part").elementwise("t", {"all"}).elementwise("y", {"t"});
   for (const char* name : {"t", "y"}) b.fused().graph.nodes[b.producer(name)].within = "softmax";
   if (longer) b.alone(GroupKind::structured, "extra");
   for (const char* name : {"a", "part"}) b.alone(GroupKind::structured, name);
-  b.group(GroupKind::elementwise, {"t", "y"}, {"y"}).next("cache", "all").outputs(longer ? PlanBuilder::Names{"y", "extra"} : PlanBuilder::Names{"y"});
-  b.fused().decisions.push_back({b.id("heads"), b.producer("a"), b.producer("part"), false, "it is \"too\" far", m * Dim(64)});
+  b.group(GroupKind::elementwise, {"t", "y"}, {"y"})
+      .next("cache", "all")
+      .outputs(longer ? PlanBuilder::Names{"y", "extra"} : PlanBuilder::Names{"y"});
+  b.fused().decisions.push_back(
+      {b.id("heads"), b.producer("a"), b.producer("part"), false, "it is \"too\" far", m * Dim(64)});
   return b;
 }
 
@@ -64,7 +69,7 @@ main:
   memory:
     x: input
     cache: state cache
-    heads: reshape of a
+    heads: ~ of a
     part: part of all along axis 0 from M - 1
     all: state cache
     "y": output
@@ -97,7 +102,8 @@ TEST_CASE("plan.yaml: 100,000 nodes") {
     const std::string name = "v" + std::to_string(i), from = "v" + std::to_string(i - 1);
     b.structured(name, {from}, {Dim::symbol("M"), 64}).alone(GroupKind::structured, name);
     if (i == 1) continue;
-    b.fused().decisions.push_back({b.id(from), b.producer(from), b.producer(name), false, "another loop", Dim::symbol("M") * 512});
+    b.fused().decisions.push_back(
+        {b.id(from), b.producer(from), b.producer(name), false, "another loop", Dim::symbol("M") * 512});
   }
   b.outputs({"v100000"});
   Plan plan;

@@ -17,7 +17,11 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("schedule: groups that were formed late follow the order of the file again") {
   PlanBuilder b;
-  b.input("x", {8}).elementwise("a", {"x"}).elementwise("b", {"x"}).elementwise("c", {"a"}).elementwise("d", {"b", "c"});
+  b.input("x", {8})
+      .elementwise("a", {"x"})
+      .elementwise("b", {"x"})
+      .elementwise("c", {"a"})
+      .elementwise("d", {"b", "c"});
   for (const char* name : {"b", "a", "c", "d"}) b.alone(GroupKind::elementwise, name);
   b.outputs({"d"});
   const FusedGraph fused = schedule(b.fused());
@@ -28,7 +32,9 @@ TEST_CASE("schedule: groups that were formed late follow the order of the file a
 TEST_CASE("schedule: a group waits for what it reads, through views and destinations") {
   PlanBuilder b;
   b.input("x", {8}).elementwise("early", {"x"}).elementwise("p", {"x"}).elementwise("q", {"x"});
-  b.concat(0, "whole", {"p", "q"}, {16}).view(slice_view(0, 4, 8), "middle", "whole", {8}).elementwise("late", {"middle"});
+  b.concat(0, "whole", {"p", "q"}, {16})
+      .view(slice_view(0, 4, 8), "middle", "whole", {8})
+      .elementwise("late", {"middle"});
   // `late` is fused with `early`, so the group's first node stands before p and q.
   b.group(GroupKind::elementwise, {"early", "late"}, {"late"});
   b.alone(GroupKind::elementwise, "q").alone(GroupKind::elementwise, "p").outputs({"late"});
@@ -56,7 +62,10 @@ TEST_CASE("schedule: updates of one state keep their order") {
 TEST_CASE("schedule: a group may read a state and make its next value") {
   PlanBuilder b;
   b.state("count", {4}).elementwise("more", {"count"}).elementwise("shown", {"count"});
-  b.alone(GroupKind::elementwise, "more").alone(GroupKind::elementwise, "shown").next("count", "more").outputs({"shown"});
+  b.alone(GroupKind::elementwise, "more")
+      .alone(GroupKind::elementwise, "shown")
+      .next("count", "more")
+      .outputs({"shown"});
   CHECK(order_of(schedule(b.fused())) == Names{"shown", "more"});
 }
 

@@ -78,7 +78,9 @@ PlanBuilder example() {
   b.dim("M", 1, 8192).dim("P", 0, 4095, "position").dim("K", 64, 64);
   b.input("A", {m, 64}, DType::bf16).input("x", {m, 8}, DType::f32, true).input("position", {}, DType::i64);
   b.constant("w", {64, 8}).constant("eps", {}, {1e-5}).state("cache", {4096, 8});
-  b.structured("w_t", {"w"}, {8, 64}).structured("C", {"A", "w_t"}, {m, 8}).view(reshape_view({m, 2, 4}), "heads", "C", {m, 2, 4});
+  b.structured("w_t", {"w"}, {8, 64})
+      .structured("C", {"A", "w_t"}, {m, 8})
+      .view(reshape_view({m, 2, 4}), "heads", "C", {m, 2, 4});
   b.elementwise("row", {"x"}, TensorType{DType::f32, {1, 8}}).update(0, p, "all", "cache", "row");
   b.structured("h", {"heads", "all"}, {m, 8}).elementwise("y", {"h", "x"});
   b.alone(GroupKind::structured, "w_t", true).alone(GroupKind::structured, "C").alone(GroupKind::elementwise, "row");
@@ -173,7 +175,11 @@ TEST_CASE("wrapper: inline values of constants, with infinities, within the widt
   PlanBuilder b("inline_values");
   std::vector<double> values(100, 0.25);
   values[1] = -std::numeric_limits<double>::infinity();
-  b.input("x", {100}).constant("w", {100}, values).elementwise("y", {"x", "w"}).alone(GroupKind::elementwise, "y").outputs({"y"});
+  b.input("x", {100})
+      .constant("w", {100}, values)
+      .elementwise("y", {"x", "w"})
+      .alone(GroupKind::elementwise, "y")
+      .outputs({"y"});
   const std::string source = source_of(plan_of(b));
   CHECK(source.find(".shape = {100}, .values = {0.25,") != std::string::npos);
   CHECK(source.find("-std::numeric_limits<double>::infinity(), 0.25") != std::string::npos);
@@ -222,7 +228,11 @@ Shape rows_of_8() { return {Dim::symbol("M"), 8}; }
 // A function with a constant, a result of load, a state and an arena.
 PlanBuilder layer() {
   PlanBuilder b("layer");
-  b.dim("M", 1, 100).input("h", rows_of_8()).input("mask", {Dim::symbol("M")}).constant("w", {8, 8}).state("k", rows_of_8());
+  b.dim("M", 1, 100)
+      .input("h", rows_of_8())
+      .input("mask", {Dim::symbol("M")})
+      .constant("w", {8, 8})
+      .state("k", rows_of_8());
   b.structured("wt", {"w"}, {8, 8}).structured("a", {"h", "wt"}, rows_of_8()).elementwise("k_new", {"a"});
   b.structured("h_out", {"a", "k_new"}, rows_of_8()).alone(GroupKind::structured, "wt", true);
   b.alone(GroupKind::structured, "a").alone(GroupKind::elementwise, "k_new").alone(GroupKind::structured, "h_out");
@@ -278,37 +288,44 @@ TEST_CASE("wrapper: repeated calls pass two buffers to and fro, and the last wri
     const std::string source = source_of(plan_of(main, {&function}));
     const std::string other = "arena.view<float, 2>(slot[2], {M, 8})";
     const std::string buffers = repeat % 2 == 0 ? other + ", y" : "y, " + other;
-    CHECK(has_lines(source, "// :2  each call reads what the call before it wrote.\n"
-                            "const kgen::View<float, 2> y_carried[2] = {" + buffers + "};\n"
-                            "for (std::int64_t i = 0; i < " + std::to_string(repeat) + "; ++i) {\n"
-                            "layer(call, arena.part(slot[1]), layer_memory_of(call, i, M), y_carried[i % 2], "
-                            "i == 0 ? h : y_carried[(i + 1) % 2],\nmask, M);\n}"));
-    CHECK(has_lines(source, "for (std::int64_t index = 0; index < " + std::to_string(repeat) + "; ++index) layer_load(call, index);"));
+    CHECK(has_lines(source,
+                    "// :2  each call reads what the call before it wrote.\n"
+                    "const kgen::View<float, 2> y_carried[2] = {" +
+                        buffers +
+                        "};\n"
+                        "for (std::int64_t i = 0; i < " +
+                        std::to_string(repeat) +
+                        "; ++i) {\n"
+                        "layer(call, arena.part(slot[1]), layer_memory_of(call, i, M), y_carried[i % 2], "
+                        "i == 0 ? h : y_carried[(i + 1) % 2],\nmask, M);\n}"));
+    CHECK(has_lines(source, "for (std::int64_t index = 0; index < " + std::to_string(repeat) +
+                                "; ++index) layer_load(call, index);"));
     CHECK(has_lines(source, "{.name = \"layer.k\", .type = kgen::ElementType::f32, .shape = {100, 8}, .calls = " +
                                 std::to_string(repeat) + "},"));
   }
 }
 
-TEST_CASE("wrapper: calls within functions are numbered after those of the main graph") {
+TEST_CASE("wrapper: calls within functions have the numbers that the graph gives them") {
   const PlanBuilder inner = layer();
   PlanBuilder block("block"), main("outer");
   const TensorType type{DType::f32, rows_of_8()};
   block.dim("M", 1, 100).input("h", rows_of_8()).input("mask", {Dim::symbol("M")});
-  block.call(Call{0, 2, 0}, {"b"}, {"h", "mask"}, {type}).call(Call{0, 1, 2}, {"c"}, {"b", "mask"}, {type});
+  block.call(Call{0, 2, 0, 3}, {"b"}, {"h", "mask"}, {type}).call(Call{0, 1, 2, 3}, {"c"}, {"b", "mask"}, {type});
   block.alone(GroupKind::call, "b").alone(GroupKind::call, "c").outputs({"c"});
   main.dim("M", 1, 100).input("x", rows_of_8()).input("mask", {Dim::symbol("M")});
-  main.call(Call{0, 1, 0}, {"p"}, {"x", "mask"}, {type}).call(Call{1, 4, 0}, {"q"}, {"p", "mask"}, {type});
-  main.call(Call{0, 1, 1}, {"r"}, {"q", "mask"}, {type});
+  main.call(Call{0, 1, 12, 2}, {"p"}, {"x", "mask"}, {type}).call(Call{1, 4, 0, 4}, {"q"}, {"p", "mask"}, {type});
+  main.call(Call{0, 1, 13, 2}, {"r"}, {"q", "mask"}, {type});
   for (const char* name : {"p", "q", "r"}) main.alone(GroupKind::call, name);
   main.outputs({"r"});
   const std::string source = source_of(plan_of(main, {&inner, &block}));
-  CHECK(source.find("layer_memory_of(call, 0, M)") != std::string::npos);
-  CHECK(source.find("layer_memory_of(call, 1, M)") != std::string::npos);
-  CHECK(source.find("layer_memory_of(call, index * 3 + i + 2, M)") != std::string::npos);
-  CHECK(source.find("layer_memory_of(call, index * 3 + 4, M)") != std::string::npos);
+  CHECK(source.find("layer_memory_of(call, 12, M)") != std::string::npos);
+  CHECK(source.find("layer_memory_of(call, 13, M)") != std::string::npos);
+  CHECK(source.find("layer_memory_of(call, index * 3 + i, M)") != std::string::npos);
+  CHECK(source.find("layer_memory_of(call, index * 3 + 2, M)") != std::string::npos);
   CHECK(source.find(".calls = 14}") != std::string::npos);  // 2 + 4 * 3
-  CHECK(has_lines(source, "void block(kgen::Call& call, const kgen::Arena& arena, std::int64_t index, kgen::View<float, 2> c,\n"
-                          "kgen::View<const float, 2> h, kgen::View<const float, 1> mask, std::int64_t M) {"));
+  CHECK(has_lines(source,
+                  "void block(kgen::Call& call, const kgen::Arena& arena, std::int64_t index, kgen::View<float, 2> c,\n"
+                  "kgen::View<const float, 2> h, kgen::View<const float, 1> mask, std::int64_t M) {"));
 }
 
 TEST_CASE("wrapper: a function that nothing calls is not emitted") {
@@ -331,7 +348,9 @@ TEST_CASE("wrapper: every kind of view") {
   sliced.step = 2;
   chosen.begin = Dim(5);
   b.input("x", {4, 8}).view(permute_view({1, 0}), "a", "x", {8, 4}).view(sliced, "b", "x", {4, 3});
-  b.view(chosen, "c", "x", {4}).view(form(Form::unsqueeze, 2), "d", "x", {4, 8, 1}).view(form(Form::flip, 1), "e", "x", {4, 8});
+  b.view(chosen, "c", "x", {4})
+      .view(form(Form::unsqueeze, 2), "d", "x", {4, 8, 1})
+      .view(form(Form::flip, 1), "e", "x", {4, 8});
   b.view(form(Form::broadcast), "f", "c", {2, 4}).view(form(Form::squeeze, 2), "g", "d", {4, 8});
   b.structured("y", {"a", "b", "c", "e", "f", "g"}, {4}).alone(GroupKind::structured, "y").outputs({"y"});
   CHECK(has_lines(source_of(plan_of(b)), R"(

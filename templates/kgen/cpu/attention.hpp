@@ -234,39 +234,61 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
 
 // ---- few rows, as when one token is decoded: keys and values are read once, straight from memory -----------------------
 
+// All rows of the key heads in `heads` of one batch. Heads are innermost in memory, so they go together over the keys.
+template <class T, class Problem, class Out>
+void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const Out& out) {
+  const std::int64_t rows = problem.rows(), D = problem.D, count = (heads.end - heads.begin) * rows;
+  T* output = scratch<T>(output_scratch, count * D);
+  T* query = scratch<T>(query_scratch, count * D);
+  T* scores = scratch<T>(score_scratch, count * attention_keys);
+  SoftmaxState<T>* states = scratch<SoftmaxState<T>>(state_scratch, count);
+  std::fill_n(output, count * D, T(0));
+  std::fill_n(states, count, SoftmaxState<T>{});
+  // body(key head, row of it, row of all)
+  const auto for_each_row = [&](const auto& body) {
+    for (std::int64_t i = 0; i < count; ++i) body(heads.begin + i / rows, i % rows, i);
+  };
+  for_each_row([&](std::int64_t head, std::int64_t row, std::int64_t i) {
+    load_query(problem, b, head, row, query + i * D, 1);
+  });
+  const auto k = problem.k.template select<0>(b);
+  const auto v = problem.v.template select<0>(b);
+  const std::int64_t seen = problem.keys_seen(problem.S - 1);
+  for (std::int64_t begin = 0; begin < seen; begin += attention_keys) {
+    const Range range{begin, std::min(seen, begin + attention_keys)};
+    for (std::int64_t t = range.begin; t < range.end; ++t) {
+      const auto keys = k.template select<0>(t);
+      for_each_row([&](std::int64_t head, std::int64_t, std::int64_t i) {
+        scores[i * attention_keys + t - range.begin] = dot(query + i * D, keys, head, D);
+      });
+    }
+    for_each_row([&](std::int64_t head, std::int64_t row, std::int64_t i) {
+      finish_scores(problem, b, head, row, range, scores + i * attention_keys, states[i], output + i * D);
+    });
+    constexpr std::int64_t values_at_once = 8;
+    for (std::int64_t t = range.begin; t < range.end; t += values_at_once) {
+      const Range some{t, std::min(range.end, t + values_at_once)};
+      for (std::int64_t head = heads.begin; head < heads.end; ++head) {
+        const std::int64_t first = (head - heads.begin) * rows;
+        add_product(output + first * D, D, scores + first * attention_keys + t - range.begin, attention_keys, rows,
+                    v.template select<1>(head), some, 0, D);
+      }
+    }
+  }
+  for_each_row([&](std::int64_t head, std::int64_t row, std::int64_t i) {
+    emit_attention(problem, b, head, row, states[i], output + i * D, out);
+  });
+}
+
 template <class T, class Problem, class Out>
 void attend_few_rows(const Problem& problem, const Out& out, int threads) {
-  const std::int64_t rows = problem.rows(), D = problem.D;
   parallel(threads, [&](Team team) {
     const Range part = team.part(problem.B * problem.key_heads);
-    T* output = scratch<T>(output_scratch, rows * D);
-    T* query = scratch<T>(query_scratch, rows * D);
-    T* scores = scratch<T>(score_scratch, rows * attention_keys);
-    SoftmaxState<T>* states = scratch<SoftmaxState<T>>(state_scratch, rows);
-    for (std::int64_t head = part.begin; head < part.end; ++head) {
-      const std::int64_t b = head / problem.key_heads, key_head = head % problem.key_heads;
-      const auto k = problem.k.template select<0>(b).template select<1>(key_head);
-      const auto v = problem.v.template select<0>(b).template select<1>(key_head);
-      std::fill_n(output, rows * D, T(0));
-      std::fill_n(states, rows, SoftmaxState<T>{});
-      for (std::int64_t row = 0; row < rows; ++row) load_query(problem, b, key_head, row, query + row * D, 1);
-      const std::int64_t seen = problem.keys_seen(problem.S - 1);
-      for (std::int64_t begin = 0; begin < seen; begin += attention_keys) {
-        const Range range{begin, std::min(seen, begin + attention_keys)};
-        const std::int64_t count = range.end - range.begin;
-        for (std::int64_t j = 0; j < count; ++j) {
-          for (std::int64_t row = 0; row < rows; ++row) {
-            scores[row * attention_keys + j] = dot(query + row * D, k, begin + j, D);
-          }
-        }
-        for (std::int64_t row = 0; row < rows; ++row) {
-          finish_scores(problem, b, key_head, row, range, scores + row * attention_keys, states[row], output + row * D);
-        }
-        add_product(output, D, scores, attention_keys, rows, v, range, 0, D);
-      }
-      for (std::int64_t row = 0; row < rows; ++row) {
-        emit_attention(problem, b, key_head, row, states[row], output + row * D, out);
-      }
+    for (std::int64_t first = part.begin; first < part.end;) {
+      const std::int64_t b = first / problem.key_heads, begin = first % problem.key_heads;
+      const std::int64_t end = std::min(problem.key_heads, begin + part.end - first);
+      attend_few_rows<T>(problem, b, Range{begin, end}, out);
+      first += end - begin;
     }
   });
 }

@@ -136,8 +136,8 @@ void packed_matmul(const A& a, const B& b, const C& c, int threads) {
 // A result of few rows: the right operand goes from memory straight into the multiplication.
 template <class T, class A, class B, class C>
 void unpacked_matmul(const A& a, const B& b, const C& c, int threads) {
-  constexpr std::int64_t strip = 512;  // columns whose sums stay in the first-level cache
   const std::int64_t M = a.shape()[0], K = a.shape()[1], N = b.shape()[1];
+  const std::int64_t strip = 8192 / M / 64 * 64;  // columns whose sums stay in the first-level cache
   T* left = scratch<T>(1, M * K);
   parallel(threads, [&](Team team) {
     const Range depths = team.part(K, 64);
