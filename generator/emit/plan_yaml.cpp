@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "generator/base/writer.hpp"

@@ -1,5 +1,6 @@
 // Attention against the plain formula in double.
 #include "kgen/attention.hpp"
+
 #include "kgen/ops/arithmetic.hpp"
 #include "testing.hpp"
 
@@ -14,8 +15,8 @@ struct Case {
 
 // softmax(scale * q k + mask) v of one query and head; all zeros where no key is seen.
 template <class Q, class Mask>
-std::vector<double> reference(View<const Q, 4> q, View<const Q, 4> k, View<const Q, 4> v, const Mask& mask, double scale,
-                              bool causal, std::int64_t b, std::int64_t s, std::int64_t h) {
+std::vector<double> reference(View<const Q, 4> q, View<const Q, 4> k, View<const Q, 4> v, const Mask& mask,
+                              double scale, bool causal, std::int64_t b, std::int64_t s, std::int64_t h) {
   const std::int64_t S = q.extent(1), D = q.extent(3), T = k.extent(1), g = h / (q.extent(2) / k.extent(2));
   std::vector<double> scores;
   double maximum = -std::numeric_limits<double>::infinity(), total = 0;
@@ -32,7 +33,8 @@ std::vector<double> reference(View<const Q, 4> q, View<const Q, 4> k, View<const
   for (double& score : scores) total += score = std::exp(score - maximum);
   for (std::size_t t = 0; t < scores.size(); ++t) {
     for (std::int64_t d = 0; d < D; ++d) {
-      out[static_cast<std::size_t>(d)] += scores[t] / total * element(v, Index<4>{b, static_cast<std::int64_t>(t), g, d});
+      out[static_cast<std::size_t>(d)] +=
+          scores[t] / total * element(v, Index<4>{b, static_cast<std::int64_t>(t), g, d});
     }
   }
   return out;
@@ -66,9 +68,10 @@ struct Operands {
         v(random_tensor<T>(Index<4>{c.B, c.T, c.G, c.D}, 3)) {}
 };
 
-constexpr Case cases[] = {{1, 1, 1, 1, 1, 1},   {2, 1, 4, 64, 300, 2},  {1, 1, 8, 128, 129, 1}, {2, 3, 2, 7, 11, 2},
-                          {1, 37, 4, 40, 37, 2}, {2, 20, 6, 33, 150, 3}, {1, 130, 2, 16, 260, 1}, {1, 9, 2, 8, 5, 2},
-                          {0, 4, 2, 8, 5, 2},    {1, 4, 2, 8, 0, 2},     {1, 40, 1, 8, 0, 1},     {1, 300, 1, 64, 300, 1}};
+constexpr Case cases[] = {{1, 1, 1, 1, 1, 1},      {2, 1, 4, 64, 300, 2}, {1, 1, 8, 128, 129, 1},
+                          {2, 3, 2, 7, 11, 2},     {1, 37, 4, 40, 37, 2}, {2, 20, 6, 33, 150, 3},
+                          {1, 130, 2, 16, 260, 1}, {1, 9, 2, 8, 5, 2},    {0, 4, 2, 8, 5, 2},
+                          {1, 4, 2, 8, 0, 2},      {1, 40, 1, 8, 0, 1},   {1, 300, 1, 64, 300, 1}};
 
 struct Twice {  // a prologue of q
   View<const float, 4> x;
@@ -98,7 +101,8 @@ TEST_CASE_TEMPLATE("every float type, grouped heads, one query and many, causal 
         INFO("S ", c.S, " T ", c.T, " causal ", causal);
         Tensor<compute_t<T>, 4> out(x.q.shape);
         attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view(), Stream{threads});
-        compare<T>(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), sizeof(compute_t<T>) == 8 ? 1e-13 : 2e-5);
+        compare<T>(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(),
+                   sizeof(compute_t<T>) == 8 ? 1e-13 : 2e-5);
       }
     }
   }
@@ -109,7 +113,8 @@ TEST_CASE("additive masks, whole and broadcast; queries that see nothing give 0"
     const Operands<float> x(c);
     auto mask = random_tensor<float>(Index<4>{c.B, c.H, c.S, c.T}, 4);
     for (std::size_t i = 0; i < mask.elements.size(); ++i) {
-      if (i % 3 == 0 || (i / std::max<std::size_t>(static_cast<std::size_t>(c.T), 1)) % 5 == 2) mask.elements[i] = -infinity;
+      if (i % 3 == 0 || (i / std::max<std::size_t>(static_cast<std::size_t>(c.T), 1)) % 5 == 2)
+        mask.elements[i] = -infinity;
     }
     auto line = random_tensor<bf16>(Index<2>{c.S, c.T}, 5);
     const auto& mask_read = mask;
@@ -142,7 +147,7 @@ TEST_CASE("scores beyond exp's range") {
 
 TEST_CASE("permuted operands, as heads-first tensors and caches give them") {
   for (std::int64_t S : {2, 50}) {
-    const auto q = random_tensor<float>(Index<4>{2, 4, S, 24}, 1);   // [B, H, S, D]
+    const auto q = random_tensor<float>(Index<4>{2, 4, S, 24}, 1);  // [B, H, S, D]
     const auto cache = random_tensor<float>(Index<4>{2, 2, 90, 24}, 2);
     const View<const float, 4> q_view = q.view().permute<0, 2, 1, 3>();
     const View<const float, 4> k_view = cache.view().slice<2>(0, 60).permute<0, 2, 1, 3>();

@@ -1,5 +1,5 @@
-// What the kernels reach on this machine, beside the rate at which it copies and its peak of multiply-adds. Each row is the
-// median of many runs, with fresh caches for what is bound by memory.
+// What the kernels reach on this machine, beside the rate at which it copies and its peak of multiply-adds. Each row is
+// the median of many runs, with fresh caches for what is bound by memory.
 //   kgen_bench_kernels [threads]
 #include <fmt/format.h>
 
@@ -92,7 +92,8 @@ Timing measure(const std::function<void()>& body) {
 
 void report(const std::string& row, double amount, const char* unit, double ceiling, const Timing& timing) {
   fmt::print("{:<34} {:>10.1f} us {:>8.1f} {} (best {:>7.1f})  {:>4.0f}% of the ceiling\n", row, timing.median * 1e6,
-             amount / timing.median * 1e-9, unit, amount / timing.best * 1e-9, 100 * amount / timing.median * 1e-9 / ceiling);
+             amount / timing.median * 1e-9, unit, amount / timing.best * 1e-9,
+             100 * amount / timing.median * 1e-9 / ceiling);
 }
 
 // Multiply-adds in registers alone.
@@ -146,14 +147,20 @@ int main(int argc, char** argv) {
   memory("copy 4096x4096", bytes, [&] { kgen::elementwise(shape, Copied{unary}, stream); });
   memory("silu 4096x4096", bytes, [&] { kgen::elementwise(shape, Silu{unary}, stream); });
   memory("softmax 4096x4096", bytes, [&] { kgen::rows<1>(shape, Softmax{unary}, stream); });
-  memory("rms_norm 4096x4096", bytes, [&] { kgen::rows<1>(shape, RmsNorm{unary, weights.broadcast_to(shape)}, stream); });
+  memory("rms_norm 4096x4096", bytes, [&] {
+    kgen::rows<1>(shape, RmsNorm{unary, weights.broadcast_to(shape)}, stream);
+  });
   float total = 0;
   memory("sum of 2^24", bytes / 2, [&] {
     kgen::rows<2>(shape, Total{unary.x, View<float, 2>(&total, {1, 1})}, stream);
   });
 
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{128, 128, 128}, {256, 256, 256}, {512, 512, 512},
-                                {1024, 1024, 1024}, {2048, 2048, 2048}, {128, 2048, 2048}}) {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{128, 128, 128},
+                                {256, 256, 256},
+                                {512, 512, 512},
+                                {1024, 1024, 1024},
+                                {2048, 2048, 2048},
+                                {128, 2048, 2048}}) {
     const View<const float, 2> a(x.data(), {m, k}), b(x.data(), {k, n});
     const View<float, 2> c(y.data(), {m, n});
     report(fmt::format("matmul {}x{}x{}", m, n, k), 2.0 * static_cast<double>(m * n * k), "GFLOP/s", peak,
@@ -161,8 +168,9 @@ int main(int argc, char** argv) {
   }
   for (const std::int64_t m : {1, 4}) {
     const View<const float, 2> a(x.data(), {m, N}), b(x.data(), {N, M});
-    memory(fmt::format("matmul {}x4096x4096", m).c_str(), 4.0 * static_cast<double>(N * M),
-           [&] { kgen::matmul(a, b, View<float, 2>(y.data(), {m, M}), stream); });
+    memory(fmt::format("matmul {}x4096x4096", m).c_str(), 4.0 * static_cast<double>(N * M), [&] {
+      kgen::matmul(a, b, View<float, 2>(y.data(), {m, M}), stream);
+    });
   }
   const View<const float, 4> q(x.data(), {1, 512, 12, 64}), k(x.data() + 512 * 12 * 64, {1, 512, 12, 64});
   report("attention 1x12x512x64", 4.0 * 12 * 512 * 512 * 64, "GFLOP/s", peak, measure([&] {

@@ -14,10 +14,26 @@ namespace {
 template <class T>
 std::vector<T> inputs(double limit) {
   using Limits = std::numeric_limits<T>;
-  std::vector<T> values = {T(0),          T(-0.0),          Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
-                           Limits::min(), -Limits::min(),   Limits::max(),      Limits::lowest(),    Limits::denorm_min(),
-                           T(1),          T(-1),            T(0.5),             T(-0.5),             T(1.5),
-                           T(2.5),        T(-2.5),          T(88.5),            T(-88.5),            T(-103)};
+  std::vector<T> values = {T(0),
+                           T(-0.0),
+                           Limits::infinity(),
+                           -Limits::infinity(),
+                           Limits::quiet_NaN(),
+                           Limits::min(),
+                           -Limits::min(),
+                           Limits::max(),
+                           Limits::lowest(),
+                           Limits::denorm_min(),
+                           T(1),
+                           T(-1),
+                           T(0.5),
+                           T(-0.5),
+                           T(1.5),
+                           T(2.5),
+                           T(-2.5),
+                           T(88.5),
+                           T(-88.5),
+                           T(-103)};
   std::mt19937 generator(7);
   std::uniform_real_distribution<double> uniform(-limit, limit), exponent(-40, 40);
   for (int i = 0; i < 2000; ++i) values.push_back(static_cast<T>(uniform(generator)));
@@ -29,8 +45,8 @@ std::vector<T> inputs(double limit) {
   return values;
 }
 
-// functor.apply(x) of W lanes, of one lane and of a scalar, against reference(x) in long double. `by_lane`: a lane's result
-// does not depend on the others'.
+// functor.apply(x) of W lanes, of one lane and of a scalar, against reference(x) in long double. `by_lane`: a lane's
+// result does not depend on the others'.
 template <class T, class Functor, class Reference>
 void check_unary(const Functor& functor, Reference reference, double ulp, double limit = 100,
                  double smallest = 0 /* results below this only need to be as small */, bool by_lane = true) {
@@ -84,38 +100,64 @@ long double propagate(long double a, long double b, long double otherwise) {
 TEST_CASE_TEMPLATE("arithmetic", T, float, double) {
   using L = long double;
   const double exact = 0.5 + (sizeof(T) == 8 ? 0.5 : 1e-6);
-  check_binary<T>(Add{}, [](L a, L b) { return a + b; }, exact);
-  check_binary<T>(Sub{}, [](L a, L b) { return a - b; }, exact);
-  check_binary<T>(Mul{}, [](L a, L b) { return a * b; }, exact);
-  check_binary<T>(Div{}, [](L a, L b) { return a / b; }, exact);
-  check_binary<T>(Minimum{}, [](L a, L b) { return propagate(a, b, std::fmin(a, b)); }, 0);
-  check_binary<T>(Maximum{}, [](L a, L b) { return propagate(a, b, std::fmax(a, b)); }, 0);
-  check_binary<T>(Pow{}, [](L a, L b) { return std::pow(a, b); }, 1.5, 10);
-  check_unary<T>(Neg{}, [](L x) { return -x; }, 0);
-  check_unary<T>(Abs{}, [](L x) { return std::abs(x); }, 0);
-  check_unary<T>(Sqrt{}, [](L x) { return std::sqrt(x); }, exact);
-  check_unary<T>(Rsqrt{}, [](L x) { return 1 / std::sqrt(x); }, 1.5);
-  check_unary<T>(Reciprocal{}, [](L x) { return 1 / x; }, exact);
-  check_unary<T>(Square{}, [](L x) { return x * x; }, exact);
-  check_unary<T>(Floor{}, [](L x) { return std::floor(x); }, 0);
-  check_unary<T>(Ceil{}, [](L x) { return std::ceil(x); }, 0);
-  check_unary<T>(Round{}, [](L x) { return std::nearbyint(x); }, 0);
-  check_unary<T>(Clamp{-1.5, 6}, [](L x) { return propagate(x, x, std::fmin(std::fmax(x, -1.5L), 6.0L)); }, 0);
+  check_binary<T>(
+      Add{}, [](L a, L b) { return a + b; }, exact);
+  check_binary<T>(
+      Sub{}, [](L a, L b) { return a - b; }, exact);
+  check_binary<T>(
+      Mul{}, [](L a, L b) { return a * b; }, exact);
+  check_binary<T>(
+      Div{}, [](L a, L b) { return a / b; }, exact);
+  check_binary<T>(
+      Minimum{}, [](L a, L b) { return propagate(a, b, std::fmin(a, b)); }, 0);
+  check_binary<T>(
+      Maximum{}, [](L a, L b) { return propagate(a, b, std::fmax(a, b)); }, 0);
+  check_binary<T>(
+      Pow{}, [](L a, L b) { return std::pow(a, b); }, 1.5, 10);
+  check_unary<T>(
+      Neg{}, [](L x) { return -x; }, 0);
+  check_unary<T>(
+      Abs{}, [](L x) { return std::abs(x); }, 0);
+  check_unary<T>(
+      Sqrt{}, [](L x) { return std::sqrt(x); }, exact);
+  check_unary<T>(
+      Rsqrt{}, [](L x) { return 1 / std::sqrt(x); }, 1.5);
+  check_unary<T>(
+      Reciprocal{}, [](L x) { return 1 / x; }, exact);
+  check_unary<T>(
+      Square{}, [](L x) { return x * x; }, exact);
+  check_unary<T>(
+      Floor{}, [](L x) { return std::floor(x); }, 0);
+  check_unary<T>(
+      Ceil{}, [](L x) { return std::ceil(x); }, 0);
+  check_unary<T>(
+      Round{}, [](L x) { return std::nearbyint(x); }, 0);
+  check_unary<T>(
+      Clamp{-1.5, 6}, [](L x) { return propagate(x, x, std::fmin(std::fmax(x, -1.5L), 6.0L)); }, 0);
 }
 
 TEST_CASE_TEMPLATE("elementary functions and activations", T, float, double) {
   using L = long double;
   const double ulp = 1.5;  // 1 ulp, and half of one for the reference
   const double tiny = sizeof(T) == 8 ? 1e-300 : 1e-36;
-  check_unary<T>(Exp{}, [](L x) { return std::exp(x); }, ulp, 100);
-  check_unary<T>(Log{}, [](L x) { return std::log(x); }, ulp);
-  check_unary<T>(Sin{}, [](L x) { return std::sin(x); }, ulp, 100, 0, false);
-  check_unary<T>(Cos{}, [](L x) { return std::cos(x); }, ulp, 100, 0, false);
-  check_unary<T>(Tanh{}, [](L x) { return std::tanh(x); }, ulp, 20);
-  check_unary<T>(Erf{}, [](L x) { return std::erf(x); }, ulp, 5);
-  check_unary<T>(Relu{}, [](L x) { return std::isnan(x) ? x : std::fmax(x, 0.0L); }, 0);
-  check_unary<T>(Sigmoid{}, [](L x) { return 1 / (1 + std::exp(-x)); }, 4, 80, tiny);
-  check_unary<T>(Silu{}, [](L x) { return x / (1 + std::exp(-x)); }, 5, 80, tiny * 1e3);
+  check_unary<T>(
+      Exp{}, [](L x) { return std::exp(x); }, ulp, 100);
+  check_unary<T>(
+      Log{}, [](L x) { return std::log(x); }, ulp);
+  check_unary<T>(
+      Sin{}, [](L x) { return std::sin(x); }, ulp, 100, 0, false);
+  check_unary<T>(
+      Cos{}, [](L x) { return std::cos(x); }, ulp, 100, 0, false);
+  check_unary<T>(
+      Tanh{}, [](L x) { return std::tanh(x); }, ulp, 20);
+  check_unary<T>(
+      Erf{}, [](L x) { return std::erf(x); }, ulp, 5);
+  check_unary<T>(
+      Relu{}, [](L x) { return std::isnan(x) ? x : std::fmax(x, 0.0L); }, 0);
+  check_unary<T>(
+      Sigmoid{}, [](L x) { return 1 / (1 + std::exp(-x)); }, 4, 80, tiny);
+  check_unary<T>(
+      Silu{}, [](L x) { return x / (1 + std::exp(-x)); }, 5, 80, tiny * 1e3);
 }
 
 TEST_CASE("gelu, within a few ulp of its two terms") {

@@ -1,5 +1,6 @@
 // Matrix multiplication against a reference in double: odd sizes, every float type, strides, prologue and epilogue.
 #include "kgen/matmul.hpp"
+
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "testing.hpp"
@@ -31,10 +32,13 @@ void check(View<const T, 2> a, View<const T, 2> b, double tolerance, Stream stre
   check_product<T, U>(a, b, c.view(), tolerance);
 }
 
-constexpr std::int64_t sizes[][3] = {  // M, N, K
-    {0, 5, 3},   {5, 0, 3},    {4, 6, 0},     {20, 6, 0},   {1, 1, 1},    {1, 7, 5},      {2, 3, 1},    {1, 1000, 37},
-    {3, 601, 9}, {8, 33, 100}, {9, 32, 256},  {12, 32, 16}, {13, 31, 17}, {37, 53, 71},   {97, 101, 3}, {96, 256, 257},
-    {1, 3, 300}, {7, 1, 64},   {100, 1, 513}, {127, 1, 1},  {11, 300, 1}, {101, 270, 520}};
+struct Size {
+  std::int64_t M, N, K;
+};
+constexpr Size sizes[] = {{0, 5, 3},     {5, 0, 3},     {4, 6, 0},    {20, 6, 0},     {1, 1, 1},    {1, 7, 5},
+                          {2, 3, 1},     {1, 1000, 37}, {3, 601, 9},  {8, 33, 100},   {9, 32, 256}, {12, 32, 16},
+                          {13, 31, 17},  {37, 53, 71},  {97, 101, 3}, {96, 256, 257}, {1, 3, 300},  {7, 1, 64},
+                          {100, 1, 513}, {127, 1, 1},   {11, 300, 1}, {101, 270, 520}};
 
 struct Doubled {  // a prologue
   View<const float, 2> x;
@@ -101,14 +105,16 @@ TEST_CASE("more rows and columns than one packed piece holds") {
   for (std::int64_t i : {0, 47, 48, 450, 899}) {
     for (std::int64_t j : {0, 127, 128, 255, 256, 299}) {
       double expected = 0;
-      for (std::int64_t k = 0; k < K; ++k) expected += element(a.view(), Index<2>{i, k}) * element(b.view(), Index<2>{k, j});
+      for (std::int64_t k = 0; k < K; ++k)
+        expected += element(a.view(), Index<2>{i, k}) * element(b.view(), Index<2>{k, j});
       CHECK(std::abs(element(c.view(), Index<2>{i, j}) - expected) < 0.01);
     }
   }
 }
 
 TEST_CASE("prologues on both operands, an epilogue that converts") {
-  for (const auto& [M, N, K] : sizes) {
+  for (const Size& size : sizes) {
+    const std::int64_t M = size.M, N = size.N, K = size.K;
     const auto a = random_tensor<float>(Index<2>{M, K}, 1), b = random_tensor<float>(Index<2>{K, N}, 2);
     const auto bias = random_tensor<bf16>(Index<1>{N}, 3);
     Tensor<bf16, 2> y(Index<2>{M, N});

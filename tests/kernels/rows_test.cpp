@@ -1,9 +1,10 @@
 // Row programs against references in double: each reduction, several axes, keep, several results, NaN and infinity.
+#include "kgen/rows.hpp"
+
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/comparison.hpp"
 #include "kgen/ops/reductions.hpp"
-#include "kgen/rows.hpp"
 #include "testing.hpp"
 
 using namespace kgen;
@@ -65,12 +66,14 @@ double product(const std::vector<double>& v) {
 }
 double greatest(const std::vector<double>& v) {
   double best = -std::numeric_limits<double>::infinity();
-  for (double x : v) best = std::isnan(x) || std::isnan(best) ? std::numeric_limits<double>::quiet_NaN() : std::max(best, x);
+  for (double x : v)
+    best = std::isnan(x) || std::isnan(best) ? std::numeric_limits<double>::quiet_NaN() : std::max(best, x);
   return best;
 }
 double least(const std::vector<double>& v) {
   double best = std::numeric_limits<double>::infinity();
-  for (double x : v) best = std::isnan(x) || std::isnan(best) ? std::numeric_limits<double>::quiet_NaN() : std::min(best, x);
+  for (double x : v)
+    best = std::isnan(x) || std::isnan(best) ? std::numeric_limits<double>::quiet_NaN() : std::min(best, x);
   return best;
 }
 double variance(const std::vector<double>& v) {
@@ -271,11 +274,16 @@ TEST_CASE("NaN and infinity") {
 
 TEST_CASE("rows of nothing give the identity, and no rows nothing") {
   const Tensor<float, 2> x(Index<2>{3, 0});
-  check_reduction<Sum, 1, float>(x.view(), [](auto&) { return 0.0; }, 0);
-  check_reduction<Prod, 1, float>(x.view(), [](auto&) { return 1.0; }, 0);
-  check_reduction<Max, 1, float>(x.view(), [](auto&) { return -infinity; }, 0);
-  check_reduction<Min, 1, float>(x.view(), [](auto&) { return infinity; }, 0);
-  check_reduction<Mean, 1, float>(x.view(), [](auto&) { return not_a_number; }, 0);
+  check_reduction<Sum, 1, float>(
+      x.view(), [](auto&) { return 0.0; }, 0);
+  check_reduction<Prod, 1, float>(
+      x.view(), [](auto&) { return 1.0; }, 0);
+  check_reduction<Max, 1, float>(
+      x.view(), [](auto&) { return -infinity; }, 0);
+  check_reduction<Min, 1, float>(
+      x.view(), [](auto&) { return infinity; }, 0);
+  check_reduction<Mean, 1, float>(
+      x.view(), [](auto&) { return not_a_number; }, 0);
   Tensor<float, 2> mean_result(Index<2>{3, 1}), variance_result(Index<2>{3, 1});
   rows<1>(x.shape, MeanVarianceRow{x.view(), mean_result.view(), variance_result.view()});
   CHECK(std::isnan(mean_result.elements[2]));
@@ -312,7 +320,8 @@ TEST_CASE("mean and variance do not cancel") {
         std::vector<double> values;
         for (std::int64_t j = 0; j < length; ++j) values.push_back(element(x.view(), Index<2>{i, j}));
         CHECK(std::abs(mean_result.elements[static_cast<std::size_t>(i)] - mean(values)) < 3e-4);
-        CHECK(std::abs(variance_result.elements[static_cast<std::size_t>(i)] - variance(values)) < 1e-3 * variance(values) + 1e-9);
+        CHECK(std::abs(variance_result.elements[static_cast<std::size_t>(i)] - variance(values)) <
+              1e-3 * variance(values) + 1e-9);
       }
     }
   }
@@ -331,14 +340,16 @@ TEST_CASE("two results, values kept, scalars loaded, a result narrower than the 
     const auto gate = random_tensor<float>(Index<2>{shape[0], 1}, 4);
     Tensor<float, 2> h(shape);
     Tensor<bf16, 2> y(shape);
-    rows<1>(shape, AddNorm{x.view(), residual.view(), weight.view().broadcast_to(shape), gate.view(), h.view(), y.view()},
+    rows<1>(shape,
+            AddNorm{x.view(), residual.view(), weight.view().broadcast_to(shape), gate.view(), h.view(), y.view()},
             Stream{2});
     for (std::int64_t i = 0; i < shape[0]; ++i) {
       double squares = 0;
       for (std::int64_t j = 0; j < shape[1]; ++j) {
         squares += std::pow(element(x.view(), Index<2>{i, j}) + element(residual.view(), Index<2>{i, j}), 2);
       }
-      const double scale = element(gate.view(), Index<2>{i, 0}) / std::sqrt(squares / static_cast<double>(shape[1]) + 1e-5);
+      const double scale =
+          element(gate.view(), Index<2>{i, 0}) / std::sqrt(squares / static_cast<double>(shape[1]) + 1e-5);
       for (std::int64_t j = 0; j < shape[1]; ++j) {
         const double sum = element(x.view(), Index<2>{i, j}) + element(residual.view(), Index<2>{i, j});
         const double expected = sum * scale * element(weight.view(), Index<1>{j});

@@ -34,7 +34,8 @@ struct Tensor {
   Index<R> shape;
   std::vector<T> elements;
 
-  explicit Tensor(Index<R> extents) : shape(extents), elements(static_cast<std::size_t>(element_count(extents)), poison<T>()) {}
+  explicit Tensor(Index<R> extents)
+      : shape(extents), elements(static_cast<std::size_t>(element_count(extents)), poison<T>()) {}
   View<T, R> view() { return {elements.data(), shape}; }
   View<const T, R> view() const { return {elements.data(), shape}; }
 };

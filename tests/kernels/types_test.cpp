@@ -60,7 +60,8 @@ void check_widening(Format format) {
   for (std::uint32_t code = 0; code < codes; ++code) {
     const double expected = decode(format, code);
     const float values[] = {static_cast<float>(all[code]), load_elements<1>(&all[code]).data,
-                            load_elements<16>(&all[code & ~15u])[code & 15], load_elements<2>(&all[code & ~1u])[code & 1],
+                            load_elements<16>(&all[code & ~15u])[code & 15],
+                            load_elements<2>(&all[code & ~1u])[code & 1],
                             load_elements<64>(&all[code & ~63u])[code & 63]};
     for (float value : values) {
       INFO("code ", code, " value ", value, " expected ", expected);

@@ -14,10 +14,22 @@ template <class T>
 std::vector<T> samples() {
   using Limits = std::numeric_limits<T>;
   if constexpr (std::is_floating_point_v<T>) {
-    return {T(0), T(-0.0), T(1), T(-1), T(2.5), T(-3.75), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
-            Limits::max(), Limits::denorm_min(), T(0.1), T(100)};
+    return {T(0),
+            T(-0.0),
+            T(1),
+            T(-1),
+            T(2.5),
+            T(-3.75),
+            Limits::infinity(),
+            -Limits::infinity(),
+            Limits::quiet_NaN(),
+            Limits::max(),
+            Limits::denorm_min(),
+            T(0.1),
+            T(100)};
   } else {
-    return {T(0), T(1), T(2), T(3), T(5), T(100), Limits::max(), Limits::lowest(), static_cast<T>(Limits::max() - 1), T(-1)};
+    return {T(0), T(1), T(2), T(3), T(5), T(100), Limits::max(), Limits::lowest(), static_cast<T>(Limits::max() - 1),
+            T(-1)};
   }
 }
 
@@ -47,7 +59,8 @@ void check_width() {
     }
     const auto x = load_lanes<W>(a), y = load_lanes<W>(b);
     const auto sum = x + y, difference = x - y, product = x * y, negative = -x;
-    const auto less = x < y, less_equal = x <= y, greater = x > y, greater_equal = x >= y, equal = x == y, unequal = x != y;
+    const auto less = x<y, less_equal = x <= y, greater = x> y, greater_equal = x >= y, equal = x == y,
+               unequal = x != y;
     const auto chosen = select(less, x, y);
     const auto scaled = x * T(2) + 1;
     bool stored[W];
@@ -117,8 +130,8 @@ void check_conversions_to() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("arithmetic, comparison and choice, by lane", T, float, double, std::int8_t, std::uint8_t, std::int16_t,
-                   std::uint16_t, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t) {
+TEST_CASE_TEMPLATE("arithmetic, comparison and choice, by lane", T, float, double, std::int8_t, std::uint8_t,
+                   std::int16_t, std::uint16_t, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t) {
   check_type<T>();
 }
 

@@ -82,11 +82,11 @@ TEST_CASE("reshape of dense memory") {
 TEST_CASE("reshape of strided memory, within axes that fit together") {
   auto x = counted();
   const auto part = x.view().slice<2>(1, 4).reshape(Index<4>{12, 1, 2, 2});  // of [3, 4, 4] inside [3, 4, 5]
-  for_each_position(part.shape(), [&](Index<4> p) {
-    CHECK(part.load<1>(p).data == at(p[0] / 4, p[0] % 4, 1 + 2 * p[2] + p[3]));
-  });
+  for_each_position(part.shape(),
+                    [&](Index<4> p) { CHECK(part.load<1>(p).data == at(p[0] / 4, p[0] % 4, 1 + 2 * p[2] + p[3])); });
   const auto inner = x.view().slice<1>(1, 2).reshape(Index<3>{3, 1, 10});
-  for_each_position(inner.shape(), [&](Index<3> p) { CHECK(inner.load<1>(p).data == at(p[0], 1 + p[2] / 5, p[2] % 5)); });
+  for_each_position(inner.shape(),
+                    [&](Index<3> p) { CHECK(inner.load<1>(p).data == at(p[0], 1 + p[2] / 5, p[2] % 5)); });
   const auto turned = x.view().permute<2, 0, 1>().reshape(Index<2>{5, 12});
   for_each_position(turned.shape(), [&](Index<2> p) { CHECK(turned.load<1>(p).data == at(p[1] / 4, p[1] % 4, p[0])); });
   const auto column = x.view().slice<2>(3, 1).reshape(Index<1>{12});
@@ -111,8 +111,8 @@ TEST_CASE("a view that writes is a view that reads") {
   CHECK(read.shape() == x.shape);
 }
 
-TEST_CASE_TEMPLATE("stores convert, along strided axes too, and touch nothing else", T, float, double, f16, bf16, f8e4m3,
-                   f8e5m2, std::int8_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t) {
+TEST_CASE_TEMPLATE("stores convert, along strided axes too, and touch nothing else", T, float, double, f16, bf16,
+                   f8e4m3, f8e5m2, std::int8_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t) {
   const float values[8] = {0, 1, 2.5f, 3, 4, 5, 6.5f, 7};
   for (std::int64_t stride : {1, 3, -2}) {
     Tensor<T, 1> memory(Index<1>{60});
