@@ -48,7 +48,11 @@ void read_flag(Yaml mapping, std::string_view key, bool& flag, Diagnostics& diag
 
 // [{at_most: [H, "H / G * G"], meaning: ...}]
 void read_conditions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  for (const Yaml entry : read_list(value, "'conditions'", diagnostics).value_or(std::vector<Yaml>{})) {
+  if (!value.is_sequence()) {
+    report_mismatch(value, "'conditions'", "a list of conditions", diagnostics);
+    return;
+  }
+  for (const Yaml entry : value.items()) {
     if (!check_keys(entry, {"at_most", "meaning"}, "a condition", diagnostics)) continue;
     const Yaml sides = require_key(entry, "at_most", "a condition", diagnostics);
     const Yaml meaning = require_key(entry, "meaning", "a condition", diagnostics);

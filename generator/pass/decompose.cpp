@@ -34,9 +34,9 @@ struct Expanding {
   const Expansion& expansion;
   int depth = 0;
   std::string within;
-  std::map<std::string, std::vector<ValueId>> values;   // by name in the expansion; several for a variadic operand
-  std::map<std::pair<ValueId, DType>, ValueId> casts;   // the value as another dtype
-  std::map<std::string, DType> rounded_names;           // see names_to_round
+  std::map<std::string, std::vector<ValueId>> values;  // by name in the expansion; several for a variadic operand
+  std::map<std::pair<ValueId, DType>, ValueId> casts;  // the value as another dtype
+  std::map<std::string, DType> rounded_names;          // see names_to_round
 };
 
 bool expand(Decomposition& state, const Node& composite, const std::string& within, int depth);
@@ -44,8 +44,7 @@ bool expand(Decomposition& state, const Node& composite, const std::string& with
 // "the expansion of 'softmax' ..." at the expansion.
 bool fail(Decomposition& state, const Expanding& at, SourceLocation where, const std::string& problem) {
   const OpSpec& op = *at.composite.op;
-  state.diagnostics
-      .error(where.known() ? where : op.where, fmt::format("the expansion of '{}' {}", op.name, problem))
+  state.diagnostics.error(where.known() ? where : op.where, fmt::format("the expansion of '{}' {}", op.name, problem))
       .note(at.composite.where, "expanded here");
   return false;
 }
@@ -148,7 +147,8 @@ void choose_precision(Decomposition& state, Expanding& at, const OpSpec& op, con
   }
 }
 
-bool read_attributes(Decomposition& state, const Expanding& at, const ExpansionNode& from, const OpSpec& op, Node& node) {
+bool read_attributes(Decomposition& state, const Expanding& at, const ExpansionNode& from, const OpSpec& op,
+                     Node& node) {
   const ExpansionScope scope{state.graph, at.composite, state.ranges, state.diagnostics};
   for (const auto& [name, text] : from.attributes) {
     const AttributeSpec* spec = op.attribute(name);
@@ -187,8 +187,9 @@ bool type_node(Decomposition& state, const Expanding& at, const ExpansionNode& f
     const TensorType made = state.graph.type(result);
     state.graph.value(result).type = declared[i];
     if (made.shape != declared[i]->shape) {
-      return fail(state, at, from.where, fmt::format("makes '{}' a {}, but it must be a {}", from.outputs[i],
-                                                     to_text(made), to_text(*declared[i])));
+      return fail(
+          state, at, from.where,
+          fmt::format("makes '{}' a {}, but it must be a {}", from.outputs[i], to_text(made), to_text(*declared[i])));
     }
     if (made.dtype == declared[i]->dtype) continue;
     const std::string wish = fmt::format("{}_{}", state.graph.value(result).name, info(made.dtype).name);
@@ -210,7 +211,13 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   choose_precision(state, at, *op, from, inputs);
 
   Node node{op, {}, {}, {}, {}, at.composite.where, at.within};
-  for (const auto& input : inputs) node.inputs.push_back(input.first);
+  for (const auto& [value, name] : inputs) {
+    const OperandSpec& operand = op->operands[std::min(node.inputs.size(), op->operands.size() - 1)];
+    if (value == no_id && !operand.optional) {
+      return fail(state, at, from.where, fmt::format("needs '{}' at '{}', but it was left out", name, op->name));
+    }
+    node.inputs.push_back(value);
+  }
   for (const std::string& output : from.outputs) node.outputs.push_back(output_value(state, at, output));
   std::vector<std::pair<ValueId, ValueId>> casts;
   if (!read_attributes(state, at, from, *op, node) || !type_node(state, at, from, node, casts)) return false;
@@ -260,7 +267,8 @@ void bind_operands(const Node& composite, Expanding& at) {
 bool expand(Decomposition& state, const Node& composite, const std::string& within, int depth) {
   if (depth > deepest_expansion) {
     state.diagnostics
-        .error(composite.where, fmt::format("the expansion of '{}' is more than {} composites deep", within, deepest_expansion))
+        .error(composite.where,
+               fmt::format("the expansion of '{}' is more than {} composites deep", within, deepest_expansion))
         .note(composite.op->where, fmt::format("the innermost is '{}'", composite.op->name))
         .advise("an operator must not expand into itself");
     return false;

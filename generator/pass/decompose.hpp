@@ -11,9 +11,9 @@
 // - An optional operand that was left out is left out of the inner node too, whose operand must be optional as well.
 //   Where that is not enough, the specification has expansions that ask `given(operand)`.
 // - A variadic operand stands for all of its tensors.
-// - A local becomes the value `<result>_<local>`, after the composite's first result, with a number where that is taken.
-//   Every node gets the place of the composite as written in the graph, and `within` names that composite: the outermost
-//   one, where expansions hold composites.
+// - A local becomes the value `<result>_<local>`, after the composite's first result, with a number where that is
+//   taken. Every node gets the place of the composite as written in the graph, and `within` names that composite: the
+//   outermost one, where expansions hold composites.
 // - Precision: where a composite's operands are f16, bf16 or f8, its expansion computes in f32 and rounds once, at its
 //   end, as PyTorch's do. Casts to f32 go in front of each node that computes, and behind views, which only move
 //   elements; the cast back goes to the results, and in front of a view that leads to nothing but a result (so that the

@@ -72,8 +72,9 @@ std::optional<double> bound_named(const ExpansionScope& scope, std::string_view 
 
 // "the expansion of 'softmax': ..." at the expansion.
 Diagnostic& report(const ExpansionScope& scope, SourceLocation where, const std::string& message) {
-  Diagnostic& error = scope.diagnostics.error(where.known() ? where : scope.composite.op->where,
-                                              fmt::format("the expansion of '{}': {}", scope.composite.op->name, message));
+  Diagnostic& error =
+      scope.diagnostics.error(where.known() ? where : scope.composite.op->where,
+                              fmt::format("the expansion of '{}': {}", scope.composite.op->name, message));
   error.note(scope.composite.where, "expanded here");
   return error;
 }
@@ -158,8 +159,10 @@ std::optional<AttributeValue> as_type(const AttributeValue& value, AttributeType
   const auto size = size_of(value);
   const bool is_whole = size && size->is_constant();
   switch (type) {
-    case AttributeType::integer: return is_whole ? std::optional<AttributeValue>(size->constant()) : std::nullopt;
-    case AttributeType::dim: return size ? std::optional<AttributeValue>(*size) : std::nullopt;
+    case AttributeType::integer:
+      return is_whole ? std::optional<AttributeValue>(size->constant()) : std::nullopt;
+    case AttributeType::dim:
+      return size ? std::optional<AttributeValue>(*size) : std::nullopt;
     case AttributeType::number:
       if (is_whole) return static_cast<double>(size->constant());
       return std::holds_alternative<double>(value) ? std::optional(value) : std::nullopt;
@@ -169,8 +172,10 @@ std::optional<AttributeValue> as_type(const AttributeValue& value, AttributeType
     case AttributeType::dtype:
       if (const auto* name = std::get_if<std::string>(&value)) return dtype_from_name(*name);
       return std::holds_alternative<DType>(value) ? std::optional(value) : std::nullopt;
-    case AttributeType::boolean: return std::holds_alternative<bool>(value) ? std::optional(value) : std::nullopt;
-    case AttributeType::text: return std::holds_alternative<std::string>(value) ? std::optional(value) : std::nullopt;
+    case AttributeType::boolean:
+      return std::holds_alternative<bool>(value) ? std::optional(value) : std::nullopt;
+    case AttributeType::text:
+      return std::holds_alternative<std::string>(value) ? std::optional(value) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -183,11 +188,15 @@ std::optional<AttributeValue> value_from_text(const ExpansionScope& scope, Attri
       if (text == "true" || text == "false") return text == "true";
       return text;
     case AttributeType::text:
-    case AttributeType::dtype: return text;
-    case AttributeType::number: return operand_number(scope, text, where);
+    case AttributeType::dtype:
+      return text;
+    case AttributeType::number:
+      return operand_number(scope, text, where);
     case AttributeType::integer:
-    case AttributeType::dim: return size_from_text(scope, text, where);
-    case AttributeType::dims: return list_from_text(scope, trim(text), where);
+    case AttributeType::dim:
+      return size_from_text(scope, text, where);
+    case AttributeType::dims:
+      return list_from_text(scope, trim(text), where);
   }
   return std::nullopt;
 }

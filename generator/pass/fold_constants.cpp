@@ -47,7 +47,8 @@ Extents position_of(std::int64_t flat, const Extents& extents) {
 std::int64_t flat_of(const Extents& position, const Extents& extents) {
   const std::size_t lead = position.size() - extents.size();
   std::int64_t flat = 0;
-  for (std::size_t i = 0; i < extents.size(); ++i) flat = flat * extents[i] + (extents[i] == 1 ? 0 : position[lead + i]);
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    flat = flat * extents[i] + (extents[i] == 1 ? 0 : position[lead + i]);
   return flat;
 }
 
@@ -84,12 +85,23 @@ Extents viewed_position(const View& view, std::int64_t begin, Extents position, 
       for (std::size_t i = 0; i < position.size(); ++i) source[static_cast<std::size_t>(view.axes[i])] = position[i];
       return source;
     }
-    case ViewRule::Form::slice: position[axis] = begin + position[axis] * view.step; break;
-    case ViewRule::Form::select: position.insert(at_axis, begin); break;
-    case ViewRule::Form::unsqueeze: position.erase(at_axis); break;
-    case ViewRule::Form::squeeze: position.insert(at_axis, 0); break;
-    case ViewRule::Form::flip: position[axis] = operand[axis] - 1 - position[axis]; break;
-    default: break;
+    case ViewRule::Form::slice:
+      position[axis] = begin + position[axis] * view.step;
+      break;
+    case ViewRule::Form::select:
+      position.insert(at_axis, begin);
+      break;
+    case ViewRule::Form::unsqueeze:
+      position.erase(at_axis);
+      break;
+    case ViewRule::Form::squeeze:
+      position.insert(at_axis, 0);
+      break;
+    case ViewRule::Form::flip:
+      position[axis] = operand[axis] - 1 - position[axis];
+      break;
+    default:
+      break;
   }
   return position;
 }

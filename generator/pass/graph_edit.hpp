@@ -33,8 +33,8 @@ ValueId add_constant(Graph& graph, std::string name, std::optional<TensorType> t
 // Sets producer and index of every result.
 void number_producers(Graph& graph);
 
-// By ValueId: how many nodes read it (each counted once), plus one where it is an output, plus one for each state that it
-// is the next value of.
+// By ValueId: how many nodes read it (each counted once), plus one where it is an output, plus one for each state that
+// it is the next value of.
 std::vector<std::uint32_t> count_readers(const Graph& graph);
 
 // A warning where nothing reads any result of the node. `readers` as from count_readers.

@@ -123,9 +123,8 @@ bool NodeEqual::operator()(NodeId a, NodeId b) const {
   const Node& right = graph->nodes[b];
   if (!same_kind(left, right) || !same_operands(left, right)) return false;
   if (!std::holds_alternative<View>(left.kind) && !same_counting_attributes(left, right)) return false;
-  return std::equal(
-      left.outputs.begin(), left.outputs.end(), right.outputs.begin(), right.outputs.end(),
-      [&](ValueId one, ValueId other) { return same_type(graph->type(one), graph->type(other)); });
+  return std::equal(left.outputs.begin(), left.outputs.end(), right.outputs.begin(), right.outputs.end(),
+                    [&](ValueId one, ValueId other) { return same_type(graph->type(one), graph->type(other)); });
 }
 
 SeenNodes no_seen_nodes(const Graph& graph) {
@@ -152,7 +151,9 @@ bool merge_equal_constants(Rewriting& rewriting) {
   bool changed = false;
   for (std::uint32_t i = 0; i < graph.constants.size(); ++i) {
     const ValueId value = graph.constants[i].value;
-    if (!graph.value(value).type || rewriting.named[value] || rewriting.observed[value] || resolve(rewriting, value) != value) continue;
+    if (!graph.value(value).type || rewriting.named[value] || rewriting.observed[value] ||
+        resolve(rewriting, value) != value)
+      continue;
     const auto [found, is_new] = seen.insert(i);
     if (is_new) continue;
     rewriting.replacement[value] = graph.constants[*found].value;

@@ -71,7 +71,7 @@ using Views = std::vector<View>;
 std::optional<Views> permuted_operand(const View& view, const Shape& operand, const Shape& whole) {
   const std::size_t lead = whole.size() - operand.size();
   Views views;
-  std::vector<int> order;   // of the operand's axes
+  std::vector<int> order;    // of the operand's axes
   std::vector<int> missing;  // axes of the result, counted from the first that the operand has, that it has not
   int position = 0;
   for (const int axis : view.axes) {
@@ -105,12 +105,15 @@ std::optional<Views> operand_along_axis(View view, const Shape& operand, const S
 std::optional<Views> views_of_operand(const View& view, const Shape& operand, const Shape& whole) {
   if (operand.empty()) return Views{};
   switch (view.form) {
-    case Form::permute: return permuted_operand(view, operand, whole);
-    case Form::reshape: return operand == whole ? std::optional(Views{view}) : std::nullopt;
+    case Form::permute:
+      return permuted_operand(view, operand, whole);
+    case Form::reshape:
+      return operand == whole ? std::optional(Views{view}) : std::nullopt;
     case Form::slice:
     case Form::select:
     case Form::flip:
-    case Form::squeeze: return operand_along_axis(view, operand, whole);
+    case Form::squeeze:
+      return operand_along_axis(view, operand, whole);
     case Form::unsqueeze: {
       const int after = static_cast<int>(whole.size()) - view.axis;  // axes of the result behind the new one
       const int axis = static_cast<int>(operand.size()) - after;
@@ -118,7 +121,8 @@ std::optional<Views> views_of_operand(const View& view, const Shape& operand, co
     }
     case Form::broadcast:
     case Form::concat:
-    case Form::update: break;
+    case Form::update:
+      break;
   }
   return std::nullopt;
 }
@@ -126,13 +130,20 @@ std::optional<Views> views_of_operand(const View& view, const Shape& operand, co
 // What the name of a viewed operand ends in.
 std::string_view suffix_of(Form form) {
   switch (form) {
-    case Form::permute: return "_permuted";
-    case Form::slice: return "_sliced";
-    case Form::select: return "_selected";
-    case Form::unsqueeze: return "_unsqueezed";
-    case Form::squeeze: return "_squeezed";
-    case Form::flip: return "_flipped";
-    default: return "_reshaped";
+    case Form::permute:
+      return "_permuted";
+    case Form::slice:
+      return "_sliced";
+    case Form::select:
+      return "_selected";
+    case Form::unsqueeze:
+      return "_unsqueezed";
+    case Form::squeeze:
+      return "_squeezed";
+    case Form::flip:
+      return "_flipped";
+    default:
+      return "_reshaped";
   }
 }
 
@@ -226,7 +237,8 @@ class Sweep {
 
   bool can_view(const View& view, const Shape& operand, const Shape& whole) const {
     const auto views = views_of_operand(view, operand, whole);
-    return views && std::all_of(views->begin(), views->end(), [&](const View& each) { return view_op(rewriting_, each); });
+    return views &&
+           std::all_of(views->begin(), views->end(), [&](const View& each) { return view_op(rewriting_, each); });
   }
 
   // The elementwise node makes the view's result; views of its operands come in front of it.
@@ -244,9 +256,11 @@ class Sweep {
     for (std::size_t i = views.size(); i-- > 0;) place(std::move(views[i]));
   }
 
-  // Has the operand viewed by the node that makes it, or appends views of it to `views`. The value to read in its place.
+  // Has the operand viewed by the node that makes it, or appends views of it to `views`. The value to read in its
+  // place.
   ValueId view_operand(const Pulled& pulled, ValueId operand, std::vector<Node>& views) {
-    const Views chain = *views_of_operand(std::get<View>(pulled.view_node.kind), graph_.type(operand).shape, pulled.whole);
+    const Views chain =
+        *views_of_operand(std::get<View>(pulled.view_node.kind), graph_.type(operand).shape, pulled.whole);
     if (chain.size() == 1 && give_to_maker(view_node(pulled, chain[0], operand, operand))) return operand;
     ValueId current = operand;
     for (const View& each : chain) {

@@ -36,9 +36,8 @@ std::array<const OpSpec*, 10> find_view_ops(const OpSet& ops) {
     if (op.kind != OpKind::view || !op.view) continue;
     std::set<std::string_view> parameters;
     for (const auto& [parameter, attribute] : op.view->parameters) parameters.insert(attribute);
-    const bool only_parameters =
-        std::all_of(op.attributes.begin(), op.attributes.end(),
-                    [&](const AttributeSpec& each) { return parameters.contains(each.name); });
+    const bool only_parameters = std::all_of(op.attributes.begin(), op.attributes.end(),
+                                             [&](const AttributeSpec& each) { return parameters.contains(each.name); });
     const OpSpec*& slot = found[static_cast<std::size_t>(op.view->form)];
     if (only_parameters && !slot) slot = &op;
   }
@@ -84,8 +83,8 @@ void keep_producer(Rewriting& rewriting, ValueId value, ValueId from) {
 void settle(Rewriting& rewriting, ValueId value) {
   const ValueId by = resolve(rewriting, value);
   if (by == value) return;
-  const bool can_take = rewriting.graph.value(by).kind == ValueKind::result && !rewriting.observed[by] &&
-                        !rewriting.named[by];
+  const bool can_take =
+      rewriting.graph.value(by).kind == ValueKind::result && !rewriting.observed[by] && !rewriting.named[by];
   if (can_take) {
     take_over(rewriting, value, by);
   } else {
@@ -143,7 +142,8 @@ void settle_observed(Rewriting& rewriting) {
 }
 
 const Node* producer(const Rewriting& rewriting, ValueId value) {
-  if (value == no_id || rewriting.graph.value(value).kind != ValueKind::result || rewriting.named[value]) return nullptr;
+  if (value == no_id || rewriting.graph.value(value).kind != ValueKind::result || rewriting.named[value])
+    return nullptr;
   const Node& node = rewriting.graph.nodes[rewriting.graph.value(value).producer];
   return node.outputs.size() == 1 ? &node : nullptr;
 }
@@ -168,8 +168,8 @@ ValueId new_result(Rewriting& rewriting, const std::string& wish, TensorType typ
 
 ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType type, std::vector<double> values,
                      SourceLocation where) {
-  return track(rewriting, add_constant(rewriting.graph, free_name(rewriting, wish), std::move(type), std::move(values),
-                                       where));
+  return track(rewriting,
+               add_constant(rewriting.graph, free_name(rewriting, wish), std::move(type), std::move(values), where));
 }
 
 bool same_type(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.shape == b.shape; }

@@ -4,7 +4,8 @@
 // other values can be read in place of its results. Nodes are only marked as removed; simplify drops them.
 //
 // Two kinds of values limit what a rewrite may do:
-// - named: a fusion directive names it. Its node is neither replaced, merged nor dropped, and no rewrite looks behind it.
+// - named: a fusion directive names it. Its node is neither replaced, merged nor dropped, and no rewrite looks behind
+//   it.
 // - observed: an output of the graph, or a state's next value. It keeps its name and must be produced.
 #pragma once
 
@@ -23,14 +24,14 @@ struct Rewriting {
   Graph& graph;
   const OpSet& ops;
   Numerics numerics = Numerics::fast;
-  std::optional<UniqueNames> names;         // made when the first name is needed
-  std::vector<ValueId> replacement;         // by ValueId: itself, or what is read in its place
-  std::vector<bool> named;                  // by ValueId
-  std::vector<bool> observed;               // by ValueId
-  std::vector<bool> removed;                // by NodeId
-  std::array<const OpSpec*, 10> view_ops;   // by ViewRule::Form: an operator that makes such a view; null: none does
+  std::optional<UniqueNames> names;        // made when the first name is needed
+  std::vector<ValueId> replacement;        // by ValueId: itself, or what is read in its place
+  std::vector<bool> named;                 // by ValueId
+  std::vector<bool> observed;              // by ValueId
+  std::vector<bool> removed;               // by NodeId
+  std::array<const OpSpec*, 10> view_ops;  // by ViewRule::Form: an operator that makes such a view; null: none does
   std::unordered_map<const OpSpec*, std::optional<Expression>> definitions;  // parsed when first needed
-  std::size_t node_visits = 0;              // how often a sweep has looked at a node
+  std::size_t node_visits = 0;                                               // how often a sweep has looked at a node
 };
 
 Rewriting start_rewriting(Graph& graph, const OpSet& ops, Numerics numerics);

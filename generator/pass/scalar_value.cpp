@@ -22,14 +22,22 @@ struct Format {
 
 Format format_of(DType dtype) {
   switch (dtype) {
-    case DType::f64: return {52, -1022, 1023, true};
-    case DType::f32: return {23, -126, 127, true};
-    case DType::f16: return {10, -14, 15, true};
-    case DType::bf16: return {7, -126, 127, true};
-    case DType::f8e4m3: return {3, -6, 8, true};
-    case DType::f8e5m2: return {2, -14, 15, true};
-    case DType::boolean: return {1, 0, 0, false};
-    default: break;
+    case DType::f64:
+      return {52, -1022, 1023, true};
+    case DType::f32:
+      return {23, -126, 127, true};
+    case DType::f16:
+      return {10, -14, 15, true};
+    case DType::bf16:
+      return {7, -126, 127, true};
+    case DType::f8e4m3:
+      return {3, -6, 8, true};
+    case DType::f8e5m2:
+      return {2, -14, 15, true};
+    case DType::boolean:
+      return {1, 0, 0, false};
+    default:
+      break;
   }
   const bool is_signed = info(dtype).name.starts_with('i');
   return {info(dtype).bytes * 8 - (is_signed ? 1 : 0), 0, 0, is_signed};

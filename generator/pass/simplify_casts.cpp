@@ -5,7 +5,9 @@
 namespace kgen {
 namespace {
 
-bool is_cast(const Node* node) { return node && node->op && node->op->role == OpRole::cast && node->inputs.size() == 1; }
+bool is_cast(const Node* node) {
+  return node && node->op && node->op->role == OpRole::cast && node->inputs.size() == 1;
+}
 
 }  // namespace
 

@@ -41,7 +41,8 @@ AttributeValue parameter_value(const View& view, const std::string& parameter) {
 
 // A whole number as a size where the specification says so, and the other way round.
 AttributeValue as_specified(AttributeValue value, AttributeType type) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value); integer && type == AttributeType::dim) return Dim(*integer);
+  if (const auto* integer = std::get_if<std::int64_t>(&value); integer && type == AttributeType::dim)
+    return Dim(*integer);
   const auto* dim = std::get_if<Dim>(&value);
   if (dim && dim->is_constant() && type == AttributeType::integer) return dim->constant();
   return value;
@@ -78,29 +79,41 @@ Shape viewed_shape(const View& view, const Shape& operand) {
       for (std::size_t i = 0; i < view.axes.size(); ++i) shape[i] = operand[static_cast<std::size_t>(view.axes[i])];
       break;
     case Form::reshape:
-    case Form::broadcast: return view.shape;
-    case Form::slice: shape[static_cast<std::size_t>(view.axis)] = view.length; break;
+    case Form::broadcast:
+      return view.shape;
+    case Form::slice:
+      shape[static_cast<std::size_t>(view.axis)] = view.length;
+      break;
     case Form::select:
-    case Form::squeeze: shape.erase(shape.begin() + view.axis); break;
-    case Form::unsqueeze: shape.insert(shape.begin() + view.axis, Dim(1)); break;
+    case Form::squeeze:
+      shape.erase(shape.begin() + view.axis);
+      break;
+    case Form::unsqueeze:
+      shape.insert(shape.begin() + view.axis, Dim(1));
+      break;
     case Form::flip:
     case Form::concat:
-    case Form::update: break;
+    case Form::update:
+      break;
   }
   return shape;
 }
 
 bool shows_everything(const View& view, const Shape& operand) {
   switch (view.form) {
-    case Form::permute: return std::is_sorted(view.axes.begin(), view.axes.end());
+    case Form::permute:
+      return std::is_sorted(view.axes.begin(), view.axes.end());
     case Form::reshape:
-    case Form::broadcast: return view.shape == operand;
+    case Form::broadcast:
+      return view.shape == operand;
     case Form::slice: {
       const auto axis = static_cast<std::size_t>(view.axis);
       return view.step == 1 && view.begin == Dim(0) && view.length == operand[axis];
     }
-    case Form::flip: return is_one(operand[static_cast<std::size_t>(view.axis)]);
-    default: return false;
+    case Form::flip:
+      return is_one(operand[static_cast<std::size_t>(view.axis)]);
+    default:
+      return false;
   }
 }
 
@@ -119,9 +132,12 @@ std::optional<View> merged_views(const View& outer, const View& inner, const Sha
       for (const int axis : outer.axes) axes.push_back(inner.axes[static_cast<std::size_t>(axis)]);
       return permutation(std::move(axes));
     }
-    case Form::broadcast: return outer;
-    case Form::flip: return outer.axis == inner.axis ? std::optional(reshaping(operand)) : std::nullopt;
-    default: return std::nullopt;
+    case Form::broadcast:
+      return outer;
+    case Form::flip:
+      return outer.axis == inner.axis ? std::optional(reshaping(operand)) : std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

@@ -91,7 +91,8 @@ TEST_CASE("decompose: the first expansion whose condition holds") {
 nodes:
 - {op: softmax, in: x, out: y}
 outputs: [y]
-)").find("softmax_statistics") != std::string::npos;
+)")
+               .find("softmax_statistics") != std::string::npos;
   };
   CHECK_FALSE(uses_statistics("f32[M, 65536]", "M: 1..100000"));
   CHECK(uses_statistics("f32[M, 65537]", "M: 1..4"));
@@ -146,8 +147,7 @@ ops:
   };
   CHECK(text("{op: affine, in: [x, b], out: y, scale: 3}") == "y_scaled = mul(x, 3)\ny = add(y_scaled, b)\n");
   CHECK(text("{op: affine, in: x, out: y}") == "y_scaled = mul(x, 2)\ny = sub(y_scaled, 1)\n");
-  CHECK(text("{op: affine, in: x, out: y, flipped: true}") ==
-        "y_mirrored = flip(x, axis=1)\ny = mul(y_mirrored, 2)\n");
+  CHECK(text("{op: affine, in: x, out: y, flipped: true}") == "y_mirrored = flip(x, axis=1)\ny = mul(y_mirrored, 2)\n");
   CHECK(text("{op: attend, in: q, out: y}") == "y = attention(q, q, q, -, scale=0.5, causal=false)\n");
 }
 
@@ -174,7 +174,8 @@ nodes:
 - {op: unsqueeze, in: a_flat, out: c, axis: 0}
 - {op: concat, in: [a, b, c], out: y, axis: 0}
 outputs: [y]
-)").ends_with("y = concat(a, b, c, axis=0)\n"));
+)")
+            .ends_with("y = concat(a, b, c, axis=0)\n"));
   CHECK(decomposed_text(rewrites, R"(
 inputs: {x: "f32[4, 6]", w: "f32[5, 6]", b: "f32[5]"}
 nodes:
@@ -191,8 +192,9 @@ inputs: {x: "f32[S, 6]", c: "f32[6]"}
 nodes:
 - {op: rope, in: [x, c, c], out: y}
 outputs: [y]
-)").starts_with("y_first = slice(x, axis=-1, begin=0, end=3, step=1)\n"
-                "y_second = slice(x, axis=-1, begin=3, end=6, step=1)\n"));
+)")
+            .starts_with("y_first = slice(x, axis=-1, begin=0, end=3, step=1)\n"
+                         "y_second = slice(x, axis=-1, begin=3, end=6, step=1)\n"));
 }
 
 // Rule: on f16, bf16 and f8 an expansion computes in f32 and rounds once, at its end.
@@ -273,12 +275,11 @@ inputs: {a: "bf16[8]"}
 nodes:
 - {op: add_and_square, in: [a, a], out: [t, s]}
 outputs: [t, s]
-)") ==
-        "t_a_f32 = cast(a, to=f32)\n"
-        "t_f32 = add(t_a_f32, t_a_f32)\n"
-        "t = cast(t_f32, to=bf16)\n"
-        "s_f32 = square(t_f32)\n"
-        "s = cast(s_f32, to=bf16)\n");
+)") == "t_a_f32 = cast(a, to=f32)\n"
+       "t_f32 = add(t_a_f32, t_a_f32)\n"
+       "t = cast(t_f32, to=bf16)\n"
+       "s_f32 = square(t_f32)\n"
+       "s = cast(s_f32, to=bf16)\n");
 }
 
 // Composites in functions are expanded as well.
@@ -323,14 +324,15 @@ ops:
   source: test
   kind: composite
   types: {T: float}
-  operands: {x: T}
+  operands: {x: T, y: {type: T, optional: true}}
   results: {out: T}
   attributes:
     axis: {type: integer, default: 0, doc: Axis.}
   expansion:
 )" + expansion;
   };
-  const std::string body = "dims: {M: 1..4}\ninputs: {x: \"f32[M, 8]\"}\nnodes:\n- {op: broken, in: x, out: y}\noutputs: [y]\n";
+  const std::string body =
+      "dims: {M: 1..4}\ninputs: {x: \"f32[M, 8]\"}\nnodes:\n- {op: broken, in: x, out: y}\noutputs: [y]\n";
   CHECK(first_error(spec("  - {op: broken, in: x, out: out}\n"), body) ==
         "the expansion of 'broken' is more than 16 composites deep");
   CHECK(first_error(spec("  - {op: sum, in: x, out: out, axes: [$axis]}\n"), body) ==
@@ -342,6 +344,8 @@ ops:
   CHECK(first_error(spec("  - when: extent(z, axis) < 4\n    nodes:\n    - {op: neg, in: x, out: out}\n"
                          "  - nodes:\n    - {op: neg, in: x, out: out}\n"),
                     body) == "the expansion of 'broken': 'extent(z, axis) < 4': extent takes an operand and an axis");
+  CHECK(first_error(spec("  - {op: add, in: [x, y], out: out}\n"), body) ==
+        "the expansion of 'broken' needs 'y' at 'add', but it was left out");
   CHECK(first_error(spec("  - {op: cast, in: x, out: out, to: f31}\n"), body) ==
         "the expansion of 'broken': 'f31' cannot be the value of 'to'");
   CHECK(first_error(spec("  - {op: slice, in: x, out: out, axis: 0, end: B / 2}\n"), body) ==

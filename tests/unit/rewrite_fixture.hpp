@@ -129,9 +129,10 @@ inline std::string simplified_text(const std::string& body, bool typed = false) 
 
 // A graph over x and z: f32[M, 8], b: f32[8], s: f32[] and i: i32[8], whose only output is y.
 inline std::string simplified_nodes(const std::string& nodes, const std::string& more = "") {
-  return simplified_text("dims: {M: 0..64}\ninputs: {x: \"f32[M, 8]\", z: \"f32[M, 8]\", b: \"f32[8]\", s: \"f32[]\", "
-                         "i: \"i32[8]\"}\n" +
-                         more + "nodes:\n" + nodes + "outputs: [y]\n");
+  return simplified_text(
+      "dims: {M: 0..64}\ninputs: {x: \"f32[M, 8]\", z: \"f32[M, 8]\", b: \"f32[8]\", s: \"f32[]\", "
+      "i: \"i32[8]\"}\n" +
+      more + "nodes:\n" + nodes + "outputs: [y]\n");
 }
 
 }  // namespace kgen

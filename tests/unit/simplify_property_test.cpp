@@ -14,7 +14,8 @@
 namespace kgen {
 namespace {
 
-// ---- the interpreter -------------------------------------------------------------------------------------------------
+// ---- the interpreter
+// -------------------------------------------------------------------------------------------------
 
 using Extents = std::vector<std::int64_t>;
 
@@ -50,13 +51,15 @@ struct Tensor {
 
 class Interpreter {
  public:
-  Interpreter(const Graph& graph, const DimBindings& dims) : graph_(graph), dims_(dims), tensors_(graph.values.size(), Tensor({})) {
+  Interpreter(const Graph& graph, const DimBindings& dims)
+      : graph_(graph), dims_(dims), tensors_(graph.values.size(), Tensor({})) {
     std::mt19937 random(7);
     const std::vector<double> special = {0.0, -0.0, std::nan(""), std::numeric_limits<double>::infinity(), -1e300};
     for (const GraphInput& input : graph.inputs) {
       Tensor tensor(extents_of(graph.type(input.value)));
       for (double& element : tensor.elements) {
-        element = random() % 8 == 0 ? special[random() % special.size()] : static_cast<double>(random() % 4001) / 100 - 20;
+        element =
+            random() % 8 == 0 ? special[random() % special.size()] : static_cast<double>(random() % 4001) / 100 - 20;
       }
       tensors_[input.value] = tensor;
     }
@@ -149,12 +152,23 @@ class Interpreter {
         case Form::permute:
           for (std::size_t i = 0; i < to.size(); ++i) at[static_cast<std::size_t>(view.axes[i])] = to[i];
           break;
-        case Form::slice: at[axis] = view.begin.evaluate(dims_) + view.step * to[axis]; break;
-        case Form::select: at.insert(at.begin() + view.axis, view.begin.evaluate(dims_)); break;
-        case Form::unsqueeze: at.erase(at.begin() + view.axis); break;
-        case Form::squeeze: at.insert(at.begin() + view.axis, 0); break;
-        case Form::flip: at[axis] = operand.extents[axis] - 1 - to[axis]; break;
-        default: break;
+        case Form::slice:
+          at[axis] = view.begin.evaluate(dims_) + view.step * to[axis];
+          break;
+        case Form::select:
+          at.insert(at.begin() + view.axis, view.begin.evaluate(dims_));
+          break;
+        case Form::unsqueeze:
+          at.erase(at.begin() + view.axis);
+          break;
+        case Form::squeeze:
+          at.insert(at.begin() + view.axis, 0);
+          break;
+        case Form::flip:
+          at[axis] = operand.extents[axis] - 1 - to[axis];
+          break;
+        default:
+          break;
       }
       result.at(to) = operand.at(at);
     });
@@ -165,13 +179,16 @@ class Interpreter {
   std::vector<Tensor> tensors_;
 };
 
-// ---- random graphs ---------------------------------------------------------------------------------------------------
+// ---- random graphs
+// ---------------------------------------------------------------------------------------------------
 
 struct Random {
   std::mt19937 engine;
   std::size_t below(std::size_t end) { return engine() % end; }
   template <class T>
-  const T& one_of(const std::vector<T>& from) { return from[below(from.size())]; }
+  const T& one_of(const std::vector<T>& from) {
+    return from[below(from.size())];
+  }
 };
 
 // Text of a graph over M, and the shapes of its values so far.
@@ -183,7 +200,9 @@ class RandomGraph {
     text_ += exact ? "numerics: match_unfused\n" : "";
     text_ += "inputs:\n";
     for (const auto& [name, shape] : values_) text_ += "  " + name + ": \"f64" + to_text(shape) + "\"\n";
-    text_ += "constants:\n  k: {type: \"f64[6]\", values: [0, 1, -2.5, 3, .inf, -0.0]}\n  ones: {type: \"f64[4, 6]\", values: [";
+    text_ +=
+        "constants:\n  k: {type: \"f64[6]\", values: [0, 1, -2.5, 3, .inf, -0.0]}\n  ones: {type: \"f64[4, 6]\", "
+        "values: [";
     for (int i = 0; i < 24; ++i) text_ += i == 0 ? "1" : ", 1";
     text_ += "]}\nnodes:\n";
     values_.push_back({"k", {6}});
@@ -217,26 +236,32 @@ class RandomGraph {
   void add_node() {
     switch (random_.below(8)) {
       case 0:
-      case 1: return add_unary();
+      case 1:
+        return add_unary();
       case 2:
       case 3:
-      case 4: return add_binary();
-      case 5: return random_.below(4) == 0 ? add_reduction() : add_unary();
-      default: return add_view();
+      case 4:
+        return add_binary();
+      case 5:
+        return random_.below(4) == 0 ? add_reduction() : add_unary();
+      default:
+        return add_view();
     }
   }
 
   void add_unary() {
     const auto [name, shape] = pick();
     switch (random_.below(4)) {
-      case 0: return add("clamp", name, shape, ", minimum: -2, maximum: " + std::to_string(random_.below(2) + 3));
+      case 0:
+        return add("clamp", name, shape, ", minimum: -2, maximum: " + std::to_string(random_.below(2) + 3));
       case 1: {
         add("cast", name, shape, ", to: f32");
         const std::string narrow = values_.back().first;
         values_.pop_back();
         return add("cast", narrow, shape, ", to: f64");
       }
-      default: return add(random_.one_of<std::string>({"neg", "abs", "relu", "floor", "square"}), name, shape);
+      default:
+        return add(random_.one_of<std::string>({"neg", "abs", "relu", "floor", "square"}), name, shape);
     }
   }
 
@@ -295,7 +320,8 @@ class RandomGraph {
     Shape result = shape;
     const auto here = result.begin() + static_cast<std::ptrdiff_t>(axis);
     switch (random_.below(8)) {
-      case 0: return add("flip", name, shape, of_axis);
+      case 0:
+        return add("flip", name, shape, of_axis);
       case 1: {
         result.insert(result.begin(), Dim(2));
         return add("broadcast_to", name, result, ", shape: " + to_text(result));

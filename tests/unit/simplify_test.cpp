@@ -10,10 +10,11 @@
 
 namespace kgen {
 
-// ---- fold_constants --------------------------------------------------------------------------------------------------
+// ---- fold_constants
+// --------------------------------------------------------------------------------------------------
 
-// Rule: a node all of whose operands are constants that stand in the graph, and whose result has at most 64 elements, is
-// worked out now.
+// Rule: a node all of whose operands are constants that stand in the graph, and whose result has at most 64 elements,
+// is worked out now.
 TEST_CASE("simplify: constants are folded") {
   CHECK(simplified_nodes("- {op: add, in: [1.5, 2], out: c}\n"
                          "- {op: mul, in: [c, c], out: d}\n"
@@ -98,7 +99,8 @@ TEST_CASE("simplify: what is not folded") {
 TEST_CASE("simplify: infinities, NaN and constants without elements are folded as numpy would") {
   CHECK(simplified_nodes("- {op: div, in: [-1.0, 0.0], out: c}\n- {op: maximum, in: [s, c], out: t}\n"
                          "- {op: add, in: [x, t], out: y}\n") == "t = maximum(s, -inf)\ny = add(x, t)\n");
-  CHECK(simplified_nodes("- {op: div, in: [0.0, 0.0], out: c}\n- {op: mul, in: [x, c], out: y}\n") == "y = mul(x, nan)\n");
+  CHECK(simplified_nodes("- {op: div, in: [0.0, 0.0], out: c}\n- {op: mul, in: [x, c], out: y}\n") ==
+        "y = mul(x, nan)\n");
   CHECK(simplified_text(R"(
 inputs: {x: "f32[0, 2]"}
 constants: {c: {type: "f32[2, 2]", values: [1, 2, 3, 4]}}
@@ -110,7 +112,8 @@ outputs: [y]
                         true) == "y: f32[0, 2] = maximum(x, 0)\n");
 }
 
-// ---- apply_algebra ---------------------------------------------------------------------------------------------------
+// ---- apply_algebra
+// ---------------------------------------------------------------------------------------------------
 
 // Rule: f(x, c) -> x where every element of c is the identity, and f(x, c) has the type of x.
 TEST_CASE("simplify: identity elements are dropped") {
@@ -123,7 +126,8 @@ TEST_CASE("simplify: identity elements are dropped") {
                          "constants: {ones: {type: \"f32[8]\", values: [1, 1, 1, 1, 1, 1, 1, 1]}}\n") !=
         "y = add(x, s)\n");
   CHECK(simplified_nodes("- {op: mul, in: [x, ones], out: t}\n- {op: neg, in: t, out: y}\n",
-                         "constants: {ones: {type: \"f32[8]\", values: [1, 1, 1, 1, 1, 1, 1, 1]}}\n") == "y = neg(x)\n");
+                         "constants: {ones: {type: \"f32[8]\", values: [1, 1, 1, 1, 1, 1, 1, 1]}}\n") ==
+        "y = neg(x)\n");
 }
 
 // NaN and infinities: x * 0 and x - x stay.
@@ -158,7 +162,8 @@ TEST_CASE("simplify: repetitions are dropped") {
         "a = clamp(x, minimum=0, maximum=1)\ny = clamp(a, minimum=0, maximum=2)\n");
 }
 
-// ---- simplify_casts --------------------------------------------------------------------------------------------------
+// ---- simplify_casts
+// --------------------------------------------------------------------------------------------------
 
 // Rule: x cast to its own dtype -> x; x cast from A to B to C -> x cast from A to C where B holds every value of A.
 TEST_CASE("simplify: casts that lose nothing") {
@@ -223,7 +228,8 @@ TEST_CASE("simplify: rounding to a dtype") {
   CHECK(cast_to_dtype(0.3, DType::boolean) == 1);
 }
 
-// ---- merge_equal_nodes and remove_dead_nodes -------------------------------------------------------------------------
+// ---- merge_equal_nodes and remove_dead_nodes
+// -------------------------------------------------------------------------
 
 // Rule: of nodes that compute the same, the first serves all.
 TEST_CASE("simplify: equal nodes are merged") {
@@ -236,9 +242,10 @@ TEST_CASE("simplify: equal nodes are merged") {
   CHECK(simplified_nodes("- {op: sum, in: x, out: a, axes: [-1]}\n- {op: sum, in: x, out: c, axes: [1]}\n"
                          "- {op: div, in: [a, c], out: y}\n") ==
         "a = sum(x, axes=[-1], keepdims=false)\ny = div(a, a)\n");
-  CHECK(simplified_nodes("- {op: slice, in: x, out: a, axis: -1, begin: 0, end: 4}\n"
-                         "- {op: slice, in: x, out: c, axis: 1, begin: 0, end: 4}\n- {op: div, in: [a, c], out: y}\n") ==
-        "a = slice(x, axis=-1, begin=0, end=4, step=1)\ny = div(a, a)\n");
+  CHECK(
+      simplified_nodes("- {op: slice, in: x, out: a, axis: -1, begin: 0, end: 4}\n"
+                       "- {op: slice, in: x, out: c, axis: 1, begin: 0, end: 4}\n- {op: div, in: [a, c], out: y}\n") ==
+      "a = slice(x, axis=-1, begin=0, end=4, step=1)\ny = div(a, a)\n");
   CHECK(simplified_nodes("- {op: cast, in: x, out: a, to: f16}\n- {op: cast, in: x, out: c, to: bf16}\n"
                          "- {op: cast, in: c, out: d, to: f16}\n- {op: add, in: [a, d], out: y}\n") ==
         "a = cast(x, to=f16)\nc = cast(x, to=bf16)\nd = cast(c, to=f16)\ny = add(a, d)\n");
@@ -294,7 +301,8 @@ outputs: [y]
   CHECK(rewrites.diagnostics.all()[0].where.line == 7);
 }
 
-// ---- what is kept ----------------------------------------------------------------------------------------------------
+// ---- what is kept
+// ----------------------------------------------------------------------------------------------------
 
 // An output that turns out to be another value is still made: by the node that makes the other value, or as a copy.
 TEST_CASE("simplify: outputs that are other values") {
@@ -419,8 +427,9 @@ TEST_CASE("simplify: the work grows as the graph does") {
     for (int i = 0; i < blocks; ++i) {
       const std::string n = std::to_string(i);
       nodes += "- {op: relu, in: " + last + ", out: r" + n + "}\n- {op: transpose, in: r" + n + ", out: t" + n +
-               ", perm: [1, 0]}\n- {op: mul, in: [t" + n + ", 1], out: m" + n + "}\n- {op: neg, in: m" + n + ", out: a" + n +
-               "}\n- {op: neg, in: m" + n + ", out: b" + n + "}\n- {op: add, in: [a" + n + ", b" + n + "], out: s" + n + "}\n";
+               ", perm: [1, 0]}\n- {op: mul, in: [t" + n + ", 1], out: m" + n + "}\n- {op: neg, in: m" + n +
+               ", out: a" + n + "}\n- {op: neg, in: m" + n + ", out: b" + n + "}\n- {op: add, in: [a" + n + ", b" + n +
+               "], out: s" + n + "}\n";
       last = "s" + n;
     }
     Rewrites rewrites;

@@ -5,11 +5,14 @@
 
 namespace kgen {
 
-// ---- simplify_views --------------------------------------------------------------------------------------------------
+// ---- simplify_views
+// --------------------------------------------------------------------------------------------------
 
 // Rule: a view that shows its operand as it is -> its operand.
 TEST_CASE("simplify: views that change nothing are dropped") {
-  const auto of = [](const std::string& view) { return simplified_nodes("- " + view + "\n- {op: sum, in: v, out: y, axes: [0]}\n"); };
+  const auto of = [](const std::string& view) {
+    return simplified_nodes("- " + view + "\n- {op: sum, in: v, out: y, axes: [0]}\n");
+  };
   const std::string dropped = "y = sum(x, axes=[0], keepdims=false)\n";
   CHECK(of("{op: transpose, in: x, out: v, perm: [0, 1]}") == dropped);
   CHECK(of("{op: reshape, in: x, out: v, shape: [M, 8]}") == dropped);
@@ -24,9 +27,10 @@ TEST_CASE("simplify: views that change nothing are dropped") {
 // Rule: a view of a view -> one view.
 TEST_CASE("simplify: views of views are merged") {
   const auto of = [](const std::string& first, const std::string& second) {
-    const std::string text = simplified_text("dims: {M: 4..64}\ninputs: {x: \"f32[M, 8, 3]\"}\nnodes:\n- {op: " + first +
-                                             ", in: x, out: v}\n- {op: " + second +
-                                             ", in: v, out: w}\n- {op: max, in: w, out: y, axes: [0]}\noutputs: [y]\n");
+    const std::string text =
+        simplified_text("dims: {M: 4..64}\ninputs: {x: \"f32[M, 8, 3]\"}\nnodes:\n- {op: " + first +
+                        ", in: x, out: v}\n- {op: " + second +
+                        ", in: v, out: w}\n- {op: max, in: w, out: y, axes: [0]}\noutputs: [y]\n");
     return text.substr(0, text.find("y = "));
   };
   CHECK(of("transpose, perm: [1, 2, 0]", "transpose, perm: [1, 2, 0]") == "w = transpose(x, perm=[2, 0, 1])\n");
@@ -37,7 +41,8 @@ TEST_CASE("simplify: views of views are merged") {
         "w = slice(x, axis=0, begin=2, end=4, step=1)\n");
   CHECK(of("slice, axis: 1, begin: 1, end: 8, step: 2", "slice, axis: 1, begin: 1, end: 4, step: 2") ==
         "w = slice(x, axis=1, begin=3, end=8, step=4)\n");
-  CHECK(of("slice, axis: 1, begin: 2, end: 8, step: 3", "select, axis: 1, index: 1") == "w = select(x, axis=1, index=5)\n");
+  CHECK(of("slice, axis: 1, begin: 2, end: 8, step: 3", "select, axis: 1, index: 1") ==
+        "w = select(x, axis=1, index=5)\n");
   CHECK(of("slice, axis: 1, begin: 2, end: 3", "squeeze, axis: 1") == "w = select(x, axis=1, index=2)\n");
   CHECK(of("flip, axis: 1", "flip, axis: 1") == "");
   CHECK(of("unsqueeze, axis: 1", "squeeze, axis: 1") == "");
@@ -75,7 +80,8 @@ TEST_CASE("simplify: broadcasts that their reader would do") {
         "v = broadcast_to(b, shape=[M, 8])\ny = add(v, v)\n");
 }
 
-// ---- pull_views ------------------------------------------------------------------------------------------------------
+// ---- pull_views
+// ------------------------------------------------------------------------------------------------------
 
 // Rule: a view of an elementwise result that nothing else reads moves in front of the elementwise node.
 TEST_CASE("simplify: views move in front of elementwise nodes") {
@@ -136,8 +142,9 @@ TEST_CASE("simplify: views stay where they cannot reach memory") {
   };
   CHECK_FALSE(stays("- {op: exp, in: x, out: a}\n"));
   CHECK(stays("- {op: sum, in: x, out: m, axes: [1], keepdims: true}\n- {op: sub, in: [x, m], out: a}\n"));
-  CHECK(stays("- {op: exp, in: x, out: e}\n- {op: sum, in: e, out: m, axes: []}\n"
-              "- {op: mul, in: [e, m], out: a}\n"));
+  CHECK(
+      stays("- {op: exp, in: x, out: e}\n- {op: sum, in: e, out: m, axes: []}\n"
+            "- {op: mul, in: [e, m], out: a}\n"));
   // Two readers.
   CHECK(simplified_nodes("- {op: exp, in: x, out: a}\n- {op: transpose, in: a, out: v, perm: [1, 0]}\n"
                          "- {op: matmul, in: [v, a], out: y}\n") ==

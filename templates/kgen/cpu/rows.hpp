@@ -83,12 +83,14 @@ template <class Reduction, int W, class Partial>
 KGEN_FN auto collapse(const Partial& partial) {
   if constexpr (W == 1) {
     return partial;
-  } else if constexpr (requires { Reduction::collapse(partial); }) {
-    return Reduction::collapse(partial);
   } else {
     return collapse<Reduction, W / 2>(Reduction::combine(low_half(partial), high_half(partial)));
   }
 }
+
+// A reduction that goes over its elements twice, the second time knowing what its First reduction makes of them.
+template <class Reduction>
+concept TwoPhase = requires { typename Reduction::First; };
 
 // What one pass has accumulated: four registers, so that one addition does not wait for the one before, and the tail.
 template <class Reduction, class T>
@@ -96,9 +98,12 @@ struct Accumulators {
   static constexpr int width = lanes_of<float>;
   using Wide = partial_t<Reduction, T, width>;
   using Single = partial_t<Reduction, T, 1>;
-  Wide wide[4] = {Reduction::template identity<T, width>(), Reduction::template identity<T, width>(),
-                  Reduction::template identity<T, width>(), Reduction::template identity<T, width>()};
-  Single tail = Reduction::template identity<T, 1>();
+  Wide wide[4];
+  Single tail;
+
+  KGEN_FN Accumulators() : Accumulators(Reduction::template identity<T, width>(), Reduction::template identity<T, 1>()) {}
+  KGEN_FN Accumulators(const Wide& wide_start, const Single& tail_start)
+      : wide{wide_start, wide_start, wide_start, wide_start}, tail(tail_start) {}
 
   // Lanes `begin` to `end` of the last axis of `row`.
   template <class A, int K>
@@ -172,24 +177,26 @@ class Row {
   template <class Reduction, class A>
   KGEN_FN auto reduce(const Reduction&, const A& row) {
     using T = row_lane_t<A, K>;
-    constexpr std::int64_t most = 16384;  // additions in sequence lose accuracy: this many elements make one partial sum
+    // Additions in sequence lose accuracy, and what is read twice should still be in the first-level cache: this many
+    // elements make one partial sum.
+    constexpr std::int64_t most = TwoPhase<Reduction> ? 4096 : 16384;
     auto total = Reduction::template identity<T, 1>();
     Accumulators<Reduction, T> accumulators;
     std::int64_t pending = 0;
     for_each_run([&](const Index<K>& at) KGEN_LAMBDA {
       for (std::int64_t i = begin_[K - 1]; i < end_[K - 1]; i += most) {
-        if (pending >= most) {
+        const std::int64_t stop = std::min(i + most, end_[K - 1]);
+        if (TwoPhase<Reduction> || pending >= most) {
           total = Reduction::combine(total, accumulators.total());
-          accumulators = {};
+          accumulators = started<Reduction, T>(row, at, i, stop);
           pending = 0;
         }
-        const std::int64_t stop = std::min(i + most, end_[K - 1]);
         accumulators.add(row, at, i, stop);
         pending += stop - i;
       }
     });
-    total = over_team<Reduction>(Reduction::combine(total, accumulators.total()));
-    return Reduction::finish(total, element_count(last_axes<K>(shape_)));
+    total = Reduction::combine(total, accumulators.total());
+    return Reduction::finish(over_team<Reduction>(total), element_count(last_axes<K>(shape_)));
   }
 
   template <class A>
@@ -245,6 +252,20 @@ class Row {
       };
       for_each_lane(begin_[K - 1], end_[K - 1], step);
     });
+  }
+
+  // Accumulators for lanes `begin` to `end` of a run.
+  template <class Reduction, class T, class A>
+  KGEN_FN Accumulators<Reduction, T> started(const A& row, const Index<K>& at, std::int64_t begin, std::int64_t end) const {
+    if constexpr (TwoPhase<Reduction>) {
+      Accumulators<typename Reduction::First, T> first;
+      first.add(row, at, begin, end);
+      const T found = first.total().data;
+      return {Reduction::template prepared<T, Accumulators<Reduction, T>::width>(found),
+              Reduction::template prepared<T, 1>(found)};
+    } else {
+      return {};
+    }
   }
 
   // The partial results of all threads that share the row, combined by each of them in the same order.

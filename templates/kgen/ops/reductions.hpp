@@ -1,5 +1,6 @@
 // Reductions, for row.reduce(). Each says how partial results of W lanes begin (identity), take in W more elements
-// (accumulate; by default they are converted and combined), are combined, and become the result (finish).
+// (accumulate; by default they are converted and combined), are combined, and become the result (finish). One may ask
+// for another reduction of the same elements First, and begin with what that found (prepared).
 // Floats accumulate in their compute type, integers in 64 bits.
 #pragma once
 
@@ -119,8 +120,8 @@ struct Any {
   static KGEN_FN bool finish(Vec<bool, 1> total, std::int64_t) { return total.data; }
 };
 
-// maximum = max(x) and total = sum(exp(x - maximum)), in one pass (Milakov and Gimelshein, arXiv:1805.02867). Of nothing,
-// or of -inf alone: -inf and 0.
+// maximum = max(x) and total = sum(exp(x - maximum)): piece by piece, so that memory is read once (Milakov and Gimelshein,
+// arXiv:1805.02867). Of nothing, or of -inf alone: -inf and 0.
 struct SoftmaxStatistics {
   template <class T, int W>
   struct Partial {
@@ -136,27 +137,23 @@ struct SoftmaxStatistics {
 
   template <class T, int W>
   static KGEN_FN auto identity() {
-    return Partial<T, W>{Vec<T, W>(-std::numeric_limits<T>::infinity()), Vec<T, W>(0)};
+    return prepared<T, W>(-std::numeric_limits<T>::infinity());
+  }
+  // Each piece of the elements goes through First before it is accumulated, and its result is known then.
+  using First = Max;
+  template <class T, int W>
+  static KGEN_FN auto prepared(T maximum) {
+    return Partial<T, W>{Vec<T, W>(maximum), Vec<T, W>(0)};
   }
   template <class T, int W>
   static KGEN_FN void accumulate(Partial<T, W>& p, Vec<T, W> x) {
-    const Vec<T, W> raised = maximum(p.maximum, x);
-    if (any_of(p.maximum != raised)) {  // rare after the first few
-      p.total = rescaled(p, raised);
-      p.maximum = raised;
-    }
     p.total = p.total + exp(x - finite(p.maximum));
   }
   template <class T, int W>
   static KGEN_FN Partial<T, W> combine(Partial<T, W> a, Partial<T, W> b) {
-    const Vec<T, W> greater = maximum(a.maximum, b.maximum);
-    return {greater, rescaled(a, greater) + rescaled(b, greater)};
-  }
-  template <class T, int W>
-  static KGEN_FN Partial<T, 1> collapse(const Partial<T, W>& p) {
-    const Vec<T, 1> greatest = fold(p.maximum, [](auto a, auto b) KGEN_LAMBDA { return maximum(a, b); });
-    const Vec<T, W> totals = rescaled(p, Vec<T, W>(greatest.data));
-    return {greatest, fold(totals, [](auto a, auto b) KGEN_LAMBDA { return a + b; })};
+    if (!any_of(a.maximum != b.maximum)) return {a.maximum, a.total + b.total};
+    const Vec<T, W> greater = maximum(a.maximum, b.maximum), subtract = finite(greater);
+    return {greater, a.total * exp(a.maximum - subtract) + b.total * exp(b.maximum - subtract)};
   }
   template <class T>
   static KGEN_FN Result<T> finish(Partial<T, 1> p, std::int64_t) {
@@ -167,19 +164,7 @@ struct SoftmaxStatistics {
   // What to subtract: exp(-inf - -inf) is to be 0.
   template <class T, int W>
   static KGEN_FN Vec<T, W> finite(Vec<T, W> m) {
-    return kgen::select(m == Vec<T, W>(-std::numeric_limits<T>::infinity()), Vec<T, W>(0), m);
-  }
-  template <class T, int W>
-  static KGEN_FN Vec<T, W> rescaled(const Partial<T, W>& p, Vec<T, W> to) {
-    return p.total * exp(p.maximum - finite(to));
-  }
-  template <class T, int W, class Operation>
-  static KGEN_FN Vec<T, 1> fold(Vec<T, W> v, Operation operation) {
-    if constexpr (W == 1) {
-      return v;
-    } else {
-      return fold(operation(low_half(v), high_half(v)), operation);
-    }
+    return select(m == Vec<T, W>(-std::numeric_limits<T>::infinity()), Vec<T, W>(0), m);
   }
 };
 
