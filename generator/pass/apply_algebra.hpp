@@ -1,5 +1,4 @@
-// Rules, from the facts under `algebra:` of a specification, each giving f's operand x, or f's inner node, in place of
-// f:
+// Rules, from the facts under `algebra:` of a specification:
 // - identity:    f(x, c) -> x       where every element of the constant c is the operator's identity for that operand
 //                                   (for either operand where f is commutative), and f(x, c) has the type of x
 // - involution:  f(f(x)) -> x       with the same attributes

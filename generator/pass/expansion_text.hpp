@@ -1,7 +1,6 @@
 // What the text in an expansion means at one composite node: conditions, attributes and numbers.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +24,7 @@ std::optional<std::size_t> operand_position(const OpSpec& op, std::string_view n
 // Whether the condition `when` of an expansion holds; nothing where it cannot be worked out.
 std::optional<bool> condition_holds(const ExpansionScope& scope, const std::string& when);
 
-// An attribute of an inner node, from its text: "$axis", "[$axis]", "true", "f32", "-1", "[0, -1]", "D / 2", "1 /
-// sqrt(D)".
+// An attribute of an inner node, from its text: "$axis", "[$axis]", "true", "f32", "-1", "[0, -1]", "D / 2".
 std::optional<AttributeValue> attribute_from_text(const ExpansionScope& scope, const AttributeSpec& spec,
                                                   const std::string& text, SourceLocation where);
 

@@ -2,10 +2,12 @@
 // same where operator, kind, operands, attributes and types of the results are equal:
 // - numbers are compared as bits, so NaN equals NaN and 0 differs from -0;
 // - the operands of a commutative operator have no order;
-// - views and reductions are compared by what they resolve to, so axis -1 of two is axis 1. Calls differ always, for
-//   each has constants and state of its own; so do observed copies, which are there to be separate. The same goes for
-//   constants: of equal ones the first serves all. A node whose result a directive names is never merged into another,
-//   but another may be merged into it.
+// - views and reductions are compared by what they resolve to, so axis -1 of two is axis 1;
+// - calls differ always, for each has constants and state of its own; so do observed copies, which are there to be
+//   separate.
+//
+// The same goes for constants. A node whose result a directive names is never merged into another, but another may be
+// merged into it.
 #pragma once
 
 #include <unordered_set>

@@ -2,7 +2,7 @@
 //
 //   e = f(a, b); v = permute(e)   ->   a_permuted = permute(a); b_permuted = permute(b); v = f(a_permuted, b_permuted)
 //
-// so that fusion sees no view between elementwise nodes, and memory is viewed where it is loaded. It applies
+// so that fusion sees no view between elementwise nodes, and memory is viewed where it is loaded. It applies:
 // - to permute, slice, select, flip, unsqueeze and squeeze, with operands that broadcast: an operand without the axis,
 //   or with extent 1 along it, is left alone or loses or gains that axis only. Never to broadcast, which would compute
 //   f more often, nor to concat and update, which are written, not read;
@@ -10,9 +10,10 @@
 //   reshape of each cost nothing;
 // - all the way or not at all: through elementwise nodes that nothing else reads, until each operand is memory (an
 //   input, a constant, a state, what a call or an opaque kernel makes, or a view of any of these). Behind a reduction
-//   or a structured kernel a view would keep f out of that kernel's stub. A view that meets another one on its way goes
-//   on as one with it, where the two can be one (see simplify_views.hpp). A value that a directive names, and an
-//   elementwise result that is observed, stay where they are.
+//   or a structured kernel a view would keep f out of that kernel's stub.
+//
+// A view that meets another one on its way goes on as one with it, where the two can be one (see simplify_views.hpp).
+// A value that a directive names, and an elementwise result that is observed, stay where they are.
 #pragma once
 
 #include "generator/pass/rewriting.hpp"

@@ -2,8 +2,7 @@
 //   one sweep over the nodes in order, each of them rewritten with simplified operands:
 //       fold_constants, apply_algebra, simplify_casts, simplify_views, merge_equal_nodes
 //   then remove_dead_nodes, and one sweep from the last node to the first: pull_views.
-// What each of them does stands at the top of its header. They know operators by the facts in their specifications
-// only.
+// What each of them does stands at the top of its header. They know nothing of an operator but its specification.
 //
 // What is kept:
 // - Inputs, states and outputs with their names and order. An output that turns out to be another value is still made:

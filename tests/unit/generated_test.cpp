@@ -1,5 +1,5 @@
 // generated/ holds the emitted source of every example graph. It is exactly what kgen writes today:
-//   KGEN_UPDATE=1 kgen_unit_tests --test-case='generated*'
+//   scripts/update_generated
 // writes it anew, for review in the diff.
 #include <doctest/doctest.h>
 
@@ -58,7 +58,7 @@ TEST_CASE("generated/ is current") {
         fs::create_directories(path.parent_path());
         std::ofstream(path, std::ios::binary) << file.content;
       }
-      INFO(path.lexically_relative(root).string(), ": KGEN_UPDATE=1 kgen_unit_tests --test-case='generated*' writes it anew");
+      INFO(path.lexically_relative(root).string(), ": scripts/update_generated writes it anew");
       CHECK(repository::read(path.lexically_relative(root)) == file.content);
       left.erase(file.path);
     }

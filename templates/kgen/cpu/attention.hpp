@@ -245,8 +245,11 @@ void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const 
   std::fill_n(output, count * D, T(0));
   std::fill_n(states, count, SoftmaxState<T>{});
   // body(key head, row of it, row of all)
-  const auto for_each_row = [&](const auto& body) {
-    for (std::int64_t i = 0; i < count; ++i) body(heads.begin + i / rows, i % rows, i);
+  const auto for_each_row = [&](const auto& body) KGEN_LAMBDA {
+    std::int64_t i = 0;
+    for (std::int64_t head = heads.begin; head < heads.end; ++head) {
+      for (std::int64_t row = 0; row < rows; ++row) body(head, row, i++);
+    }
   };
   for_each_row([&](std::int64_t head, std::int64_t row, std::int64_t i) {
     load_query(problem, b, head, row, query + i * D, 1);

@@ -108,10 +108,12 @@ KGEN_FN void add_slice(T* sums, std::int64_t sums_stride, const T* left, std::in
                        const S& right, std::int64_t k_first, std::int64_t first, std::int64_t columns) {
   const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
     Vec<T, W> column[Depth];
+#pragma GCC unroll 8
     for (int k = 0; k < Depth; ++k) column[k] = convert<T>(right.template load<W>(Index<2>{k_first + k, first + j}));
     for (std::int64_t row = 0; row < rows; ++row) {
       T* to = sums + row * sums_stride + j;
       Vec<T, W> sum = load_lanes<W>(to);
+#pragma GCC unroll 8
       for (int k = 0; k < Depth; ++k) sum = multiply_add(Vec<T, W>(left[row * left_stride + k]), column[k], sum);
       store_lanes(to, sum);
     }
@@ -141,6 +143,7 @@ KGEN_FN T dot(const T* a, const B& b, std::int64_t n, std::int64_t K) {
   Vec<T, lanes> sum[4] = {0, 0, 0, 0};
   std::int64_t k = 0;
   for (; k + 4 * lanes <= K; k += 4 * lanes) {
+#pragma GCC unroll 4
     for (int u = 0; u < 4; ++u) {
       const auto right = convert<T>(b.template load<lanes>(Index<2>{n, k + u * lanes}));
       sum[u] = multiply_add(load_lanes<lanes>(a + k + u * lanes), right, sum[u]);
