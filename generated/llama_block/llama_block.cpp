@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is a5ed558bf980da57.
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 1bd23c04f508f4df.
 #include "llama_block.hpp"
 
 #include <cstdint>
@@ -60,6 +60,7 @@ void run(kgen::Call& call) {
   stub_q_flat(q_flat, normed, wq, call.launch("stub_q_flat"));  // :36
   stub_k_flat(k_flat, normed, wk, call.launch("stub_k_flat"));  // :37
   stub_k_flat(v_flat, normed, wv, call.launch("stub_k_flat"));  // :38
+
   const auto q_first_rotated = q.slice<3>(0, 32);  // :48  written in place
   const auto q_second_rotated = q.slice<3>(32, 32);  // :48  written in place
   const auto q_heads = q_flat.reshape<4>({B, S, 8, 64});  // :39  a view: no copy
@@ -76,6 +77,7 @@ void run(kgen::Call& call) {
   // :48
   stub_q_second_rotated(q_first_rotated, q_second_rotated, q_first, q_first_cos, q_second, q_first_sin, q_second_cos,
                         q_second_sin, call.launch("stub_q_second_rotated"));
+
   const auto k = k_cache.slice<1>(P, S);  // :52  written in place
   const auto k_first_rotated = k.slice<3>(0, 32);  // :49  written in place
   const auto k_second_rotated = k.slice<3>(32, 32);  // :49  written in place
@@ -85,12 +87,15 @@ void run(kgen::Call& call) {
   // :49
   stub_k_second_rotated(k_first_rotated, k_second_rotated, k_first, q_first_cos, k_second, q_first_sin, q_second_cos,
                         q_second_sin, call.launch("stub_k_second_rotated"));
+
   const auto v_heads_copy = v_cache.slice<1>(P, S);  // :53  written in place
   const auto v_heads = v_flat.reshape<4>({B, S, 4, 64});  // :41  a view: no copy
   stub_v_heads_copy(v_heads_copy, v_heads, call.launch("stub_v_heads_copy"));  // :53
+
   const auto k_used = k_cache.slice<1>(0, P + S);  // :54  a view: no copy
   const auto v_used = v_cache.slice<1>(0, P + S);  // :55  a view: no copy
   stub_attended(attended, q, k_used, v_used, call.launch("stub_attended"));  // :57
+
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // :58  a view: no copy
   stub_h(h, attended_flat, wo, x, call.launch("stub_h"));  // :59-60
   stub_normed(h_normed, h, mlp_norm, call.launch("stub_normed"));  // :63

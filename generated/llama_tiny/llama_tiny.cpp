@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is b51a56797960ed59.
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is b3059c8a43794d49.
 #include "llama_tiny.hpp"
 
 #include <cstdint>
@@ -71,6 +71,7 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("stub_decoder_layer_q_flat"));  // :46
   stub_decoder_layer_k_flat(k_flat, normed, memory.wk, call.launch("stub_decoder_layer_k_flat"));  // :47
   stub_decoder_layer_k_flat(v_flat, normed, memory.wv, call.launch("stub_decoder_layer_k_flat"));  // :48
+
   const auto q_first_rotated = q.slice<3>(0, 8);  // :53  written in place
   const auto q_second_rotated = q.slice<3>(8, 8);  // :53  written in place
   const auto q_heads = q_flat.reshape<4>({B, S, 4, 16});  // :49  a view: no copy
@@ -83,6 +84,7 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   // :53
   stub_decoder_layer_q_second_rotated(q_first_rotated, q_second_rotated, q_first, q_first_cos, q_second, q_first_sin,
                                       q_second_cos, q_second_sin, call.launch("stub_decoder_layer_q_second_rotated"));
+
   const auto k = memory.k_cache.slice<1>(P, S);  // :57  written in place
   const auto k_first_rotated = k.slice<3>(0, 8);  // :54  written in place
   const auto k_second_rotated = k.slice<3>(8, 8);  // :54  written in place
@@ -92,12 +94,15 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   // :54
   stub_decoder_layer_k_second_rotated(k_first_rotated, k_second_rotated, k_first, q_first_cos, k_second, q_first_sin,
                                       q_second_cos, q_second_sin, call.launch("stub_decoder_layer_k_second_rotated"));
+
   const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // :58  written in place
   const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});  // :51  a view: no copy
   stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("stub_decoder_layer_v_heads_copy"));  // :58
+
   const auto k_used = memory.k_cache.slice<1>(0, P + S);  // :59  a view: no copy
   const auto v_used = memory.v_cache.slice<1>(0, P + S);  // :60  a view: no copy
   stub_decoder_layer_attended(attended, q, k_used, v_used, call.launch("stub_decoder_layer_attended"));  // :62
+
   const auto attended_flat = attended.reshape<3>({B, S, 64});  // :63  a view: no copy
   stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("stub_decoder_layer_a"));  // :64-65
   stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("stub_decoder_layer_normed"));  // :68

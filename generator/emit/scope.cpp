@@ -197,7 +197,13 @@ void Scope::write_slots(Writer& writer, const std::string& head, const std::stri
 // -----------------------------------------------------------------------------------------------------------
 
 void Scope::write_steps(Writer& writer, const std::vector<Step>& steps) {
+  bool after_blank = true;
   for (const Step& step : steps) {
+    // A step that needs views begins a paragraph with them.
+    const bool needs_views = std::any_of(step.arguments.begin(), step.arguments.end(),
+                                         [&](ValueId argument) { return expression(argument).empty(); });
+    if (needs_views && !after_blank) writer.line();
+    after_blank = false;
     for (const ValueId argument : step.arguments) express(writer, argument);
     if (plan_.fused.groups[step.group].kind == GroupKind::call) {
       write_call(writer, step);

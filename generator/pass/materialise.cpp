@@ -224,22 +224,36 @@ void copy_awkward_operands(Graph& graph, const OpSet& ops, Copies& copies) {
   }
 }
 
-// Rule: elementwise(cast(x)) -> elementwise(x), and so for reductions, where the cast widens within one compute type. An
-// element is loaded in that type anyhow, so the cast would only keep a loop, or memory, for itself.
-void absorb_widening_casts(Graph& graph) {
-  const auto widened = [&](ValueId value) {
-    if (value == no_id || graph.value(value).kind != ValueKind::result) return value;
-    const Node& cast = graph.nodes[graph.value(value).producer];
-    if (!cast.op || cast.op->role != OpRole::cast) return value;
-    const DType from = graph.type(cast.inputs[0]).dtype;
-    const DType to = graph.type(value).dtype;
-    const bool widens = info(from).floating && info(to).floating && compute_dtype(from) == to;
-    return widens ? cast.inputs[0] : value;
-  };
+// What a cast that widens within one compute type reads; any other value is itself.
+ValueId before_widening(const Graph& graph, ValueId value) {
+  if (value == no_id || graph.value(value).kind != ValueKind::result) return value;
+  const Node& cast = graph.nodes[graph.value(value).producer];
+  if (!cast.op || cast.op->role != OpRole::cast) return value;
+  const DType from = graph.type(cast.inputs[0]).dtype;
+  const DType to = graph.type(value).dtype;
+  return info(from).floating && compute_dtype(from) == to ? cast.inputs[0] : value;
+}
+
+// Elementwise nodes and reductions load any type in its compute type, kernels those that their signatures name.
+bool loads_as_it_is(const Node& node, std::size_t operand, DType dtype, const OpSet& ops) {
+  if (std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind)) {
+    return node.op->role == OpRole::none;
+  }
+  const KernelSignature* kernel = std::holds_alternative<Structured>(node.kind) ? ops.kernel_of(*node.op) : nullptr;
+  if (!kernel || operand >= kernel->operands.size()) return false;
+  const std::vector<DType>& taken = kernel->operands[operand].dtypes;
+  return std::find(taken.begin(), taken.end(), dtype) != taken.end();
+}
+
+// Rule: f(cast(x)) -> f(x), where the cast widens and f would load x in that type anyhow. The cast would only keep a
+// loop, or memory, for itself.
+void absorb_widening_casts(Graph& graph, const OpSet& ops) {
   for (Node& node : graph.nodes) {
-    if (!std::holds_alternative<Elementwise>(node.kind) && !std::holds_alternative<Reduction>(node.kind)) continue;
-    if (node.op->role != OpRole::none) continue;
-    for (ValueId& input : node.inputs) input = widened(input);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId source = before_widening(graph, node.inputs[i]);
+      if (source == node.inputs[i]) continue;
+      if (loads_as_it_is(node, i, graph.type(source).dtype, ops)) node.inputs[i] = source;
+    }
   }
   const std::vector<std::uint32_t> readers = count_readers(graph);
   std::vector<bool> removed(graph.nodes.size(), false);
@@ -254,7 +268,7 @@ void absorb_widening_casts(Graph& graph) {
 void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, Diagnostics& diagnostics) {
   check_updates(graph, diagnostics);
   if (diagnostics.has_errors()) return;
-  absorb_widening_casts(graph);
+  absorb_widening_casts(graph, ops);
   Copies copies(graph, copy);
   copy_results(graph, copies);
   copies.finish();

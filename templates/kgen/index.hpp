@@ -52,8 +52,8 @@ KGEN_FN constexpr Index<R> unflatten(std::int64_t linear, const Index<R>& extent
   return at;
 }
 
-// Moves to the next position in row-major order, over the first `axes` axes of the box from `begin` to `end`. False, and
-// back at the start, after the last position.
+// Moves to the next position in row-major order, over the first `axes` axes of the box from `begin` to `end`. False,
+// and back at the start, after the last position.
 template <int R>
 KGEN_FN constexpr bool advance(Index<R>& at, int axes, const Index<R>& begin, const Index<R>& end) {
   for (int axis = axes - 1; axis >= 0; --axis) {

@@ -10,8 +10,9 @@
 
 namespace kgen {
 
-// ---- one conversion text for scalars and for vectors -----------------------------------------------------------------
-// `Bits` below is std::uint32_t or Vec<std::uint32_t, W>; vec.hpp declares these four for the vectors.
+// ---- one conversion text for scalars and for vectors
+// ----------------------------------------------------------------- `Bits` below is std::uint32_t or Vec<std::uint32_t,
+// W>; vec.hpp declares these four for the vectors.
 
 KGEN_FN constexpr float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 KGEN_FN constexpr std::uint32_t as_bits(float value) { return std::bit_cast<std::uint32_t>(value); }
@@ -48,8 +49,8 @@ KGEN_FN constexpr Bits widen_bits(Bits code) {
   return select(magnitude > Format::greatest, special, finite) | ((code & sign_bit) << (31 - total_bits));
 }
 
-// The code nearest to the float with these bits, ties to even. Subnormal codes are rounded by the adder: at the exponent
-// of `magic`, one unit in the last place is the least subnormal number.
+// The code nearest to the float with these bits, ties to even. Subnormal codes are rounded by the adder: at the
+// exponent of `magic`, one unit in the last place is the least subnormal number.
 template <class Format, class Bits>
 KGEN_FN constexpr Bits narrow_bits(Bits bits) {
   constexpr int mantissa_bits = Format::mantissa_bits;
@@ -78,7 +79,8 @@ KGEN_FN constexpr Bits narrow_bf16_bits(Bits bits) {
   return select((bits & 0x7fffffffu) > 0x7f800000u, (bits >> 16) | 0x40u, rounded);
 }
 
-// ---- the storage types -----------------------------------------------------------------------------------------------
+// ---- the storage types
+// -----------------------------------------------------------------------------------------------
 
 // IEEE binary16. Overflow gives infinity.
 struct f16 {
@@ -122,8 +124,7 @@ using compute_t = std::conditional_t<is_narrow_float<std::remove_const_t<T>>, fl
 
 // The type that sums of T are kept in.
 template <class T>
-using accumulator_t =
-    std::conditional_t<!std::is_integral_v<T> || std::is_same_v<T, bool>, T,
-                       std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+using accumulator_t = std::conditional_t<!std::is_integral_v<T> || std::is_same_v<T, bool>, T,
+                                         std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
 
 }  // namespace kgen

@@ -30,16 +30,15 @@ struct Lane {
   using type = T;
 };
 template <int W>
-  requires(W > 1)
-struct Lane<bool, W> {
+requires(W > 1) struct Lane<bool, W> {
   using type = std::int32_t;
 };
 
 enum class Form { scalar, native, halves };
 template <class T, int W>
-inline constexpr Form form_of = W == 1                                                        ? Form::scalar
+inline constexpr Form form_of = W == 1                                                    ? Form::scalar
                                 : sizeof(typename Lane<T, W>::type) * W <= register_bytes ? Form::native
-                                                                                              : Form::halves;
+                                                                                          : Form::halves;
 
 template <class T, int W, Form = form_of<T, W>>
 struct Storage {  // a scalar
@@ -167,11 +166,7 @@ struct Vec {
   friend KGEN_FN Vec operator>>(Vec a, int bits) {
     return lanewise(a, a, [bits](auto x, auto) KGEN_LAMBDA { return x >> bits; });
   }
-  friend KGEN_FN Vec operator!(Vec a)
-    requires std::is_same_v<T, bool>
-  {
-    return a ^ Vec(true);
-  }
+  friend KGEN_FN Vec operator!(Vec a) requires std::is_same_v<T, bool> { return a ^ Vec(true); }
 
   friend KGEN_FN Vec<bool, W> operator==(Vec a, Vec b) {
     return compare(a, b, [](auto x, auto y) KGEN_LAMBDA { return x == y; });
@@ -189,7 +184,8 @@ struct Vec {
   friend KGEN_FN Vec<bool, W> operator>=(Vec a, Vec b) { return b <= a; }
 };
 
-// ---- halves ----------------------------------------------------------------------------------------------------------
+// ---- halves
+// ----------------------------------------------------------------------------------------------------------
 
 namespace detail {
 template <int Begin, class T, int W, int... I>
@@ -245,7 +241,8 @@ KGEN_FN Vec<T, 2 * W> concatenate(const Vec<T, W>& low, const Vec<T, W>& high) {
   return detail::concatenate(low, high, std::make_integer_sequence<int, 2 * W>{});
 }
 
-// ---- lane by lane ----------------------------------------------------------------------------------------------------
+// ---- lane by lane
+// ----------------------------------------------------------------------------------------------------
 
 // operation(x, y) of what the vectors are made of: scalars or vector registers.
 template <class T, int W, class Operation>
@@ -285,7 +282,8 @@ KGEN_FN Vec<T, W> wrap(const Vec<T, W>& a, const Vec<T, W>& b, Operation operati
   }
 }
 
-// ---- conversion ------------------------------------------------------------------------------------------------------
+// ---- conversion
+// ------------------------------------------------------------------------------------------------------
 
 // Lane by lane: to float and between floats to nearest, float to integer towards zero, to bool != 0.
 template <class To, class From, int W>
@@ -316,7 +314,8 @@ KGEN_FN Vec<To, W> convert(const Vec<From, W>& v) {
   }
 }
 
-// ---- comparison and choice -------------------------------------------------------------------------------------------
+// ---- comparison and choice
+// -------------------------------------------------------------------------------------------
 
 template <class T, int W, class Operation>
 KGEN_FN Vec<bool, W> compare(const Vec<T, W>& a, const Vec<T, W>& b, Operation operation) {
@@ -377,7 +376,8 @@ KGEN_FN T sum_of(const Vec<T, W>& v) {
   }
 }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------------------------
 
 // W consecutive elements; no alignment is needed.
 template <int W, Scalar T>
@@ -413,7 +413,8 @@ KGEN_FN Vec<T, W> by_lane(const Vec<T, W>& a, const Vec<T, W>& b, Operation oper
   return load_lanes<W>(lanes);
 }
 
-// ---- the vector forms of the conversion text in types.hpp --------------------------------------------------------------
+// ---- the vector forms of the conversion text in types.hpp
+// --------------------------------------------------------------
 
 template <int W>
 KGEN_FN Vec<float, W> as_float(const Vec<std::uint32_t, W>& bits) {
@@ -428,7 +429,8 @@ KGEN_FN Vec<float, W> to_float(const Vec<std::uint32_t, W>& value) {
   return convert<float>(bit_cast<std::int32_t>(value));
 }
 
-// ---- functors on scalars and vectors alike -----------------------------------------------------------------------------
+// ---- functors on scalars and vectors alike
+// -----------------------------------------------------------------------------
 
 namespace detail {
 template <class... A>
@@ -442,8 +444,8 @@ struct Common<Vec<T, W>, Rest...> {
   using type = T;
 };
 template <Scalar S, class Next, class... Rest>
-  requires(Common<Next, Rest...>::width > 0)
-struct Common<S, Next, Rest...> : Common<Next, Rest...> {};
+requires(Common<Next, Rest...>::width > 0) struct Common<S, Next, Rest...> : Common<Next, Rest...> {
+};
 }  // namespace detail
 
 // The type of the lanes when these scalars and vectors meet: that of the first vector.
@@ -478,7 +480,7 @@ KGEN_FN auto unspread(const Vec<T, W>& v) {
 template <class Function, class... A>
 KGEN_FN auto on_lanes(Function function, const A&... a) {
   constexpr int width = common_width<A...>;
-  return unspread<width>(function(spread<common_lane_t<A...>, width == 0 ? 1 : width>(a)...));
+  return unspread<width>(function(spread < common_lane_t<A...>, width == 0 ? 1 : width > (a)...));
 }
 
 }  // namespace kgen

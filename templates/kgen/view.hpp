@@ -39,8 +39,8 @@ class View {
   KGEN_FN constexpr View(T* data, Index<R> extents) : View(data, extents, dense_strides(extents)) {}
   // View<T, R> is a View<const T, R> too.
   template <class U>
-    requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
-  KGEN_FN constexpr View(const View<U, R>& other) : View(other.data(), other.shape(), other.strides()) {}
+  requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) KGEN_FN constexpr View(const View<U, R>& other)
+      : View(other.data(), other.shape(), other.strides()) {}
 
   KGEN_FN constexpr T* data() const { return data_; }
   KGEN_FN constexpr Index<R> shape() const { return extents_; }
@@ -75,10 +75,10 @@ class View {
     }
   }
 
-  // Converts to T: rounds to nearest even, saturates to finite (f8), truncates (to integers), compares with 0 (to bool).
+  // Converts to T: rounds to nearest even, saturates to finite (f8), truncates (to integers), compares with 0 (to
+  // bool).
   template <class U, int W>
-    requires(!std::is_const_v<T>)
-  KGEN_FN void store(Index<R> at, const Vec<U, W>& lanes) const {
+  requires(!std::is_const_v<T>) KGEN_FN void store(Index<R> at, const Vec<U, W>& lanes) const {
     T* to = address(at);
     if constexpr (W == 1 || R == 0) {
       static_assert(W == 1, "a scalar holds one lane");
@@ -93,10 +93,7 @@ class View {
   }
   // The same value W times.
   template <int W, Scalar S>
-    requires(!std::is_const_v<T>)
-  KGEN_FN void store(Index<R> at, S scalar) const {
-    store(at, Vec<S, W>(scalar));
-  }
+  requires(!std::is_const_v<T>) KGEN_FN void store(Index<R> at, S scalar) const { store(at, Vec<S, W>(scalar)); }
 
   // ---- views of the same memory
 
@@ -237,8 +234,10 @@ concept Source = requires(const S& source, Index<R> at) {
 // Anything that takes the results of a kernel, W lanes along the last axis at a time: a View that can be written, or an
 // epilogue, called as epilogue(at, lanes).
 template <class S, class T, int R>
-concept Sink = requires(const S& sink, Index<R> at, Vec<T, 1> lanes) { sink(at, lanes); } ||
-               requires(const S& sink, Index<R> at, Vec<T, 1> lanes) { sink.store(at, lanes); };
+concept Sink = requires(const S& sink, Index<R> at, Vec<T, 1> lanes) {
+  sink(at, lanes);
+}
+|| requires(const S& sink, Index<R> at, Vec<T, 1> lanes) { sink.store(at, lanes); };
 
 template <class S, int R, class T, int W>
 KGEN_FN void store_to(const S& sink, const Index<R>& at, const Vec<T, W>& lanes) {

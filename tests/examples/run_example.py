@@ -117,7 +117,7 @@ def judge(example: Example, cases: list[Case], expected, work: Path) -> int:
                 if complaint:
                     failures += 1
                     print(f"FAILED {label}, call {call}: {key}{complaint}")
-        print(f"{label}: greatest error {greatest:.2e}")
+        print(f"{label}: greatest error {greatest:.1e}")
     return failures
 
 

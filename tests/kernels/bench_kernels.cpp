@@ -176,8 +176,11 @@ int main(int argc, char** argv) {
   report("attention 1x12x512x64", 4.0 * 12 * 512 * 512 * 64, "GFLOP/s", peak, measure([&] {
            kgen::attention(q, k, k, 0.125, false, View<float, 4>(y.data(), {1, 512, 12, 64}), stream);
          }));
-  const View<const float, 4> one(x.data(), {1, 1, 32, 128}), cache(x.data(), {1, 8192, 8, 128});
-  memory("decode 32/8 heads, 8192 keys", 4.0 * 8192 * 8 * 128, [&] {
-    kgen::attention(one, cache, cache, 0.125, true, View<float, 4>(y.data(), {1, 1, 32, 128}), stream);
+  const std::int64_t cache_elements = std::int64_t{8192} * 8 * 128;
+  const Index<4> cache_shape{1, 8192, 8, 128};
+  const View<const float, 4> one(x.data(), {1, 1, 32, 128});
+  const View<const float, 4> keys(x.data(), cache_shape), values(x.data() + cache_elements, cache_shape);
+  memory("decode 32/8 heads, 8192 keys", 2 * 4.0 * static_cast<double>(cache_elements), [&] {
+    kgen::attention(one, keys, values, 0.125, true, View<float, 4>(y.data(), {1, 1, 32, 128}), stream);
   });
 }

@@ -16,7 +16,14 @@ struct NoMask {};
 inline constexpr std::int64_t attention_keys = 128;
 
 // What each thread holds (0 to 3), and what all of them share (4, 5).
-enum AttentionScratch : std::size_t { output_scratch, query_scratch, score_scratch, state_scratch, key_scratch, value_scratch };
+enum AttentionScratch : std::size_t {
+  output_scratch,
+  query_scratch,
+  score_scratch,
+  state_scratch,
+  key_scratch,
+  value_scratch
+};
 
 template <class T, class Q, class K, class V, class Mask>
 struct AttentionProblem {
@@ -70,10 +77,11 @@ T advance_softmax(T* scores, std::int64_t count, SoftmaxState<T>& state) {
 
 // Masks and exponentiates the scores of one row against `range` of keys, and rescales the row's sums.
 template <class Problem, class T>
-void finish_scores(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, Range range, T* scores,
-                   SoftmaxState<T>& state, T* output) {
+void finish_scores(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, Range range,
+                   T* scores, SoftmaxState<T>& state, T* output) {
   const std::int64_t query = problem.query_of(row);
-  const std::int64_t seen = std::clamp<std::int64_t>(problem.keys_seen(query) - range.begin, 0, range.end - range.begin);
+  const std::int64_t seen =
+      std::clamp<std::int64_t>(problem.keys_seen(query) - range.begin, 0, range.end - range.begin);
   if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(problem.mask)>, NoMask>) {
     const std::int64_t head = problem.head_of(row, key_head);
     const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
@@ -99,7 +107,8 @@ void emit_attention(const Problem& problem, std::int64_t b, std::int64_t key_hea
 
 // scale * q of one row, from `to`, `stride` elements apart.
 template <class Problem, class T>
-void load_query(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, T* to, std::int64_t stride) {
+void load_query(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, T* to,
+                std::int64_t stride) {
   const std::int64_t query = problem.query_of(row), head = problem.head_of(row, key_head);
   const auto step = [&]<int W>(std::int64_t d) KGEN_LAMBDA {
     const auto lanes = problem.q.template load<W>(Index<4>{b, query, head, d}) * Vec<T, W>(problem.scale);
@@ -108,10 +117,11 @@ void load_query(const Problem& problem, std::int64_t b, std::int64_t key_head, s
   for_each_lane(0, problem.D, step);
 }
 
-// ---- many rows: keys and values are packed once, and the two products run on panels ------------------------------------
+// ---- many rows: keys and values are packed once, and the two products run on panels
+// ------------------------------------
 
-// Where the packed keys and values of one head are: blocks of attention_keys, each as panels. Keys: depth D, width keys.
-// Values: depth keys, width D.
+// Where the packed keys and values of one head are: blocks of attention_keys, each as panels. Keys: depth D, width
+// keys. Values: depth keys, width D.
 template <class T>
 struct PackedKeys {
   static constexpr int width = RegisterTile<T>::columns;
@@ -124,8 +134,12 @@ struct PackedKeys {
   std::int64_t padded_D() const { return (D + width - 1) / width * width; }
   std::int64_t key_elements() const { return blocks() * attention_keys * D; }
   std::int64_t value_elements() const { return blocks() * attention_keys * padded_D(); }
-  Range range(std::int64_t block) const { return {block * attention_keys, std::min(count, (block + 1) * attention_keys)}; }
-  T* key_panel(std::int64_t block, std::int64_t panel) const { return keys + (block * attention_keys + panel * width) * D; }
+  Range range(std::int64_t block) const {
+    return {block * attention_keys, std::min(count, (block + 1) * attention_keys)};
+  }
+  T* key_panel(std::int64_t block, std::int64_t panel) const {
+    return keys + (block * attention_keys + panel * width) * D;
+  }
   T* value_panel(std::int64_t block, std::int64_t panel) const {
     return values + block * attention_keys * padded_D() + panel * width * attention_keys;
   }
@@ -151,8 +165,8 @@ struct AttentionBlock {
 
 // Rows of one head, from `rows.begin` to `rows.end`: at most AttentionBlock<T>::rows.
 template <class T, class Problem, class Out>
-void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head, Range rows, const PackedKeys<T>& packed,
-                  const Out& out) {
+void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head, Range rows,
+                  const PackedKeys<T>& packed, const Out& out) {
   using Register = RegisterTile<T>;
   const std::int64_t count = rows.end - rows.begin;
   const std::int64_t row_panels = (count + Register::rows - 1) / Register::rows;
@@ -179,7 +193,8 @@ void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head,
       }
     }
     for (std::int64_t i = 0; i < count; ++i) {
-      finish_scores(problem, b, key_head, rows.begin + i, range, scores + i * attention_keys, states[i], output + i * stride);
+      finish_scores(problem, b, key_head, rows.begin + i, range, scores + i * attention_keys, states[i],
+                    output + i * stride);
     }
     for (std::int64_t j = 0; j < stride; j += Register::columns) {
       for (std::int64_t i = 0; i < row_panels; ++i) {
@@ -200,12 +215,14 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
   const std::int64_t row_blocks = (problem.rows() + AttentionBlock<T>::rows - 1) / AttentionBlock<T>::rows;
   const PackedKeys<T> shape{nullptr, nullptr, problem.D, problem.keys};
   // As many heads at a time as fit, packed, in 32 MB.
-  const std::int64_t head_bytes = (shape.key_elements() + shape.value_elements()) * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t head_bytes =
+      (shape.key_elements() + shape.value_elements()) * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t at_once = std::clamp<std::int64_t>((32 << 20) / std::max<std::int64_t>(head_bytes, 1), 1, heads);
   T* key_data = scratch<T>(key_scratch, at_once * shape.key_elements());
   T* value_data = scratch<T>(value_scratch, at_once * shape.value_elements());
   const auto packed = [&](std::int64_t i) {
-    return PackedKeys<T>{key_data + i * shape.key_elements(), value_data + i * shape.value_elements(), shape.D, shape.count};
+    return PackedKeys<T>{key_data + i * shape.key_elements(), value_data + i * shape.value_elements(), shape.D,
+                         shape.count};
   };
   std::atomic<std::int64_t> next{0};
 
@@ -215,8 +232,10 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
       const Range part = team.part(count * shape.blocks());
       for (std::int64_t i = part.begin; i < part.end; ++i) {
         const std::int64_t head = first + i / shape.blocks();
-        const auto k = problem.k.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
-        const auto v = problem.v.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
+        const auto k =
+            problem.k.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
+        const auto v =
+            problem.v.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
         packed(i / shape.blocks()).pack(i % shape.blocks(), k, v);
       }
       if (team.rank == 0) next.store(0, std::memory_order_relaxed);
@@ -232,7 +251,8 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
   });
 }
 
-// ---- few rows, as when one token is decoded: keys and values are read once, straight from memory -----------------------
+// ---- few rows, as when one token is decoded: keys and values are read once, straight from memory
+// -----------------------
 
 // All rows of the key heads in `heads` of one batch. Heads are innermost in memory, so they go together over the keys.
 template <class T, class Problem, class Out>
@@ -304,9 +324,10 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
   const Index<4> shape = q.shape();
   const std::int64_t B = shape[0], S = shape[1], H = shape[2], D = shape[3];
   const std::int64_t keys = k.extent(1), key_heads = k.extent(2);
-  assert(k.shape() == v.shape() && k.extent(0) == B && k.extent(3) == D && H % std::max<std::int64_t>(key_heads, 1) == 0);
+  assert(k.shape() == v.shape() && k.extent(0) == B && k.extent(3) == D &&
+         H % std::max<std::int64_t>(key_heads, 1) == 0);
   if (B * S * H * D == 0) return;
-  const AttentionProblem<T, Q, K, V, Mask> problem{q, k,  v,    mask,      static_cast<T>(scale), causal, B, S,
+  const AttentionProblem<T, Q, K, V, Mask> problem{q, k, v,    mask,      static_cast<T>(scale), causal, B, S,
                                                    H, D, keys, key_heads, H / key_heads};
   const int threads = threads_for(stream, B * H * S * keys * D / 32);
   if (problem.rows() <= few_rows) {

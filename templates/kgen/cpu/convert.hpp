@@ -42,7 +42,8 @@ KGEN_FN void store_f16(f16* to, const Vec<float, W>& v) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(v.data, _MM_FROUND_TO_NEAREST_INT));
   } else {
 #if defined(KGEN_AVX512)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_maskz_cvtps_ph(0xffff, v.data, _MM_FROUND_TO_NEAREST_INT));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                        _mm512_maskz_cvtps_ph(0xffff, v.data, _MM_FROUND_TO_NEAREST_INT));
 #endif
   }
 }

@@ -52,7 +52,8 @@ struct Tiling {
 
   Tiling(std::int64_t extent, std::int64_t most, std::int64_t least_count, std::int64_t unit) : extent(extent) {
     const std::int64_t units = (extent + unit - 1) / unit;
-    const std::int64_t wanted = std::clamp<std::int64_t>((extent + most - 1) / most, std::min(units, least_count), units);
+    const std::int64_t wanted =
+        std::clamp<std::int64_t>((extent + most - 1) / most, std::min(units, least_count), units);
     tile = (units + wanted - 1) / wanted * unit;
     count = (extent + tile - 1) / tile;
   }
@@ -73,9 +74,9 @@ void compute_tile(const Left& left, const Right& right, Range rows, Range column
     for (std::int64_t j = 0; j < column_panels; ++j) {
       const T* right_panel = right.panel(block, columns.begin / Register::columns + j);
       for (std::int64_t i = 0; i < row_panels; ++i) {
-        multiply_panels<1, Register::rows>(left.panel(block, rows.begin / Register::rows + i), right_panel,
-                                           depth.end - depth.begin,
-                                           sums + i * Register::rows * stride + j * Register::columns, stride, block == 0);
+        multiply_panels<1, Register::rows>(
+            left.panel(block, rows.begin / Register::rows + i), right_panel, depth.end - depth.begin,
+            sums + i * Register::rows * stride + j * Register::columns, stride, block == 0);
       }
     }
   }
@@ -125,7 +126,8 @@ void packed_matmul(const A& a, const B& b, const C& c, int threads) {
         if (team.rank == 0) next.store(0, std::memory_order_relaxed);
         team.barrier();
         for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < tile_m.count * tile_n.count;) {
-          compute_tile<T>(left, right, tile_m.range(i / tile_n.count), tile_n.range(i % tile_n.count), Index<2>{m, n}, c);
+          compute_tile<T>(left, right, tile_m.range(i / tile_n.count), tile_n.range(i % tile_n.count), Index<2>{m, n},
+                          c);
         }
         team.barrier();
       }

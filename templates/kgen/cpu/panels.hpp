@@ -14,7 +14,8 @@ namespace kgen::cpu {
 template <class T>
 struct RegisterTile {
 #if defined(KGEN_AVX512)
-  static constexpr int rows = 12;  // 24 sums, 2 columns of the right operand, and the left one from memory: 32 registers
+  static constexpr int rows =
+      12;  // 24 sums, 2 columns of the right operand, and the left one from memory: 32 registers
 #elif defined(__AVX2__)
   static constexpr int rows = 6;
 #else
@@ -26,8 +27,8 @@ struct RegisterTile {
 };
 
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k of left[i * RowStride + k * DepthStride] *
-// right[k * columns + j], for i < rows and j < columns of the register tile. The left operand is a panel (RowStride 1), or
-// row-major memory (DepthStride 1).
+// right[k * columns + j], for i < rows and j < columns of the register tile. The left operand is a panel (RowStride 1),
+// or row-major memory (DepthStride 1).
 template <int RowStride, int DepthStride, class T>
 inline __attribute__((noinline)) void multiply_panels(const T* left, const T* right, std::int64_t depth, T* sums,
                                                       std::int64_t stride, bool fresh) {
@@ -99,10 +100,11 @@ bool is_transposed(const S& source) {
   }
 }
 
-// ---- few rows ----------------------------------------------------------------------------------------------------------
+// ---- few rows
+// ----------------------------------------------------------------------------------------------------------
 
-// sums[row * sums_stride + j] += sum over Depth values of k of left[row * left_stride + k] * right(k_first + k, first + j),
-// for j < columns.
+// sums[row * sums_stride + j] += sum over Depth values of k of left[row * left_stride + k] * right(k_first + k, first +
+// j), for j < columns.
 template <int Depth, class T, class S>
 KGEN_FN void add_slice(T* sums, std::int64_t sums_stride, const T* left, std::int64_t left_stride, std::int64_t rows,
                        const S& right, std::int64_t k_first, std::int64_t first, std::int64_t columns) {
@@ -121,8 +123,8 @@ KGEN_FN void add_slice(T* sums, std::int64_t sums_stride, const T* left, std::in
   for_each_lane(0, columns, step);
 }
 
-// The same over the whole `depth` of the right operand, which is read once, several of its rows at a time. left[0] belongs
-// to depth.begin.
+// The same over the whole `depth` of the right operand, which is read once, several of its rows at a time. left[0]
+// belongs to depth.begin.
 template <class T, class S>
 KGEN_FN void add_product(T* sums, std::int64_t sums_stride, const T* left, std::int64_t left_stride, std::int64_t rows,
                          const S& right, Range depth, std::int64_t first, std::int64_t columns) {
@@ -136,21 +138,24 @@ KGEN_FN void add_product(T* sums, std::int64_t sums_stride, const T* left, std::
   }
 }
 
-// The sum over k < K of a[k] * b(n, k), whose lanes run along k.
-template <class T, class B>
-KGEN_FN T dot(const T* a, const B& b, std::int64_t n, std::int64_t K) {
+// The sum over k < K of a[k] * b[n, k].
+template <class T, class U>
+KGEN_FN T dot(const T* a, const View<U, 2>& b, std::int64_t n, std::int64_t K) {
   constexpr int lanes = lanes_of<T>;
+  const U* row = b.data() + n * b.stride(0);
   Vec<T, lanes> sum[4] = {0, 0, 0, 0};
   std::int64_t k = 0;
-  for (; k + 4 * lanes <= K; k += 4 * lanes) {
+  if (b.stride(1) == 1) {
+    for (; k + 4 * lanes <= K; k += 4 * lanes) {
 #pragma GCC unroll 4
-    for (int u = 0; u < 4; ++u) {
-      const auto right = convert<T>(b.template load<lanes>(Index<2>{n, k + u * lanes}));
-      sum[u] = multiply_add(load_lanes<lanes>(a + k + u * lanes), right, sum[u]);
+      for (int u = 0; u < 4; ++u) {
+        const auto right = convert<T>(load_elements<lanes>(row + k + u * lanes));
+        sum[u] = multiply_add(load_lanes<lanes>(a + k + u * lanes), right, sum[u]);
+      }
     }
   }
   T total = sum_of((sum[0] + sum[1]) + (sum[2] + sum[3]));
-  for (; k < K; ++k) total += a[k] * convert<T>(b.template load<1>(Index<2>{n, k})).data;
+  for (; k < K; ++k) total += a[k] * convert<T>(load_elements<1>(row + k * b.stride(1))).data;
   return total;
 }
 

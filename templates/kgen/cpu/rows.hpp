@@ -16,7 +16,8 @@
 
 namespace kgen::cpu {
 
-// ---- lazy rows: value<W>(at) gives W lanes; `size` counts the nodes of the expression -----------------------------------
+// ---- lazy rows: value<W>(at) gives W lanes; `size` counts the nodes of the expression
+// -----------------------------------
 
 template <class T, int K>
 struct RowLoad {
@@ -64,7 +65,8 @@ struct RowMap {
 template <class A, int K>
 using row_lane_t = common_lane_t<decltype(row_value<1>(std::declval<const A&>(), Index<K>{}))>;
 
-// ---- reductions ------------------------------------------------------------------------------------------------------
+// ---- reductions
+// ------------------------------------------------------------------------------------------------------
 
 template <class Reduction, class T, int W>
 using partial_t = decltype(Reduction::template identity<T, W>());
@@ -90,7 +92,9 @@ KGEN_FN auto collapse(const Partial& partial) {
 
 // A reduction that goes over its elements twice, the second time knowing what its First reduction makes of them.
 template <class Reduction>
-concept TwoPhase = requires { typename Reduction::First; };
+concept TwoPhase = requires {
+  typename Reduction::First;
+};
 
 // What one pass has accumulated: four registers, so that one addition does not wait for the one before, and the tail.
 template <class Reduction, class T>
@@ -101,7 +105,8 @@ struct Accumulators {
   Wide wide[4];
   Single tail;
 
-  KGEN_FN Accumulators() : Accumulators(Reduction::template identity<T, width>(), Reduction::template identity<T, 1>()) {}
+  KGEN_FN Accumulators()
+      : Accumulators(Reduction::template identity<T, width>(), Reduction::template identity<T, 1>()) {}
   KGEN_FN Accumulators(const Wide& wide_start, const Single& tail_start)
       : wide{wide_start, wide_start, wide_start, wide_start}, tail(tail_start) {}
 
@@ -137,7 +142,8 @@ struct Meeting {
   explicit Meeting(int threads) : banks{std::vector<Slot>(threads), std::vector<Slot>(threads)} {}
 };
 
-// ---- the row ---------------------------------------------------------------------------------------------------------
+// ---- the row
+// ---------------------------------------------------------------------------------------------------------
 
 template <int R, int K>
 class Row {
@@ -256,7 +262,8 @@ class Row {
 
   // Accumulators for lanes `begin` to `end` of a run.
   template <class Reduction, class T, class A>
-  KGEN_FN Accumulators<Reduction, T> started(const A& row, const Index<K>& at, std::int64_t begin, std::int64_t end) const {
+  KGEN_FN Accumulators<Reduction, T> started(const A& row, const Index<K>& at, std::int64_t begin,
+                                             std::int64_t end) const {
     if constexpr (TwoPhase<Reduction>) {
       Accumulators<typename Reduction::First, T> first;
       first.add(row, at, begin, end);
@@ -294,7 +301,8 @@ class Row {
   unsigned meetings_ = 0;
 };
 
-// ---- the loop over rows ----------------------------------------------------------------------------------------------
+// ---- the loop over rows
+// ----------------------------------------------------------------------------------------------
 
 // Each row is shared by all threads of the team.
 template <int K, int R, class Program>

@@ -1,4 +1,5 @@
-// Comparison, logic and choice, lane by lane. Operands are vectors or scalars; of scalars alone, the result is a scalar.
+// Comparison, logic and choice, lane by lane. Operands are vectors or scalars; of scalars alone, the result is a
+// scalar.
 #pragma once
 
 #include <algorithm>

@@ -120,8 +120,8 @@ struct Any {
   static KGEN_FN bool finish(Vec<bool, 1> total, std::int64_t) { return total.data; }
 };
 
-// maximum = max(x) and total = sum(exp(x - maximum)): piece by piece, so that memory is read once (Milakov and Gimelshein,
-// arXiv:1805.02867). Of nothing, or of -inf alone: -inf and 0.
+// maximum = max(x) and total = sum(exp(x - maximum)): piece by piece, so that memory is read once (Milakov and
+// Gimelshein, arXiv:1805.02867). Of nothing, or of -inf alone: -inf and 0.
 struct SoftmaxStatistics {
   template <class T, int W>
   struct Partial {

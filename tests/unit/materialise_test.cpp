@@ -1,0 +1,92 @@
+#include <doctest/doctest.h>
+
+#include "tests/unit/plan_fixture.hpp"
+
+using namespace kgen;
+using namespace kgen::test;
+
+namespace {
+
+std::size_t count_role(const Graph& graph, OpRole role) {
+  std::size_t count = 0;
+  for (const Node& node : graph.nodes) count += node.op && node.op->role == role;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("f(cast(x)) -> f(x): a widening cast is part of the load") {
+  Fixture f;
+  const Module module = f.prepare(R"(
+graph: g
+dims: {M: 1..8}
+inputs: {x: "bf16[M, 32]", w: "bf16[16, 32]"}
+nodes: [{op: linear, in: [x, w], out: y}]
+outputs: [y]
+)");
+  REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+  // What is left is the cast back to bf16, which the epilogue takes.
+  CHECK(count_role(module.main, OpRole::cast) == 1);
+}
+
+TEST_CASE("parts of a concat that nothing here makes are copied; what a node makes is written in place") {
+  Fixture f;
+  const Module module = f.prepare(R"(
+graph: g
+inputs: {a: "f32[4]", b: "f32[4]"}
+nodes:
+  - {op: exp, in: b, out: e}
+  - {op: concat, in: [a, e], out: y, axis: 0}
+outputs: [y]
+)");
+  CHECK(count_role(module.main, OpRole::copy) == 1);
+}
+
+TEST_CASE("an output that is a view, an input or an output twice is copied") {
+  Fixture f;
+  const Module module = f.prepare(R"(
+graph: g
+inputs: {a: "f32[4, 3]"}
+nodes: [{op: transpose, in: a, out: t, perm: [1, 0]}]
+outputs: {turned: t, same: a, again: a}
+)");
+  CHECK(count_role(module.main, OpRole::copy) == 3);
+  CHECK(output_name(module.main, 0) == "turned");
+  CHECK(output_name(module.main, 2) == "again");
+}
+
+TEST_CASE("a state that is read beside its update is an error that says what to do") {
+  Fixture f;
+  f.prepare(R"(
+graph: g
+inputs: {part: "f32[1, 4]"}
+state: {cache: {type: "f32[8, 4]", next: all}}
+nodes:
+  - {op: index_update, in: [cache, part], out: all, axis: 0, begin: 2}
+  - {op: sum, in: cache, out: before, axes: [0]}
+outputs: [before]
+)");
+  CHECK(f.diagnostics.text(false) ==
+        "graph.yaml:7:10: error: 'cache' is read here, but its buffer is updated in place\n"
+        "    7 |   - {op: sum, in: cache, out: before, axes: [0]}\n"
+        "      |          ^\n"
+        "graph.yaml:6:10: note: updated here, as 'all'\n"
+        "    6 |   - {op: index_update, in: [cache, part], out: all, axis: 0, begin: 2}\n"
+        "      |          ^\n"
+        "help: read 'all', or copy what must be kept before the update\n");
+}
+
+TEST_CASE("an update that is not the state's next value is an error") {
+  Fixture f;
+  f.prepare(R"(
+graph: g
+inputs: {part: "f32[1, 4]"}
+state: {cache: {type: "f32[8, 4]"}}
+nodes:
+  - {op: index_update, in: [cache, part], out: all, axis: 0, begin: 2}
+  - {op: sum, in: all, out: total, axes: [0]}
+outputs: [total]
+)");
+  REQUIRE(f.diagnostics.has_errors());
+  CHECK(f.diagnostics.all()[0].message == "the state 'cache' is updated in place, but its `next` is not 'all'");
+}
