@@ -161,6 +161,42 @@ void add_graph_options(CLI::App& verb, Arguments& arguments) {
   verb.add_flag("--timings", arguments.timings, "Print the time of each pass on stderr");
 }
 
+CLI::App* add_verb(CLI::App& app, const char* name, const char* what) {
+  CLI::App* verb = app.add_subcommand(name, what);
+  verb->footer("");  // the examples are for `kgen --help`
+  return verb;
+}
+
+CLI::App* add_plan(CLI::App& app, Arguments& arguments) {
+  CLI::App* plan = add_verb(app, "plan", "Plan a graph and write its source");
+  add_graph_options(*plan, arguments);
+  plan->add_option("--emit", arguments.emit, "The folder to write; without it the plan is only made")->type_name("FOLDER");
+  plan->add_option("--target", arguments.target, "What to write for")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  plan->add_flag("--check", arguments.check, "Also write an unfused reference of every stub, for the check mode");
+  plan->add_option("--depfile", arguments.depfile, "Write what the source depends on, for make and ninja")->type_name("FILE");
+  plan->add_flag("-q,--quiet", arguments.quiet, "Print nothing but diagnostics");
+  add_common_options(*plan, arguments);
+  return plan;
+}
+
+CLI::App* add_explain(CLI::App& app, Arguments& arguments) {
+  CLI::App* explain = add_verb(app, "explain", "Print each fusion decision with its reason");
+  add_graph_options(*explain, arguments);
+  auto* first = explain->add_option("a", arguments.first, "A value of the graph")->type_name("VALUE");
+  explain->add_option("b", arguments.second, "Another: why are they, or are they not, computed together?")
+      ->type_name("VALUE")
+      ->needs(first);
+  add_common_options(*explain, arguments);
+  return explain;
+}
+
+CLI::App* add_ops(CLI::App& app, Arguments& arguments) {
+  CLI::App* ops = add_verb(app, "ops", "List the operators, or describe one");
+  ops->add_option("operator", arguments.op, "The operator to describe")->type_name("NAME");
+  add_common_options(*ops, arguments);
+  return ops;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("kgen writes the C++ that computes a graph of tensor operators: one readable stub per fused subgraph.", "kgen");
   app.set_version_flag("--version", std::string("kgen ") + KGEN_VERSION);
@@ -173,28 +209,17 @@ int run(int argc, char** argv) {
       "  kgen ops                                the operators there are\n"
       "Exit codes: 0 done, 1 errors in the input, 2 errors in the command line.");
   Arguments arguments;
+  const CLI::App* plan = add_plan(app, arguments);
+  const CLI::App* explain = add_explain(app, arguments);
+  add_ops(app, arguments);
 
-  CLI::App* plan = app.add_subcommand("plan", "Plan a graph and write its source");
-  add_graph_options(*plan, arguments);
-  plan->add_option("--emit", arguments.emit, "The folder to write; without it the plan is only made")->type_name("FOLDER");
-  plan->add_option("--target", arguments.target, "What to write for")->check(CLI::IsMember({"cpu"}))->capture_default_str();
-  plan->add_flag("--check", arguments.check, "Also write an unfused reference of every stub, for the check mode");
-  plan->add_option("--depfile", arguments.depfile, "Write what the source depends on, for make and ninja")->type_name("FILE");
-  plan->add_flag("-q,--quiet", arguments.quiet, "Print nothing but diagnostics");
-  add_common_options(*plan, arguments);
-
-  CLI::App* explain = app.add_subcommand("explain", "Print each fusion decision with its reason");
-  add_graph_options(*explain, arguments);
-  auto* first = explain->add_option("a", arguments.first, "A value of the graph")->type_name("VALUE");
-  explain->add_option("b", arguments.second, "Another: why are they, or are they not, computed together?")
-      ->type_name("VALUE")
-      ->needs(first);
-  add_common_options(*explain, arguments);
-
-  CLI::App* ops = app.add_subcommand("ops", "List the operators, or describe one");
-  ops->add_option("operator", arguments.op, "The operator to describe")->type_name("NAME");
-  add_common_options(*ops, arguments);
-
+  const std::vector<std::string> verbs = {"plan", "explain", "ops"};
+  if (argc > 1 && argv[1][0] != '-' && std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end()) {
+    const std::vector<std::string> near = nearest_names(argv[1], verbs);
+    fmt::print(stderr, "kgen: there is no command '{}'{}\n", argv[1],
+               near.empty() ? "; `kgen --help` lists them" : "; did you mean " + quoted_list(near) + "?");
+    return exit_usage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
