@@ -5,6 +5,7 @@ set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 build="${KGEN_BUILD:-$root/build}"
+prefix="$build/prefix"
 python="$build/venv/bin/python"
 # Clones in other folders share what is compiled already.
 export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
@@ -14,3 +15,16 @@ cmake_options=(
   -DCMAKE_C_COMPILER_LAUNCHER=ccache
   -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
 )
+
+# Runs a command; shows what it said only where it fails.
+quietly() {
+  local log="$build/quietly.log"
+  "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+}
+
+# Builds kgen and its runtime, without the tests, and installs them into $prefix.
+install_kgen() {
+  quietly cmake -S "$root" -B "$build/kgen" "${cmake_options[@]}" -DKGEN_BUILD_TESTS=OFF
+  cmake --build "$build/kgen"
+  quietly cmake --install "$build/kgen" --prefix "$prefix"
+}

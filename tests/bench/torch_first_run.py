@@ -1,6 +1,6 @@
 """The same graphs by torch.compile: prints, as JSON, the seconds to import torch and those from there to a result.
 
-    torch_first_run.py GRAPH [--edited]        --edited changes one operator, as someone who tries something out would
+    torch_first_run.py GRAPH [--edited]        --edited adds one operator, as someone who tries something out would
 """
 
 import json

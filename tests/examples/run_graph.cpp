@@ -1,6 +1,6 @@
 // Runs a graph that this program was linked with, on inputs from files, and writes its outputs to files; run_example.py
-// makes the inputs and judges the outputs. What only the caller's side can see is judged here: inputs stay as they were,
-// and nothing is written outside the outputs.
+// makes the inputs and judges the outputs. What only the caller's side can see is judged here: inputs stay as they
+// were, and nothing is written outside the outputs.
 //
 //   run_graph MANIFEST.json [--check] [--profile RUNS]
 //
@@ -43,9 +43,9 @@ constexpr std::size_t guard_bytes = 256;
 constexpr unsigned char poison = 0xFF;  // NaN in every float type, -1 in every signed integer
 
 const std::map<std::string, DLDataType> dtypes = {
-    {"f64", {kDLFloat, 64, 1}},  {"f32", {kDLFloat, 32, 1}}, {"f16", {kDLFloat, 16, 1}},
-    {"bf16", {kDLBfloat, 16, 1}}, {"i32", {kDLInt, 32, 1}},   {"i64", {kDLInt, 64, 1}},
-    {"u8", {kDLUInt, 8, 1}},     {"bool", {KGEN_DL_BOOL, 8, 1}}, {"f8e4m3", {KGEN_DL_FLOAT8_E4M3FN, 8, 1}},
+    {"f64", {kDLFloat, 64, 1}},   {"f32", {kDLFloat, 32, 1}},     {"f16", {kDLFloat, 16, 1}},
+    {"bf16", {kDLBfloat, 16, 1}}, {"i32", {kDLInt, 32, 1}},       {"i64", {kDLInt, 64, 1}},
+    {"u8", {kDLUInt, 8, 1}},      {"bool", {KGEN_DL_BOOL, 8, 1}}, {"f8e4m3", {KGEN_DL_FLOAT8_E4M3FN, 8, 1}},
 };
 
 void check(kgen_status status) {
@@ -153,7 +153,9 @@ void run_step(kgen_model* model, const json& step, bool misaligned, const Option
     if (!inputs[i].unchanged()) throw std::runtime_error("input " + std::to_string(i) + " was written to");
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].guards_unchanged()) throw std::runtime_error("memory beside output " + std::to_string(i) + " was written to");
+    if (!outputs[i].guards_unchanged()) {
+      throw std::runtime_error("memory beside output " + std::to_string(i) + " was written to");
+    }
     outputs[i].write();
   }
   if (options.profiled_runs > 0) profile(model, options.profiled_runs, run);
