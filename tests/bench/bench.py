@@ -112,8 +112,8 @@ def planning(kgen: Path, work: Path) -> str:
             ]
         )
         print(f"planned {nodes:,} nodes in {seconds:.3f} s, {memory:.0f} MB", flush=True)
-    header = ["operators", "graph, MB", "written, MB", "seconds", "CPU seconds", "CPU us an operator", "peak memory, MB"]
-    return table(header, rows)
+    header = ["operators", "graph, MB", "written, MB", "seconds", "CPU seconds", "CPU us an operator"]
+    return table([*header, "peak memory, MB"], rows)
 
 
 # ---- the size of what is emitted -------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ Written by `scripts/bench` on {datetime.date.today()}: {processor()}; {compiler(
 
 ## Planning
 `kgen plan`, whole process, reading and writing included; the median of 5 runs into an empty folder. The graph is a deep
-residual network; each block (layer_norm, three matmuls, bias, gelu, gate, residual: 9 operators, 21 after the composites
+residual network; each block (layer_norm, three matmuls, bias, gelu, gate, residual: 9 operators, 21 once the composites
 are expanded) has names and weights of its own.
 
 {planning(kgen, options.work)}
@@ -260,8 +260,8 @@ Operators as written in the graph, composites counted once. Lines that are not b
 {emitted_sizes(kgen, options.work)}
 ## From a graph to a running program
 Seconds until the first result, without a compiler cache. kgen: plan, configure, compile, link, load, run; the edit
-changes one operator of one stub. torch.compile: a fresh process with an empty cache of its own, in brackets what of it is
-not importing torch; the edit adds one operator, and keeps the cache.
+changes one operator of one stub. torch.compile: a fresh process with an empty cache of its own, in brackets without the
+time of importing torch; the edit adds one operator, and keeps the cache.
 
 {first_runs(options.prefix.resolve(), options.torch_python, options.work.resolve())}"""
     options.output.write_text(text)

@@ -204,6 +204,15 @@ def quantize_inputs(rng, m):
     return inputs | {"weight": normal(rng, 200, dtype=np.float16)}
 
 
+def long_special(rng):
+    x = normal(rng, 4, 1001)
+    x[0, 1000] = np.nan
+    x[1, 3] = np.inf
+    x[2, :40] = -np.inf
+    x[3] = -np.inf
+    yield "specials", [{"x": x}]
+
+
 def strided_cases(rng):
     for m, n in ((1, 1), (7, 33), (64, 96), (5, 0)):
         yield f"{m}x{n}_transposed", [
@@ -211,6 +220,9 @@ def strided_cases(rng):
         ]
         yield f"{m}x{n}_every_third", [
             {"x": normal(rng, m, 3 * n)[:, ::3], "y": normal(rng, 2 * m, n)[1::2], "w": normal(rng, n, 50)[:, 2:26]},
+        ]
+        yield f"{m}x{n}_reversed", [
+            {"x": normal(rng, m, n)[::-1, ::-1], "y": normal(rng, m, n)[::-1], "w": normal(rng, n, 24)[:, ::-1]},
         ]
         yield f"{m}x{n}_broadcast", [
             {
@@ -326,6 +338,13 @@ EXAMPLES = {
             [(1, 1, 1, 1), (3, 5, 7, 9), (16, 8, 4, 32), (2, 0, 3, 4), (2, 3, 0, 4), (0, 3, 2, 4)],
         ),
         {name: "f32" for name in ("middle", "second", "leading", "outer", "total", "shifted")},
+    ),
+    "long_rows": Example(
+        joined(
+            over_shapes(lambda rng, m, n: {"x": normal(rng, m, n) * 5}, [(1, 1), (3, 17), (2, 70001), (5, 4096), (0, 9)]),
+            long_special,
+        ),
+        {"p": "f32", "normed": "f32"},
     ),
     "siblings": Example(
         over_shapes(
