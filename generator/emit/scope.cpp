@@ -66,8 +66,7 @@ Scope::Scope(const WrapperFacts& facts, GraphIndex graph)
             locals_.unique("memory"), locals_.unique("index"), locals_.unique("i")};
 }
 
-// ---- names
-// -----------------------------------------------------------------------------------------------------------
+// ---- names ----------------------------------------------------------------------------------------------------------
 
 std::string Scope::size(const Dim& dim) {
   for (std::string& symbol : dim.symbols()) used_dims_.insert(std::move(symbol));
@@ -121,8 +120,7 @@ void Scope::write_view(Writer& writer, ValueId value) {
              fmt::format("// {}{}", line_text(node.where), part ? "written in place" : "a view: no copy"));
 }
 
-// ---- the arena
-// -------------------------------------------------------------------------------------------------------
+// ---- the arena ------------------------------------------------------------------------------------------------------
 
 void Scope::write_arena_views(Writer& writer, const std::vector<bool>& values) {
   for (ValueId id = 0; id < values.size(); ++id) {
@@ -193,8 +191,7 @@ void Scope::write_slots(Writer& writer, const std::string& head, const std::stri
   writer.raw_line(tail);
 }
 
-// ---- steps
-// -----------------------------------------------------------------------------------------------------------
+// ---- steps ----------------------------------------------------------------------------------------------------------
 
 void Scope::write_steps(Writer& writer, const std::vector<Step>& steps) {
   bool after_blank = true;

@@ -17,8 +17,7 @@ namespace {
 
 using Kind = Placement::Kind;
 
-// ---- memory of the model
-// ---------------------------------------------------------------------------------------------
+// ---- memory of the model --------------------------------------------------------------------------------------------
 
 // A constant, a state or a result of load that steps touch.
 struct ModelMemory {
@@ -71,8 +70,7 @@ void define_memory(Writer& writer, Scope& scope, const std::vector<ModelMemory>&
   }
 }
 
-// ---- the arena
-// -------------------------------------------------------------------------------------------------------
+// ---- the arena ------------------------------------------------------------------------------------------------------
 
 void define_arena(Writer& writer, Scope& scope, const std::vector<Slot>& slots, const std::vector<Step>& steps) {
   if (slots.empty()) return;
@@ -84,8 +82,7 @@ void define_arena(Writer& writer, Scope& scope, const std::vector<Slot>& slots, 
   scope.write_arena_views(writer, touched_values(scope.plan(), steps));
 }
 
-// ---- load
-// ------------------------------------------------------------------------------------------------------------
+// ---- load -----------------------------------------------------------------------------------------------------------
 
 // What depends on constants alone. `index` is the number of the call, for a function.
 void write_load_body(Writer& writer, const WrapperFacts& facts, GraphIndex graph) {
@@ -131,8 +128,7 @@ void write_load(Writer& writer, const WrapperFacts& facts) {
   }
 }
 
-// ---- functions
-// -------------------------------------------------------------------------------------------------------
+// ---- functions ------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> dim_parameters(const std::vector<std::string>& dims) {
   std::vector<std::string> parameters;
@@ -244,8 +240,7 @@ void write_function(Writer& writer, WrapperFacts& facts, GraphIndex index) {
   writer.line("}}");
 }
 
-// ---- run
-// -------------------------------------------------------------------------------------------------------------
+// ---- run ------------------------------------------------------------------------------------------------------------
 
 void define_arguments(Writer& writer, Scope& scope, const std::vector<bool>& touched) {
   const Graph& graph = scope.graph();
@@ -300,8 +295,7 @@ void write_run(Writer& writer, const WrapperFacts& facts) {
   writer.append(text);
 }
 
-// ---- the file
-// --------------------------------------------------------------------------------------------------------
+// ---- the file -------------------------------------------------------------------------------------------------------
 
 WrapperFacts gather(const Plan& plan) {
   CallNumbers numbers = number_calls(plan);

@@ -78,8 +78,7 @@ std::string decision_text(const Explained& in, const Decision& decision) {
                      decision.fused ? "" : "apart: ", decision.reason, bytes);
 }
 
-// ---- everything
-// ------------------------------------------------------------------------------------------------------
+// ---- everything -----------------------------------------------------------------------------------------------------
 
 // Memory traffic that never happens: of each value that the stub does not write, once, however many read it there.
 Dim saved_bytes(const Group& group, const std::vector<const Decision*>& decisions, const Graph& graph) {
@@ -113,8 +112,7 @@ void explain_graph(Writer& writer, const Explained& in) {
   }
 }
 
-// ---- two values
-// ------------------------------------------------------------------------------------------------------
+// ---- two values -----------------------------------------------------------------------------------------------------
 
 ValueId find_value(const Graph& graph, std::string_view name) {
   for (ValueId id = 0; id < graph.values.size(); ++id) {

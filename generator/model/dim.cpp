@@ -12,8 +12,7 @@ namespace {
 
 using Limits = std::numeric_limits<std::int64_t>;
 
-// ---- saturating arithmetic
-// -------------------------------------------------------------------------------------------
+// ---- saturating arithmetic ------------------------------------------------------------------------------------------
 
 // To +-(2^63 - 1), so that every result can be negated.
 std::int64_t saturate(__int128 value) {
@@ -66,8 +65,7 @@ struct Dim::Quotient {
   Dim numerator, denominator;
 };
 
-// ---- arithmetic on terms
-// ---------------------------------------------------------------------------------------------
+// ---- arithmetic on terms --------------------------------------------------------------------------------------------
 
 struct Dim::Algebra {
   using Factors = std::vector<Factor>;
@@ -302,8 +300,7 @@ bool operator==(const Dim& a, const Dim& b) {
                                                   });
 }
 
-// ---- values and bounds
-// -----------------------------------------------------------------------------------------------
+// ---- values and bounds ----------------------------------------------------------------------------------------------
 
 std::int64_t Dim::evaluate(const DimBindings& bindings) const {
   __int128 total = constant_;
@@ -345,8 +342,7 @@ DimRange Dim::range(const DimRanges& ranges) const {
   return {saturate(low), saturate(high)};
 }
 
-// ---- printing
-// --------------------------------------------------------------------------------------------------------
+// ---- printing -------------------------------------------------------------------------------------------------------
 
 struct Dim::Notation {
   std::string_view times, over;
@@ -433,8 +429,7 @@ std::string Dim::text() const { return Notation{"*", "/", false}.sum(*this); }
 
 std::string Dim::cpp() const { return Notation{" * ", " / ", true}.sum(*this); }
 
-// ---- shapes
-// ----------------------------------------------------------------------------------------------------------
+// ---- shapes ---------------------------------------------------------------------------------------------------------
 
 std::string to_text(const Shape& shape) {
   std::string result = "[";

@@ -20,8 +20,7 @@ bool same_view(const View& a, const View& b) {
          a.length == b.length && a.step == b.step;
 }
 
-// ---- what holds for all sizes
-// ----------------------------------------------------------------------------------------
+// ---- what holds for all sizes ---------------------------------------------------------------------------------------
 
 class PlacementCheck {
  public:
@@ -226,8 +225,7 @@ void PlacementCheck::check_steps() {
   }
 }
 
-// ---- what is tried for some sizes
-// ------------------------------------------------------------------------------------
+// ---- what is tried for some sizes -----------------------------------------------------------------------------------
 
 // The lowest and highest values, the middles, and each dim high while the others are low; without those that the
 // graph's requirements exclude.

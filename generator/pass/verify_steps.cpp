@@ -34,8 +34,7 @@ std::unordered_set<ValueId> kernel_operands(const PlacedGraph& placed, const Gro
   return operands;
 }
 
-// ---- the walk
-// --------------------------------------------------------------------------------------------------------
+// ---- the walk -------------------------------------------------------------------------------------------------------
 
 class Walk {
  public:
@@ -178,8 +177,7 @@ void Walk::run_step(const Step& step) {
   if (group.kind == GroupKind::call) run_call(step, group);
 }
 
-// ---- reads
-// -----------------------------------------------------------------------------------------------------------
+// ---- reads ----------------------------------------------------------------------------------------------------------
 
 bool Walk::is_whole_written(ValueId value) {
   const Node* destination = placed_.destination(value);
@@ -246,8 +244,7 @@ bool Walk::overwritten_since(ValueId part) const {
   return false;
 }
 
-// ---- writes
-// ----------------------------------------------------------------------------------------------------------
+// ---- writes ---------------------------------------------------------------------------------------------------------
 
 void Walk::write(ValueId value, const Group& group) {
   const ValueId root = root_of(value);

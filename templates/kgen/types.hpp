@@ -79,8 +79,7 @@ KGEN_FN constexpr Bits narrow_bf16_bits(Bits bits) {
   return select((bits & 0x7fffffffu) > 0x7f800000u, (bits >> 16) | 0x40u, rounded);
 }
 
-// ---- the storage types
-// -----------------------------------------------------------------------------------------------
+// ---- the storage types ----------------------------------------------------------------------------------------------
 
 // IEEE binary16. Overflow gives infinity.
 struct f16 {

@@ -184,8 +184,7 @@ struct Vec {
   friend KGEN_FN Vec<bool, W> operator>=(Vec a, Vec b) { return b <= a; }
 };
 
-// ---- halves
-// ----------------------------------------------------------------------------------------------------------
+// ---- halves ---------------------------------------------------------------------------------------------------------
 
 namespace detail {
 template <int Begin, class T, int W, int... I>
@@ -241,8 +240,7 @@ KGEN_FN Vec<T, 2 * W> concatenate(const Vec<T, W>& low, const Vec<T, W>& high) {
   return detail::concatenate(low, high, std::make_integer_sequence<int, 2 * W>{});
 }
 
-// ---- lane by lane
-// ----------------------------------------------------------------------------------------------------
+// ---- lane by lane ---------------------------------------------------------------------------------------------------
 
 // operation(x, y) of what the vectors are made of: scalars or vector registers.
 template <class T, int W, class Operation>
@@ -282,8 +280,7 @@ KGEN_FN Vec<T, W> wrap(const Vec<T, W>& a, const Vec<T, W>& b, Operation operati
   }
 }
 
-// ---- conversion
-// ------------------------------------------------------------------------------------------------------
+// ---- conversion -----------------------------------------------------------------------------------------------------
 
 // Lane by lane: to float and between floats to nearest, float to integer towards zero, to bool != 0.
 template <class To, class From, int W>
@@ -314,8 +311,7 @@ KGEN_FN Vec<To, W> convert(const Vec<From, W>& v) {
   }
 }
 
-// ---- comparison and choice
-// -------------------------------------------------------------------------------------------
+// ---- comparison and choice ------------------------------------------------------------------------------------------
 
 template <class T, int W, class Operation>
 KGEN_FN Vec<bool, W> compare(const Vec<T, W>& a, const Vec<T, W>& b, Operation operation) {
@@ -376,8 +372,7 @@ KGEN_FN T sum_of(const Vec<T, W>& v) {
   }
 }
 
-// ---- memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 // W consecutive elements; no alignment is needed.
 template <int W, Scalar T>
@@ -413,8 +408,7 @@ KGEN_FN Vec<T, W> by_lane(const Vec<T, W>& a, const Vec<T, W>& b, Operation oper
   return load_lanes<W>(lanes);
 }
 
-// ---- the vector forms of the conversion text in types.hpp
-// --------------------------------------------------------------
+// ---- the vector forms of the conversion text in types.hpp -----------------------------------------------------------
 
 template <int W>
 KGEN_FN Vec<float, W> as_float(const Vec<std::uint32_t, W>& bits) {
@@ -429,8 +423,7 @@ KGEN_FN Vec<float, W> to_float(const Vec<std::uint32_t, W>& value) {
   return convert<float>(bit_cast<std::int32_t>(value));
 }
 
-// ---- functors on scalars and vectors alike
-// -----------------------------------------------------------------------------
+// ---- functors on scalars and vectors alike --------------------------------------------------------------------------
 
 namespace detail {
 template <class... A>

@@ -175,8 +175,7 @@ TEST_CASE("dim: provable order") {
   CHECK_FALSE(kgen::provably_at_most(P + S, 4096, ranges));
 }
 
-// ---- random polynomials: the canonical form has the value that direct arithmetic gives
-// -------------------------------
+// ---- random polynomials: the canonical form has the value that direct arithmetic gives ------------------------------
 
 namespace {
 

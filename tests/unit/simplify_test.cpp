@@ -10,8 +10,7 @@
 
 namespace kgen {
 
-// ---- fold_constants
-// --------------------------------------------------------------------------------------------------
+// ---- fold_constants -------------------------------------------------------------------------------------------------
 
 // Rule: a node all of whose operands are constants that stand in the graph, and whose result has at most 64 elements,
 // is worked out now.
@@ -112,8 +111,7 @@ outputs: [y]
                         true) == "y: f32[0, 2] = maximum(x, 0)\n");
 }
 
-// ---- apply_algebra
-// ---------------------------------------------------------------------------------------------------
+// ---- apply_algebra --------------------------------------------------------------------------------------------------
 
 // Rule: f(x, c) -> x where every element of c is the identity, and f(x, c) has the type of x.
 TEST_CASE("simplify: identity elements are dropped") {
@@ -162,8 +160,7 @@ TEST_CASE("simplify: repetitions are dropped") {
         "a = clamp(x, minimum=0, maximum=1)\ny = clamp(a, minimum=0, maximum=2)\n");
 }
 
-// ---- simplify_casts
-// --------------------------------------------------------------------------------------------------
+// ---- simplify_casts -------------------------------------------------------------------------------------------------
 
 // Rule: x cast to its own dtype -> x; x cast from A to B to C -> x cast from A to C where B holds every value of A.
 TEST_CASE("simplify: casts that lose nothing") {
@@ -228,8 +225,7 @@ TEST_CASE("simplify: rounding to a dtype") {
   CHECK(cast_to_dtype(0.3, DType::boolean) == 1);
 }
 
-// ---- merge_equal_nodes and remove_dead_nodes
-// -------------------------------------------------------------------------
+// ---- merge_equal_nodes and remove_dead_nodes ------------------------------------------------------------------------
 
 // Rule: of nodes that compute the same, the first serves all.
 TEST_CASE("simplify: equal nodes are merged") {
@@ -301,8 +297,7 @@ outputs: [y]
   CHECK(rewrites.diagnostics.all()[0].where.line == 7);
 }
 
-// ---- what is kept
-// ----------------------------------------------------------------------------------------------------
+// ---- what is kept ---------------------------------------------------------------------------------------------------
 
 // An output that turns out to be another value is still made: by the node that makes the other value, or as a copy.
 TEST_CASE("simplify: outputs that are other values") {

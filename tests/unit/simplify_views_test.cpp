@@ -5,8 +5,7 @@
 
 namespace kgen {
 
-// ---- simplify_views
-// --------------------------------------------------------------------------------------------------
+// ---- simplify_views -------------------------------------------------------------------------------------------------
 
 // Rule: a view that shows its operand as it is -> its operand.
 TEST_CASE("simplify: views that change nothing are dropped") {
@@ -80,8 +79,7 @@ TEST_CASE("simplify: broadcasts that their reader would do") {
         "v = broadcast_to(b, shape=[M, 8])\ny = add(v, v)\n");
 }
 
-// ---- pull_views
-// ------------------------------------------------------------------------------------------------------
+// ---- pull_views -----------------------------------------------------------------------------------------------------
 
 // Rule: a view of an elementwise result that nothing else reads moves in front of the elementwise node.
 TEST_CASE("simplify: views move in front of elementwise nodes") {

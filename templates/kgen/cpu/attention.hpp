@@ -117,8 +117,7 @@ void load_query(const Problem& problem, std::int64_t b, std::int64_t key_head, s
   for_each_lane(0, problem.D, step);
 }
 
-// ---- many rows: keys and values are packed once, and the two products run on panels
-// ------------------------------------
+// ---- many rows: keys and values are packed once, and the two products run on panels ---------------------------------
 
 // Where the packed keys and values of one head are: blocks of attention_keys, each as panels. Keys: depth D, width
 // keys. Values: depth keys, width D.
@@ -251,8 +250,7 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
   });
 }
 
-// ---- few rows, as when one token is decoded: keys and values are read once, straight from memory
-// -----------------------
+// ---- few rows, as when one token is decoded: keys and values are read once, straight from memory --------------------
 
 // All rows of the key heads in `heads` of one batch. Heads are innermost in memory, so they go together over the keys.
 template <class T, class Problem, class Out>

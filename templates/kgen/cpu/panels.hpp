@@ -100,8 +100,7 @@ bool is_transposed(const S& source) {
   }
 }
 
-// ---- few rows
-// ----------------------------------------------------------------------------------------------------------
+// ---- few rows -------------------------------------------------------------------------------------------------------
 
 // sums[row * sums_stride + j] += sum over Depth values of k of left[row * left_stride + k] * right(k_first + k, first +
 // j), for j < columns.

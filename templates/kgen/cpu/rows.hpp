@@ -16,8 +16,7 @@
 
 namespace kgen::cpu {
 
-// ---- lazy rows: value<W>(at) gives W lanes; `size` counts the nodes of the expression
-// -----------------------------------
+// ---- lazy rows: value<W>(at) gives W lanes; `size` counts the nodes of the expression -------------------------------
 
 template <class T, int K>
 struct RowLoad {
@@ -65,8 +64,7 @@ struct RowMap {
 template <class A, int K>
 using row_lane_t = common_lane_t<decltype(row_value<1>(std::declval<const A&>(), Index<K>{}))>;
 
-// ---- reductions
-// ------------------------------------------------------------------------------------------------------
+// ---- reductions -----------------------------------------------------------------------------------------------------
 
 template <class Reduction, class T, int W>
 using partial_t = decltype(Reduction::template identity<T, W>());
@@ -142,8 +140,7 @@ struct Meeting {
   explicit Meeting(int threads) : banks{std::vector<Slot>(threads), std::vector<Slot>(threads)} {}
 };
 
-// ---- the row
-// ---------------------------------------------------------------------------------------------------------
+// ---- the row --------------------------------------------------------------------------------------------------------
 
 template <int R, int K>
 class Row {
@@ -301,8 +298,7 @@ class Row {
   unsigned meetings_ = 0;
 };
 
-// ---- the loop over rows
-// ----------------------------------------------------------------------------------------------
+// ---- the loop over rows ---------------------------------------------------------------------------------------------
 
 // Each row is shared by all threads of the team.
 template <int K, int R, class Program>
