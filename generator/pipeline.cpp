@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <future>
 
 #include "generator/emit/check.hpp"
 #include "generator/emit/plan_yaml.hpp"
@@ -59,7 +60,7 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
                         Session& session, StubTable& stubs) {
   FusedGraph fused;
   fused.graph = std::move(graph);
-  fused = passes.run("fuse", std::move(fused), [&](FusedGraph f) { return fuse(f.graph, session.ops, {}, session.diagnostics); });
+  fused = passes.run("fuse", std::move(fused), [&](FusedGraph f) { return fuse(std::move(f.graph), session.ops, {}, session.diagnostics); });
   fused = passes.run("schedule", std::move(fused), [](FusedGraph f) { return schedule(std::move(f)); });
   FunctionPlan plan;
   plan.fused = std::move(fused);
@@ -154,6 +155,8 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
 }
 
 std::vector<SourceFile> emit_plan(const Plan& plan, const EmitOptions& options) {
+  // The largest files of a large graph, written by two threads.
+  std::future<SourceFile> plan_yaml = std::async(std::launch::async, [&] { return emit_plan_yaml(plan, options); });
   std::vector<SourceFile> files = emit_wrapper(plan, options);
   const std::string& name = plan.main.fused.graph.name;
   for (const StubProgram& stub : plan.stubs) files.push_back(emit_stub(stub, name, "stubs", options));
@@ -162,7 +165,7 @@ std::vector<SourceFile> emit_plan(const Plan& plan, const EmitOptions& options) 
     files.push_back(emit_check_header(plan, options));
     files.push_back(emit_check_source(plan, options));
   }
-  files.push_back(emit_plan_yaml(plan, options));
+  files.push_back(plan_yaml.get());
   return files;
 }
 

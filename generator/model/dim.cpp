@@ -65,6 +65,11 @@ struct Dim::Quotient {
   Dim numerator, denominator;
 };
 
+const std::vector<Dim::Term>& Dim::terms() const {
+  static const std::vector<Term> none;
+  return terms_ ? *terms_ : none;
+}
+
 // ---- arithmetic on terms --------------------------------------------------------------------------------------------
 
 struct Dim::Algebra {
@@ -72,7 +77,7 @@ struct Dim::Algebra {
 
   static Dim make(std::int64_t constant, std::vector<Term> terms) {
     Dim dim(constant);
-    dim.terms_ = std::move(terms);
+    if (!terms.empty()) dim.terms_ = std::make_shared<const std::vector<Term>>(std::move(terms));
     return dim;
   }
 
@@ -107,10 +112,11 @@ struct Dim::Algebra {
 
   static Dim scaled(const Dim& dim, std::int64_t by) {
     if (by == 0) return 0;
-    Dim result = dim;
-    result.constant_ = multiply(dim.constant_, by);
-    for (Term& term : result.terms_) term.coefficient = multiply(term.coefficient, by);
-    return result;
+    if (by == 1) return dim;
+    if (dim.is_constant()) return multiply(dim.constant_, by);
+    std::vector<Term> terms = dim.terms();
+    for (Term& term : terms) term.coefficient = multiply(term.coefficient, by);
+    return make(multiply(dim.constant_, by), std::move(terms));
   }
 
   // The sum of terms in any order.
@@ -130,10 +136,10 @@ struct Dim::Algebra {
 
   // a = result * b, by long division on leading terms; absent where b does not divide a. b is not constant.
   static std::optional<Dim> exact_quotient(Dim a, const Dim& b) {
-    const Term& divisor = b.terms_.front();
+    const Term& divisor = b.terms().front();
     Dim result;
-    while (!a.terms_.empty()) {
-      const Term& leading = a.terms_.front();
+    while (!a.terms().empty()) {
+      const Term& leading = a.terms().front();
       if (leading.coefficient % divisor.coefficient != 0) return std::nullopt;
       auto factors = quotient(leading.factors, divisor.factors);
       if (!factors) return std::nullopt;
@@ -149,23 +155,23 @@ struct Dim::Algebra {
   // The greatest number that divides every coefficient, the constant term apart.
   static std::int64_t common_coefficient(const Dim& dim) {
     std::int64_t common = 0;
-    for (const Term& term : dim.terms_) common = gcd(common, term.coefficient);
+    for (const Term& term : dim.terms()) common = gcd(common, term.coefficient);
     return common;
   }
 
   // Divides every coefficient, and the constant term, by a number that divides them all.
-  static Dim reduced(Dim dim, std::int64_t by) {
-    dim.constant_ = floor_quotient(dim.constant_, by);
-    for (Term& term : dim.terms_) term.coefficient = floor_quotient(term.coefficient, by);
-    return dim;
+  static Dim reduced(const Dim& dim, std::int64_t by) {
+    std::vector<Term> terms = dim.terms();
+    for (Term& term : terms) term.coefficient = floor_quotient(term.coefficient, by);
+    return make(floor_quotient(dim.constant_, by), std::move(terms));
   }
 
   // The factors that every term of both holds, where neither has a constant term.
   static Factors common_factors(const Dim& a, const Dim& b) {
     if (a.constant_ != 0 || b.constant_ != 0) return {};
-    Factors common = b.terms_.front().factors;
+    Factors common = b.terms().front().factors;
     for (const Dim* dim : {&a, &b}) {
-      for (const Term& term : dim->terms_) {
+      for (const Term& term : dim->terms()) {
         Factors both;
         std::set_intersection(common.begin(), common.end(), term.factors.begin(), term.factors.end(),
                               std::back_inserter(both), by_key);
@@ -185,8 +191,8 @@ struct Dim::Algebra {
 
   // Where `dim` is floor(n / d) + k with a positive constant d: the quotient.
   static const Quotient* sole_quotient(const Dim& dim) {
-    if (dim.terms_.size() != 1) return nullptr;
-    const Term& term = dim.terms_.front();
+    if (dim.terms().size() != 1) return nullptr;
+    const Term& term = dim.terms().front();
     if (term.coefficient != 1 || term.factors.size() != 1 || !term.factors[0].quotient) return nullptr;
     const Quotient& quotient = *term.factors[0].quotient;
     return quotient.denominator.is_constant() && quotient.denominator.constant_ > 0 ? &quotient : nullptr;
@@ -195,17 +201,19 @@ struct Dim::Algebra {
   // floor(a / b) for b > 0. Whole multiples of b come out; of the rest the constant term is at least 0 and less than
   // the denominator, so that floor((S - 1) / 4) + 1 and floor((S + 3) / 4) are the same.
   static Dim divide_by_constant(const Dim& a, std::int64_t b) {
-    Dim whole = floor_quotient(a.constant_, b);
-    Dim rest = a.constant_ - multiply(whole.constant_, b);
-    for (const Term& term : a.terms_) {
+    std::vector<Term> whole_terms, rest_terms;
+    for (const Term& term : a.terms()) {
       const std::int64_t times = term.coefficient / b;
-      if (times != 0) whole.terms_.push_back({times, term.factors});
-      if (term.coefficient % b != 0) rest.terms_.push_back({term.coefficient % b, term.factors});
+      if (times != 0) whole_terms.push_back({times, term.factors});
+      if (term.coefficient % b != 0) rest_terms.push_back({term.coefficient % b, term.factors});
     }
-    if (rest.is_constant()) return whole;
+    const std::int64_t constant = floor_quotient(a.constant_, b);
+    const Dim whole = make(constant, std::move(whole_terms));
+    if (rest_terms.empty()) return whole;
 
+    Dim rest = make(a.constant_ - multiply(constant, b), std::move(rest_terms));
     const std::int64_t common = gcd(common_coefficient(rest), b);
-    rest = reduced(std::move(rest), common);  // floor((g p + c) / (g m)) = floor((p + floor(c / g)) / m)
+    rest = reduced(rest, common);  // floor((g p + c) / (g m)) = floor((p + floor(c / g)) / m)
     b /= common;
     if (const Quotient* inner = sole_quotient(rest)) {  // floor((floor(n / d) + k) / b) = floor((n + k d) / (b d))
       const Dim numerator = inner->numerator + Dim(rest.constant_) * inner->denominator;
@@ -215,7 +223,7 @@ struct Dim::Algebra {
   }
 
   static void collect_symbols(const Dim& dim, std::set<std::string>& found) {
-    for (const Term& term : dim.terms_) {
+    for (const Term& term : dim.terms()) {
       for (const Factor& factor : term.factors) {
         if (!factor.quotient) {
           found.insert(factor.key);
@@ -237,7 +245,7 @@ Dim Dim::floor_divide(const Dim& a, const Dim& b) {
     return Algebra::divide_by_constant(a, b.constant_);
   }
   if (auto exact = Algebra::exact_quotient(a, b)) return *exact;
-  if (b.terms_.front().coefficient < 0) return floor_divide(Algebra::scaled(a, -1), Algebra::scaled(b, -1));
+  if (b.terms().front().coefficient < 0) return floor_divide(Algebra::scaled(a, -1), Algebra::scaled(b, -1));
 
   Dim numerator = a, denominator = b;
   if (const auto common = Algebra::common_factors(a, b); !common.empty()) {
@@ -248,13 +256,13 @@ Dim Dim::floor_divide(const Dim& a, const Dim& b) {
   }
   std::int64_t common = gcd(Algebra::common_coefficient(numerator), Algebra::common_coefficient(denominator));
   common = gcd(gcd(common, numerator.constant_), denominator.constant_);
-  return Algebra::opaque(Algebra::reduced(std::move(numerator), common),
-                         Algebra::reduced(std::move(denominator), common));
+  return Algebra::opaque(Algebra::reduced(numerator, common),
+                         Algebra::reduced(denominator, common));
 }
 
 std::optional<std::string> Dim::as_symbol() const {
-  if (constant_ != 0 || terms_.size() != 1) return std::nullopt;
-  const Term& term = terms_.front();
+  if (constant_ != 0 || terms().size() != 1) return std::nullopt;
+  const Term& term = terms().front();
   if (term.coefficient != 1 || term.factors.size() != 1 || term.factors[0].quotient) return std::nullopt;
   return term.factors[0].key;
 }
@@ -267,10 +275,13 @@ std::vector<std::string> Dim::symbols() const {
 
 Dim operator+(const Dim& a, const Dim& b) {
   const std::int64_t constant = add(a.constant_, b.constant_);
-  if (b.is_constant()) return Dim::Algebra::make(constant, a.terms_);
-  if (a.is_constant()) return Dim::Algebra::make(constant, b.terms_);
-  std::vector<Dim::Term> terms = a.terms_;
-  terms.insert(terms.end(), b.terms_.begin(), b.terms_.end());
+  if (a.is_constant() || b.is_constant()) {
+    Dim result = a.is_constant() ? b : a;
+    result.constant_ = constant;
+    return result;
+  }
+  std::vector<Dim::Term> terms = a.terms();
+  terms.insert(terms.end(), b.terms().begin(), b.terms().end());
   return Dim::Algebra::sum(constant, std::move(terms));
 }
 
@@ -280,31 +291,33 @@ Dim operator*(const Dim& a, const Dim& b) {
   if (b.is_constant()) return Dim::Algebra::scaled(a, b.constant_);
   if (a.is_constant()) return Dim::Algebra::scaled(b, a.constant_);
   std::vector<Dim::Term> terms;
-  for (const Dim::Term& left : a.terms_) {
-    for (const Dim::Term& right : b.terms_) {
+  for (const Dim::Term& left : a.terms()) {
+    for (const Dim::Term& right : b.terms()) {
       terms.push_back(
           {multiply(left.coefficient, right.coefficient), Dim::Algebra::product(left.factors, right.factors)});
     }
   }
   // What the constant terms contribute.
-  for (const Dim::Term& left : a.terms_) terms.push_back({multiply(left.coefficient, b.constant_), left.factors});
-  for (const Dim::Term& right : b.terms_) terms.push_back({multiply(right.coefficient, a.constant_), right.factors});
+  for (const Dim::Term& left : a.terms()) terms.push_back({multiply(left.coefficient, b.constant_), left.factors});
+  for (const Dim::Term& right : b.terms()) terms.push_back({multiply(right.coefficient, a.constant_), right.factors});
   return Dim::Algebra::sum(multiply(a.constant_, b.constant_), std::move(terms));
 }
 
 bool operator==(const Dim& a, const Dim& b) {
-  return a.constant_ == b.constant_ && std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
-                                                  [](const Dim::Term& left, const Dim::Term& right) {
-                                                    return left.coefficient == right.coefficient &&
-                                                           Dim::Algebra::order(left.factors, right.factors) == 0;
-                                                  });
+  if (a.constant_ != b.constant_) return false;
+  if (a.terms_ == b.terms_) return true;
+  return std::equal(a.terms().begin(), a.terms().end(), b.terms().begin(), b.terms().end(),
+                    [](const Dim::Term& left, const Dim::Term& right) {
+                      return left.coefficient == right.coefficient &&
+                             Dim::Algebra::order(left.factors, right.factors) == 0;
+                    });
 }
 
 // ---- values and bounds ----------------------------------------------------------------------------------------------
 
 std::int64_t Dim::evaluate(const DimBindings& bindings) const {
   __int128 total = constant_;
-  for (const Term& term : terms_) {
+  for (const Term& term : terms()) {
     std::int64_t product = term.coefficient;
     for (const Factor& factor : term.factors) {
       if (factor.quotient) {
@@ -325,7 +338,7 @@ std::int64_t Dim::evaluate(const DimBindings& bindings) const {
 DimRange Dim::range(const DimRanges& ranges) const {
   constexpr DimRange unknown{0, std::numeric_limits<std::int32_t>::max()};
   __int128 low = constant_, high = constant_;
-  for (const Term& term : terms_) {
+  for (const Term& term : terms()) {
     DimRange product{term.coefficient, term.coefficient};
     for (const Factor& factor : term.factors) {
       if (factor.quotient) {
@@ -349,7 +362,7 @@ struct Dim::Notation {
   bool cpp;
 
   static bool never_negative(const Dim& dim) {
-    return dim.constant_ >= 0 && std::all_of(dim.terms_.begin(), dim.terms_.end(), [](const Term& term) {
+    return dim.constant_ >= 0 && std::all_of(dim.terms().begin(), dim.terms().end(), [](const Term& term) {
              return term.coefficient > 0 &&
                     std::all_of(term.factors.begin(), term.factors.end(), [](const Factor& factor) {
                       return !factor.quotient || (never_negative(factor.quotient->numerator) &&
@@ -363,8 +376,8 @@ struct Dim::Notation {
   // An operand of a division: a product of symbols stands as it is on the left, a symbol or a number on either side.
   std::string division_operand(const Dim& dim, bool left) const {
     const bool number = dim.is_constant() && dim.constant_ >= 0;
-    const bool product = dim.constant_ == 0 && dim.terms_.size() == 1 && dim.terms_[0].coefficient > 0 &&
-                         std::none_of(dim.terms_[0].factors.begin(), dim.terms_[0].factors.end(),
+    const bool product = dim.constant_ == 0 && dim.terms().size() == 1 && dim.terms()[0].coefficient > 0 &&
+                         std::none_of(dim.terms()[0].factors.begin(), dim.terms()[0].factors.end(),
                                       [](const Factor& factor) { return factor.quotient != nullptr; });
     const bool alone = number || dim.as_symbol() || (left && product);
     return alone ? sum(dim) : parenthesised(sum(dim));
@@ -396,11 +409,11 @@ struct Dim::Notation {
 
   // What is positive comes first: "D - S", "4096 - P". A number otherwise comes last.
   std::string sum(const Dim& dim) const {
-    const bool number_first = dim.constant_ > 0 && std::all_of(dim.terms_.begin(), dim.terms_.end(),
+    const bool number_first = dim.constant_ > 0 && std::all_of(dim.terms().begin(), dim.terms().end(),
                                                                [](const Term& t) { return t.coefficient < 0; });
     std::string result = number_first ? std::to_string(dim.constant_) : "";
     for (const bool positive : {true, false}) {
-      for (const Term& term : dim.terms_) {
+      for (const Term& term : dim.terms()) {
         if ((term.coefficient > 0) == positive) append(result, term.coefficient, &term.factors);
       }
     }

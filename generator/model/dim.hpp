@@ -30,7 +30,7 @@ class Dim {
   // by a denominator that is, or turns out to be, zero is 0.
   static Dim floor_divide(const Dim& a, const Dim& b);
 
-  bool is_constant() const { return terms_.empty(); }
+  bool is_constant() const { return !terms_; }
   std::int64_t constant() const { return constant_; }  // the constant term
   // The symbol's name where this is exactly one symbol.
   std::optional<std::string> as_symbol() const;
@@ -68,8 +68,12 @@ class Dim {
   struct Algebra;   // the arithmetic on terms
   struct Notation;  // the printing of them
 
+  const std::vector<Term>& terms() const;
+
   std::int64_t constant_ = 0;
-  std::vector<Term> terms_;  // highest degree first, then by keys; no two alike, no zero coefficients
+  // Highest degree first, then by keys; no two alike, no zero coefficients; null where there are none. Shared, as a graph
+  // holds every size many times over.
+  std::shared_ptr<const std::vector<Term>> terms_;
 };
 
 using Shape = std::vector<Dim>;

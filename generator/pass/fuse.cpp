@@ -25,6 +25,7 @@ class Fusion {
   Fusion(const Graph& graph, const OpSet& ops, const FuseOptions& options, Diagnostics& diagnostics)
       : graph_(graph), ops_(ops), options_(options), diagnostics_(diagnostics), facts_(graph), groups_(facts_) {}
 
+  // All but the graph itself.
   FusedGraph run() {
     read_orders();
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
@@ -35,8 +36,7 @@ class Fusion {
       }
     }
     FusedGraph fused;
-    fused.graph = graph_;
-    number_groups(fused);
+        number_groups(fused);
     decide(fused);
     check_expectations(fused);
     return fused;
@@ -384,8 +384,10 @@ void Fusion::check_expectations(const FusedGraph& fused) {
 
 }  // namespace
 
-FusedGraph fuse(const Graph& graph, const OpSet& ops, const FuseOptions& options, Diagnostics& diagnostics) {
-  return Fusion(graph, ops, options, diagnostics).run();
+FusedGraph fuse(Graph graph, const OpSet& ops, const FuseOptions& options, Diagnostics& diagnostics) {
+  FusedGraph fused = Fusion(graph, ops, options, diagnostics).run();
+  fused.graph = std::move(graph);
+  return fused;
 }
 
 }  // namespace kgen

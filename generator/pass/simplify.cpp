@@ -24,8 +24,10 @@ bool rewrite_once(Rewriting& rewriting, NodeId id) {
          simplify_views(rewriting, id);
 }
 
-bool rewrite_nodes(Rewriting& rewriting) {
-  bool changed = merge_equal_constants(rewriting);
+bool rewrite_nodes(Rewriting& rewriting, std::size_t& known_constants) {
+  bool changed = false;
+  if (rewriting.graph.constants.size() != known_constants) changed = merge_equal_constants(rewriting);
+  known_constants = rewriting.graph.constants.size();
   SeenNodes seen = no_seen_nodes(rewriting.graph);
   for (NodeId id = 0; id < rewriting.graph.nodes.size(); ++id) {
     resolve_operands(rewriting, rewriting.graph.nodes[id]);
@@ -44,8 +46,9 @@ void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnosti
   }
   Rewriting rewriting = start_rewriting(graph, ops, numerics);
   bool changed = true;
+  std::size_t known_constants = 0;  // how many were there when equal ones were last merged
   for (int round = 0; changed && round < most_rounds; ++round) {
-    changed = rewrite_nodes(rewriting);
+    changed = rewrite_nodes(rewriting, known_constants);
     remove_dead_nodes(rewriting);
     changed |= pull_views(rewriting);
   }

@@ -49,8 +49,31 @@ def table(header: list[str], rows: list[list]) -> str:
 
 # ---- planning --------------------------------------------------------------------------------------------------------
 
-# One block of a residual MLP: nine operators.
-BLOCK = """\
+@dataclass
+class Family:
+    """A deep network of equal blocks, to be made as large as is wished."""
+
+    block: str  # the nodes of block i, from h{i} to h{next}
+    inputs: str
+    constants: dict[str, str]  # of each block: name and type
+
+    def operators(self) -> int:
+        return self.block.count("op:")
+
+
+PLAIN = Family(
+    block="""\
+  - {{op: matmul, in: [h{i}, w], out: product{i}}}
+  - {{op: add, in: [product{i}, bias], out: shifted{i}}}
+  - {{op: relu, in: shifted{i}, out: active{i}}}
+  - {{op: add, in: [active{i}, h{i}], out: residual{i}}}
+  - {{op: mul, in: [residual{i}, gain], out: h{next}}}
+""",
+    inputs="  w: f32[256, 256]\n  bias: f32[256]\n  gain: f32[256]\n",
+    constants={},
+)
+COMPOSITE = Family(
+    block="""\
   - {{op: layer_norm, in: [h{i}, weight{i}, bias{i}], out: normed{i}}}
   - {{op: matmul, in: [normed{i}, up{i}], out: wide{i}}}
   - {{op: add, in: [wide{i}, up_bias{i}], out: shifted{i}}}
@@ -60,38 +83,42 @@ BLOCK = """\
   - {{op: matmul, in: [hidden{i}, down{i}], out: narrow{i}}}
   - {{op: add, in: [narrow{i}, down_bias{i}], out: update{i}}}
   - {{op: add, in: [h{i}, update{i}], out: h{next}}}
-"""
-CONSTANTS = {
-    "weight": "f32[256]",
-    "bias": "f32[256]",
-    "up": "f32[256, 1024]",
-    "up_bias": "f32[1024]",
-    "gate": "f32[256, 1024]",
-    "down": "f32[1024, 256]",
-    "down_bias": "f32[256]",
-}
+""",
+    inputs="",
+    constants={
+        "weight": "f32[256]",
+        "bias": "f32[256]",
+        "up": "f32[256, 1024]",
+        "up_bias": "f32[1024]",
+        "gate": "f32[256, 1024]",
+        "down": "f32[1024, 256]",
+        "down_bias": "f32[256]",
+    },
+)
 
 
-def write_large_graph(nodes: int, path: Path) -> int:
-    """A deep residual network without functions: every block has names and weights of its own. Returns its nodes."""
-    blocks = -(-nodes // BLOCK.count("op:"))
+def write_large_graph(family: Family, operators: int, path: Path) -> int:
+    """Without functions: every block has names of its own. Returns how many operators it has."""
+    blocks = -(-operators // family.operators())
     with open(path, "w") as file:
-        file.write("graph: large\ndims: {M: 1..4096}\ninputs:\n  h0: f32[M, 256]\nconstants:\n")
+        file.write(f"graph: large\ndims: {{M: 1..4096}}\ninputs:\n  h0: f32[M, 256]\n{family.inputs}")
+        if family.constants:
+            file.write("constants:\n")
         for i in range(blocks):
-            for name, type in CONSTANTS.items():
+            for name, type in family.constants.items():
                 file.write(f'  {name}{i}: {{type: "{type}", file: large.safetensors, key: "{i}.{name}"}}\n')
         file.write("nodes:\n")
         for i in range(blocks):
-            file.write(BLOCK.format(i=i, next=i + 1))
+            file.write(family.block.format(i=i, next=i + 1))
         file.write(f"outputs: [h{blocks}]\n")
-    return blocks * BLOCK.count("op:")
+    return blocks * family.operators()
 
 
-def planning(kgen: Path, work: Path) -> str:
+def planning(family: Family, kgen: Path, work: Path) -> str:
     rows = []
     for size in (1_000, 10_000, 100_000):
         graph, emitted = work / "large.yaml", work / "large"
-        nodes = write_large_graph(size, graph)
+        nodes = write_large_graph(family, size, graph)
         runs = []
         for _ in range(5):
             shutil.rmtree(emitted, ignore_errors=True)
@@ -249,11 +276,16 @@ def main() -> None:
 Written by `scripts/bench` on {datetime.date.today()}: {processor()}; {compiler()}; Python {platform.python_version()}.
 
 ## Planning
-`kgen plan`, whole process, reading and writing included; the median of 5 runs into an empty folder. The graph is a deep
-residual network; each block (layer_norm, three matmuls, bias, gelu, gate, residual: 9 operators, 21 once the composites
-are expanded) has names and weights of its own.
+`kgen plan`, whole process, reading and writing included; the median of 5 runs into an empty folder. Deep networks,
+written out block by block.
 
-{planning(kgen, options.work)}
+Plain operators (matmul, bias, relu, residual, gain: a block is 5 operators), whose weights all blocks share:
+
+{planning(PLAIN, kgen, options.work)}
+Composites, and weights of each block's own (layer_norm, three matmuls, bias, gelu, gate, residual: 9 operators, which are
+21 once the composites are expanded, and 7 constants):
+
+{planning(COMPOSITE, kgen, options.work)}
 ## Emitted source
 Operators as written in the graph, composites counted once. Lines that are not blank; a stub's comments count.
 
