@@ -11,6 +11,7 @@
 
 #include "generator/explain/explain.hpp"
 #include "generator/explain/list_ops.hpp"
+#include "generator/load/kernel_files.hpp"
 #include "generator/pipeline.hpp"
 #include "generator/write/depfile.hpp"
 #include "generator/write/write_files.hpp"
@@ -71,8 +72,8 @@ PipelineOptions pipeline_options(const Arguments& arguments) {
   options.graph = arguments.graph;
   options.spec_files = yaml_files(share / "specs" / "ops");
   options.spec_files.insert(options.spec_files.end(), arguments.specs.begin(), arguments.specs.end());
-  options.signature_files = {(share / "templates" / "kgen" / "signatures.yaml").string()};
-  options.signature_files.insert(options.signature_files.end(), arguments.kernels.begin(), arguments.kernels.end());
+  options.signatures = (share / "templates" / "kgen" / "signatures.yaml").string();
+  options.kernels = arguments.kernels;
   options.dump_after = arguments.dump_after;
   options.check = arguments.check;
   options.progress = !arguments.quiet;
@@ -85,10 +86,29 @@ int report(const Session& session, const Arguments& arguments) {
   return session.diagnostics.has_errors() ? exit_error : 0;
 }
 
+// `path` as seen from `folder`.
+std::string path_from(const std::string& path, const fs::path& folder) {
+  std::error_code error;
+  const fs::path relative = fs::proximate(path, folder.empty() ? "." : folder, error);
+  return (error ? fs::path(path) : relative).lexically_normal().string();
+}
+
 // As it would be typed beside the graph, so that it is the same on every machine.
 std::string command_text(const Arguments& arguments) {
-  return fmt::format("kgen plan {} --target {}{}", fs::path(arguments.graph).filename().string(), arguments.target,
+  const fs::path graph = arguments.graph;
+  std::string more;
+  for (const std::string& path : arguments.specs) more += " --specs " + path_from(path, graph.parent_path());
+  for (const std::string& path : arguments.kernels) more += " --kernels " + path_from(path, graph.parent_path());
+  return fmt::format("kgen plan {} --target {}{}{}", graph.filename().string(), arguments.target, more,
                      arguments.check ? " --check" : "");
+}
+
+EmitOptions emit_options(const Arguments& arguments) {
+  EmitOptions options{KGEN_VERSION, command_text(arguments)};
+  for (const std::string& path : arguments.kernels) {
+    options.kernel_folders.push_back(path_from(kernel_folder(path), arguments.emit));
+  }
+  return options;
 }
 
 std::set<std::string> pinned_files(const Plan& plan) {
@@ -104,8 +124,7 @@ int run_plan(const Arguments& arguments) {
   const auto plan = make_plan(pipeline_options(arguments), session);
   if (!plan) return report(session, arguments);
   if (!arguments.emit.empty()) {
-    const EmitOptions options{KGEN_VERSION, command_text(arguments)};
-    const std::vector<SourceFile> files = emit_plan(*plan, options);
+    const std::vector<SourceFile> files = emit_plan(*plan, emit_options(arguments));
     const WriteReport written = write_files(files, {arguments.emit, pinned_files(*plan)}, session.diagnostics);
     if (session.diagnostics.has_errors()) return report(session, arguments);
     if (!arguments.depfile.empty()) {
@@ -128,6 +147,8 @@ int run_explain(const Arguments& arguments) {
   if (!plan) return report(session, arguments);
   if (arguments.first.empty()) {
     fmt::print("{}", explain(*plan));
+  } else if (arguments.second.empty()) {
+    fmt::print("{}", explain(*plan, arguments.first, session.diagnostics));
   } else {
     fmt::print("{}", explain(*plan, arguments.first, arguments.second, session.diagnostics));
   }
@@ -145,8 +166,10 @@ void add_common_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--specs", arguments.specs, "More operator specifications (YAML), beside the built-in ones")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  verb.add_option("--kernels", arguments.kernels, "More kernel signatures (YAML), beside the built-in ones")
-      ->type_name("FILE")
+  verb.add_option("--kernels", arguments.kernels,
+                  "Your own kernels: a folder of headers with their signatures (YAML), or one file of signatures. They "
+                  "come before the built-in ones, the first given first")
+      ->type_name("FOLDER")
       ->allow_extra_args(false);
   verb.add_option("--color", arguments.color, "Colour in diagnostics")
       ->check(CLI::IsMember({"auto", "always", "never"}))
@@ -182,7 +205,7 @@ CLI::App* add_plan(CLI::App& app, Arguments& arguments) {
 CLI::App* add_explain(CLI::App& app, Arguments& arguments) {
   CLI::App* explain = add_verb(app, "explain", "Print each fusion decision with its reason");
   add_graph_options(*explain, arguments);
-  auto* first = explain->add_option("a", arguments.first, "A value of the graph")->type_name("VALUE");
+  auto* first = explain->add_option("a", arguments.first, "A value of the graph: what computes it, and why?")->type_name("VALUE");
   explain->add_option("b", arguments.second, "Another: why are they, or are they not, computed together?")
       ->type_name("VALUE")
       ->needs(first);

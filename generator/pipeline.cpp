@@ -11,11 +11,14 @@
 #include "generator/emit/stub.hpp"
 #include "generator/emit/wrapper.hpp"
 #include "generator/explain/dump.hpp"
+#include "generator/load/kernel_files.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/pass/choose_kernels.hpp"
 #include "generator/pass/decompose.hpp"
 #include "generator/pass/fuse.hpp"
 #include "generator/pass/infer.hpp"
+#include "generator/pass/kernel_condition.hpp"
 #include "generator/pass/lower.hpp"
 #include "generator/pass/materialise.hpp"
 #include "generator/pass/place.hpp"
@@ -60,7 +63,7 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
                         Session& session, StubTable& stubs) {
   FusedGraph fused;
   fused.graph = std::move(graph);
-  fused = passes.run("fuse", std::move(fused), [&](FusedGraph f) { return fuse(std::move(f.graph), session.ops, {}, session.diagnostics); });
+  fused = passes.run("fuse", std::move(fused), [&](FusedGraph f) { return fuse(std::move(f.graph), {}, session.diagnostics); });
   fused = passes.run("schedule", std::move(fused), [](FusedGraph f) { return schedule(std::move(f)); });
   FunctionPlan plan;
   plan.fused = std::move(fused);
@@ -84,7 +87,7 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
 
 UnfusedGraph plan_unfused(const Graph& graph, const std::string& prefix, Session& session, StubTable& stubs) {
   UnfusedGraph unfused;
-  unfused.fused = fuse(graph, session.ops, {.enabled = false}, session.diagnostics);
+  unfused.fused = fuse(graph, {.enabled = false}, session.diagnostics);
   unfused.stub_of = lower(unfused.fused, session.ops, prefix, stubs);
   return unfused;
 }
@@ -104,7 +107,8 @@ CheckPlan plan_check(const Plan& plan, Session& session) {
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> names = {"load", "infer", "decompose", "simplify", "materialise", "fuse", "schedule"};
+  static const std::vector<std::string> names = {"load", "infer", "choose_kernels", "decompose",
+                                                 "simplify", "materialise", "fuse", "schedule"};
   return names;
 }
 
@@ -118,8 +122,11 @@ bool load_operators(const PipelineOptions& options, Session& session) {
     }
   };
   load(options.spec_files, load_ops);
-  load(options.signature_files, load_signatures);
+  load({options.signatures}, load_signatures);
+  for (const std::string& path : options.kernels) load(kernel_files(path, session.diagnostics), load_signatures);
   if (!session.diagnostics.has_errors()) link_ops(session.ops, session.diagnostics);
+  if (!session.diagnostics.has_errors()) check_kernel_conditions(session.ops, session.diagnostics);
+  if (!session.diagnostics.has_errors()) warn_of_hidden_kernels(session.ops, session.diagnostics);
   return !session.diagnostics.has_errors();
 }
 
@@ -135,6 +142,7 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   Module module;
   module = passes.run("load", std::move(module), [&](Module m) { return load_graph(*text, ops, diagnostics).value_or(std::move(m)); });
   module = passes.run("infer", std::move(module), [&](Module m) { return infer(std::move(m), ops, diagnostics); });
+  module = passes.run("choose_kernels", std::move(module), [&](Module m) { return choose_kernels(std::move(m), ops, diagnostics); });
   module = passes.run("decompose", std::move(module), [&](Module m) { return decompose(std::move(m), ops, diagnostics); });
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
   module = passes.run("materialise", std::move(module), [&](Module m) { return materialise(std::move(m), ops, diagnostics); });

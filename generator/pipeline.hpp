@@ -1,5 +1,5 @@
-// The whole of kgen in one line: load -> infer -> decompose -> simplify -> materialise -> fuse -> schedule -> place ->
-// lower -> emit. Each pass is a pure function; the runner times it, stops after errors and dumps its result if asked.
+// The whole of kgen in one line: load -> infer -> choose_kernels -> decompose -> simplify -> materialise -> fuse ->
+// schedule -> place -> lower -> emit. Each pass is a pure function; the runner times it, stops after errors and dumps its result if asked.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,8 @@ namespace kgen {
 struct PipelineOptions {
   std::string graph;                     // path
   std::vector<std::string> spec_files;   // operators, in order
-  std::vector<std::string> signature_files;
+  std::string signatures;                // the built-in kernels
+  std::vector<std::string> kernels;      // more: files of signatures, or folders of such files; the first come first
   std::string dump_after;                // the name of a pass; empty: none
   bool check = false;                    // also plan the unfused references of check mode
   bool progress = false;                 // name each pass on stderr once the whole takes longer than a second

@@ -41,7 +41,7 @@ void write_declaration(Writer& out, const StubProgram& stub, const char* tail) {
   const std::vector<std::string> names = parameter_names(stub);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const StubParameter& p = stub.parameters[i];
-    parameters.push_back(fmt::format("{} {}", view_type(p.dtype, p.shape.size(), p.writable), names[i]));
+    parameters.push_back(fmt::format("{} {}", view_type(p.type, p.type.shape.size(), p.writable), names[i]));
   }
   write_list(out, fmt::format("void {}(", checked_name(stub)), parameters, tail);
 }
@@ -99,7 +99,7 @@ class CheckFunction {
     const TensorType& type = graph_.type(value);
     const bool output = std::find(group_.outputs.begin(), group_.outputs.end(), value) != group_.outputs.end();
     const std::string name = names_.unique(graph_.value(value).name + (output ? "_reference" : ""));
-    write_list(out_, fmt::format("const auto {} = call.scratch<{}, {}>({{", name, info(type.dtype).cpp, type.shape.size()),
+    write_list(out_, fmt::format("const auto {} = call.scratch<{}, {}>({{", name, cpp_element(type), type.shape.size()),
                extents(type.shape), "});");
     known_[value] = name;
     return name;
@@ -143,6 +143,10 @@ class CheckFunction {
 
   void write_compare(std::size_t i) {
     const ValueId value = group_.outputs[i];
+    if (const StructType* structure = graph_.type(value).structure) {
+      write_comment(out_, fmt::format("{} is a {}: only what kernels make of it can be compared.", parameters_[i], structure->name));
+      return;
+    }
     const Node& node = graph_.nodes[graph_.value(value).producer];
     std::vector<std::string> arguments = {quoted(stub_.name), quoted(node.within.empty() ? node.op->name : node.within),
                                           quoted(short_text(node.where)), parameters_[i], known_.at(value)};

@@ -16,8 +16,8 @@ std::string joined(const std::vector<std::string>& items) {
 
 }  // namespace
 
-std::string view_type(DType dtype, std::size_t rank, bool writable) {
-  return fmt::format("kgen::View<{}{}, {}>", writable ? "" : "const ", info(dtype).cpp, rank);
+std::string view_type(const TensorType& type, std::size_t rank, bool writable) {
+  return fmt::format("kgen::View<{}{}, {}>", writable ? "" : "const ", cpp_element(type), rank);
 }
 
 std::string braced(const std::vector<std::string>& items) { return "{" + joined(items) + "}"; }

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "generator/base/writer.hpp"
-#include "generator/model/dtype.hpp"
+#include "generator/model/graph.hpp"
 
 namespace kgen {
 
 // No emitted line is longer, unless it holds one token that is.
 inline constexpr std::size_t line_width = 120;
 
-// "kgen::View<const float, 2>"
-std::string view_type(DType dtype, std::size_t rank, bool writable);
+// "kgen::View<const float, 2>", of that rank whatever the shape of the type.
+std::string view_type(const TensorType& type, std::size_t rank, bool writable);
 // "{M, 4096}"
 std::string braced(const std::vector<std::string>& items);
 // A C++ string literal with its quotes.

@@ -188,9 +188,9 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
   for (std::size_t i = 0; i < names.size(); ++i) {
     const MemberView& view = functor.members[i].view;
     const StubParameter& parameter = stub.parameters[view.parameter];
-    const std::string type = view_type(parameter.dtype, static_cast<std::size_t>(view.rank), parameter.writable);
+    const std::string type = view_type(parameter.type, static_cast<std::size_t>(view.rank), parameter.writable);
     lines.push_back({fmt::format("{} {};", type, names[i]), {}, {},
-                     fmt::format("// {}{}", to_text(parameter.shape), view.broadcast ? " broadcast" : "")});
+                     fmt::format("// {}{}", to_text(parameter.type.shape), view.broadcast ? " broadcast" : "")});
   }
   write_aligned(out, lines);
 }

@@ -48,8 +48,7 @@ void write_stub(Writer& writer, const StubProgram& stub) {
   std::string results, operands;
   for (const StubParameter& parameter : stub.parameters) {
     std::string& list = parameter.writable ? results : operands;
-    const std::string type = to_text(TensorType{parameter.dtype, parameter.shape});
-    list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", plain(parameter.name), in_quotes(type));
+    list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", plain(parameter.name), in_quotes(to_text(parameter.type)));
   }
   writer.line("{}:", stub.name);
   writer.line("  kind: {}", kind_name(stub.kind));
@@ -69,6 +68,7 @@ class GraphText {
     write_memory();
     write_arena("load_arena", function_.load_slots, function_.load_steps);
     write_arena("arena", function_.slots, function_.steps);
+    write_kernel_choices();
     write_decisions();
   }
 
@@ -180,6 +180,25 @@ class GraphText {
     while (function_.placements[value].base != no_id) value = function_.placements[value].base;
     const Placement& placement = function_.placements[value];
     if (placement.kind == Kind::arena && seen_.insert(value).second) add(placement.index, name(value));
+  }
+
+  // Only of values that are still there: simplification may have removed others.
+  void write_kernel_choices() {
+    if (graph_.kernel_choices.empty()) return;
+    std::unordered_set<std::string_view> present;
+    for (const Value& value : graph_.values) present.insert(value.name);
+    bool any = false;
+    for (const KernelChoice& choice : graph_.kernel_choices) {
+      if (!present.contains(choice.value)) continue;
+      if (!any) writer_.line("kernels:  # where there was a choice: value, operator, what was chosen and why, and why no other");
+      any = true;
+      std::string others;
+      for (const KernelChoice::Refusal& other : choice.others) {
+        others += fmt::format("{}{}: {}", others.empty() ? "" : ", ", in_quotes(other.kernel->name), in_quotes(other.reason));
+      }
+      writer_.line("- [{}, {}, {}, {}, {{{}}}]", plain(choice.value), plain(choice.op->name),
+                   choice.kernel ? in_quotes(choice.kernel->name) : "expanded", in_quotes(choice.reason), others);
+    }
   }
 
   void write_decisions() {

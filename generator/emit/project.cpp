@@ -9,6 +9,7 @@
 #include "generator/emit/banner.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/stub.hpp"
+#include "generator/emit/structs.hpp"
 #include "generator/emit/tables.hpp"
 
 namespace kgen {
@@ -58,8 +59,14 @@ SourceFile emit_stub_header(const Plan& plan, const EmitOptions& options) {
   writer.line("// The stubs of {}, each in stubs/<name>.cpp.", name);
   writer.line("#pragma once");
   writer.line();
+  const std::vector<const StructType*> structs = structs_of(plan);
+  if (!structs.empty()) {
+    writer.line("#include <type_traits>");
+    writer.line();
+  }
   writer.line("#include \"kgen/stream.hpp\"");
   writer.line("#include \"kgen/view.hpp\"");
+  write_structs(writer, structs);
   writer.line();
   writer.line("namespace {} {{", name);
   for (const StubProgram& stub : plan.stubs) {
@@ -86,6 +93,16 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
   writer.line("add_library({} STATIC ${{kgen_sources}})", name);
   writer.line("target_include_directories({} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}})", name);
   writer.line("kgen_compile_emitted({})", name);
+  if (!options.kernel_folders.empty()) {
+    writer.line();
+    writer.line("# The headers of your own kernels.");
+    writer.line("target_include_directories({} PRIVATE", name);
+    for (const std::string& folder : options.kernel_folders) {
+      const bool relative = !folder.starts_with('/');
+      writer.line("  {}{}", relative ? "${CMAKE_CURRENT_LIST_DIR}/" : "", folder);
+    }
+    writer.line(")");
+  }
   return {"CMakeLists.txt", with_banner(options, writer.take(), "#")};
 }
 

@@ -128,7 +128,7 @@ void Scope::write_arena_views(Writer& writer, const std::vector<bool>& values) {
     if (!values[id] || placement.kind != Kind::arena) continue;
     const TensorType& type = graph().type(id);
     const std::string head = fmt::format("const auto {} = {}.view<{}, {}>({}[{}], {{", name_value(id), names_.arena,
-                                         info(type.dtype).cpp, type.shape.size(), names_.slot, placement.index);
+                                         cpp_element(type), type.shape.size(), names_.slot, placement.index);
     write_list(writer, head, sizes(type.shape), "});");
   }
 }
@@ -257,13 +257,13 @@ std::vector<std::string> Scope::write_carried(Writer& writer, const Step& step, 
   for (std::size_t i = 0; i < step.carried_slots.size(); ++i) {
     const ValueId result = step.arguments[i];
     const TensorType& type = graph().type(result);
-    std::string other = fmt::format("{}.view<{}, {}>({}[{}], {})", names_.arena, info(type.dtype).cpp,
+    std::string other = fmt::format("{}.view<{}, {}>({}[{}], {})", names_.arena, cpp_element(type),
                                     type.shape.size(), names_.slot, step.carried_slots[i], braced(sizes(type.shape)));
     std::vector<std::string> buffers = {std::move(other), expression(result)};
     if (repeat % 2 == 1) std::swap(buffers[0], buffers[1]);
     carried.push_back(locals_.unique(graph().value(result).name + "_carried"));
     write_list(writer,
-               fmt::format("const {} {}[2] = {{", view_type(type.dtype, type.shape.size(), true), carried.back()),
+               fmt::format("const {} {}[2] = {{", view_type(type, type.shape.size(), true), carried.back()),
                buffers, "};");
   }
   return carried;

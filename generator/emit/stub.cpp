@@ -155,7 +155,7 @@ void write_declaration(Writer& out, const StubProgram& stub, const std::vector<s
   std::vector<std::string> parameters;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const StubParameter& p = stub.parameters[i];
-    parameters.push_back(fmt::format("{} {}", view_type(p.dtype, p.shape.size(), p.writable), names[i]));
+    parameters.push_back(fmt::format("{} {}", view_type(p.type, p.type.shape.size(), p.writable), names[i]));
   }
   parameters.push_back("kgen::Stream stream");
   write_list(out, fmt::format("void {}(", stub.name), parameters, tail);

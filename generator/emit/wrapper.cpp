@@ -58,7 +58,7 @@ std::string memory_expression(Scope& scope, const ModelMemory& memory, const std
                                 : memory.kind == Kind::state  ? "state"
                                                               : "persistent";
   std::string text =
-      fmt::format("{}.{}<{}, {}>({}", scope.names().call, what, info(type.dtype).cpp, type.shape.size(), memory.row);
+      fmt::format("{}.{}<{}, {}>({}", scope.names().call, what, cpp_element(type), type.shape.size(), memory.row);
   if (memory.kind == Kind::state) text += ", " + braced(scope.sizes(type.shape));
   return text + (index.empty() ? ")" : ", " + index + ")");
 }
@@ -155,7 +155,7 @@ void write_memory(Writer& writer, FunctionFacts& names, Scope& function, const W
     for (const ModelMemory& item : memory) {
       const TensorType& type = function.graph().type(item.value);
       const std::string member = members.unique(function.graph().value(item.value).name);
-      writer.line("{} {};{}", view_type(type.dtype, type.shape.size(), item.writable), member,
+      writer.line("{} {};{}", view_type(type, type.shape.size(), item.writable), member,
                   item.kind == Kind::persistent ? "  // computed by load" : "");
       body.line(".{} = {},", member, memory_expression(scope, item, scope.names().index));
       function.set_expression(item.value, function.names().memory + "." + member);
@@ -201,7 +201,7 @@ bool makes_numbered_calls(const WrapperFacts& facts, GraphIndex index) {
 std::string parameter(Scope& scope, ValueId value, bool writable, const std::vector<bool>& touched) {
   const TensorType& type = scope.graph().type(value);
   const std::string& name = scope.name_value(value);
-  return view_type(type.dtype, type.shape.size(), writable) +
+  return view_type(type, type.shape.size(), writable) +
          (touched[value] ? " " + name : fmt::format(" /*{}*/", name));
 }
 
@@ -250,7 +250,7 @@ void define_arguments(Writer& writer, Scope& scope, const std::vector<bool>& tou
     const TensorType& type = graph.type(value);
     const std::string head = needed ? fmt::format("const auto {} = {}.{}", scope.name_value(value), call, how)
                                     : fmt::format("{}.{}", call, how);
-    write_list(lines, fmt::format("{}<{}, {}>({}, {{", head, info(type.dtype).cpp, type.shape.size(), index),
+    write_list(lines, fmt::format("{}<{}, {}>({}, {{", head, cpp_element(type), type.shape.size(), index),
                scope.sizes(type.shape), "});", needed ? "" : "// not read, but checked");
   };
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {

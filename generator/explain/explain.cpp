@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "generator/base/writer.hpp"
@@ -19,6 +20,7 @@ struct Explained {
   const Plan& plan;
   const FunctionPlan& function;
   std::vector<std::string> stub_of;  // by group: the stub's name, or the function that it calls
+  std::unordered_map<std::string_view, std::vector<const KernelChoice*>> choices;  // by value
 
   const Graph& graph() const { return function.fused.graph; }
   std::uint32_t group_of(NodeId node) const { return function.fused.group_of[node]; }
@@ -27,7 +29,8 @@ struct Explained {
 };
 
 Explained look_up(const Plan& plan, const FunctionPlan& function) {
-  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size())};
+  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}};
+  for (const KernelChoice& choice : function.fused.graph.kernel_choices) explained.choices[choice.value].push_back(&choice);
   for (const std::vector<Step>* steps : {&function.load_steps, &function.steps}) {
     for (const Step& step : *steps) {
       const Node& first = function.fused.graph.nodes[function.fused.groups[step.group].nodes.front()];
@@ -78,6 +81,21 @@ std::string decision_text(const Explained& in, const Decision& decision) {
                      decision.fused ? "" : "apart: ", decision.reason, bytes);
 }
 
+// "matmul by kgen::matmul: it is matmul's own", and a line for each kernel that was not chosen.
+std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
+  std::vector<std::string> lines;
+  for (const ValueId output : in.graph().nodes[node].outputs) {
+    const auto found = in.choices.find(in.name(output));
+    if (found == in.choices.end()) continue;
+    for (const KernelChoice* choice : found->second) {
+      lines.push_back(choice->kernel ? fmt::format("{} by {}: {}", choice->op->name, choice->kernel->name, choice->reason)
+                                     : fmt::format("{} expanded: {}", choice->op->name, choice->reason));
+      for (const auto& other : choice->others) lines.push_back(fmt::format("not {}: {}", other.kernel->name, other.reason));
+    }
+  }
+  return lines;
+}
+
 // ---- everything -----------------------------------------------------------------------------------------------------
 
 // Memory traffic that never happens: of each value that the stub does not write, once, however many read it there.
@@ -106,7 +124,10 @@ void explain_graph(Writer& writer, const Explained& in) {
                   group.at_load ? ", when the model is loaded" : "",
                   saved == Dim(0) ? "" : fmt::format(", saves {} bytes", saved.text()));
       const auto scope = writer.indent("");
-      for (const NodeId id : group.nodes) writer.line("{}", node_text(in, id));
+      for (const NodeId id : group.nodes) {
+        writer.line("{}", node_text(in, id));
+        for (const std::string& line : choice_lines(in, id)) writer.line("    {}", line);
+      }
       for (const Decision* decision : decisions[step.group]) writer.line("  {}", decision_text(in, *decision));
     }
   }
@@ -156,14 +177,30 @@ NodeId computing_node(const Explained& in, ValueId value) {
   return no_id;
 }
 
+// Why nothing computes it, or what is to be asked instead; empty where `node` computes it.
+std::string not_computed(const Explained& in, ValueId value, NodeId node) {
+  if (node == no_id) return fmt::format("No operator computes '{}': it is read from memory as it is.\n", in.name(value));
+  if (in.graph().value(value).producer == node) return "";
+  return fmt::format("'{}' is a view of '{}', read in place; ask about that instead.\n", in.name(value), in.maker(node));
+}
+
+std::string explain_value(const Explained& in, ValueId value) {
+  const NodeId node = computing_node(in, value);
+  if (std::string text = not_computed(in, value, node); !text.empty()) return text;
+  std::string text = fmt::format("'{}' is computed by {}.\n  {}\n", in.name(value), in.stub_of[in.group_of(node)],
+                                 node_text(in, node));
+  for (const std::string& line : choice_lines(in, node)) text += fmt::format("  {}\n", line);
+  for (const Decision& decision : in.function.fused.decisions) {
+    const bool concerns = decision.producer == node || decision.consumer == node;
+    if (concerns) text += fmt::format("  {}\n", decision_text(in, decision));
+  }
+  return text;
+}
+
 std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
   const NodeId first = computing_node(in, a), second = computing_node(in, b);
   for (const auto& [value, node] : {std::pair(a, first), std::pair(b, second)}) {
-    if (node == no_id)
-      return fmt::format("No operator computes '{}': it is read from memory as it is.\n", in.name(value));
-    if (in.graph().value(value).producer == node) continue;
-    return fmt::format("'{}' is a view of '{}', read in place; ask about that instead.\n", in.name(value),
-                       in.maker(node));
+    if (std::string text = not_computed(in, value, node); !text.empty()) return text;
   }
   if (first == second) return fmt::format("'{}' and '{}' are results of one operator.\n", in.name(a), in.name(b));
 
@@ -182,6 +219,25 @@ std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
   if (path.size() > 1) text += "Between them, step by step:\n";
   for (const Decision* decision : path) text += "  " + decision_text(in, *decision) + "\n";
   return text;
+}
+
+// The main graph goes before the functions.
+std::vector<const FunctionPlan*> graphs_of(const Plan& plan) {
+  std::vector<const FunctionPlan*> graphs = {&plan.main};
+  for (const FunctionPlan& function : plan.functions) graphs.push_back(&function);
+  return graphs;
+}
+
+void report_unknown_value(const Plan& plan, std::string_view name, Diagnostics& diagnostics) {
+  std::vector<std::string> known;
+  for (const FunctionPlan* function : graphs_of(plan)) {
+    for (const Value& value : function->fused.graph.values) known.push_back(value.name);
+  }
+  Diagnostic& error = diagnostics.error({}, fmt::format("the graph has no value '{}'", name));
+  if (const auto near = nearest_names(name, known); !near.empty()) {
+    error.note("the nearest names are " + quoted_list(near));
+  }
+  error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain` lists them");
 }
 
 }  // namespace
@@ -206,24 +262,24 @@ std::string explain(const Plan& plan) {
   return writer.take();
 }
 
+std::string explain(const Plan& plan, std::string_view name, Diagnostics& diagnostics) {
+  for (const FunctionPlan* function : graphs_of(plan)) {
+    const ValueId value = find_value(function->fused.graph, name);
+    if (value != no_id) return explain_value(look_up(plan, *function), value);
+  }
+  report_unknown_value(plan, name, diagnostics);
+  return "";
+}
+
 std::string explain(const Plan& plan, std::string_view a, std::string_view b, Diagnostics& diagnostics) {
-  std::vector<const FunctionPlan*> graphs = {&plan.main};
-  for (const FunctionPlan& function : plan.functions) graphs.push_back(&function);
+  const std::vector<const FunctionPlan*> graphs = graphs_of(plan);
   for (const FunctionPlan* function : graphs) {
     const ValueId first = find_value(function->fused.graph, a), second = find_value(function->fused.graph, b);
     if (first != no_id && second != no_id) return explain_pair(look_up(plan, *function), first, second);
   }
   for (const std::string_view name : {a, b}) {
     const auto has = [&](const FunctionPlan* function) { return find_value(function->fused.graph, name) != no_id; };
-    if (std::any_of(graphs.begin(), graphs.end(), has)) continue;
-    std::vector<std::string> known;
-    for (const FunctionPlan* function : graphs) {
-      for (const Value& value : function->fused.graph.values) known.push_back(value.name);
-    }
-    Diagnostic& error = diagnostics.error({}, fmt::format("the graph has no value '{}'", name));
-    if (const auto near = nearest_names(name, known); !near.empty())
-      error.note("the nearest names are " + quoted_list(near));
-    error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain` lists them");
+    if (std::none_of(graphs.begin(), graphs.end(), has)) report_unknown_value(plan, name, diagnostics);
   }
   if (!diagnostics.has_errors()) {
     diagnostics.error({}, fmt::format("'{}' and '{}' belong to different functions", a, b))

@@ -90,7 +90,9 @@ std::string describe_op(const OpSet& ops, const std::string& name, Diagnostics& 
   for (const AttributeSpec& attribute : op->attributes) {
     out.line("  {:<12} {}{}", attribute.name, attribute.doc, attribute.required() ? " (required)" : "");
   }
-  if (!op->kernel.empty()) out.line("  kernel       {}", op->kernel);
+  for (const KernelSignature* kernel : ops.kernels_for(*op)) {
+    out.line("  kernel       {}{}", kernel->name, kernel->when.empty() ? "" : " where " + kernel->when);
+  }
   for (const Expansion& expansion : op->expansions) {
     out.line("  expands{} into", expansion.when.empty() ? "" : fmt::format(" when {}", expansion.when));
     for (const ExpansionNode& node : expansion.nodes) {

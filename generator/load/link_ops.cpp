@@ -19,11 +19,11 @@ bool kinds_agree(OpKind op, KernelKind kernel) {
     case OpKind::reduction:
       return kernel == KernelKind::reduction;
     case OpKind::structured:
-      return kernel == KernelKind::structured;
+      return kernel == KernelKind::structured || kernel == KernelKind::opaque;
     case OpKind::opaque:
       return kernel == KernelKind::opaque;
     case OpKind::composite:
-      return true;  // a kernel that does it whole may be of any kind
+      return kernel != KernelKind::reduction;  // which has axes; a kernel that does it whole may be of any other kind
     case OpKind::view:
       return false;
   }
@@ -67,8 +67,16 @@ std::string missing_dtypes(const OpSpec& op, const OperandSpec& operand, const K
   return missing.empty() ? "" : quoted_list(missing);
 }
 
-// What the operator and its kernel disagree on; each line is one disagreement.
-std::vector<std::string> differences(const OpSpec& op, const KernelSignature& kernel) {
+// "'region' is a fractal::Region here and a number there", or nothing.
+std::string struct_difference(const std::string& name, const StructType* here, const std::string& there) {
+  if ((here ? here->name : "") == there) return "";
+  return fmt::format("'{}' is a {} here and a {} there", name, here ? here->name : "number",
+                     there.empty() ? "number" : there);
+}
+
+// What the operator and a kernel for it disagree on; each line is one disagreement. Its own kernel must take all that
+// the operator may be given; another need not.
+std::vector<std::string> differences(const OpSpec& op, const KernelSignature& kernel, bool is_own) {
   std::vector<std::string> found;
   if (!kinds_agree(op.kind, kernel.kind)) found.push_back("they are of different kinds");
   if (op.results.size() != kernel.results.size()) {
@@ -77,16 +85,27 @@ std::vector<std::string> differences(const OpSpec& op, const KernelSignature& ke
   if (op.operands.size() != kernel.operands.size()) {
     found.push_back(fmt::format("{} operands here, {} there", op.operands.size(), kernel.operands.size()));
   }
+  if (kernel.kind == KernelKind::elementwise && op.results.size() != 1) {
+    found.push_back("an elementwise kernel has one result");
+  }
+  for (std::size_t i = 0; i < std::min(op.results.size(), kernel.results.size()); ++i) {
+    const std::string difference = struct_difference(op.results[i].name, op.results[i].structure, kernel.results[i].structure);
+    if (!difference.empty()) found.push_back(difference);
+  }
   for (std::size_t i = 0; i < std::min(op.operands.size(), kernel.operands.size()); ++i) {
     const OperandSpec& here = op.operands[i];
     const KernelOperand& there = kernel.operands[i];
     if (here.name != there.name) {
       found.push_back(fmt::format("operand {} is '{}' here and '{}' there", i + 1, here.name, there.name));
     }
-    if (here.optional != there.optional) {
+    if (here.variadic) found.push_back(fmt::format("'{}' is variadic, which no kernel takes", here.name));
+    if (const std::string text = struct_difference(here.name, here.structure, there.structure); !text.empty()) {
+      found.push_back(text);
+    }
+    if (here.optional != there.optional && (is_own || there.optional)) {
       found.push_back(fmt::format("'{}' is optional only {}", here.name, here.optional ? "here" : "there"));
     }
-    if (const std::string missing = missing_dtypes(op, here, there); !missing.empty()) {
+    if (const std::string missing = is_own ? missing_dtypes(op, here, there) : ""; !missing.empty()) {
       found.push_back(fmt::format("'{}' may be {} here but not there", here.name, missing));
     }
   }
@@ -101,7 +120,17 @@ std::vector<std::string> differences(const OpSpec& op, const KernelSignature& ke
   return found;
 }
 
-void check_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
+void check_agreement(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
+  const std::vector<std::string> found = differences(op, kernel, is_own);
+  if (found.empty()) return;
+  Diagnostic& diagnostic = diagnostics.error(
+      op.where, fmt::format("'{}' and its kernel '{}' disagree", op.name, kernel.name));
+  for (const std::string& each : found) diagnostic.note(each);
+  diagnostic.note(kernel.where, "the kernel is declared here");
+  diagnostic.advise("correct the operator or the kernel's signature, whichever is wrong");
+}
+
+void check_own_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
   if (op.kernel.empty()) return;
   const KernelSignature* kernel = set.kernel_of(op);
   if (!kernel) {
@@ -112,13 +141,7 @@ void check_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) 
     note_candidates(diagnostic, op.kernel, names, "kernels");
     return;
   }
-  const std::vector<std::string> found = differences(op, *kernel);
-  if (found.empty()) return;
-  Diagnostic& diagnostic =
-      diagnostics.error(op.where, fmt::format("'{}' and its kernel '{}' disagree", op.name, kernel->name));
-  for (const std::string& each : found) diagnostic.note(each);
-  diagnostic.note(kernel->where, "the kernel is declared here");
-  diagnostic.advise("correct the operator or the kernel's signature, whichever is wrong");
+  check_agreement(op, *kernel, true, diagnostics);
 }
 
 void check_arity(const ExpansionNode& node, const OpSpec& callee, Diagnostics& diagnostics) {
@@ -198,14 +221,17 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
   CycleFinder cycles(set, diagnostics);
   for (std::size_t i = 0; i < set.ops.size(); ++i) {
     const OpSpec& op = set.ops[i];
-    check_kernel(op, set, diagnostics);
+    check_own_kernel(op, set, diagnostics);
     for (const Expansion& expansion : op.expansions) {
       for (const ExpansionNode& node : expansion.nodes) check_expansion_node(node, set, diagnostics);
     }
     cycles.visit(i);
   }
   for (const KernelSignature& kernel : set.kernels) {
-    if (set.find(kernel.op)) continue;
+    if (const OpSpec* op = set.find(kernel.op)) {
+      if (op->kernel != kernel.name) check_agreement(*op, kernel, false, diagnostics);
+      continue;
+    }
     Diagnostic& diagnostic = diagnostics.error(
         kernel.where, fmt::format("'{}' implements the unknown operator '{}'", kernel.name, kernel.op));
     note_candidates(diagnostic, kernel.op, set.names(), "operators");

@@ -10,6 +10,7 @@
 #include "generator/load/expression.hpp"
 #include "generator/load/fields.hpp"
 #include "generator/load/load_expansions.hpp"
+#include "generator/load/load_structs.hpp"
 #include "generator/load/yaml.hpp"
 
 namespace kgen {
@@ -114,10 +115,18 @@ void read_types(Yaml types, OpSpec& op, Diagnostics& diagnostics) {
   }
 }
 
-// A type variable, a dtype, or (results) "$attribute". Attributes have been read.
-std::string read_type_name(Yaml value, const OpSpec& op, bool is_result, Diagnostics& diagnostics) {
+// A type variable, a dtype, a struct, or (results) "$attribute". Attributes have been read.
+std::string read_type_name(Yaml value, const OpSpec& op, const Structs& structs, bool is_result,
+                           Diagnostics& diagnostics) {
   const auto name = read_text(value, "a type", diagnostics);
   if (!name) return "";
+  if (const StructType* structure = find_struct(structs, *name)) {
+    if (op.kind == OpKind::opaque) return structure->name;
+    diagnostics.error(value.where(), fmt::format("'{}' is a struct, which only opaque operators take and make", *name))
+        .note(structure->where, "it is declared here")
+        .advise("give the operator `kind: opaque` and a kernel that is a plain function on views");
+    return "";
+  }
   if (is_result && name->starts_with('$')) {
     const AttributeSpec* attribute = op.attribute(name->substr(1));
     if (!attribute || attribute->type != AttributeType::dtype) {
@@ -126,9 +135,14 @@ std::string read_type_name(Yaml value, const OpSpec& op, bool is_result, Diagnos
   } else if (!op.types.contains(std::string(*name)) && !dtype_from_name(*name)) {
     std::vector<std::string> candidates = dtype_names();
     for (const auto& [variable, dtypes] : op.types) candidates.push_back(variable);
+    for (const auto& [known, structure] : structs) candidates.push_back(known);
     Diagnostic& diagnostic = diagnostics.error(value.where(), fmt::format("unknown type '{}'", *name));
     note_candidates(diagnostic, *name, candidates, "types");
-    diagnostic.advise(fmt::format("declare it: types: {{{}: number}}", *name));
+    diagnostic.advise(name->find(':') == name->npos
+                          ? fmt::format("declare it: types: {{{}: number}}", *name)
+                          : fmt::format("declare it, before 'ops': structs: [{{struct: {}, header: my.hpp, bytes: 16, "
+                                        "alignment: 8}}]",
+                                        *name));
   }
   return std::string(*name);
 }
@@ -144,22 +158,23 @@ bool check_unique_name(Yaml key, std::string_view what, const OpSpec& op, Diagno
   return false;
 }
 
-void read_operand(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
+void read_operand(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, Diagnostics& diagnostics) {
   if (!check_unique_name(entry.key, "an operand", op, diagnostics)) return;
   OperandSpec operand;
   operand.name = entry.name();
   if (!entry.value.is_mapping()) {
-    operand.type = read_type_name(entry.value, op, false, diagnostics);
+    operand.type = read_type_name(entry.value, op, structs, false, diagnostics);
   } else {
     check_keys(entry.value, {"type", "shape", "optional", "variadic", "doc"}, "an operand", diagnostics);
     if (const Yaml type = require_key(entry.value, "type", "an operand", diagnostics)) {
-      operand.type = read_type_name(type, op, false, diagnostics);
+      operand.type = read_type_name(type, op, structs, false, diagnostics);
     }
     if (const Yaml shape = entry.value.find("shape")) operand.pattern = read_pattern(shape, diagnostics);
     read_flag(entry.value, "optional", operand.optional, diagnostics);
     read_flag(entry.value, "variadic", operand.variadic, diagnostics);
     read_optional_text(entry.value, "doc", operand.doc, diagnostics);
   }
+  operand.structure = find_struct(structs, operand.type);
   if (!op.operands.empty() && op.operands.back().variadic) {
     diagnostics.error(entry.key.where(), "no operand may follow a variadic one");
   }
@@ -169,19 +184,20 @@ void read_operand(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics
   op.operands.push_back(std::move(operand));
 }
 
-void read_result(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
+void read_result(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, Diagnostics& diagnostics) {
   if (!check_unique_name(entry.key, "a result", op, diagnostics)) return;
   ResultSpec result;
   result.name = entry.name();
   if (!entry.value.is_mapping()) {
-    result.type = read_type_name(entry.value, op, true, diagnostics);
+    result.type = read_type_name(entry.value, op, structs, true, diagnostics);
   } else {
     check_keys(entry.value, {"type", "shape", "doc"}, "a result", diagnostics);
     if (const Yaml type = require_key(entry.value, "type", "a result", diagnostics)) {
-      result.type = read_type_name(type, op, true, diagnostics);
+      result.type = read_type_name(type, op, structs, true, diagnostics);
     }
     if (const Yaml shape = entry.value.find("shape")) result.pattern = read_pattern(shape, diagnostics);
   }
+  result.structure = find_struct(structs, result.type);
   op.results.push_back(std::move(result));
 }
 
@@ -301,6 +317,14 @@ void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
     need(has_attribute("axes", AttributeType::dims), "the attribute 'axes' of type dims");
     need(has_attribute("keepdims", AttributeType::boolean), "the attribute 'keepdims' of type boolean");
   }
+  for (const ResultSpec& result : op.results) {
+    for (const PatternAxis& axis : result.pattern.value_or(std::vector<PatternAxis>{})) {
+      const AttributeSpec* attribute = op.attribute(axis.name);
+      if (!attribute || attribute->type == AttributeType::dim) continue;
+      diagnostics.error(op.where, fmt::format("'{}' stands in the shape of '{}', so it must be an attribute of type dim",
+                                              axis.name, result.name));
+    }
+  }
   if (op.role == OpRole::cast) need(has_attribute("to", AttributeType::dtype), "the attribute 'to' for its role");
 }
 
@@ -315,7 +339,7 @@ void read_entries(Yaml op_entry, std::string_view key, OpSpec& op, Diagnostics& 
   for (const Yaml::Entry entry : value.entries()) read(entry, op, diagnostics);
 }
 
-OpSpec read_op(Yaml entry, Yaml name, Diagnostics& diagnostics) {
+OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagnostics) {
   OpSpec op;
   op.name = name.text();
   op.where = name.where();
@@ -331,8 +355,11 @@ OpSpec read_op(Yaml entry, Yaml name, Diagnostics& diagnostics) {
   }
   if (const Yaml types = entry.find("types")) read_types(types, op, diagnostics);
   read_entries(entry, "attributes", op, diagnostics, read_attribute_spec);
-  read_entries(entry, "operands", op, diagnostics, read_operand);
-  read_entries(entry, "results", op, diagnostics, read_result);
+  const auto with_structs = [&](auto read) {
+    return [read, &structs](const Yaml::Entry& each, OpSpec& to, Diagnostics& report) { read(each, to, structs, report); };
+  };
+  read_entries(entry, "operands", op, diagnostics, with_structs(read_operand));
+  read_entries(entry, "results", op, diagnostics, with_structs(read_result));
   if (const Yaml conditions = entry.find("conditions")) read_conditions(conditions, op, diagnostics);
   if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
   if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
@@ -345,7 +372,8 @@ OpSpec read_op(Yaml entry, Yaml name, Diagnostics& diagnostics) {
 
 void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
   const auto tree = parse_yaml(source, diagnostics);
-  if (!tree || !check_keys(tree->root(), {"ops"}, "a file of operators", diagnostics)) return;
+  if (!tree || !check_keys(tree->root(), {"structs", "ops"}, "a file of operators", diagnostics)) return;
+  if (const Yaml structs = tree->root().find("structs")) load_structs(structs, set.structs, diagnostics);
   const Yaml ops = require_key(tree->root(), "ops", "a file of operators", diagnostics);
   if (!ops) return;
   if (!ops.is_sequence()) {
@@ -362,11 +390,12 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
     if (!name || !read_text(name, "'op'", diagnostics)) continue;
     if (const OpSpec* first = set.find(name.text())) {
       diagnostics.error(name.where(), fmt::format("the operator '{}' is defined twice", name.text()))
-          .note(first->where, "it was first defined here");
+          .note(first->where, "it was first defined here")
+          .advise("give this one another name; another kernel for that operator is declared with the kernels alone");
       continue;
     }
     set.op_index.emplace(name.text(), set.ops.size());
-    set.ops.push_back(read_op(entry, name, diagnostics));
+    set.ops.push_back(read_op(entry, name, set.structs, diagnostics));
   }
 }
 

@@ -8,15 +8,16 @@
 
 namespace kgen {
 
-// Adds the operators of one file of specs/ops/.
+// Adds the operators, and the structs, of one file of specs/ops/. Structs must be loaded before what names them.
 void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics);
 
 // Adds the kernels of one file of signatures, such as templates/kgen/signatures.yaml.
 void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnostics);
 
-// Checks what spans files: kernels and the operators of expansions exist; an operator and its kernel agree on operands,
-// results, attributes and dtypes; the nodes of expansions have the right operands and attributes; no composite expands
-// into itself. Does nothing after an error: what failed to load would be missing.
+// Checks what spans files: kernels and the operators of expansions exist; an operator and each of its kernels agree on
+// operands, results and attributes, and its own kernel takes all its dtypes; the nodes of expansions have the right
+// operands and attributes; no composite expands into itself. Does nothing after an error: what failed to load would be
+// missing.
 void link_ops(const OpSet& set, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -41,7 +41,7 @@ std::string require_text(Yaml entry, std::string_view key, std::string_view what
 }
 
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional"}, what, diagnostics);
+  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct"}, what, diagnostics);
   KernelOperand operand;
   operand.name = require_text(entry, "name", what, diagnostics);
   if (const Yaml rank = entry.find("rank")) {
@@ -58,6 +58,9 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
   }
   if (const Yaml optional = entry.find("optional")) {
     operand.optional = read_boolean(optional, "'optional'", diagnostics).value_or(false);
+  }
+  if (const Yaml structure = entry.find("struct")) {
+    operand.structure = read_text(structure, "'struct'", diagnostics).value_or("");
   }
   return operand;
 }
@@ -100,6 +103,10 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
   for (const Yaml each : mappings_of(entry, "parameters", diagnostics)) {
     kernel.parameters.push_back(read_parameter(each, diagnostics));
   }
+  if (const Yaml when = entry.find("when")) {
+    kernel.when = read_text(when, "'when'", diagnostics).value_or("");
+    kernel.when_where = when.where();
+  }
   if (const Yaml doc = entry.find("doc")) kernel.doc = read_text(doc, "'doc'", diagnostics).value_or("");
   return kernel;
 }
@@ -112,7 +119,7 @@ void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnost
   if (!require_key(tree->root(), "kernels", "a file of kernels", diagnostics)) return;
   for (const Yaml entry : mappings_of(tree->root(), "kernels", diagnostics)) {
     check_keys(entry,
-               {"kernel", "header", "operator", "kind", "operands", "results", "attributes", "parameters", "doc"},
+               {"kernel", "header", "operator", "kind", "when", "operands", "results", "attributes", "parameters", "doc"},
                "a kernel", diagnostics);
     const Yaml name = require_key(entry, "kernel", "a kernel", diagnostics);
     if (!name || !read_text(name, "'kernel'", diagnostics)) continue;

@@ -31,13 +31,6 @@ std::vector<std::string> siblings(const fs::path& path) {
   return names;
 }
 
-void report_missing(const std::string& path, Diagnostics& diagnostics) {
-  Diagnostic& diagnostic = diagnostics.error({}, fmt::format("cannot read '{}': there is no such file", path));
-  const fs::path as_path(path);
-  const std::vector<std::string> near = nearest_names(as_path.filename().string(), siblings(as_path));
-  if (!near.empty()) diagnostic.note(fmt::format("near it there: {}", quoted_list(near)));
-}
-
 // Nothing where the file holds more than largest_file; `failed` where reading stops before its end.
 std::optional<std::string> read_all(std::ifstream& stream, bool& failed) {
   std::string content;
@@ -53,6 +46,14 @@ std::optional<std::string> read_all(std::ifstream& stream, bool& failed) {
 
 }  // namespace
 
+void report_missing(const std::string& path, std::string_view what, Diagnostics& diagnostics) {
+  Diagnostic& diagnostic = diagnostics.error({}, fmt::format("cannot read '{}': there is no such {}", path, what));
+  fs::path as_path(path);
+  if (!as_path.has_filename()) as_path = as_path.parent_path();
+  const std::vector<std::string> near = nearest_names(as_path.filename().string(), siblings(as_path));
+  if (!near.empty()) diagnostic.note(fmt::format("near it there: {}", quoted_list(near)));
+}
+
 const SourceText& SourceMap::add(std::string path, std::string content) {
   return texts_.emplace_back(SourceText{std::move(path), std::move(content)});
 }
@@ -61,7 +62,7 @@ const SourceText* SourceMap::read(const std::string& path, Diagnostics& diagnost
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
-    report_missing(path, diagnostics);
+    report_missing(path, "file", diagnostics);
     return nullptr;
   }
   if (fs::is_directory(status)) {

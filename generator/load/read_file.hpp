@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <string>
+#include <string_view>
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/base/source.hpp"
@@ -20,5 +21,8 @@ class SourceMap {
  private:
   std::deque<SourceText> texts_;
 };
+
+// Reports that there is no `what` ("file") at the path, and the nearest names beside it.
+void report_missing(const std::string& path, std::string_view what, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -4,8 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "generator/base/source.hpp"
 
 namespace kgen {
 
@@ -26,5 +29,15 @@ const DTypeInfo& info(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
 // The type arithmetic is done in: f32 for floats of 32 bits or fewer, f64 for f64, the type itself for integers and bool.
 DType compute_dtype(DType dtype);
+
+// An element type that only kernels know: a C++ struct that is copied as bytes. Its values lie in memory between opaque
+// kernels; no other operator takes them.
+struct StructType {
+  std::string name;            // qualified C++: "fractal::Region"
+  std::string header;          // "fractal.hpp"
+  std::int64_t bytes = 0;      // sizeof
+  std::int64_t alignment = 1;  // alignof
+  SourceLocation where;
+};
 
 }  // namespace kgen

@@ -4,7 +4,17 @@
 
 namespace kgen {
 
-std::string to_text(const TensorType& type) { return std::string(info(type.dtype).name) + to_text(type.shape); }
+std::string to_text(const TensorType& type) {
+  return (type.structure ? type.structure->name : std::string(info(type.dtype).name)) + to_text(type.shape);
+}
+
+std::int64_t element_bytes(const TensorType& type) {
+  return type.structure ? type.structure->bytes : info(type.dtype).bytes;
+}
+
+std::string_view cpp_element(const TensorType& type) {
+  return type.structure ? std::string_view(type.structure->name) : info(type.dtype).cpp;
+}
 
 const AttributeValue* find_attribute(const Attributes& attributes, std::string_view name) {
   const auto found =

@@ -24,10 +24,15 @@ using NodeId = std::uint32_t;
 inline constexpr std::uint32_t no_id = std::numeric_limits<std::uint32_t>::max();
 
 struct TensorType {
-  DType dtype = DType::f32;
+  DType dtype = DType::f32;               // says nothing where `structure` is set
   Shape shape;
+  const StructType* structure = nullptr;  // what the elements are, if not numbers
+
+  bool operator==(const TensorType&) const = default;
 };
-std::string to_text(const TensorType& type);  // "bf16[M, 4096]"
+std::string to_text(const TensorType& type);            // "bf16[M, 4096]", "fractal::Region[]"
+std::int64_t element_bytes(const TensorType& type);     // of one element
+std::string_view cpp_element(const TensorType& type);   // "kgen::bf16", "fractal::Region"
 
 enum class ValueKind { input, constant, state, result };
 
@@ -96,6 +101,7 @@ using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
 
 struct Node {
   const OpSpec* op = nullptr;  // null for a call
+  const KernelSignature* kernel = nullptr;  // what computes it, from choose_kernels on; null: view, call or composite
   NodeKind kind;
   std::vector<ValueId> inputs;  // no_id: an optional operand that was left out
   std::vector<ValueId> outputs;
@@ -116,6 +122,19 @@ struct FusionDirectives {
   };
   std::vector<Group> forbid, force, expect;
   std::vector<Group> pin;  // stubs by name, to be left as the user wrote them
+};
+
+// Which kernel computes one node, where its operator has several or may be expanded instead.
+struct KernelChoice {
+  struct Refusal {
+    const KernelSignature* kernel = nullptr;
+    std::string reason;
+  };
+  std::string value;                        // the node's first result, by name
+  const OpSpec* op = nullptr;
+  const KernelSignature* kernel = nullptr;  // null: none, the operator was expanded
+  std::string reason;                       // why this one
+  std::vector<Refusal> others;              // and why each other was not
 };
 
 // A condition on dims that must hold at run time (a slice's end within its axis): left <= right.
@@ -145,6 +164,7 @@ struct Graph {
   std::vector<std::string> output_names;  // main: what callers know each output by; functions: empty
   std::vector<DimRequirement> requirements;
   FusionDirectives directives;
+  std::vector<KernelChoice> kernel_choices;
   Numerics numerics = Numerics::fast;
   SourceLocation where;
 

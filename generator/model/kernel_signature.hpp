@@ -22,6 +22,7 @@ struct KernelOperand {
   std::vector<DType> dtypes;
   Accepts accepts = Accepts::view;
   DType element = DType::f32;  // for a sink: what the epilogue sees
+  std::string structure;       // the qualified C++ struct that it holds; empty: a dtype
   bool optional = false;
 };
 
@@ -36,13 +37,17 @@ struct KernelParameter {  // a compile-time parameter that tuning may turn
   std::int64_t default_value = 0;
 };
 
-// A structured kernel is called with its operands, its attributes and its results, in these orders, and the stream last;
+// A structured or opaque kernel is called with its operands, its attributes and its results, in these orders, and the stream last;
 // an optional operand that is not given is left out of the call.
 struct KernelSignature {
   std::string name;    // qualified: "kgen::matmul"
   std::string header;  // "kgen/matmul.hpp"
   std::string op;      // the operator it implements
   KernelKind kind = KernelKind::elementwise;
+  // Where it may be used, besides the dtypes of its operands: "M <= 16 && T == f32", over the names in the shape
+  // patterns of the operator, its types and attributes; empty: everywhere. See pass/kernel_condition.hpp.
+  std::string when;
+  SourceLocation when_where;
   std::vector<KernelOperand> operands;
   std::vector<KernelOperand> results;
   std::vector<KernelAttribute> attributes;

@@ -20,6 +20,15 @@ const KernelSignature* OpSet::kernel_of(const OpSpec& op) const {
   return found == kernel_index.end() ? nullptr : &kernels[found->second];
 }
 
+std::vector<const KernelSignature*> OpSet::kernels_for(const OpSpec& op) const {
+  std::vector<const KernelSignature*> result;
+  for (const KernelSignature& kernel : kernels) {
+    if (kernel.op == op.name && kernel.name != op.kernel) result.push_back(&kernel);
+  }
+  if (const KernelSignature* own = kernel_of(op)) result.push_back(own);
+  return result;
+}
+
 const OpSpec* OpSet::with_role(OpRole role) const {
   const auto found = std::find_if(ops.begin(), ops.end(), [&](const OpSpec& each) { return each.role == role; });
   return found == ops.end() ? nullptr : &*found;

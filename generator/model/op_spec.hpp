@@ -43,7 +43,8 @@ struct PatternAxis {
 
 struct OperandSpec {
   std::string name;
-  std::string type;                                  // a type variable of OpSpec::types, or a dtype's name
+  std::string type;                                  // a type variable of OpSpec::types, a dtype's or a struct's name
+  const StructType* structure = nullptr;             // where `type` names a struct
   std::optional<std::vector<PatternAxis>> pattern;   // absent: any shape
   bool optional = false;                             // may be left out at the end of `in`
   bool variadic = false;                             // one or more tensors; only the last operand
@@ -52,8 +53,9 @@ struct OperandSpec {
 
 struct ResultSpec {
   std::string name;
-  std::string type;  // a type variable, a dtype's name, or "$name" for the dtype in that attribute
-  std::optional<std::vector<PatternAxis>> pattern;
+  std::string type;  // a type variable, a dtype's or a struct's name, or "$name" for the dtype in that attribute
+  const StructType* structure = nullptr;  // where `type` names a struct
+  std::optional<std::vector<PatternAxis>> pattern;  // names of operands' patterns, and attributes of type dim
 };
 
 // How a view finds its elements. Each member names the attribute that holds the parameter.
@@ -109,7 +111,9 @@ struct OpSpec {
   std::vector<AttributeSpec> attributes;
   std::vector<SizeCondition> conditions;
   std::map<std::string, std::vector<DType>> types;  // type variable -> what it may be
-  std::string kernel;                               // the kernel's qualified name; empty for views and composites
+  // The qualified name of its own kernel: what computes it where no other kernel takes it. Empty for views, and for
+  // composites that are expanded.
+  std::string kernel;
   std::string definition;                           // elementwise: a scalar expression, used to fold constants
   Algebra algebra;
   std::optional<ViewRule> view;
@@ -119,15 +123,19 @@ struct OpSpec {
   const AttributeSpec* attribute(std::string_view attribute_name) const;
 };
 
-// Every operator and kernel that a plan may use. OpSpec and KernelSignature addresses are stable once loaded.
+// Every operator, kernel and struct that a plan may use. Their addresses are stable once all are loaded; those of
+// structs always.
 struct OpSet {
+  std::map<std::string, StructType, std::less<>> structs;  // by name
   std::vector<OpSpec> ops;
   std::vector<KernelSignature> kernels;
   std::unordered_map<std::string, std::size_t> op_index;
   std::unordered_map<std::string, std::size_t> kernel_index;
 
   const OpSpec* find(std::string_view name) const;
-  const KernelSignature* kernel_of(const OpSpec& op) const;  // null where the operator has none
+  const KernelSignature* kernel_of(const OpSpec& op) const;  // its own; null where the operator names none
+  // All that implement it, in the order in which they are asked: those loaded beside its own, then its own.
+  std::vector<const KernelSignature*> kernels_for(const OpSpec& op) const;
   const OpSpec* with_role(OpRole role) const;
   std::vector<std::string> names() const;
 };

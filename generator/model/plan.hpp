@@ -52,8 +52,7 @@ struct FusedGraph {
 // One parameter of a stub: a View of memory.
 struct StubParameter {
   std::string name;
-  DType dtype = DType::f32;
-  Shape shape;
+  TensorType type;
   bool writable = false;
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "generator/pass/choose_kernels.hpp"
 #include "generator/pass/expansion_text.hpp"
 #include "generator/pass/graph_edit.hpp"
 #include "generator/pass/infer_node.hpp"
@@ -22,6 +23,7 @@ struct Decomposition {
   Graph& graph;
   const OpSet& ops;
   const OpSpec* cast;
+  KernelTable& kernels;
   const DimRanges& ranges;
   Diagnostics& diagnostics;
   UniqueNames names;
@@ -93,6 +95,7 @@ std::map<std::string, DType> names_to_round(const Decomposition& state, const Ex
 
 ValueId add_cast(Decomposition& state, const Expanding& at, ValueId from, ValueId to) {
   Node node{.op = state.cast,
+            .kernel = state.ops.kernel_of(*state.cast),
             .kind = Elementwise{},
             .inputs = {from},
             .outputs = {to},
@@ -210,7 +213,7 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   }
   choose_precision(state, at, *op, from, inputs);
 
-  Node node{op, {}, {}, {}, {}, at.composite.where, at.within};
+  Node node{.op = op, .where = at.composite.where, .within = at.within};
   for (const auto& [value, name] : inputs) {
     const OperandSpec& operand = op->operands[std::min(node.inputs.size(), op->operands.size() - 1)];
     if (value == no_id && !operand.optional) {
@@ -221,6 +224,7 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   for (const std::string& output : from.outputs) node.outputs.push_back(output_value(state, at, output));
   std::vector<std::pair<ValueId, ValueId>> casts;
   if (!read_attributes(state, at, from, *op, node) || !type_node(state, at, from, node, casts)) return false;
+  choose_kernel(state.graph, node, state.kernels, state.ranges, state.diagnostics);
 
   const std::vector<ValueId> made = node.outputs;
   for (std::size_t i = 0; i < from.outputs.size(); ++i) at.values[from.outputs[i]] = {made[i]};
@@ -287,11 +291,11 @@ bool expand(Decomposition& state, const Node& composite, const std::string& with
   return true;
 }
 
-void decompose_graph(Graph& graph, const OpSet& ops, const OpSpec* cast, const DimRanges& ranges,
+void decompose_graph(Graph& graph, const OpSpec* cast, KernelTable& kernels, const DimRanges& ranges,
                      Diagnostics& diagnostics) {
   const auto is_composite = [](const Node& node) { return std::holds_alternative<Composite>(node.kind); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_composite)) return;
-  Decomposition state{graph, ops, cast, ranges, diagnostics, UniqueNames(graph), {}};
+  Decomposition state{graph, kernels.ops, cast, kernels, ranges, diagnostics, UniqueNames(graph), {}};
   const std::vector<std::uint32_t> readers = count_readers(graph);
   for (const Node& node : graph.nodes) {
     if (is_composite(node)) warn_if_unread(graph, node, readers, diagnostics);
@@ -317,8 +321,9 @@ Module decompose(Module module, const OpSet& ops, Diagnostics& diagnostics) {
     return module;
   }
   const DimRanges ranges = ranges_of(module.main);
-  for (Graph& function : module.functions) decompose_graph(function, ops, cast, ranges, diagnostics);
-  decompose_graph(module.main, ops, cast, ranges, diagnostics);
+  KernelTable kernels{ops, {}};
+  for (Graph& function : module.functions) decompose_graph(function, cast, kernels, ranges, diagnostics);
+  decompose_graph(module.main, cast, kernels, ranges, diagnostics);
   return module;
 }
 

@@ -18,6 +18,7 @@
 //   end, as PyTorch's do. Casts to f32 go in front of each node that computes, and behind views, which only move
 //   elements; the cast back goes to the results, and in front of a view that leads to nothing but a result (so that the
 //   parts of a concatenation are rounded before they are written). Composites within see f32 and add nothing.
+// - A composite within that a kernel does whole is not expanded: kernels are chosen for its nodes as for the graph's.
 #pragma once
 
 #include "generator/base/diagnostics.hpp"
@@ -25,7 +26,7 @@
 
 namespace kgen {
 
-// Takes and leaves an inferred, topologically ordered module. Linear in the number of nodes that it leaves. Errors, all
+// Takes and leaves an inferred, topologically ordered module whose nodes have their kernels. Linear in the number of nodes that it leaves. Errors, all
 // of them in specifications: expansions deeper than 16, unknown names, a `when` or an attribute that cannot be worked
 // out, an inner node that cannot be typed, a result that is not made or has another shape than the composite's. After
 // an error the module is of no use. A composite that nothing reads gets a warning.

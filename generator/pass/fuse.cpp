@@ -22,8 +22,8 @@ struct Orders {
 
 class Fusion {
  public:
-  Fusion(const Graph& graph, const OpSet& ops, const FuseOptions& options, Diagnostics& diagnostics)
-      : graph_(graph), ops_(ops), options_(options), diagnostics_(diagnostics), facts_(graph), groups_(facts_) {}
+  Fusion(const Graph& graph, const FuseOptions& options, Diagnostics& diagnostics)
+      : graph_(graph), options_(options), diagnostics_(diagnostics), facts_(graph), groups_(facts_) {}
 
   // All but the graph itself.
   FusedGraph run() {
@@ -62,7 +62,6 @@ class Fusion {
   void check_expectations(const FusedGraph& fused);
 
   const Graph& graph_;
-  const OpSet& ops_;
   const FuseOptions& options_;
   Diagnostics& diagnostics_;
   FuseFacts facts_;
@@ -151,7 +150,7 @@ bool Fusion::try_join(NodeId id, const std::vector<std::uint32_t>& ids) {
     refused(id, ids, order);
     return false;
   }
-  Joint joint = with_producers(facts_, ops_, groups_, id, ids);
+  Joint joint = with_producers(facts_, groups_, id, ids);
   if (!joint.group) {
     refused(id, ids, joint.refusal);
     return false;
@@ -174,7 +173,7 @@ bool Fusion::feeds_source(NodeId id) const {
   if (facts_.consumers(result).size() != 1 || facts_.kept(result)) return false;
   const Node& reader = graph_.nodes[facts_.consumers(result)[0]];
   if (!std::holds_alternative<Structured>(reader.kind)) return false;
-  const KernelSignature* kernel = ops_.kernel_of(*reader.op);
+  const KernelSignature* kernel = reader.kernel;
   const auto operand = static_cast<std::size_t>(std::find(reader.inputs.begin(), reader.inputs.end(), result) -
                                                 reader.inputs.begin());
   return kernel && operand < kernel->operands.size() && kernel->operands[operand].accepts == Accepts::source;
@@ -211,7 +210,7 @@ bool Fusion::visit_structured(NodeId id) {
     const std::uint32_t maker = groups_.group_making(node.inputs[i]);
     if (maker == no_id || groups_.group(maker).kind == GroupKind::call) continue;
     std::string why = order_against(id, {maker});
-    if (why.empty()) why = with_prologue(facts_, ops_, groups_, id, i).refusal;
+    if (why.empty()) why = with_prologue(facts_, groups_, id, i).refusal;
     if (why.empty() && !groups_.within_limits(id, {maker})) why = "the stub is large enough";
     if (why.empty()) {
       ids.push_back(maker);
@@ -270,8 +269,9 @@ void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
       if (groups_.group_making(facts_.peel(input)) != id) note_read(input);
     }
     for (const ValueId output : node.outputs) {
-      // A call writes all its results, read or not.
-      if (grown.kind == GroupKind::call || leaves_group(output, id)) group.outputs.push_back(output);
+      // A call, or a kernel of several results, writes all of them, read or not.
+      const bool writes_all = grown.kind == GroupKind::call || (member == grown.root && node.outputs.size() > 1);
+      if (writes_all || leaves_group(output, id)) group.outputs.push_back(output);
     }
   }
   group.kind = grown.kind;
@@ -305,7 +305,7 @@ std::string Fusion::fused_reason(NodeId producer, NodeId consumer) const {
   const GrowingGroup& group = groups_.group(groups_.group_of(consumer));
   if (group.kind == GroupKind::rows) return "they walk the same rows";
   if (group.kind != GroupKind::structured) return "they walk the same loop";
-  const std::string& kernel = ops_.kernel_of(*graph_.nodes[group.root].op)->name;
+  const std::string& kernel = graph_.nodes[group.root].kernel->name;
   if (consumer == group.root || (producer < group.root && consumer < group.root)) {
     return fmt::format("a prologue of {} takes it", kernel);
   }
@@ -384,8 +384,8 @@ void Fusion::check_expectations(const FusedGraph& fused) {
 
 }  // namespace
 
-FusedGraph fuse(Graph graph, const OpSet& ops, const FuseOptions& options, Diagnostics& diagnostics) {
-  FusedGraph fused = Fusion(graph, ops, options, diagnostics).run();
+FusedGraph fuse(Graph graph, const FuseOptions& options, Diagnostics& diagnostics) {
+  FusedGraph fused = Fusion(graph, options, diagnostics).run();
   fused.graph = std::move(graph);
   return fused;
 }

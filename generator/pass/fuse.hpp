@@ -24,6 +24,6 @@ struct FuseOptions {
 };
 
 // Errors: a `force` that is not possible, an `expect_fused` that did not come true; each with the reason.
-FusedGraph fuse(Graph graph, const OpSet& ops, const FuseOptions& options, Diagnostics& diagnostics);
+FusedGraph fuse(Graph graph, const FuseOptions& options, Diagnostics& diagnostics);
 
 }  // namespace kgen

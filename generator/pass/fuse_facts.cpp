@@ -17,7 +17,7 @@ bool has_symbols(const TensorType& type) {
 
 }  // namespace
 
-Dim bytes_of(const TensorType& type) { return element_count(type.shape) * Dim(info(type.dtype).bytes); }
+Dim bytes_of(const TensorType& type) { return element_count(type.shape) * Dim(element_bytes(type)); }
 
 const double* single_number(const Graph& graph, ValueId value) {
   if (graph.value(value).kind != ValueKind::constant) return nullptr;
@@ -78,8 +78,12 @@ FuseFacts::FuseFacts(const Graph& graph)
   for (const Node& node : graph.nodes) {
     const bool constant_inputs = std::all_of(node.inputs.begin(), node.inputs.end(),
                                              [&](ValueId input) { return input == no_id || at_load_[input]; });
+    // A buffer that is kept from load has a size and a dtype.
+    const bool can_keep = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+      return !has_symbols(graph.type(output)) && !graph.type(output).structure;
+    });
     for (const ValueId output : node.outputs) {
-      at_load_[output] = constant_inputs && !std::holds_alternative<Call>(node.kind) && !has_symbols(graph.type(output));
+      at_load_[output] = constant_inputs && can_keep && !std::holds_alternative<Call>(node.kind);
     }
   }
 

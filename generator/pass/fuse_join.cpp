@@ -10,7 +10,7 @@ namespace {
 Joint refuse(std::string why) { return {std::nullopt, std::move(why)}; }
 
 // What several groups become when one node needs results of all of them.
-Joint unite(const FuseFacts& facts, const OpSet& ops, const FuseGroups& groups, const std::vector<std::uint32_t>& ids) {
+Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids) {
   const auto rank = [&](std::uint32_t id) { return static_cast<int>(groups.group(id).kind); };
   // Enumerators ascend: a structured group takes in rows or loops, rows take in loops.
   const std::uint32_t main = *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
@@ -36,7 +36,7 @@ Joint unite(const FuseFacts& facts, const OpSet& ops, const FuseGroups& groups, 
       return refuse("its operands come from loops of different shapes");
     }
     if (host.kind == GroupKind::structured) {
-      const KernelSignature* kernel = ops.kernel_of(*facts.graph().nodes[host.root].op);
+      const KernelSignature* kernel = facts.graph().nodes[host.root].kernel;
       for (const ValueId value : guest.reads) {
         if (!merges_to_rank(facts, value, host.loop, kernel->results[0].rank)) {
           return refuse("the kernel's epilogue cannot walk '" + facts.graph().value(value).name + "'");
@@ -93,12 +93,12 @@ Joint elementwise_into_rows(const FuseFacts& facts, const FuseGroups& groups, co
 
 // Rule: the epilogue takes a node if that adds no traffic. A node on its way to a reduction, which an epilogue cannot
 // do, is taken only where its operands end with it: else both they and its result would go through memory.
-Joint elementwise_into_epilogue(const FuseFacts& facts, const OpSet& ops, const FuseGroups& groups, NodeId id,
+Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
                                 const std::vector<std::uint32_t>& ids, GrowingGroup joint) {
   const Graph& graph = facts.graph();
   const Node& node = graph.nodes[id];
   const Node& root = graph.nodes[joint.root];
-  const KernelSignature* kernel = ops.kernel_of(*root.op);
+  const KernelSignature* kernel = root.kernel;
   if (!kernel || kernel->results.size() != 1 || kernel->results[0].accepts != Accepts::sink) {
     return refuse(fmt::format("the result of {} takes no epilogue", kernel ? kernel->name : root.op->name));
   }
@@ -176,10 +176,10 @@ GrowingGroup alone(const FuseFacts& facts, NodeId id) {
   return group;
 }
 
-Joint with_producers(const FuseFacts& facts, const OpSet& ops, const FuseGroups& groups, NodeId id,
+Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
                      const std::vector<std::uint32_t>& ids) {
   const Node& node = facts.graph().nodes[id];
-  Joint united = unite(facts, ops, groups, ids);
+  Joint united = unite(facts, groups, ids);
   if (!united.group) return united;
   if (united.group->at_load != facts.at_load(node.outputs[0])) {
     return refuse("it is computed once, at load; its reader runs at each call");
@@ -195,7 +195,7 @@ Joint with_producers(const FuseFacts& facts, const OpSet& ops, const FuseGroups&
     case GroupKind::rows:
       return elementwise_into_rows(facts, groups, node, ids, std::move(*united.group));
     default:
-      return elementwise_into_epilogue(facts, ops, groups, id, ids, std::move(*united.group));
+      return elementwise_into_epilogue(facts, groups, id, ids, std::move(*united.group));
   }
 }
 
@@ -222,13 +222,13 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
   return {std::move(own), {}};
 }
 
-Joint with_prologue(const FuseFacts& facts, const OpSet& ops, const FuseGroups& groups, NodeId id, std::size_t operand) {
+Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id, std::size_t operand) {
   const Graph& graph = facts.graph();
   const Node& node = graph.nodes[id];
   const ValueId value = node.inputs[operand];
   const std::uint32_t maker = groups.group_making(value);
   const GrowingGroup& group = groups.group(maker);
-  const KernelSignature* kernel = ops.kernel_of(*node.op);
+  const KernelSignature* kernel = node.kernel;
   if (!kernel || operand >= kernel->operands.size() || kernel->operands[operand].accepts != Accepts::source) {
     return refuse(fmt::format("operand '{}' of {} takes no prologue", node.op->operands[operand].name,
                               kernel ? kernel->name : node.op->name));

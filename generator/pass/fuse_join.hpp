@@ -27,12 +27,12 @@ bool merges_to_rank(const FuseFacts& facts, ValueId value, const Shape& shape, i
 // The group of `node` alone.
 GrowingGroup alone(const FuseFacts& facts, NodeId node);
 // `node` (elementwise or reduction) with all of the groups `ids`.
-Joint with_producers(const FuseFacts& facts, const OpSet& ops, const FuseGroups& groups, NodeId node,
+Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId node,
                      const std::vector<std::uint32_t>& ids);
 // `node` with a group that reads the same memory but makes none of its operands.
 Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId node, std::uint32_t id);
 // The structured `node` with the elementwise group that makes its operand number `operand`.
-Joint with_prologue(const FuseFacts& facts, const OpSet& ops, const FuseGroups& groups, NodeId node,
+Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId node,
                     std::size_t operand);
 
 }  // namespace kgen

@@ -15,7 +15,6 @@
 namespace kgen {
 namespace {
 
-bool same_type(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
 
 // Every element must be a number that its dtype holds.
 void check_constant(const Graph& graph, const ConstantData& constant, Diagnostics& diagnostics) {
@@ -32,10 +31,21 @@ void check_constant(const Graph& graph, const ConstantData& constant, Diagnostic
 void check_states(const Graph& graph, Diagnostics& diagnostics) {
   for (const StateData& state : graph.states) {
     if (state.next == no_id || !graph.value(state.next).type) continue;
-    if (same_type(graph.type(state.value), graph.type(state.next))) continue;
+    if (graph.type(state.value) == graph.type(state.next)) continue;
     diagnostics.error(state.where, fmt::format("state {} cannot become {}", describe(graph, state.value),
                                                describe(graph, state.next)))
         .note("the next value of a state has the type of the state");
+  }
+}
+
+// Only kernels know what a struct holds: its values stay between them.
+void check_outputs(const Graph& graph, Diagnostics& diagnostics) {
+  for (const ValueId output : graph.outputs) {
+    const Value& value = graph.value(output);
+    if (!value.type || !value.type->structure) continue;
+    diagnostics.error(value.where, fmt::format("{} cannot be an output", describe(graph, output)))
+        .note(value.type->structure->where, "only kernels know what this struct holds")
+        .advise("let an operator turn it into numbers, and return those");
   }
 }
 
@@ -46,7 +56,7 @@ bool check_repeat(const Graph& function, const Node& node, Diagnostics& diagnost
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
     const ValueId output = function.outputs[i];
     const ValueId input = function.inputs[i].value;
-    if (same_type(function.type(output), function.type(input))) continue;
+    if (function.type(output) == function.type(input)) continue;
     diagnostics.error(node.where, fmt::format("function '{}' cannot repeat: its output {} is to feed its input {}",
                                               function.name, describe(function, output), describe(function, input)))
         .note("with repeat, result i of one call is operand i of the next");
@@ -61,7 +71,7 @@ void infer_call(const std::vector<Graph>& functions, Graph& graph, const Node& n
   assert(node.inputs.size() == function.inputs.size() && node.outputs.size() == function.outputs.size());
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId parameter = function.inputs[i].value;
-    if (same_type(graph.type(node.inputs[i]), function.type(parameter))) continue;
+    if (graph.type(node.inputs[i]) == function.type(parameter)) continue;
     diagnostics.error(node.where, fmt::format("function '{}' takes {}, not {}", function.name,
                                               describe(function, parameter), describe(graph, node.inputs[i])));
     return;
@@ -103,6 +113,7 @@ void infer_graph(const std::vector<Graph>& functions, Graph& graph, const DimRan
     }
   }
   check_states(graph, diagnostics);
+  check_outputs(graph, diagnostics);
   drop_repeated_requirements(graph);
 }
 

@@ -71,8 +71,8 @@ bool bind_patterns(NodeContext& context);
 // The operator's conditions on the sizes that the patterns have bound.
 bool check_conditions(NodeContext& context);
 
-// The shape of each result: by its pattern, or the broadcast shape of all operands.
-std::optional<std::vector<Shape>> result_shapes(const NodeContext& context);
+// The shape of each result: by its pattern, or the broadcast shape of all operands. Complete attributes are needed.
+std::optional<std::vector<Shape>> result_shapes(NodeContext& context);
 
 // NumPy's broadcasting of all operands.
 std::optional<Shape> broadcast_operands(const NodeContext& context);

@@ -61,7 +61,28 @@ bool report_dtype(const NodeContext& context, std::size_t operand) {
   return false;
 }
 
+// "a fractal::Region", or "a number": what an operand or a value holds.
+std::string kind_of_element(const StructType* structure) {
+  return structure ? fmt::format("a {}", structure->name) : "a number";
+}
+
+bool report_structure(const NodeContext& context, std::size_t operand, const std::string& what,
+                      const StructType* found) {
+  const StructType* wanted = context.spec(operand).structure;
+  auto& error = context.error(fmt::format("{} cannot be operand '{}'", what, context.spec(operand).name));
+  error.note(fmt::format("its elements must each be {}, not {}", kind_of_element(wanted), kind_of_element(found)));
+  const StructType& structure = wanted ? *wanted : *found;
+  error.note(structure.where, "the struct is declared here");
+  error.advise(fmt::format("only operators that are declared with {} make or take one: nothing converts it", structure.name));
+  return false;
+}
+
 bool bind_dtype(const NodeContext& context, std::size_t operand, TypeVariables& variables) {
+  const StructType* structure = context.type(operand).structure;
+  if (structure != context.spec(operand).structure) {
+    return report_structure(context, operand, context.describe(operand), structure);
+  }
+  if (structure) return true;
   const DType dtype = context.type(operand).dtype;
   const std::string& type = context.spec(operand).type;
   const std::vector<DType>* choices = choices_of(context, type);
@@ -88,6 +109,7 @@ DType free_dtype(const NodeContext& context, const std::string& type) {
 
 // Gives a number in the text the dtype of the other operands; f32 where there are none.
 bool type_number(NodeContext& context, std::size_t operand, TypeVariables& variables) {
+  if (context.spec(operand).structure) return report_structure(context, operand, "a number", nullptr);
   const std::string& type = context.spec(operand).type;
   const TypeVariables::Variable* bound = variables.find(type);
   const DType dtype = bound ? bound->dtype : free_dtype(context, type);
@@ -120,6 +142,7 @@ bool bind_dtypes(NodeContext& context, TypeVariables& variables) {
 
 std::optional<DType> result_dtype(const NodeContext& context, const ResultSpec& result,
                                   const TypeVariables& variables) {
+  if (result.structure) return DType::u8;  // says nothing
   if (result.type.starts_with('$')) {
     return std::get<DType>(*find_attribute(context.node.attributes, std::string_view(result.type).substr(1)));
   }
@@ -167,7 +190,8 @@ bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& 
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const auto dtype = result_dtype(context, context.op().results[i], variables);
     if (!dtype) return false;
-    graph.value(node.outputs[i]).type = TensorType{*dtype, std::move((*shapes)[i])};
+    const StructType* structure = context.op().results[i].structure;
+    graph.value(node.outputs[i]).type = TensorType{*dtype, std::move((*shapes)[i]), structure};
   }
   return true;
 }

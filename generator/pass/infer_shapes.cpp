@@ -123,7 +123,7 @@ bool bind_pattern(NodeContext& context, std::size_t operand) {
   return true;
 }
 
-std::optional<Shape> shape_of_pattern(const NodeContext& context, const ResultSpec& result) {
+std::optional<Shape> shape_of_pattern(NodeContext& context, const ResultSpec& result) {
   Shape shape;
   for (const PatternAxis& axis : *result.pattern) {
     if (axis.ellipsis) {
@@ -132,6 +132,9 @@ std::optional<Shape> shape_of_pattern(const NodeContext& context, const ResultSp
       shape.emplace_back(axis.constant);
     } else if (const PatternBindings::Name* bound = context.bindings.find(axis.name)) {
       shape.push_back(bound->extent);
+    } else if (const AttributeValue* given = find_attribute(context.node.attributes, axis.name)) {
+      shape.push_back(std::get<Dim>(*given));
+      if (!require_at_most(context, 0, shape.back(), fmt::format("{} must not be negative", axis.name))) return std::nullopt;
     } else {
       context.error(fmt::format("the size of result '{}' cannot be told: no given operand says what {} is in {}",
                                 result.name, axis.name, pattern_text(*result.pattern)));
@@ -187,7 +190,7 @@ std::optional<Shape> broadcast_operands(const NodeContext& context) {
   return shape;
 }
 
-std::optional<std::vector<Shape>> result_shapes(const NodeContext& context) {
+std::optional<std::vector<Shape>> result_shapes(NodeContext& context) {
   std::vector<Shape> shapes;
   for (const ResultSpec& result : context.op().results) {
     auto shape = result.pattern ? shape_of_pattern(context, result) : broadcast_operands(context);

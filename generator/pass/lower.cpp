@@ -58,7 +58,7 @@ class Lowering {
     for (const ValueId value : parameters_) {
       const TensorType& type = graph_.type(value);
       const bool writable = stub_.parameters.size() < group_.outputs.size();
-      stub_.parameters.push_back({graph_.value(value).name, type.dtype, type.shape, writable});
+      stub_.parameters.push_back({graph_.value(value).name, type, writable});
     }
   }
 
@@ -84,8 +84,8 @@ class Lowering {
 
   void add_structured() {
     const Node& root = graph_.nodes[group_.root];
-    const KernelSignature* kernel = ops_.kernel_of(*root.op);
-    assert(kernel);
+    const KernelSignature* kernel = root.kernel;
+    assert(kernel && "choose_kernels reports operators that no kernel implements");
     stub_.kernel = kernel->name;
     std::set<NodeId> inside_prologues{group_.root};
     for (std::size_t i = 0; i < kernel->operands.size(); ++i) {
@@ -158,9 +158,12 @@ class Lowering {
   void add_headers() {
     std::set<std::string> headers;
     for (const NodeId id : group_.nodes) {
-      const KernelSignature* kernel = ops_.kernel_of(*graph_.nodes[id].op);
+      const KernelSignature* kernel = graph_.nodes[id].kernel;
       const bool passes = graph_.nodes[id].op->role != OpRole::none;
       if (kernel && !passes) headers.insert(kernel->header);
+    }
+    for (const StubParameter& parameter : stub_.parameters) {
+      if (parameter.type.structure) headers.insert(parameter.type.structure->header);
     }
     const OpSpec* cast = ops_.with_role(OpRole::cast);
     const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
@@ -205,7 +208,7 @@ void append_functor(std::string& key, const Functor& functor) {
 std::string program_key(const StubProgram& stub) {
   std::string key = fmt::format("{} {} {}", static_cast<int>(stub.kind), stub.kernel, stub.row_rank);
   for (const StubParameter& p : stub.parameters) {
-    fmt::format_to(std::back_inserter(key), "\n{}{}{}", info(p.dtype).name, to_text(p.shape), p.writable);
+    fmt::format_to(std::back_inserter(key), "\n{}{}", to_text(p.type), p.writable);
   }
   for (const Functor& functor : stub.functors) append_functor(key, functor);
   for (const KernelArgument& a : stub.kernel_arguments) {

@@ -97,8 +97,8 @@ class Body {
       known_[node.outputs[0]] = operand;
       return;
     }
-    const KernelSignature* kernel = ops_.kernel_of(*node.op);
-    assert(kernel && "infer reports operators that no kernel implements");
+    const KernelSignature* kernel = node.kernel;
+    assert(kernel && "choose_kernels reports operators that no kernel implements");
     Statement statement{.kind = reduces ? Statement::Kind::reduce : Statement::Kind::apply};
     statement.per_row = rows() && per_row;
     statement.functor = kernel->name;

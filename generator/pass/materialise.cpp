@@ -16,13 +16,19 @@ namespace {
 // A graph while copies are inserted: the nodes in front of which a copy goes are visited in order.
 class Copies {
  public:
-  Copies(Graph& graph, const OpSpec& copy) : graph_(graph), copy_(copy), names_(graph) {}
+  Copies(Graph& graph, const OpSpec& copy, const KernelSignature* kernel)
+      : graph_(graph), copy_(copy), kernel_(kernel), names_(graph) {}
 
   // A new value that holds `source` in dense memory; its node stands before node `before`.
   ValueId insert(ValueId source, NodeId before, const SourceLocation& where, std::string name = {}) {
     if (name.empty()) name = unique(graph_.value(source).name + "_copy");
     const ValueId id = add_result(graph_, std::move(name), graph_.type(source), where);
-    Node node{.op = &copy_, .kind = Elementwise{}, .inputs = {source}, .outputs = {id}, .where = where};
+    Node node{.op = &copy_,
+              .kernel = kernel_,
+              .kind = Elementwise{},
+              .inputs = {source},
+              .outputs = {id},
+              .where = where};
     inserted_[before].push_back(std::move(node));
     return id;
   }
@@ -49,6 +55,7 @@ class Copies {
  private:
   Graph& graph_;
   const OpSpec& copy_;
+  const KernelSignature* kernel_;
   UniqueNames names_;
   std::unordered_map<NodeId, std::vector<Node>> inserted_;
 };
@@ -192,12 +199,17 @@ bool leading_axes_merge(const Graph& graph, ValueId value, const Strides& stride
   return axes_merge(shape, strides, 0, shape.size() - static_cast<std::size_t>(kernel_rank));
 }
 
+// A node whose kernel is called with views of its operands; a kernel is missing where only tests plan.
+bool calls_kernel(const Node& node) {
+  const bool calls = std::holds_alternative<Structured>(node.kind) || std::holds_alternative<Opaque>(node.kind);
+  return calls && node.kernel;
+}
+
 // Rule: memory that a reshape, a call or a kernel cannot walk as it lies is copied first.
-void copy_awkward_operands(Graph& graph, const OpSet& ops, Copies& copies) {
+void copy_awkward_operands(Graph& graph, Copies& copies) {
   std::vector<Strides> strides = layouts(graph);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     Node& node = graph.nodes[id];
-    const KernelSignature* kernel = node.op ? ops.kernel_of(*node.op) : nullptr;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
       if (input == no_id) continue;
@@ -207,8 +219,8 @@ void copy_awkward_operands(Graph& graph, const OpSet& ops, Copies& copies) {
         fits = view_strides(*view, graph.type(input), strides[input], graph.type(node.outputs[0]).shape).has_value();
       } else if (std::holds_alternative<Call>(node.kind)) {
         fits = is_dense(graph.type(input).shape, strides[input]);
-      } else if (std::holds_alternative<Structured>(node.kind) && kernel) {
-        fits = leading_axes_merge(graph, input, strides[input], kernel->operands[i].rank);
+      } else if (calls_kernel(node)) {
+        fits = leading_axes_merge(graph, input, strides[input], node.kernel->operands[i].rank);
       }
       if (fits) continue;
       const ValueId copy = copies.insert(input, id, graph.nodes[id].where);
@@ -235,24 +247,23 @@ ValueId before_widening(const Graph& graph, ValueId value) {
 }
 
 // Elementwise nodes and reductions load any type in its compute type, kernels those that their signatures name.
-bool loads_as_it_is(const Node& node, std::size_t operand, DType dtype, const OpSet& ops) {
+bool loads_as_it_is(const Node& node, std::size_t operand, DType dtype) {
   if (std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind)) {
     return node.op->role == OpRole::none;
   }
-  const KernelSignature* kernel = std::holds_alternative<Structured>(node.kind) ? ops.kernel_of(*node.op) : nullptr;
-  if (!kernel || operand >= kernel->operands.size()) return false;
-  const std::vector<DType>& taken = kernel->operands[operand].dtypes;
+  if (!calls_kernel(node) || operand >= node.kernel->operands.size()) return false;
+  const std::vector<DType>& taken = node.kernel->operands[operand].dtypes;
   return std::find(taken.begin(), taken.end(), dtype) != taken.end();
 }
 
 // Rule: f(cast(x)) -> f(x), where the cast widens and f would load x in that type anyhow. The cast would only keep a
 // loop, or memory, for itself.
-void absorb_widening_casts(Graph& graph, const OpSet& ops) {
+void absorb_widening_casts(Graph& graph) {
   for (Node& node : graph.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId source = before_widening(graph, node.inputs[i]);
       if (source == node.inputs[i]) continue;
-      if (loads_as_it_is(node, i, graph.type(source).dtype, ops)) node.inputs[i] = source;
+      if (loads_as_it_is(node, i, graph.type(source).dtype)) node.inputs[i] = source;
     }
   }
   const std::vector<std::uint32_t> readers = count_readers(graph);
@@ -268,13 +279,13 @@ void absorb_widening_casts(Graph& graph, const OpSet& ops) {
 void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, Diagnostics& diagnostics) {
   check_updates(graph, diagnostics);
   if (diagnostics.has_errors()) return;
-  absorb_widening_casts(graph, ops);
-  Copies copies(graph, copy);
+  absorb_widening_casts(graph);
+  Copies copies(graph, copy, ops.kernel_of(copy));
   copy_results(graph, copies);
   copies.finish();
   copy_parts(graph, copies);
   copies.finish();
-  copy_awkward_operands(graph, ops, copies);
+  copy_awkward_operands(graph, copies);
   copies.finish();
 }
 

@@ -89,7 +89,7 @@ struct ConstantEqual {
   bool operator()(std::uint32_t a, std::uint32_t b) const {
     const ConstantData& left = graph->constants[a];
     const ConstantData& right = graph->constants[b];
-    return same_type(graph->type(left.value), graph->type(right.value)) && left.file == right.file &&
+    return graph->type(left.value) == graph->type(right.value) && left.file == right.file &&
            left.key == right.key &&
            std::equal(left.values.begin(), left.values.end(), right.values.begin(), right.values.end(), same_bits);
   }
@@ -124,7 +124,7 @@ bool NodeEqual::operator()(NodeId a, NodeId b) const {
   if (!same_kind(left, right) || !same_operands(left, right)) return false;
   if (!std::holds_alternative<View>(left.kind) && !same_counting_attributes(left, right)) return false;
   return std::equal(left.outputs.begin(), left.outputs.end(), right.outputs.begin(), right.outputs.end(),
-                    [&](ValueId one, ValueId other) { return same_type(graph->type(one), graph->type(other)); });
+                    [&](ValueId one, ValueId other) { return graph->type(one) == graph->type(other); });
 }
 
 SeenNodes no_seen_nodes(const Graph& graph) {

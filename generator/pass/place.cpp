@@ -215,7 +215,7 @@ class Arena {
     if (same_group(input, output)) return false;  // written in this very step, and read by nobody else
     const TensorType& from = graph().type(input);
     const TensorType& to = graph().type(output);
-    return info(from.dtype).bytes == info(to.dtype).bytes && from.shape == to.shape;
+    return element_bytes(from) == element_bytes(to) && from.shape == to.shape;
   }
 
   bool same_group(ValueId a, ValueId b) const {

@@ -75,6 +75,7 @@ void keep_producer(Rewriting& rewriting, ValueId value, ValueId from) {
   const OpSpec* copy = rewriting.ops.with_role(OpRole::copy);
   if (!copy || node.op == copy || node.outputs.size() != 1) return;
   node.op = copy;
+  node.kernel = rewriting.ops.kernel_of(*copy);
   node.kind = Elementwise{};
   node.inputs = {from};
   node.attributes.clear();
@@ -128,7 +129,7 @@ bool replace_result(Rewriting& rewriting, NodeId node, ValueId by) {
   const Graph& graph = rewriting.graph;
   assert(graph.nodes[node].outputs.size() == 1);
   const ValueId result = graph.nodes[node].outputs[0];
-  if (rewriting.named[result] || !same_type(graph.type(result), graph.type(by))) return false;
+  if (rewriting.named[result] || graph.type(result) != graph.type(by)) return false;
   rewriting.replacement[result] = by;
   rewriting.removed[node] = true;
   return true;
@@ -172,7 +173,6 @@ ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType t
                add_constant(rewriting.graph, free_name(rewriting, wish), std::move(type), std::move(values), where));
 }
 
-bool same_type(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
 
 bool same_attribute(const AttributeValue& a, const AttributeValue& b) {
   const auto* number = std::get_if<double>(&a);

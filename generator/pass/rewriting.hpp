@@ -62,7 +62,6 @@ ValueId new_result(Rewriting& rewriting, const std::string& wish, TensorType typ
 ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType type, std::vector<double> values,
                      SourceLocation where);
 
-bool same_type(const TensorType& a, const TensorType& b);
 // As bits: NaN equals itself, and 0 differs from -0.
 bool same_attribute(const AttributeValue& a, const AttributeValue& b);
 bool same_attributes(const Attributes& a, const Attributes& b);

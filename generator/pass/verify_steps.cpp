@@ -48,7 +48,7 @@ class Walk {
     for (ValueId id = 0; id < count; ++id) written_[id] = placed.graph().value(id).kind != ValueKind::result;
     for (const ValueId sample : placed.values_of_type) {
       const TensorType& type = placed.graph().type(sample);
-      Bytes bytes = info(type.dtype).bytes;
+      Bytes bytes = element_bytes(type);
       for (const Dim& extent : type.shape) {
         if (__builtin_mul_overflow(bytes, std::max<Bytes>(0, extent.evaluate(bindings)), &bytes)) too_large_ = true;
       }
@@ -379,7 +379,7 @@ bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId inpu
   const TensorType& to = graph.type(output);
   if (group.kind == GroupKind::call) return refuse("a call reads its operands whenever it likes");
   if (placed.roots[output] != output || placed.destination(output)) return refuse("it is written in parts");
-  if (info(from.dtype).bytes != info(to.dtype).bytes) return refuse("their elements differ in size");
+  if (element_bytes(from) != element_bytes(to)) return refuse("their elements differ in size");
   const Shape& loop =
       group.kind == GroupKind::structured ? graph.type(graph.nodes[group.root].outputs[0]).shape : group.loop;
   if (from.shape != to.shape || to.shape != loop) return refuse("they are not walked alike");

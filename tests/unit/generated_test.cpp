@@ -18,17 +18,35 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// The graphs of specs/graphs/custom are planned with the operators and kernels beside them.
+bool is_custom(const fs::path& graph) { return graph.parent_path().filename() == "custom"; }
+
 std::vector<SourceFile> emit_example(const fs::path& graph) {
   const fs::path root = KGEN_SOURCE_DIRECTORY;
   PipelineOptions options;
   options.graph = graph.string();
   for (const auto& entry : fs::directory_iterator(root / "specs" / "ops")) options.spec_files.push_back(entry.path().string());
   std::sort(options.spec_files.begin(), options.spec_files.end());
-  options.signature_files = {(root / "templates" / "kgen" / "signatures.yaml").string()};
+  options.signatures = (root / "templates" / "kgen" / "signatures.yaml").string();
+  EmitOptions emit{KGEN_VERSION, "kgen plan " + graph.filename().string() + " --target cpu"};
+  if (is_custom(graph)) {
+    options.spec_files.push_back((graph.parent_path() / "my_ops.yaml").string());
+    options.kernels = {(graph.parent_path() / "my_kernels").string()};
+    emit.command += " --specs my_ops.yaml --kernels my_kernels";
+    emit.kernel_folders = {"../../specs/graphs/custom/my_kernels"};
+  }
   Session session;
   const auto plan = make_plan(options, session);
   REQUIRE_MESSAGE(plan, session.diagnostics.text(false));
-  return emit_plan(*plan, {KGEN_VERSION, "kgen plan " + graph.filename().string() + " --target cpu"});
+  return emit_plan(*plan, emit);
+}
+
+bool is_graph(const fs::path& file) {
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("graph:")) return true;
+  }
+  return false;
 }
 
 std::set<std::string> files_in(const fs::path& folder) {
@@ -46,8 +64,8 @@ TEST_CASE("generated/ is current") {
   const bool update = std::getenv("KGEN_UPDATE") != nullptr;
   const fs::path root = KGEN_SOURCE_DIRECTORY;
   std::size_t examples = 0;
-  for (const auto& entry : fs::directory_iterator(root / "specs" / "graphs")) {
-    if (entry.path().extension() != ".yaml") continue;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "specs" / "graphs")) {
+    if (entry.path().extension() != ".yaml" || !is_graph(entry.path())) continue;
     ++examples;
     const fs::path folder = root / "generated" / entry.path().stem();
     if (update) fs::remove_all(folder);

@@ -50,7 +50,7 @@ struct Fixture {
   FusedGraph fuse_main(const std::string& text) {
     const Module module = prepare(text);
     REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
-    return fuse(module.main, ops, {}, diagnostics);
+    return fuse(module.main, {}, diagnostics);
   }
 };
 

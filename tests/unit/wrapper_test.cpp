@@ -27,7 +27,7 @@ void add_stubs(Plan& plan, FunctionPlan& function) {
       stub.comment = {stub.name + ": a stub."};
       for (std::size_t i = 0; i < step.arguments.size(); ++i) {
         const Value& value = function.fused.graph.value(step.arguments[i]);
-        stub.parameters.push_back({value.name, value.type->dtype, value.type->shape, i < group.outputs.size()});
+        stub.parameters.push_back({value.name, *value.type, i < group.outputs.size()});
       }
       plan.stubs.push_back(std::move(stub));
     }

@@ -1,0 +1,46 @@
+#include "generator/load/kernel_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "generator/load/read_file.hpp"
+
+namespace kgen {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> kernel_files(const std::string& path, Diagnostics& diagnostics) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    report_missing(path, "file or folder of kernels", diagnostics);
+    return {};
+  }
+  if (!fs::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  bool has_headers = false;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+    has_headers = has_headers || entry.path().extension() == ".hpp" || entry.path().extension() == ".h";
+  }
+  if (files.empty()) {
+    Diagnostic& report = diagnostics.error({}, fmt::format("the folder '{}' holds no kernels", path));
+    report.note(has_headers ? "it has headers, but no file of their signatures (*.yaml)"
+                            : "it has neither headers nor files of signatures (*.yaml)");
+    report.advise("put a file beside the headers that says what they declare: kernels: [{kernel: mine::Twice, header: "
+                  "twice.hpp, operator: twice, ...}]");
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string kernel_folder(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return path;
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+}  // namespace kgen
