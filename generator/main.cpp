@@ -106,7 +106,11 @@ std::string command_text(const Arguments& arguments) {
 EmitOptions emit_options(const Arguments& arguments) {
   EmitOptions options{KGEN_VERSION, command_text(arguments)};
   for (const std::string& path : arguments.kernels) {
-    options.kernel_folders.push_back(path_from(kernel_folder(path), arguments.emit));
+    std::string directory = path_from(kernel_include_directory(path), arguments.emit);
+    const auto end = options.include_directories.end();
+    if (std::find(options.include_directories.begin(), end, directory) == end) {
+      options.include_directories.push_back(std::move(directory));
+    }
   }
   return options;
 }

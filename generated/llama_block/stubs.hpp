@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 9de2e689bdbc8b68.
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 27b26f6a6b5a0dd4.
 // The stubs of llama_block, each in stubs/<name>.cpp.
 #pragma once
 
@@ -49,7 +49,7 @@ void stub_h(kgen::View<float, 3> h, kgen::View<const float, 3> attended_flat, kg
 void stub_up(kgen::View<float, 3> up, kgen::View<const float, 3> h_normed, kgen::View<const float, 2> w_up,
              kgen::Stream stream);
 
-// hidden: matmul, silu, mul   (llama_block.yaml:64-67)
+// hidden = mul(silu(matmul(h_normed, w_gate)), up)   (llama_block.yaml:64-67)
 void stub_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> h_normed, kgen::View<const float, 2> w_gate,
                  kgen::View<const float, 3> up, kgen::Stream stream);
 

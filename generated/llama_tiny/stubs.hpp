@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is bfe340e4a9a9985d.
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 2b8504e0c6f3b702.
 // The stubs of llama_tiny, each in stubs/<name>.cpp.
 #pragma once
 
@@ -51,7 +51,7 @@ void stub_decoder_layer_a(kgen::View<float, 3> a, kgen::View<const float, 3> att
 void stub_decoder_layer_up(kgen::View<float, 3> up, kgen::View<const float, 3> a_normed,
                            kgen::View<const float, 2> w_up, kgen::Stream stream);
 
-// hidden: matmul, silu, mul   (llama_tiny.yaml:69-72)
+// hidden = mul(silu(matmul(a_normed, w_gate)), up)   (llama_tiny.yaml:69-72)
 void stub_decoder_layer_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> a_normed,
                                kgen::View<const float, 2> w_gate, kgen::View<const float, 3> up, kgen::Stream stream);
 

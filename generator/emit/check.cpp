@@ -11,6 +11,7 @@
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/names.hpp"
 #include "generator/emit/stub.hpp"
+#include "generator/emit/structs.hpp"
 
 namespace kgen {
 namespace {
@@ -177,6 +178,7 @@ SourceFile emit_check_header(const Plan& plan, const EmitOptions& options) {
   out.line();
   out.line("#include \"kgen/runtime/call.hpp\"");
   out.line("#include \"kgen/view.hpp\"");
+  write_struct_headers(out, structs_of(plan));
   out.line();
   out.line("namespace {} {{", plan.main.fused.graph.name);
   out.line();

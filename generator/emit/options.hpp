@@ -9,8 +9,8 @@ namespace kgen {
 struct EmitOptions {
   std::string version;  // kgen's own: "0.1.0"
   std::string command;  // for banners, without machine paths: "kgen plan softmax.yaml --target cpu"
-  // Where the headers of a user's kernels are, relative to the emitted folder: for its CMakeLists.txt.
-  std::vector<std::string> kernel_folders = {};
+  // Where the folders of a user's kernels are, relative to the emitted folder: for its CMakeLists.txt.
+  std::vector<std::string> include_directories = {};
 };
 
 }  // namespace kgen

@@ -93,13 +93,13 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
   writer.line("add_library({} STATIC ${{kgen_sources}})", name);
   writer.line("target_include_directories({} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}})", name);
   writer.line("kgen_compile_emitted({})", name);
-  if (!options.kernel_folders.empty()) {
+  if (!options.include_directories.empty()) {
     writer.line();
-    writer.line("# The headers of your own kernels.");
+    writer.line("# Where the folders of your own kernels are.");
     writer.line("target_include_directories({} PRIVATE", name);
-    for (const std::string& folder : options.kernel_folders) {
-      const bool relative = !folder.starts_with('/');
-      writer.line("  {}{}", relative ? "${CMAKE_CURRENT_LIST_DIR}/" : "", folder);
+    for (const std::string& directory : options.include_directories) {
+      const bool relative = !directory.starts_with('/');
+      writer.line("  {}{}", relative ? "${CMAKE_CURRENT_LIST_DIR}/" : "", directory);
     }
     writer.line(")");
   }

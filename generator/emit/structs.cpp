@@ -20,11 +20,15 @@ std::vector<const StructType*> structs_of(const Plan& plan) {
   return structs;
 }
 
-void write_structs(Writer& writer, const std::vector<const StructType*>& structs) {
-  if (structs.empty()) return;
+void write_struct_headers(Writer& writer, const std::vector<const StructType*>& structs) {
   std::set<std::string> headers;
   for (const StructType* structure : structs) headers.insert(structure->header);
   for (const std::string& header : headers) writer.line("#include \"{}\"", header);
+}
+
+void write_structs(Writer& writer, const std::vector<const StructType*>& structs) {
+  if (structs.empty()) return;
+  write_struct_headers(writer, structs);
   writer.line();
   writer.line("// The memory of structs was laid out as they are declared. Where one of these fails, correct the declaration.");
   for (const StructType* structure : structs) {

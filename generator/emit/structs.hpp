@@ -11,6 +11,9 @@ namespace kgen {
 // Those that parameters of the stubs have, each once, by name.
 std::vector<const StructType*> structs_of(const Plan& plan);
 
+// #include lines for their headers.
+void write_struct_headers(Writer& writer, const std::vector<const StructType*>& structs);
+
 // Includes their headers; static_asserts that they have the bytes and the alignment that they were declared with, and
 // are copied as bytes.
 void write_structs(Writer& writer, const std::vector<const StructType*>& structs);

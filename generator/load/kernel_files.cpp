@@ -30,17 +30,18 @@ std::vector<std::string> kernel_files(const std::string& path, Diagnostics& diag
     report.note(has_headers ? "it has headers, but no file of their signatures (*.yaml)"
                             : "it has neither headers nor files of signatures (*.yaml)");
     report.advise("put a file beside the headers that says what they declare: kernels: [{kernel: mine::Twice, header: "
-                  "twice.hpp, operator: twice, ...}]");
+                  "my_kernels/twice.hpp, operator: twice, ...}]");
   }
   std::sort(files.begin(), files.end());
   return files;
 }
 
-std::string kernel_folder(const std::string& path) {
+std::string kernel_include_directory(const std::string& path) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return path;
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
+  fs::path folder = fs::absolute(path, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // "my_kernels/"
+  if (!fs::is_directory(folder, error)) folder = folder.parent_path();
+  return folder.parent_path().string();
 }
 
 }  // namespace kgen

@@ -12,7 +12,8 @@ namespace kgen {
 // (names the nearest beside it), or a folder without such a file.
 std::vector<std::string> kernel_files(const std::string& path, Diagnostics& diagnostics);
 
-// The folder that the headers of those kernels are relative to: the folder itself, or the one that holds the file.
-std::string kernel_folder(const std::string& path);
+// What must be on the include path, so that stubs find the headers of those kernels: they are included with the name of
+// their folder ("my_kernels/snake.hpp"), so this is where that folder lies.
+std::string kernel_include_directory(const std::string& path);
 
 }  // namespace kgen

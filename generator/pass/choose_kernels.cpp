@@ -153,7 +153,8 @@ void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges
   } else {
     return report_no_kernel(choice, node, diagnostics);
   }
-  if (is_composite || candidates.size() > 1) graph.kernel_choices.push_back(std::move(choice));
+  const bool was_open = candidates.size() > 1 || choice.kernel != table.ops.kernel_of(*node.op);
+  if (was_open) graph.kernel_choices.push_back(std::move(choice));
 }
 
 Module choose_kernels(Module module, const OpSet& ops, Diagnostics& diagnostics) {

@@ -15,14 +15,16 @@ function(kgen_compile_emitted target)
   target_link_libraries(${target} PUBLIC kgen::runtime kgen::templates)
 endfunction()
 
-# kgen_add_graph(<name> GRAPH <file.yaml> [TARGET cpu] [SPECS <file>...] [KERNELS <file>...] [CHECK])
+# kgen_add_graph(<name> GRAPH <file.yaml> [TARGET cpu] [SPECS <file>...] [KERNELS <folder>...] [CHECK])
 #
 # Creates the static library <name>, whose emitted folder is on the include path of what links it. The build plans again
 # when the graph, a spec, a kernel signature or kgen itself changes, and compiles only the files that came out
 # different.
 #   TARGET   what to emit for (default: cpu)
 #   SPECS    more operators, as specs/ops/*.yaml
-#   KERNELS  signatures of more kernels; add their include directories with target_include_directories(<name> ...)
+#   KERNELS  your own kernels, before the built-in ones: folders of headers with their signatures (YAML), or files of
+#            signatures beside their headers. Where the folders are is on the include path of the stubs, so that they
+#            find my_kernels/snake.hpp.
 #   CHECK    emit check functions too, for kgen_load_options.check
 #
 # Which files kgen emits is known only once it has planned, so it lists them in sources.cmake, a copy of which is
@@ -46,7 +48,8 @@ function(kgen_add_graph name)
   _kgen_find_files(graph ${name} ${ARG_GRAPH})
   _kgen_find_files(specs ${name} ${ARG_SPECS})
   _kgen_find_files(kernels ${name} ${ARG_KERNELS})
-  set(inputs ${graph} ${specs} ${kernels})
+  _kgen_find_kernels(kernel_files kernel_directories ${kernels})
+  set(inputs ${graph} ${specs} ${kernel_files})
   list(TRANSFORM specs PREPEND --specs=)
   list(TRANSFORM kernels PREPEND --kernels=)
   set(arguments
@@ -74,7 +77,7 @@ function(kgen_add_graph name)
     file(CONFIGURE OUTPUT ${not_planned_yet} CONTENT "")
   endif()
   add_library(${name} STATIC ${kgen_sources} ${not_planned_yet})
-  target_include_directories(${name} PUBLIC ${folder})
+  target_include_directories(${name} PUBLIC ${folder} PRIVATE ${kernel_directories})
   kgen_compile_emitted(${name})
 
   if(CMAKE_GENERATOR STREQUAL Ninja)
@@ -102,11 +105,32 @@ function(_kgen_find_files result name)
   foreach(file IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
     if(NOT EXISTS ${file})
-      message(FATAL_ERROR "kgen_add_graph(${name}): there is no file ${file}")
+      message(FATAL_ERROR "kgen_add_graph(${name}): there is no file or folder ${file}")
     endif()
     list(APPEND paths ${file})
   endforeach()
   set(${result} ${paths} PARENT_SCOPE)
+endfunction()
+
+# The files that planning depends on, and where the folders are, of what KERNELS names.
+function(_kgen_find_kernels files directories)
+  set(all_files "")
+  set(all_directories "")
+  foreach(path IN LISTS ARGN)
+    if(IS_DIRECTORY ${path})
+      file(GLOB found CONFIGURE_DEPENDS ${path}/*.yaml ${path}/*.h ${path}/*.hpp)
+      list(APPEND all_files ${found})
+      cmake_path(APPEND path .. OUTPUT_VARIABLE directory)
+    else()
+      list(APPEND all_files ${path})
+      cmake_path(APPEND path ../.. OUTPUT_VARIABLE directory)
+    endif()
+    cmake_path(NORMAL_PATH directory)
+    list(APPEND all_directories ${directory})
+  endforeach()
+  list(REMOVE_DUPLICATES all_directories)
+  set(${files} ${all_files} PARENT_SCOPE)
+  set(${directories} ${all_directories} PARENT_SCOPE)
 endfunction()
 
 # Runs an installed kgen, which keeps the time of every file that stays the same.

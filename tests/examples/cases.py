@@ -285,6 +285,39 @@ def masked_inputs(rng, b, s, t):
     return {name: normal(rng, *shape, dtype=bf16) for name, shape in heads.items()} | {"mask": mask}
 
 
+def snake_inputs(rng, b, c, l):
+    return {
+        "x": normal(rng, b, c, l) * 3,
+        "bias": normal(rng, c, 1),
+        "alpha": (0.5 + rng.random((c, 1))).astype(np.float32),
+        "gain": normal(rng, c, 1),
+    }
+
+
+def convolution_inputs(rng, b, l):
+    shapes = {"x": (b, l, 96), "gate": (b, l, 96), "weight": (4, 96), "bias": (96,)}
+    return {name: normal(rng, *shape, dtype=bf16) for name, shape in shapes.items()}
+
+
+def choice_inputs(rng, s, m):
+    return {
+        "few": normal(rng, s, 256),
+        "many": normal(rng, m, 256),
+        "weight": normal(rng, 256, 192) / 16,
+        "bias": normal(rng, 192),
+        "low": normal(rng, m, 192, dtype=bf16),
+    }
+
+
+def mandelbrot_cases(rng):
+    views = {"whole": (-0.5, 0.0, 3.0, 48, 64), "valley": (-0.745, 0.113, 0.02, 33, 17), "pixel": (0.0, 0.0, 1.0, 1, 1)}
+    views["anywhere"] = (*rng.uniform(-1, 0.5, 2), rng.uniform(0.01, 2), 40, 30)
+    for label, (x, y, width, rows, columns) in views.items():
+        scalars = {"center_x": x, "center_y": y, "width": width}
+        inputs = {name: np.array(value, dtype=np.float64) for name, value in scalars.items()}
+        yield label, [inputs | {"rows": position(rows), "columns": position(columns)}]
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 PLANES = [(1, 1), (3, 5), (17, 33), (64, 128), (0, 7), (7, 0)]
@@ -315,6 +348,13 @@ EXAMPLES = {
     "llama_block": Example(llama_block_cases, constants=llama_block_constants, tolerance={"f32": 1e-5}),
     "llama_tiny": Example(
         llama_tiny_cases, {"logits": "f32"}, constants=llama_tiny_constants, tolerance={"f32": 3e-5}
+    ),
+    # specs/graphs/custom
+    "snake": Example(over_shapes(snake_inputs, [(1, 1, 1), (3, 5, 33), (2, 8, 1000), (2, 3, 0)])),
+    "gated_convolution": Example(over_shapes(convolution_inputs, [(1, 1), (2, 3), (3, 129), (1, 0)]), {"y": "bf16"}),
+    "mandelbrot": Example(mandelbrot_cases, {"steps": "i32", "shade": "f32"}),
+    "kernel_choice": Example(
+        over_shapes(choice_inputs, [(1, 1), (16, 16), (7, 300)]), {"y_few": "f32", "y_many": "f32", "y_low": "bf16"}
     ),
     # tests/examples/graphs
     "bf16_matmul_bias_relu": Example(over_shapes(matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),

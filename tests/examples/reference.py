@@ -69,6 +69,40 @@ def round_to_bf16(x):
     return round_to(ml_dtypes.bfloat16, x)
 
 
+# ---- the examples of specs/graphs/custom ------------------------------------------------------------------------------
+
+
+def snake(x, bias, alpha, gain):
+    biased = x + bias
+    return [(biased + np.sin(alpha * biased) ** 2 / alpha) * gain]
+
+
+def gated_convolution(x, gate, weight, bias):
+    taps = len(weight)
+    padded = np.pad(x * gate, [(0, 0), (taps - 1, 0), (0, 0)])
+    mixed = sum(weight[k] * padded[:, k : k + x.shape[1]] for k in range(taps))
+    return [silu(mixed + bias) + x]
+
+
+def mandelbrot(center_x, center_y, width, rows, columns, iterations=200):
+    rows, columns = int(rows), int(columns)
+    real = center_x - width / 2 + width * (np.arange(columns) + 0.5) / columns
+    imaginary = (center_y - width / 2 + width * (rows - np.arange(rows) - 0.5) / rows)[:, None]
+    x, y = np.zeros((rows, columns)), np.zeros((rows, columns))
+    steps = np.zeros((rows, columns), dtype=np.int32)
+    within = np.ones((rows, columns), dtype=bool)
+    for _ in range(iterations):
+        within &= x * x + y * y <= 4
+        steps += within
+        x, y = np.where(within, x * x - y * y + real, x), np.where(within, 2 * x * y + imaginary, y)
+    return [steps, 1 - steps / iterations]
+
+
+def kernel_choice(few, many, weight, bias, low):
+    product = few @ weight + bias
+    return [product * sigmoid(1.702 * product), many @ weight, gelu(low)]
+
+
 # ---- the examples of specs/graphs ------------------------------------------------------------------------------------
 
 

@@ -33,7 +33,7 @@ std::vector<SourceFile> emit_example(const fs::path& graph) {
     options.spec_files.push_back((graph.parent_path() / "my_ops.yaml").string());
     options.kernels = {(graph.parent_path() / "my_kernels").string()};
     emit.command += " --specs my_ops.yaml --kernels my_kernels";
-    emit.kernel_folders = {"../../specs/graphs/custom/my_kernels"};
+    emit.include_directories = {"../../specs/graphs/custom"};
   }
   Session session;
   const auto plan = make_plan(options, session);

@@ -79,7 +79,7 @@ TEST_CASE("load, bad: keys and choices") {
            R"text(kernels.yaml:2:64: error: unknown key 'operand' in a kernel
     2 | ...kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
       |                                                                ^
-note: known keys: 'kernel', 'header', 'operator', 'kind', 'operands', 'results', 'attributes', 'parameters' and 'doc'
+note: known keys: 'kernel', 'header', 'operator', 'kind', 'when', 'operands', 'results', 'attributes', 'parameters' and 'doc'
 help: did you mean 'operands'?
 kernels.yaml:2:51: error: 'kind' cannot be 'elementwize'
     2 | - {kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
@@ -172,7 +172,7 @@ TEST_CASE("load, bad: operators and kernels that disagree") {
 - kernel: k
   header: k.hpp
   operator: f
-  kind: opaque
+  kind: reduction
   operands: [{name: x, types: [f32, f64, f16]}, {name: b}, {name: c}]
   results: [{name: out}]
   attributes: [{name: scale, type: bool}, {name: axes, type: int}, {name: bias, type: float}]

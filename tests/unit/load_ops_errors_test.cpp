@@ -67,6 +67,7 @@ TEST_CASE("load, bad: defined twice") {
 ops.yaml:2:8: note: it was first defined here
     2 | - {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}
       |        ^
+help: give this one another name; another kernel for that operator is declared with the kernels alone
 )text");
 }
 
@@ -276,7 +277,7 @@ TEST_CASE("load, bad: not operators at all") {
            R"text(ops.yaml:1:1: error: unknown key 'kernels' in a file of operators
     1 | kernels: []
       | ^
-note: known keys: 'ops'
+note: known keys: 'structs' and 'ops'
 )text");
 }
 

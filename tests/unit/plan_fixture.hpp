@@ -10,6 +10,7 @@
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
 #include "generator/load/read_file.hpp"
+#include "generator/pass/choose_kernels.hpp"
 #include "generator/pass/decompose.hpp"
 #include "generator/pass/fuse.hpp"
 #include "generator/pass/infer.hpp"
@@ -41,6 +42,7 @@ struct Fixture {
     auto module = load_graph(source, ops, diagnostics);
     REQUIRE_MESSAGE(module, diagnostics.text(false));
     Module m = infer(std::move(*module), ops, diagnostics);
+    if (!diagnostics.has_errors()) m = choose_kernels(std::move(m), ops, diagnostics);
     if (!diagnostics.has_errors()) m = decompose(std::move(m), ops, diagnostics);
     if (!diagnostics.has_errors()) m = simplify(std::move(m), ops, diagnostics);
     if (!diagnostics.has_errors()) m = materialise(std::move(m), ops, diagnostics);

@@ -59,7 +59,7 @@ const std::vector<Room> rooms = {
     {"runtime/",
      {"kgen/", "kgen_runtime.h", "runtime/"},
      joined(joined({"kgen_runtime.h", "dlpack/", "nlohmann/"}, vendor), posix)},
-    {"generated/", {"kgen/", "kgen_runtime.h", "./"}, {"kgen_runtime.h"}},
+    {"generated/", {"kgen/", "my_kernels/", "kgen_runtime.h", "./"}, {"kgen_runtime.h"}},
 };
 
 const Room* room_of(const std::string& path) {

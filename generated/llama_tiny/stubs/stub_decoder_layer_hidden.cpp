@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is ca95d35ee4c4e497.
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 4149e6f4e97d817a.
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,16 +7,15 @@
 
 namespace llama_tiny {
 
-// hidden: matmul, silu, mul   (llama_tiny.yaml:69-72)
-// gate and 2 intermediates never reach memory: 4224*B*S bytes of traffic saved.
+// hidden = mul(silu(matmul(a_normed, w_gate)), up)   (llama_tiny.yaml:69-72)
+// gate and activated never reach memory: 2816*B*S bytes of traffic saved.
 struct stub_decoder_layer_hidden_epilogue {
   kgen::View<const float, 2> up;  // [B, S, 176]
   kgen::View<float, 2> hidden;    // [B, S, 176]
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> gate) const {
-    const auto activated_gate = kgen::Sigmoid::apply(gate);         // :71 silu
-    const auto activated = kgen::Mul::apply(gate, activated_gate);  // :71 silu
+    const auto activated = kgen::Silu::apply(gate);                 // :71
     hidden.store(at, kgen::Mul::apply(activated, up.load<W>(at)));  // :72
   }
 };

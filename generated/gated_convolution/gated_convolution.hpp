@@ -1,0 +1,18 @@
+// Written by kgen 0.1.0: kgen plan gated_convolution.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is ba80aa15c3855b30.
+// The graph gated_convolution: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   x: bf16[B, L, 96]
+//            gate: bf16[B, L, 96]
+//            weight: bf16[4, 96]
+//            bias: bf16[96]
+//   outputs  y: bf16[B, L, 96]
+//   dims     B: 1..64
+//            L: 0..4096
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_gated_convolution(void);

@@ -1,0 +1,20 @@
+// Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 3b147ac1bd1db8b6.
+// The graph mandelbrot: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   center_x: f64[]
+//            center_y: f64[]
+//            width: f64[]
+//            rows: i64[]
+//            columns: i64[]
+//   outputs  steps: i32[H, W]
+//            shade: f32[H, W]
+//   dims     H: 1..2160, the value of rows
+//            W: 1..3840, the value of columns
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_mandelbrot(void);

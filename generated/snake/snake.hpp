@@ -1,0 +1,19 @@
+// Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 5cf7a68e0b76c6ab.
+// The graph snake: load it with kgen_model_load, run it with kgen_model_run.
+//   inputs   x: f32[B, C, L]
+//            bias: f32[C, 1]
+//            alpha: f32[C, 1]
+//            gain: f32[C, 1]
+//   outputs  y: f32[B, C, L]
+//   dims     B: 1..64
+//            C: 1..512
+//            L: 0..4096
+#pragma once
+
+#include "kgen_runtime.h"
+
+#ifdef __cplusplus
+extern "C"
+#endif
+const kgen_graph* kgen_graph_snake(void);

@@ -1,0 +1,15 @@
+// Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 4bf419c86a311eb2.
+// The stubs of snake, each in stubs/<name>.cpp.
+#pragma once
+
+#include "kgen/stream.hpp"
+#include "kgen/view.hpp"
+
+namespace snake {
+
+// y = mul(snake(add(x, bias), alpha), gain)   (snake.yaml:12-14)
+void stub_y(kgen::View<float, 3> y, kgen::View<const float, 3> x, kgen::View<const float, 2> bias,
+            kgen::View<const float, 2> alpha, kgen::View<const float, 2> gain, kgen::Stream stream);
+
+}  // namespace snake

@@ -1,0 +1,34 @@
+// Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
+// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is a59244ff39240102.
+#include "kgen/elementwise.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/view.hpp"
+#include "my_kernels/snake.hpp"
+
+namespace snake {
+
+// y = mul(snake(add(x, bias), alpha), gain)   (snake.yaml:12-14)
+// biased and wave never reach memory: 16*B*C*L bytes of traffic saved.
+struct stub_y_elementwise {
+  kgen::View<const float, 3> x;      // [B, C, L]
+  kgen::View<const float, 3> bias;   // [C, 1] broadcast
+  kgen::View<const float, 3> alpha;  // [C, 1] broadcast
+  kgen::View<const float, 3> gain;   // [C, 1] broadcast
+  kgen::View<float, 3> y;            // [B, C, L]
+
+  template <int W>
+  KGEN_FN void operator()(kgen::Index<3> at) const {
+    const auto biased = kgen::Add::apply(x.load<W>(at), bias.load<W>(at));  // :12
+    const auto wave = mine::Snake::apply(biased, alpha.load<W>(at));        // :13
+    y.store(at, kgen::Mul::apply(wave, gain.load<W>(at)));                  // :14
+  }
+};
+
+void stub_y(kgen::View<float, 3> y, kgen::View<const float, 3> x, kgen::View<const float, 2> bias,
+            kgen::View<const float, 2> alpha, kgen::View<const float, 2> gain, kgen::Stream stream) {
+  const stub_y_elementwise body{x, bias.broadcast_to(y.shape()), alpha.broadcast_to(y.shape()),
+                                gain.broadcast_to(y.shape()), y};
+  kgen::elementwise(body.x.shape(), body, stream);
+}
+
+}  // namespace snake
