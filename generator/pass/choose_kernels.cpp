@@ -153,7 +153,7 @@ void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges
   } else {
     return report_no_kernel(choice, node, diagnostics);
   }
-  const bool was_open = candidates.size() > 1 || choice.kernel != table.ops.kernel_of(*node.op);
+  const bool was_open = candidates.size() > 1 || !choice.kernel || choice.kernel->name != node.op->kernel;
   if (was_open) graph.kernel_choices.push_back(std::move(choice));
 }
 

@@ -249,7 +249,7 @@ void report(const KernelSignature& kernel, const OpSpec& op, const std::string& 
   }
   for (const auto& [variable, dtypes] : op.types) known.push_back(variable);
   Diagnostic& error = diagnostics.error(
-      kernel.when_where, fmt::format("'{}' cannot be the condition of '{}': {}", kernel.when, kernel.name, problem));
+      kernel.when_where, fmt::format("the condition of '{}' has no meaning: {}", kernel.name, problem));
   error.note(op.where, known.empty() ? fmt::format("'{}' has no names for conditions", op.name)
                                      : fmt::format("'{}' has {}", op.name, quoted_list(known)));
   error.advise("compare sizes and types: \"M <= 16 && T == f32\"; extent(operand, axis), rank(operand) and "

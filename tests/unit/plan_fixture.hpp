@@ -14,6 +14,7 @@
 #include "generator/pass/decompose.hpp"
 #include "generator/pass/fuse.hpp"
 #include "generator/pass/infer.hpp"
+#include "generator/pass/kernel_condition.hpp"
 #include "generator/pass/lower.hpp"
 #include "generator/pass/materialise.hpp"
 #include "generator/pass/schedule.hpp"
@@ -26,13 +27,17 @@ struct Fixture {
   OpSet ops;
   Diagnostics diagnostics;
 
-  Fixture() {
+  // `own_ops` and `own_kernels` are texts of such files, or empty: a user's own.
+  explicit Fixture(const std::string& own_ops = "", const std::string& own_kernels = "") {
     const std::filesystem::path root = KGEN_SOURCE_DIRECTORY;
     for (const auto& entry : std::filesystem::directory_iterator(root / "specs" / "ops")) {
       load_ops(*sources.read(entry.path().string(), diagnostics), ops, diagnostics);
     }
+    if (!own_ops.empty()) load_ops(sources.add("my_ops.yaml", own_ops), ops, diagnostics);
     load_signatures(*sources.read((root / "templates" / "kgen" / "signatures.yaml").string(), diagnostics), ops, diagnostics);
+    if (!own_kernels.empty()) load_signatures(sources.add("my_kernels.yaml", own_kernels), ops, diagnostics);
     link_ops(ops, diagnostics);
+    check_kernel_conditions(ops, diagnostics);
     REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
   }
 
