@@ -209,7 +209,8 @@ CLI::App* add_plan(CLI::App& app, Arguments& arguments) {
 CLI::App* add_explain(CLI::App& app, Arguments& arguments) {
   CLI::App* explain = add_verb(app, "explain", "Print each fusion decision with its reason");
   add_graph_options(*explain, arguments);
-  auto* first = explain->add_option("a", arguments.first, "A value of the graph: what computes it, and why?")->type_name("VALUE");
+  auto* first =
+      explain->add_option("a", arguments.first, "A value of the graph: what computes it, and why?")->type_name("VALUE");
   explain->add_option("b", arguments.second, "Another: why are they, or are they not, computed together?")
       ->type_name("VALUE")
       ->needs(first);

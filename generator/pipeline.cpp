@@ -63,7 +63,8 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
                         Session& session, StubTable& stubs) {
   FusedGraph fused;
   fused.graph = std::move(graph);
-  fused = passes.run("fuse", std::move(fused), [&](FusedGraph f) { return fuse(std::move(f.graph), {}, session.diagnostics); });
+  fused = passes.run("fuse", std::move(fused),
+                     [&](FusedGraph f) { return fuse(std::move(f.graph), {}, session.diagnostics); });
   fused = passes.run("schedule", std::move(fused), [](FusedGraph f) { return schedule(std::move(f)); });
   FunctionPlan plan;
   plan.fused = std::move(fused);
@@ -107,8 +108,8 @@ CheckPlan plan_check(const Plan& plan, Session& session) {
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> names = {"load", "infer", "choose_kernels", "decompose",
-                                                 "simplify", "materialise", "fuse", "schedule"};
+  static const std::vector<std::string> names = {"load",     "infer",       "choose_kernels", "decompose",
+                                                 "simplify", "materialise", "fuse",           "schedule"};
   return names;
 }
 
@@ -142,7 +143,8 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   Module module;
   module = passes.run("load", std::move(module), [&](Module m) { return load_graph(*text, ops, diagnostics).value_or(std::move(m)); });
   module = passes.run("infer", std::move(module), [&](Module m) { return infer(std::move(m), ops, diagnostics); });
-  module = passes.run("choose_kernels", std::move(module), [&](Module m) { return choose_kernels(std::move(m), ops, diagnostics); });
+  module = passes.run("choose_kernels", std::move(module),
+                      [&](Module m) { return choose_kernels(std::move(m), ops, diagnostics); });
   module = passes.run("decompose", std::move(module), [&](Module m) { return decompose(std::move(m), ops, diagnostics); });
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
   module = passes.run("materialise", std::move(module), [&](Module m) { return materialise(std::move(m), ops, diagnostics); });

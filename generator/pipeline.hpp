@@ -1,5 +1,6 @@
 // The whole of kgen in one line: load -> infer -> choose_kernels -> decompose -> simplify -> materialise -> fuse ->
-// schedule -> place -> lower -> emit. Each pass is a pure function; the runner times it, stops after errors and dumps its result if asked.
+// schedule -> place -> lower -> emit. Each pass is a pure function; the runner times it, stops after errors and dumps
+// its result if asked.
 #pragma once
 
 #include <optional>

@@ -10,8 +10,8 @@
 #include "generator/emit/banner.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/names.hpp"
-#include "generator/emit/stub.hpp"
 #include "generator/emit/structs.hpp"
+#include "generator/emit/stub.hpp"
 
 namespace kgen {
 namespace {
@@ -145,7 +145,8 @@ class CheckFunction {
   void write_compare(std::size_t i) {
     const ValueId value = group_.outputs[i];
     if (const StructType* structure = graph_.type(value).structure) {
-      write_comment(out_, fmt::format("{} is a {}: only what kernels make of it can be compared.", parameters_[i], structure->name));
+      write_comment(out_, fmt::format("{} is a {}: only what kernels make of it can be compared.", parameters_[i],
+                                      structure->name));
       return;
     }
     const Node& node = graph_.nodes[graph_.value(value).producer];

@@ -189,7 +189,9 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
     const MemberView& view = functor.members[i].view;
     const StubParameter& parameter = stub.parameters[view.parameter];
     const std::string type = view_type(parameter.type, static_cast<std::size_t>(view.rank), parameter.writable);
-    lines.push_back({fmt::format("{} {};", type, names[i]), {}, {},
+    lines.push_back({fmt::format("{} {};", type, names[i]),
+                     {},
+                     {},
                      fmt::format("// {}{}", to_text(parameter.type.shape), view.broadcast ? " broadcast" : "")});
   }
   write_aligned(out, lines);

@@ -48,7 +48,8 @@ void write_stub(Writer& writer, const StubProgram& stub) {
   std::string results, operands;
   for (const StubParameter& parameter : stub.parameters) {
     std::string& list = parameter.writable ? results : operands;
-    list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", plain(parameter.name), in_quotes(to_text(parameter.type)));
+    list +=
+        fmt::format("{}{}: {}", list.empty() ? "" : ", ", plain(parameter.name), in_quotes(to_text(parameter.type)));
   }
   writer.line("{}:", stub.name);
   writer.line("  kind: {}", kind_name(stub.kind));
@@ -190,11 +191,14 @@ class GraphText {
     bool any = false;
     for (const KernelChoice& choice : graph_.kernel_choices) {
       if (!present.contains(choice.value)) continue;
-      if (!any) writer_.line("kernels:  # where there was a choice: value, operator, what was chosen and why, and why no other");
+      if (!any)
+        writer_.line(
+            "kernels:  # where there was a choice: value, operator, what was chosen and why, and why no other");
       any = true;
       std::string others;
       for (const KernelChoice::Refusal& other : choice.others) {
-        others += fmt::format("{}{}: {}", others.empty() ? "" : ", ", in_quotes(other.kernel->name), in_quotes(other.reason));
+        others +=
+            fmt::format("{}{}: {}", others.empty() ? "" : ", ", in_quotes(other.kernel->name), in_quotes(other.reason));
       }
       writer_.line("- [{}, {}, {}, {}, {{{}}}]", plain(choice.value), plain(choice.op->name),
                    choice.kernel ? in_quotes(choice.kernel->name) : "expanded", in_quotes(choice.reason), others);

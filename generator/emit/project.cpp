@@ -8,8 +8,8 @@
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
 #include "generator/emit/cpp_text.hpp"
-#include "generator/emit/stub.hpp"
 #include "generator/emit/structs.hpp"
+#include "generator/emit/stub.hpp"
 #include "generator/emit/tables.hpp"
 
 namespace kgen {

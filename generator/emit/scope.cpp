@@ -257,13 +257,12 @@ std::vector<std::string> Scope::write_carried(Writer& writer, const Step& step, 
   for (std::size_t i = 0; i < step.carried_slots.size(); ++i) {
     const ValueId result = step.arguments[i];
     const TensorType& type = graph().type(result);
-    std::string other = fmt::format("{}.view<{}, {}>({}[{}], {})", names_.arena, cpp_element(type),
-                                    type.shape.size(), names_.slot, step.carried_slots[i], braced(sizes(type.shape)));
+    std::string other = fmt::format("{}.view<{}, {}>({}[{}], {})", names_.arena, cpp_element(type), type.shape.size(),
+                                    names_.slot, step.carried_slots[i], braced(sizes(type.shape)));
     std::vector<std::string> buffers = {std::move(other), expression(result)};
     if (repeat % 2 == 1) std::swap(buffers[0], buffers[1]);
     carried.push_back(locals_.unique(graph().value(result).name + "_carried"));
-    write_list(writer,
-               fmt::format("const {} {}[2] = {{", view_type(type, type.shape.size(), true), carried.back()),
+    write_list(writer, fmt::format("const {} {}[2] = {{", view_type(type, type.shape.size(), true), carried.back()),
                buffers, "};");
   }
   return carried;

@@ -30,14 +30,16 @@ void write_structs(Writer& writer, const std::vector<const StructType*>& structs
   if (structs.empty()) return;
   write_struct_headers(writer, structs);
   writer.line();
-  writer.line("// The memory of structs was laid out as they are declared. Where one of these fails, correct the declaration.");
+  writer.line(
+      "// The memory of structs was laid out as they are declared. Where one of these fails, correct the declaration.");
   for (const StructType* structure : structs) {
     const std::string at = short_text(structure->where);
     const std::string& name = structure->name;
     const auto claim = [&](const std::string& what, const std::string& claimed) {
       write_list(writer, "static_assert(", {what, quoted(claimed + (at.empty() ? "" : ": " + at))}, ");");
     };
-    claim(fmt::format("sizeof({}) == {}", name, structure->bytes), fmt::format("{} has {} bytes", name, structure->bytes));
+    claim(fmt::format("sizeof({}) == {}", name, structure->bytes),
+          fmt::format("{} has {} bytes", name, structure->bytes));
     claim(fmt::format("alignof({}) == {}", name, structure->alignment),
           fmt::format("{} is aligned to {} bytes", name, structure->alignment));
     claim(fmt::format("std::is_trivially_copyable_v<{}>", name), fmt::format("{} is copied as bytes", name));

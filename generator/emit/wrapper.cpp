@@ -201,8 +201,7 @@ bool makes_numbered_calls(const WrapperFacts& facts, GraphIndex index) {
 std::string parameter(Scope& scope, ValueId value, bool writable, const std::vector<bool>& touched) {
   const TensorType& type = scope.graph().type(value);
   const std::string& name = scope.name_value(value);
-  return view_type(type, type.shape.size(), writable) +
-         (touched[value] ? " " + name : fmt::format(" /*{}*/", name));
+  return view_type(type, type.shape.size(), writable) + (touched[value] ? " " + name : fmt::format(" /*{}*/", name));
 }
 
 void write_function(Writer& writer, WrapperFacts& facts, GraphIndex index) {

@@ -30,7 +30,8 @@ struct Explained {
 
 Explained look_up(const Plan& plan, const FunctionPlan& function) {
   Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}};
-  for (const KernelChoice& choice : function.fused.graph.kernel_choices) explained.choices[choice.value].push_back(&choice);
+  for (const KernelChoice& choice : function.fused.graph.kernel_choices)
+    explained.choices[choice.value].push_back(&choice);
   for (const std::vector<Step>* steps : {&function.load_steps, &function.steps}) {
     for (const Step& step : *steps) {
       const Node& first = function.fused.graph.nodes[function.fused.groups[step.group].nodes.front()];
@@ -88,9 +89,11 @@ std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
     const auto found = in.choices.find(in.name(output));
     if (found == in.choices.end()) continue;
     for (const KernelChoice* choice : found->second) {
-      lines.push_back(choice->kernel ? fmt::format("{} by {}: {}", choice->op->name, choice->kernel->name, choice->reason)
-                                     : fmt::format("{} expanded: {}", choice->op->name, choice->reason));
-      for (const auto& other : choice->others) lines.push_back(fmt::format("not {}: {}", other.kernel->name, other.reason));
+      lines.push_back(choice->kernel
+                          ? fmt::format("{} by {}: {}", choice->op->name, choice->kernel->name, choice->reason)
+                          : fmt::format("{} expanded: {}", choice->op->name, choice->reason));
+      for (const auto& other : choice->others)
+        lines.push_back(fmt::format("not {}: {}", other.kernel->name, other.reason));
     }
   }
   return lines;
@@ -179,9 +182,11 @@ NodeId computing_node(const Explained& in, ValueId value) {
 
 // Why nothing computes it, or what is to be asked instead; empty where `node` computes it.
 std::string not_computed(const Explained& in, ValueId value, NodeId node) {
-  if (node == no_id) return fmt::format("No operator computes '{}': it is read from memory as it is.\n", in.name(value));
+  if (node == no_id)
+    return fmt::format("No operator computes '{}': it is read from memory as it is.\n", in.name(value));
   if (in.graph().value(value).producer == node) return "";
-  return fmt::format("'{}' is a view of '{}', read in place; ask about that instead.\n", in.name(value), in.maker(node));
+  return fmt::format("'{}' is a view of '{}', read in place; ask about that instead.\n", in.name(value),
+                     in.maker(node));
 }
 
 std::string explain_value(const Explained& in, ValueId value) {

@@ -12,8 +12,8 @@ namespace kgen {
 // Every stub with its operators, the bytes of memory traffic it saves, and each refusal with its reason.
 std::string explain(const Plan& plan);
 
-// What computes the value `name`: its stub, its operator, which kernel was chosen for it and why, and each decision that
-// concerns it. Error: no graph of the plan has such a value.
+// What computes the value `name`: its stub, its operator, which kernel was chosen for it and why, and each decision
+// that concerns it. Error: no graph of the plan has such a value.
 std::string explain(const Plan& plan, std::string_view name, Diagnostics& diagnostics);
 
 // Why the nodes that make the values `a` and `b` are, or are not, computed together: the decision between them, or

@@ -29,8 +29,9 @@ std::vector<std::string> kernel_files(const std::string& path, Diagnostics& diag
     Diagnostic& report = diagnostics.error({}, fmt::format("the folder '{}' holds no kernels", path));
     report.note(has_headers ? "it has headers, but no file of their signatures (*.yaml)"
                             : "it has neither headers nor files of signatures (*.yaml)");
-    report.advise("put a file beside the headers that says what they declare: kernels: [{kernel: mine::Twice, header: "
-                  "my_kernels/twice.hpp, operator: twice, ...}]");
+    report.advise(
+        "put a file beside the headers that says what they declare: kernels: [{kernel: mine::Twice, header: "
+        "my_kernels/twice.hpp, operator: twice, ...}]");
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -89,7 +89,8 @@ std::vector<std::string> differences(const OpSpec& op, const KernelSignature& ke
     found.push_back("an elementwise kernel has one result");
   }
   for (std::size_t i = 0; i < std::min(op.results.size(), kernel.results.size()); ++i) {
-    const std::string difference = struct_difference(op.results[i].name, op.results[i].structure, kernel.results[i].structure);
+    const std::string difference =
+        struct_difference(op.results[i].name, op.results[i].structure, kernel.results[i].structure);
     if (!difference.empty()) found.push_back(difference);
   }
   for (std::size_t i = 0; i < std::min(op.operands.size(), kernel.operands.size()); ++i) {
@@ -123,8 +124,8 @@ std::vector<std::string> differences(const OpSpec& op, const KernelSignature& ke
 void check_agreement(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
   const std::vector<std::string> found = differences(op, kernel, is_own);
   if (found.empty()) return;
-  Diagnostic& diagnostic = diagnostics.error(
-      op.where, fmt::format("'{}' and its kernel '{}' disagree", op.name, kernel.name));
+  Diagnostic& diagnostic =
+      diagnostics.error(op.where, fmt::format("'{}' and its kernel '{}' disagree", op.name, kernel.name));
   for (const std::string& each : found) diagnostic.note(each);
   diagnostic.note(kernel.where, "the kernel is declared here");
   diagnostic.advise("correct the operator or the kernel's signature, whichever is wrong");

@@ -321,8 +321,9 @@ void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
     for (const PatternAxis& axis : result.pattern.value_or(std::vector<PatternAxis>{})) {
       const AttributeSpec* attribute = op.attribute(axis.name);
       if (!attribute || attribute->type == AttributeType::dim) continue;
-      diagnostics.error(op.where, fmt::format("'{}' stands in the shape of '{}', so it must be an attribute of type dim",
-                                              axis.name, result.name));
+      diagnostics.error(
+          op.where, fmt::format("'{}' stands in the shape of '{}', so it must be an attribute of type dim", axis.name,
+                                result.name));
     }
   }
   if (op.role == OpRole::cast) need(has_attribute("to", AttributeType::dtype), "the attribute 'to' for its role");
@@ -356,7 +357,8 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   if (const Yaml types = entry.find("types")) read_types(types, op, diagnostics);
   read_entries(entry, "attributes", op, diagnostics, read_attribute_spec);
   const auto with_structs = [&](auto read) {
-    return [read, &structs](const Yaml::Entry& each, OpSpec& to, Diagnostics& report) { read(each, to, structs, report); };
+    return
+        [read, &structs](const Yaml::Entry& each, OpSpec& to, Diagnostics& report) { read(each, to, structs, report); };
   };
   read_entries(entry, "operands", op, diagnostics, with_structs(read_operand));
   read_entries(entry, "results", op, diagnostics, with_structs(read_result));

@@ -118,9 +118,10 @@ void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnost
   if (!tree || !check_keys(tree->root(), {"kernels"}, "a file of kernels", diagnostics)) return;
   if (!require_key(tree->root(), "kernels", "a file of kernels", diagnostics)) return;
   for (const Yaml entry : mappings_of(tree->root(), "kernels", diagnostics)) {
-    check_keys(entry,
-               {"kernel", "header", "operator", "kind", "when", "operands", "results", "attributes", "parameters", "doc"},
-               "a kernel", diagnostics);
+    check_keys(
+        entry,
+        {"kernel", "header", "operator", "kind", "when", "operands", "results", "attributes", "parameters", "doc"},
+        "a kernel", diagnostics);
     const Yaml name = require_key(entry, "kernel", "a kernel", diagnostics);
     if (!name || !read_text(name, "'kernel'", diagnostics)) continue;
     const auto [place, is_new] = set.kernel_index.emplace(name.text(), set.kernels.size());

@@ -38,13 +38,16 @@ void read_struct(Yaml entry, Structs& structs, Diagnostics& diagnostics) {
   made.header = read_text(header, "'header'", diagnostics).value_or("");
   made.bytes = read_integer(bytes, "'bytes'", diagnostics).value_or(1);
   made.alignment = read_integer(alignment, "'alignment'", diagnostics).value_or(1);
-  const bool is_alignment = made.alignment >= 1 && made.alignment <= most_alignment &&
-                            (made.alignment & (made.alignment - 1)) == 0;
+  const bool is_alignment =
+      made.alignment >= 1 && made.alignment <= most_alignment && (made.alignment & (made.alignment - 1)) == 0;
   if (!is_alignment) {
     diagnostics.error(alignment.where(), fmt::format("{} is no alignment that kgen can give", made.alignment))
-        .note(fmt::format("values begin at multiples of {} bytes: it must be a power of two up to that", most_alignment));
+        .note(
+            fmt::format("values begin at multiples of {} bytes: it must be a power of two up to that", most_alignment));
   } else if (made.bytes < 1 || made.bytes % made.alignment != 0) {
-    diagnostics.error(bytes.where(), fmt::format("a struct with alignment {} cannot have {} bytes", made.alignment, made.bytes))
+    diagnostics
+        .error(bytes.where(),
+               fmt::format("a struct with alignment {} cannot have {} bytes", made.alignment, made.bytes))
         .note("sizeof is a multiple of alignof, and at least 1")
         .advise(fmt::format("write what the compiler says of sizeof({0}) and alignof({0})", made.name));
   }

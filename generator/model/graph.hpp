@@ -24,15 +24,15 @@ using NodeId = std::uint32_t;
 inline constexpr std::uint32_t no_id = std::numeric_limits<std::uint32_t>::max();
 
 struct TensorType {
-  DType dtype = DType::f32;               // says nothing where `structure` is set
+  DType dtype = DType::f32;  // says nothing where `structure` is set
   Shape shape;
   const StructType* structure = nullptr;  // what the elements are, if not numbers
 
   bool operator==(const TensorType&) const = default;
 };
-std::string to_text(const TensorType& type);            // "bf16[M, 4096]", "fractal::Region[]"
-std::int64_t element_bytes(const TensorType& type);     // of one element
-std::string_view cpp_element(const TensorType& type);   // "kgen::bf16", "fractal::Region"
+std::string to_text(const TensorType& type);           // "bf16[M, 4096]", "fractal::Region[]"
+std::int64_t element_bytes(const TensorType& type);    // of one element
+std::string_view cpp_element(const TensorType& type);  // "kgen::bf16", "fractal::Region"
 
 enum class ValueKind { input, constant, state, result };
 
@@ -130,7 +130,7 @@ struct KernelChoice {
     const KernelSignature* kernel = nullptr;
     std::string reason;
   };
-  std::string value;                        // the node's first result, by name
+  std::string value;  // the node's first result, by name
   const OpSpec* op = nullptr;
   const KernelSignature* kernel = nullptr;  // null: none, the operator was expanded
   std::string reason;                       // why this one

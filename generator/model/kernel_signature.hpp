@@ -37,8 +37,8 @@ struct KernelParameter {  // a compile-time parameter that tuning may turn
   std::int64_t default_value = 0;
 };
 
-// A structured or opaque kernel is called with its operands, its attributes and its results, in these orders, and the stream last;
-// an optional operand that is not given is left out of the call.
+// A structured or opaque kernel is called with its operands, its attributes and its results, in these orders, and the
+// stream last; an optional operand that is not given is left out of the call.
 struct KernelSignature {
   std::string name;    // qualified: "kgen::matmul"
   std::string header;  // "kgen/matmul.hpp"

@@ -54,7 +54,7 @@ struct OperandSpec {
 struct ResultSpec {
   std::string name;
   std::string type;  // a type variable, a dtype's or a struct's name, or "$name" for the dtype in that attribute
-  const StructType* structure = nullptr;  // where `type` names a struct
+  const StructType* structure = nullptr;            // where `type` names a struct
   std::optional<std::vector<PatternAxis>> pattern;  // names of operands' patterns, and attributes of type dim
 };
 

@@ -16,7 +16,8 @@ using Candidate = KernelTable::Candidate;
 const std::vector<Candidate>& candidates_of(KernelTable& table, const OpSpec& op) {
   const auto [place, is_new] = table.candidates.try_emplace(&op);
   if (is_new) {
-    for (const KernelSignature* kernel : table.ops.kernels_for(op)) place->second.push_back({kernel, condition_of(*kernel)});
+    for (const KernelSignature* kernel : table.ops.kernels_for(op))
+      place->second.push_back({kernel, condition_of(*kernel)});
   }
   return place->second;
 }
@@ -107,15 +108,23 @@ KernelChoice choice_at(const ConditionScope& at, const std::vector<Candidate>& c
 void set_kernel(Node& node, const KernelSignature& kernel) {
   node.kernel = &kernel;
   switch (kernel.kind) {
-    case KernelKind::elementwise: node.kind.emplace<Elementwise>(); break;
-    case KernelKind::structured: node.kind.emplace<Structured>(); break;
-    case KernelKind::opaque: node.kind.emplace<Opaque>(); break;
-    case KernelKind::reduction: break;  // the node has its axes already
+    case KernelKind::elementwise:
+      node.kind.emplace<Elementwise>();
+      break;
+    case KernelKind::structured:
+      node.kind.emplace<Structured>();
+      break;
+    case KernelKind::opaque:
+      node.kind.emplace<Opaque>();
+      break;
+    case KernelKind::reduction:
+      break;  // the node has its axes already
   }
 }
 
 void report_no_kernel(const KernelChoice& choice, const Node& node, Diagnostics& diagnostics) {
-  Diagnostic& error = diagnostics.error(node.where, fmt::format("no kernel of '{}' can make '{}'", node.op->name, choice.value));
+  Diagnostic& error =
+      diagnostics.error(node.where, fmt::format("no kernel of '{}' can make '{}'", node.op->name, choice.value));
   for (const KernelChoice::Refusal& other : choice.others) {
     error.note(other.kernel->where, fmt::format("{}: {}", other.kernel->name, other.reason));
   }
@@ -174,7 +183,8 @@ void warn_of_hidden_kernels(const OpSet& ops, Diagnostics& diagnostics) {
     const OpSpec* op = ops.find(kernel.op);
     if (!op || op->kernel == kernel.name) continue;
     std::vector<const KernelSignature*>& others = loaded[op->name];
-    const auto first = std::find_if(others.begin(), others.end(), [&](const auto* each) { return hides(*each, kernel); });
+    const auto first =
+        std::find_if(others.begin(), others.end(), [&](const auto* each) { return hides(*each, kernel); });
     if (first != others.end()) {
       diagnostics
           .warning(kernel.where, fmt::format("'{}' is never chosen: '{}' takes all that it takes, and comes first",

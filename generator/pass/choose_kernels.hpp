@@ -27,9 +27,9 @@ struct KernelTable {
   std::unordered_map<const OpSpec*, std::vector<Candidate>> candidates;
 };
 
-// Sets `kernel` of a node that has been inferred, and the kind of a node whose kernel does more than its operator's kind
-// says: a composite is no composite any more, a structured operator may be opaque. An error where the operator must
-// have a kernel and none takes the node.
+// Sets `kernel` of a node that has been inferred, and the kind of a node whose kernel does more than its operator's
+// kind says: a composite is no composite any more, a structured operator may be opaque. An error where the operator
+// must have a kernel and none takes the node.
 void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges& ranges, Diagnostics& diagnostics);
 
 // That for every node of an inferred module. The nodes of expansions follow in decompose. Linear in their number.

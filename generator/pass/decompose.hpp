@@ -26,10 +26,10 @@
 
 namespace kgen {
 
-// Takes and leaves an inferred, topologically ordered module whose nodes have their kernels. Linear in the number of nodes that it leaves. Errors, all
-// of them in specifications: expansions deeper than 16, unknown names, a `when` or an attribute that cannot be worked
-// out, an inner node that cannot be typed, a result that is not made or has another shape than the composite's. After
-// an error the module is of no use. A composite that nothing reads gets a warning.
+// Takes and leaves an inferred, topologically ordered module whose nodes have their kernels. Linear in the number of
+// nodes that it leaves. Errors, all of them in specifications: expansions deeper than 16, unknown names, a `when` or an
+// attribute that cannot be worked out, an inner node that cannot be typed, a result that is not made or has another
+// shape than the composite's. After an error the module is of no use. A composite that nothing reads gets a warning.
 Module decompose(Module module, const OpSet& ops, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -36,7 +36,7 @@ class Fusion {
       }
     }
     FusedGraph fused;
-        number_groups(fused);
+    number_groups(fused);
     decide(fused);
     check_expectations(fused);
     return fused;

@@ -32,7 +32,6 @@ Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId no
 // `node` with a group that reads the same memory but makes none of its operands.
 Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId node, std::uint32_t id);
 // The structured `node` with the elementwise group that makes its operand number `operand`.
-Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId node,
-                    std::size_t operand);
+Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId node, std::size_t operand);
 
 }  // namespace kgen

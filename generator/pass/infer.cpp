@@ -15,7 +15,6 @@
 namespace kgen {
 namespace {
 
-
 // Every element must be a number that its dtype holds.
 void check_constant(const Graph& graph, const ConstantData& constant, Diagnostics& diagnostics) {
   const Value& value = graph.value(constant.value);

@@ -73,7 +73,8 @@ bool report_structure(const NodeContext& context, std::size_t operand, const std
   error.note(fmt::format("its elements must each be {}, not {}", kind_of_element(wanted), kind_of_element(found)));
   const StructType& structure = wanted ? *wanted : *found;
   error.note(structure.where, "the struct is declared here");
-  error.advise(fmt::format("only operators that are declared with {} make or take one: nothing converts it", structure.name));
+  error.advise(
+      fmt::format("only operators that are declared with {} make or take one: nothing converts it", structure.name));
   return false;
 }
 

@@ -134,7 +134,8 @@ std::optional<Shape> shape_of_pattern(NodeContext& context, const ResultSpec& re
       shape.push_back(bound->extent);
     } else if (const AttributeValue* given = find_attribute(context.node.attributes, axis.name)) {
       shape.push_back(std::get<Dim>(*given));
-      if (!require_at_most(context, 0, shape.back(), fmt::format("{} must not be negative", axis.name))) return std::nullopt;
+      if (!require_at_most(context, 0, shape.back(), fmt::format("{} must not be negative", axis.name)))
+        return std::nullopt;
     } else {
       context.error(fmt::format("the size of result '{}' cannot be told: no given operand says what {} is in {}",
                                 result.name, axis.name, pattern_text(*result.pattern)));

@@ -50,31 +50,42 @@ Proof equal(const Dim& a, const Dim& b, const DimRanges& ranges) {
 
 std::optional<Part> sizes_joined(Operation operation, const Dim& a, const Dim& b, const DimRanges& ranges) {
   switch (operation) {
-    case Operation::add: return a + b;
-    case Operation::subtract: return a - b;
-    case Operation::multiply: return a * b;
-    case Operation::divide: return Dim::floor_divide(a, b);
-    case Operation::less_equal: return at_most(a, b, ranges);
-    case Operation::greater_equal: return at_most(b, a, ranges);
-    case Operation::less: return at_most(a + 1, b, ranges);
-    case Operation::greater: return at_most(b + 1, a, ranges);
-    case Operation::equal: return equal(a, b, ranges);
-    case Operation::not_equal: return negation(equal(a, b, ranges));
-    default: return std::nullopt;
+    case Operation::add:
+      return a + b;
+    case Operation::subtract:
+      return a - b;
+    case Operation::multiply:
+      return a * b;
+    case Operation::divide:
+      return Dim::floor_divide(a, b);
+    case Operation::less_equal:
+      return at_most(a, b, ranges);
+    case Operation::greater_equal:
+      return at_most(b, a, ranges);
+    case Operation::less:
+      return at_most(a + 1, b, ranges);
+    case Operation::greater:
+      return at_most(b + 1, a, ranges);
+    case Operation::equal:
+      return equal(a, b, ranges);
+    case Operation::not_equal:
+      return negation(equal(a, b, ranges));
+    default:
+      return std::nullopt;
   }
 }
 
 // Nothing where the two cannot be joined so.
 std::optional<Part> joined(Operation operation, const Part& a, const Part& b, const DimRanges& ranges) {
-  if (const auto *x = std::get_if<Dim>(&a), *y = std::get_if<Dim>(&b); x && y) {
+  if (const auto* x = std::get_if<Dim>(&a), *y = std::get_if<Dim>(&b); x && y) {
     return sizes_joined(operation, *x, *y, ranges);
   }
-  if (const auto *x = std::get_if<DType>(&a), *y = std::get_if<DType>(&b); x && y) {
+  if (const auto* x = std::get_if<DType>(&a), *y = std::get_if<DType>(&b); x && y) {
     const Proof same = *x == *y ? Proof::always : Proof::never;
     if (operation == Operation::equal) return same;
     return operation == Operation::not_equal ? std::optional<Part>(negation(same)) : std::nullopt;
   }
-  if (const auto *x = std::get_if<Proof>(&a), *y = std::get_if<Proof>(&b); x && y) {
+  if (const auto* x = std::get_if<Proof>(&a), *y = std::get_if<Proof>(&b); x && y) {
     if (operation == Operation::logical_and) return std::min(*x, *y);
     return operation == Operation::logical_or ? std::optional<Part>(std::max(*x, *y)) : std::nullopt;
   }
@@ -106,10 +117,13 @@ std::optional<Part> attribute_part(const AttributeValue& value) {
 std::optional<Part> attribute_named(const Scope& scope, const AttributeSpec& spec) {
   if (scope.at) return attribute_part(*find_attribute(scope.at->node.attributes, spec.name));
   switch (spec.type) {
-    case AttributeType::boolean: return Proof::sometimes;
+    case AttributeType::boolean:
+      return Proof::sometimes;
     case AttributeType::integer:
-    case AttributeType::dim: return Dim::symbol(spec.name);
-    default: return std::nullopt;
+    case AttributeType::dim:
+      return Dim::symbol(spec.name);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -166,7 +180,8 @@ std::optional<Part> call(const Scope& scope, std::string_view function, std::spa
   const auto* name = arguments.size() == takes ? std::get_if<std::string_view>(&arguments[0]) : nullptr;
   if (!name) return std::nullopt;
   const auto& operands = scope.op.operands;
-  const auto operand = std::find_if(operands.begin(), operands.end(), [&](const auto& each) { return each.name == *name; });
+  const auto operand =
+      std::find_if(operands.begin(), operands.end(), [&](const auto& each) { return each.name == *name; });
   const auto axis = takes == 2 ? axis_of(scope, arguments[1]) : std::optional(Dim());
   if (operand == operands.end() || !axis) return std::nullopt;
   if (!scope.at) return function == "given" ? Part(Proof::sometimes) : Part(Dim::symbol(function));
@@ -181,11 +196,15 @@ std::size_t operands_of(const Expression::Step& step) {
   switch (step.operation) {
     case Operation::number:
     case Operation::variable:
-    case Operation::name: return 0;
-    case Operation::call: return step.count;
+    case Operation::name:
+      return 0;
+    case Operation::call:
+      return step.count;
     case Operation::negate:
-    case Operation::logical_not: return 1;
-    default: return 2;
+    case Operation::logical_not:
+      return 1;
+    default:
+      return 2;
   }
 }
 
@@ -202,16 +221,22 @@ std::optional<Part> step_part(const Expression& condition, const Expression::Ste
       return std::nullopt;
     case Operation::variable:
       part = part_named(scope, condition.variables[step.index]);
-      if (!part) problem = fmt::format("'{}' is no size, type or switch of '{}'", condition.variables[step.index], scope.op.name);
+      if (!part)
+        problem =
+            fmt::format("'{}' is no size, type or switch of '{}'", condition.variables[step.index], scope.op.name);
       return part;
-    case Operation::name: return std::string_view(condition.names[step.index]);
+    case Operation::name:
+      return std::string_view(condition.names[step.index]);
     case Operation::call:
       part = call(scope, condition.names[step.index], parts);
       if (!part) problem = "extent takes an operand and an axis, rank and given take an operand";
       return part;
     case Operation::negate:
-    case Operation::logical_not: part = negated(step.operation, parts[0]); break;
-    default: part = joined(step.operation, parts[0], parts[1], ranges);
+    case Operation::logical_not:
+      part = negated(step.operation, parts[0]);
+      break;
+    default:
+      part = joined(step.operation, parts[0], parts[1], ranges);
   }
   if (!part) problem = "sizes are added, multiplied and compared, types are == or !=, and conditions are joined";
   return part;
@@ -248,12 +273,13 @@ void report(const KernelSignature& kernel, const OpSpec& op, const std::string& 
     if (attribute_named({op}, attribute)) known.push_back(attribute.name);
   }
   for (const auto& [variable, dtypes] : op.types) known.push_back(variable);
-  Diagnostic& error = diagnostics.error(
-      kernel.when_where, fmt::format("the condition of '{}' has no meaning: {}", kernel.name, problem));
+  Diagnostic& error = diagnostics.error(kernel.when_where,
+                                        fmt::format("the condition of '{}' has no meaning: {}", kernel.name, problem));
   error.note(op.where, known.empty() ? fmt::format("'{}' has no names for conditions", op.name)
                                      : fmt::format("'{}' has {}", op.name, quoted_list(known)));
-  error.advise("compare sizes and types: \"M <= 16 && T == f32\"; extent(operand, axis), rank(operand) and "
-               "given(operand) ask about operands");
+  error.advise(
+      "compare sizes and types: \"M <= 16 && T == f32\"; extent(operand, axis), rank(operand) and "
+      "given(operand) ask about operands");
 }
 
 }  // namespace

@@ -23,12 +23,8 @@ class Copies {
   ValueId insert(ValueId source, NodeId before, const SourceLocation& where, std::string name = {}) {
     if (name.empty()) name = unique(graph_.value(source).name + "_copy");
     const ValueId id = add_result(graph_, std::move(name), graph_.type(source), where);
-    Node node{.op = &copy_,
-              .kernel = kernel_,
-              .kind = Elementwise{},
-              .inputs = {source},
-              .outputs = {id},
-              .where = where};
+    Node node{
+        .op = &copy_, .kernel = kernel_, .kind = Elementwise{}, .inputs = {source}, .outputs = {id}, .where = where};
     inserted_[before].push_back(std::move(node));
     return id;
   }

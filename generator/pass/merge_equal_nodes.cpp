@@ -89,8 +89,7 @@ struct ConstantEqual {
   bool operator()(std::uint32_t a, std::uint32_t b) const {
     const ConstantData& left = graph->constants[a];
     const ConstantData& right = graph->constants[b];
-    return graph->type(left.value) == graph->type(right.value) && left.file == right.file &&
-           left.key == right.key &&
+    return graph->type(left.value) == graph->type(right.value) && left.file == right.file && left.key == right.key &&
            std::equal(left.values.begin(), left.values.end(), right.values.begin(), right.values.end(), same_bits);
   }
 };

@@ -173,7 +173,6 @@ ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType t
                add_constant(rewriting.graph, free_name(rewriting, wish), std::move(type), std::move(values), where));
 }
 
-
 bool same_attribute(const AttributeValue& a, const AttributeValue& b) {
   const auto* number = std::get_if<double>(&a);
   const auto* other = std::get_if<double>(&b);

@@ -114,3 +114,23 @@ echo "ok: make: builds, builds again without compiling, and follows the graph"
 build "$work/src_build" || fail "building the emitted folder"
 [ -f "$work/src_build/libgated_bias.a" ] || fail "the emitted folder makes no library"
 echo "ok: the emitted folder builds on its own"
+
+# Kernels of one's own, with the kgen that is installed.
+own=$work/own
+cp -r "$source/../../specs/graphs/custom" "$own"
+plan_own() {
+  "$prefix/bin/kgen" plan "$own/$1.yaml" --emit "$own/$1" --specs "$own/my_ops.yaml" --kernels "$own/my_kernels" \
+    >"$log" 2>&1
+}
+build_own() {
+  "$cmake" -S "$own/$1" -B "$own/$1/build" -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 || fail "configuring $1"
+  build "$own/$1/build"
+}
+plan_own snake || fail "kgen plan with own kernels"
+build_own snake || fail "the emitted folder does not find own kernels"
+echo "ok: own kernels: planned and built by an installed kgen"
+sed -i 's/bytes: 32/bytes: 40/' "$own/my_ops.yaml"
+plan_own mandelbrot || fail "kgen plan with a struct"
+if build_own mandelbrot; then fail "a struct of another size builds"; fi
+grep -q 'fractal::Region has 40 bytes: my_ops.yaml:3' "$log" || fail "the size of the struct is not named"
+echo "ok: a struct that is declared with a wrong size fails to build, and says where"

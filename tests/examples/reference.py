@@ -69,7 +69,7 @@ def round_to_bf16(x):
     return round_to(ml_dtypes.bfloat16, x)
 
 
-# ---- the examples of specs/graphs/custom ------------------------------------------------------------------------------
+# ---- the examples of specs/graphs/custom ----------------------------------------------------------------------------
 
 
 def snake(x, bias, alpha, gain):

@@ -99,6 +99,37 @@ TEST_CASE("explain: values without a path, that are not computed, or that are vi
   CHECK(example.between("t", "z") == "'t' is a view of 'y', read in place; ask about that instead.\n");
 }
 
+TEST_CASE("explain: which kernel was chosen, and why no other") {
+  const KernelSignature mine{.name = "mine::matmul"}, built_in{.name = "kgen::matmul"};
+  const OpSpec matmul{.name = "matmul"};
+  Example example;
+  example.plan.main.fused.graph.kernel_choices = {
+      {"C", &matmul, &mine, "its condition 'M <= 16' holds: M is 8", {{&built_in, "mine::matmul comes first"}}},
+      {"y", &matmul, nullptr, "no kernel takes it", {{&mine, "operand 'a' is f64, and it takes f32"}}}};
+  Diagnostics diagnostics;
+  CHECK(explain(example.plan, "C", diagnostics) ==
+        "'C' is computed by stub_y.\n"
+        "  C = matmul(A, B)  :1\n"
+        "  matmul by mine::matmul: its condition 'M <= 16' holds: M is 8\n"
+        "  not kgen::matmul: mine::matmul comes first\n"
+        "  C -> sum: the epilogue of kgen::matmul takes it (saves 512 bytes)\n");
+  CHECK(explain(example.plan, "y", diagnostics) ==
+        "'y' is computed by stub_y.\n"
+        "  y = relu(sum)  :3\n"
+        "  matmul expanded: no kernel takes it\n"
+        "  not mine::matmul: operand 'a' is f64, and it takes f32\n"
+        "  sum -> y: the epilogue of kgen::matmul takes it (saves 512 bytes)\n"
+        "  y as t -> z: apart: 't' is a view, read in place from memory (would save 512 bytes)\n");
+  CHECK(explain(example.plan)
+            .find("  C = matmul(A, B)  :1\n"
+                  "      matmul by mine::matmul: its condition 'M <= 16' holds: M is 8\n"
+                  "      not kgen::matmul: mine::matmul comes first\n") != std::string::npos);
+  CHECK(explain(example.plan, "A", diagnostics) == "No operator computes 'A': it is read from memory as it is.\n");
+  CHECK_FALSE(diagnostics.has_errors());
+  CHECK(explain(example.plan, "D", diagnostics).empty());
+  CHECK(diagnostics.all()[0].message == "the graph has no value 'D'");
+}
+
 TEST_CASE("explain: a value that is not there") {
   Example example;
   Diagnostics diagnostics;

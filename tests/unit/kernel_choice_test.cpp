@@ -1,6 +1,5 @@
 // Several kernels for one operator: which is chosen, and why.
 #include "generator/pass/choose_kernels.hpp"
-
 #include "tests/unit/plan_fixture.hpp"
 
 namespace kgen::test {
@@ -32,8 +31,9 @@ std::string product_choice(const std::string& range, const std::string& when) {
   std::string kernels = small_matmul;
   kernels.replace(kernels.find("M <= 16"), 7, "\"" + when + "\"");
   Fixture f("", kernels);
-  const Module module = f.prepare("graph: g\ndims: {S: " + range + "}\ninputs: {A: \"f32[S, 64]\", B: \"f32[64, 32]\"}\n" +
-                                  "nodes: [{op: matmul, in: [A, B], out: C}]\noutputs: [C]\n");
+  const Module module =
+      f.prepare("graph: g\ndims: {S: " + range + "}\ninputs: {A: \"f32[S, 64]\", B: \"f32[64, 32]\"}\n" +
+                "nodes: [{op: matmul, in: [A, B], out: C}]\noutputs: [C]\n");
   const std::string choice = choice_of(module.main, "C");
   CHECK(choice.starts_with(kernel_of(module.main, "C") + ": "));
   return choice;
@@ -107,8 +107,9 @@ outputs: [masked, plain, all]
   CHECK(kernel_of(main, "plain") == "mine::attention");
   CHECK(kernel_of(main, "all") == "kgen::attention");
   CHECK(std::holds_alternative<Opaque>(main.nodes[main.value(value_named(main, "plain")).producer].kind));
-  CHECK(choice_of(main, "all") == "kgen::attention: it is attention's own; mine::attention: its condition "
-                                  "'causal && !given(mask)' does not hold: causal is false");
+  CHECK(choice_of(main, "all") ==
+        "kgen::attention: it is attention's own; mine::attention: its condition "
+        "'causal && !given(mask)' does not hold: causal is false");
 }
 
 TEST_CASE("kernels: the first of a user's that takes the node, also within expansions") {
@@ -133,7 +134,8 @@ TEST_CASE("kernels: a composite that no kernel takes is expanded") {
    operands: [{name: x}], results: [{name: out}], attributes: [{name: axis, type: int}]}
 )");
   const std::string nodes =
-      "graph: g\ninputs: {x: \"f32[4, 8]\"}\nnodes: [{op: softmax, in: x, out: p}, {op: softmax, in: x, out: q, axis: 0}]\n"
+      "graph: g\ninputs: {x: \"f32[4, 8]\"}\nnodes: [{op: softmax, in: x, out: p}, {op: softmax, in: x, out: q, axis: "
+      "0}]\n"
       "outputs: [p, q]\n";
   const Graph main = f.prepare(nodes).main;
   CHECK(choice_of(main, "p") ==
@@ -157,12 +159,14 @@ TEST_CASE("kernels: fusion follows the chosen kernel's signature") {
 }
 
 TEST_CASE("kernels: an attribute that only the run knows cannot be passed") {
-  Fixture f("ops: [{op: fill, kind: opaque, operands: {x: f32}, results: {out: {type: f32, shape: \"[n]\"}}, "
-            "attributes: {n: {type: dim}}, kernel: mine::fill}]\n",
-            "kernels: [{kernel: mine::fill, header: my/fill.hpp, operator: fill, kind: opaque, operands: [{name: x}], "
-            "results: [{name: out}], attributes: [{name: n, type: int}]}]\n");
-  f.prepare("graph: g\ndims: {N: 1..8}\ninputs: {x: \"f32[]\", y: \"f32[N]\"}\n"
-            "nodes: [{op: fill, in: x, out: z, n: N}, {op: add, in: [y, z], out: w}]\noutputs: [w]\n");
+  Fixture f(
+      "ops: [{op: fill, kind: opaque, operands: {x: f32}, results: {out: {type: f32, shape: \"[n]\"}}, "
+      "attributes: {n: {type: dim}}, kernel: mine::fill}]\n",
+      "kernels: [{kernel: mine::fill, header: my/fill.hpp, operator: fill, kind: opaque, operands: [{name: x}], "
+      "results: [{name: out}], attributes: [{name: n, type: int}]}]\n");
+  f.prepare(
+      "graph: g\ndims: {N: 1..8}\ninputs: {x: \"f32[]\", y: \"f32[N]\"}\n"
+      "nodes: [{op: fill, in: x, out: z, n: N}, {op: add, in: [y, z], out: w}]\noutputs: [w]\n");
   REQUIRE(f.diagnostics.has_errors());
   CHECK(f.diagnostics.text(false) == R"(graph.yaml:4:14: error: no kernel of 'fill' can make 'z'
     4 | nodes: [{op: fill, in: x, out: z, n: N}, {op: add, in: [y, z], out: w}]

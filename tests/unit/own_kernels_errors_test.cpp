@@ -27,8 +27,9 @@ std::string kernel_messages(const std::string& kernels) {
   attributes: {fast: {type: boolean, default: false}, by: {type: number, default: 2}}
   kernel: kgen::scale
 )yaml"};
-  const SourceText built_in{"signatures.yaml", "kernels: [{kernel: kgen::scale, header: kgen/scale.hpp, operator: scale, "
-                                               "kind: structured, operands: [{name: x}], results: [{name: out}]}]\n"};
+  const SourceText built_in{"signatures.yaml",
+                            "kernels: [{kernel: kgen::scale, header: kgen/scale.hpp, operator: scale, "
+                            "kind: structured, operands: [{name: x}], results: [{name: out}]}]\n"};
   const SourceText source{"my_kernels.yaml", kernels};
   OpSet set;
   Diagnostics diagnostics;
@@ -44,7 +45,8 @@ std::string kernel_messages(const std::string& kernels) {
 // Of a kernel of `scale` with that condition: the first line.
 std::string condition_message(const std::string& when) {
   const std::string text = kernel_messages(
-      "kernels:\n- {kernel: mine::scale, header: my/scale.hpp, operator: scale, kind: structured, operands: [{name: x}],\n"
+      "kernels:\n- {kernel: mine::scale, header: my/scale.hpp, operator: scale, kind: structured, operands: [{name: "
+      "x}],\n"
       "   results: [{name: out}], when: \"" +
       when + "\"}\n");
   return text.substr(0, text.find('\n'));
@@ -91,7 +93,8 @@ TEST_CASE("own kernels, bad: folders") {
 
 TEST_CASE("own kernels: the files of a folder, and where its headers are found") {
   const Folder folder;
-  for (const char* name : {"b.yaml", "a.yaml", "a.hpp", "notes.txt"}) std::ofstream(folder.path + "/my_kernels/" + name) << "\n";
+  for (const char* name : {"b.yaml", "a.yaml", "a.hpp", "notes.txt"})
+    std::ofstream(folder.path + "/my_kernels/" + name) << "\n";
   Diagnostics diagnostics;
   const std::string kernels = folder.path + "/my_kernels";
   CHECK(kernel_files(kernels, diagnostics) == std::vector<std::string>{kernels + "/a.yaml", kernels + "/b.yaml"});
@@ -103,9 +106,10 @@ TEST_CASE("own kernels: the files of a folder, and where its headers are found")
 
 TEST_CASE("own kernels, bad: conditions") {
   const std::string at = "my_kernels.yaml:3:35: error: the condition of 'mine::scale' has no meaning: ";
-  CHECK_EQ(kernel_messages("kernels:\n- {kernel: mine::scale, header: my/scale.hpp, operator: scale, kind: structured,\n"
-                           "   operands: [{name: x}], when: rows <= 16 && T == f32, results: [{name: out}]}\n"),
-           R"(my_kernels.yaml:3:33: error: the condition of 'mine::scale' has no meaning: 'rows' is no size, type or switch of 'scale'
+  CHECK_EQ(
+      kernel_messages("kernels:\n- {kernel: mine::scale, header: my/scale.hpp, operator: scale, kind: structured,\n"
+                      "   operands: [{name: x}], when: rows <= 16 && T == f32, results: [{name: out}]}\n"),
+      R"(my_kernels.yaml:3:33: error: the condition of 'mine::scale' has no meaning: 'rows' is no size, type or switch of 'scale'
     3 |    operands: [{name: x}], when: rows <= 16 && T == f32, results: [{name: out}]}
       |                                 ^
 ops.yaml:2:7: note: 'scale' has 'M', 'N', 'fast' and 'T'
@@ -136,8 +140,9 @@ TEST_CASE("own kernels, bad: two that claim the same") {
   const std::string second = "- {kernel: mine::b, header: my/b.hpp, operator: scale, kind: structured, ";
   const std::string all = "operands: [{name: x}], results: [{name: out}]}\n";
   const std::string some = "operands: [{name: x, types: [f32]}], results: [{name: out}]}\n";
-  CHECK_EQ(kernel_messages("kernels:\n" + first + all + second + some),
-           R"(my_kernels.yaml:3:12: warning: 'mine::b' is never chosen: 'mine::a' takes all that it takes, and comes first
+  CHECK_EQ(
+      kernel_messages("kernels:\n" + first + all + second + some),
+      R"(my_kernels.yaml:3:12: warning: 'mine::b' is never chosen: 'mine::a' takes all that it takes, and comes first
     3 | - {kernel: mine::b, header: my/b.hpp, operator: scale, kind: structured, operands: [{name: x, types:...
       |            ^
 my_kernels.yaml:2:12: note: both implement 'scale'
@@ -147,8 +152,8 @@ help: give the first a condition (`when`), or name the folders of --kernels in a
 )");
   CHECK_EQ(kernel_messages("kernels:\n" + first + some + second + all), "");
   CHECK_EQ(kernel_messages("kernels:\n" + first + "when: M < 4, " + all + second + all), "");
-  CHECK(kernel_messages("kernels:\n" + first + "when: M < 4, " + all + second + "when: M < 4, " + all).find("never chosen") !=
-        std::string::npos);
+  CHECK(kernel_messages("kernels:\n" + first + "when: M < 4, " + all + second + "when: M < 4, " + all)
+            .find("never chosen") != std::string::npos);
 }
 
 TEST_CASE("own kernels, bad: an operator that there is, a kernel for one that there is not") {
@@ -226,13 +231,14 @@ ops.yaml:6:8: error: 'by' stands in the shape of 'out', so it must be an attribu
 }
 
 TEST_CASE("structs, bad: operators and kernels that disagree on them") {
-  CHECK_EQ(ops_messages(std::string(structs) +
-                            "ops: [{op: f, kind: opaque, operands: {x: \"fractal::Region\", y: f32}, results: {out: "
-                            "\"fractal::Region\"}, kernel: k}]\n",
-                        "kernels: [{kernel: k, header: k.hpp, operator: f, kind: opaque,\n"
-                        "  operands: [{name: x}, {name: y, struct: \"fractal::Region\"}], results: [{name: out, struct: "
-                        "\"fractal::Map\"}]}]\n"),
-           R"text(ops.yaml:3:12: error: 'f' and its kernel 'k' disagree
+  CHECK_EQ(
+      ops_messages(std::string(structs) +
+                       "ops: [{op: f, kind: opaque, operands: {x: \"fractal::Region\", y: f32}, results: {out: "
+                       "\"fractal::Region\"}, kernel: k}]\n",
+                   "kernels: [{kernel: k, header: k.hpp, operator: f, kind: opaque,\n"
+                   "  operands: [{name: x}, {name: y, struct: \"fractal::Region\"}], results: [{name: out, struct: "
+                   "\"fractal::Map\"}]}]\n"),
+      R"text(ops.yaml:3:12: error: 'f' and its kernel 'k' disagree
     3 | ops: [{op: f, kind: opaque, operands: {x: "fractal::Region", y: f32}, results: {out: "fractal::Regio...
       |            ^
 note: 'out' is a fractal::Region here and a fractal::Map there

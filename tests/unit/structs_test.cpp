@@ -35,9 +35,9 @@ const std::string own_kernels = R"(kernels:
 // What is printed of a graph whose nodes these are; x is f64[], r a region.
 std::string messages(const std::string& nodes, const std::string& outputs = "y", const std::string& more = "") {
   Fixture f(own_ops, own_kernels);
-  const SourceText& source =
-      f.sources.add("graph.yaml", "graph: g\ninputs: {x: \"f64[]\"}\nconstants: {half: 0.5}\n" + more +
-                                      "nodes:\n- {op: region, in: x, out: r}\n" + nodes + "outputs: [" + outputs + "]\n");
+  const SourceText& source = f.sources.add("graph.yaml", "graph: g\ninputs: {x: \"f64[]\"}\nconstants: {half: 0.5}\n" +
+                                                             more + "nodes:\n- {op: region, in: x, out: r}\n" + nodes +
+                                                             "outputs: [" + outputs + "]\n");
   auto module = load_graph(source, f.ops, f.diagnostics);
   if (module) infer(std::move(*module), f.ops, f.diagnostics);
   std::string text;
@@ -55,15 +55,15 @@ const std::string render = "- {op: render, in: r, out: y, n: 4}\n";
 const std::string only_region =
     "; only operators that are declared with fractal::Region make or take one: nothing converts it\n";
 const std::string not_a_number =
-    "; its elements must each be a number, not a fractal::Region; my_ops.yaml:2: the struct is declared here" + only_region;
+    "; its elements must each be a number, not a fractal::Region; my_ops.yaml:2: the struct is declared here" +
+    only_region;
 const std::string not_a_region =
-    "; its elements must each be a fractal::Region, not a number; my_ops.yaml:2: the struct is declared here" + only_region;
+    "; its elements must each be a fractal::Region, not a number; my_ops.yaml:2: the struct is declared here" +
+    only_region;
 
 }  // namespace
 
-TEST_CASE("structs: one operator makes it, another takes it") {
-  CHECK(messages(render) == "");
-}
+TEST_CASE("structs: one operator makes it, another takes it") { CHECK(messages(render) == ""); }
 
 TEST_CASE("structs, bad: as an operand of other operators") {
   CHECK(messages("- {op: exp, in: r, out: y}\n") ==
@@ -80,7 +80,8 @@ TEST_CASE("structs, bad: something else in its place") {
   CHECK(messages("- {op: render, in: 0.5, out: y, n: 4}\n") ==
         "6: render: a number cannot be operand 'region'" + not_a_region);
   CHECK(messages("- {op: palette, in: x, out: [p, count]}\n- {op: render, in: p, out: y, n: 4}\n") ==
-        "7: render: 'p' (fractal::Palette[]) cannot be operand 'region'; its elements must each be a fractal::Region, not a "
+        "7: render: 'p' (fractal::Palette[]) cannot be operand 'region'; its elements must each be a fractal::Region, "
+        "not a "
         "fractal::Palette; my_ops.yaml:2: the struct is declared here" +
             only_region);
 }
@@ -91,7 +92,8 @@ TEST_CASE("structs, bad: at the borders of a graph") {
       "operator turn it into numbers, and return those\n";
   CHECK(messages(render, "y, r") == output);
   CHECK(messages(render, "y", "state: {s: {type: \"f64[]\", next: r}}\n") ==
-        "4: state 's' (f64[]) cannot become 'r' (fractal::Region[]); the next value of a state has the type of the state\n");
+        "4: state 's' (f64[]) cannot become 'r' (fractal::Region[]); the next value of a state has the type of the "
+        "state\n");
   CHECK(messages(render, "y", "state: {s: \"fractal::Region[]\"}\n").starts_with("4: "));
 }
 
@@ -121,11 +123,13 @@ TEST_CASE("structs: alone in stubs, in the arena by their bytes, made at each ca
 
   const std::string header = emit_stub_header(plan, {}).content;
   CHECK(header.find("#include \"my/fractal.hpp\"\n#include \"my/palette.hpp\"\n") != std::string::npos);
-  CHECK(header.find("static_assert(sizeof(fractal::Region) == 32, \"fractal::Region has 32 bytes: my_ops.yaml:2\");\n") !=
-        std::string::npos);
+  CHECK(
+      header.find("static_assert(sizeof(fractal::Region) == 32, \"fractal::Region has 32 bytes: my_ops.yaml:2\");\n") !=
+      std::string::npos);
   CHECK(header.find("static_assert(alignof(fractal::Palette) == 4, \"fractal::Palette is aligned to 4 bytes: "
                     "my_ops.yaml:3\");\n") != std::string::npos);
-  const auto stub = std::find_if(plan.stubs.begin(), plan.stubs.end(), [](const auto& each) { return each.name == "stub_t"; });
+  const auto stub =
+      std::find_if(plan.stubs.begin(), plan.stubs.end(), [](const auto& each) { return each.name == "stub_t"; });
   REQUIRE(stub != plan.stubs.end());
   const std::string text = emit_stub(*stub, "g", "stubs", {}).content;
   CHECK(text.find("void stub_t(kgen::View<float, 1> t, kgen::View<const fractal::Region, 0> r, kgen::View<const "

@@ -24,7 +24,8 @@ struct CausalConvolution {
     const std::int64_t taps = weight.extent(0);
     kgen::Vec<Lane, W> sum(Lane(0));
     for (std::int64_t tap = std::max<std::int64_t>(0, taps - 1 - time); tap < taps; ++tap) {
-      sum = sum + weight.template load<W>({tap, channel}) * x.template load<W>({batch, time + tap - (taps - 1), channel});
+      sum =
+          sum + weight.template load<W>({tap, channel}) * x.template load<W>({batch, time + tap - (taps - 1), channel});
     }
     kgen::store_to(y, at, sum);
   }

@@ -39,7 +39,8 @@ inline void mandelbrot(kgen::View<const Region, 0> region, int iterations, kgen:
   const std::int64_t rows = out.extent(0), columns = out.extent(1);
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t row = 0; row < rows; ++row) {
-    const double imaginary = seen.bottom + seen.height * (static_cast<double>(rows - row) - 0.5) / static_cast<double>(rows);
+    const double imaginary =
+        seen.bottom + seen.height * (static_cast<double>(rows - row) - 0.5) / static_cast<double>(rows);
     for (std::int64_t column = 0; column < columns; ++column) {
       const double real = seen.left + seen.width * (static_cast<double>(column) + 0.5) / static_cast<double>(columns);
       out.data()[row * out.stride(0) + column * out.stride(1)] = steps_within(real, imaginary, iterations);
