@@ -7,6 +7,7 @@
 
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
+#include "generator/emit/check.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/stub.hpp"
 #include "generator/emit/tables.hpp"
@@ -86,6 +87,7 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
   writer.line("add_library({} STATIC ${{kgen_sources}})", name);
   writer.line("target_include_directories({} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}})", name);
   writer.line("kgen_compile_emitted({})", name);
+  if (plan.check) writer.line("kgen_observe_stubs({} ${{CMAKE_CURRENT_LIST_DIR}} ${{kgen_observed}})", name);
   return {"CMakeLists.txt", with_banner(options, writer.take(), "#")};
 }
 
@@ -108,6 +110,12 @@ SourceFile emit_source_list(const Plan& plan, const EmitOptions& options) {
   writer.line("  stubs.hpp");
   if (plan.check) writer.line("  check.hpp");
   writer.line(")");
+  if (plan.check) {
+    writer.line("# Those of which check mode needs a copy to look into: see kgen_observe_stubs.");
+    writer.line("set(kgen_observed");
+    for (const std::string& stub : observed_stubs(plan)) writer.line("  stubs/{}.cpp", stub);
+    writer.line(")");
+  }
   return {"sources.cmake", with_banner(options, writer.take(), "#")};
 }
 
