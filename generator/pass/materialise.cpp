@@ -9,6 +9,7 @@
 
 #include "generator/pass/graph_edit.hpp"
 #include "generator/pass/layout.hpp"
+#include "generator/pass/widening.hpp"
 
 namespace kgen {
 namespace {
@@ -224,25 +225,17 @@ void copy_awkward_operands(Graph& graph, const OpSet& ops, Copies& copies) {
   }
 }
 
-// What a cast that widens within one compute type reads; any other value is itself.
-ValueId before_widening(const Graph& graph, ValueId value) {
-  if (value == no_id || graph.value(value).kind != ValueKind::result) return value;
-  const Node& cast = graph.nodes[graph.value(value).producer];
-  if (!cast.op || cast.op->role != OpRole::cast) return value;
-  const DType from = graph.type(cast.inputs[0]).dtype;
-  const DType to = graph.type(value).dtype;
-  return info(from).floating && compute_dtype(from) == to ? cast.inputs[0] : value;
-}
-
-// Elementwise nodes and reductions load any type in its compute type, kernels those that their signatures name.
-bool loads_as_it_is(const Node& node, std::size_t operand, DType dtype, const OpSet& ops) {
+// Whether `node` may load an operand of type `from` where it reads one of type `to`: elementwise nodes and reductions
+// load any float in its compute type, kernels the types that their signatures name.
+bool loads_as(const Node& node, std::size_t operand, DType from, DType to, const OpSet& ops) {
+  if (!info(from).floating || compute_dtype(from) != to) return false;
   if (std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind)) {
     return node.op->role == OpRole::none;
   }
   const KernelSignature* kernel = std::holds_alternative<Structured>(node.kind) ? ops.kernel_of(*node.op) : nullptr;
   if (!kernel || operand >= kernel->operands.size()) return false;
   const std::vector<DType>& taken = kernel->operands[operand].dtypes;
-  return std::find(taken.begin(), taken.end(), dtype) != taken.end();
+  return std::find(taken.begin(), taken.end(), from) != taken.end();
 }
 
 // Rule: f(cast(x)) -> f(x), where the cast widens and f would load x in that type anyhow. The cast would only keep a
@@ -252,7 +245,7 @@ void absorb_widening_casts(Graph& graph, const OpSet& ops) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId source = before_widening(graph, node.inputs[i]);
       if (source == node.inputs[i]) continue;
-      if (loads_as_it_is(node, i, graph.type(source).dtype, ops)) node.inputs[i] = source;
+      if (loads_as(node, i, graph.type(source).dtype, graph.type(node.inputs[i]).dtype, ops)) node.inputs[i] = source;
     }
   }
   const std::vector<std::uint32_t> readers = count_readers(graph);
