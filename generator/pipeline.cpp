@@ -12,6 +12,7 @@
 #include "generator/explain/dump.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/pass/check_specs.hpp"
 #include "generator/pass/decompose.hpp"
 #include "generator/pass/fuse.hpp"
 #include "generator/pass/infer.hpp"
@@ -101,6 +102,7 @@ bool load_operators(const PipelineOptions& options, Session& session) {
   load(options.spec_files, load_ops);
   load(options.signature_files, load_signatures);
   if (!session.diagnostics.has_errors()) link_ops(session.ops, session.diagnostics);
+  if (!session.diagnostics.has_errors()) check_specs(session.ops, session.diagnostics);
   return !session.diagnostics.has_errors();
 }
 

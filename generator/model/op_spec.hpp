@@ -92,6 +92,7 @@ struct ExpansionNode {
 struct Expansion {
   std::string when;  // a condition over upper bounds, e.g. "extent(x, axis) <= 65536"; empty: always
   std::vector<ExpansionNode> nodes;
+  SourceLocation where;  // of the condition
 };
 
 // copy: an elementwise identity; cast: an elementwise conversion to the dtype in its attribute `to`. Passes that must
@@ -111,6 +112,7 @@ struct OpSpec {
   std::map<std::string, std::vector<DType>> types;  // type variable -> what it may be
   std::string kernel;                               // the kernel's qualified name; empty for views and composites
   std::string definition;                           // elementwise: a scalar expression, used to fold constants
+  SourceLocation definition_where;
   Algebra algebra;
   std::optional<ViewRule> view;
   std::vector<Expansion> expansions;
