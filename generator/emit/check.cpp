@@ -31,7 +31,8 @@ DType coarser(DType a, DType b) { return info(a).floating && info(b).floating &&
 DType precision_of_group(const CheckedStub& stub, ValueId value) {
   DType coarsest = stub.graph.type(value).dtype;
   for (const NodeId id : stub.group.nodes) {
-    for (const ValueId output : stub.graph.nodes[id].outputs) coarsest = coarser(coarsest, stub.graph.type(output).dtype);
+    for (const ValueId output : stub.graph.nodes[id].outputs)
+      coarsest = coarser(coarsest, stub.graph.type(output).dtype);
   }
   return coarsest;
 }
@@ -50,19 +51,23 @@ DType precision_of_node(const CheckedStub& stub, const Node& node, ValueId value
 std::vector<std::string> compared(const CheckedStub& stub, ValueId value, const std::string& found,
                                   const std::string& reference, DType precision) {
   std::vector<std::string> arguments{found, reference};
-  if (precision != stub.graph.type(value).dtype) arguments.push_back(fmt::format("kgen::ElementType::{}", info(precision).name));
+  if (precision != stub.graph.type(value).dtype)
+    arguments.push_back(fmt::format("kgen::ElementType::{}", info(precision).name));
   return arguments;
 }
 
 void write_compare(Writer& out, std::string head, const CheckedStub& stub, ValueId value,
                    const std::vector<std::string>& views) {
   const Node& node = stub.maker(value);
-  std::vector<std::string> arguments = {quoted(node.within.empty() ? node.op->name : node.within), quoted(short_text(node.where))};
+  std::vector<std::string> arguments = {quoted(node.within.empty() ? node.op->name : node.within),
+                                        quoted(short_text(node.where))};
   arguments.insert(arguments.end(), views.begin(), views.end());
   write_list(out, head, arguments, ");");
 }
 
-std::string compare_stored(const CheckedStub& stub) { return fmt::format("call.compare({}, ", quoted(stub.program.name)); }
+std::string compare_stored(const CheckedStub& stub) {
+  return fmt::format("call.compare({}, ", quoted(stub.program.name));
+}
 
 // void checked_stub_y(...): the references in a chain, then the stub. Where the stub names values on the way, it first
 // runs into memory of its own, so that what it reads is still there to look into it.
@@ -113,7 +118,8 @@ void write_located_node(Writer& out, const CheckedStub& stub, CheckBody& body, N
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId value = node.outputs[i];
     const std::string head = stub.writes(value) ? compare_stored(stub) : "observer.compare(";
-    write_compare(out, head, stub, value, compared(stub, value, body.read(value), references[i], precision_of_node(stub, node, value)));
+    write_compare(out, head, stub, value,
+                  compared(stub, value, body.read(value), references[i], precision_of_node(stub, node, value)));
   }
 }
 
@@ -128,7 +134,8 @@ void write_locating(Writer& out, const CheckedStub& stub, const std::vector<Watc
       if (stub.writes(value)) continue;
       const std::string name = body.make(value, "");
       body.use(value, name);
-      const auto found = std::find_if(watched.begin(), watched.end(), [&](const WatchedValue& w) { return w.held->value == value; });
+      const auto found =
+          std::find_if(watched.begin(), watched.end(), [&](const WatchedValue& w) { return w.held->value == value; });
       if (found == watched.end()) continue;
       out.line("observer.watch({}, {});", quoted(found->key), view_text(name, found->held->view, {}));
     }
@@ -148,7 +155,9 @@ void write_locating_functions(Writer& out, const Plan& plan, const std::vector<b
   out.line();
   out.line("namespace {{");
   out.line();
-  out.line("// Which operator of a stub differs: the reference of each runs on what the stub computed before it. The outputs");
+  out.line(
+      "// Which operator of a stub differs: the reference of each runs on what the stub computed before it. The "
+      "outputs");
   out.line("// are memory of their own.");
   for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
     if (!locates[i]) continue;

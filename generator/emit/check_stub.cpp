@@ -21,7 +21,8 @@ bool CheckedStub::writes(ValueId value) const {
 }
 
 const Node& CheckedStub::maker(ValueId value) const {
-  const auto held = std::find_if(use.held.begin(), use.held.end(), [&](const HeldValue& h) { return h.value == value; });
+  const auto held =
+      std::find_if(use.held.begin(), use.held.end(), [&](const HeldValue& h) { return h.value == value; });
   return graph.nodes[held == use.held.end() ? graph.value(value).producer : held->maker];
 }
 
@@ -63,7 +64,8 @@ CheckBody::CheckBody(Writer& out, const CheckedStub& stub, const std::vector<con
   }
 }
 
-std::vector<std::string> CheckBody::arguments(const std::vector<std::string>& outputs, const std::string& stream) const {
+std::vector<std::string> CheckBody::arguments(const std::vector<std::string>& outputs,
+                                              const std::string& stream) const {
   std::vector<std::string> texts = parameters_;
   std::copy(outputs.begin(), outputs.end(), texts.begin());
   texts.push_back(stream);
@@ -91,7 +93,8 @@ std::vector<std::string> CheckBody::extents(const Shape& shape) const {
 std::string CheckBody::make(ValueId value, const char* suffix) {
   const TensorType& type = stub_.graph.type(value);
   std::string name = names_.unique(stub_.graph.value(value).name + suffix);
-  write_list(out_, fmt::format("const auto {} = call.scratch<{}, {}>({{", name, info(type.dtype).cpp, type.shape.size()),
+  write_list(out_,
+             fmt::format("const auto {} = call.scratch<{}, {}>({{", name, info(type.dtype).cpp, type.shape.size()),
              extents(type.shape), "});");
   return name;
 }
@@ -107,7 +110,9 @@ std::string CheckBody::read(ValueId value) {
   return known_[value] = name;
 }
 
-const Group& CheckBody::alone(NodeId node) const { return stub_.unfused.fused.groups[stub_.unfused.fused.group_of[node]]; }
+const Group& CheckBody::alone(NodeId node) const {
+  return stub_.unfused.fused.groups[stub_.unfused.fused.group_of[node]];
+}
 
 std::vector<std::string> CheckBody::read_inputs(NodeId node) {
   std::vector<std::string> inputs;

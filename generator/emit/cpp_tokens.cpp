@@ -101,8 +101,8 @@ class Scanner {
   }
 
   std::size_t length_of_punctuation() const {
-    static constexpr std::array<std::string_view, 14> pairs = {"::", "->", "==", "!=", "<=", ">=", "+=",
-                                                               "-=", "*=", "/=", "%=", "&=", "|=", "^="};
+    static constexpr std::array<std::string_view, 14> pairs = {
+        "::", "->", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="};
     return std::count(pairs.begin(), pairs.end(), source_.substr(at_, 2)) > 0 ? 2 : 1;
   }
 

@@ -21,8 +21,8 @@ enum class Walk { none, lanes, row };
 
 struct FunctionHead {
   Walk walk = Walk::none;
-  bool loads = false;          // the function `load` of a prologue
-  std::string_view incoming;   // what an epilogue receives beside its position
+  bool loads = false;         // the function `load` of a prologue
+  std::string_view incoming;  // what an epilogue receives beside its position
 };
 
 class Observing {
@@ -40,7 +40,8 @@ class Observing {
   bool opens(std::size_t i) const { return tokens_[i].partner > i; }
 
   bool holds(std::size_t begin, std::size_t end, std::string_view name) const {
-    return std::any_of(tokens_.begin() + static_cast<std::ptrdiff_t>(begin), tokens_.begin() + static_cast<std::ptrdiff_t>(end),
+    return std::any_of(tokens_.begin() + static_cast<std::ptrdiff_t>(begin),
+                       tokens_.begin() + static_cast<std::ptrdiff_t>(end),
                        [&](const CppToken& token) { return token.text == name; });
   }
 
@@ -87,7 +88,8 @@ class Observing {
     std::size_t close = end;
     while (close > begin && !is(close, ")")) --close;
     const std::size_t last = close - 1;
-    if (head.walk == Walk::lanes && is(close, ")") && is_name(last) && !is(last, "at")) head.incoming = tokens_[last].text;
+    if (head.walk == Walk::lanes && is(close, ")") && is_name(last) && !is(last, "at"))
+      head.incoming = tokens_[last].text;
     return head;
   }
 
@@ -142,7 +144,8 @@ class Observing {
 
   void observe_return(std::size_t begin, std::size_t end) {
     if (end == begin + 1) return;
-    insert(tokens_[begin + 1].begin, fmt::format("kgen::observed<W>(at, {}, ", quoted(observed_key(functor_, observed_return))));
+    insert(tokens_[begin + 1].begin,
+           fmt::format("kgen::observed<W>(at, {}, ", quoted(observed_key(functor_, observed_return))));
     insert(tokens_[end].begin, ")");
   }
 
@@ -159,7 +162,9 @@ class Observing {
 
 }  // namespace
 
-std::string observed_key(std::string_view functor, std::string_view name) { return fmt::format("{}.{}", functor, name); }
+std::string observed_key(std::string_view functor, std::string_view name) {
+  return fmt::format("{}.{}", functor, name);
+}
 
 std::string observed_source(std::string_view source, std::string_view path) {
   std::string text = fmt::format("#include \"kgen/observe.hpp\"\n#line 1 {}\n", quoted(path));

@@ -3,8 +3,8 @@
 //
 //   const auto sum = kgen::Add::apply(C, bias.load<W>(at));  kgen::observe<W>(at, "stub_y_epilogue.sum", sum);
 //
-// A functor has no member that could lead to the memory, and its copy must stay the same in all else; so the values that
-// are watched are known to the whole program, and one run at a time can watch.
+// A functor has no member that could lead to the memory, and its copy must stay the same in all else; so the values
+// that are watched are known to the whole program, and one run at a time can watch.
 #pragma once
 
 #include <any>

@@ -42,7 +42,9 @@ std::vector<std::string> watched(const Plan& plan, std::size_t stub = 0) {
 
 using Texts = std::vector<std::string>;
 
-std::string source_of(const Plan& plan) { return emit_check_source(plan, {"0", "kgen plan graph.yaml --check"}).content; }
+std::string source_of(const Plan& plan) {
+  return emit_check_source(plan, {"0", "kgen plan graph.yaml --check"}).content;
+}
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -141,6 +143,6 @@ outputs: [y]
 )");
   const std::string text = source_of(plan);
   CHECK(has(text, "observer.compare(\"exp\", \"graph.yaml:5\", e, e_reference);"));
-  CHECK(has(text, "observer.compare(\"mul\", \"graph.yaml:7\", m, m_reference"));
+  CHECK(has(text, "observer.compare(\"mul\", \"graph.yaml:7\", m, m_reference, kgen::ElementType::bf16);"));
   CHECK(has(text, "call.compare(\"stub_y\", \"add\", \"graph.yaml:8\", y, y_reference, kgen::ElementType::bf16);"));
 }

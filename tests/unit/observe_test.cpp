@@ -33,10 +33,11 @@ std::string observed_lanes(const std::string& body) {
 }  // namespace
 
 TEST_CASE("observe: each value that is named is handed out, on its own line") {
-  CHECK(observed_lanes("    const auto sum = kgen::Add::apply(x.load<W>(at), 0.5f);  // :9\n"
-                       "    y.store(at, kgen::Relu::apply(sum));\n") ==
-        "    const auto sum = kgen::Add::apply(x.load<W>(at), 0.5f); kgen::observe<W>(at, \"stub_y.sum\", sum);  // :9\n"
-        "    y.store(at, kgen::Relu::apply(sum));\n");
+  CHECK(
+      observed_lanes("    const auto sum = kgen::Add::apply(x.load<W>(at), 0.5f);  // :9\n"
+                     "    y.store(at, kgen::Relu::apply(sum));\n") ==
+      "    const auto sum = kgen::Add::apply(x.load<W>(at), 0.5f); kgen::observe<W>(at, \"stub_y.sum\", sum);  // :9\n"
+      "    y.store(at, kgen::Relu::apply(sum));\n");
 }
 
 TEST_CASE("observe: an epilogue hands out what it receives, a prologue what it returns") {
@@ -45,7 +46,8 @@ TEST_CASE("observe: an epilogue hands out what it receives, a prologue what it r
                          "    y.store(at, C);\n"
                          "  }\n") ==
         "  template <int W>\n"
-        "  KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> C) const { kgen::observe<W>(at, \"stub_y.C\", C);\n"
+        "  KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> C) const { kgen::observe<W>(at, "
+        "\"stub_y.C\", C);\n"
         "    y.store(at, C);\n"
         "  }\n");
   CHECK(observed_functor("  KGEN_FN kgen::Index<2> shape() const { return x.shape(); }\n"
@@ -62,11 +64,10 @@ TEST_CASE("observe: an epilogue hands out what it receives, a prologue what it r
 
 TEST_CASE("observe: row programs") {
   const std::string head = "  template <class Row>\n  KGEN_FN void operator()(Row& row) const {\n";
-  CHECK(observed_functor(head +
-                         "    const auto e = row.keep(row.map(kgen::Exp{}, row.load(x)));\n"
-                         "    const auto [m, t] = row.reduce(kgen::SoftmaxStatistics{}, e);\n"
-                         "    row.store(y, e);\n"
-                         "  }\n") ==
+  CHECK(observed_functor(head + "    const auto e = row.keep(row.map(kgen::Exp{}, row.load(x)));\n"
+                                "    const auto [m, t] = row.reduce(kgen::SoftmaxStatistics{}, e);\n"
+                                "    row.store(y, e);\n"
+                                "  }\n") ==
         head +
             "    const auto e = row.keep(row.map(kgen::Exp{}, row.load(x))); kgen::observe(row, \"stub_y.e\", e);\n"
             "    const auto [m, t] = row.reduce(kgen::SoftmaxStatistics{}, e); kgen::observe(row, \"stub_y.m\", m);"
@@ -106,22 +107,26 @@ TEST_CASE("observe: what a person writes") {
   SUBCASE("functions that are called with something else") {
     const std::string text = "  int helper(int n) const {\n    const int m = n;\n    return m;\n  }\n";
     CHECK(observed_functor(text) == text);
-    const std::string renamed = "  template <int N>\n  KGEN_FN void operator()(kgen::Index<2> i) const {\n    const auto a = 1;\n  }\n";
+    const std::string renamed =
+        "  template <int N>\n  KGEN_FN void operator()(kgen::Index<2> i) const {\n    const auto a = 1;\n  }\n";
     CHECK(observed_functor(renamed) == renamed);
   }
 }
 
 TEST_CASE("observe: lines keep their numbers, under the stub's own path") {
   const std::string source =
-      "// a comment with a { in it\n#include <limits>\n#define OPEN {\nnamespace g {\nstruct S { int n = 1'000; };\nvoid stub_y();\n}  // namespace g\n";
+      "// a comment with a { in it\n#include <limits>\n#define OPEN {\nnamespace g {\nstruct S { int n = 1'000; "
+      "};\nvoid stub_y();\n}  // namespace g\n";
   const std::string expected =
       "#include \"kgen/observe.hpp\"\n#line 1 \"a \\\"b\\\"/stub_y.cpp\"\n"
-      "// a comment with a { in it\n#include <limits>\n#define OPEN {\nnamespace g::observed {\nstruct S { int n = 1'000; };\nvoid stub_y();\n}  // namespace g\n";
+      "// a comment with a { in it\n#include <limits>\n#define OPEN {\nnamespace g::observed {\nstruct S { int n = "
+      "1'000; };\nvoid stub_y();\n}  // namespace g\n";
   CHECK(observed_source(source, "a \"b\"/stub_y.cpp") == expected);
 }
 
 TEST_CASE("observe: any text will do, and keeps all that it holds") {
-  const std::string whole = "namespace g {\nstruct s {\n" + lanes_head + "    const auto a = f(\"x\", 'y', R\"z(})z\", {1});\n  }\n};\n}\n";
+  const std::string whole =
+      "namespace g {\nstruct s {\n" + lanes_head + "    const auto a = f(\"x\", 'y', R\"z(})z\", {1});\n  }\n};\n}\n";
   for (std::size_t length = 0; length <= whole.size(); ++length) {
     const std::string source = whole.substr(0, length);
     const std::string text = observed_source(source, "s.cpp");
@@ -130,7 +135,8 @@ TEST_CASE("observe: any text will do, and keeps all that it holds") {
     for (const char c : text) found += found < source.size() && c == source[found] ? 1 : 0;
     CHECK(found == source.size());
   }
-  for (const char* odd : {"}", ")({", "namespace", "struct a {", "struct a {};", "\"", "'\\", "/*", "R\"(", "R\"", "= ;", "namespace g {}}"}) {
+  for (const char* odd : {"}", ")({", "namespace", "struct a {", "struct a {};", "\"", "'\\", "/*", "R\"(", "R\"",
+                          "= ;", "namespace g {}}"}) {
     CHECK(observed_source(odd, "s.cpp").find(std::string(odd).substr(0, 1)) != std::string::npos);
   }
 }

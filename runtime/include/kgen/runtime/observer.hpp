@@ -1,4 +1,5 @@
-// Check mode, once a stub is known to differ from its reference: what the stub computes on the way, operator by operator.
+// Check mode, once a stub is known to differ from its reference: what the stub computes on the way, operator by
+// operator.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +10,8 @@
 
 namespace kgen {
 
-// Watches the values that the copy of a stub made by `kgen observe` hands out, from its construction on. Others wait for
-// their turn meanwhile.
+// Watches the values that the copy of a stub made by `kgen observe` hands out, from its construction on. Others wait
+// for their turn meanwhile.
 class Observer {
  public:
   Observer(const Call& call, const char* stub);
