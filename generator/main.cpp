@@ -1,4 +1,4 @@
-// The command line: kgen plan, kgen explain, kgen ops.
+// The command line: kgen plan, kgen explain, kgen ops, kgen observe.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "generator/emit/observe.hpp"
 #include "generator/explain/explain.hpp"
 #include "generator/explain/list_ops.hpp"
 #include "generator/load/kernel_files.hpp"
 #include "generator/pipeline.hpp"
 #include "generator/write/depfile.hpp"
+#include "generator/write/disk.hpp"
 #include "generator/write/write_files.hpp"
 
 namespace kgen {
@@ -38,6 +40,7 @@ struct Arguments {
   bool timings = false;
   std::string first, second;  // explain
   std::string op;             // ops
+  std::string stub, output;   // observe
 };
 
 bool use_color(const Arguments& arguments) {
@@ -166,6 +169,25 @@ int run_ops(const Arguments& arguments) {
   return report(session, arguments);
 }
 
+int run_observe(const Arguments& arguments) {
+  Diagnostics diagnostics;
+  std::error_code error;
+  const auto source = read_file(arguments.stub, error);
+  if (!source) {
+    diagnostics.error({}, fmt::format("cannot read '{}': {}", arguments.stub, error.message()));
+  } else if (replace_file(arguments.output, observed_source(*source, arguments.stub), diagnostics)) {
+    return 0;
+  }
+  fmt::print(stderr, "{}", diagnostics.text(use_color(arguments)));
+  return exit_error;
+}
+
+void add_color_option(CLI::App& verb, Arguments& arguments) {
+  verb.add_option("--color", arguments.color, "Colour in diagnostics")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+}
+
 void add_common_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--specs", arguments.specs, "More operator specifications (YAML), beside the built-in ones")
       ->type_name("FILE")
@@ -175,9 +197,7 @@ void add_common_options(CLI::App& verb, Arguments& arguments) {
                   "come before the built-in ones, the first given first")
       ->type_name("FOLDER")
       ->allow_extra_args(false);
-  verb.add_option("--color", arguments.color, "Colour in diagnostics")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->capture_default_str();
+  add_color_option(verb, arguments);
 }
 
 void add_graph_options(CLI::App& verb, Arguments& arguments) {
@@ -225,6 +245,14 @@ CLI::App* add_ops(CLI::App& app, Arguments& arguments) {
   return ops;
 }
 
+CLI::App* add_observe(CLI::App& app, Arguments& arguments) {
+  CLI::App* observe = add_verb(app, "observe", "Write a copy of a stub that hands out what it names, for the check mode");
+  observe->add_option("stub", arguments.stub, "The source of a stub")->required()->type_name("STUB.cpp");
+  observe->add_option("--output", arguments.output, "The file to write")->required()->type_name("FILE");
+  add_color_option(*observe, arguments);
+  return observe;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("kgen writes the C++ that computes a graph of tensor operators: one readable stub per fused subgraph.", "kgen");
   app.set_version_flag("--version", std::string("kgen ") + KGEN_VERSION);
@@ -239,9 +267,10 @@ int run(int argc, char** argv) {
   Arguments arguments;
   const CLI::App* plan = add_plan(app, arguments);
   const CLI::App* explain = add_explain(app, arguments);
+  const CLI::App* observe = add_observe(app, arguments);
   add_ops(app, arguments);
 
-  const std::vector<std::string> verbs = {"plan", "explain", "ops"};
+  const std::vector<std::string> verbs = {"plan", "explain", "ops", "observe"};
   if (argc > 1 && argv[1][0] != '-' && std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end()) {
     const std::vector<std::string> near = nearest_names(argv[1], verbs);
     fmt::print(stderr, "kgen: there is no command '{}'{}\n", argv[1],
@@ -255,6 +284,7 @@ int run(int argc, char** argv) {
   }
   if (plan->parsed()) return run_plan(arguments);
   if (explain->parsed()) return run_explain(arguments);
+  if (observe->parsed()) return run_observe(arguments);
   return run_ops(arguments);
 }
 

@@ -14,6 +14,7 @@
 #include "generator/load/kernel_files.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/pass/check_specs.hpp"
 #include "generator/pass/choose_kernels.hpp"
 #include "generator/pass/decompose.hpp"
 #include "generator/pass/fuse.hpp"
@@ -22,6 +23,7 @@
 #include "generator/pass/lower.hpp"
 #include "generator/pass/materialise.hpp"
 #include "generator/pass/place.hpp"
+#include "generator/pass/plan_check.hpp"
 #include "generator/pass/schedule.hpp"
 #include "generator/pass/simplify.hpp"
 #include "generator/pass/verify.hpp"
@@ -86,25 +88,6 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
   });
 }
 
-UnfusedGraph plan_unfused(const Graph& graph, const std::string& prefix, Session& session, StubTable& stubs) {
-  UnfusedGraph unfused;
-  unfused.fused = fuse(graph, {.enabled = false}, session.diagnostics);
-  unfused.stub_of = lower(unfused.fused, session.ops, prefix, stubs);
-  return unfused;
-}
-
-CheckPlan plan_check(const Plan& plan, Session& session) {
-  CheckPlan check;
-  StubTable stubs;
-  for (const FunctionPlan& function : plan.functions) {
-    const Graph& graph = function.fused.graph;
-    check.functions.push_back(plan_unfused(graph, fmt::format("reference_{}_", graph.name), session, stubs));
-  }
-  check.main = plan_unfused(plan.main.fused.graph, "reference_", session, stubs);
-  check.stubs = stubs.take();
-  return check;
-}
-
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
@@ -128,6 +111,7 @@ bool load_operators(const PipelineOptions& options, Session& session) {
   if (!session.diagnostics.has_errors()) link_ops(session.ops, session.diagnostics);
   if (!session.diagnostics.has_errors()) check_kernel_conditions(session.ops, session.diagnostics);
   if (!session.diagnostics.has_errors()) warn_of_hidden_kernels(session.ops, session.diagnostics);
+  if (!session.diagnostics.has_errors()) check_specs(session.ops, session.diagnostics);
   return !session.diagnostics.has_errors();
 }
 
@@ -160,7 +144,7 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   plan.main = plan_graph(std::move(module.main), "stub_", plan.functions, passes, session, stubs);
   if (diagnostics.has_errors()) return std::nullopt;
   plan.stubs = stubs.take();
-  if (options.check) plan.check = plan_check(plan, session);
+  if (options.check) plan.check = plan_check(plan, ops, diagnostics);
   return plan;
 }
 

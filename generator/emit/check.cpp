@@ -3,174 +3,195 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
-#include <unordered_map>
 
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
+#include "generator/emit/check_stub.hpp"
 #include "generator/emit/cpp_text.hpp"
-#include "generator/emit/names.hpp"
 #include "generator/emit/structs.hpp"
 #include "generator/emit/stub.hpp"
 
 namespace kgen {
 namespace {
 
-// One use of a stub: all uses compute the same, so any will do.
-struct Use {
-  const FunctionPlan* plan = nullptr;
-  const UnfusedGraph* unfused = nullptr;
-  const Step* step = nullptr;
-};
+std::string locating_name(const StubProgram& stub) { return "locate_in_" + stub.name; }
 
-std::vector<Use> first_uses(const Plan& plan) {
-  std::vector<Use> uses(plan.stubs.size());
-  const auto visit = [&](const FunctionPlan& function, const UnfusedGraph& unfused) {
-    for (const auto* steps : {&function.load_steps, &function.steps}) {
-      for (const Step& step : *steps) {
-        if (step.stub != no_id && !uses[step.stub].plan) uses[step.stub] = {&function, &unfused, &step};
-      }
-    }
-  };
-  for (std::size_t i = 0; i < plan.functions.size(); ++i) visit(plan.functions[i], plan.check->functions[i]);
-  visit(plan.main, plan.check->main);
-  return uses;
-}
-
-void write_declaration(Writer& out, const StubProgram& stub, const char* tail) {
+void write_declaration(Writer& out, const std::string& name, const StubProgram& stub, const char* tail) {
   std::vector<std::string> parameters{"kgen::Call& call"};
   const std::vector<std::string> names = parameter_names(stub);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const StubParameter& p = stub.parameters[i];
     parameters.push_back(fmt::format("{} {}", view_type(p.type, p.type.shape.size(), p.writable), names[i]));
   }
-  write_list(out, fmt::format("void {}(", checked_name(stub)), parameters, tail);
+  write_list(out, fmt::format("void {}(", name), parameters, tail);
 }
 
-class CheckFunction {
- public:
-  CheckFunction(Writer& out, const Plan& plan, const StubProgram& stub, const Use& use)
-      : out_(out),
-        plan_(plan),
-        stub_(stub),
-        use_(use),
-        graph_(use.plan->fused.graph),
-        group_(use.plan->fused.groups[use.step->group]),
-        parameters_(parameter_names(stub)) {
-    names_.reserve("call");
-    names_.reserve("scratch");
-    for (const std::string& name : parameters_) names_.reserve(name);
-    for (std::size_t i = 0; i < use.step->arguments.size(); ++i) {
-      const ValueId value = use.step->arguments[i];
-      if (i >= group_.outputs.size()) known_[value] = parameters_[i];
+DType coarser(DType a, DType b) { return info(a).floating && info(b).floating && b > a ? b : a; }
+
+// The coarsest floating type that the group computes through.
+DType precision_of_group(const CheckedStub& stub, ValueId value) {
+  DType coarsest = stub.graph.type(value).dtype;
+  for (const NodeId id : stub.group.nodes) {
+    for (const ValueId output : stub.graph.nodes[id].outputs)
+      coarsest = coarser(coarsest, stub.graph.type(output).dtype);
+  }
+  return coarsest;
+}
+
+// The coarsest floating type that is rounded to between `node` and its reference: its result's, and those of what the
+// stub holds for it in wider lanes.
+DType precision_of_node(const CheckedStub& stub, const Node& node, ValueId value) {
+  DType coarsest = stub.graph.type(value).dtype;
+  for (const ValueId input : node.inputs) {
+    if (input != no_id && stub.makes(input)) coarsest = coarser(coarsest, stub.graph.type(input).dtype);
+  }
+  return coarsest;
+}
+
+// The two views that are compared and, where it is not their own type, the precision.
+std::vector<std::string> compared(const CheckedStub& stub, ValueId value, const std::string& found,
+                                  const std::string& reference, DType precision) {
+  std::vector<std::string> arguments{found, reference};
+  if (precision != stub.graph.type(value).dtype)
+    arguments.push_back(fmt::format("kgen::ElementType::{}", info(precision).name));
+  return arguments;
+}
+
+void write_compare(Writer& out, std::string head, const CheckedStub& stub, ValueId value,
+                   const std::vector<std::string>& views) {
+  const Node& node = stub.maker(value);
+  std::vector<std::string> arguments = {quoted(node.within.empty() ? node.op->name : node.within),
+                                        quoted(short_text(node.where))};
+  arguments.insert(arguments.end(), views.begin(), views.end());
+  write_list(out, head, arguments, ");");
+}
+
+std::string compare_stored(const CheckedStub& stub) {
+  return fmt::format("call.compare({}, ", quoted(stub.program.name));
+}
+
+// void checked_stub_y(...): the references in a chain, then the stub. Where the stub names values on the way, it first
+// runs into memory of its own, so that what it reads is still there to look into it.
+void write_checked(Writer& out, const CheckedStub& stub, bool locates) {
+  CheckBody body(out, stub, {"scratch"});
+  const std::string& name = stub.program.name;
+  const auto launch = body.arguments({}, fmt::format("call.launch({})", quoted(name)));
+  write_list(out, fmt::format("if (!call.checking()) return {}(", name), launch, ");");
+  out.line("const auto scratch = call.scratch_scope();");
+  for (const NodeId id : stub.group.nodes) {
+    std::vector<std::string> made;
+    for (const ValueId output : stub.graph.nodes[id].outputs) {
+      made.push_back(body.make(output, stub.writes(output) ? "_reference" : ""));
+    }
+    body.call_reference(id, made, body.read_inputs(id));
+    for (std::size_t i = 0; i < made.size(); ++i) body.use(stub.graph.nodes[id].outputs[i], made[i]);
+  }
+  const std::vector<ValueId>& outputs = stub.group.outputs;
+  const auto views = [&](std::size_t i, const std::string& found) {
+    return compared(stub, outputs[i], found, body.read(outputs[i]), precision_of_group(stub, outputs[i]));
+  };
+  if (locates) {
+    std::vector<std::string> found;
+    for (const ValueId output : outputs) found.push_back(body.make(output, "_found"));
+    write_list(out, name + "(", body.arguments(found, "call.stream()"), ");");
+    std::vector<std::string> arguments = body.arguments(found, "");
+    arguments.pop_back();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto scope = out.scope(fmt::format("if (call.differs({})) {{", fmt::join(views(i, found[i]), ", ")));
+      write_list(out, locating_name(stub.program) + "(call, ", arguments, ");");
     }
   }
-
-  void write() {
-    std::vector<std::string> arguments = parameters_;
-    arguments.push_back(fmt::format("call.launch({})", quoted(stub_.name)));
-    write_list(out_, fmt::format("if (!call.checking()) return {}(", stub_.name), arguments, ");");
-    out_.line("const auto scratch = call.scratch_scope();");
-    for (const NodeId id : group_.nodes) write_node(id);
-    write_list(out_, stub_.name + "(", arguments, ");");
-    for (std::size_t i = 0; i < group_.outputs.size(); ++i) write_compare(i);
+  write_list(out, name + "(", launch, ");");
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    write_compare(out, compare_stored(stub), stub, outputs[i], views(i, body.parameters()[i]));
   }
+}
 
- private:
-  // An extent, read off a parameter that has it.
-  std::string extent_text(const Dim& extent) const {
-    if (extent.is_constant()) return std::to_string(extent.constant());
-    for (std::size_t i = 0; i < stub_.parameters.size(); ++i) {
-      const Shape& shape = graph_.type(use_.step->arguments[i]).shape;
-      const auto axis = std::find(shape.begin(), shape.end(), extent);
-      if (axis != shape.end()) return fmt::format("{}.extent({})", parameters_[i], axis - shape.begin());
+// Runs the reference of one node on what the stub computed before it, and compares.
+void write_located_node(Writer& out, const CheckedStub& stub, CheckBody& body, NodeId id) {
+  const Node& node = stub.graph.nodes[id];
+  const std::vector<std::string> inputs = body.read_inputs(id);
+  const auto scope = out.scope("{");
+  out.line("const auto scratch_of_operator = call.scratch_scope();");
+  std::vector<std::string> references;
+  for (const ValueId output : node.outputs) references.push_back(body.make(output, "_reference"));
+  body.call_reference(id, references, inputs);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const ValueId value = node.outputs[i];
+    const std::string head = stub.writes(value) ? compare_stored(stub) : "observer.compare(";
+    write_compare(out, head, stub, value,
+                  compared(stub, value, body.read(value), references[i], precision_of_node(stub, node, value)));
+  }
+}
+
+// void locate_in_stub_y(...): the copy of the stub that hands out what it computes on the way.
+void write_locating(Writer& out, const CheckedStub& stub, const std::vector<WatchedValue>& watched) {
+  CheckBody body(out, stub, {"scratch", "scratch_of_operator", "observer", "observed"});
+  out.line("const auto scratch = call.scratch_scope();");
+  out.line("kgen::Observer observer(call, {});", quoted(stub.program.name));
+  for (std::size_t i = 0; i < stub.group.outputs.size(); ++i) body.use(stub.group.outputs[i], body.parameters()[i]);
+  for (const NodeId id : stub.group.nodes) {
+    for (const ValueId value : stub.graph.nodes[id].outputs) {
+      if (stub.writes(value)) continue;
+      const std::string name = body.make(value, "");
+      body.use(value, name);
+      const auto found =
+          std::find_if(watched.begin(), watched.end(), [&](const WatchedValue& w) { return w.held->value == value; });
+      if (found == watched.end()) continue;
+      out.line("observer.watch({}, {});", quoted(found->key), view_text(name, found->held->view, {}));
     }
-    assert(false && "what a stub computes has extents of what it reads or writes");
-    return {};
   }
+  write_list(out, fmt::format("observed::{}(", stub.program.name), body.arguments({}, "call.stream()"), ");");
+  for (const NodeId id : stub.group.nodes) write_located_node(out, stub, body, id);
+}
 
-  std::vector<std::string> extents(const Shape& shape) const {
-    std::vector<std::string> texts;
-    for (const Dim& extent : shape) texts.push_back(extent_text(extent));
-    return texts;
+void write_locating_functions(Writer& out, const Plan& plan, const std::vector<bool>& locates) {
+  out.line();
+  out.line("// Copies of the stubs, made from their files by `kgen observe`, that hand out each value that they name.");
+  out.line("namespace observed {{");
+  for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
+    if (locates[i]) out.append(stub_declaration(plan.stubs[i]) + ";\n");
   }
-
-  // Memory of its own for a value that the group makes.
-  std::string make(ValueId value) {
-    const TensorType& type = graph_.type(value);
-    const bool output = std::find(group_.outputs.begin(), group_.outputs.end(), value) != group_.outputs.end();
-    const std::string name = names_.unique(graph_.value(value).name + (output ? "_reference" : ""));
-    write_list(out_, fmt::format("const auto {} = call.scratch<{}, {}>({{", name, cpp_element(type), type.shape.size()),
-               extents(type.shape), "});");
-    known_[value] = name;
-    return name;
-  }
-
-  // A value that a node reads: a parameter, what an earlier node made, or that with axes of extent 1 more or fewer.
-  std::string read(ValueId value) {
-    if (const auto found = known_.find(value); found != known_.end()) return found->second;
-    const Node& view = graph_.nodes[graph_.value(value).producer];
-    assert(std::holds_alternative<View>(view.kind));
-    const std::string base = read(view.inputs[0]);
-    const Shape& shape = graph_.type(value).shape;
-    const std::string name = names_.unique(graph_.value(value).name);
-    write_list(out_, fmt::format("const auto {} = {}.reshape<{}>({{", name, base, shape.size()), extents(shape), "});");
-    return known_[value] = name;
-  }
-
-  void write_node(NodeId id) {
-    const std::uint32_t own = use_.unfused->fused.group_of[id];
-    const Group& alone = use_.unfused->fused.groups[own];
-    const StubProgram& reference = plan_.check->stubs[use_.unfused->stub_of[own]];
-    std::vector<std::string> arguments;
-    for (const ValueId output : alone.outputs) arguments.push_back(make(output));
-    for (const ValueId input : alone.inputs) arguments.push_back(read(input));
-    arguments.push_back("call.stream()");
-    const SourceLocation& where = graph_.nodes[id].where;
-    write_list(out_, reference.name + "(", arguments, ");", where.known() ? fmt::format("// :{}", where.line) : "");
-  }
-
-  // The coarsest floating type that the group computes through.
-  DType precision(ValueId value) const {
-    DType coarsest = graph_.type(value).dtype;
-    for (const NodeId id : group_.nodes) {
-      for (const ValueId output : graph_.nodes[id].outputs) {
-        const DType dtype = graph_.type(output).dtype;
-        if (info(dtype).floating && info(coarsest).floating && dtype > coarsest) coarsest = dtype;
-      }
+  out.line("}}  // namespace observed");
+  out.line();
+  out.line("namespace {{");
+  out.line();
+  out.line(
+      "// Which operator of a stub differs: the reference of each runs on what the stub computed before it. The "
+      "outputs");
+  out.line("// are memory of their own.");
+  for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
+    if (!locates[i]) continue;
+    const CheckedStub stub = checked_stub(plan, i);
+    write_declaration(out, locating_name(stub.program), stub.program, ") {");
+    {
+      const auto scope = out.indent();
+      write_locating(out, stub, watched_values(stub));
     }
-    return coarsest;
+    out.line();
   }
+  out.line("}}  // namespace");
+}
 
-  void write_compare(std::size_t i) {
-    const ValueId value = group_.outputs[i];
-    if (const StructType* structure = graph_.type(value).structure) {
-      write_comment(out_, fmt::format("{} is a {}: only what kernels make of it can be compared.", parameters_[i],
-                                      structure->name));
-      return;
-    }
-    const Node& node = graph_.nodes[graph_.value(value).producer];
-    std::vector<std::string> arguments = {quoted(stub_.name), quoted(node.within.empty() ? node.op->name : node.within),
-                                          quoted(short_text(node.where)), parameters_[i], known_.at(value)};
-    const DType dtype = precision(value);
-    if (dtype != graph_.type(value).dtype) arguments.push_back(fmt::format("kgen::ElementType::{}", info(dtype).name));
-    write_list(out_, "call.compare(", arguments, ");");
-  }
-
-  Writer& out_;
-  const Plan& plan_;
-  const StubProgram& stub_;
-  const Use& use_;
-  const Graph& graph_;
-  const Group& group_;
-  std::vector<std::string> parameters_;
-  NameTable names_;
-  std::unordered_map<ValueId, std::string> known_;  // what stands for a value
-};
+// By stub.
+std::vector<bool> which_locate(const Plan& plan) {
+  std::vector<bool> locates;
+  for (std::size_t i = 0; i < plan.stubs.size(); ++i) locates.push_back(!watched_values(checked_stub(plan, i)).empty());
+  return locates;
+}
 
 }  // namespace
 
 std::string checked_name(const StubProgram& stub) { return "checked_" + stub.name; }
+
+std::vector<std::string> observed_stubs(const Plan& plan) {
+  std::vector<std::string> names;
+  const std::vector<bool> locates = which_locate(plan);
+  for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
+    if (locates[i]) names.push_back(plan.stubs[i].name);
+  }
+  return names;
+}
 
 SourceFile emit_check_header(const Plan& plan, const EmitOptions& options) {
   Writer out;
@@ -183,28 +204,32 @@ SourceFile emit_check_header(const Plan& plan, const EmitOptions& options) {
   out.line();
   out.line("namespace {} {{", plan.main.fused.graph.name);
   out.line();
-  for (const StubProgram& stub : plan.stubs) write_declaration(out, stub, ");");
+  for (const StubProgram& stub : plan.stubs) write_declaration(out, checked_name(stub), stub, ");");
   out.line();
   out.line("}}  // namespace {}", plan.main.fused.graph.name);
   return {"check.hpp", with_banner(options, out.text())};
 }
 
 SourceFile emit_check_source(const Plan& plan, const EmitOptions& options) {
+  const std::vector<bool> locates = which_locate(plan);
+  const bool any_locates = std::count(locates.begin(), locates.end(), true) > 0;
   Writer out;
   out.line("#include \"check.hpp\"");
   out.line();
+  if (any_locates) out.line("#include \"kgen/runtime/observer.hpp\"");
   out.line("#include \"stubs.hpp\"");
   out.line();
   out.line("namespace {} {{", plan.main.fused.graph.name);
   out.line();
   out.line("// One stub for each operator.");
   for (const StubProgram& stub : plan.check->stubs) out.append(stub_declaration(stub) + ";\n");
-  const std::vector<Use> uses = first_uses(plan);
+  if (any_locates) write_locating_functions(out, plan, locates);
   for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
+    const CheckedStub stub = checked_stub(plan, i);
     out.line();
-    write_declaration(out, plan.stubs[i], ") {");
+    write_declaration(out, checked_name(stub.program), stub.program, ") {");
     const auto scope = out.indent();
-    CheckFunction(out, plan, plan.stubs[i], uses[i]).write();
+    write_checked(out, stub, locates[i]);
   }
   out.line();
   out.line("}}  // namespace {}", plan.main.fused.graph.name);

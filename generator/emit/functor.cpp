@@ -57,9 +57,11 @@ class BodyWriter {
       }
     }
     find_inlined();
+    name_results();
   }
 
   const std::string& incoming() const { return incoming_; }
+  const std::vector<std::vector<std::string>>& results() const { return results_; }
 
   void write(Writer& out) {
     std::vector<Line> lines;
@@ -84,13 +86,22 @@ class BodyWriter {
   // Loads and results that only one statement uses stand in its text, as one would write them.
   void find_inlined() {
     inlined_.assign(functor_.statements.size(), false);
-    results_.resize(functor_.statements.size());
     for (std::size_t i = 0; i < functor_.statements.size(); ++i) {
       const Statement& s = functor_.statements[i];
       if (s.kind == Statement::Kind::load && uses_[i] == 1) inlined_[i] = true;
       if (s.kind == Statement::Kind::apply && uses_[i] == 1 && !s.keep && stored_directly(i)) inlined_[i] = true;
     }
     if (functor_.role == Functor::Role::prologue) inlined_.back() = true;
+  }
+
+  void name_results() {
+    results_.resize(functor_.statements.size());
+    for (std::size_t i = 0; i < functor_.statements.size(); ++i) {
+      if (inlined_[i]) continue;
+      const Statement& s = functor_.statements[i];
+      const char* suffix = rows() && !s.per_row ? "_row" : "_value";
+      for (const std::string& name : s.names) results_[i].push_back(claim(name, suffix));
+    }
   }
 
   bool stored_directly(std::size_t id) const {
@@ -164,8 +175,6 @@ class BodyWriter {
       return {members_[s.member] + ".store(", {"at", value}, ");", {}};
     }
     Line line = expression(id);
-    const char* suffix = rows() && !s.per_row ? "_row" : "_value";
-    for (const std::string& name : s.names) results_[id].push_back(claim(name, suffix));
     const std::string results = fmt::format("{}", fmt::join(results_[id], ", "));
     line.head.insert(0, s.names.size() == 1 ? fmt::format("const auto {} = ", results)
                                             : fmt::format("const auto [{}] = ", results));
@@ -205,6 +214,10 @@ std::vector<std::string> functor_member_names(const Functor& functor) {
   for (const FunctorMember& member : functor.members) out.push_back(names.unique(member.name));
   return out;
 }
+
+std::vector<std::vector<std::string>> statement_names(const Functor& functor) { return BodyWriter(functor).results(); }
+
+std::string incoming_name(const Functor& functor) { return BodyWriter(functor).incoming(); }
 
 void write_functor(Writer& out, const Functor& functor, const StubProgram& stub) {
   const auto structure = out.scope(fmt::format("struct {} {{", functor.name), "};");

@@ -7,6 +7,7 @@
 
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
+#include "generator/emit/check.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/structs.hpp"
 #include "generator/emit/stub.hpp"
@@ -103,6 +104,7 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
     }
     writer.line(")");
   }
+  if (plan.check) writer.line("kgen_observe_stubs({} ${{CMAKE_CURRENT_LIST_DIR}} ${{kgen_observed}})", name);
   return {"CMakeLists.txt", with_banner(options, writer.take(), "#")};
 }
 
@@ -125,6 +127,12 @@ SourceFile emit_source_list(const Plan& plan, const EmitOptions& options) {
   writer.line("  stubs.hpp");
   if (plan.check) writer.line("  check.hpp");
   writer.line(")");
+  if (plan.check) {
+    writer.line("# Those of which check mode needs a copy to look into: see kgen_observe_stubs.");
+    writer.line("set(kgen_observed");
+    for (const std::string& stub : observed_stubs(plan)) writer.line("  stubs/{}.cpp", stub);
+    writer.line(")");
+  }
   return {"sources.cmake", with_banner(options, writer.take(), "#")};
 }
 

@@ -62,15 +62,6 @@ std::string object_name(const Functor& functor, const StubProgram& stub) {
   }
 }
 
-// `text` shown as `view` says: "bias.broadcast_to(y.shape()).merge<0, 1>()".
-std::string view_text(std::string text, const MemberView& view, const std::string& shape) {
-  for (const int axis : view.unsqueeze) text += fmt::format(".unsqueeze<{}>()", axis);
-  if (view.broadcast) text += fmt::format(".broadcast_to({})", shape);
-  if (!view.permutation.empty()) text += fmt::format(".permute<{}>()", fmt::join(view.permutation, ", "));
-  for (const auto& [first, last] : view.merges) text += fmt::format(".merge<{}, {}>()", first, last);
-  return text;
-}
-
 class Body {
  public:
   Body(Writer& out, const StubProgram& stub, const std::vector<std::string>& parameters)
@@ -140,6 +131,14 @@ class Body {
 };
 
 }  // namespace
+
+std::string view_text(std::string text, const MemberView& view, const std::string& shape) {
+  for (const int axis : view.unsqueeze) text += fmt::format(".unsqueeze<{}>()", axis);
+  if (view.broadcast) text += fmt::format(".broadcast_to({})", shape);
+  if (!view.permutation.empty()) text += fmt::format(".permute<{}>()", fmt::join(view.permutation, ", "));
+  for (const auto& [first, last] : view.merges) text += fmt::format(".merge<{}, {}>()", first, last);
+  return text;
+}
 
 std::vector<std::string> parameter_names(const StubProgram& stub) {
   NameTable names;

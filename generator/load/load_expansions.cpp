@@ -132,7 +132,7 @@ void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   }
   const Yaml first = *value.items().begin();
   if (!first.is_mapping() || !first.find("nodes")) {
-    op.expansions.push_back({"", ExpansionReader(op, diagnostics).read(value)});
+    op.expansions.push_back({"", ExpansionReader(op, diagnostics).read(value), {}});
     return;
   }
   for (const Yaml choice : value.items()) {
@@ -141,7 +141,10 @@ void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     if (!choice.is_mapping()) continue;
     const Yaml when = choice.find("when");
     const bool is_last = op.expansions.size() == value.size();
-    if (when) expansion.when = read_text(when, "'when'", diagnostics).value_or("");
+    if (when) {
+      expansion.when = read_text(when, "'when'", diagnostics).value_or("");
+      expansion.where = when.where();
+    }
     if (when && is_last) {
       diagnostics.error(when.where(), "the last choice of an expansion must not have a condition")
           .advise("add a choice without 'when' that is right for all other cases");

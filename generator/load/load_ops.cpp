@@ -348,6 +348,7 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   read_optional_text(entry, "source", op.source, diagnostics);
   read_optional_text(entry, "kernel", op.kernel, diagnostics);
   read_optional_text(entry, "definition", op.definition, diagnostics);
+  if (const Yaml definition = entry.find("definition")) op.definition_where = definition.where();
   if (const Yaml kind = require_key(entry, "kind", "an operator", diagnostics)) {
     op.kind = static_cast<OpKind>(read_choice(kind, "'kind'", kind_names, diagnostics).value_or(0));
   }

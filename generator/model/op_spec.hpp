@@ -94,6 +94,7 @@ struct ExpansionNode {
 struct Expansion {
   std::string when;  // a condition over upper bounds, e.g. "extent(x, axis) <= 65536"; empty: always
   std::vector<ExpansionNode> nodes;
+  SourceLocation where;  // of the condition
 };
 
 // copy: an elementwise identity; cast: an elementwise conversion to the dtype in its attribute `to`. Passes that must
@@ -115,6 +116,7 @@ struct OpSpec {
   // composites that are expanded.
   std::string kernel;
   std::string definition;                           // elementwise: a scalar expression, used to fold constants
+  SourceLocation definition_where;
   Algebra algebra;
   std::optional<ViewRule> view;
   std::vector<Expansion> expansions;

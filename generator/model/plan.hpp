@@ -183,10 +183,31 @@ struct UnfusedGraph {
   FusedGraph fused;
   std::vector<std::uint32_t> stub_of;       // by group: into CheckPlan::stubs; no_id for calls
 };
+
+// A value that a group's node makes, and where its stub holds it on the way.
+struct HeldValue {
+  ValueId value = no_id;
+  NodeId maker = no_id;          // the node whose statement that is: a cast that changes no lane has none of its own
+  bool shown = false;            // by a statement of its own: it can be written down in memory of the value's shape
+  std::size_t functor = 0;       // shown:
+  std::size_t statement = Functor::none;  // none: what the epilogue receives
+  std::size_t result = 0;
+  MemberView view;               // how that memory is shown to the functor; its parameter means nothing
+};
+
+// Where a stub is used first: all its uses compute the same, so that one stands for them.
+struct StubUse {
+  std::uint32_t function = no_id;           // into Plan::functions; no_id: main
+  std::uint32_t group = 0;
+  std::vector<ValueId> arguments;           // by parameter
+  std::vector<HeldValue> held;
+};
+
 struct CheckPlan {
   std::vector<UnfusedGraph> functions;      // as Plan::functions
   UnfusedGraph main;
-  std::vector<StubProgram> stubs;
+  std::vector<StubProgram> stubs;           // the references
+  std::vector<StubUse> uses;                // by Plan::stubs
 };
 
 struct Plan {

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "generator/pass/expression.hpp"
 #include "generator/pass/infer_node.hpp"
 
 namespace kgen {
@@ -208,6 +207,10 @@ std::optional<std::size_t> operand_position(const OpSpec& op, std::string_view n
       std::find_if(op.operands.begin(), op.operands.end(), [&](const OperandSpec& each) { return each.name == name; });
   if (found == op.operands.end()) return std::nullopt;
   return static_cast<std::size_t>(found - op.operands.begin());
+}
+
+std::optional<Expression> parse_condition(const std::string& when, std::string* problem) {
+  return parse_expression(as_expression(when), problem, condition_functions);
 }
 
 std::optional<bool> condition_holds(const ExpansionScope& scope, const std::string& when) {

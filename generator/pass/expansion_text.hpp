@@ -7,6 +7,7 @@
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/model/graph.hpp"
+#include "generator/pass/expression.hpp"
 
 namespace kgen {
 
@@ -20,6 +21,10 @@ struct ExpansionScope {
 
 // The position of the composite's operand of that name.
 std::optional<std::size_t> operand_position(const OpSpec& op, std::string_view name);
+
+// A condition as an expression: over attributes and dims of the shape patterns, with the functions extent and given.
+// Where it is none, `problem` says why.
+std::optional<Expression> parse_condition(const std::string& when, std::string* problem);
 
 // Whether the condition `when` of an expansion holds; nothing where it cannot be worked out.
 std::optional<bool> condition_holds(const ExpansionScope& scope, const std::string& when);

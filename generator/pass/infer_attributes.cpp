@@ -3,7 +3,6 @@
 #include <cassert>
 #include <utility>
 
-#include "generator/pass/expression.hpp"
 #include "generator/pass/infer_context.hpp"
 
 namespace kgen {
@@ -51,16 +50,13 @@ std::optional<Dim> operand_extent(const NodeContext& context, const Attributes& 
 // The value of a default that is an expression; `before` are the attributes that stand before this one.
 std::optional<AttributeValue> default_value(const NodeContext& context, const AttributeSpec& spec,
                                             const Attributes& before) {
-  constexpr std::array<std::string_view, 1> dim_functions = {"extent"};
-  const bool number = spec.type == AttributeType::number;
   std::string problem;
-  const auto expression = parse_expression(spec.default_expression, &problem,
-                                           std::span(dim_functions).first(number ? 0 : dim_functions.size()));
+  const auto expression = parse_default(spec, &problem);
   if (!expression) {
     context.diagnostics.error(spec.where, fmt::format("the default of '{}': {}", spec.name, problem));
     return std::nullopt;
   }
-  if (number) return default_number(context, spec, *expression);
+  if (spec.type == AttributeType::number) return default_number(context, spec, *expression);
   const auto variable = [&](std::string_view name) -> std::optional<Dim> {
     const PatternBindings::Name* bound = context.bindings.find(name);
     return bound ? std::optional(bound->extent) : std::nullopt;
@@ -77,6 +73,12 @@ std::optional<AttributeValue> default_value(const NodeContext& context, const At
 }
 
 }  // namespace
+
+std::optional<Expression> parse_default(const AttributeSpec& spec, std::string* problem) {
+  constexpr std::array<std::string_view, 1> size_functions = {"extent"};
+  const std::size_t functions = spec.type == AttributeType::number ? 0 : size_functions.size();
+  return parse_expression(spec.default_expression, problem, std::span(size_functions).first(functions));
+}
 
 bool complete_attributes(NodeContext& context) {
   Attributes complete;

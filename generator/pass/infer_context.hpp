@@ -12,6 +12,7 @@
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/model/graph.hpp"
+#include "generator/pass/expression.hpp"
 
 namespace kgen {
 
@@ -58,6 +59,10 @@ struct NodeContext {
 };
 
 // ---- infer_attributes.cpp -------------------------------------------------------------------------------------------
+
+// A default that is an expression: over the dims of the shape patterns and, for sizes, with the function extent. Where it
+// is none, `problem` says why.
+std::optional<Expression> parse_default(const AttributeSpec& spec, std::string* problem);
 
 // Brings the node's attributes into the order of the specification, and fills in defaults. The patterns must be bound:
 // default expressions refer to their names.

@@ -40,20 +40,42 @@ class Lowering {
     stub_.name = fmt::format("{}{}", prefix, graph_.value(group.outputs.back()).name);
   }
 
+  std::vector<HeldValue> held() {
+    hold_ = true;
+    add_functors();
+    return std::move(held_);
+  }
+
   StubProgram build() {
     stub_.kind = group_.kind;
     add_parameters();
-    if (group_.kind == GroupKind::structured) {
-      add_structured();
-    } else {
-      add_loop();
-    }
+    add_functors();
     add_headers();
     stub_.comment = stub_comment(facts_, group_);
     return std::move(stub_);
   }
 
  private:
+  void add_functors() {
+    if (group_.kind == GroupKind::structured) {
+      add_structured();
+    } else {
+      add_loop();
+    }
+  }
+
+  // The number of the functor that `request` becomes.
+  std::size_t add_functor(BodyRequest request) {
+    request.hold = hold_;
+    LoweredBody body = lower_body(facts_, ops_, request, parameters_);
+    for (HeldValue& held : body.held) {
+      held.functor = stub_.functors.size();
+      held_.push_back(std::move(held));
+    }
+    stub_.functors.push_back(std::move(body.functor));
+    return stub_.functors.size() - 1;
+  }
+
   void add_parameters() {
     for (const ValueId value : parameters_) {
       const TensorType& type = graph_.type(value);
@@ -69,9 +91,8 @@ class Lowering {
     request.space = {group_.loop, group_.row_axes, -1};
     request.nodes = group_.nodes;
     request.stores = group_.outputs;
-    stub_.functors.push_back(lower_body(facts_, ops_, request, parameters_));
     // Merging leaves the outer axes' part of the rank to the rows' number of axes.
-    const Functor& functor = stub_.functors.back();
+    const Functor& functor = stub_.functors[add_functor(std::move(request))];
     int row_rank = static_cast<int>(group_.row_axes.size());
     const int outer = static_cast<int>(group_.loop.size()) - row_rank;
     if (!functor.members.empty()) {
@@ -120,8 +141,7 @@ class Lowering {
       request.nodes = nodes;
       request.result = value;
       argument.kind = KernelArgument::Kind::functor;
-      argument.functor = stub_.functors.size();
-      stub_.functors.push_back(lower_body(facts_, ops_, request, parameters_));
+      argument.functor = add_functor(std::move(request));
     } else {
       argument.kind = KernelArgument::Kind::parameter;
       argument.view = operand_view(graph_.type(value).shape, operand.rank, parameter_of(value));
@@ -143,8 +163,7 @@ class Lowering {
       request.stores = group_.outputs;
       request.incoming = value;
       argument.kind = KernelArgument::Kind::functor;
-      argument.functor = stub_.functors.size();
-      stub_.functors.push_back(lower_body(facts_, ops_, request, parameters_));
+      argument.functor = add_functor(std::move(request));
     }
     stub_.kernel_arguments.push_back(std::move(argument));
   }
@@ -181,6 +200,8 @@ class Lowering {
   const Group& group_;
   std::vector<ValueId> parameters_;
   StubProgram stub_;
+  bool hold_ = false;
+  std::vector<HeldValue> held_;
 };
 
 void append_view(std::string& key, const MemberView& view) {
@@ -236,6 +257,10 @@ std::vector<ValueId> stub_arguments(const Group& group) {
   std::vector<ValueId> values = group.outputs;
   values.insert(values.end(), group.inputs.begin(), group.inputs.end());
   return values;
+}
+
+std::vector<HeldValue> held_values(const FuseFacts& facts, const OpSet& ops, const Group& group) {
+  return Lowering(facts, ops, group, {}).held();
 }
 
 std::vector<std::uint32_t> lower(const FusedGraph& fused, const OpSet& ops, const std::string& prefix, StubTable& table) {

@@ -8,6 +8,7 @@
 
 #include "generator/model/graph.hpp"
 #include "generator/model/plan.hpp"
+#include "generator/pass/fuse_facts.hpp"
 
 namespace kgen {
 
@@ -26,6 +27,9 @@ class StubTable {
 
 // The values that a group's stub takes, by parameter: what it writes, then what it reads.
 std::vector<ValueId> stub_arguments(const Group& group);
+
+// The values that the nodes of a group make, and where its stub holds each.
+std::vector<HeldValue> held_values(const FuseFacts& facts, const OpSet& ops, const Group& group);
 
 // Fills `stub_of`, by group: an index into `table`, or no_id for calls. Names begin with `prefix`.
 std::vector<std::uint32_t> lower(const FusedGraph& fused, const OpSet& ops, const std::string& prefix, StubTable& table);

@@ -18,7 +18,7 @@ class Body {
   Body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request, const std::vector<ValueId>& parameters)
       : facts_(facts), graph_(facts.graph()), ops_(ops), request_(request), parameters_(parameters) {}
 
-  Functor build() {
+  LoweredBody build() {
     functor_.role = request_.role;
     functor_.name = request_.name;
     if (request_.incoming != no_id) {
@@ -29,11 +29,16 @@ class Body {
     for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
     for (const ValueId value : request_.stores) add_store(value);
     if (request_.role == Functor::Role::rows) keep_shared_rows();
-    add_members();
-    return std::move(functor_);
+    const auto merges = common_merges(facts_, request_.space, uses_);
+    add_members(merges);
+    std::vector<HeldValue> held;
+    if (request_.hold) held = held_values(merges);
+    return {std::move(functor_), std::move(held)};
   }
 
  private:
+  using Merges = std::vector<std::pair<int, int>>;
+
   bool rows() const { return request_.role == Functor::Role::rows; }
 
   std::size_t append(Statement statement) {
@@ -179,8 +184,7 @@ class Body {
     }
   }
 
-  void add_members() {
-    const auto merges = common_merges(facts_, request_.space, uses_);
+  void add_members(const Merges& merges) {
     bool found_shape = false;
     for (const LoopUse& use : uses_) {
       const auto place = std::find(parameters_.begin(), parameters_.end(), use.value);
@@ -197,6 +201,36 @@ class Body {
     }
     assert(found_shape && "a functor reads or writes something of its loop's shape");
     add_loop_shape();
+  }
+
+  std::vector<HeldValue> held_values(const Merges& merges) const {
+    std::vector<HeldValue> held;
+    std::unordered_map<std::size_t, NodeId> makers;  // by statement: the first node whose value it gives
+    if (request_.incoming != no_id) held.push_back(held_value(request_.incoming, merges, makers));
+    for (const NodeId id : request_.nodes) {
+      for (const ValueId value : graph_.nodes[id].outputs) held.push_back(held_value(value, merges, makers));
+    }
+    return held;
+  }
+
+  HeldValue held_value(ValueId value, const Merges& merges, std::unordered_map<std::size_t, NodeId>& makers) const {
+    const NodeId producer = graph_.value(value).producer;
+    HeldValue held{.value = value, .maker = producer};
+    const Operand& at = known_.at(value);
+    if (at.kind == Operand::Kind::incoming) held.maker = graph_.value(request_.incoming).producer;
+    if (at.kind == Operand::Kind::statement && functor_.statements[at.statement].kind != Statement::Kind::load) {
+      held.maker = makers.emplace(at.statement, producer).first->second;
+      held.statement = at.statement;
+      held.result = at.result;
+    } else if (at.kind != Operand::Kind::incoming) {
+      return held;
+    }
+    const std::size_t rank = graph_.type(value).shape.size();
+    const LoopSpace& space = request_.space;
+    if (rank != space.shape.size() && rank + space.row_axes.size() != space.shape.size()) return held;
+    held.view = view_in(facts_, space, {value, made_per_row(value)}, 0, merges);
+    held.shown = held.maker == producer && !held.view.broadcast;
+    return held;
   }
 
   void add_loop_shape() {
@@ -261,8 +295,8 @@ std::string literal_text(const AttributeValue& value, const std::string& type) {
   return fmt::format("{}", static_cast<std::int64_t>(number));
 }
 
-Functor lower_body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request,
-                   const std::vector<ValueId>& parameters) {
+LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request,
+                       const std::vector<ValueId>& parameters) {
   return Body(facts, ops, request, parameters).build();
 }
 

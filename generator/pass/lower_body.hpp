@@ -18,11 +18,17 @@ struct BodyRequest {
   std::vector<ValueId> stores;      // written to memory by this functor
   ValueId incoming = no_id;         // epilogue: what it receives
   ValueId result = no_id;           // prologue: what it returns
+  bool hold = false;                // fill LoweredBody::held
+};
+
+struct LoweredBody {
+  Functor functor;
+  std::vector<HeldValue> held;      // what it receives and what its nodes make; `functor` is left to the caller
 };
 
 // `parameters` holds the stub's values by parameter; what the functor reads must be among them.
-Functor lower_body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request,
-                   const std::vector<ValueId>& parameters);
+LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request,
+                       const std::vector<ValueId>& parameters);
 
 // A number as a C++ literal of the type that `dtype` is computed in: "0.125f", "2", "true".
 std::string literal_text(double number, DType dtype);

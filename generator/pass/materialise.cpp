@@ -9,6 +9,7 @@
 
 #include "generator/pass/graph_edit.hpp"
 #include "generator/pass/layout.hpp"
+#include "generator/pass/widening.hpp"
 
 namespace kgen {
 namespace {
@@ -22,9 +23,14 @@ class Copies {
   // A new value that holds `source` in dense memory; its node stands before node `before`.
   ValueId insert(ValueId source, NodeId before, const SourceLocation& where, std::string name = {}) {
     if (name.empty()) name = unique(graph_.value(source).name + "_copy");
-    const ValueId id = add_result(graph_, std::move(name), graph_.type(source), where);
-    Node node{
-        .op = &copy_, .kernel = kernel_, .kind = Elementwise{}, .inputs = {source}, .outputs = {id}, .where = where};
+    Node node{.op = &copy_, .kernel = kernel_, .kind = Elementwise{}, .inputs = {source}, .where = where};
+    return insert(std::move(node), before, std::move(name), graph_.type(source));
+  }
+
+  // The result of a new node, which stands before node `before`.
+  ValueId insert(Node node, NodeId before, std::string name, TensorType type) {
+    const ValueId id = add_result(graph_, std::move(name), std::move(type), node.where);
+    node.outputs = {id};
     inserted_[before].push_back(std::move(node));
     return id;
   }
@@ -78,6 +84,45 @@ ValueId updated_state(const Graph& graph, ValueId value) {
   }
 }
 
+// What an update leaves of `source` along its axis, from `begin` on: a slice, whose node stands before node `update`.
+ValueId insert_rest(const Graph& graph, Copies& copies, NodeId update, const Dim& begin, const Dim& length,
+                    const char* suffix) {
+  const Node& node = graph.nodes[update];
+  const ValueId source = node.inputs[0];
+  View slice;
+  slice.form = ViewRule::Form::slice;
+  slice.axis = std::get<View>(node.kind).axis;
+  slice.begin = begin;
+  slice.length = length;
+  TensorType type = graph.type(source);
+  type.shape[static_cast<std::size_t>(slice.axis)] = length;
+  Node rest{.op = node.op, .kind = std::move(slice), .inputs = {source}, .where = node.where};
+  return copies.insert(std::move(rest), update, copies.unique(graph.value(source).name + suffix), std::move(type));
+}
+
+// Rule: update(x, part) -> concat(x[0, begin), part, x[end, extent)), where x lies in no state's buffer: the result has
+// memory of its own, and x stays as it is for its other readers.
+void replace_updates_of_values(Graph& graph, Copies& copies) {
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const auto* view = std::get_if<View>(&graph.nodes[id].kind);
+    if (!view || view->form != ViewRule::Form::update || updated_state(graph, graph.nodes[id].inputs[0]) != no_id) continue;
+    const auto axis = static_cast<std::size_t>(view->axis);
+    const ValueId part = graph.nodes[id].inputs[1];
+    const Dim begin = view->begin;
+    const Dim end = begin + graph.type(part).shape[axis];
+    const Dim extent = graph.type(graph.nodes[id].inputs[0]).shape[axis];
+    std::vector<ValueId> parts;
+    if (begin != Dim(0)) parts.push_back(insert_rest(graph, copies, id, 0, begin, "_before"));
+    parts.push_back(part);
+    if (end != extent) parts.push_back(insert_rest(graph, copies, id, end, extent - end, "_after"));
+    View concat;
+    concat.form = ViewRule::Form::concat;
+    concat.axis = view->axis;
+    graph.nodes[id].kind = std::move(concat);
+    graph.nodes[id].inputs = std::move(parts);
+  }
+}
+
 // Rule: an update writes into its state's buffer. Nothing but that update may read the version before it, and the
 // version after all updates must be the state's `next`.
 void check_updates(const Graph& graph, Diagnostics& diagnostics) {
@@ -87,11 +132,6 @@ void check_updates(const Graph& graph, Diagnostics& diagnostics) {
     const auto* view = std::get_if<View>(&node.kind);
     if (!view || view->form != ViewRule::Form::update) continue;
     const Value& buffer = graph.value(node.inputs[0]);
-    if (updated_state(graph, node.inputs[0]) == no_id) {
-      diagnostics.error(node.where, "'" + buffer.name + "' cannot be updated in place: it is not a state")
-          .advise("declare '" + buffer.name + "' under `state:`");
-      continue;
-    }
     if (!update_of.emplace(node.inputs[0], id).second) {
       diagnostics.error(node.where, "'" + buffer.name + "' is updated twice")
           .note(graph.nodes[update_of[node.inputs[0]]].where, "first updated here")
@@ -232,24 +272,16 @@ void copy_awkward_operands(Graph& graph, Copies& copies) {
   }
 }
 
-// What a cast that widens within one compute type reads; any other value is itself.
-ValueId before_widening(const Graph& graph, ValueId value) {
-  if (value == no_id || graph.value(value).kind != ValueKind::result) return value;
-  const Node& cast = graph.nodes[graph.value(value).producer];
-  if (!cast.op || cast.op->role != OpRole::cast) return value;
-  const DType from = graph.type(cast.inputs[0]).dtype;
-  const DType to = graph.type(value).dtype;
-  return info(from).floating && compute_dtype(from) == to ? cast.inputs[0] : value;
-}
-
-// Elementwise nodes and reductions load any type in its compute type, kernels those that their signatures name.
-bool loads_as_it_is(const Node& node, std::size_t operand, DType dtype) {
+// Whether `node` may load an operand of type `from` where it reads one of type `to`: elementwise nodes and reductions
+// load any float in its compute type, kernels the types that their signatures name.
+bool loads_as(const Node& node, std::size_t operand, DType from, DType to) {
+  if (!info(from).floating || compute_dtype(from) != to) return false;
   if (std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind)) {
     return node.op->role == OpRole::none;
   }
   if (!calls_kernel(node) || operand >= node.kernel->operands.size()) return false;
   const std::vector<DType>& taken = node.kernel->operands[operand].dtypes;
-  return std::find(taken.begin(), taken.end(), dtype) != taken.end();
+  return std::find(taken.begin(), taken.end(), from) != taken.end();
 }
 
 // Rule: f(cast(x)) -> f(x), where the cast widens and f would load x in that type anyhow. The cast would only keep a
@@ -259,7 +291,7 @@ void absorb_widening_casts(Graph& graph) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId source = before_widening(graph, node.inputs[i]);
       if (source == node.inputs[i]) continue;
-      if (loads_as_it_is(node, i, graph.type(source).dtype)) node.inputs[i] = source;
+      if (loads_as(node, i, graph.type(source).dtype, graph.type(node.inputs[i]).dtype)) node.inputs[i] = source;
     }
   }
   const std::vector<std::uint32_t> readers = count_readers(graph);
@@ -273,10 +305,12 @@ void absorb_widening_casts(Graph& graph) {
 }
 
 void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, Diagnostics& diagnostics) {
+  Copies copies(graph, copy, ops.kernel_of(copy));
+  replace_updates_of_values(graph, copies);
+  copies.finish();
   check_updates(graph, diagnostics);
   if (diagnostics.has_errors()) return;
   absorb_widening_casts(graph);
-  Copies copies(graph, copy, ops.kernel_of(copy));
   copy_results(graph, copies);
   copies.finish();
   copy_parts(graph, copies);

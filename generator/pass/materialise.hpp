@@ -6,7 +6,7 @@
 //   - an operand of a call that is not dense;
 //   - a reshape of memory whose strides cannot show it, and an operand of a structured kernel whose leading axes must
 //     merge and cannot.
-// Before that, a reader that computes in the wider type anyway reads what a widening cast reads: loading converts.
+// Before that, an update of anything but a state becomes the concatenation of what it keeps and what it brings, and a reader that computes in the wider type anyway reads what a widening cast reads: loading converts.
 // Reports in-place updates whose meaning would depend on an order that the graph does not give.
 #pragma once
 

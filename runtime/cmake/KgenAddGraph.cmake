@@ -15,6 +15,26 @@ function(kgen_compile_emitted target)
   target_link_libraries(${target} PUBLIC kgen::runtime kgen::templates)
 endfunction()
 
+# Adds to a target planned with CHECK, for each of these stubs (relative to the folder that holds them), the copy that
+# check mode looks into. The build makes it of the stub as it stands, so that it follows every edit. Also called by the
+# CMakeLists.txt that kgen writes.
+function(kgen_observe_stubs target folder)
+  foreach(stub IN LISTS ARGN)
+    set(copy ${CMAKE_CURRENT_BINARY_DIR}/${target}.observed/${stub})
+    cmake_path(GET copy PARENT_PATH copy_folder)
+    file(MAKE_DIRECTORY ${copy_folder})
+    add_custom_command(
+      OUTPUT ${copy}
+      COMMAND kgen::kgen observe ${folder}/${stub} --output ${copy}
+      DEPENDS ${folder}/${stub} $<TARGET_FILE:kgen::kgen>
+      COMMENT "kgen: observing ${stub} of ${target}"
+      VERBATIM)
+    target_sources(${target} PRIVATE ${copy})
+    cmake_path(GET stub PARENT_PATH stub_folder)
+    target_include_directories(${target} PRIVATE ${folder}/${stub_folder})  # of what a stub includes beside itself
+  endforeach()
+endfunction()
+
 # kgen_add_graph(<name> GRAPH <file.yaml> [TARGET cpu] [SPECS <file>...] [KERNELS <folder>...] [CHECK])
 #
 # Creates the static library <name>, whose emitted folder is on the include path of what links it. The build plans again
@@ -67,7 +87,8 @@ function(kgen_add_graph name)
     file(CONFIGURE OUTPUT ${folder}.cmake CONTENT "")  # only what exists becomes an input of the configuration
   endif()
 
-  # kgen_sources and kgen_headers, relative to the folder.
+  # kgen_sources, kgen_headers and, with CHECK, kgen_observed, relative to the folder.
+  set(kgen_observed "")
   include(${folder}.cmake)
   list(TRANSFORM kgen_sources PREPEND ${folder}/)
   list(TRANSFORM kgen_headers PREPEND ${folder}/)
@@ -79,6 +100,7 @@ function(kgen_add_graph name)
   add_library(${name} STATIC ${kgen_sources} ${not_planned_yet})
   target_include_directories(${name} PUBLIC ${folder} PRIVATE ${kernel_directories})
   kgen_compile_emitted(${name})
+  kgen_observe_stubs(${name} ${folder} ${kgen_observed})
 
   if(CMAKE_GENERATOR STREQUAL Ninja)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}.cmake)

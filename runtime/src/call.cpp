@@ -224,6 +224,17 @@ void Call::compare_values(const CheckedOperator& op, const AnyView& actual, cons
                           ElementType precision) const {
   if (!model_.difference.empty()) return;
   model_.difference = difference(op, actual, reference, precision);
+  if (!model_.difference.empty() && model_.observed == op.stub) {
+    model_.difference += "; each of its operators agrees with its reference on what the stub computes before it";
+  }
+}
+
+bool Call::values_differ(const AnyView& actual, const AnyView& reference, ElementType precision) const {
+  return model_.difference.empty() && !agree(actual, reference, precision);
+}
+
+void Call::note_observed(const char* stub) const {
+  if (model_.difference.empty()) model_.observed = stub;
 }
 
 }  // namespace kgen

@@ -113,6 +113,13 @@ Differences differences(const AnyView& actual, const AnyView& reference, Element
 
 }  // namespace
 
+bool agree(const AnyView& actual, const AnyView& reference, ElementType precision) {
+  if (actual.shape != reference.shape) return false;
+  return with_element_type(actual.type, [&](auto zero) {
+    return !differences<decltype(zero)>(actual, reference, precision).first;
+  });
+}
+
 std::string difference(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
                        ElementType precision) {
   const std::string name =

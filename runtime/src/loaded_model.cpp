@@ -69,6 +69,7 @@ void kgen_model::run(std::span<const DLTensor* const> inputs, std::span<DLTensor
 
 void kgen_model::execute(void (*function)(kgen::Call&), const char* name, kgen::Call& call) {
   difference.clear();
+  observed.clear();
   {
     const kgen::ScratchScope scratch_of_call = call.scratch_scope();
     const kgen::Launch whole = call.launch(name);

@@ -63,6 +63,7 @@ struct kgen_model {
   kgen::Mapping arena;                 // as large as any run has needed
   std::vector<kgen::Mapping> scratch;  // of check functions
   std::string difference;              // the first that check mode found in this run; empty: none
+  std::string observed;                // the stub whose operators agree one by one in this run; empty: none
   kgen::Profile profile;
 
   // Both throw kgen::Error.

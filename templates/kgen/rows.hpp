@@ -16,6 +16,7 @@
 //   rows<1>(y.shape(), Softmax{x, y}, stream);
 //
 // What a Row offers (R axes in all, the last K form the row):
+//   rank, shape()            R, and the extents of the loop
 //   load(view)               the row of a View of R axes, broadcast to the shape where it must be
 //   load_scalar(view)        the one element that this row has in a View whose last K extents are 1 (or broadcast)
 //   map(functor, a, b, ...)  elementwise; of scalars alone, a scalar

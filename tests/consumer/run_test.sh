@@ -107,12 +107,39 @@ compiled 'gated_bias\.emitted/stubs/' || fail "make: a changed graph is not comp
 [ "$("$make_build/consumer")" = "0 0 0 0 0 0 0 0 1 3 5 7 9 11 13 15 " ] || fail "make: the program is not rebuilt"
 echo "ok: make: builds, builds again without compiling, and follows the graph"
 
+# Check mode follows an edit of a stub, and names the operator.
+cat >>"$project/CMakeLists.txt" <<'END'
+kgen_add_graph(checked_bias GRAPH gated_bias.yaml CHECK)
+add_executable(checked main.cpp)
+target_link_libraries(checked PRIVATE checked_bias)
+END
+for folder in "$project/build" "$make_build"; do
+  build "$folder" || fail "check mode: the first build"
+  "$folder/checked" --check >"$work/check.log" 2>&1 || fail "check mode: $(cat "$work/check.log")"
+  stub=$folder/checked_bias.emitted/stubs/stub_y.cpp
+  sed -i 's/kgen::Add/kgen::Sub/' "$stub"
+  build "$folder" || fail "check mode: an edited stub"
+  if planned; then fail "check mode: an edited stub makes the build plan"; fi
+  if "$folder/checked" --check >"$work/check.log" 2>&1; then fail "check mode does not find a wrong operator"; fi
+  grep -q "operator 'add' (gated_bias.yaml:8)" "$work/check.log" || fail "check mode says: $(cat "$work/check.log")"
+  build "$folder" || fail "check mode: again"
+  if compiled 'bias' || grep -q 'observing' "$log"; then fail "check mode: the build after an edit does not settle"; fi
+  sed -i 's/kgen::Sub/kgen::Add/' "$stub"
+  build "$folder" || fail "check mode: the stub is right again"
+  "$folder/checked" --check >"$work/check.log" 2>&1 || fail "check mode: $(cat "$work/check.log")"
+done
+expect_nothing_to_do "check mode: again"
+echo "ok: check mode follows an edit of a stub, and names the operator"
+
 # The emitted folder on its own.
 "$prefix/bin/kgen" plan "$graph" --emit "$work/src" >"$log" 2>&1 || fail "kgen plan"
 "$cmake" -S "$work/src" -B "$work/src_build" -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 ||
   fail "configuring the emitted folder"
 build "$work/src_build" || fail "building the emitted folder"
 [ -f "$work/src_build/libgated_bias.a" ] || fail "the emitted folder makes no library"
+"$prefix/bin/kgen" plan "$graph" --emit "$work/src" --check >"$log" 2>&1 || fail "kgen plan --check"
+build "$work/src_build" || fail "building the emitted folder with check mode"
+compiled 'gated_bias\.observed/' || fail "the emitted folder does not observe its stubs"
 echo "ok: the emitted folder builds on its own"
 
 # Kernels of one's own, with the kgen that is installed.

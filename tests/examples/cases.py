@@ -265,6 +265,12 @@ def update_cases(rng):
     yield "five_calls", [{"rows": normal(rng, 2, n), "position": position(start)} for n, start in steps]
 
 
+def update_value_cases(rng):
+    for n, start in [(1, 0), (5, 1), (32, 7), (3, 14)]:
+        inputs = {"x": normal(rng, 16, n), "rows": normal(rng, 2, n), "position": position(start)}
+        yield f"{n}_columns_at_{start}", [inputs]
+
+
 def batched_inputs(rng, b, s):
     return {
         "x": normal(rng, b, s, 37),
@@ -429,6 +435,7 @@ EXAMPLES = {
     ),
     "running_state": Example(running_cases, {"total_next": "f32", "change": "f32"}),
     "update_state": Example(update_cases, {"totals": "f32", "grown": "f32"}),
+    "update_values": Example(update_value_cases, {"y": "f32", "both": "f32", "whole": "f32"}),
     "batched_prologue": Example(over_shapes(batched_inputs, [(1, 1), (3, 7), (4, 64), (0, 3), (2, 0)])),
     "attention_plain": Example(
         over_shapes(attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])

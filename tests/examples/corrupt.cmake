@@ -1,7 +1,13 @@
-# Copies FROM to TO; where FROM is the source of STUB, with kgen::Sub for kgen::Add: a slip of the hand.
+# Copies FROM to TO; where FROM is the source of STUB, each line of line LINE of the graph says WRONG for RIGHT.
 file(READ ${FROM} text)
 cmake_path(GET FROM STEM name)
-if(name STREQUAL STUB)
-  string(REPLACE "kgen::Add" "kgen::Sub" text "${text}")
+cmake_path(GET FROM PARENT_PATH folder)
+cmake_path(GET folder STEM room)
+if(name STREQUAL STUB AND room STREQUAL stubs)
+  string(REGEX REPLACE "${RIGHT}([^\n]*// :${LINE}[ \n])" "${WRONG}\\1" corrupted "${text}")
+  if(corrupted STREQUAL text)
+    message(FATAL_ERROR "${FROM} has no ${RIGHT} for line ${LINE}")
+  endif()
+  set(text "${corrupted}")
 endif()
 file(WRITE ${TO} "${text}")

@@ -273,6 +273,16 @@ def update_state(rows, position, state):
     return [buffer.sum(axis=1), np.exp(buffer[:10])]
 
 
+def update_values(x, rows, position):
+    placed = x.copy()
+    placed[int(position) : int(position) + 2] = rows
+    y = placed + x
+    both = y.copy()
+    both[:2] = np.exp(rows)
+    both[14:] = rows
+    return [y, both, y]
+
+
 def batched_prologue(x, w, residual, factor):
     return [gelu(np.maximum(x * factor, 0) @ w + residual)]
 

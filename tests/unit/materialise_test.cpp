@@ -90,3 +90,30 @@ outputs: [total]
   REQUIRE(f.diagnostics.has_errors());
   CHECK(f.diagnostics.all()[0].message == "the state 'cache' is updated in place, but its `next` is not 'all'");
 }
+
+TEST_CASE("an update of what is no state makes a tensor of its own, of what it keeps and what it brings") {
+  Fixture f;
+  const Module module = f.prepare(R"(
+graph: g
+dims: {P: {range: 0..6, from: position}}
+inputs: {x: "f32[8, 4]", part: "f32[2, 4]", position: "i64[]"}
+nodes:
+  - {op: exp, in: part, out: grown}
+  - {op: index_update, in: [x, grown], out: middle, axis: 0, begin: P}
+  - {op: index_update, in: [x, part], out: start, axis: 0, begin: 0}
+  - {op: index_update, in: [start, part], out: ends, axis: 0, begin: -2}
+outputs: [middle, ends]
+)");
+  REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+  const auto parts_of = [&](const std::string& name) {
+    std::string parts;
+    const Graph& graph = module.main;
+    for (const ValueId part : graph.nodes[graph.value(value_named(graph, name)).producer].inputs) {
+      parts += graph.value(part).name + " " + to_text(graph.type(part)) + "; ";
+    }
+    return parts;
+  };
+  CHECK(parts_of("middle") == "x_before_copy f32[P, 4]; grown f32[2, 4]; x_after_copy f32[6 - P, 4]; ");
+  CHECK(parts_of("start") == "part_copy f32[2, 4]; x_after_2_copy f32[6, 4]; ");
+  CHECK(parts_of("ends") == "start_before_copy f32[6, 4]; part_copy_2 f32[2, 4]; ");
+}

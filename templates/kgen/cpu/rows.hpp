@@ -145,11 +145,19 @@ struct Meeting {
 template <int R, int K>
 class Row {
  public:
+  static constexpr int rank = R;
+  // The lanes of a row.
+  template <class A>
+  using lane_type = row_lane_t<A, K>;
+
   // The row at `outer`, of which this thread computes the box from `begin` to `end`. `meeting` is null where one thread
   // computes the whole row.
   Row(const Index<R>& shape, const Index<R - K>& outer, const Index<K>& begin, const Index<K>& end, Team team,
       Meeting* meeting)
       : shape_(shape), outer_(outer), begin_(begin), end_(end), team_(team), meeting_(meeting) {}
+
+  // Of the loop: the row's axes are the last.
+  KGEN_FN const Index<R>& shape() const { return shape_; }
 
   template <class T>
   KGEN_FN auto load(const View<T, R>& view) const {

@@ -1,11 +1,14 @@
-// Runs gated_bias on one matrix and prints the elements of y.
+// Runs gated_bias on one matrix and prints the elements of y. With --check it runs every stub beside its reference.
 #include <cstdio>
 #include <gated_bias.hpp>
 #include <kgen/runtime/model.hpp>
+#include <string_view>
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    kgen::Model model(kgen_graph_gated_bias());
+    kgen_load_options options = {};
+    options.check = argc > 1 && std::string_view(argv[1]) == "--check" ? 1 : 0;
+    kgen::Model model(kgen_graph_gated_bias(), options);
     kgen::Tensor x(kgen::ElementType::f32, {2, 8});
     kgen::Tensor bias(kgen::ElementType::f32, {8});
     kgen::Tensor y(kgen::ElementType::f32, {2, 8});

@@ -132,11 +132,19 @@ class Call {
   // ---- check mode
   bool checking() const;
   ScratchScope scratch_scope() const;
-  // Memory for an unfused reference, until the innermost ScratchScope ends, or else the run.
+  // Memory for check mode's own values, until the innermost ScratchScope ends, or else the run.
   template <class T, int R>
   View<T, R> scratch(const Index<R>& shape) const {
     return View<T, R>(static_cast<T*>(scratch_buffer(checked_bytes(to_array(shape), sizeof(T)))), shape);
   }
+  // Whether compare() would find a difference, as long as this run has none yet.
+  template <class T, class U, int R>
+  bool differs(const View<T, R>& actual, const View<U, R>& reference, ElementType precision = element_type<T>()) const {
+    static_assert(std::is_same_v<std::remove_const_t<T>, std::remove_const_t<U>>);
+    return values_differ(any_view(actual), any_view(reference), precision);
+  }
+  // From here on, every operator of the stub was seen to agree with its reference, if this run has no difference yet.
+  void note_observed(const char* stub) const;
   // Compares what a stub computed with its unfused reference. The first operator of a run that differs becomes the
   // error KGEN_CHECK_FAILED when the run ends. `precision` is the coarsest element type on the way to the value: it
   // sets the tolerance.
@@ -190,6 +198,7 @@ class Call {
   void* scratch_buffer(std::int64_t bytes) const;
   void compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
                       ElementType precision) const;
+  bool values_differ(const AnyView& actual, const AnyView& reference, ElementType precision) const;
 
   kgen_model& model_;
   std::span<const DLTensor* const> inputs_;

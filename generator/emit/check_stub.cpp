@@ -1,0 +1,131 @@
+#include "generator/emit/check_stub.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "generator/emit/cpp_text.hpp"
+#include "generator/emit/functor.hpp"
+#include "generator/emit/observe.hpp"
+#include "generator/emit/stub.hpp"
+
+namespace kgen {
+
+bool CheckedStub::makes(ValueId value) const {
+  return std::binary_search(group.nodes.begin(), group.nodes.end(), graph.value(value).producer);
+}
+
+bool CheckedStub::writes(ValueId value) const {
+  return std::find(group.outputs.begin(), group.outputs.end(), value) != group.outputs.end();
+}
+
+const Node& CheckedStub::maker(ValueId value) const {
+  const auto held =
+      std::find_if(use.held.begin(), use.held.end(), [&](const HeldValue& h) { return h.value == value; });
+  return graph.nodes[held == use.held.end() ? graph.value(value).producer : held->maker];
+}
+
+CheckedStub checked_stub(const Plan& plan, std::size_t stub) {
+  const StubUse& use = plan.check->uses[stub];
+  const bool in_main = use.function == no_id;
+  const FunctionPlan& function = in_main ? plan.main : plan.functions[use.function];
+  const UnfusedGraph& unfused = in_main ? plan.check->main : plan.check->functions[use.function];
+  return {plan.stubs[stub], use, function.fused.graph, function.fused.groups[use.group], unfused, plan.check->stubs};
+}
+
+std::vector<WatchedValue> watched_values(const CheckedStub& stub) {
+  std::vector<std::vector<std::vector<std::string>>> names;  // by functor
+  for (const Functor& functor : stub.program.functors) names.push_back(statement_names(functor));
+  std::vector<WatchedValue> watched;
+  for (const HeldValue& held : stub.use.held) {
+    if (!held.shown || stub.writes(held.value)) continue;
+    const Functor& functor = stub.program.functors[held.functor];
+    std::string name;
+    if (held.statement == Functor::none) {
+      name = incoming_name(functor);
+    } else if (const auto& results = names[held.functor][held.statement]; !results.empty()) {
+      name = results[held.result];
+    } else if (functor.role == Functor::Role::prologue && held.statement + 1 == functor.statements.size()) {
+      name = observed_return;
+    }
+    if (!name.empty()) watched.push_back({&held, observed_key(functor.name, name)});
+  }
+  return watched;
+}
+
+CheckBody::CheckBody(Writer& out, const CheckedStub& stub, const std::vector<const char*>& locals)
+    : out_(out), stub_(stub), parameters_(parameter_names(stub.program)) {
+  names_.reserve("call");
+  for (const char* local : locals) names_.reserve(local);
+  for (const std::string& name : parameters_) names_.reserve(name);
+  for (std::size_t i = stub.group.outputs.size(); i < parameters_.size(); ++i) {
+    known_[stub.use.arguments[i]] = parameters_[i];
+  }
+}
+
+std::vector<std::string> CheckBody::arguments(const std::vector<std::string>& outputs,
+                                              const std::string& stream) const {
+  std::vector<std::string> texts = parameters_;
+  std::copy(outputs.begin(), outputs.end(), texts.begin());
+  texts.push_back(stream);
+  return texts;
+}
+
+// An extent, read off a parameter that has it.
+std::string CheckBody::extent_text(const Dim& extent) const {
+  if (extent.is_constant()) return std::to_string(extent.constant());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Shape& shape = stub_.graph.type(stub_.use.arguments[i]).shape;
+    const auto axis = std::find(shape.begin(), shape.end(), extent);
+    if (axis != shape.end()) return fmt::format("{}.extent({})", parameters_[i], axis - shape.begin());
+  }
+  assert(false && "what a stub computes has extents of what it reads or writes");
+  return {};
+}
+
+std::vector<std::string> CheckBody::extents(const Shape& shape) const {
+  std::vector<std::string> texts;
+  for (const Dim& extent : shape) texts.push_back(extent_text(extent));
+  return texts;
+}
+
+std::string CheckBody::make(ValueId value, const char* suffix) {
+  const TensorType& type = stub_.graph.type(value);
+  std::string name = names_.unique(stub_.graph.value(value).name + suffix);
+  write_list(out_,
+             fmt::format("const auto {} = call.scratch<{}, {}>({{", name, cpp_element(type), type.shape.size()),
+             extents(type.shape), "});");
+  return name;
+}
+
+std::string CheckBody::read(ValueId value) {
+  if (const auto found = known_.find(value); found != known_.end()) return found->second;
+  const Node& view = stub_.graph.nodes[stub_.graph.value(value).producer];
+  assert(std::holds_alternative<View>(view.kind));
+  const std::string base = read(view.inputs[0]);
+  const Shape& shape = stub_.graph.type(value).shape;
+  const std::string name = names_.unique(stub_.graph.value(value).name);
+  write_list(out_, fmt::format("const auto {} = {}.reshape<{}>({{", name, base, shape.size()), extents(shape), "});");
+  return known_[value] = name;
+}
+
+const Group& CheckBody::alone(NodeId node) const {
+  return stub_.unfused.fused.groups[stub_.unfused.fused.group_of[node]];
+}
+
+std::vector<std::string> CheckBody::read_inputs(NodeId node) {
+  std::vector<std::string> inputs;
+  for (const ValueId input : alone(node).inputs) inputs.push_back(read(input));
+  return inputs;
+}
+
+void CheckBody::call_reference(NodeId node, std::vector<std::string> outputs, const std::vector<std::string>& inputs) {
+  const StubProgram& reference = stub_.references[stub_.unfused.stub_of[stub_.unfused.fused.group_of[node]]];
+  outputs.insert(outputs.end(), inputs.begin(), inputs.end());
+  outputs.push_back("call.stream()");
+  const SourceLocation& where = stub_.graph.nodes[node].where;
+  write_list(out_, reference.name + "(", outputs, ");", where.known() ? fmt::format("// :{}", where.line) : "");
+}
+
+}  // namespace kgen

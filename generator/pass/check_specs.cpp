@@ -1,0 +1,83 @@
+#include "generator/pass/check_specs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "generator/pass/expansion_text.hpp"
+#include "generator/pass/infer_context.hpp"
+
+namespace kgen {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// The dims that the operands' shape patterns bind.
+void append_dims(const OpSpec& op, Names& names) {
+  for (const OperandSpec& operand : op.operands) {
+    if (!operand.pattern) continue;
+    for (const PatternAxis& axis : *operand.pattern) {
+      if (!axis.name.empty() && std::find(names.begin(), names.end(), axis.name) == names.end())
+        names.push_back(axis.name);
+    }
+  }
+}
+
+void append_attributes(const OpSpec& op, Names& names) {
+  for (const AttributeSpec& attribute : op.attributes) names.push_back(attribute.name);
+}
+
+// Reports at `where` that `text` ("the definition of 'f'") is no expression, or uses a name that is not in `known`.
+void check(const std::string& text, SourceLocation where, const std::optional<Expression>& expression,
+           const std::string& problem, const Names& known, Diagnostics& diagnostics) {
+  if (!expression) {
+    diagnostics.error(where, fmt::format("{}: {}", text, problem));
+    return;
+  }
+  for (const std::string& name : expression->variables) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    diagnostics.error(where, fmt::format("{}: there is no '{}'", text, name))
+        .note(known.empty() ? "it can use numbers only" : "it can use " + quoted_list(known));
+  }
+}
+
+void check_spec(const OpSpec& op, Diagnostics& diagnostics) {
+  std::string problem;
+  if (!op.definition.empty()) {
+    Names known;
+    for (const OperandSpec& operand : op.operands) known.push_back(operand.name);
+    append_attributes(op, known);
+    const auto expression = parse_expression(op.definition, &problem);
+    check(fmt::format("the definition of '{}'", op.name), op.definition_where, expression, problem, known, diagnostics);
+  }
+  Names dims;
+  append_dims(op, dims);
+  for (const AttributeSpec& attribute : op.attributes) {
+    if (attribute.default_expression.empty()) continue;
+    const auto expression = parse_default(attribute, &problem);
+    check(fmt::format("the default of '{}'", attribute.name), attribute.where, expression, problem, dims, diagnostics);
+  }
+  for (const SizeCondition& condition : op.conditions) {
+    for (const std::string* side : {&condition.left, &condition.right}) {
+      const auto expression = parse_expression(*side, &problem);
+      check(fmt::format("the size '{}'", *side), condition.where, expression, problem, dims, diagnostics);
+    }
+  }
+  append_attributes(op, dims);
+  for (const Expansion& expansion : op.expansions) {
+    if (expansion.when.empty()) continue;
+    const auto expression = parse_condition(expansion.when, &problem);
+    check(fmt::format("the condition of an expansion of '{}'", op.name), expansion.where, expression, problem, dims,
+          diagnostics);
+  }
+}
+
+}  // namespace
+
+void check_specs(const OpSet& ops, Diagnostics& diagnostics) {
+  for (const OpSpec& op : ops.ops) check_spec(op, diagnostics);
+}
+
+}  // namespace kgen

@@ -1,0 +1,75 @@
+// Mistakes in the expressions of specifications, found before any graph uses them.
+#include "generator/pass/check_specs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "generator/load/load_ops.hpp"
+#include "generator/load/read_file.hpp"
+#include "tests/unit/plan_fixture.hpp"
+
+using namespace kgen;
+
+namespace {
+
+std::string problems_of(const std::string& spec) {
+  SourceMap sources;
+  OpSet set;
+  Diagnostics diagnostics;
+  load_ops(sources.add("ops.yaml", "ops:\n" + spec), set, diagnostics);
+  REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
+  check_specs(set, diagnostics);
+  return diagnostics.text(false);
+}
+
+}  // namespace
+
+TEST_CASE("check_specs: the built-in operators are right") {
+  test::Fixture f;
+  check_specs(f.ops, f.diagnostics);
+  CHECK(f.diagnostics.text(false) == "");
+  CHECK(f.ops.ops.size() > 50);
+}
+
+TEST_CASE("check_specs: a definition that is no expression, or of names that are not there") {
+  const std::string spec =
+      "- op: scale\n  kind: elementwise\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n  kernel: "
+      "own::Scale\n"
+      "  attributes: {by: {type: number}}\n  definition: ";
+  CHECK(problems_of(spec + "x * by\n") == "");
+  CHECK(problems_of(spec + "x * * by\n") ==
+        "ops.yaml:9:15: error: the definition of 'scale': 'x * * by', column 5: unexpected '*'\n"
+        "    9 |   definition: x * * by\n"
+        "      |               ^\n");
+  CHECK(problems_of(spec + "x * factor\n") ==
+        "ops.yaml:9:15: error: the definition of 'scale': there is no 'factor'\n"
+        "    9 |   definition: x * factor\n"
+        "      |               ^\n"
+        "note: it can use 'x' and 'by'\n");
+}
+
+TEST_CASE("check_specs: defaults, sizes and conditions of expansions") {
+  const std::string spec =
+      "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: {type: T, shape: '[M, D]'}}\n  results: "
+      "{out: T}\n";
+  const std::string expansion = "  expansion: [{op: neg, in: x, out: out}]\n";
+  CHECK(problems_of(spec + expansion + "  attributes: {scale: {type: number, default: 1 / sqrt(D)}}\n") == "");
+  CHECK(problems_of(spec + expansion + "  attributes: {scale: {type: number, default: 1 / sqt(D)}}\n") ==
+        "ops.yaml:8:16: error: the default of 'scale': '1 / sqt(D)', column 5: unknown function 'sqt' (near to it: "
+        "'sqrt')\n"
+        "    8 |   attributes: {scale: {type: number, default: 1 / sqt(D)}}\n"
+        "      |                ^\n");
+  CHECK(problems_of(spec + expansion + "  conditions: [{at_most: [D, E / 2 * 2], meaning: even}]\n") ==
+        "ops.yaml:8:16: error: the size 'E / 2 * 2': there is no 'E'\n"
+        "    8 |   conditions: [{at_most: [D, E / 2 * 2], meaning: even}]\n"
+        "      |                ^\n"
+        "note: it can use 'M' and 'D'\n");
+  CHECK(problems_of(spec + "  expansion:\n"
+                           "  - when: extent(x, -1) <=\n"
+                           "    nodes: [{op: neg, in: x, out: out}]\n"
+                           "  - nodes: [{op: abs, in: x, out: out}]\n") ==
+        "ops.yaml:8:11: error: the condition of an expansion of 'own': 'extent(x, -1) <=', column 17: expected a "
+        "number, a "
+        "name or '('\n"
+        "    8 |   - when: extent(x, -1) <=\n"
+        "      |           ^\n");
+}

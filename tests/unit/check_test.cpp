@@ -1,0 +1,148 @@
+// What check mode adds to a plan: where fused stubs hold their values, and the functions that look for an operator.
+#include "generator/emit/check.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "generator/emit/check_stub.hpp"
+#include "generator/pass/place.hpp"
+#include "generator/pass/plan_check.hpp"
+#include "tests/unit/plan_fixture.hpp"
+
+using namespace kgen;
+using namespace kgen::test;
+
+namespace {
+
+Plan check_plan(Fixture& f, const std::string& text) {
+  Plan plan;
+  plan.file = "graph.yaml";
+  plan.main = place(schedule(f.fuse_main(text)), {});
+  StubTable table;
+  const std::vector<std::uint32_t> stub_of = lower(plan.main.fused, f.ops, "stub_", table);
+  for (Step& step : plan.main.steps) {
+    step.stub = stub_of[step.group];
+    step.arguments = stub_arguments(plan.main.fused.groups[step.group]);
+  }
+  plan.stubs = table.take();
+  plan.check = plan_check(plan, f.ops, f.diagnostics);
+  return plan;
+}
+
+// "product in stub_y_epilogue.product", one a value that is watched.
+std::vector<std::string> watched(const Plan& plan, std::size_t stub = 0) {
+  std::vector<std::string> texts;
+  const CheckedStub checked = checked_stub(plan, stub);
+  for (const WatchedValue& value : watched_values(checked)) {
+    texts.push_back(checked.graph.value(value.held->value).name + " in " + value.key);
+  }
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+std::string source_of(const Plan& plan) {
+  return emit_check_source(plan, {"0", "kgen plan graph.yaml --check"}).content;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("check: prologues, the kernel's own result and epilogues are looked into") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+dims: {B: 1..4, S: 1..8}
+inputs: {x: "f32[B, S, 16]", w: "f32[16, 8]", r: "f32[B, S, 8]"}
+nodes:
+  - {op: mul, in: [x, 0.5], out: scaled}
+  - {op: relu, in: scaled, out: positive}
+  - {op: matmul, in: [positive, w], out: product}
+  - {op: add, in: [product, r], out: sum}
+  - {op: tanh, in: sum, out: y}
+outputs: [y]
+expect_fused: [[scaled, positive, product, sum, y]]
+)");
+  REQUIRE(plan.stubs.size() == 1);
+  CHECK(watched(plan) == Texts{"scaled in stub_y_prologue_a.scaled", "positive in stub_y_prologue_a.return",
+                               "product in stub_y_epilogue.product", "sum in stub_y_epilogue.sum"});
+  const std::string text = source_of(plan);
+  CHECK(has(text, "observer.watch(\"stub_y_epilogue.sum\", sum.merge<0, 1>());"));
+  CHECK(has(text, "observed::stub_y(y, x, w, r, call.stream());"));
+  CHECK(has(text, "observer.compare(\"matmul\", \"graph.yaml:8\", product, product_reference);"));
+  CHECK(has(text, "call.compare(\"stub_y\", \"tanh\", \"graph.yaml:10\", y, y_reference);"));
+  CHECK(has(text, "reference_sum(sum_reference, product, r, call.stream());  // :9"));
+  CHECK(observed_stubs(plan) == Texts{"stub_y"});
+}
+
+TEST_CASE("check: row programs hold rows and one element per row, whether or not its axes were dropped") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+dims: {M: 1..64}
+inputs: {x: "f32[M, 32]", a: "f32[M]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: sum, in: e, out: total, axes: [-1]}
+  - {op: mul, in: [total, a], out: scaled}
+  - {op: unsqueeze, in: scaled, out: column, axis: -1}
+  - {op: div, in: [e, column], out: y}
+outputs: [y]
+expect_fused: [[e, total, scaled, y]]
+)");
+  REQUIRE(plan.stubs.size() == 1);
+  CHECK(watched(plan) == Texts{"e in stub_y_rows.e", "total in stub_y_rows.total", "scaled in stub_y_rows.scaled"});
+  CHECK(has(source_of(plan), "observer.watch(\"stub_y_rows.total\", total.unsqueeze<1>());"));
+}
+
+TEST_CASE("check: what is stored is not watched, and a stub of one operator is not looked into") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+inputs: {x: "f32[32]", w: "f32[32, 32]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: mul, in: [e, 2.0], out: y}
+outputs: [e, y]
+)");
+  REQUIRE(plan.stubs.size() == 1);
+  CHECK(watched(plan) == Texts{});
+  CHECK(observed_stubs(plan) == Texts{});
+  CHECK_FALSE(has(source_of(plan), "observe"));
+}
+
+TEST_CASE("check: a cast without a statement of its own leaves its line to what it converts") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+inputs: {x: "f32[32]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: sqrt, in: e, out: s}
+  - {op: cast, in: s, out: y, to: bf16}
+outputs: [y]
+)");
+  REQUIRE(plan.stubs.size() == 1);
+  CHECK(watched(plan) == Texts{"e in stub_y_elementwise.e"});
+  CHECK(has(source_of(plan), "call.compare(\"stub_y\", \"sqrt\", \"graph.yaml:6\", y, y_reference);"));
+}
+
+TEST_CASE("check: what is rounded between a stub's lanes and a reference sets the precision") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+inputs: {x: "bf16[32]", z: "f32[32]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: cast, in: e, out: wide, to: f32}
+  - {op: mul, in: [wide, z], out: m}
+  - {op: add, in: [m, z], out: y}
+outputs: [y]
+)");
+  const std::string text = source_of(plan);
+  CHECK(has(text, "observer.compare(\"exp\", \"graph.yaml:5\", e, e_reference);"));
+  CHECK(has(text, "observer.compare(\"mul\", \"graph.yaml:7\", m, m_reference, kgen::ElementType::bf16);"));
+  CHECK(has(text, "call.compare(\"stub_y\", \"add\", \"graph.yaml:8\", y, y_reference, kgen::ElementType::bf16);"));
+}
