@@ -47,7 +47,7 @@ class PassRunner {
     if (options_.progress && begin - start_ > std::chrono::seconds(1)) fmt::print(stderr, "kgen: {} ...\n", name);
     value = pass(std::move(value));
     const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
-    if (options_.timings) fmt::print(stderr, "kgen: {:<12} {:8.2f} ms\n", name, time.count());
+    if (options_.timings) fmt::print(stderr, "kgen: {:<14} {:8.2f} ms\n", name, time.count());
     if constexpr (requires { dump(value); }) {
       if (options_.dump_after == name) fmt::print("{}", dump(value));
     }

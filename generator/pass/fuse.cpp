@@ -333,6 +333,8 @@ Decision Fusion::decision(const FusedGraph& fused, NodeId consumer, ValueId valu
     made.reason = "fusion is off";
   } else if (std::holds_alternative<Call>(graph_.nodes[consumer].kind)) {
     made.reason = "a function's stubs are emitted once, for all its calls";
+  } else if (const Node& reader = graph_.nodes[consumer]; std::holds_alternative<Opaque>(reader.kind) && reader.kernel) {
+    made.reason = fmt::format("{} is opaque: nothing fuses into it", reader.kernel->name);
   } else {
     made.reason = "its reader joined another stub";
   }

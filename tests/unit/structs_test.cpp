@@ -105,6 +105,7 @@ TEST_CASE("structs: alone in stubs, in the arena by their bytes, made at each ca
       "- {op: render, in: [r, p], out: t, n: 4}\n- {op: add, in: [t, w], out: y}\noutputs: [y]\n");
   for (const char* value : {"r", "p", "t", "y"}) CHECK(fused.groups[group_making(fused, value)].nodes.size() == 1);
   for (const Group& group : fused.groups) CHECK_FALSE(group.at_load);
+  CHECK(reason(fused, "r", "t") == "fractal::render is opaque: nothing fuses into it");
   CHECK(reason(fused, "t", "y") == "the result of fractal::render takes no epilogue");
   CHECK(fused.groups[group_making(fused, "p")].outputs.size() == 2);
 
