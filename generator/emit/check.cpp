@@ -57,8 +57,13 @@ std::vector<std::string> compared(const CheckedStub& stub, ValueId value, const 
   return arguments;
 }
 
-void write_compare(Writer& out, std::string head, const CheckedStub& stub, ValueId value,
+void write_compare(Writer& out, const std::string& head, const CheckedStub& stub, ValueId value,
                    const std::vector<std::string>& views) {
+  if (const StructType* structure = stub.graph.type(value).structure) {
+    write_comment(out,
+                  fmt::format("{} is a {}: only what kernels make of it can be compared.", views[0], structure->name));
+    return;
+  }
   const Node& node = stub.maker(value);
   std::vector<std::string> arguments = {quoted(node.within.empty() ? node.op->name : node.within),
                                         quoted(short_text(node.where))};
@@ -97,6 +102,7 @@ void write_checked(Writer& out, const CheckedStub& stub, bool locates) {
     std::vector<std::string> arguments = body.arguments(found, "");
     arguments.pop_back();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (stub.graph.type(outputs[i]).structure) continue;
       const auto scope = out.scope(fmt::format("if (call.differs({})) {{", fmt::join(views(i, found[i]), ", ")));
       write_list(out, locating_name(stub.program) + "(call, ", arguments, ");");
     }

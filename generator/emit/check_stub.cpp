@@ -93,8 +93,7 @@ std::vector<std::string> CheckBody::extents(const Shape& shape) const {
 std::string CheckBody::make(ValueId value, const char* suffix) {
   const TensorType& type = stub_.graph.type(value);
   std::string name = names_.unique(stub_.graph.value(value).name + suffix);
-  write_list(out_,
-             fmt::format("const auto {} = call.scratch<{}, {}>({{", name, cpp_element(type), type.shape.size()),
+  write_list(out_, fmt::format("const auto {} = call.scratch<{}, {}>({{", name, cpp_element(type), type.shape.size()),
              extents(type.shape), "});");
   return name;
 }
