@@ -401,7 +401,7 @@ stubs.hpp
 TEST_CASE("banner: names the command and the content") {
   const std::string text = with_banner(options, "int x;\n");
   CHECK(text.starts_with("// Written by kgen 0.1.0: kgen plan graph.yaml\n"));
-  CHECK(text.ends_with(hash_text(content_hash("int x;\n")) + ".\nint x;\n"));
+  CHECK(text.ends_with(hash_text(content_hash("int x;\n")) + ".\n\nint x;\n"));
   CHECK(with_banner(options, "", "#").starts_with("# Written by"));
 }
 
