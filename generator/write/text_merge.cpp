@@ -9,14 +9,11 @@
 namespace kgen {
 namespace {
 
-// The library counts its users.
-class Library {
- public:
-  Library() { git_libgit2_init(); }
-  ~Library() { git_libgit2_shutdown(); }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-};
+// To be called before anything else of the library, which takes milliseconds to start: once, and only where it is used.
+void start_library() {
+  static const int users = git_libgit2_init();
+  static_cast<void>(users);
+}
 
 using Patch = std::unique_ptr<git_patch, void (*)(git_patch*)>;
 
@@ -79,7 +76,7 @@ int append_diff_line(const git_diff_delta*, const git_diff_hunk*, const git_diff
 }  // namespace
 
 std::optional<Merge> merge_texts(std::string_view base, std::string_view ours, std::string_view theirs) {
-  const Library library;
+  start_library();
   const git_merge_file_input inputs[] = {input_of(base), input_of(ours), input_of(theirs)};
   git_merge_file_options options = GIT_MERGE_FILE_OPTIONS_INIT;
   options.our_label = "yours";
@@ -111,7 +108,7 @@ std::vector<std::uint32_t> conflict_lines(std::string_view text) {
 std::optional<std::string> unified_diff(const std::string& path, std::string_view before, std::string_view after,
                                         bool color) {
   constexpr std::uint32_t lines_around = 3;
-  const Library library;
+  start_library();
   const Patch patch = make_patch(path.c_str(), before, after, lines_around);
   if (!patch) return std::nullopt;
   DiffText result{{}, color};
@@ -120,7 +117,7 @@ std::optional<std::string> unified_diff(const std::string& path, std::string_vie
 }
 
 std::optional<LinePairs> common_lines(std::string_view before, std::string_view after) {
-  const Library library;
+  start_library();
   const auto whole = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n') + 1);
   LinePairs pairs;
   if (before == after) {  // which has no hunk
