@@ -49,8 +49,8 @@ std::vector<EmissionInput> emission_inputs(const std::vector<std::string>& paths
 std::vector<std::string> stale_reasons(const Manifest& manifest, const InputRoots& roots, std::string_view version) {
   std::vector<std::string> reasons;
   if (manifest.version != version) {
-    reasons.push_back(fmt::format("written by kgen {}, and this is kgen {}",
-                                  manifest.version.empty() ? "of an earlier version" : manifest.version, version));
+    const std::string writer = manifest.version.empty() ? "an earlier kgen" : "kgen " + manifest.version;
+    reasons.push_back(fmt::format("written by {}, and this is kgen {}", writer, version));
   }
   for (const EmissionInput& input : manifest.inputs) {
     std::error_code error;

@@ -69,7 +69,7 @@ int append_diff_line(const git_diff_delta*, const git_diff_hunk*, const git_diff
   }
   const bool is_content = line->origin == GIT_DIFF_LINE_CONTEXT || line->origin == GIT_DIFF_LINE_ADDITION ||
                           line->origin == GIT_DIFF_LINE_DELETION;
-  result.append(is_content ? std::string(1, line->origin).append(content) : std::string(content), line->origin);
+  result.append(is_content ? fmt::format("{}{}", line->origin, content) : std::string(content), line->origin);
   return 0;
 }
 
