@@ -1,4 +1,4 @@
-// The command line: kgen plan, kgen explain, kgen ops, kgen observe.
+// The command line: kgen plan, explain, ops, status, diff, observe.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/emission_inputs.hpp"
 #include "generator/emit/observe.hpp"
 #include "generator/explain/explain.hpp"
 #include "generator/explain/list_ops.hpp"
@@ -16,6 +17,7 @@
 #include "generator/pipeline.hpp"
 #include "generator/write/depfile.hpp"
 #include "generator/write/disk.hpp"
+#include "generator/write/status.hpp"
 #include "generator/write/write_files.hpp"
 
 namespace kgen {
@@ -23,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int exit_error = 1;  // the input has errors
+constexpr int exit_error = 1;  // the input has errors; status: there is something to do
 constexpr int exit_usage = 2;  // the command line has
 
 struct Arguments {
@@ -41,11 +43,12 @@ struct Arguments {
   std::string first, second;  // explain
   std::string op;             // ops
   std::string stub, output;   // observe
+  std::string folder, file;   // status, diff
 };
 
-bool use_color(const Arguments& arguments) {
+bool use_color(const Arguments& arguments, int stream) {
   if (arguments.color != "auto") return arguments.color == "always";
-  return isatty(STDERR_FILENO) == 1 && !std::getenv("NO_COLOR");
+  return isatty(stream) == 1 && !std::getenv("NO_COLOR");
 }
 
 // Where the operators and kernels are: $KGEN_SHARE, beside the installed executable, or the source tree that it was
@@ -84,10 +87,12 @@ PipelineOptions pipeline_options(const Arguments& arguments) {
   return options;
 }
 
-int report(const Session& session, const Arguments& arguments) {
-  fmt::print(stderr, "{}", session.diagnostics.text(use_color(arguments)));
-  return session.diagnostics.has_errors() ? exit_error : 0;
+int report(const Diagnostics& diagnostics, const Arguments& arguments) {
+  fmt::print(stderr, "{}", diagnostics.text(use_color(arguments, STDERR_FILENO)));
+  return diagnostics.has_errors() ? exit_error : 0;
 }
+
+int report(const Session& session, const Arguments& arguments) { return report(session.diagnostics, arguments); }
 
 // `path` as seen from `folder`.
 std::string path_from(const std::string& path, const fs::path& folder) {
@@ -126,26 +131,63 @@ std::set<std::string> pinned_files(const Plan& plan) {
   return files;
 }
 
+// "softmax: 1 stubs, 2 files written, 5 unchanged, 1 edited in src", then the files that hold edits and what is new.
+std::string written_text(const Plan& plan, const WriteReport& written, const std::string& folder) {
+  std::string text = fmt::format("{}: {} stubs, {} files written, {} unchanged", plan.main.fused.graph.name,
+                                 plan.stubs.size(), written.written, written.unchanged);
+  if (written.edited > 0) text += fmt::format(", {} edited", written.edited);
+  if (written.pinned > 0) text += fmt::format(", {} pinned", written.pinned);
+  if (written.removed > 0) text += fmt::format(", {} removed", written.removed);
+  text += fmt::format(" in {}\n", folder);
+  for (const std::string& path : written.merged) text += fmt::format("merged with your edits: {}\n", path);
+  return text;
+}
+
+void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
+  WriteOptions options;
+  options.folder = arguments.emit;
+  options.pinned = pinned_files(plan);
+  options.version = KGEN_VERSION;
+  options.inputs = emission_inputs(session.read_files, {arguments.emit, share_folder()});
+  const std::vector<SourceFile> files = emit_plan(plan, emit_options(arguments));
+  const WriteReport written = write_files(files, options, session.sources, session.diagnostics);
+  const bool done = !session.diagnostics.has_errors();
+  if (done && !arguments.depfile.empty()) {
+    write_depfile(arguments.depfile, {(options.folder / "sources.cmake").string()}, session.read_files,
+                  session.diagnostics);
+  }
+  if (done && !arguments.quiet) fmt::print("{}", written_text(plan, written, arguments.emit));
+}
+
 int run_plan(const Arguments& arguments) {
   Session session;
   const auto plan = make_plan(pipeline_options(arguments), session);
   if (!plan) return report(session, arguments);
   if (!arguments.emit.empty()) {
-    const std::vector<SourceFile> files = emit_plan(*plan, emit_options(arguments));
-    const WriteReport written = write_files(files, {arguments.emit, pinned_files(*plan)}, session.diagnostics);
-    if (session.diagnostics.has_errors()) return report(session, arguments);
-    if (!arguments.depfile.empty()) {
-      write_depfile(arguments.depfile, {(fs::path(arguments.emit) / "sources.cmake").string()}, session.read_files,
-                    session.diagnostics);
-    }
-    if (!arguments.quiet) {
-      fmt::print("{}: {} stubs, {} files written, {} unchanged in {}\n", plan->main.fused.graph.name, plan->stubs.size(),
-                 written.written, written.unchanged, arguments.emit);
-    }
+    write_plan(*plan, arguments, session);
   } else if (!arguments.quiet) {
     fmt::print("{}: {} stubs; --emit FOLDER writes their source\n", plan->main.fused.graph.name, plan->stubs.size());
   }
   return report(session, arguments);
+}
+
+int run_status(const Arguments& arguments) {
+  Diagnostics diagnostics;
+  const FolderStatus status = folder_status(arguments.folder, diagnostics);
+  if (report(diagnostics, arguments) != 0) return exit_usage;
+  const auto stale = stale_reasons(status.manifest, {arguments.folder, share_folder()}, KGEN_VERSION);
+  fmt::print("{}", status_text(status, stale));
+  return is_settled(status, stale) ? 0 : exit_error;
+}
+
+int run_diff(const Arguments& arguments) {
+  Diagnostics diagnostics;
+  const FolderStatus status = folder_status(arguments.folder, diagnostics);
+  if (!diagnostics.has_errors()) {
+    const bool color = use_color(arguments, STDOUT_FILENO);
+    fmt::print("{}", edits_text(arguments.folder, status, arguments.file, color, diagnostics));
+  }
+  return report(diagnostics, arguments) == 0 ? 0 : exit_usage;
 }
 
 int run_explain(const Arguments& arguments) {
@@ -175,15 +217,15 @@ int run_observe(const Arguments& arguments) {
   const auto source = read_file(arguments.stub, error);
   if (!source) {
     diagnostics.error({}, fmt::format("cannot read '{}': {}", arguments.stub, error.message()));
-  } else if (replace_file(arguments.output, observed_source(*source, arguments.stub), diagnostics)) {
+  } else if (Disk().replace(arguments.output, observed_source(*source, arguments.stub), diagnostics)) {
     return 0;
   }
-  fmt::print(stderr, "{}", diagnostics.text(use_color(arguments)));
+  fmt::print(stderr, "{}", diagnostics.text(use_color(arguments, STDERR_FILENO)));
   return exit_error;
 }
 
-void add_color_option(CLI::App& verb, Arguments& arguments) {
-  verb.add_option("--color", arguments.color, "Colour in diagnostics")
+void add_color_option(CLI::App& verb, Arguments& arguments, const char* what) {
+  verb.add_option("--color", arguments.color, what)
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
 }
@@ -197,7 +239,7 @@ void add_common_options(CLI::App& verb, Arguments& arguments) {
                   "come before the built-in ones, the first given first")
       ->type_name("FOLDER")
       ->allow_extra_args(false);
-  add_color_option(verb, arguments);
+  add_color_option(verb, arguments, "Colour in diagnostics");
 }
 
 void add_graph_options(CLI::App& verb, Arguments& arguments) {
@@ -249,8 +291,26 @@ CLI::App* add_observe(CLI::App& app, Arguments& arguments) {
   CLI::App* observe = add_verb(app, "observe", "Write a copy of a stub that hands out what it names, for the check mode");
   observe->add_option("stub", arguments.stub, "The source of a stub")->required()->type_name("STUB.cpp");
   observe->add_option("--output", arguments.output, "The file to write")->required()->type_name("FILE");
-  add_color_option(*observe, arguments);
+  add_color_option(*observe, arguments, "Colour in diagnostics");
   return observe;
+}
+
+CLI::App* add_status(CLI::App& app, Arguments& arguments) {
+  CLI::App* status = add_verb(app, "status", "List what is edited, stale, conflicting, missing, orphaned or pinned");
+  status->add_option("folder", arguments.folder, "What --emit was given")->required()->type_name("FOLDER");
+  add_color_option(*status, arguments, "Colour in diagnostics");
+  status->footer(
+      "Exit codes: 0 nothing to do (edited and pinned files may stay so), 1 something to do, 2 no such folder.");
+  return status;
+}
+
+CLI::App* add_diff(CLI::App& app, Arguments& arguments) {
+  CLI::App* diff = add_verb(app, "diff", "Print your edits, as a diff from what kgen wrote");
+  diff->add_option("folder", arguments.folder, "What --emit was given")->required()->type_name("FOLDER");
+  diff->add_option("file", arguments.file, "One file of it; without it all that are edited")->type_name("FILE");
+  add_color_option(*diff, arguments, "Colour in the diff and in diagnostics");
+  diff->footer("Exit codes: 0 done, with or without edits, 2 no such folder or file.");
+  return diff;
 }
 
 int run(int argc, char** argv) {
@@ -263,14 +323,18 @@ int run(int argc, char** argv) {
       "  kgen explain softmax.yaml               what was fused, what was not, and why\n"
       "  kgen explain softmax.yaml scaled p      why these two are or are not together\n"
       "  kgen ops                                the operators there are\n"
+      "  kgen status src/                        what you edited in it, and what waits to be done\n"
+      "  kgen diff src/                          your edits\n"
       "Exit codes: 0 done, 1 errors in the input, 2 errors in the command line.");
   Arguments arguments;
   const CLI::App* plan = add_plan(app, arguments);
   const CLI::App* explain = add_explain(app, arguments);
   const CLI::App* observe = add_observe(app, arguments);
-  add_ops(app, arguments);
+  const CLI::App* ops = add_ops(app, arguments);
+  const CLI::App* status = add_status(app, arguments);
+  add_diff(app, arguments);
 
-  const std::vector<std::string> verbs = {"plan", "explain", "ops", "observe"};
+  const std::vector<std::string> verbs = {"plan", "explain", "ops", "status", "diff", "observe"};
   if (argc > 1 && argv[1][0] != '-' && std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end()) {
     const std::vector<std::string> near = nearest_names(argv[1], verbs);
     fmt::print(stderr, "kgen: there is no command '{}'{}\n", argv[1],
@@ -284,8 +348,10 @@ int run(int argc, char** argv) {
   }
   if (plan->parsed()) return run_plan(arguments);
   if (explain->parsed()) return run_explain(arguments);
+  if (ops->parsed()) return run_ops(arguments);
+  if (status->parsed()) return run_status(arguments);
   if (observe->parsed()) return run_observe(arguments);
-  return run_ops(arguments);
+  return run_diff(arguments);
 }
 
 }  // namespace

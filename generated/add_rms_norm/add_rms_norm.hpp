@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is ffe9f6fa53ca6fd7.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ffe9f6fa53ca6fd7.
+
 // The graph add_rms_norm: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, 1024]
 //            residual: f32[M, 1024]

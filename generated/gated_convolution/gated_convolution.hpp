@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan gated_convolution.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is ba80aa15c3855b30.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ba80aa15c3855b30.
+
 // The graph gated_convolution: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: bf16[B, L, 96]
 //            gate: bf16[B, L, 96]

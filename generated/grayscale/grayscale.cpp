@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 7e23d55bde7a87aa.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7e23d55bde7a87aa.
+
 #include "grayscale.hpp"
 
 #include <cstdint>

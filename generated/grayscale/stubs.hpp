@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 36800e83c50ce5dc.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 36800e83c50ce5dc.
+
 // The stubs of grayscale, each in stubs/<name>.cpp.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is cb34b6abb6bc2515.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is cb34b6abb6bc2515.
+
 // The graph kernel_choice: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   few: f32[S, 256]
 //            many: f32[M, 256]

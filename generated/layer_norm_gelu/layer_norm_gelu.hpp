@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 6e79de6bedecb4d9.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 6e79de6bedecb4d9.
+
 // The graph layer_norm_gelu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, 768]
 //            weight: f32[768]

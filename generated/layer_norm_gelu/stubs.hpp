@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is cbdafcb63b92944d.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is cbdafcb63b92944d.
+
 // The stubs of layer_norm_gelu, each in stubs/<name>.cpp.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 22616b719e3e2721.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 22616b719e3e2721.
+
 // The graph llama_block: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, S, 512]
 //            position: i64[]

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 27b26f6a6b5a0dd4.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 27b26f6a6b5a0dd4.
+
 // The stubs of llama_block, each in stubs/<name>.cpp.
 #pragma once
 

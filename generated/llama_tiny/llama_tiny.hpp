@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 673e7f1efad7df4e.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 673e7f1efad7df4e.
+
 // The graph llama_tiny: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, S, 64]
 //            position: i64[]

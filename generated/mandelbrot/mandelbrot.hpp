@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 3b147ac1bd1db8b6.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 3b147ac1bd1db8b6.
+
 // The graph mandelbrot: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   center_x: f64[]
 //            center_y: f64[]

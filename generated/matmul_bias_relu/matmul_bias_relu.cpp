@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 0ee0fe09be21f80f.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 0ee0fe09be21f80f.
+
 #include "matmul_bias_relu.hpp"
 
 #include <cstdint>

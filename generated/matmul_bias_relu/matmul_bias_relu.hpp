@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 11f2219d9847f010.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 11f2219d9847f010.
+
 // The graph matmul_bias_relu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   A: f32[M, 512]
 //            B: f32[512, 512]

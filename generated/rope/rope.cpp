@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan rope.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 48e40b1b91f3d580.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 48e40b1b91f3d580.
+
 #include "rope.hpp"
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan rope.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is ae07c16201bebb3c.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ae07c16201bebb3c.
+
 // The graph rope: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, S, H, 64]
 //            cos: f32[S, 32]

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 5cf7a68e0b76c6ab.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 5cf7a68e0b76c6ab.
+
 // The graph snake: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, C, L]
 //            bias: f32[C, 1]

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 4bf419c86a311eb2.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4bf419c86a311eb2.
+
 // The stubs of snake, each in stubs/<name>.cpp.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is d865853db4c85112.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is d865853db4c85112.
+
 #include "softmax.hpp"
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 61eeee318e41f081.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 61eeee318e41f081.
+
 // The graph softmax: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   scores: f32[B, S, T]
 //            mask: f32[S, T]

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is e8f8b0f17a9590e1.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is e8f8b0f17a9590e1.
+
 // The stubs of softmax, each in stubs/<name>.cpp.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan swiglu.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is a68633a183fff24a.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is a68633a183fff24a.
+
 // The stubs of swiglu, each in stubs/<name>.cpp.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan swiglu.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 2232026e62e67f46.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 2232026e62e67f46.
+
 #include "swiglu.hpp"
 
 #include <cstdint>

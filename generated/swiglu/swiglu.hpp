@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan swiglu.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is bb9ad80f5c926a68.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is bb9ad80f5c926a68.
+
 // The graph swiglu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   gate_up: f32[M, 2752]
 //   outputs  y: f32[M, 1376]

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 95d59a2905a5a16e.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 95d59a2905a5a16e.
+
 // The stubs of swish, each in stubs/<name>.cpp.
 #pragma once
 

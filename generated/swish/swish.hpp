@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 842b2ec00577e76d.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 842b2ec00577e76d.
+
 // The graph swish: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, N]
 //   outputs  y: f32[M, N]

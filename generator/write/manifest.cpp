@@ -2,54 +2,98 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <utility>
+
+#include "generator/base/hash.hpp"
+#include "generator/write/disk.hpp"
+#include "generator/write/record.hpp"
 
 namespace kgen {
 namespace {
 
-constexpr std::size_t hash_digits = 16;
-constexpr std::string_view separator = "  ";
+namespace fs = std::filesystem;
+
+constexpr std::pair<Standing, std::string_view> standing_words[] = {{Standing::pinned, "pinned"},
+                                                                    {Standing::orphaned, "orphaned"}};
+
+// "c0ffee0123456789  stub_y.cpp", twice for a file while it was being written.
+Manifest parse_old_manifest(std::string_view text, const fs::path& folder) {
+  Manifest manifest;
+  for (const RecordLine& line : parse_record(text)) {
+    const auto hash = parse_hash(line.kind);
+    if (!hash || line.words.size() < 2 || !line.words[0].empty()) continue;
+    const std::string path = fmt::format("{}", fmt::join(line.words.begin() + 1, line.words.end(), " "));
+    if (!is_emitted_path(path)) continue;
+    std::error_code error;
+    const std::optional<std::string> content = read_file(folder / path, error);
+    const bool stands = content && content_hash(*content) == *hash;
+    if (stands || !manifest.files.contains(path)) manifest.files[path].hash = *hash;
+  }
+  return manifest;
+}
 
 }  // namespace
 
-std::uint64_t content_hash(std::string_view content) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : content) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3;
-  }
-  return hash;
-}
+fs::path manifest_path(const fs::path& folder) { return folder / record_name / "manifest"; }
 
-bool wrote(const Manifest& manifest, std::string_view path, std::string_view content) {
-  const auto found = manifest.find(path);
-  return found != manifest.end() && found->second.contains(content_hash(content));
-}
+fs::path base_folder(const fs::path& folder) { return folder / record_name / "base"; }
 
 std::string manifest_text(const Manifest& manifest) {
   std::string text =
-      "# Written by kgen: the files of this folder that are its own, each with a hash of what it wrote.\n";
-  for (const auto& [path, hashes] : manifest) {
-    for (const std::uint64_t hash : hashes) text += fmt::format("{:016x}{}{}\n", hash, separator, path);
+      "# What kgen wrote to this folder. Keep .kgen/ with the files: it is how edits are told apart and merged.\n";
+  text += record_text({"kgen", {manifest.version}, {}, {}});
+  for (const EmissionInput& input : manifest.inputs) text += record_text({"input", {}, input.hash, input.name});
+  for (const auto& [path, file] : manifest.files) {
+    RecordLine line{"file", {}, file.hash, path};
+    for (const auto& [standing, word] : standing_words) {
+      if (standing == file.standing) line.words.emplace_back(word);
+    }
+    text += record_text(line);
   }
   return text;
 }
 
 Manifest parse_manifest(std::string_view text) {
   Manifest manifest;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-
-    if (line.size() <= hash_digits + separator.size()) continue;
-    if (line.substr(hash_digits, separator.size()) != separator) continue;
-    std::uint64_t hash = 0;
-    const auto parsed = std::from_chars(line.data(), line.data() + hash_digits, hash, 16);
-    if (parsed.ec != std::errc() || parsed.ptr != line.data() + hash_digits) continue;
-    manifest[std::string(line.substr(hash_digits + separator.size()))].insert(hash);
+  for (const RecordLine& line : parse_record(text)) {
+    if (line.kind == "kgen" && line.words.size() == 1) manifest.version = line.words[0];
+    if (!line.hash || line.path.empty()) continue;
+    if (line.kind == "input") manifest.inputs.push_back({line.path, *line.hash});
+    if (line.kind != "file" || !is_emitted_path(line.path)) continue;
+    EmittedFile& file = manifest.files[line.path];
+    file.hash = *line.hash;
+    for (const auto& [standing, word] : standing_words) {
+      if (line.words == std::vector<std::string>{std::string(word)}) file.standing = standing;
+    }
   }
   return manifest;
+}
+
+Manifest read_manifest(const fs::path& folder, Diagnostics& diagnostics) {
+  const fs::path path = manifest_path(folder), old_path = folder / old_manifest_name;
+  std::error_code error;
+  const bool is_old = !fs::exists(path, error) && fs::exists(old_path, error);
+  const fs::path& read = is_old ? old_path : path;
+  if (!fs::exists(read, error)) return {};
+  const std::optional<std::string> text = read_file(read, error);
+  if (!text) report_failure(diagnostics, "read", read, error);
+  return is_old ? parse_old_manifest(text.value_or(""), folder) : parse_manifest(text.value_or(""));
+}
+
+bool is_emitted_path(const std::string& path) {
+  const fs::path relative(path);
+  const bool one_line = path.find('\n') == path.npos;  // as the manifest holds it
+  if (path.empty() || !one_line || relative.is_absolute()) return false;
+  if (relative.lexically_normal().string() != path) return false;
+  const std::string first = relative.begin()->string();
+  return first != ".." && first != "." && first != record_name && first != old_manifest_name && relative.has_filename();
+}
+
+std::optional<std::string> read_base(const fs::path& folder, const std::string& path, std::uint64_t hash) {
+  std::error_code error;
+  std::optional<std::string> text = read_file(base_folder(folder) / path, error);
+  if (text && content_hash(*text) != hash) text.reset();
+  return text;
 }
 
 }  // namespace kgen

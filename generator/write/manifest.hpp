@@ -1,29 +1,68 @@
-// What kgen wrote to a folder, and what it wrote in it: by this an edited file is told from one that may be replaced.
+// What kgen wrote to a folder, and what it made that from. The record stands in the folder, in .kgen/, so that it goes
+// where the files go:
+//   .kgen/manifest     this
+//   .kgen/base/PATH    the text of PATH as kgen last emitted it: what edits are told from, and merged with
+//   .kgen/staging/     an update that is being prepared: of no effect
+//   .kgen/pending/     an update that is complete: carried out now, or, after a run that was killed, by the next run
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
 
 namespace kgen {
 
-inline constexpr std::string_view manifest_name = ".kgen-manifest";
+inline constexpr std::string_view record_name = ".kgen";
+inline constexpr std::string_view old_manifest_name = ".kgen-manifest";  // of kgen before it kept bases
 
-// Relative path -> the hashes of contents that kgen gave it. More than one only while a run is under way (or after it
-// was killed): the content before, and the content to come.
-using Manifest = std::map<std::string, std::set<std::uint64_t>, std::less<>>;
+std::filesystem::path manifest_path(const std::filesystem::path& folder);
+std::filesystem::path base_folder(const std::filesystem::path& folder);
 
-// FNV-1a, 64 bits.
-std::uint64_t content_hash(std::string_view content);
+enum class Standing {
+  emitted,   // part of the last emission
+  pinned,    // so too, but the graph says that the user's file stays
+  orphaned,  // no longer emitted; kept because the user had edited it
+};
 
-// True where kgen wrote this content to this path.
-bool wrote(const Manifest& manifest, std::string_view path, std::string_view content);
+struct EmittedFile {
+  std::uint64_t hash = 0;  // of the text in .kgen/base/
+  Standing standing = Standing::emitted;
+  bool operator==(const EmittedFile&) const = default;
+};
 
-// "c0ffee0123456789  stub_y.cpp", sorted by path. Lines that are none of these are passed over when read: a file that a
-// damaged manifest does not know counts as edited, and is kept.
+// A file that the emission was made from, under a name that holds on every machine.
+struct EmissionInput {
+  std::string name;
+  std::uint64_t hash = 0;  // of its content
+  bool operator==(const EmissionInput&) const = default;
+};
+
+struct Manifest {
+  std::string version;  // of the kgen that wrote it
+  std::vector<EmissionInput> inputs;
+  std::map<std::string, EmittedFile, std::less<>> files;  // by path, relative to the folder
+  bool operator==(const Manifest&) const = default;
+};
+
+// As record.hpp has it. Words and lines that it does not know are passed over when read: a file that a damaged manifest
+// does not know counts as the user's, and is kept.
 std::string manifest_text(const Manifest& manifest);
 Manifest parse_manifest(std::string_view text);
+
+// The manifest of the folder; an empty one where there is none, or after an error. One that kgen wrote before it kept
+// bases, .kgen-manifest, is understood; its files have no base.
+Manifest read_manifest(const std::filesystem::path& folder, Diagnostics& diagnostics);
+
+// True for the path of a file below the folder that is none of kgen's records.
+bool is_emitted_path(const std::string& path);
+
+// The text that kgen last emitted to `path`; nothing where it is lost or is not the one of the manifest.
+std::optional<std::string> read_base(const std::filesystem::path& folder, const std::string& path, std::uint64_t hash);
 
 }  // namespace kgen

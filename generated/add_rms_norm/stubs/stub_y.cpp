@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 875a33b85123966d.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 875a33b85123966d.
+
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"

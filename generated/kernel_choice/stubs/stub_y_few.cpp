@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is f2e511df53c9eaaa.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is f2e511df53c9eaaa.
+
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 #include "my_kernels/fast_gelu.hpp"

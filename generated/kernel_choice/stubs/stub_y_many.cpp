@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 5cf9b9a4c7aed14b.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 5cf9b9a4c7aed14b.
+
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is c5f147488a46f7be.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is c5f147488a46f7be.
+
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"

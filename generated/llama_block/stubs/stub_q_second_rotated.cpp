@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 94ce28e3f9d2c3ee.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 94ce28e3f9d2c3ee.
+
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is 19b41a126ee9567e.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 19b41a126ee9567e.
+
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 

@@ -1,5 +1,6 @@
 // Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` never overwrites an edited file. As written, its content is e6b4225d734ebe5a.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is e6b4225d734ebe5a.
+
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"

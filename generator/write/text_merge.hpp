@@ -1,0 +1,35 @@
+// Merges and differences of texts, by libgit2.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kgen {
+
+struct Merge {
+  std::string text;  // where both sides changed the same lines, both stand between git's markers
+  bool clean = true;
+};
+
+// What `ours` and `theirs` made of `base`; neighbouring lines count as the same. Nothing where libgit2 cannot merge: one
+// holds a zero byte, or is larger than 1 GB.
+std::optional<Merge> merge_texts(std::string_view base, std::string_view ours, std::string_view theirs);
+
+// The conflicts that a text holds: the lines, from 1, on which one begins. The second marker is looked for as well, in
+// case that the first one alone was removed.
+std::vector<std::uint32_t> conflict_lines(std::string_view text);
+
+// The difference as `git diff` prints it, with three lines around each change; empty where there is none. `color` adds
+// ANSI escapes. Nothing where a text is too large.
+std::optional<std::string> unified_diff(const std::string& path, std::string_view before, std::string_view after,
+                                        bool color);
+
+// Numbers, from 1, of the lines that both texts have, as the difference pairs them.
+using LinePairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+std::optional<LinePairs> common_lines(std::string_view before, std::string_view after);
+
+}  // namespace kgen

@@ -1,0 +1,108 @@
+// The parts that edits are kept with: merges, differences, references to the graph, records.
+#include "generator/write/line_references.hpp"
+#include "generator/write/manifest.hpp"
+#include "generator/write/record.hpp"
+#include "generator/write/text_merge.hpp"
+#include "tests/unit/write_fixture.hpp"
+
+using namespace kgen;
+
+TEST_CASE("merge: changes apart, changes that touch, and changes alike") {
+  const auto apart = merge_texts("1\n2\n3\n", "one\n2\n3\n", "1\n2\nthree\n");
+  REQUIRE(apart);
+  CHECK(apart->clean);
+  CHECK(apart->text == "one\n2\nthree\n");
+  const auto touching = merge_texts("1\n2\n", "one\n2\n", "1\ntwo\n");
+  REQUIRE(touching);
+  CHECK_FALSE(touching->clean);
+  CHECK(touching->text == "<<<<<<< yours\none\n2\n=======\n1\ntwo\n>>>>>>> kgen\n");
+  CHECK(merge_texts("1\n", "one\n", "one\n")->text == "one\n");
+  CHECK(merge_texts("", "", "")->text == "");
+  CHECK(merge_texts("", "mine\n", "theirs\n")->clean == false);
+  CHECK(merge_texts("1\n", "", "1\n")->text == "");
+  CHECK_FALSE(merge_texts("1\n2\n", std::string("1\0\n2\n", 5), "1\ntwo\n"));
+}
+
+TEST_CASE("merge: markers are found on lines of their own") {
+  using Lines = std::vector<std::uint32_t>;
+  CHECK(conflict_lines("").empty());
+  CHECK(conflict_lines("a\n=======\n// <<<<<<< yours\n <<<<<<< yours\n<<<<<<< HEAD\n").empty());
+  CHECK(conflict_lines("a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> kgen\n<<<<<<< yours\n") == Lines{2, 7});
+  CHECK(conflict_lines("a\r\n<<<<<<< yours\r\n>>>>>>> kgen\r\n>>>>>>> kgen") == Lines{2, 4});
+}
+
+TEST_CASE("diff: unified, as git has it") {
+  const std::string before = "1\n2\n3\n4\n5\n6\n7\n8\n9\n", after = "1\n2\n3\n4\nfive\n6\n7\n8\n9";
+  CHECK(unified_diff("stubs/a.cpp", before, after, false) ==
+        "diff --git a/stubs/a.cpp b/stubs/a.cpp\n"
+        "--- a/stubs/a.cpp\n"
+        "+++ b/stubs/a.cpp\n"
+        "@@ -2,8 +2,8 @@\n"
+        " 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n-9\n+9\n"
+        "\\ No newline at end of file\n");
+  CHECK(unified_diff("a", before, before, false) == "");
+  CHECK(unified_diff("a", "1\n", "2\n", true) ==
+        "\x1b[1mdiff --git a/a b/a\x1b[m\n\x1b[1m--- a/a\x1b[m\n\x1b[1m+++ b/a\x1b[m\n"
+        "\x1b[36m@@ -1 +1 @@\x1b[m\n\x1b[31m-1\x1b[m\n\x1b[32m+2\x1b[m\n");
+}
+
+TEST_CASE("diff: lines that two texts share") {
+  CHECK(common_lines("a\nb\nc\n", "a\nx\ny\nc\n") == LinePairs{{1, 1}, {3, 4}});
+  CHECK(common_lines("a\nb\n", "a\nb\n")->front() == std::pair<std::uint32_t, std::uint32_t>{1, 1});
+  CHECK(common_lines("a\n", "b\n") == LinePairs{});
+}
+
+TEST_CASE("references: found in comments alone") {
+  const LineMoves moves = {{8, 10}, {9, 11}, {12, 40}};
+  const auto moved = [&](const std::string& line) { return move_references(line, moves); };
+  CHECK(moved("x = 8;  // :8\n") == "x = 8;  // :10\n");
+  CHECK(moved("x = a ? 9:8;  // :9 silu") == "x = a ? 9:8;  // :11 silu");
+  CHECK(moved("// y: add   (graph.yaml:8-12)\n// :8-9\n") == "// y: add   (graph.yaml:10-40)\n// :10-11\n");
+  CHECK(moved("// :7, 8 and 9 of [8, 9]: 8, :88\n") == "// :7, 8 and 9 of [8, 9]: 8, :88\n");
+  CHECK(moved("// :99999999999999999999999\n") == "// :99999999999999999999999\n");
+  CHECK(moved("// :") == "// :");
+  CHECK(moved("") == "");
+}
+
+TEST_CASE("references: moves are read from lines that are otherwise the same") {
+  CHECK(moved_references("a  // :8\nb  // :9\n", "a  // :8\nnew  // :9\nb  // :10\n") == LineMoves{{8, 8}, {9, 10}});
+  CHECK(moved_references("// g.yaml:8-9\n", "// g.yaml:18-20\n") == LineMoves{{8, 18}, {9, 20}});
+  // Equal nodes that became one, or one that became two: either is a guess.
+  CHECK(moved_references("a  // :8\nb  // :8\n", "a  // :8\nb  // :9\n") == LineMoves{});
+  CHECK(moved_references("a  // :8\n", "b  // :9\n") == LineMoves{});
+}
+
+TEST_CASE("record: text and back") {
+  const RecordLine line{"file", {"pinned", "x=y"}, 0xfedcba9876543210, "a path/of =.cpp"};
+  CHECK(record_text(line) == "file pinned x=y hash=fedcba9876543210 path=a path/of =.cpp\n");
+  const std::vector<RecordLine> read = parse_record("# comment\n\n" + record_text(line) + "kgen 1.0");
+  REQUIRE(read.size() == 2);
+  CHECK(read[0].kind == "file");
+  CHECK(read[0].words == line.words);
+  CHECK(read[0].hash == line.hash);
+  CHECK(read[0].path == line.path);
+  CHECK(read[1].words == Names{"1.0"});
+  CHECK_FALSE(parse_record("file hash=fedcba987654321g path=a")[0].hash);
+  CHECK_FALSE(parse_record("file hash=fedc path=a")[0].hash);
+}
+
+TEST_CASE("manifest: text and back") {
+  const Manifest manifest = {"1.0",
+                             {{"kgen:specs/ops/a.yaml", 1}, {"../my graph.yaml", 2}},
+                             {{"b c.cpp", {3, Standing::pinned}}, {"a/x.hpp", {4, Standing::emitted}},
+                              {"z.cpp", {0xfedcba9876543210, Standing::orphaned}}}};
+  const std::string text = manifest_text(manifest);
+  CHECK(text.ends_with("kgen 1.0\n"
+                       "input hash=0000000000000001 path=kgen:specs/ops/a.yaml\n"
+                       "input hash=0000000000000002 path=../my graph.yaml\n"
+                       "file hash=0000000000000004 path=a/x.hpp\n"
+                       "file pinned hash=0000000000000003 path=b c.cpp\n"
+                       "file orphaned hash=fedcba9876543210 path=z.cpp\n"));
+  CHECK(parse_manifest(text) == manifest);
+  CHECK(parse_manifest("") == Manifest{});
+  // What a later kgen may add is passed over, and so is damage.
+  const std::string hash = "hash=0000000000000001";
+  CHECK(parse_manifest("file " + hash + " unformatted=1 path=a\nlater " + hash + " path=b\n").files ==
+        decltype(Manifest::files){{"a", {1, Standing::emitted}}});
+  CHECK(parse_manifest("<<<<<<< ours\nfile " + hash + "\nfile path=a\nfile " + hash + " path=../a\n") == Manifest{});
+}
