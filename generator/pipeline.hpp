@@ -9,7 +9,7 @@
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/emit/options.hpp"
-#include "generator/load/read_file.hpp"
+#include "generator/base/source_map.hpp"
 #include "generator/model/op_spec.hpp"
 #include "generator/model/plan.hpp"
 

@@ -9,9 +9,6 @@
 
 namespace kgen {
 
-// FNV-1a, 64 bits, as 16 hexadecimal digits.
-std::string content_hash(std::string_view content);
-
 // `content` headed by what wrote it, with which command, and the hash of `content`. `comment` opens a comment line.
 std::string with_banner(const EmitOptions& options, std::string_view content, std::string_view comment = "//");
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "generator/load/read_file.hpp"
+#include "generator/base/source_map.hpp"
 
 namespace kgen {
 

@@ -25,7 +25,7 @@ bool kinds_agree(OpKind op, KernelKind kernel) {
     case OpKind::composite:
       return kernel != KernelKind::reduction;  // which has axes; a kernel that does it whole may be of any other kind
     case OpKind::view:
-      return false;
+      return kernel == KernelKind::view;
   }
   return false;
 }

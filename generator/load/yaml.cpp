@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "generator/base/source_map.hpp"
 #include "generator/load/plain_text.hpp"
 
 namespace kgen {

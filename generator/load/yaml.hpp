@@ -127,8 +127,6 @@ class Yaml::Range {
   std::uint32_t begin_, end_;
 };
 
-// Files larger than this, in bytes, are refused.
-inline constexpr std::size_t largest_file = std::size_t{256} << 20;
 // Mappings and sequences within each other, at most.
 inline constexpr std::size_t deepest_nesting = 64;
 

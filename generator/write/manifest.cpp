@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "generator/base/hash.hpp"
+
 namespace kgen {
 namespace {
 
@@ -11,15 +13,6 @@ constexpr std::size_t hash_digits = 16;
 constexpr std::string_view separator = "  ";
 
 }  // namespace
-
-std::uint64_t content_hash(std::string_view content) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : content) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3;
-  }
-  return hash;
-}
 
 bool wrote(const Manifest& manifest, std::string_view path, std::string_view content) {
   const auto found = manifest.find(path);
@@ -30,7 +23,7 @@ std::string manifest_text(const Manifest& manifest) {
   std::string text =
       "# Written by kgen: the files of this folder that are its own, each with a hash of what it wrote.\n";
   for (const auto& [path, hashes] : manifest) {
-    for (const std::uint64_t hash : hashes) text += fmt::format("{:016x}{}{}\n", hash, separator, path);
+    for (const std::uint64_t hash : hashes) text += fmt::format("{}{}{}\n", hash_text(hash), separator, path);
   }
   return text;
 }

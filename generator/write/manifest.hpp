@@ -15,9 +15,6 @@ inline constexpr std::string_view manifest_name = ".kgen-manifest";
 // was killed): the content before, and the content to come.
 using Manifest = std::map<std::string, std::set<std::uint64_t>, std::less<>>;
 
-// FNV-1a, 64 bits.
-std::uint64_t content_hash(std::string_view content);
-
 // True where kgen wrote this content to this path.
 bool wrote(const Manifest& manifest, std::string_view path, std::string_view content);
 

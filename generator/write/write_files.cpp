@@ -8,6 +8,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "generator/base/hash.hpp"
 #include "generator/write/disk.hpp"
 #include "generator/write/manifest.hpp"
 

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "generator/load/load_ops.hpp"
-#include "generator/load/read_file.hpp"
+#include "generator/base/source_map.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;

@@ -11,7 +11,7 @@
 #include "generator/base/diagnostics.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
-#include "generator/load/read_file.hpp"
+#include "generator/base/source_map.hpp"
 #include "generator/pass/infer.hpp"
 #include "tests/unit/repository.hpp"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "generator/load/read_file.hpp"
+#include "generator/base/source_map.hpp"
 
 namespace kgen {
 namespace {

@@ -84,7 +84,7 @@ help: did you mean 'operands'?
 kernels.yaml:2:51: error: 'kind' cannot be 'elementwize'
     2 | - {kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
       |                                                   ^
-note: the choices are 'elementwise', 'reduction', 'structured' and 'opaque'
+note: the choices are 'elementwise', 'view', 'reduction', 'structured' and 'opaque'
 help: did you mean 'elementwise'?
 kernels.yaml:3:3: error: a kernel needs the key 'kernel'
     3 | - {header: k.hpp}

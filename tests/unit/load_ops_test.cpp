@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/load/read_file.hpp"
+#include "generator/base/source_map.hpp"
 #include "tests/unit/load_fixture.hpp"
 
 namespace kgen {

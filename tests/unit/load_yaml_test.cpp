@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/base/source_map.hpp"
 #include "generator/load/yaml.hpp"
 
 namespace kgen {

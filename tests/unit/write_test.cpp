@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "generator/base/hash.hpp"
 #include "generator/write/depfile.hpp"
 #include "generator/write/disk.hpp"
 #include "generator/write/manifest.hpp"

@@ -1,6 +1,7 @@
 // Files as texts, and the owner that keeps them where diagnostics and locations can point to them.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 #include "generator/base/source.hpp"
 
 namespace kgen {
+
+// Files larger than this, in bytes, are refused.
+inline constexpr std::size_t largest_file = std::size_t{256} << 20;
 
 // Owns texts; their addresses stay.
 class SourceMap {

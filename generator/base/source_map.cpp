@@ -1,4 +1,4 @@
-#include "generator/load/read_file.hpp"
+#include "generator/base/source_map.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include "generator/load/yaml.hpp"
 
 namespace kgen {
 namespace {
