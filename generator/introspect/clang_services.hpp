@@ -15,14 +15,15 @@ namespace kgen {
 
 struct IntrospectRequest {
   std::vector<std::string> headers;              // paths of files
-  std::vector<std::string> include_directories;  // as -I has them; the folder of each header is searched last
+  std::vector<std::string> include_directories;  // as -I has them, and by which headers are named
 };
 
 struct ClangServices {
   std::string_view version;  // kgen's own, to tell a plugin of another build
 
-  // What the kernels that the headers register say of themselves, by header and place. Texts that locations point into
-  // are added to `sources`; headers are all files that were read, but for the system's. After an error there are none.
+  // What the kernels that these headers register, and not others that they include, say of themselves: by header and
+  // place. KernelLibrary::headers are all files that were read, but for the system's. Texts that locations point into
+  // are added to `sources`. After an error there are no kernels.
   KernelLibrary (*introspect)(const IntrospectRequest& request, SourceMap& sources, Diagnostics& diagnostics);
 };
 
@@ -32,7 +33,7 @@ using ClangServicesFunction = const ClangServices* (*)();
 
 // The plugin's table. It is the file that $KGEN_CLANG names, or lib/kgen/kgen_clang.so beside the folder of the
 // executable, or the one of the build tree. Null after an error that says why there is none; `purpose` completes
-// "cannot ...": "read the kernels of my.hpp".
+// "kgen's Clang plugin is needed to ...".
 const ClangServices* clang_services(std::string_view purpose, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -19,7 +19,8 @@ std::vector<std::string> plugin_paths() {
   std::vector<std::string> paths;
   std::error_code error;
   const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  if (!error) paths.push_back((executable.parent_path().parent_path() / KGEN_PLUGIN_DIRECTORY / "kgen_clang.so").string());
+  if (!error)
+    paths.push_back((executable.parent_path().parent_path() / KGEN_PLUGIN_DIRECTORY / "kgen_clang.so").string());
   if (*KGEN_BUILT_PLUGIN != '\0') paths.emplace_back(KGEN_BUILT_PLUGIN);
   return paths;
 }
@@ -60,7 +61,7 @@ const ClangServices* clang_services(std::string_view purpose, Diagnostics& diagn
     reason = failure;
     break;
   }
-  diagnostics.error({}, fmt::format("cannot {}: that needs kgen's Clang plugin", purpose))
+  diagnostics.error({}, fmt::format("kgen's Clang plugin is needed to {}", purpose))
       .note(reason)
       .advise("build kgen with -DKGEN_WITH_CLANG=ON, or let KGEN_CLANG name the plugin, kgen_clang.so");
   return nullptr;

@@ -42,18 +42,20 @@ struct Vec;
 
 namespace detail {
 template <class T>
-struct Element {
+struct OneLane {
   using type = T;
 };
 template <class T, int W>
-struct Element<Vec<T, W>> {
+struct OneLane<Vec<T, W>> {
   using type = T;
 };
 }  // namespace detail
 
-// What one lane or element of T is; T itself where it has none.
+// What one lane of a Vec is; any other type is itself.
 template <class T>
-using element_t = typename detail::Element<std::remove_cv_t<T>>::type;
+using element_t = typename detail::OneLane<std::remove_cv_t<T>>::type;
+
+// Classes of dtypes, of a scalar, of the lanes of a Vec or of the elements of a View. Element is any of them.
 
 template <class T>
 concept Boolean = std::same_as<element_t<T>, bool>;
@@ -66,7 +68,7 @@ concept Signed = Float<T> || (Integer<T> && std::is_signed_v<element_t<T>>);
 template <class T>
 concept Number = Float<T> || Integer<T>;
 template <class T>
-concept Any = Number<T> || Boolean<T>;
+concept Element = Number<T> || Boolean<T>;
 // One of these element types, or of the types that arithmetic on them is done in.
 template <class T, class... Types>
 concept OneOf = ((std::same_as<element_t<T>, Types> || std::same_as<element_t<T>, compute_t<Types>>) || ...);

@@ -41,25 +41,15 @@ class MentionFinder : public clang::RecursiveASTVisitor<MentionFinder> {
   unsigned depth_;
 };
 
-bool is_in_class(std::string_view name, const DTypeInfo& type) {
-  const bool boolean = type.dtype == DType::boolean;
-  if (name == "Any") return true;
-  if (name == "Boolean") return boolean;
-  if (name == "Number") return !boolean;
-  if (name == "Float") return type.floating;
-  if (name == "Integer") return !type.floating && !boolean;
-  return type.floating || type.name[0] == 'i';  // Signed
-}
-
 // The dtypes of a concept that is a class of them.
 std::optional<std::vector<DType>> class_of(std::string_view concept_name) {
-  constexpr std::string_view classes[] = {"Any", "Boolean", "Number", "Float", "Integer", "Signed"};
-  if (std::find(std::begin(classes), std::end(classes), concept_name) == std::end(classes)) return std::nullopt;
-  std::vector<DType> dtypes;
-  for (const DTypeInfo& each : dtype_table()) {
-    if (is_in_class(concept_name, each)) dtypes.push_back(each.dtype);
+  if (concept_name == "Boolean") return std::vector{DType::boolean};
+  constexpr std::pair<std::string_view, std::string_view> classes[] = {
+      {"Element", "any"}, {"Number", "number"}, {"Float", "float"}, {"Integer", "integer"}, {"Signed", "signed"}};
+  for (const auto& [name, dtype_class] : classes) {
+    if (name == concept_name) return dtypes_of_class(dtype_class);
   }
-  return dtypes;
+  return std::nullopt;
 }
 
 std::optional<ParameterFacts::Role> role_of(std::string_view concept_name) {
@@ -233,7 +223,8 @@ TemplateFacts facts_of(const clang::TemplateDecl& declaration, Reading& reading)
   llvm::SmallVector<const clang::Expr*, 8> constraints;
   declaration.getAssociatedConstraints(constraints);
   TemplateFacts facts(parameters.size());
-  for (const clang::Expr* each : constraints) facts = ConstraintReader::both(std::move(facts), reader.read(*each, nullptr));
+  for (const clang::Expr* each : constraints)
+    facts = ConstraintReader::both(std::move(facts), reader.read(*each, nullptr));
   return facts;
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <tuple>
 
 #include "generator/base/hash.hpp"
@@ -24,7 +25,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* umbrella_name = "kgen_introspect.cpp";  // includes every header; exists in memory alone
 
-// ---- what Clang reports -----------------------------------------------------------------------------------------------
+// ---- what Clang reports
+// -----------------------------------------------------------------------------------------------
 
 // Clang's errors with their notes, and a help on the first that says what kgen had in mind.
 class Reporter : public clang::DiagnosticConsumer {
@@ -54,7 +56,8 @@ class Reporter : public clang::DiagnosticConsumer {
   kgen::Diagnostic* error_ = nullptr;  // the latest
 };
 
-// ---- what is registered -----------------------------------------------------------------------------------------------
+// ---- what is registered
+// -----------------------------------------------------------------------------------------------
 
 std::string text_of(const clang::Expr& argument) {
   const auto* literal = clang::dyn_cast<clang::StringLiteral>(argument.IgnoreParenCasts());
@@ -71,7 +74,8 @@ class RegistrationFinder {
     for (const clang::Decl* each : scope.decls()) {
       if (manager.isInSystemHeader(manager.getExpansionLoc(each->getLocation()))) continue;
       const auto* its_template = clang::dyn_cast<clang::TemplateDecl>(each);
-      const clang::Decl* declaration = its_template && its_template->getTemplatedDecl() ? its_template->getTemplatedDecl() : each;
+      const clang::Decl* declaration =
+          its_template && its_template->getTemplatedDecl() ? its_template->getTemplatedDecl() : each;
       for (const auto* attribute : declaration->specific_attrs<clang::AnnotateAttr>()) {
         if (attribute->getAnnotation() == "kgen.kernel" && !attribute->isInherited()) add(*declaration, *attribute);
       }
@@ -104,14 +108,17 @@ class RegistrationFinder {
   Reading& reading_;
 };
 
-// ---- overloads and duplicates -----------------------------------------------------------------------------------------
+// ---- overloads and duplicates
+// -----------------------------------------------------------------------------------------
 
 bool has_operand(const KernelSignature& kernel, const std::string& name) {
-  return std::any_of(kernel.operands.begin(), kernel.operands.end(), [&](const auto& each) { return each.name == name; });
+  return std::any_of(kernel.operands.begin(), kernel.operands.end(),
+                     [&](const auto& each) { return each.name == name; });
 }
 
 bool same_names(const auto& a, const auto& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return x.name == y.name; });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.name == y.name; });
 }
 
 // Takes in another overload of one function: the operands of the longer one that the shorter does without are optional.
@@ -119,7 +126,8 @@ bool same_names(const auto& a, const auto& b) {
 bool merge_overload(KernelSignature& kernel, KernelSignature overload) {
   if (kernel.kind == KernelKind::elementwise || kernel.kind == KernelKind::reduction) return false;
   if (kernel.op != overload.op || kernel.when != overload.when || kernel.kind != overload.kind) return false;
-  if (!same_names(kernel.attributes, overload.attributes) || !same_names(kernel.results, overload.results)) return false;
+  if (!same_names(kernel.attributes, overload.attributes) || !same_names(kernel.results, overload.results))
+    return false;
   if (kernel.operands.size() < overload.operands.size()) std::swap(kernel, overload);
   if (kernel.operands.size() == overload.operands.size()) return false;
   const bool all_known = std::all_of(overload.operands.begin(), overload.operands.end(),
@@ -161,7 +169,8 @@ void add_kernel(KernelSignature kernel, std::vector<KernelSignature>& kernels, D
   kernels.push_back(std::move(kernel));
 }
 
-// ---- the translation unit ---------------------------------------------------------------------------------------------
+// ---- the translation unit
+// ---------------------------------------------------------------------------------------------
 
 // The path below the first of these folders that holds it; nothing below none.
 std::optional<std::string> name_below(const std::string& path, const std::vector<std::string>& folders) {
@@ -176,8 +185,13 @@ std::optional<std::string> name_below(const std::string& path, const std::vector
 // Reads the kernels at the end of the translation unit, unless it has errors.
 class KernelConsumer : public clang::ASTConsumer {
  public:
-  KernelConsumer(const std::vector<std::string>& folders, Places& places, Diagnostics& diagnostics, KernelLibrary& library)
-      : folders_(folders), places_(places), diagnostics_(diagnostics), library_(library) {}
+  KernelConsumer(const IntrospectRequest& request, Places& places, Diagnostics& diagnostics, KernelLibrary& library)
+      : folders_(request.include_directories), places_(places), diagnostics_(diagnostics), library_(library) {
+    for (const std::string& header : request.headers) {
+      requested_.insert(fs::weakly_canonical(header));
+      folders_.push_back(fs::absolute(header).parent_path().string());
+    }
+  }
 
   void HandleTranslationUnit(clang::ASTContext& context) override {
     if (diagnostics_.has_errors()) return;
@@ -185,6 +199,7 @@ class KernelConsumer : public clang::ASTConsumer {
     RegistrationFinder registrations(reading);
     registrations.find(*context.getTranslationUnitDecl());
     for (const Registration& each : registrations.found) {
+      if (!requested_.contains(fs::weakly_canonical(each.where.text->path))) continue;
       std::optional<KernelSignature> kernel = read_kernel(each, reading);
       if (!kernel) continue;
       kernel->header = name_below(kernel->where.text->path, folders_).value_or(kernel->where.text->path);
@@ -206,7 +221,8 @@ class KernelConsumer : public clang::ASTConsumer {
     }
   }
 
-  const std::vector<std::string>& folders_;
+  std::vector<std::string> folders_;  // by which headers are named
+  std::set<fs::path> requested_;
   Places& places_;
   Diagnostics& diagnostics_;
   KernelLibrary& library_;
@@ -233,22 +249,26 @@ std::optional<std::string> resource_folder(Diagnostics& diagnostics) {
   if (fs::exists(fs::path(folder) / "include" / "stddef.h", error)) return folder;
   diagnostics.error({}, fmt::format("cannot read kernels: Clang's own headers are not in '{}'", folder))
       .note("they are looked for in $KGEN_CLANG_RESOURCES/include, or where they were when kgen was built")
-      .advise("install libclang-common-19-dev, or let KGEN_CLANG_RESOURCES name a resource folder of Clang 19, as "
-              "`clang-19 -print-resource-dir` prints it");
+      .advise(
+          "install libclang-common-19-dev, or let KGEN_CLANG_RESOURCES name a resource folder of Clang 19, as "
+          "`clang-19 -print-resource-dir` prints it");
   return std::nullopt;
 }
 
-std::string umbrella_of(const std::vector<std::string>& headers) {
-  std::string text;
-  for (const std::string& header : headers) text += fmt::format("#include \"{}\"\n", fs::absolute(header).string());
-  return text;
-}
-
-void parse(const std::string& umbrella, const std::vector<std::string>& folders, const std::string& resources,
-           clang::DiagnosticConsumer& reporter, clang::FrontendAction& action) {
-  std::vector<std::string> arguments = {"clang++", "-xc++", "-std=c++20", "-fsyntax-only", "-fparse-all-comments", "-w",
-                                        "-DKGEN_INTROSPECT", "-resource-dir=" + resources};
-  for (const std::string& folder : folders) arguments.push_back("-I" + folder);
+// Runs the action on one translation unit that includes every header.
+void parse(const IntrospectRequest& request, const std::string& resources, clang::DiagnosticConsumer& reporter,
+           clang::FrontendAction& action) {
+  std::string umbrella;
+  for (const std::string& header : request.headers) umbrella += fmt::format("#include \"{}\"\n", header);
+  std::vector<std::string> arguments = {"clang++",
+                                        "-xc++",
+                                        "-std=c++20",
+                                        "-fsyntax-only",
+                                        "-fparse-all-comments",
+                                        "-w",
+                                        "-DKGEN_INTROSPECT",
+                                        "-resource-dir=" + resources};
+  for (const std::string& folder : request.include_directories) arguments.push_back("-I" + folder);
   arguments.emplace_back(umbrella_name);
   std::vector<const char*> pointers;
   for (const std::string& each : arguments) pointers.push_back(each.c_str());
@@ -261,8 +281,8 @@ void parse(const std::string& umbrella, const std::vector<std::string>& folders,
   if (!invocation) return;
   invocation->getFrontendOpts().SkipFunctionBodies = true;
   invocation->getDiagnosticOpts().ShowCarets = false;  // and with them the count of errors on stderr
-  invocation->getPreprocessorOpts().addRemappedFile(umbrella_name,
-                                                    llvm::MemoryBuffer::getMemBufferCopy(umbrella, umbrella_name).release());
+  invocation->getPreprocessorOpts().addRemappedFile(
+      umbrella_name, llvm::MemoryBuffer::getMemBufferCopy(umbrella, umbrella_name).release());
   compiler.setInvocation(std::move(invocation));
   compiler.ExecuteAction(action);
 }
@@ -309,17 +329,13 @@ std::string qualified_name(const clang::NamedDecl& declaration) { return declara
 
 KernelLibrary introspect(const IntrospectRequest& request, SourceMap& sources, Diagnostics& diagnostics) {
   KernelLibrary library;
-  std::vector<std::string> folders = request.include_directories;
-  for (const std::string& header : request.headers) {
-    if (!sources.read(header, diagnostics)) continue;
-    folders.push_back(fs::path(header).has_parent_path() ? fs::path(header).parent_path().string() : ".");
-  }
+  for (const std::string& header : request.headers) sources.read(header, diagnostics);  // reports what is missing
   const auto resources = resource_folder(diagnostics);
   if (diagnostics.has_errors()) return library;
   Places places(sources);
   Reporter reporter(places, diagnostics);
-  KernelAction action(std::make_unique<KernelConsumer>(folders, places, diagnostics, library));
-  parse(umbrella_of(request.headers), folders, *resources, reporter, action);
+  KernelAction action(std::make_unique<KernelConsumer>(request, places, diagnostics, library));
+  parse(request, *resources, reporter, action);
   if (diagnostics.has_errors()) return {};
   std::stable_sort(library.kernels.begin(), library.kernels.end(), [](const auto& a, const auto& b) {
     return std::tie(a.header, a.where.line, a.where.column) < std::tie(b.header, b.where.line, b.where.column);

@@ -141,7 +141,8 @@ class KernelReader {
   Diagnostic& fail(SourceLocation where, std::string message) {
     failed_ = true;
     return reading_.diagnostics.error(where, std::move(message))
-        .note(registration_.where, fmt::format("'{}' is registered here as a kernel of '{}'", kernel_.name, kernel_.op));
+        .note(registration_.where,
+              fmt::format("'{}' is registered here as a kernel of '{}'", kernel_.name, kernel_.op));
   }
 
   SourceLocation at(const clang::Decl& declaration) { return reading_.at(declaration.getLocation()); }
@@ -157,8 +158,9 @@ class KernelReader {
     const std::vector<Callable> identities = members_named(record, "identity", reading_);
     const std::vector<Callable> finishes = members_named(record, "finish", reading_);
     if (applies.empty() && (identities.empty() || finishes.empty())) {
-      fail(kernel_.where, fmt::format("'{}' is no kernel: it has neither 'apply' nor 'identity', 'combine' and 'finish'",
-                                      kernel_.name))
+      fail(
+          kernel_.where,
+          fmt::format("'{}' is no kernel: it has neither 'apply' nor 'identity', 'combine' and 'finish'", kernel_.name))
           .advise("an elementwise kernel has a member function 'apply', a reduction the other three");
       return;
     }
@@ -204,9 +206,8 @@ class KernelReader {
   void read_elementwise(const std::vector<Callable>& applies) {
     kernel_.kind = KernelKind::elementwise;
     const auto operands_of = [](const Callable& each) { return each.function->getNumParams(); };
-    const Callable& whole = *std::max_element(applies.begin(), applies.end(), [&](const auto& a, const auto& b) {
-      return operands_of(a) < operands_of(b);
-    });
+    const Callable& whole = *std::max_element(
+        applies.begin(), applies.end(), [&](const auto& a, const auto& b) { return operands_of(a) < operands_of(b); });
     for (const clang::ParmVarDecl* each : whole.function->parameters()) read_lanes(*each, whole);
     for (const Callable& each : applies) {
       for (std::size_t i = operands_of(each); i < kernel_.operands.size(); ++i) kernel_.operands[i].optional = true;
@@ -335,7 +336,8 @@ class KernelReader {
       fail(kernel_.where, fmt::format("'{}' has no result", kernel_.name))
           .advise("a result is a Sink<T, R>, which takes an epilogue, or a View<T, R> of elements that are not const");
     } else if (last_part != Part::stream) {
-      fail(kernel_.where, fmt::format("the last parameter of '{}' is not the kgen::Stream that it runs on", kernel_.name));
+      fail(kernel_.where,
+           fmt::format("the last parameter of '{}' is not the kgen::Stream that it runs on", kernel_.name));
     }
   }
 
@@ -343,11 +345,12 @@ class KernelReader {
                     const Callable& callable) {
     const ParameterFacts* facts = facts_about(plain(before.getType()), callable);
     const bool sink = facts && facts->role == Role::sink;
-    fail(at(parameter), fmt::format("the {} '{}' stands after the {} '{}'", part_name(part), parameter.getNameAsString(),
-                                    part_name(part_before), before.getNameAsString()))
-        .note(at(before), sink ? fmt::format("'{}' is a Sink, which takes an epilogue: that has no meaning on an operand",
-                                             before.getNameAsString())
-                               : fmt::format("'{}' is declared here", before.getNameAsString()))
+    fail(at(parameter), fmt::format("the {} '{}' stands after the {} '{}'", part_name(part),
+                                    parameter.getNameAsString(), part_name(part_before), before.getNameAsString()))
+        .note(at(before),
+              sink ? fmt::format("'{}' is a Sink, which takes an epilogue: that has no meaning on an operand",
+                                 before.getNameAsString())
+                   : fmt::format("'{}' is declared here", before.getNameAsString()))
         .advise("a kernel takes its operands, its attributes, its results and the stream, in this order");
   }
 
@@ -393,8 +396,8 @@ class KernelReader {
 
   std::optional<Part> read_constrained(const ParameterFacts& facts, clang::QualType type, KernelOperand operand) {
     if (facts.role == Role::none) {
-      fail(operand.where, fmt::format("'{}' may be of any type '{}': what it takes is not known", operand.name,
-                                      type_text(type)))
+      fail(operand.where,
+           fmt::format("'{}' may be of any type '{}': what it takes is not known", operand.name, type_text(type)))
           .advise("constrain it: Source<R> takes a prologue, Memory<R> does not, Sink<T, R> is a result");
       return std::nullopt;
     }
