@@ -241,17 +241,26 @@ class KernelAction : public clang::ASTFrontendAction {
   std::unique_ptr<KernelConsumer> consumer_;
 };
 
-// The folder of Clang's own headers: the one that $KGEN_CLANG_RESOURCES names, or the one that kgen was built with.
-std::optional<std::string> resource_folder(Diagnostics& diagnostics) {
-  const char* chosen = std::getenv("KGEN_CLANG_RESOURCES");
-  const std::string folder = chosen ? chosen : KGEN_CLANG_RESOURCES;
+// Where Clang's own headers may be, in order: where $KGEN_CLANG_RESOURCES says; where they were when kgen was built;
+// where the most needed of them are installed with it.
+std::vector<std::string> resource_folders() {
+  if (const char* chosen = std::getenv("KGEN_CLANG_RESOURCES")) return {chosen};
   std::error_code error;
-  if (fs::exists(fs::path(folder) / "include" / "stddef.h", error)) return folder;
-  diagnostics.error({}, fmt::format("cannot read kernels: Clang's own headers are not in '{}'", folder))
-      .note("they are looked for in $KGEN_CLANG_RESOURCES/include, or where they were when kgen was built")
+  const fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  return {KGEN_CLANG_RESOURCES, (prefix / KGEN_PLUGIN_DIRECTORY / "clang").string()};
+}
+
+std::optional<std::string> find_resources(Diagnostics& diagnostics) {
+  const std::vector<std::string> folders = resource_folders();
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    if (fs::exists(fs::path(folder) / "include" / "stddef.h", error)) return folder;
+  }
+  diagnostics.error({}, "cannot read kernels: there is no resource folder of Clang 19")
+      .note(fmt::format("its include/stddef.h was looked for in {}", quoted_list(folders)))
       .advise(
-          "install libclang-common-19-dev, or let KGEN_CLANG_RESOURCES name a resource folder of Clang 19, as "
-          "`clang-19 -print-resource-dir` prints it");
+          "install libclang-common-19-dev, or let KGEN_CLANG_RESOURCES name what `clang-19 -print-resource-dir` "
+          "prints");
   return std::nullopt;
 }
 
@@ -330,7 +339,7 @@ std::string qualified_name(const clang::NamedDecl& declaration) { return declara
 KernelLibrary introspect(const IntrospectRequest& request, SourceMap& sources, Diagnostics& diagnostics) {
   KernelLibrary library;
   for (const std::string& header : request.headers) sources.read(header, diagnostics);  // reports what is missing
-  const auto resources = resource_folder(diagnostics);
+  const auto resources = find_resources(diagnostics);
   if (diagnostics.has_errors()) return library;
   Places places(sources);
   Reporter reporter(places, diagnostics);
