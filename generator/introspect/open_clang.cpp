@@ -49,7 +49,8 @@ const ClangServices* open_plugin(const std::string& path, std::string& reason) {
 }  // namespace
 
 const ClangServices* clang_services(std::string_view purpose, Diagnostics& diagnostics) {
-  std::string reason = "there is none at";
+  const bool built_without = *KGEN_BUILT_PLUGIN == '\0';
+  std::string reason = built_without ? "kgen was built with KGEN_WITH_CLANG=OFF; there is none at" : "there is none at";
   for (const std::string& path : plugin_paths()) {
     std::error_code error;
     if (!fs::exists(path, error)) {
