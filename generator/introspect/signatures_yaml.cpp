@@ -58,6 +58,7 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
     constexpr std::string_view names[] = {"view", "source", "sink"};
     text += fmt::format(", accepts: {}", names[static_cast<std::size_t>(operand.accepts)]);
   }
+  if (!operand.structure.empty()) text += fmt::format(", struct: {}", quoted(operand.structure));
   if (operand.element) text += fmt::format(", element: {}", info(*operand.element).name);
   if (operand.optional) text += ", optional: true";
   return text + fmt::format(", at: {}}}", place_text(operand.where));

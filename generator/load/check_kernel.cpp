@@ -27,7 +27,8 @@ bool kinds_agree(OpKind op, KernelKind kernel) {
     case OpKind::view:
       return kernel == KernelKind::view;
     case OpKind::composite:
-      return kernel != KernelKind::reduction;  // which has axes; a kernel that does it whole may be of any other kind
+      // A kernel that does it whole; but a reduction has axes, and a view is none.
+      return kernel != KernelKind::reduction && kernel != KernelKind::view;
   }
   return false;
 }
@@ -108,9 +109,11 @@ class KernelCheck {
              kernel_.where);
       return;
     }
+    if (kernel_.kind == KernelKind::view) return check_viewed();
     check_names("operand", op_.operands, kernel_.operands);
     if (kernel_.kind == KernelKind::elementwise && op_.results.size() != 1) {
-      differ(op_.where, fmt::format("'{}' has {} results, but an elementwise kernel has one", op_.name, op_.results.size()),
+      differ(op_.where,
+             fmt::format("'{}' has {} results, but an elementwise kernel has one", op_.name, op_.results.size()),
              kernel_.where);
     }
     // One result needs no name.
@@ -151,6 +154,16 @@ class KernelCheck {
       differ(op_.where,
              fmt::format("'{}' has no {} '{}', but its kernel '{}' has", op_.name, what, each.name, kernel_.name),
              each.where);
+    }
+  }
+
+  // A view's kernel sees what is viewed; the numbers that it takes are the planner's.
+  void check_viewed() {
+    for (const KernelOperand& there : kernel_.operands) {
+      if (find_named(op_.operands, there.name)) continue;
+      differ(op_.where,
+             fmt::format("'{}' has no operand '{}', but its kernel '{}' has", op_.name, there.name, kernel_.name),
+             there.where);
     }
   }
 
@@ -219,7 +232,7 @@ class KernelCheck {
       }
     }
     // The axes of a reduction are the planner's, and attributes of a composite may be there for its expansion alone.
-    if (op_.kind == OpKind::reduction || op_.kind == OpKind::composite) return;
+    if (!is_own_ || op_.kind == OpKind::reduction || op_.kind == OpKind::composite) return;
     for (const AttributeSpec& here : op_.attributes) {
       if (find_named(kernel_.attributes, here.name) || is_extent(here)) continue;
       differ(here.where,

@@ -28,12 +28,12 @@ TEST_CASE("introspect, bad: registered twice") {
 struct KGEN_KERNEL(twice) Double { template <Number X> static auto apply(X x) { return x + x; } };
 )"},
                          {"b.hpp", R"(
-struct KGEN_KERNEL(twice) Twice { template <Float X> static auto apply(X x) { return x * 2; } };
+struct KGEN_KERNEL(twice) Twice { template <Number X> static auto apply(X x) { return x * 2; } };
 KGEN_KERNEL(f) void f(View<const float, 1> x, View<float, 1> y, Stream stream);
 KGEN_KERNEL(g) void f(View<const float, 1> x, View<float, 1> y, Stream stream);
 )"}}).messages,
            R"text(b.hpp:5:27: error: 'my::Double' and 'my::Twice' are both registered as the kernel of 'twice'
-    5 | struct KGEN_KERNEL(twice) Twice { template <Float X> static auto apply(X x) { return x * 2; } };
+    5 | struct KGEN_KERNEL(twice) Twice { template <Number X> static auto apply(X x) { return x * 2; } };
       |                           ^
 a.hpp:5:27: note: 'my::Double' is declared here
     5 | struct KGEN_KERNEL(twice) Double { template <Number X> static auto apply(X x) { return x + x; } };

@@ -18,7 +18,7 @@ struct LibraryCopy {
     for (const std::string& path : repository::files_below("specs/ops", {".yaml"})) {
       options.spec_files.push_back((repository::root() / path).string());
     }
-    options.signature_files = {(folder.path / "kgen/signatures.yaml").string()};
+    options.signatures = (folder.path / "kgen/signatures.yaml").string();
     options.include_directories = {folder.path.string()};
     options.graph = folder.write("graph.yaml", R"(graph: g
 inputs: {A: "f32[8, 16]", B: "f32[16, 32]", bias: "f32[32]"}
@@ -58,7 +58,9 @@ TEST_CASE("library: unchanged headers need no Clang, changed ones do") {
   CHECK(library.load_messages() == "");
   library.edit("kgen/matmul.hpp", "// Matrix multiplication.", "// Matrix product.");
   library.edit("kgen/cpu/panels.hpp", "#pragma once", "#pragma once\n");
-  CHECK_EQ(library.load_messages(), R"text(error: kgen's Clang plugin is needed to read 'kgen/cpu/panels.hpp' and 'kgen/matmul.hpp' anew: they have changed since their kernels were read
+  CHECK_EQ(
+      library.load_messages(),
+      R"text(error: kgen's Clang plugin is needed to read 'kgen/cpu/panels.hpp' and 'kgen/matmul.hpp' anew: they have changed since their kernels were read
 note: there is none at '/nowhere/kgen_clang.so'
 help: build kgen with -DKGEN_WITH_CLANG=ON, or let KGEN_CLANG name the plugin, kgen_clang.so
 )text");
@@ -69,7 +71,8 @@ help: build kgen with -DKGEN_WITH_CLANG=ON, or let KGEN_CLANG name the plugin, k
 TEST_CASE("library: a header that is not there") {
   LibraryCopy library;
   fs::remove(library.folder.path / "kgen/stream.hpp");
-  CHECK_EQ(library.load_messages(), R"text(error: there is no header 'kgen/stream.hpp', which templates/kgen/signatures.yaml speaks of
+  CHECK_EQ(library.load_messages(),
+           R"text(error: there is no header 'kgen/stream.hpp', which templates/kgen/signatures.yaml speaks of
 note: the include directories are 'templates'
 )text");
 }
@@ -88,7 +91,9 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
   library.edit("kgen/matmul.hpp", "cpu::matmul<TileM, TileN>(a, b, c", "cpu::matmul<TileM, TileN>(a, right, c");
   library.edit("kgen/ops/activation.hpp", "struct KGEN_KERNEL(exp) Exp {",
                "struct KGEN_KERNEL(exp) Exp {\n  float base;");
-  CHECK_EQ(library.load_messages(), R"text(specs/ops/structured.yaml:14:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
+  CHECK_EQ(
+      library.load_messages(),
+      R"text(specs/ops/structured.yaml:14:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
    14 |     b: {type: T, shape: "[K, N]"}
       |     ^
 templates/kgen/matmul.hpp:16:34: note: it is declared here
@@ -102,6 +107,38 @@ templates/kgen/ops/activation.hpp:37:9: note: it is declared here
    37 |   float base;
       |         ^
 help: correct the operator or its kernel, whichever is wrong
+)text");
+}
+
+TEST_CASE("library: a folder of one's own kernels, whose headers speak for themselves") {
+  LibraryCopy library;
+  const std::string header = library.folder.write("mine/rectify.hpp", R"(#pragma once
+#include "kgen/introspect.hpp"
+#include "kgen/vec.hpp"
+namespace mine {
+// max(x, 0), for vectors alone.
+struct KGEN_KERNEL(relu, "T == f32") Rectify {
+  template <kgen::Float X>
+  static KGEN_FN auto apply(X x) { return x; }
+};
+}
+)");
+  library.options.kernels = {(library.folder.path / "mine").string()};
+  Session session;
+  const auto plan = make_plan(library.options, session);
+  REQUIRE_MESSAGE(plan, library.messages(session));
+  CHECK(explain(*plan, "y", session.diagnostics).find("relu by mine::Rectify") != std::string::npos);
+  CHECK(std::count(session.read_files.begin(), session.read_files.end(), header) == 1);
+  CHECK(session.ops.kernels[session.ops.kernel_index["mine::Rectify"]].header == "mine/rectify.hpp");
+
+  library.edit("mine/rectify.hpp", "T == f32", "T == f33");
+  CHECK_EQ(library.load_messages(), R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
+    6 | struct KGEN_KERNEL(relu, "T == f33") Rectify {
+      |                          ^
+specs/ops/elementwise.yaml:259:7: note: 'relu' has 'T'
+  259 | - op: relu
+      |       ^
+help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand) and given(operand) ask about operands
 )text");
 }
 

@@ -131,8 +131,9 @@ KGEN_KERNEL(blend)
 void blend(const A& a, const B& b, View<const std::int64_t, 2> rows, float weight, bool fast, const C& c, Stream stream)
 requires Integer<view_element_t<B>> && Allowed<Tile, 1, 2, 4>;
 
+struct Region { double x, y; };
 KGEN_KERNEL(escape)
-void escape(View<const double, 1> start, std::int64_t most, const View<std::int32_t, 1>& steps, View<bool, 1> within,
+void escape(View<const Region, 0> region, View<const double, 1> start, std::int64_t most, const View<std::int32_t, 1>& steps, View<bool, 1> within,
             Stream stream);
 
 template <int Axis, Element T, int R>
@@ -158,28 +159,29 @@ KGEN_KERNEL(window) View<T, R> window(const View<T, R>& whole, std::int64_t begi
   - {name: Tile, values: [1, 2, 4], default: 2, at: 7:15}
 - kernel: my::escape
   header: my.hpp
-  at: 13:6
+  at: 14:6
   operator: escape
   kind: opaque
   operands:
-  - {name: start, rank: 1, types: [f64], accepts: view, at: 13:35}
+  - {name: region, rank: 0, accepts: view, struct: "my::Region", at: 14:35}
+  - {name: start, rank: 1, types: [f64], accepts: view, at: 14:65}
   results:
-  - {name: steps, rank: 1, types: [i32], accepts: view, at: 13:90}
-  - {name: within, rank: 1, types: [bool], accepts: view, at: 13:111}
+  - {name: steps, rank: 1, types: [i32], accepts: view, at: 14:120}
+  - {name: within, rank: 1, types: [bool], accepts: view, at: 14:141}
   attributes:
-  - {name: most, type: std::int64_t, at: 13:55}
+  - {name: most, type: std::int64_t, at: 14:85}
 - kernel: my::window
   header: my.hpp
-  at: 17:32
+  at: 18:32
   operator: window
   kind: view
   operands:
-  - {name: whole, types: any, at: 17:57}
+  - {name: whole, types: any, at: 18:57}
   results:
-  - {name: out, at: 17:32}
+  - {name: out, at: 18:32}
   attributes:
-  - {name: begin, type: std::int64_t, at: 17:77}
-  - {name: axis, type: std::int64_t, at: 16:15}
+  - {name: begin, type: std::int64_t, at: 18:77}
+  - {name: axis, type: std::int64_t, at: 17:15}
 )");
 }
 

@@ -279,11 +279,11 @@ kernels.yaml:2:116: note: it is declared here
       |                                                                ^
 help: correct the operator or its kernel, whichever is wrong
 )text");
-  CHECK_EQ(messages("operator: f, kind: opaque"), R"text(ops.yaml:2:8: error: 'f' is structured, but its kernel 'k' is opaque
+  CHECK_EQ(messages("operator: f, kind: elementwise"), R"text(ops.yaml:2:8: error: 'f' is structured, but its kernel 'k' is elementwise
     2 | - {op: f, kind: structured, operands: {a: f32, b: f32}, results: {x: f32, y: f32}, kernel: k}
       |        ^
 kernels.yaml:2:12: note: it is declared here
-    2 | - {kernel: k, header: k.hpp, operator: f, kind: opaque}
+    2 | - {kernel: k, header: k.hpp, operator: f, kind: elementwise}
       |            ^
 help: correct the operator or its kernel, whichever is wrong
 )text");

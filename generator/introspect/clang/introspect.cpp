@@ -91,7 +91,11 @@ class RegistrationFinder {
     Registration registration{clang::dyn_cast<clang::NamedDecl>(&declaration)};
     registration.where = reading_.at(attribute.getLocation());
     if (attribute.args_size() > 0) registration.op = text_of(**attribute.args_begin());
-    if (attribute.args_size() > 1) registration.when = text_of(**(attribute.args_begin() + 1));
+    if (attribute.args_size() > 1) {
+      const clang::Expr& condition = **(attribute.args_begin() + 1);
+      registration.when = text_of(condition);
+      registration.when_where = reading_.at(condition.getBeginLoc());
+    }
     const auto* record = clang::dyn_cast<clang::CXXRecordDecl>(&declaration);
     if (registration.op.empty()) {
       reading_.diagnostics.error(registration.where, "KGEN_KERNEL names no operator")
@@ -137,15 +141,14 @@ bool merge_overload(KernelSignature& kernel, KernelSignature overload) {
   return true;
 }
 
-bool share_dtypes(const KernelOperand& a, const KernelOperand& b) {
-  if (a.dtypes.empty() || b.dtypes.empty()) return true;
-  return std::find_first_of(a.dtypes.begin(), a.dtypes.end(), b.dtypes.begin(), b.dtypes.end()) != a.dtypes.end();
+bool same_types(const KernelOperand& a, const KernelOperand& b) {
+  return a.dtypes == b.dtypes && a.structure == b.structure;
 }
 
 // Whether nothing would tell which of two kernels of one operator to use.
 bool are_rivals(const KernelSignature& a, const KernelSignature& b) {
   if (a.op != b.op || a.when != b.when || a.operands.size() != b.operands.size()) return false;
-  return std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), share_dtypes);
+  return std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), same_types);
 }
 
 void add_kernel(KernelSignature kernel, std::vector<KernelSignature>& kernels, Diagnostics& diagnostics) {

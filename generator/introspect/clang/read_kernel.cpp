@@ -124,6 +124,7 @@ class KernelReader {
     kernel_.name = qualified_name(declaration);
     kernel_.op = registration.op;
     kernel_.when = registration.when;
+    kernel_.when_where = registration.when_where;
     kernel_.doc = doc_of(declaration, reading);
     kernel_.where = reading.at(declaration.getLocation());
   }
@@ -385,6 +386,8 @@ class KernelReader {
       operand.dtypes = facts->dtypes.value_or(std::vector<DType>{});
     } else if (const auto dtype = dtype_of(element)) {
       operand.dtypes = {*dtype};
+    } else if (const clang::CXXRecordDecl* record = element->getAsCXXRecordDecl()) {
+      operand.structure = qualified_name(*record);
     }
     if (arguments[1].getKind() == clang::TemplateArgument::Expression) {
       operand.rank = static_cast<int>(integer_of(*arguments[1].getAsExpr(), reading_.context).value_or(-1));

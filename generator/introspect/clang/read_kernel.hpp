@@ -17,7 +17,8 @@ struct Registration {
   const clang::NamedDecl* declaration = nullptr;  // a struct, a function, or what their template is a template of
   std::string op;
   std::string when;
-  SourceLocation where;  // the macro
+  SourceLocation where;       // the macro
+  SourceLocation when_where;  // the condition
 };
 
 // Nothing after an error: what is declared has no meaning as a kernel. The header is left for the caller to name.
