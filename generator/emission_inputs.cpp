@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view share_prefix = "kgen:";
+constexpr std::string_view share_prefix = "kgen:", header_prefix = "kgen:templates/";
 
 // From the root of the file system, without links; the path may lead to nothing yet.
 fs::path full_path(const fs::path& path) {
@@ -22,16 +22,26 @@ fs::path full_path(const fs::path& path) {
   return full.has_filename() ? full : full.parent_path();
 }
 
+// Nothing where the file is not below the folder.
+std::optional<std::string> name_below(const fs::path& full, const fs::path& folder) {
+  const fs::path below = full.lexically_relative(full_path(folder));
+  if (below.empty() || *below.begin() == "..") return std::nullopt;
+  return below.generic_string();
+}
+
 std::string name_of(const fs::path& path, const InputRoots& roots) {
   const fs::path full = full_path(path);
-  const fs::path in_share = full.lexically_relative(full_path(roots.share));
-  if (!in_share.empty() && *in_share.begin() != "..") return std::string(share_prefix) + in_share.generic_string();
+  if (const auto name = name_below(full, roots.headers / "kgen")) return fmt::format("{}kgen/{}", header_prefix, *name);
+  if (const auto name = name_below(full, roots.share)) return fmt::format("{}{}", share_prefix, *name);
   return full.lexically_proximate(full_path(roots.folder)).generic_string();
 }
 
 fs::path path_of(std::string_view name, const InputRoots& roots) {
-  if (name.starts_with(share_prefix)) return roots.share / name.substr(share_prefix.size());
-  return roots.folder / name;
+  if (!name.starts_with(share_prefix)) return roots.folder / name;
+  const fs::path shared = roots.share / name.substr(share_prefix.size());
+  std::error_code error;
+  if (fs::exists(shared, error) || !name.starts_with(header_prefix)) return shared;
+  return roots.headers / name.substr(header_prefix.size());  // installed, headers lie apart
 }
 
 }  // namespace

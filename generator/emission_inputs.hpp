@@ -13,8 +13,9 @@ namespace kgen {
 
 // Where names of inputs start from.
 struct InputRoots {
-  std::filesystem::path folder;  // the emitted one
-  std::filesystem::path share;   // of kgen
+  std::filesystem::path folder;   // the emitted one
+  std::filesystem::path share;    // of kgen: holds specs/ and templates/
+  std::filesystem::path headers;  // of kgen: the include directory that holds kgen/, templates/ in the source tree
 };
 
 // With the hashes that the files have now. A file that cannot be read is left out.

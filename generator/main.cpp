@@ -1,4 +1,4 @@
-// The command line: kgen plan, explain, ops, status, diff, observe.
+// The command line: kgen plan, explain, ops, introspect, status, diff, observe.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,7 +13,10 @@
 #include "generator/emit/observe.hpp"
 #include "generator/explain/explain.hpp"
 #include "generator/explain/list_ops.hpp"
+#include "generator/introspect/signatures_yaml.hpp"
+#include "generator/kernels.hpp"
 #include "generator/load/kernel_files.hpp"
+#include "generator/load/load_ops.hpp"
 #include "generator/pipeline.hpp"
 #include "generator/write/depfile.hpp"
 #include "generator/write/disk.hpp"
@@ -44,6 +47,8 @@ struct Arguments {
   std::string op;             // ops
   std::string stub, output;   // observe
   std::string folder, file;   // status, diff
+  std::vector<std::string> headers, include;  // introspect
+  bool check_kernels = false;
 };
 
 bool use_color(const Arguments& arguments, int stream) {
@@ -51,15 +56,29 @@ bool use_color(const Arguments& arguments, int stream) {
   return isatty(stream) == 1 && !std::getenv("NO_COLOR");
 }
 
-// Where the operators and kernels are: $KGEN_SHARE, beside the installed executable, or the source tree that it was
-// built from.
-fs::path share_folder() {
-  if (const char* share = std::getenv("KGEN_SHARE")) return share;
+// Where the operators, the signatures of kernels, and their headers are.
+struct Library {
+  fs::path operators, signatures, headers;
+};
+
+Library library_in(const fs::path& folder) {
+  return {folder / "specs" / "ops", folder / "templates" / "kgen" / "signatures.yaml", folder / "templates"};
+}
+
+// $KGEN_SHARE, what is installed beside the executable, or the source tree that it was built from.
+Library find_library() {
+  if (const char* share = std::getenv("KGEN_SHARE")) return library_in(share);
   std::error_code error;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", error);
-  const fs::path installed = executable.parent_path().parent_path() / KGEN_SHARE_DIRECTORY;
-  if (!error && fs::exists(installed / "specs", error)) return installed;
-  return KGEN_SOURCE_DIRECTORY;
+  const fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  Library installed = library_in(prefix / KGEN_SHARE_DIRECTORY);
+  installed.headers = prefix / KGEN_INCLUDE_DIRECTORY;
+  if (!error && fs::exists(installed.operators, error)) return installed;
+  return library_in(KGEN_SOURCE_DIRECTORY);
+}
+
+InputRoots input_roots(const std::string& folder) {
+  const Library library = find_library();
+  return {folder, library.operators.parent_path().parent_path(), library.headers};
 }
 
 std::vector<std::string> yaml_files(const fs::path& folder) {
@@ -73,13 +92,15 @@ std::vector<std::string> yaml_files(const fs::path& folder) {
 }
 
 PipelineOptions pipeline_options(const Arguments& arguments) {
-  const fs::path share = share_folder();
+  const Library library = find_library();
   PipelineOptions options;
   options.graph = arguments.graph;
-  options.spec_files = yaml_files(share / "specs" / "ops");
+  options.spec_files = yaml_files(library.operators);
   options.spec_files.insert(options.spec_files.end(), arguments.specs.begin(), arguments.specs.end());
-  options.signatures = (share / "templates" / "kgen" / "signatures.yaml").string();
+  options.signatures = library.signatures.string();
   options.kernels = arguments.kernels;
+  options.include_directories = arguments.include;
+  options.include_directories.push_back(library.headers.string());
   options.dump_after = arguments.dump_after;
   options.check = arguments.check;
   options.progress = !arguments.quiet;
@@ -148,7 +169,7 @@ void write_plan(const Plan& plan, const Arguments& arguments, Session& session) 
   options.folder = arguments.emit;
   options.pinned = pinned_files(plan);
   options.version = KGEN_VERSION;
-  options.inputs = emission_inputs(session.read_files, {arguments.emit, share_folder()});
+  options.inputs = emission_inputs(session.read_files, input_roots(arguments.emit));
   const std::vector<SourceFile> files = emit_plan(plan, emit_options(arguments));
   const WriteReport written = write_files(files, options, session.sources, session.diagnostics);
   const bool done = !session.diagnostics.has_errors();
@@ -175,7 +196,7 @@ int run_status(const Arguments& arguments) {
   Diagnostics diagnostics;
   const FolderStatus status = folder_status(arguments.folder, diagnostics);
   if (report(diagnostics, arguments) != 0) return exit_usage;
-  const auto stale = stale_reasons(status.manifest, {arguments.folder, share_folder()}, KGEN_VERSION);
+  const auto stale = stale_reasons(status.manifest, input_roots(arguments.folder), KGEN_VERSION);
   fmt::print("{}", status_text(status, stale));
   return is_settled(status, stale) ? 0 : exit_error;
 }
@@ -208,6 +229,22 @@ int run_ops(const Arguments& arguments) {
   Session session;
   if (!load_operators(pipeline_options(arguments), session)) return report(session, arguments);
   fmt::print("{}", arguments.op.empty() ? list_ops(session.ops) : describe_op(session.ops, arguments.op, session.diagnostics));
+  return report(session, arguments);
+}
+
+// The kernels of the headers alone; with --check, whether they are what the operators ask for.
+int run_introspect(const Arguments& arguments) {
+  Session session;
+  PipelineOptions options = pipeline_options(arguments);
+  const KernelLibrary library = introspect_headers(arguments.headers, options, session);
+  if (session.diagnostics.has_errors()) return report(session, arguments);
+  if (!arguments.check_kernels) {
+    fmt::print("{}", signatures_yaml(library));
+    return report(session, arguments);
+  }
+  options.signatures.clear();
+  add_kernels(library.kernels, session.ops, session.diagnostics);
+  load_operators(options, session);
   return report(session, arguments);
 }
 
@@ -287,6 +324,17 @@ CLI::App* add_ops(CLI::App& app, Arguments& arguments) {
   return ops;
 }
 
+CLI::App* add_introspect(CLI::App& app, Arguments& arguments) {
+  CLI::App* introspect = add_verb(app, "introspect", "Print what the kernels of headers say of themselves");
+  introspect->add_option("headers", arguments.headers, "The headers to read")->required()->type_name("HEADER.hpp");
+  introspect->add_option("--include", arguments.include, "Where headers include others from, besides kgen's own")
+      ->type_name("FOLDER")
+      ->allow_extra_args(false);
+  introspect->add_flag("--check", arguments.check_kernels, "Print nothing; check that the operators and these kernels agree");
+  add_common_options(*introspect, arguments);
+  return introspect;
+}
+
 CLI::App* add_observe(CLI::App& app, Arguments& arguments) {
   CLI::App* observe = add_verb(app, "observe", "Write a copy of a stub that hands out what it names, for the check mode");
   observe->add_option("stub", arguments.stub, "The source of a stub")->required()->type_name("STUB.cpp");
@@ -330,11 +378,12 @@ int run(int argc, char** argv) {
   const CLI::App* plan = add_plan(app, arguments);
   const CLI::App* explain = add_explain(app, arguments);
   const CLI::App* observe = add_observe(app, arguments);
+  const CLI::App* introspect = add_introspect(app, arguments);
   const CLI::App* ops = add_ops(app, arguments);
   const CLI::App* status = add_status(app, arguments);
   add_diff(app, arguments);
 
-  const std::vector<std::string> verbs = {"plan", "explain", "ops", "status", "diff", "observe"};
+  const std::vector<std::string> verbs = {"plan", "explain", "ops", "introspect", "status", "diff", "observe"};
   if (argc > 1 && argv[1][0] != '-' && std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end()) {
     const std::vector<std::string> near = nearest_names(argv[1], verbs);
     fmt::print(stderr, "kgen: there is no command '{}'{}\n", argv[1],
@@ -351,6 +400,7 @@ int run(int argc, char** argv) {
   if (ops->parsed()) return run_ops(arguments);
   if (status->parsed()) return run_status(arguments);
   if (observe->parsed()) return run_observe(arguments);
+  if (introspect->parsed()) return run_introspect(arguments);
   return run_diff(arguments);
 }
 

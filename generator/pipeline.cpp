@@ -11,7 +11,7 @@
 #include "generator/emit/stub.hpp"
 #include "generator/emit/wrapper.hpp"
 #include "generator/explain/dump.hpp"
-#include "generator/load/kernel_files.hpp"
+#include "generator/kernels.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
 #include "generator/pass/check_specs.hpp"
@@ -97,17 +97,13 @@ const std::vector<std::string>& pass_names() {
 }
 
 bool load_operators(const PipelineOptions& options, Session& session) {
-  const auto load = [&](const std::vector<std::string>& files, auto read) {
-    for (const std::string& path : files) {
-      const SourceText* text = session.sources.read(path, session.diagnostics);
-      if (!text) continue;
-      session.read_files.push_back(path);
-      read(*text, session.ops, session.diagnostics);
-    }
-  };
-  load(options.spec_files, load_ops);
-  load({options.signatures}, load_signatures);
-  for (const std::string& path : options.kernels) load(kernel_files(path, session.diagnostics), load_signatures);
+  for (const std::string& path : options.spec_files) {
+    const SourceText* text = session.sources.read(path, session.diagnostics);
+    if (!text) continue;
+    session.read_files.push_back(path);
+    load_ops(*text, session.ops, session.diagnostics);
+  }
+  load_kernels(options, session);
   if (!session.diagnostics.has_errors()) link_ops(session.ops, session.diagnostics);
   if (!session.diagnostics.has_errors()) check_kernel_conditions(session.ops, session.diagnostics);
   if (!session.diagnostics.has_errors()) warn_of_hidden_kernels(session.ops, session.diagnostics);

@@ -18,8 +18,10 @@ namespace kgen {
 struct PipelineOptions {
   std::string graph;                     // path
   std::vector<std::string> spec_files;   // operators, in order
-  std::string signatures;                // the built-in kernels
-  std::vector<std::string> kernels;      // more: files of signatures, or folders of such files; the first come first
+  std::string signatures;                // the built-in kernels; empty: none
+  std::vector<std::string> kernels;      // more: files of signatures, or folders of such files or of headers; the first
+                                         // come first
+  std::vector<std::string> include_directories;  // where the headers of the built-in kernels are
   std::string dump_after;                // the name of a pass; empty: none
   bool check = false;                    // also plan the unfused references of check mode
   bool progress = false;                 // name each pass on stderr once the whole takes longer than a second

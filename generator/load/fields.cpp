@@ -51,15 +51,6 @@ bool is_reserved(std::string_view name) {
   return reserved.contains(name);
 }
 
-bool in_class(std::string_view type_class, const DTypeInfo& type) {
-  if (type_class == "any") return true;
-  if (type.dtype == DType::boolean) return false;
-  if (type_class == "number") return true;
-  if (type_class == "float") return type.floating;
-  if (type_class == "integer") return !type.floating;
-  return type.floating || type.name[0] == 'i';  // signed
-}
-
 }  // namespace
 
 std::string describe(Yaml value) {
@@ -161,7 +152,6 @@ std::optional<DType> read_dtype(Yaml value, Diagnostics& diagnostics) {
 }
 
 std::optional<std::vector<DType>> read_dtypes(Yaml value, Diagnostics& diagnostics) {
-  static const std::vector<std::string> classes = {"any", "number", "float", "integer", "signed"};
   std::vector<DType> dtypes;
   if (value.is_sequence()) {
     for (const Yaml item : value.items()) {
@@ -174,16 +164,13 @@ std::optional<std::vector<DType>> read_dtypes(Yaml value, Diagnostics& diagnosti
   const auto name = read_text(value, "a class of dtypes", diagnostics);
   if (!name) return std::nullopt;
   if (const auto dtype = dtype_from_name(*name)) return std::vector{*dtype};
-  if (std::find(classes.begin(), classes.end(), *name) == classes.end()) {
-    Diagnostic& diagnostic = diagnostics.error(value.where(), fmt::format("unknown class of dtypes '{}'", *name));
-    diagnostic.note(fmt::format("the classes are {}", quoted_list(classes)));
-    diagnostic.advise("or write the dtypes: [f32, bf16]");
-    return std::nullopt;
-  }
-  for (const DTypeInfo& each : dtype_table()) {
-    if (in_class(*name, each)) dtypes.push_back(each.dtype);
-  }
-  return dtypes;
+  dtypes = dtypes_of_class(*name);
+  if (!dtypes.empty()) return dtypes;
+  const std::vector<std::string> classes(dtype_classes().begin(), dtype_classes().end());
+  diagnostics.error(value.where(), fmt::format("unknown class of dtypes '{}'", *name))
+      .note(fmt::format("the classes are {}", quoted_list(classes)))
+      .advise("or write the dtypes: [f32, bf16]");
+  return std::nullopt;
 }
 
 std::optional<std::size_t> read_choice(Yaml value, std::string_view what, const std::vector<std::string>& choices,

@@ -19,19 +19,17 @@ std::vector<std::string> kernel_files(const std::string& path, Diagnostics& diag
     return {};
   }
   if (!fs::is_directory(path, error)) return {path};
-  std::vector<std::string> files;
-  bool has_headers = false;
+  std::vector<std::string> signatures, headers;
   for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
-    has_headers = has_headers || entry.path().extension() == ".hpp" || entry.path().extension() == ".h";
+    const fs::path extension = entry.path().extension();
+    if (extension == ".yaml") signatures.push_back(entry.path().string());
+    if (extension == ".hpp" || extension == ".h") headers.push_back(entry.path().string());
   }
+  std::vector<std::string>& files = signatures.empty() ? headers : signatures;
   if (files.empty()) {
-    Diagnostic& report = diagnostics.error({}, fmt::format("the folder '{}' holds no kernels", path));
-    report.note(has_headers ? "it has headers, but no file of their signatures (*.yaml)"
-                            : "it has neither headers nor files of signatures (*.yaml)");
-    report.advise(
-        "put a file beside the headers that says what they declare: kernels: [{kernel: mine::Twice, header: "
-        "my_kernels/twice.hpp, operator: twice, ...}]");
+    diagnostics.error({}, fmt::format("the folder '{}' holds no kernels", path))
+        .note("it has neither headers nor files of signatures (*.yaml)")
+        .advise("put headers there that register kernels: struct KGEN_KERNEL(twice) Twice { ... }");
   }
   std::sort(files.begin(), files.end());
   return files;

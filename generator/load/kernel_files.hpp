@@ -8,8 +8,9 @@
 
 namespace kgen {
 
-// The files of signatures that `path` names: itself, or all of a folder (*.yaml), sorted. Errors: there is no such path
-// (names the nearest beside it), or a folder without such a file.
+// The files that `path` names, sorted: itself, or of a folder the files of signatures (*.yaml); where it has none, its
+// headers, which then speak for themselves. Errors: there is no such path (names the nearest beside it), or a folder
+// without such files.
 std::vector<std::string> kernel_files(const std::string& path, Diagnostics& diagnostics);
 
 // What must be on the include path, so that stubs find the headers of those kernels: they are included with the name of

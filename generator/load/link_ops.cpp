@@ -6,130 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "generator/load/check_kernel.hpp"
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
 
 namespace kgen {
 namespace {
-
-bool kinds_agree(OpKind op, KernelKind kernel) {
-  switch (op) {
-    case OpKind::elementwise:
-      return kernel == KernelKind::elementwise;
-    case OpKind::reduction:
-      return kernel == KernelKind::reduction;
-    case OpKind::structured:
-      return kernel == KernelKind::structured || kernel == KernelKind::opaque;
-    case OpKind::opaque:
-      return kernel == KernelKind::opaque;
-    case OpKind::composite:
-      return kernel != KernelKind::reduction;  // which has axes; a kernel that does it whole may be of any other kind
-    case OpKind::view:
-      return false;
-  }
-  return false;
-}
-
-// Whether an attribute of the operator can be passed as a C++ type of the kernel.
-bool types_agree(AttributeType attribute, std::string_view cpp) {
-  switch (attribute) {
-    case AttributeType::boolean:
-      return cpp == "bool";
-    case AttributeType::number:
-      return cpp == "float" || cpp == "double";
-    case AttributeType::integer:
-    case AttributeType::dim:
-      return cpp == "int" || cpp == "std::int32_t" || cpp == "std::int64_t";
-    case AttributeType::dtype:
-      return cpp == "dtype";
-    case AttributeType::text:
-    case AttributeType::dims:
-      return false;
-  }
-  return false;
-}
-
-// The dtypes that an operand may have.
-std::vector<DType> dtypes_of(const OpSpec& op, const OperandSpec& operand) {
-  const auto variable = op.types.find(operand.type);
-  if (variable != op.types.end()) return variable->second;
-  const auto dtype = dtype_from_name(operand.type);
-  return dtype ? std::vector{*dtype} : std::vector<DType>{};
-}
-
-// "f64 and f8e4m3": what the operator allows and its kernel does not. A kernel that names no dtypes takes all.
-std::string missing_dtypes(const OpSpec& op, const OperandSpec& operand, const KernelOperand& taken) {
-  std::vector<std::string> missing;
-  for (const DType dtype : dtypes_of(op, operand)) {
-    const bool accepted = std::find(taken.dtypes.begin(), taken.dtypes.end(), dtype) != taken.dtypes.end();
-    if (!accepted && !taken.dtypes.empty()) missing.emplace_back(info(dtype).name);
-  }
-  return missing.empty() ? "" : quoted_list(missing);
-}
-
-// "'region' is a fractal::Region here and a number there", or nothing.
-std::string struct_difference(const std::string& name, const StructType* here, const std::string& there) {
-  if ((here ? here->name : "") == there) return "";
-  return fmt::format("'{}' is a {} here and a {} there", name, here ? here->name : "number",
-                     there.empty() ? "number" : there);
-}
-
-// What the operator and a kernel for it disagree on; each line is one disagreement. Its own kernel must take all that
-// the operator may be given; another need not.
-std::vector<std::string> differences(const OpSpec& op, const KernelSignature& kernel, bool is_own) {
-  std::vector<std::string> found;
-  if (!kinds_agree(op.kind, kernel.kind)) found.push_back("they are of different kinds");
-  if (op.results.size() != kernel.results.size()) {
-    found.push_back(fmt::format("{} results here, {} there", op.results.size(), kernel.results.size()));
-  }
-  if (op.operands.size() != kernel.operands.size()) {
-    found.push_back(fmt::format("{} operands here, {} there", op.operands.size(), kernel.operands.size()));
-  }
-  if (kernel.kind == KernelKind::elementwise && op.results.size() != 1) {
-    found.push_back("an elementwise kernel has one result");
-  }
-  for (std::size_t i = 0; i < std::min(op.results.size(), kernel.results.size()); ++i) {
-    const std::string difference =
-        struct_difference(op.results[i].name, op.results[i].structure, kernel.results[i].structure);
-    if (!difference.empty()) found.push_back(difference);
-  }
-  for (std::size_t i = 0; i < std::min(op.operands.size(), kernel.operands.size()); ++i) {
-    const OperandSpec& here = op.operands[i];
-    const KernelOperand& there = kernel.operands[i];
-    if (here.name != there.name) {
-      found.push_back(fmt::format("operand {} is '{}' here and '{}' there", i + 1, here.name, there.name));
-    }
-    if (here.variadic) found.push_back(fmt::format("'{}' is variadic, which no kernel takes", here.name));
-    if (const std::string text = struct_difference(here.name, here.structure, there.structure); !text.empty()) {
-      found.push_back(text);
-    }
-    if (here.optional != there.optional && (is_own || there.optional)) {
-      found.push_back(fmt::format("'{}' is optional only {}", here.name, here.optional ? "here" : "there"));
-    }
-    if (const std::string missing = is_own ? missing_dtypes(op, here, there) : ""; !missing.empty()) {
-      found.push_back(fmt::format("'{}' may be {} here but not there", here.name, missing));
-    }
-  }
-  for (const KernelAttribute& there : kernel.attributes) {
-    const AttributeSpec* here = op.attribute(there.name);
-    if (!here) {
-      found.push_back(fmt::format("the attribute '{}' is only there", there.name));
-    } else if (!types_agree(here->type, there.type)) {
-      found.push_back(fmt::format("the attribute '{}' cannot be passed as {}", there.name, there.type));
-    }
-  }
-  return found;
-}
-
-void check_agreement(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
-  const std::vector<std::string> found = differences(op, kernel, is_own);
-  if (found.empty()) return;
-  Diagnostic& diagnostic =
-      diagnostics.error(op.where, fmt::format("'{}' and its kernel '{}' disagree", op.name, kernel.name));
-  for (const std::string& each : found) diagnostic.note(each);
-  diagnostic.note(kernel.where, "the kernel is declared here");
-  diagnostic.advise("correct the operator or the kernel's signature, whichever is wrong");
-}
 
 void check_own_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
   if (op.kernel.empty()) return;
@@ -142,7 +24,7 @@ void check_own_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnosti
     note_candidates(diagnostic, op.kernel, names, "kernels");
     return;
   }
-  check_agreement(op, *kernel, true, diagnostics);
+  check_kernel(op, *kernel, true, diagnostics);
 }
 
 void check_arity(const ExpansionNode& node, const OpSpec& callee, Diagnostics& diagnostics) {
@@ -230,7 +112,7 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
   }
   for (const KernelSignature& kernel : set.kernels) {
     if (const OpSpec* op = set.find(kernel.op)) {
-      if (op->kernel != kernel.name) check_agreement(*op, kernel, false, diagnostics);
+      if (op->kernel != kernel.name) check_kernel(*op, kernel, false, diagnostics);
       continue;
     }
     Diagnostic& diagnostic = diagnostics.error(

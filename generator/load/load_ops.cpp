@@ -162,6 +162,7 @@ void read_operand(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, 
   if (!check_unique_name(entry.key, "an operand", op, diagnostics)) return;
   OperandSpec operand;
   operand.name = entry.name();
+  operand.where = entry.key.where();
   if (!entry.value.is_mapping()) {
     operand.type = read_type_name(entry.value, op, structs, false, diagnostics);
   } else {
@@ -188,6 +189,7 @@ void read_result(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, D
   if (!check_unique_name(entry.key, "a result", op, diagnostics)) return;
   ResultSpec result;
   result.name = entry.name();
+  result.where = entry.key.where();
   if (!entry.value.is_mapping()) {
     result.type = read_type_name(entry.value, op, structs, true, diagnostics);
   } else {

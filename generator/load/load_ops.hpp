@@ -11,7 +11,14 @@ namespace kgen {
 // Adds the operators, and the structs, of one file of specs/ops/. Structs must be loaded before what names them.
 void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics);
 
-// Adds the kernels of one file of signatures, such as templates/kgen/signatures.yaml.
+// The kernels of one file of signatures, such as templates/kgen/signatures.yaml. Where it gives the place of a
+// declaration, the text is still missing from the location: the header that the kernel names.
+KernelLibrary read_signatures(const SourceText& source, Diagnostics& diagnostics);
+
+// Adds kernels, whose names must be new.
+void add_kernels(std::vector<KernelSignature> kernels, OpSet& set, Diagnostics& diagnostics);
+
+// Both at once.
 void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnostics);
 
 // Checks what spans files: kernels and the operators of expansions exist; an operator and each of its kernels agree on

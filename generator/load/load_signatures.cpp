@@ -1,6 +1,7 @@
 // The YAML form of what a kernel's declaration says. Introspection prints the same.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace kgen {
 namespace {
 
-const std::vector<std::string> kind_names = {"elementwise", "reduction", "structured", "opaque"};
+const std::vector<std::string> kind_names = {"elementwise", "view", "reduction", "structured", "opaque"};
 const std::vector<std::string> accepts_names = {"view", "source", "sink"};
 
 // The items of a list under `key` that are mappings; those that are not are reported.
@@ -40,9 +41,26 @@ std::string require_text(Yaml entry, std::string_view key, std::string_view what
   return std::string(read_text(value, fmt::format("'{}'", key), diagnostics).value_or(""));
 }
 
+// Where the declaration stands: "line:column" of the header under `at`, whose text is not known here, or else `entry`.
+SourceLocation read_place(Yaml entry, SourceLocation otherwise, Diagnostics& diagnostics) {
+  const Yaml at = entry.find("at");
+  if (!at) return otherwise;
+  const std::string_view text = at.text();
+  const std::size_t colon = text.find(':');
+  const auto line = integer_from_text(text.substr(0, colon));
+  const auto column = integer_from_text(colon == text.npos ? "" : text.substr(colon + 1));
+  constexpr std::int64_t most = 1'000'000'000;
+  if (!line || !column || *line < 1 || *column < 1 || *line > most || *column > most) {
+    report_mismatch(at, "'at'", "line:column", diagnostics);
+    return otherwise;
+  }
+  return {nullptr, static_cast<std::uint32_t>(*line), static_cast<std::uint32_t>(*column)};
+}
+
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct"}, what, diagnostics);
+  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "at"}, what, diagnostics);
   KernelOperand operand;
+  operand.where = read_place(entry, entry.where(), diagnostics);
   operand.name = require_text(entry, "name", what, diagnostics);
   if (const Yaml rank = entry.find("rank")) {
     operand.rank = static_cast<int>(read_integer(rank, "'rank'", diagnostics).value_or(-1));
@@ -54,7 +72,7 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
     operand.accepts = static_cast<Accepts>(read_choice(accepts, "'accepts'", accepts_names, diagnostics).value_or(0));
   }
   if (const Yaml element = entry.find("element")) {
-    operand.element = read_dtype(element, diagnostics).value_or(DType::f32);
+    operand.element = read_dtype(element, diagnostics);
   }
   if (const Yaml optional = entry.find("optional")) {
     operand.optional = read_boolean(optional, "'optional'", diagnostics).value_or(false);
@@ -66,8 +84,9 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
 }
 
 KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "values", "default"}, "a parameter", diagnostics);
+  check_keys(entry, {"name", "values", "default", "at"}, "a parameter", diagnostics);
   KernelParameter parameter;
+  parameter.where = read_place(entry, entry.where(), diagnostics);
   parameter.name = require_text(entry, "name", "a parameter", diagnostics);
   if (const Yaml values = require_key(entry, "values", "a parameter", diagnostics)) {
     for (const Yaml each : read_list(values, "'values'", diagnostics).value_or(std::vector<Yaml>{})) {
@@ -83,7 +102,7 @@ KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
 KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) {
   KernelSignature kernel;
   kernel.name = name.text();
-  kernel.where = name.where();
+  kernel.where = read_place(entry, name.where(), diagnostics);
   kernel.header = require_text(entry, "header", "a kernel", diagnostics);
   kernel.op = require_text(entry, "operator", "a kernel", diagnostics);
   if (const Yaml kind = require_key(entry, "kind", "a kernel", diagnostics)) {
@@ -96,9 +115,10 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
     kernel.results.push_back(read_operand(each, "a result", diagnostics));
   }
   for (const Yaml each : mappings_of(entry, "attributes", diagnostics)) {
-    check_keys(each, {"name", "type"}, "an attribute", diagnostics);
+    check_keys(each, {"name", "type", "at"}, "an attribute", diagnostics);
     kernel.attributes.push_back({require_text(each, "name", "an attribute", diagnostics),
-                                 require_text(each, "type", "an attribute", diagnostics)});
+                                 require_text(each, "type", "an attribute", diagnostics),
+                                 read_place(each, each.where(), diagnostics)});
   }
   for (const Yaml each : mappings_of(entry, "parameters", diagnostics)) {
     kernel.parameters.push_back(read_parameter(each, diagnostics));
@@ -111,27 +131,55 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
   return kernel;
 }
 
+std::vector<HeaderFile> read_headers(Yaml headers, Diagnostics& diagnostics) {
+  std::vector<HeaderFile> result;
+  if (!headers.is_mapping()) report_mismatch(headers, "'headers'", "a mapping of headers to hashes", diagnostics);
+  for (const Yaml::Entry entry : headers.entries()) {
+    const std::string_view digits = entry.value.text();
+    HeaderFile header{std::string(entry.name())};
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), header.hash, 16);
+    if (digits.empty() || parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size()) {
+      report_mismatch(entry.value, "the hash of a header", "16 hexadecimal digits", diagnostics);
+    }
+    result.push_back(std::move(header));
+  }
+  return result;
+}
+
 }  // namespace
 
-void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
+KernelLibrary read_signatures(const SourceText& source, Diagnostics& diagnostics) {
+  KernelLibrary library;
   const auto tree = parse_yaml(source, diagnostics);
-  if (!tree || !check_keys(tree->root(), {"kernels"}, "a file of kernels", diagnostics)) return;
-  if (!require_key(tree->root(), "kernels", "a file of kernels", diagnostics)) return;
+  if (!tree || !check_keys(tree->root(), {"headers", "kernels"}, "a file of kernels", diagnostics)) return library;
+  if (!require_key(tree->root(), "kernels", "a file of kernels", diagnostics)) return library;
+  if (const Yaml headers = tree->root().find("headers")) library.headers = read_headers(headers, diagnostics);
   for (const Yaml entry : mappings_of(tree->root(), "kernels", diagnostics)) {
-    check_keys(
-        entry,
-        {"kernel", "header", "operator", "kind", "when", "operands", "results", "attributes", "parameters", "doc"},
-        "a kernel", diagnostics);
+    check_keys(entry,
+               {"kernel", "header", "at", "operator", "when", "kind", "operands", "results", "attributes", "parameters",
+                "doc"},
+               "a kernel", diagnostics);
     const Yaml name = require_key(entry, "kernel", "a kernel", diagnostics);
     if (!name || !read_text(name, "'kernel'", diagnostics)) continue;
-    const auto [place, is_new] = set.kernel_index.emplace(name.text(), set.kernels.size());
-    if (!is_new) {
-      diagnostics.error(name.where(), fmt::format("the kernel '{}' is declared twice", name.text()))
-          .note(set.kernels[place->second].where, "it was first declared here");
-      continue;
-    }
-    set.kernels.push_back(read_signature(entry, name, diagnostics));
+    library.kernels.push_back(read_signature(entry, name, diagnostics));
   }
+  return library;
+}
+
+void add_kernels(std::vector<KernelSignature> kernels, OpSet& set, Diagnostics& diagnostics) {
+  for (KernelSignature& kernel : kernels) {
+    const auto [place, is_new] = set.kernel_index.emplace(kernel.name, set.kernels.size());
+    if (is_new) {
+      set.kernels.push_back(std::move(kernel));
+    } else {
+      diagnostics.error(kernel.where, fmt::format("the kernel '{}' is declared twice", kernel.name))
+          .note(set.kernels[place->second].where, "it was first declared here");
+    }
+  }
+}
+
+void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
+  add_kernels(read_signatures(source, diagnostics).kernels, set, diagnostics);
 }
 
 }  // namespace kgen

@@ -32,6 +32,27 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+const std::vector<std::string_view>& dtype_classes() {
+  static const std::vector<std::string_view> classes = {"any", "number", "float", "integer", "signed"};
+  return classes;
+}
+
+std::vector<DType> dtypes_of_class(std::string_view name) {
+  const auto holds = [&](const DTypeInfo& type) {
+    const bool number = type.dtype != DType::boolean;
+    if (name == "number") return number;
+    if (name == "float") return type.floating;
+    if (name == "integer") return number && !type.floating;
+    if (name == "signed") return type.floating || type.name[0] == 'i';
+    return name == "any";
+  };
+  std::vector<DType> dtypes;
+  for (const DTypeInfo& each : dtype_table()) {
+    if (holds(each)) dtypes.push_back(each.dtype);
+  }
+  return dtypes;
+}
+
 DType compute_dtype(DType dtype) {
   if (dtype == DType::f64 || !info(dtype).floating) return dtype;
   return DType::f32;

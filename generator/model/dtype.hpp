@@ -27,6 +27,10 @@ struct DTypeInfo {
 const std::vector<DTypeInfo>& dtype_table();
 const DTypeInfo& info(DType dtype);
 std::optional<DType> dtype_from_name(std::string_view name);
+// "any", "number", "float", "integer", "signed": names that stand for several dtypes.
+const std::vector<std::string_view>& dtype_classes();
+// In the order of the table; none where there is no such class.
+std::vector<DType> dtypes_of_class(std::string_view name);
 // The type arithmetic is done in: f32 for floats of 32 bits or fewer, f64 for f64, the type itself for integers and bool.
 DType compute_dtype(DType dtype);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace kgen {
 
-enum class KernelKind { elementwise, reduction, structured, opaque };
+enum class KernelKind { elementwise, view, reduction, structured, opaque };
 
 // view: memory and nothing else. source: anything that loads, so a prologue may be fused in. sink: anything that
 // stores, so an epilogue may be.
@@ -19,22 +20,25 @@ enum class Accepts { view, source, sink };
 struct KernelOperand {
   std::string name;
   int rank = -1;  // -1: any
-  std::vector<DType> dtypes;
+  std::vector<DType> dtypes;  // none: any
   Accepts accepts = Accepts::view;
-  DType element = DType::f32;  // for a sink: what the epilogue sees
-  std::string structure;       // the qualified C++ struct that it holds; empty: a dtype
+  std::optional<DType> element;  // for a sink: what the epilogue sees; absent: what the kernel's sources load
+  std::string structure;         // the qualified C++ struct that it holds; empty: a dtype
   bool optional = false;
+  SourceLocation where;
 };
 
 struct KernelAttribute {
   std::string name;
-  std::string type;  // C++: "float", "bool", "std::int64_t"
+  std::string type;  // C++: "float", "bool", "std::int64_t"; "dtype" for a type that the kernel is a template of
+  SourceLocation where;
 };
 
 struct KernelParameter {  // a compile-time parameter that tuning may turn
   std::string name;
   std::vector<std::int64_t> values;
   std::int64_t default_value = 0;
+  SourceLocation where;
 };
 
 // A structured or opaque kernel is called with its operands, its attributes and its results, in these orders, and the
@@ -53,7 +57,19 @@ struct KernelSignature {
   std::vector<KernelAttribute> attributes;
   std::vector<KernelParameter> parameters;
   std::string doc;
-  SourceLocation where;
+  SourceLocation where;  // its name in the header
+};
+
+// A file that signatures were read from, directly or by inclusion.
+struct HeaderFile {
+  std::string name;        // as it is included: its path below an include directory
+  std::uint64_t hash = 0;  // of its content
+};
+
+// Kernels that were read together, and what they were read from.
+struct KernelLibrary {
+  std::vector<KernelSignature> kernels;
+  std::vector<HeaderFile> headers;
 };
 
 }  // namespace kgen

@@ -49,6 +49,7 @@ struct OperandSpec {
   bool optional = false;                             // may be left out at the end of `in`
   bool variadic = false;                             // one or more tensors; only the last operand
   std::string doc;
+  SourceLocation where;
 };
 
 struct ResultSpec {
@@ -56,6 +57,7 @@ struct ResultSpec {
   std::string type;  // a type variable, a dtype's or a struct's name, or "$name" for the dtype in that attribute
   const StructType* structure = nullptr;            // where `type` names a struct
   std::optional<std::vector<PatternAxis>> pattern;  // names of operands' patterns, and attributes of type dim
+  SourceLocation where;
 };
 
 // How a view finds its elements. Each member names the attribute that holds the parameter.

@@ -119,6 +119,8 @@ void set_kernel(Node& node, const KernelSignature& kernel) {
       break;
     case KernelKind::reduction:
       break;  // the node has its axes already
+    case KernelKind::view:
+      break;  // of views alone, which have no choice
   }
 }
 

@@ -38,7 +38,7 @@ endfunction()
 # kgen_add_graph(<name> GRAPH <file.yaml> [TARGET cpu] [SPECS <file>...] [KERNELS <folder>...] [CHECK])
 #
 # Creates the static library <name>, whose emitted folder is on the include path of what links it. The build plans again
-# when the graph, a spec, a kernel signature or kgen itself changes, and compiles only the files that came out
+# when the graph, a spec, a kernel's header or kgen itself changes, and compiles only the files that came out
 # different.
 #   TARGET   what to emit for (default: cpu)
 #   SPECS    more operators, as specs/ops/*.yaml

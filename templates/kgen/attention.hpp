@@ -2,9 +2,14 @@
 #pragma once
 
 #include "kgen/cpu/attention.hpp"
+#include "kgen/introspect.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen {
+
+// What attention computes with.
+template <class T>
+concept AttentionFloat = OneOf<T, double, float, f16, bf16>;
 
 // out[b, s, h, :] = sum over t of p[t] * v[b, t, g, :] with p = softmax(scale * (q[b, s, h, :] . k[b, t, g, :]) +
 // mask[b, h, s, t]), where g = h / (H / G): each of the G heads of k and v serves H / G heads of q.
@@ -12,19 +17,25 @@ namespace kgen {
 // causal: query s sees keys t <= T - S + s, so that the last query sees all keys. A query that sees no key, or whose
 // scores are all -inf, gives 0. Computed in f32 (f64 for f64), by the online softmax of FlashAttention
 // (Dao et al., arXiv:2205.14135): scores never reach memory.
-template <Source<4> Q, class TK, class TV, class TM, int RM, Sink<source_lane_t<Q, 4>, 4> Out>
-void attention(const Q& q, const View<TK, 4>& k, const View<TV, 4>& v, const View<TM, RM>& mask, double scale,
-               bool causal, const Out& out, Stream stream = {}) {
+template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, Sink<source_lane_t<Q, 4>, 4> Out>
+KGEN_KERNEL(attention)
+void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
+               Stream stream = {})
+requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> &&
+         AttentionFloat<view_element_t<V>> && AttentionFloat<view_element_t<Mask>>
+{
   const Index<4> q_shape = q.shape();
-  const View<const TM, RM> mask_read = mask;
+  const View<const view_element_t<Mask>, Mask::rank> mask_read = mask;
   const auto whole = mask_read.broadcast_to(Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
   cpu::attention(q, k, v, whole, scale, causal, out, stream);
 }
 
 // Without a mask.
-template <Source<4> Q, class TK, class TV, Sink<source_lane_t<Q, 4>, 4> Out>
-void attention(const Q& q, const View<TK, 4>& k, const View<TV, 4>& v, double scale, bool causal, const Out& out,
-               Stream stream = {}) {
+template <Source<4> Q, Memory<4> K, Memory<4> V, Sink<source_lane_t<Q, 4>, 4> Out>
+KGEN_KERNEL(attention)
+void attention(const Q& q, const K& k, const V& v, double scale, bool causal, const Out& out, Stream stream = {})
+requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>>
+{
   cpu::attention(q, k, v, cpu::NoMask{}, scale, causal, out, stream);
 }
 

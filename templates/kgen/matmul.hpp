@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kgen/cpu/matmul.hpp"
+#include "kgen/introspect.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen {
@@ -11,7 +12,11 @@ namespace kgen {
 // it, and an epilogue once for each element of the result. TileM and TileN: extents of the piece of c that a thread
 // computes at a time.
 template <int TileM = 96, int TileN = 256, Source<2> A, Source<2> B, Sink<source_lane_t<A, 2>, 2> C>
-void matmul(const A& a, const B& b, const C& c, Stream stream = {}) {
+KGEN_KERNEL(matmul)
+void matmul(const A& a, const B& b, const C& c, Stream stream = {})
+requires Float<source_lane_t<A, 2>> && Float<source_lane_t<B, 2>> &&
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+{
   assert(a.shape()[1] == b.shape()[0]);
   cpu::matmul<TileM, TileN>(a, b, c, stream);
 }

@@ -257,4 +257,16 @@ inline constexpr bool is_view = false;
 template <class T, int R>
 inline constexpr bool is_view<View<T, R>> = true;
 
+// A View of R axes: an operand that must lie in memory.
+template <class S, int R>
+concept Memory = is_view<S> && S::rank == R;
+
+// A View of R axes or fewer: those that are missing repeat, as broadcast_to() has it.
+template <class S, int R>
+concept BroadcastsTo = is_view<S> && S::rank <= R;
+
+// The type of a View's elements.
+template <class S>
+using view_element_t = std::remove_const_t<typename S::element_type>;
+
 }  // namespace kgen

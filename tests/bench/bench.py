@@ -143,6 +143,34 @@ def planning(family: Family, kgen: Path, work: Path) -> str:
     return table([*header, "peak memory, MB"], rows)
 
 
+# ---- starting --------------------------------------------------------------------------------------------------------
+
+
+def starting(prefix: Path, work: Path) -> str:
+    kgen, include = prefix / "bin" / "kgen", prefix / "include"
+    library = sorted([*include.glob("kgen/*.hpp"), *include.glob("kgen/ops/*.hpp")])
+    changed = work / "changed"
+    shutil.rmtree(changed, ignore_errors=True)
+    shutil.copytree(prefix / "share" / "kgen", changed)
+    shutil.copytree(include / "kgen", changed / "templates" / "kgen", dirs_exist_ok=True)
+    with open(changed / "templates" / "kgen" / "matmul.hpp", "a") as header:
+        header.write("// changed\n")
+    plan = [kgen, "plan", GRAPHS / "matmul_bias_relu.yaml", "--quiet"]
+    commands = {
+        "a plan, the kernels unchanged": (plan, {}),
+        "a plan, a kernel's header changed": (plan, {"KGEN_SHARE": str(changed)}),
+        f"introspection of the whole library, {len(library)} headers": ([kgen, "introspect", *library], {}),
+    }
+    rows = []
+    for name, (command, environment) in commands.items():
+        runs = [measured(command, env={**os.environ, **environment}) for _ in range(11)]
+        milliseconds = 1e3 * statistics.median(run.seconds for run in runs)
+        cpu_milliseconds = 1e3 * statistics.median(run.cpu_seconds for run in runs)
+        rows.append([name, f"{milliseconds:.0f}", f"{cpu_milliseconds:.0f}", f"{max(run.memory for run in runs):.0f}"])
+        print(f"{name}: {milliseconds:.0f} ms", flush=True)
+    return table(["run", "ms", "CPU ms", "peak memory, MB"], rows)
+
+
 # ---- the size of what is emitted -------------------------------------------------------------------------------------
 
 
@@ -286,6 +314,11 @@ Composites, and weights of each block's own (layer_norm, three matmuls, bias, ge
 21 once the composites are expanded, and 7 constants):
 
 {planning(COMPOSITE, kgen, options.work)}
+## Starting
+Whole processes, medians of 11. The kernels' signatures come with kgen and are used while no header differs from what they
+were read from; else the headers are read anew, with Clang.
+
+{starting(options.prefix, options.work)}
 ## Emitted source
 Operators as written in the graph, composites counted once. Lines that are not blank; a stub's comments count.
 

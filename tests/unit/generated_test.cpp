@@ -28,6 +28,7 @@ std::vector<SourceFile> emit_example(const fs::path& graph) {
   for (const auto& entry : fs::directory_iterator(root / "specs" / "ops")) options.spec_files.push_back(entry.path().string());
   std::sort(options.spec_files.begin(), options.spec_files.end());
   options.signatures = (root / "templates" / "kgen" / "signatures.yaml").string();
+  options.include_directories = {(root / "templates").string()};
   EmitOptions emit{KGEN_VERSION, "kgen plan " + graph.filename().string() + " --target cpu"};
   if (is_custom(graph)) {
     options.spec_files.push_back((graph.parent_path() / "my_ops.yaml").string());

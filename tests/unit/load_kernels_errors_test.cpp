@@ -79,12 +79,12 @@ TEST_CASE("load, bad: keys and choices") {
            R"text(kernels.yaml:2:64: error: unknown key 'operand' in a kernel
     2 | ...kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
       |                                                                ^
-note: known keys: 'kernel', 'header', 'operator', 'kind', 'when', 'operands', 'results', 'attributes', 'parameters' and 'doc'
+note: known keys: 'kernel', 'header', 'at', 'operator', 'when', 'kind', 'operands', 'results', 'attributes', 'parameters' and 'doc'
 help: did you mean 'operands'?
 kernels.yaml:2:51: error: 'kind' cannot be 'elementwize'
     2 | - {kernel: k, header: k.hpp, operator: add, kind: elementwize, operand: []}
       |                                                   ^
-note: the choices are 'elementwise', 'reduction', 'structured' and 'opaque'
+note: the choices are 'elementwise', 'view', 'reduction', 'structured' and 'opaque'
 help: did you mean 'elementwise'?
 kernels.yaml:3:3: error: a kernel needs the key 'kernel'
     3 | - {header: k.hpp}
@@ -163,36 +163,129 @@ TEST_CASE("load, bad: operators and kernels that disagree") {
 - op: f
   kind: structured
   types: {T: float}
-  operands: {a: T, b: {type: T, optional: true}}
-  results: {out: T, other: T}
-  attributes: {scale: {type: number}, axes: {type: dims}}
+  operands: {a: {type: T, shape: "[M, N, K]"}, b: {type: T, optional: true}}
+  results: {out: {type: T, shape: "[..., M, N]"}, other: T}
+  attributes: {scale: {type: number}, axes: {type: dims}, mode: {type: boolean}}
   kernel: k
 )yaml",
                         R"yaml(kernels:
 - kernel: k
   header: k.hpp
   operator: f
-  kind: reduction
-  operands: [{name: x, types: [f32, f64, f16]}, {name: b}, {name: c}]
-  results: [{name: out}]
+  kind: structured
+  operands: [{name: a, rank: 2, types: [f32, f64, f16]}, {name: b}, {name: c}]
+  results: [{name: out, rank: 1}]
   attributes: [{name: scale, type: bool}, {name: axes, type: int}, {name: bias, type: float}]
 )yaml"),
-           R"text(ops.yaml:2:7: error: 'f' and its kernel 'k' disagree
+           R"text(ops.yaml:2:7: error: 'f' has no operand 'c', but its kernel 'k' has
     2 | - op: f
       |       ^
-note: they are of different kinds
-note: 2 results here, 1 there
-note: 2 operands here, 3 there
-note: operand 1 is 'a' here and 'x' there
-note: 'a' may be 'bf16', 'f8e4m3' and 'f8e5m2' here but not there
-note: 'b' is optional only here
-note: the attribute 'scale' cannot be passed as bool
-note: the attribute 'axes' cannot be passed as int
-note: the attribute 'bias' is only there
-kernels.yaml:2:11: note: the kernel is declared here
+kernels.yaml:6:69: note: it is declared here
+    6 | ...ds: [{name: a, rank: 2, types: [f32, f64, f16]}, {name: b}, {name: c}]
+      |                                                                ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:6:51: error: the kernel 'k' of 'f' has no result 'other'
+    6 |   results: {out: {type: T, shape: "[..., M, N]"}, other: T}
+      |                                                   ^
+kernels.yaml:2:11: note: it is declared here
     2 | - kernel: k
       |           ^
-help: correct the operator or the kernel's signature, whichever is wrong
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:5:14: error: 'a' may be 'bf16', 'f8e4m3' and 'f8e5m2', which the kernel 'k' does not take
+    5 |   operands: {a: {type: T, shape: "[M, N, K]"}, b: {type: T, optional: true}}
+      |              ^
+kernels.yaml:6:14: note: it is declared here
+    6 |   operands: [{name: a, rank: 2, types: [f32, f64, f16]}, {name: b}, {name: c}]
+      |              ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:5:14: error: 'a' has 3 axes, but 2 in the kernel 'k'
+    5 |   operands: {a: {type: T, shape: "[M, N, K]"}, b: {type: T, optional: true}}
+      |              ^
+kernels.yaml:6:14: note: it is declared here
+    6 |   operands: [{name: a, rank: 2, types: [f32, f64, f16]}, {name: b}, {name: c}]
+      |              ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:5:48: error: 'b' is optional for 'f', but not for 'k'
+    5 |   operands: {a: {type: T, shape: "[M, N, K]"}, b: {type: T, optional: true}}
+      |                                                ^
+kernels.yaml:6:58: note: it is declared here
+    6 |   operands: [{name: a, rank: 2, types: [f32, f64, f16]}, {name: b}, {name: c}]
+      |                                                          ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:6:13: error: 'out' has 2 or more axes, but 1 in the kernel 'k'
+    6 |   results: {out: {type: T, shape: "[..., M, N]"}, other: T}
+      |             ^
+kernels.yaml:7:13: note: it is declared here
+    7 |   results: [{name: out, rank: 1}]
+      |             ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:7:16: error: the attribute 'scale' cannot be passed to the kernel 'k' as bool
+    7 |   attributes: {scale: {type: number}, axes: {type: dims}, mode: {type: boolean}}
+      |                ^
+kernels.yaml:8:16: note: it is declared here
+    8 |   attributes: [{name: scale, type: bool}, {name: axes, type: int}, {name: bias, type: float}]
+      |                ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:7:39: error: the attribute 'axes' cannot be passed to the kernel 'k' as int
+    7 |   attributes: {scale: {type: number}, axes: {type: dims}, mode: {type: boolean}}
+      |                                       ^
+kernels.yaml:8:43: note: it is declared here
+    8 |   attributes: [{name: scale, type: bool}, {name: axes, type: int}, {name: bias, type: float}]
+      |                                           ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:2:7: error: 'f' has no attribute 'bias', but its kernel 'k' has
+    2 | - op: f
+      |       ^
+kernels.yaml:8:68: note: it is declared here
+    8 | ...butes: [{name: scale, type: bool}, {name: axes, type: int}, {name: bias, type: float}]
+      |                                                                ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:7:59: error: the kernel 'k' of 'f' has no attribute 'mode'
+    7 |   attributes: {scale: {type: number}, axes: {type: dims}, mode: {type: boolean}}
+      |                                                           ^
+kernels.yaml:2:11: note: it is declared here
+    2 | - kernel: k
+      |           ^
+help: correct the operator or its kernel, whichever is wrong
+)text");
+}
+
+TEST_CASE("load, bad: operands under other names, a kernel of another kind") {
+  const auto messages = [](const std::string& kernel) {
+    return ops_messages(R"yaml(ops:
+- {op: f, kind: structured, operands: {a: f32, b: f32}, results: {x: f32, y: f32}, kernel: k}
+)yaml",
+                        "kernels:\n- {kernel: k, header: k.hpp, " + kernel + "}\n");
+  };
+  CHECK_EQ(messages("operator: f, kind: structured, operands: [{name: a}, {name: c}], results: [{name: y}, {name: x}]"), R"text(ops.yaml:2:48: error: operand 2 of 'f' is called 'b', but 'c' in its kernel 'k'
+    2 | - {op: f, kind: structured, operands: {a: f32, b: f32}, results: {x: f32, y: f32}, kernel: k}
+      |                                                ^
+kernels.yaml:2:83: note: it is declared here
+    2 | ...k.hpp, operator: f, kind: structured, operands: [{name: a}, {name: c}], results: [{name: y}, {name: ...
+      |                                                                ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:2:67: error: result 1 of 'f' is called 'x', but 'y' in its kernel 'k'
+    2 | ... f, kind: structured, operands: {a: f32, b: f32}, results: {x: f32, y: f32}, kernel: k}
+      |                                                                ^
+kernels.yaml:2:105: note: it is declared here
+    2 | ...nd: structured, operands: [{name: a}, {name: c}], results: [{name: y}, {name: x}]}
+      |                                                                ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:2:75: error: result 2 of 'f' is called 'y', but 'x' in its kernel 'k'
+    2 | ...: structured, operands: {a: f32, b: f32}, results: {x: f32, y: f32}, kernel: k}
+      |                                                                ^
+kernels.yaml:2:116: note: it is declared here
+    2 | ...red, operands: [{name: a}, {name: c}], results: [{name: y}, {name: x}]}
+      |                                                                ^
+help: correct the operator or its kernel, whichever is wrong
+)text");
+  CHECK_EQ(messages("operator: f, kind: elementwise"), R"text(ops.yaml:2:8: error: 'f' is structured, but its kernel 'k' is elementwise
+    2 | - {op: f, kind: structured, operands: {a: f32, b: f32}, results: {x: f32, y: f32}, kernel: k}
+      |        ^
+kernels.yaml:2:12: note: it is declared here
+    2 | - {kernel: k, header: k.hpp, operator: f, kind: elementwise}
+      |            ^
+help: correct the operator or its kernel, whichever is wrong
 )text");
 }
 

@@ -29,7 +29,8 @@ std::string kernel_messages(const std::string& kernels) {
 )yaml"};
   const SourceText built_in{"signatures.yaml",
                             "kernels: [{kernel: kgen::scale, header: kgen/scale.hpp, operator: scale, "
-                            "kind: structured, operands: [{name: x}], results: [{name: out}]}]\n"};
+                            "kind: structured, operands: [{name: x}], results: [{name: out}], "
+                            "attributes: [{name: fast, type: bool}, {name: by, type: float}]}]\n"};
   const SourceText source{"my_kernels.yaml", kernels};
   OpSet set;
   Diagnostics diagnostics;
@@ -77,26 +78,20 @@ TEST_CASE("own kernels, bad: folders") {
   CHECK_EQ(messages("/my_kernel/"), "error: cannot read '" + folder.path +
                                         "/my_kernel/': there is no such file or folder of kernels\n"
                                         "note: near it there: 'my_kernels'\n");
-  const std::string help =
-      "help: put a file beside the headers that says what they declare: kernels: [{kernel: mine::Twice, header: "
-      "my_kernels/twice.hpp, operator: twice, ...}]\n";
   CHECK_EQ(messages("/my_kernels"), "error: the folder '" + folder.path +
                                         "/my_kernels' holds no kernels\n"
-                                        "note: it has neither headers nor files of signatures (*.yaml)\n" +
-                                        help);
-  std::ofstream(folder.path + "/my_kernels/twice.hpp") << "\n";
-  CHECK_EQ(messages("/my_kernels"), "error: the folder '" + folder.path +
-                                        "/my_kernels' holds no kernels\n"
-                                        "note: it has headers, but no file of their signatures (*.yaml)\n" +
-                                        help);
+                                        "note: it has neither headers nor files of signatures (*.yaml)\n"
+                                        "help: put headers there that register kernels: struct KGEN_KERNEL(twice) "
+                                        "Twice { ... }\n");
 }
 
 TEST_CASE("own kernels: the files of a folder, and where its headers are found") {
   const Folder folder;
-  for (const char* name : {"b.yaml", "a.yaml", "a.hpp", "notes.txt"})
-    std::ofstream(folder.path + "/my_kernels/" + name) << "\n";
   Diagnostics diagnostics;
   const std::string kernels = folder.path + "/my_kernels";
+  for (const char* name : {"b.hpp", "a.h", "notes.txt"}) std::ofstream(kernels + "/" + name) << "\n";
+  CHECK(kernel_files(kernels, diagnostics) == std::vector<std::string>{kernels + "/a.h", kernels + "/b.hpp"});
+  for (const char* name : {"b.yaml", "a.yaml"}) std::ofstream(kernels + "/" + name) << "\n";
   CHECK(kernel_files(kernels, diagnostics) == std::vector<std::string>{kernels + "/a.yaml", kernels + "/b.yaml"});
   CHECK(kernel_files(kernels + "/b.yaml", diagnostics) == std::vector<std::string>{kernels + "/b.yaml"});
   CHECK(kernel_include_directory(kernels) == folder.path);
@@ -238,16 +233,27 @@ TEST_CASE("structs, bad: operators and kernels that disagree on them") {
                    "kernels: [{kernel: k, header: k.hpp, operator: f, kind: opaque,\n"
                    "  operands: [{name: x}, {name: y, struct: \"fractal::Region\"}], results: [{name: out, struct: "
                    "\"fractal::Map\"}]}]\n"),
-      R"text(ops.yaml:3:12: error: 'f' and its kernel 'k' disagree
+      R"text(ops.yaml:3:40: error: 'x' is a fractal::Region, but a number in the kernel 'k'
     3 | ops: [{op: f, kind: opaque, operands: {x: "fractal::Region", y: f32}, results: {out: "fractal::Regio...
-      |            ^
-note: 'out' is a fractal::Region here and a fractal::Map there
-note: 'x' is a fractal::Region here and a number there
-note: 'y' is a number here and a fractal::Region there
-kernels.yaml:1:20: note: the kernel is declared here
-    1 | kernels: [{kernel: k, header: k.hpp, operator: f, kind: opaque,
-      |                    ^
-help: correct the operator or the kernel's signature, whichever is wrong
+      |                                        ^
+kernels.yaml:2:14: note: it is declared here
+    2 |   operands: [{name: x}, {name: y, struct: "fractal::Region"}], results: [{name: out, struct: "fracta...
+      |              ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:3:62: error: 'y' is a number, but a fractal::Region in the kernel 'k'
+    3 | ...ps: [{op: f, kind: opaque, operands: {x: "fractal::Region", y: f32}, results: {out: "fractal::Region...
+      |                                                                ^
+kernels.yaml:2:25: note: it is declared here
+    2 |   operands: [{name: x}, {name: y, struct: "fractal::Region"}], results: [{name: out, struct: "fracta...
+      |                         ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:3:81: error: 'out' is a fractal::Region, but a fractal::Map in the kernel 'k'
+    3 | ...opaque, operands: {x: "fractal::Region", y: f32}, results: {out: "fractal::Region"}, kernel: k}]
+      |                                                                ^
+kernels.yaml:2:74: note: it is declared here
+    2 | ...{name: x}, {name: y, struct: "fractal::Region"}], results: [{name: out, struct: "fractal::Map"}]}]
+      |                                                                ^
+help: correct the operator or its kernel, whichever is wrong
 )text");
 }
 

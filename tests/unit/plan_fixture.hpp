@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "generator/base/source_map.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
-#include "generator/base/source_map.hpp"
 #include "generator/pass/choose_kernels.hpp"
 #include "generator/pass/decompose.hpp"
 #include "generator/pass/fuse.hpp"

@@ -45,10 +45,13 @@ Room on_model(const std::string& name, const Prefixes& libraries = {}) {
 const std::string driver = "generator/";  // the files right there, which run the passes; not those of unknown folders
 
 const std::vector<Room> rooms = {
+    {"generator/introspect/clang/",
+     {"generator/base/", "generator/model/", "generator/introspect/"},
+     {"fmt/", "clang/", "llvm/"}},
     {"generator/base/", {"generator/base/"}, {"fmt/"}},
     {"generator/model/", {"generator/base/", "generator/model/"}, {"fmt/"}},
     on_model("load", joined(posix, {"libfyaml.h"})),
-    on_model("introspect", {"clang/", "llvm/"}),
+    on_model("introspect", {"dlfcn.h"}),
     on_model("pass"),
     on_model("emit"),
     on_model("explain"),
@@ -149,6 +152,9 @@ TEST_CASE("rooms: the check finds what it is there for") {
   CHECK(wrong("generator/write/a.cpp", "#include <clang/AST/Decl.h>"));
   CHECK_FALSE(wrong("generator/write/a.cpp", "#include <git2.h>"));
   CHECK(wrong("generator/main.cpp", "#include <git2.h>"));
+  CHECK(wrong("generator/introspect/a.cpp", "#include <clang/AST/Decl.h>"));
+  CHECK_FALSE(wrong("generator/introspect/clang/a.cpp", "#include <clang/AST/Decl.h>"));
+  CHECK(wrong("generator/introspect/clang/a.cpp", "#include \"generator/load/yaml.hpp\""));
   CHECK(wrong("generator/emit/cpu/a.cpp", "#include \"generator/pass/fuse.hpp\""));
   CHECK_FALSE(wrong("generator/emit/cpu/a.cpp", "#include \"generator/emit/stub.hpp\""));
   CHECK_FALSE(wrong("generator/main.cpp", "#include \"generator/pass/fuse.hpp\""));

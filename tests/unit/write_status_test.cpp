@@ -152,17 +152,20 @@ TEST_CASE("diff: a name that is none, and a base that is lost") {
 TEST_CASE("inputs: named alike on every machine, and followed") {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "share/kgen/specs");
+  fs::create_directories(folder.path() / "include/kgen");
   fs::create_directories(folder.path() / "project");
   const auto write = [&](const std::string& name, const std::string& content) {
     std::ofstream(folder.path() / name) << content;
     return (folder.path() / name).string();
   };
   const std::string spec = write("share/kgen/specs/a.yaml", "a"), graph = write("project/my graph.yaml", "g");
-  const InputRoots roots = {folder.path() / "project/src/", folder.path() / "share/../share/kgen"};
-  const auto inputs = emission_inputs({spec, graph, "/none"}, roots);  // the emitted folder is not there yet
-  REQUIRE(inputs.size() == 2);
+  const std::string header = write("include/kgen/matmul.hpp", "m");
+  const InputRoots roots = {folder.path() / "project/src/", folder.path() / "share/../share/kgen", folder.path() / "include"};
+  const auto inputs = emission_inputs({spec, graph, "/none", header}, roots);  // the emitted folder is not there yet
+  REQUIRE(inputs.size() == 3);
   CHECK(inputs[0].name == "kgen:specs/a.yaml");
   CHECK(inputs[1].name == "../my graph.yaml");
+  CHECK(inputs[2].name == "kgen:templates/kgen/matmul.hpp");
 
   fs::create_directories(roots.folder);
   const Manifest manifest = {"1.0", inputs, {}};

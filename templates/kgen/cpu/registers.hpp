@@ -4,7 +4,8 @@
 
 #include "kgen/platform.hpp"
 
-#if defined(__x86_64__)
+// Introspection reads declarations alone, and half of its time would go into those of the intrinsics.
+#if defined(__x86_64__) && !defined(KGEN_INTROSPECT)
 #include <immintrin.h>
 
 namespace kgen::cpu {

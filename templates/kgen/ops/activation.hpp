@@ -2,101 +2,102 @@
 // result is a scalar. Accuracy in units in the last place (ulp) of the result.
 #pragma once
 
+#include "kgen/introspect.hpp"
 #include "kgen/math.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen {
 
 // max(x, 0); NaN stays NaN. Integers too.
-struct Relu {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return select(x < decltype(x)(0), decltype(x)(0), x); }, a);
+struct KGEN_KERNEL(relu) Relu {
+  template <Number X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return select(v < decltype(v)(0), decltype(v)(0), v); }, x);
   }
 };
 
 // 1 / (1 + exp(-x)), within 4 ulp.
-struct Sigmoid {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return sigmoid(x); }, a);
+struct KGEN_KERNEL(sigmoid) Sigmoid {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return sigmoid(v); }, x);
   }
 };
 
 // Hyperbolic tangent, within 1 ulp.
-struct Tanh {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return tanh(x); }, a);
+struct KGEN_KERNEL(tanh) Tanh {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return tanh(v); }, x);
   }
 };
 
 // e to the power x, within 1 ulp.
-struct Exp {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return exp(x); }, a);
+struct KGEN_KERNEL(exp) Exp {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return exp(v); }, x);
   }
 };
 
 // Natural logarithm, within 1 ulp.
-struct Log {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return log(x); }, a);
+struct KGEN_KERNEL(log) Log {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return log(v); }, x);
   }
 };
 
 // Sine of x in radians, within 1 ulp.
-struct Sin {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return sin(x); }, a);
+struct KGEN_KERNEL(sin) Sin {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return sin(v); }, x);
   }
 };
 
 // Cosine of x in radians, within 1 ulp.
-struct Cos {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return cos(x); }, a);
+struct KGEN_KERNEL(cos) Cos {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return cos(v); }, x);
   }
 };
 
 // The error function, within 1 ulp.
-struct Erf {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return erf(x); }, a);
+struct KGEN_KERNEL(erf) Erf {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return erf(v); }, x);
   }
 };
 
 // x * sigmoid(x), also called swish, as x / (1 + exp(-x)).
-struct Silu {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return x / (decltype(x)(1) + exp(-x)); }, a);
+struct KGEN_KERNEL(silu) Silu {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return v / (decltype(v)(1) + exp(-v)); }, x);
   }
 };
 
 // x / 2 * (1 + erf(x / sqrt(2)))
-struct Gelu {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return x * 0.5 * (erf(x * 0.70710678118654752440) + 1.0); }, a);
+struct KGEN_KERNEL(gelu) Gelu {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return v * 0.5 * (erf(v * 0.70710678118654752440) + 1.0); }, x);
   }
 };
 
 // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))
-struct GeluTanh {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
+struct KGEN_KERNEL(gelu_tanh) GeluTanh {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
     return on_lanes(
-        [](auto x) KGEN_LAMBDA {
-          const auto inner = (x * x * x * 0.044715 + x) * 0.79788456080286535588;
-          return x * 0.5 * (tanh(inner) + 1.0);
+        [](auto v) KGEN_LAMBDA {
+          const auto inner = (v * v * v * 0.044715 + v) * 0.79788456080286535588;
+          return v * 0.5 * (tanh(inner) + 1.0);
         },
-        a);
+        x);
   }
 };
 

@@ -3,151 +3,152 @@
 
 #include <limits>
 
+#include "kgen/introspect.hpp"
 #include "kgen/math.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen {
 
 // a + b; integers wrap.
-struct Add {
-  template <class A, class B>
+struct KGEN_KERNEL(add) Add {
+  template <Number A, Number B>
   static KGEN_FN auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x + y; }, a, b);
   }
 };
 
 // a - b; integers wrap.
-struct Sub {
-  template <class A, class B>
+struct KGEN_KERNEL(sub) Sub {
+  template <Number A, Number B>
   static KGEN_FN auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x - y; }, a, b);
   }
 };
 
 // a * b; integers wrap.
-struct Mul {
-  template <class A, class B>
+struct KGEN_KERNEL(mul) Mul {
+  template <Number A, Number B>
   static KGEN_FN auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x * y; }, a, b);
   }
 };
 
 // a / b; integers truncate towards zero and give 0 for a division by 0.
-struct Div {
-  template <class A, class B>
+struct KGEN_KERNEL(div) Div {
+  template <Number A, Number B>
   static KGEN_FN auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x / y; }, a, b);
   }
 };
 
 // The lesser of a and b; NaN where either is NaN.
-struct Minimum {
-  template <class A, class B>
+struct KGEN_KERNEL(minimum) Minimum {
+  template <Number A, Number B>
   static KGEN_FN auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return minimum(x, y); }, a, b);
   }
 };
 
 // The greater of a and b; NaN where either is NaN.
-struct Maximum {
-  template <class A, class B>
+struct KGEN_KERNEL(maximum) Maximum {
+  template <Number A, Number B>
   static KGEN_FN auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return maximum(x, y); }, a, b);
   }
 };
 
 // a to the power b.
-struct Pow {
-  template <class A, class B>
+struct KGEN_KERNEL(pow) Pow {
+  template <Float A, Float B>
   static KGEN_FN auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return pow(x, y); }, a, b);
   }
 };
 
 // -x; integers wrap.
-struct Neg {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return -x; }, a);
+struct KGEN_KERNEL(neg) Neg {
+  template <Number X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return -v; }, x);
   }
 };
 
 // The magnitude of x.
-struct Abs {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return abs(x); }, a);
+struct KGEN_KERNEL(abs) Abs {
+  template <Number X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return abs(v); }, x);
   }
 };
 
 // The square root; NaN below 0.
-struct Sqrt {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return sqrt(x); }, a);
+struct KGEN_KERNEL(sqrt) Sqrt {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return sqrt(v); }, x);
   }
 };
 
 // 1 / sqrt(x), rounded twice.
-struct Rsqrt {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return decltype(x)(1) / sqrt(x); }, a);
+struct KGEN_KERNEL(rsqrt) Rsqrt {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return decltype(v)(1) / sqrt(v); }, x);
   }
 };
 
 // 1 / x.
-struct Reciprocal {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return decltype(x)(1) / x; }, a);
+struct KGEN_KERNEL(reciprocal) Reciprocal {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return decltype(v)(1) / v; }, x);
   }
 };
 
 // x * x.
-struct Square {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return x * x; }, a);
+struct KGEN_KERNEL(square) Square {
+  template <Number X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return v * v; }, x);
   }
 };
 
 // The greatest integer that is not above x.
-struct Floor {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return floor(x); }, a);
+struct KGEN_KERNEL(floor) Floor {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return floor(v); }, x);
   }
 };
 
 // The least integer that is not below x.
-struct Ceil {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return ceil(x); }, a);
+struct KGEN_KERNEL(ceil) Ceil {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return ceil(v); }, x);
   }
 };
 
 // The nearest integer, halves to even.
-struct Round {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return round(x); }, a);
+struct KGEN_KERNEL(round) Round {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return round(v); }, x);
   }
 };
 
 // x limited to [minimum, maximum], maximum winning where they cross; NaN stays NaN.
-struct Clamp {
+struct KGEN_KERNEL(clamp) Clamp {
   double minimum, maximum;
 
-  template <class A>
-  KGEN_FN auto apply(A a) const {
+  template <Number X>
+  KGEN_FN auto apply(X x) const {
     return on_lanes(
-        [this](auto x) KGEN_LAMBDA {
-          using T = typename decltype(x)::lane_type;
-          return kgen::minimum(kgen::maximum(x, decltype(x)(limit<T>(minimum))), decltype(x)(limit<T>(maximum)));
+        [this](auto v) KGEN_LAMBDA {
+          using T = typename decltype(v)::lane_type;
+          return kgen::minimum(kgen::maximum(v, decltype(v)(limit<T>(minimum))), decltype(v)(limit<T>(maximum)));
         },
-        a);
+        x);
   }
 
  private:

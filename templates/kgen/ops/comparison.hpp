@@ -4,86 +4,87 @@
 
 #include <algorithm>
 
+#include "kgen/introspect.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen {
 
 // a == b
-struct Equal {
-  template <class A, class B>
-  static KGEN_FN auto apply(A a, B b) {
+struct KGEN_KERNEL(equal) Equal {
+  template <Element A, Element B>
+  static KGEN_FN Boolean auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x == y; }, a, b);
   }
 };
 
 // a != b; true where either is NaN.
-struct NotEqual {
-  template <class A, class B>
-  static KGEN_FN auto apply(A a, B b) {
+struct KGEN_KERNEL(not_equal) NotEqual {
+  template <Element A, Element B>
+  static KGEN_FN Boolean auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x != y; }, a, b);
   }
 };
 
 // a < b
-struct Less {
-  template <class A, class B>
-  static KGEN_FN auto apply(A a, B b) {
+struct KGEN_KERNEL(less) Less {
+  template <Element A, Element B>
+  static KGEN_FN Boolean auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x < y; }, a, b);
   }
 };
 
 // a <= b
-struct LessEqual {
-  template <class A, class B>
-  static KGEN_FN auto apply(A a, B b) {
+struct KGEN_KERNEL(less_equal) LessEqual {
+  template <Element A, Element B>
+  static KGEN_FN Boolean auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x <= y; }, a, b);
   }
 };
 
 // a > b
-struct Greater {
-  template <class A, class B>
-  static KGEN_FN auto apply(A a, B b) {
+struct KGEN_KERNEL(greater) Greater {
+  template <Element A, Element B>
+  static KGEN_FN Boolean auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x > y; }, a, b);
   }
 };
 
 // a >= b
-struct GreaterEqual {
-  template <class A, class B>
-  static KGEN_FN auto apply(A a, B b) {
+struct KGEN_KERNEL(greater_equal) GreaterEqual {
+  template <Element A, Element B>
+  static KGEN_FN Boolean auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x >= y; }, a, b);
   }
 };
 
 // Both of two bools.
-struct LogicalAnd {
-  template <class A, class B>
-  static KGEN_FN auto apply(A a, B b) {
+struct KGEN_KERNEL(logical_and) LogicalAnd {
+  template <Boolean A, Boolean B>
+  static KGEN_FN Boolean auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x & y; }, a, b);
   }
 };
 
 // Either of two bools.
-struct LogicalOr {
-  template <class A, class B>
-  static KGEN_FN auto apply(A a, B b) {
+struct KGEN_KERNEL(logical_or) LogicalOr {
+  template <Boolean A, Boolean B>
+  static KGEN_FN Boolean auto apply(A a, B b) {
     return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x | y; }, a, b);
   }
 };
 
 // The opposite of a bool.
-struct LogicalNot {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return !x; }, a);
+struct KGEN_KERNEL(logical_not) LogicalNot {
+  template <Boolean X>
+  static KGEN_FN Boolean auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return !v; }, x);
   }
 };
 
 // a where the condition, a bool, holds, else b.
-struct Where {
-  template <class C, class A, class B>
-  static KGEN_FN auto apply(C condition, A a, B b) {
+struct KGEN_KERNEL(where) Where {
+  template <Boolean C, Element A, Element B>
+  static KGEN_FN Element auto apply(C condition, A a, B b) {
     constexpr int width = std::max(common_width<C>, common_width<A, B>);
     constexpr int lanes = std::max(width, 1);
     using T = common_lane_t<A, B>;

@@ -2,25 +2,26 @@
 #pragma once
 
 #include "kgen/cpu/convert.hpp"
+#include "kgen/introspect.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen {
 
 // x itself.
-struct Copy {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return a;
+struct KGEN_KERNEL(copy) Copy {
+  template <Element X>
+  static KGEN_FN auto apply(X x) {
+    return x;
   }
 };
 
 // x converted to `To` as a store would; the lanes stay in its compute type, so that Cast<bf16> of floats gives floats
 // that bf16 can hold. It is also what rounds a fused chain where its unfused operators would (numerics: match_unfused).
-template <class To>
-struct Cast {
-  template <class A>
-  static KGEN_FN auto apply(A a) {
-    return on_lanes([](auto x) KGEN_LAMBDA { return round_to<To>(x); }, a);
+template <Element To>
+struct KGEN_KERNEL(cast) Cast {
+  template <Element X>
+  static KGEN_FN Element auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return round_to<To>(v); }, x);
   }
 };
 

@@ -7,14 +7,15 @@
 #include <cstdint>
 #include <limits>
 
+#include "kgen/introspect.hpp"
 #include "kgen/math.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen {
 
 // The sum; 0 of nothing.
-struct Sum {
-  template <class T, int W>
+struct KGEN_KERNEL(sum) Sum {
+  template <Number T, int W>
   static KGEN_FN auto identity() {
     return Vec<accumulator_t<T>, W>(0);
   }
@@ -29,8 +30,8 @@ struct Sum {
 };
 
 // The mean; NaN of nothing.
-struct Mean {
-  template <class T, int W>
+struct KGEN_KERNEL(mean) Mean {
+  template <Float T, int W>
   static KGEN_FN auto identity() {
     return Sum::identity<T, W>();
   }
@@ -45,8 +46,8 @@ struct Mean {
 };
 
 // The product; 1 of nothing.
-struct Prod {
-  template <class T, int W>
+struct KGEN_KERNEL(prod) Prod {
+  template <Number T, int W>
   static KGEN_FN auto identity() {
     return Vec<accumulator_t<T>, W>(1);
   }
@@ -61,8 +62,8 @@ struct Prod {
 };
 
 // The greatest; NaN where any is NaN; -inf, or the least integer, of nothing.
-struct Max {
-  template <class T, int W>
+struct KGEN_KERNEL(max) Max {
+  template <Number T, int W>
   static KGEN_FN auto identity() {
     using Limits = std::numeric_limits<T>;
     return Vec<T, W>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
@@ -78,8 +79,8 @@ struct Max {
 };
 
 // The least; NaN where any is NaN; inf, or the greatest integer, of nothing.
-struct Min {
-  template <class T, int W>
+struct KGEN_KERNEL(min) Min {
+  template <Number T, int W>
   static KGEN_FN auto identity() {
     using Limits = std::numeric_limits<T>;
     return Vec<T, W>(Limits::has_infinity ? Limits::infinity() : Limits::max());
@@ -95,8 +96,8 @@ struct Min {
 };
 
 // Whether all hold; true of nothing.
-struct All {
-  template <class T, int W>
+struct KGEN_KERNEL(all) All {
+  template <Boolean T, int W>
   static KGEN_FN auto identity() {
     return Vec<bool, W>(true);
   }
@@ -108,8 +109,8 @@ struct All {
 };
 
 // Whether any holds; false of nothing.
-struct Any {
-  template <class T, int W>
+struct KGEN_KERNEL(any) Any {
+  template <Boolean T, int W>
   static KGEN_FN auto identity() {
     return Vec<bool, W>(false);
   }
@@ -122,7 +123,7 @@ struct Any {
 
 // maximum = max(x) and total = sum(exp(x - maximum)): piece by piece, so that memory is read once (Milakov and
 // Gimelshein, arXiv:1805.02867). Of nothing, or of -inf alone: -inf and 0.
-struct SoftmaxStatistics {
+struct KGEN_KERNEL(softmax_statistics) SoftmaxStatistics {
   template <class T, int W>
   struct Partial {
     Vec<T, W> maximum, total;  // total is relative to this lane's maximum
@@ -135,7 +136,7 @@ struct SoftmaxStatistics {
     T maximum, total;
   };
 
-  template <class T, int W>
+  template <Float T, int W>
   static KGEN_FN auto identity() {
     return prepared<T, W>(-std::numeric_limits<T>::infinity());
   }
@@ -170,7 +171,7 @@ struct SoftmaxStatistics {
 
 // The mean and the population variance, in one pass (Welford 1962; combined as Chan, Golub and LeVeque 1979). NaN of
 // nothing.
-struct MeanVariance {
+struct KGEN_KERNEL(mean_variance) MeanVariance {
   template <class T, int W>
   struct Partial {
     Vec<T, W> mean, squares;  // squares: the sum of squared distances from the mean
@@ -188,7 +189,7 @@ struct MeanVariance {
     T mean, variance;
   };
 
-  template <class T, int W>
+  template <Float T, int W>
   static KGEN_FN auto identity() {
     return Partial<T, W>{Vec<T, W>(0), Vec<T, W>(0), T(0)};
   }

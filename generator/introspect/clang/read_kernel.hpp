@@ -1,0 +1,27 @@
+// One registered declaration as a signature.
+#pragma once
+
+#include <clang/AST/Decl.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "generator/introspect/clang/reading.hpp"
+#include "generator/model/kernel_signature.hpp"
+
+namespace kgen {
+
+// What KGEN_KERNEL says, and of which declaration.
+struct Registration {
+  const clang::NamedDecl* declaration = nullptr;  // a struct, a function, or what their template is a template of
+  std::string op;
+  std::string when;
+  SourceLocation where;       // the macro
+  SourceLocation when_where;  // the condition
+};
+
+// Nothing after an error: what is declared has no meaning as a kernel. The header is left for the caller to name.
+std::optional<KernelSignature> read_kernel(const Registration& registration, Reading& reading);
+
+}  // namespace kgen

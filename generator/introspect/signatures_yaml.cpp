@@ -1,0 +1,109 @@
+#include "generator/introspect/signatures_yaml.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <vector>
+
+#include "generator/base/hash.hpp"
+#include "generator/base/writer.hpp"
+
+namespace kgen {
+namespace {
+
+constexpr std::string_view heading =
+    R"(# Written by `kgen introspect`: what the declarations of kernels say. The planner knows nothing else of them.
+#
+# headers      what this was read from, each with a hash of its content. Where one differs, kgen reads the headers anew.
+# at           line:column of the declaration, in the kernel's header.
+# elementwise  a functor: `kgen::Add::apply(a, b)` on kgen::Vec or scalars. Attributes are its members, in order:
+#              `kgen::Clamp{0.0, 6.0}.apply(x)`. One of type `dtype` is a template argument: `kgen::Cast<kgen::bf16>`.
+# reduction    a functor for `row.reduce(kgen::Sum{}, x)`; with several results it returns them as one struct.
+# structured   a function: `kgen::name(operands..., attributes..., results..., stream)`. An optional operand that is left
+#              out is simply not passed. accepts: view (memory only), source (takes a prologue), sink (takes an epilogue).
+#              element: what the epilogue sees; without it, what the sources load.
+# opaque       such a function that neither a prologue nor an epilogue may be fused into.
+# types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
+)";
+
+// "[1, 2]"
+std::string list_text(const std::vector<std::string>& items) { return fmt::format("[{}]", fmt::join(items, ", ")); }
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+// The name of the class that these dtypes are, or their list.
+std::string types_text(const std::vector<DType>& dtypes) {
+  for (const std::string_view name : dtype_classes()) {
+    if (dtypes_of_class(name) == dtypes) return std::string(name);
+  }
+  std::vector<std::string> names;
+  for (const DType each : dtypes) names.emplace_back(info(each).name);
+  return list_text(names);
+}
+
+std::string place_text(const SourceLocation& where) { return fmt::format("{}:{}", where.line, where.column); }
+
+std::string operand_text(const KernelOperand& operand, bool of_function) {
+  std::string text = fmt::format("{{name: {}", operand.name);
+  if (operand.rank >= 0) text += fmt::format(", rank: {}", operand.rank);
+  if (!operand.dtypes.empty()) text += ", types: " + types_text(operand.dtypes);
+  if (of_function) {
+    constexpr std::string_view names[] = {"view", "source", "sink"};
+    text += fmt::format(", accepts: {}", names[static_cast<std::size_t>(operand.accepts)]);
+  }
+  if (!operand.structure.empty()) text += fmt::format(", struct: {}", quoted(operand.structure));
+  if (operand.element) text += fmt::format(", element: {}", info(*operand.element).name);
+  if (operand.optional) text += ", optional: true";
+  return text + fmt::format(", at: {}}}", place_text(operand.where));
+}
+
+// A list under `key`, an item on each line; nothing for none.
+template <class Item, class Text>
+void write_list(Writer& writer, std::string_view key, const std::vector<Item>& items, Text&& text) {
+  if (items.empty()) return;
+  writer.line("  {}:", key);
+  for (const Item& each : items) writer.line("  - {}", text(each));
+}
+
+void write_kernel(Writer& writer, const KernelSignature& kernel) {
+  constexpr std::string_view kinds[] = {"elementwise", "view", "reduction", "structured", "opaque"};
+  const bool is_function = kernel.kind == KernelKind::structured || kernel.kind == KernelKind::opaque;
+  const auto operand = [&](const KernelOperand& each) { return operand_text(each, is_function); };
+  writer.line("- kernel: {}", kernel.name);
+  writer.line("  header: {}", kernel.header);
+  writer.line("  at: {}", place_text(kernel.where));
+  writer.line("  operator: {}", kernel.op);
+  if (!kernel.when.empty()) writer.line("  when: {}", quoted(kernel.when));
+  writer.line("  kind: {}", kinds[static_cast<std::size_t>(kernel.kind)]);
+  write_list(writer, "operands", kernel.operands, operand);
+  write_list(writer, "results", kernel.results, operand);
+  write_list(writer, "attributes", kernel.attributes, [](const KernelAttribute& each) {
+    return fmt::format("{{name: {}, type: {}, at: {}}}", each.name, each.type, place_text(each.where));
+  });
+  write_list(writer, "parameters", kernel.parameters, [](const KernelParameter& each) {
+    return fmt::format("{{name: {}, values: [{}], default: {}, at: {}}}", each.name, fmt::join(each.values, ", "),
+                       each.default_value, place_text(each.where));
+  });
+  if (!kernel.doc.empty()) writer.line("  doc: {}", quoted(kernel.doc));
+}
+
+}  // namespace
+
+std::string signatures_yaml(const KernelLibrary& library) {
+  Writer writer;
+  writer.append(heading);
+  writer.line("headers:{}", library.headers.empty() ? " {}" : "");
+  for (const HeaderFile& each : library.headers) writer.line("  {}: {}", each.name, quoted(hash_text(each.hash)));
+  writer.line("kernels:{}", library.kernels.empty() ? " []" : "");
+  for (const KernelSignature& each : library.kernels) write_kernel(writer, each);
+  return writer.take();
+}
+
+}  // namespace kgen

@@ -1,0 +1,80 @@
+// How a kernel is registered, and the constraints by which its declaration says what it takes. kgen reads both: see
+// `kgen introspect`. To every compiler KGEN_KERNEL is nothing, and the constraints are what they say.
+//
+//   // The sum; integers wrap.
+//   struct KGEN_KERNEL(add) Add {
+//     template <Number A, Number B>
+//     static KGEN_FN auto apply(A a, B b);
+//   };
+//
+// A kernel's kind, and where its facts are found:
+//   elementwise  a struct with `apply`: the operands are its parameters, the attributes the public members, in order; a
+//                type that the struct is a template of is an attribute that holds a dtype (Cast<To>: `to`)
+//   reduction    a struct with `identity`, `combine` and `finish`: the dtypes are those of the first type that identity
+//                is a template of; where finish returns a struct, each of its members is a result
+//   structured   a function of operands, attributes, results and the stream, in this order, of which at least one is a
+//                Source (it takes a prologue) or a Sink (it takes an epilogue); others are Memory or a View of const
+//                elements, results a View of elements that are not const
+//   opaque       such a function without a Source or a Sink
+//   view         a function that returns a View
+// An operand that an overload does without is optional. A number that a kernel is a template of is `Allowed` to have the
+// values that tuning may try.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "kgen/types.hpp"
+
+// KGEN_KERNEL(operator) or KGEN_KERNEL(operator, "condition"): the struct or function is a kernel of that operator. The
+// condition says when to prefer it to other kernels of the operator. In a struct it follows the keyword, in a function
+// the template's parameters.
+#ifdef KGEN_INTROSPECT
+#define KGEN_KERNEL(operator_name, ...) [[clang::annotate("kgen.kernel", #operator_name __VA_OPT__(, ) __VA_ARGS__)]]
+#else
+#define KGEN_KERNEL(...)
+#endif
+
+namespace kgen {
+
+template <class T, int W>
+struct Vec;
+
+namespace detail {
+template <class T>
+struct OneLane {
+  using type = T;
+};
+template <class T, int W>
+struct OneLane<Vec<T, W>> {
+  using type = T;
+};
+}  // namespace detail
+
+// What one lane of a Vec is; any other type is itself.
+template <class T>
+using element_t = typename detail::OneLane<std::remove_cv_t<T>>::type;
+
+// Classes of dtypes, of a scalar, of the lanes of a Vec or of the elements of a View. Element is any of them.
+
+template <class T>
+concept Boolean = std::same_as<element_t<T>, bool>;
+template <class T>
+concept Float = std::floating_point<element_t<T>> || is_narrow_float<element_t<T>>;
+template <class T>
+concept Integer = std::integral<element_t<T>> && !Boolean<T>;
+template <class T>
+concept Signed = Float<T> || (Integer<T> && std::is_signed_v<element_t<T>>);
+template <class T>
+concept Number = Float<T> || Integer<T>;
+template <class T>
+concept Element = Number<T> || Boolean<T>;
+// One of these element types, or of the types that arithmetic on them is done in.
+template <class T, class... Types>
+concept OneOf = ((std::same_as<element_t<T>, Types> || std::same_as<element_t<T>, compute_t<Types>>) || ...);
+
+// A number that a kernel is a template of has one of these values.
+template <auto Value, auto... Values>
+concept Allowed = ((Value == Values) || ...);
+
+}  // namespace kgen

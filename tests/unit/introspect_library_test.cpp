@@ -1,0 +1,169 @@
+// The kernel library in a folder of its own, with headers that change.
+#include <cstdlib>
+
+#include "generator/explain/explain.hpp"
+#include "tests/unit/introspect_fixture.hpp"
+
+namespace kgen::test {
+
+namespace fs = std::filesystem;
+
+// A copy of templates/, and runs with it.
+struct LibraryCopy {
+  Folder folder;
+  PipelineOptions options;
+
+  LibraryCopy() {
+    fs::copy(repository::root() / "templates", folder.path, fs::copy_options::recursive);
+    for (const std::string& path : repository::files_below("specs/ops", {".yaml"})) {
+      options.spec_files.push_back((repository::root() / path).string());
+    }
+    options.signatures = (folder.path / "kgen/signatures.yaml").string();
+    options.include_directories = {folder.path.string()};
+    options.graph = folder.write("graph.yaml", R"(graph: g
+inputs: {A: "f32[8, 16]", B: "f32[16, 32]", bias: "f32[32]"}
+nodes:
+  - {op: matmul, in: [A, B], out: C}
+  - {op: add, in: [C, bias], out: sum}
+  - {op: relu, in: sum, out: y}
+outputs: [y]
+)");
+  }
+
+  void edit(const std::string& header, const std::string& from, const std::string& to) {
+    std::ifstream stream(folder.path / header, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    REQUIRE(text.find(from) != std::string::npos);
+    replace_all(text, from, to);
+    folder.write(header, text);
+  }
+
+  std::string messages(const Session& session) const {
+    std::string text = session.diagnostics.text(false);
+    replace_all(text, folder.path.string(), "templates");
+    replace_all(text, repository::root().string() + "/", "");
+    return text;
+  }
+
+  std::string load_messages() {
+    Session session;
+    load_operators(options, session);
+    return messages(session);
+  }
+};
+
+TEST_CASE("library: unchanged headers need no Clang, changed ones do") {
+  LibraryCopy library;
+  setenv("KGEN_CLANG", "/nowhere/kgen_clang.so", 1);
+  CHECK(library.load_messages() == "");
+  library.edit("kgen/matmul.hpp", "// Matrix multiplication.", "// Matrix product.");
+  library.edit("kgen/cpu/panels.hpp", "#pragma once", "#pragma once\n");
+  CHECK_EQ(
+      library.load_messages(),
+      R"text(error: kgen's Clang plugin is needed to read 'kgen/cpu/panels.hpp' and 'kgen/matmul.hpp' anew: they have changed since their kernels were read
+note: there is none at '/nowhere/kgen_clang.so'
+help: build kgen with -DKGEN_WITH_CLANG=ON, or let KGEN_CLANG name the plugin, kgen_clang.so
+)text");
+  unsetenv("KGEN_CLANG");
+  CHECK(library.load_messages() == "");
+}
+
+TEST_CASE("library: a header that is not there") {
+  LibraryCopy library;
+  fs::remove(library.folder.path / "kgen/stream.hpp");
+  CHECK_EQ(library.load_messages(),
+           R"text(error: there is no header 'kgen/stream.hpp', which templates/kgen/signatures.yaml speaks of
+note: the include directories are 'templates'
+)text");
+}
+
+TEST_CASE("library: a plan depends on the headers") {
+  LibraryCopy library;
+  Session session;
+  REQUIRE(make_plan(library.options, session));
+  const std::string header = (library.folder.path / "kgen/cpu/matmul.hpp").string();
+  CHECK(std::count(session.read_files.begin(), session.read_files.end(), header) == 1);
+}
+
+TEST_CASE("library: an operator and a kernel that drifted apart") {
+  LibraryCopy library;
+  library.edit("kgen/matmul.hpp", "const B& b", "const B& right");
+  library.edit("kgen/matmul.hpp", "cpu::matmul<TileM, TileN>(a, b, c", "cpu::matmul<TileM, TileN>(a, right, c");
+  library.edit("kgen/ops/activation.hpp", "struct KGEN_KERNEL(exp) Exp {",
+               "struct KGEN_KERNEL(exp) Exp {\n  float base;");
+  CHECK_EQ(
+      library.load_messages(),
+      R"text(specs/ops/structured.yaml:14:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
+   14 |     b: {type: T, shape: "[K, N]"}
+      |     ^
+templates/kgen/matmul.hpp:16:34: note: it is declared here
+   16 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
+      |                                  ^
+help: correct the operator or its kernel, whichever is wrong
+specs/ops/elementwise.yaml:197:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
+  197 | - op: exp
+      |       ^
+templates/kgen/ops/activation.hpp:37:9: note: it is declared here
+   37 |   float base;
+      |         ^
+help: correct the operator or its kernel, whichever is wrong
+)text");
+}
+
+TEST_CASE("library: a folder of one's own kernels, whose headers speak for themselves") {
+  LibraryCopy library;
+  const std::string header = library.folder.write("mine/rectify.hpp", R"(#pragma once
+#include "kgen/introspect.hpp"
+#include "kgen/vec.hpp"
+namespace mine {
+// max(x, 0), for vectors alone.
+struct KGEN_KERNEL(relu, "T == f32") Rectify {
+  template <kgen::Float X>
+  static KGEN_FN auto apply(X x) { return x; }
+};
+}
+)");
+  library.options.kernels = {(library.folder.path / "mine").string()};
+  Session session;
+  const auto plan = make_plan(library.options, session);
+  REQUIRE_MESSAGE(plan, library.messages(session));
+  CHECK(explain(*plan, "y", session.diagnostics).find("relu by mine::Rectify") != std::string::npos);
+  CHECK(std::count(session.read_files.begin(), session.read_files.end(), header) == 1);
+  CHECK(session.ops.kernels[session.ops.kernel_index["mine::Rectify"]].header == "mine/rectify.hpp");
+
+  library.edit("mine/rectify.hpp", "T == f32", "T == f33");
+  CHECK_EQ(library.load_messages(), R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
+    6 | struct KGEN_KERNEL(relu, "T == f33") Rectify {
+      |                          ^
+specs/ops/elementwise.yaml:259:7: note: 'relu' has 'T'
+  259 | - op: relu
+      |       ^
+help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand) and given(operand) ask about operands
+)text");
+}
+
+// The planner knows of kernels what their declarations say, and nothing else.
+TEST_CASE("library: without the epilogue parameter of the matmul kernel nothing is fused behind it") {
+  LibraryCopy library;
+  const auto explained = [&] {
+    Session session;
+    const auto plan = make_plan(library.options, session);
+    REQUIRE_MESSAGE(plan, library.messages(session));
+    return std::pair(plan->stubs.size(), explain(*plan, "C", "sum", session.diagnostics));
+  };
+  const auto [stubs_before, reason_before] = explained();
+  CHECK(stubs_before == 1);
+  CHECK_EQ(reason_before, R"text('C' and 'sum' are computed together, by stub_y.
+  C -> sum: the epilogue of kgen::matmul takes it (saves 2048 bytes)
+)text");
+
+  library.edit("kgen/matmul.hpp", "Sink<source_lane_t<A, 2>, 2> C>", "Float C>");
+  library.edit("kgen/matmul.hpp", "const C& c", "const View<C, 2>& c");
+  const auto [stubs_after, reason_after] = explained();
+  CHECK(stubs_after == 2);
+  CHECK_EQ(reason_after, R"text('C' and 'sum' are computed apart, by stub_C and stub_y.
+  C -> sum: apart: the result of kgen::matmul takes no epilogue (would save 2048 bytes)
+)text");
+}
+
+}  // namespace kgen::test

@@ -1,0 +1,224 @@
+// What introspection reads from declarations.
+#include <cstdlib>
+
+#include "tests/unit/introspect_fixture.hpp"
+
+namespace kgen::test {
+
+namespace fs = std::filesystem;
+
+// The headers of the kernel library that may register kernels, in the order of their names.
+std::vector<std::string> library_headers() {
+  std::vector<std::string> headers;
+  for (const std::string& path : repository::files_below("templates/kgen", {".hpp"})) {
+    if (!path.starts_with("templates/kgen/cpu/")) headers.push_back((repository::root() / path).string());
+  }
+  std::sort(headers.begin(), headers.end());
+  return headers;
+}
+
+TEST_CASE("generated: templates/kgen/signatures.yaml is what `kgen introspect` prints") {
+  PipelineOptions options;
+  options.include_directories = {(repository::root() / "templates").string()};
+  Session session;
+  const KernelLibrary library = introspect_headers(library_headers(), options, session);
+  REQUIRE_MESSAGE(!session.diagnostics.has_errors(), session.diagnostics.text(false));
+  CHECK(library.kernels.size() > 50);
+  const std::string text = signatures_yaml(library);
+  const std::string path = "templates/kgen/signatures.yaml";
+  if (std::getenv("KGEN_UPDATE")) std::ofstream(repository::root() / path, std::ios::binary) << text;
+  INFO(path, ": scripts/update_generated writes it anew");
+  CHECK(repository::read(path) == text);
+}
+
+TEST_CASE("introspect: an elementwise kernel") {
+  const Introspected found = introspected(R"(
+// x, moved and
+// scaled.
+struct KGEN_KERNEL(shift, "bytes(x) > 1") Shift {
+  double by;
+  bool twice;
+  int steps;
+  template <Float X, Number Y>
+  KGEN_FN auto apply(X x, Y y) const { return x; }
+  template <Float X>
+  KGEN_FN auto apply(X x) const { return x; }
+};
+template <Element To>
+struct KGEN_KERNEL(pick) PickAs {
+  template <OneOf<float, bf16> A, Boolean C>
+  static KGEN_FN Boolean auto apply(A a, C condition, std::int64_t at) { return condition; }
+};
+struct KGEN_KERNEL(lanes) Lanes {
+  template <Signed T, int W>
+  static KGEN_FN Vec<T, W> apply(const Vec<T, W>& x) { return x; }
+};
+)");
+  CHECK(found.messages == "");
+  CHECK_EQ(found.kernels, R"(
+- kernel: my::Shift
+  header: my.hpp
+  at: 7:43
+  operator: shift
+  when: "bytes(x) > 1"
+  kind: elementwise
+  operands:
+  - {name: x, types: float, at: 12:24}
+  - {name: y, types: number, optional: true, at: 12:29}
+  results:
+  - {name: out, at: 12:16}
+  attributes:
+  - {name: by, type: double, at: 8:10}
+  - {name: twice, type: bool, at: 9:8}
+  - {name: steps, type: int, at: 10:7}
+  doc: "x, moved and scaled."
+- kernel: my::PickAs
+  header: my.hpp
+  at: 17:26
+  operator: pick
+  kind: elementwise
+  operands:
+  - {name: a, types: [f32, bf16], at: 19:39}
+  - {name: condition, types: [bool], at: 19:44}
+  - {name: at, types: [i64], at: 19:68}
+  results:
+  - {name: out, types: [bool], at: 19:31}
+  attributes:
+  - {name: to, type: dtype, at: 16:19}
+- kernel: my::Lanes
+  header: my.hpp
+  at: 21:27
+  operator: lanes
+  kind: elementwise
+  operands:
+  - {name: x, types: signed, at: 23:51}
+  results:
+  - {name: out, at: 23:28}
+)");
+}
+
+TEST_CASE("introspect: a reduction") {
+  const Introspected found = introspected(R"(
+struct KGEN_KERNEL(extremes) Extremes {
+  template <class T> struct Result { T least, greatest; };
+  template <Number T, int W> static KGEN_FN auto identity() { return Vec<T, W>(0); }
+  template <class T, int W> static KGEN_FN void accumulate(Vec<T, W>& state, Vec<T, W> values) {}
+  template <class T, int W> static KGEN_FN Vec<T, W> combine(Vec<T, W> a, Vec<T, W> b) { return a; }
+  template <class T> static KGEN_FN Result<T> finish(Vec<T, 1> state, std::int64_t) { return {}; }
+};
+)");
+  CHECK(found.messages == "");
+  CHECK_EQ(found.kernels, R"(
+- kernel: my::Extremes
+  header: my.hpp
+  at: 5:30
+  operator: extremes
+  kind: reduction
+  operands:
+  - {name: values, types: number, at: 7:50}
+  results:
+  - {name: least, at: 6:40}
+  - {name: greatest, at: 6:47}
+)");
+}
+
+TEST_CASE("introspect: functions") {
+  const Introspected found = introspected(R"(
+template <class S, int R>
+concept Half = Source<S, R> && (OneOf<source_lane_t<S, R>, f16> || OneOf<source_lane_t<S, R>, bf16>);
+template <int Tile = 2, Half<3> A, Memory<1> B, Sink<float, 3> C>
+KGEN_KERNEL(blend)
+void blend(const A& a, const B& b, View<const std::int64_t, 2> rows, float weight, bool fast, const C& c, Stream stream)
+requires Integer<view_element_t<B>> && Allowed<Tile, 1, 2, 4>;
+
+struct Region { double x, y; };
+KGEN_KERNEL(escape)
+void escape(View<const Region, 0> region, View<const double, 1> start, std::int64_t most, const View<std::int32_t, 1>& steps, View<bool, 1> within,
+            Stream stream);
+
+template <int Axis, Element T, int R>
+KGEN_KERNEL(window) View<T, R> window(const View<T, R>& whole, std::int64_t begin) { return whole; }
+)");
+  CHECK(found.messages == "");
+  CHECK_EQ(found.kernels, R"(
+- kernel: my::blend
+  header: my.hpp
+  at: 9:6
+  operator: blend
+  kind: structured
+  operands:
+  - {name: a, rank: 3, types: [f16, bf16], accepts: source, at: 9:21}
+  - {name: b, rank: 1, types: integer, accepts: view, at: 9:33}
+  - {name: rows, rank: 2, types: [i64], accepts: view, at: 9:64}
+  results:
+  - {name: c, rank: 3, accepts: sink, element: f32, at: 9:104}
+  attributes:
+  - {name: weight, type: float, at: 9:76}
+  - {name: fast, type: bool, at: 9:89}
+  parameters:
+  - {name: Tile, values: [1, 2, 4], default: 2, at: 7:15}
+- kernel: my::escape
+  header: my.hpp
+  at: 14:6
+  operator: escape
+  kind: opaque
+  operands:
+  - {name: region, rank: 0, accepts: view, struct: "my::Region", at: 14:35}
+  - {name: start, rank: 1, types: [f64], accepts: view, at: 14:65}
+  results:
+  - {name: steps, rank: 1, types: [i32], accepts: view, at: 14:120}
+  - {name: within, rank: 1, types: [bool], accepts: view, at: 14:141}
+  attributes:
+  - {name: most, type: std::int64_t, at: 14:85}
+- kernel: my::window
+  header: my.hpp
+  at: 18:32
+  operator: window
+  kind: view
+  operands:
+  - {name: whole, types: any, at: 18:57}
+  results:
+  - {name: out, at: 18:32}
+  attributes:
+  - {name: begin, type: std::int64_t, at: 18:77}
+  - {name: axis, type: std::int64_t, at: 17:15}
+)");
+}
+
+TEST_CASE("introspect: overloads of one function, and kernels of one operator") {
+  const Introspected found = introspected(R"(
+template <Source<2> A, Memory<1> B, Sink<float, 2> C>
+KGEN_KERNEL(scale) void scale(const A& a, const B& b, const C& c, Stream stream);
+template <Source<2> A, Sink<float, 2> C>
+KGEN_KERNEL(scale) void scale(const A& a, const C& c, Stream stream);
+KGEN_KERNEL(copy_rows) void copy_floats(View<const float, 2> x, View<float, 2> y, Stream stream);
+KGEN_KERNEL(copy_rows) void copy_doubles(View<const double, 2> x, View<double, 2> y, Stream stream);
+)");
+  CHECK(found.messages == "");
+  CHECK(found.kernels.find("{name: b, rank: 1, accepts: view, optional: true, ") != std::string::npos);
+  CHECK(found.kernels.find("my::copy_floats") != std::string::npos);
+  CHECK(found.kernels.find("my::copy_doubles") != std::string::npos);
+}
+
+TEST_CASE("introspect: headers in the order of their names, each once, with those that they include") {
+  const Folder folder;
+  const std::string kernel =
+      "struct KGEN_KERNEL(copy) Copy { template <Element X> static auto apply(X x) { return x; } };";
+  const std::string b = folder.write("b.hpp",
+                                     "#pragma once\n#include \"kgen/vec.hpp\"\n#include \"kgen/introspect.hpp\"\n"
+                                     "#include \"parts/c.hpp\"\nnamespace b { using namespace kgen;\n" +
+                                         kernel + "}\n");
+  folder.write("parts/c.hpp", "#pragma once\n");
+  PipelineOptions options;
+  options.include_directories = {(repository::root() / "templates").string()};
+  Session session;
+  const KernelLibrary library = introspect_headers({b, b}, options, session);
+  CHECK(session.diagnostics.text(false) == "");
+  CHECK(library.kernels.size() == 1);
+  std::vector<std::string> names;
+  for (const HeaderFile& each : library.headers) names.push_back(each.name);
+  CHECK(names == std::vector<std::string>{"b.hpp", "kgen/introspect.hpp", "kgen/platform.hpp", "kgen/types.hpp",
+                                          "kgen/vec.hpp", "parts/c.hpp"});
+}
+
+}  // namespace kgen::test
