@@ -13,6 +13,7 @@
 #include "generator/emit/observe.hpp"
 #include "generator/explain/explain.hpp"
 #include "generator/explain/list_ops.hpp"
+#include "generator/format_emitted.hpp"
 #include "generator/introspect/signatures_yaml.hpp"
 #include "generator/kernels.hpp"
 #include "generator/load/kernel_files.hpp"
@@ -164,13 +165,20 @@ std::string written_text(const Plan& plan, const WriteReport& written, const std
   return text;
 }
 
+// Without Clang files keep the layout that the emitter gave them. What is wrong with the record, writing will report.
+std::vector<SourceFile> formatted(std::vector<SourceFile> files, const fs::path& folder) {
+  Diagnostics ignored;
+  const Manifest last = read_manifest(folder, ignored);
+  return format_emitted(std::move(files), folder, last, [&] { return clang_services("format", ignored); });
+}
+
 void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
   WriteOptions options;
   options.folder = arguments.emit;
   options.pinned = pinned_files(plan);
   options.version = KGEN_VERSION;
   options.inputs = emission_inputs(session.read_files, input_roots(arguments.emit));
-  const std::vector<SourceFile> files = emit_plan(plan, emit_options(arguments));
+  const std::vector<SourceFile> files = formatted(emit_plan(plan, emit_options(arguments)), options.folder);
   const WriteReport written = write_files(files, options, session.sources, session.diagnostics);
   const bool done = !session.diagnostics.has_errors();
   if (done && !arguments.depfile.empty()) {

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is bf8e87d9092db7f1.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7594c4cb7e625339.
 
 #include "add_rms_norm.hpp"
 
@@ -31,17 +31,17 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_add_rms_norm(void) {
   static const kgen::GraphInfo graph = {
-    .name = "add_rms_norm",
-    .inputs = {
-      {.name = "x", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
-      {.name = "residual", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
-      {.name = "weight", .type = kgen::ElementType::f32, .dims = {"1024"}},
-    },
-    .outputs = {
-      {.name = "h", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
-      {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
-    },
-    .run = add_rms_norm::run,
+      .name = "add_rms_norm",
+      .inputs{
+          {.name = "x", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
+          {.name = "residual", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
+          {.name = "weight", .type = kgen::ElementType::f32, .dims = {"1024"}},
+      },
+      .outputs{
+          {.name = "h", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
+          {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
+      },
+      .run = add_rms_norm::run,
   };
   return kgen::as_c(graph);
 }

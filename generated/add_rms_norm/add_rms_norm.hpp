@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ffe9f6fa53ca6fd7.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 51b67b488adc3ca3.
 
 // The graph add_rms_norm: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, 1024]
@@ -12,7 +12,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_add_rms_norm(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_add_rms_norm(void);

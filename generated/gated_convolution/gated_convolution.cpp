@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan gated_convolution.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is c784e858cc2c44c4.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is e52ac1f21eafd114.
 
 #include "gated_convolution.hpp"
 
@@ -32,17 +32,17 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_gated_convolution(void) {
   static const kgen::GraphInfo graph = {
-    .name = "gated_convolution",
-    .inputs = {
-      {.name = "x", .type = kgen::ElementType::bf16, .dims = {"B", "L", "96"}},
-      {.name = "gate", .type = kgen::ElementType::bf16, .dims = {"B", "L", "96"}},
-      {.name = "weight", .type = kgen::ElementType::bf16, .dims = {"4", "96"}},
-      {.name = "bias", .type = kgen::ElementType::bf16, .dims = {"96"}},
-    },
-    .outputs = {
-      {.name = "y", .type = kgen::ElementType::bf16, .dims = {"B", "L", "96"}},
-    },
-    .run = gated_convolution::run,
+      .name = "gated_convolution",
+      .inputs{
+          {.name = "x", .type = kgen::ElementType::bf16, .dims = {"B", "L", "96"}},
+          {.name = "gate", .type = kgen::ElementType::bf16, .dims = {"B", "L", "96"}},
+          {.name = "weight", .type = kgen::ElementType::bf16, .dims = {"4", "96"}},
+          {.name = "bias", .type = kgen::ElementType::bf16, .dims = {"96"}},
+      },
+      .outputs{
+          {.name = "y", .type = kgen::ElementType::bf16, .dims = {"B", "L", "96"}},
+      },
+      .run = gated_convolution::run,
   };
   return kgen::as_c(graph);
 }

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan gated_convolution.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ba80aa15c3855b30.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 0126082c219c3884.
 
 // The graph gated_convolution: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: bf16[B, L, 96]
@@ -13,7 +13,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_gated_convolution(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_gated_convolution(void);

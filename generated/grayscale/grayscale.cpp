@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7e23d55bde7a87aa.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b09f3546fd253872.
 
 #include "grayscale.hpp"
 
@@ -21,9 +21,9 @@ void run(kgen::Call& call) {
   const auto image = call.input<float, 3>(0, {3, H, W});
   const auto gray = call.output<float, 2>(0, {H, W});
 
-  const auto red = image.select<0>(0);  // :8  a view: no copy
-  const auto green = image.select<0>(1);  // :9  a view: no copy
-  const auto blue = image.select<0>(2);  // :10  a view: no copy
+  const auto red = image.select<0>(0);                          // :8  a view: no copy
+  const auto green = image.select<0>(1);                        // :9  a view: no copy
+  const auto blue = image.select<0>(2);                         // :10  a view: no copy
   stub_gray(gray, red, green, blue, call.launch("stub_gray"));  // :11-15
 }
 
@@ -32,14 +32,14 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_grayscale(void) {
   static const kgen::GraphInfo graph = {
-    .name = "grayscale",
-    .inputs = {
-      {.name = "image", .type = kgen::ElementType::f32, .dims = {"3", "H", "W"}},
-    },
-    .outputs = {
-      {.name = "gray", .type = kgen::ElementType::f32, .dims = {"H", "W"}},
-    },
-    .run = grayscale::run,
+      .name = "grayscale",
+      .inputs{
+          {.name = "image", .type = kgen::ElementType::f32, .dims = {"3", "H", "W"}},
+      },
+      .outputs{
+          {.name = "gray", .type = kgen::ElementType::f32, .dims = {"H", "W"}},
+      },
+      .run = grayscale::run,
   };
   return kgen::as_c(graph);
 }

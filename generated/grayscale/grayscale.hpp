@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 5be20862a9e3570f.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4244138fea761f1b.
 
 // The graph grayscale: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   image: f32[3, H, W]
@@ -10,7 +10,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_grayscale(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_grayscale(void);

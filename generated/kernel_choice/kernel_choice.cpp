@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is c1ad7a5b1def611b.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 6dcb796ca8195d89.
 
 #include "kernel_choice.hpp"
 
@@ -28,8 +28,8 @@ void run(kgen::Call& call) {
   const auto y_low = call.output<kgen::bf16, 2>(2, {M, 192});
 
   stub_y_few(y_few, few, weight, bias, call.launch("stub_y_few"));  // :13-15
-  stub_y_many(y_many, many, weight, call.launch("stub_y_many"));  // :16
-  stub_y_low(y_low, low, call.launch("stub_y_low"));  // :17
+  stub_y_many(y_many, many, weight, call.launch("stub_y_many"));    // :16
+  stub_y_low(y_low, low, call.launch("stub_y_low"));                // :17
 }
 
 }  // namespace
@@ -37,20 +37,20 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_kernel_choice(void) {
   static const kgen::GraphInfo graph = {
-    .name = "kernel_choice",
-    .inputs = {
-      {.name = "few", .type = kgen::ElementType::f32, .dims = {"S", "256"}},
-      {.name = "many", .type = kgen::ElementType::f32, .dims = {"M", "256"}},
-      {.name = "weight", .type = kgen::ElementType::f32, .dims = {"256", "192"}},
-      {.name = "bias", .type = kgen::ElementType::f32, .dims = {"192"}},
-      {.name = "low", .type = kgen::ElementType::bf16, .dims = {"M", "192"}},
-    },
-    .outputs = {
-      {.name = "y_few", .type = kgen::ElementType::f32, .dims = {"S", "192"}},
-      {.name = "y_many", .type = kgen::ElementType::f32, .dims = {"M", "192"}},
-      {.name = "y_low", .type = kgen::ElementType::bf16, .dims = {"M", "192"}},
-    },
-    .run = kernel_choice::run,
+      .name = "kernel_choice",
+      .inputs{
+          {.name = "few", .type = kgen::ElementType::f32, .dims = {"S", "256"}},
+          {.name = "many", .type = kgen::ElementType::f32, .dims = {"M", "256"}},
+          {.name = "weight", .type = kgen::ElementType::f32, .dims = {"256", "192"}},
+          {.name = "bias", .type = kgen::ElementType::f32, .dims = {"192"}},
+          {.name = "low", .type = kgen::ElementType::bf16, .dims = {"M", "192"}},
+      },
+      .outputs{
+          {.name = "y_few", .type = kgen::ElementType::f32, .dims = {"S", "192"}},
+          {.name = "y_many", .type = kgen::ElementType::f32, .dims = {"M", "192"}},
+          {.name = "y_low", .type = kgen::ElementType::bf16, .dims = {"M", "192"}},
+      },
+      .run = kernel_choice::run,
   };
   return kgen::as_c(graph);
 }

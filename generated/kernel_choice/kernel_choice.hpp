@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is cb34b6abb6bc2515.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 50b19510749946e1.
 
 // The graph kernel_choice: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   few: f32[S, 256]
@@ -16,7 +16,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_kernel_choice(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_kernel_choice(void);

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ae29498b80e161ee.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 639be65a32129154.
 
 #include "layer_norm_gelu.hpp"
 
@@ -30,16 +30,16 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_layer_norm_gelu(void) {
   static const kgen::GraphInfo graph = {
-    .name = "layer_norm_gelu",
-    .inputs = {
-      {.name = "x", .type = kgen::ElementType::f32, .dims = {"M", "768"}},
-      {.name = "weight", .type = kgen::ElementType::f32, .dims = {"768"}},
-      {.name = "bias", .type = kgen::ElementType::f32, .dims = {"768"}},
-    },
-    .outputs = {
-      {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "768"}},
-    },
-    .run = layer_norm_gelu::run,
+      .name = "layer_norm_gelu",
+      .inputs{
+          {.name = "x", .type = kgen::ElementType::f32, .dims = {"M", "768"}},
+          {.name = "weight", .type = kgen::ElementType::f32, .dims = {"768"}},
+          {.name = "bias", .type = kgen::ElementType::f32, .dims = {"768"}},
+      },
+      .outputs{
+          {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "768"}},
+      },
+      .run = layer_norm_gelu::run,
   };
   return kgen::as_c(graph);
 }

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 6e79de6bedecb4d9.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b18d1241534ec2c7.
 
 // The graph layer_norm_gelu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, 768]
@@ -11,7 +11,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_layer_norm_gelu(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_layer_norm_gelu(void);

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b3059c8a43794d49.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4403fd9706bd4529.
 
 #include "llama_tiny.hpp"
 
@@ -29,17 +29,17 @@ struct decoder_layer_memory {
 
 decoder_layer_memory decoder_layer_memory_of(kgen::Call& call, std::int64_t index, std::int64_t B) {
   return {
-    .attention_norm = call.constant<float, 1>(4, index),
-    .wq = call.constant<float, 2>(5, index),
-    .wk = call.constant<float, 2>(6, index),
-    .wv = call.constant<float, 2>(7, index),
-    .wo = call.constant<float, 2>(8, index),
-    .mlp_norm = call.constant<float, 1>(9, index),
-    .w_gate = call.constant<float, 2>(10, index),
-    .w_up = call.constant<float, 2>(11, index),
-    .w_down = call.constant<float, 2>(12, index),
-    .k_cache = call.state<float, 4>(0, {B, 256, 2, 16}, index),
-    .v_cache = call.state<float, 4>(1, {B, 256, 2, 16}, index),
+      .attention_norm = call.constant<float, 1>(4, index),
+      .wq = call.constant<float, 2>(5, index),
+      .wk = call.constant<float, 2>(6, index),
+      .wv = call.constant<float, 2>(7, index),
+      .wo = call.constant<float, 2>(8, index),
+      .mlp_norm = call.constant<float, 1>(9, index),
+      .w_gate = call.constant<float, 2>(10, index),
+      .w_up = call.constant<float, 2>(11, index),
+      .w_down = call.constant<float, 2>(12, index),
+      .k_cache = call.state<float, 4>(0, {B, 256, 2, 16}, index),
+      .v_cache = call.state<float, 4>(1, {B, 256, 2, 16}, index),
   };
 }
 
@@ -69,47 +69,47 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto hidden = arena.view<float, 3>(slot[3], {B, S, 176});
 
   stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("stub_decoder_layer_normed"));  // :45
-  stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("stub_decoder_layer_q_flat"));  // :46
-  stub_decoder_layer_k_flat(k_flat, normed, memory.wk, call.launch("stub_decoder_layer_k_flat"));  // :47
-  stub_decoder_layer_k_flat(v_flat, normed, memory.wv, call.launch("stub_decoder_layer_k_flat"));  // :48
+  stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("stub_decoder_layer_q_flat"));         // :46
+  stub_decoder_layer_k_flat(k_flat, normed, memory.wk, call.launch("stub_decoder_layer_k_flat"));         // :47
+  stub_decoder_layer_k_flat(v_flat, normed, memory.wv, call.launch("stub_decoder_layer_k_flat"));         // :48
 
-  const auto q_first_rotated = q.slice<3>(0, 8);  // :53  written in place
-  const auto q_second_rotated = q.slice<3>(8, 8);  // :53  written in place
+  const auto q_first_rotated = q.slice<3>(0, 8);          // :53  written in place
+  const auto q_second_rotated = q.slice<3>(8, 8);         // :53  written in place
   const auto q_heads = q_flat.reshape<4>({B, S, 4, 16});  // :49  a view: no copy
-  const auto q_first = q_heads.slice<3>(0, 8);  // :53  a view: no copy
-  const auto q_first_cos = cos.slice<2>(0, 8);  // :53  a view: no copy
-  const auto q_second = q_heads.slice<3>(8, 8);  // :53  a view: no copy
-  const auto q_first_sin = sin.slice<2>(0, 8);  // :53  a view: no copy
-  const auto q_second_cos = cos.slice<2>(8, 8);  // :53  a view: no copy
-  const auto q_second_sin = sin.slice<2>(8, 8);  // :53  a view: no copy
+  const auto q_first = q_heads.slice<3>(0, 8);            // :53  a view: no copy
+  const auto q_first_cos = cos.slice<2>(0, 8);            // :53  a view: no copy
+  const auto q_second = q_heads.slice<3>(8, 8);           // :53  a view: no copy
+  const auto q_first_sin = sin.slice<2>(0, 8);            // :53  a view: no copy
+  const auto q_second_cos = cos.slice<2>(8, 8);           // :53  a view: no copy
+  const auto q_second_sin = sin.slice<2>(8, 8);           // :53  a view: no copy
   // :53
   stub_decoder_layer_q_second_rotated(q_first_rotated, q_second_rotated, q_first, q_first_cos, q_second, q_first_sin,
                                       q_second_cos, q_second_sin, call.launch("stub_decoder_layer_q_second_rotated"));
 
-  const auto k = memory.k_cache.slice<1>(P, S);  // :57  written in place
-  const auto k_first_rotated = k.slice<3>(0, 8);  // :54  written in place
-  const auto k_second_rotated = k.slice<3>(8, 8);  // :54  written in place
+  const auto k = memory.k_cache.slice<1>(P, S);           // :57  written in place
+  const auto k_first_rotated = k.slice<3>(0, 8);          // :54  written in place
+  const auto k_second_rotated = k.slice<3>(8, 8);         // :54  written in place
   const auto k_heads = k_flat.reshape<4>({B, S, 2, 16});  // :50  a view: no copy
-  const auto k_first = k_heads.slice<3>(0, 8);  // :54  a view: no copy
-  const auto k_second = k_heads.slice<3>(8, 8);  // :54  a view: no copy
+  const auto k_first = k_heads.slice<3>(0, 8);            // :54  a view: no copy
+  const auto k_second = k_heads.slice<3>(8, 8);           // :54  a view: no copy
   // :54
   stub_decoder_layer_k_second_rotated(k_first_rotated, k_second_rotated, k_first, q_first_cos, k_second, q_first_sin,
                                       q_second_cos, q_second_sin, call.launch("stub_decoder_layer_k_second_rotated"));
 
   const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // :58  written in place
-  const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});  // :51  a view: no copy
+  const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});    // :51  a view: no copy
   stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("stub_decoder_layer_v_heads_copy"));  // :58
 
   const auto k_used = memory.k_cache.slice<1>(0, P + S);  // :59  a view: no copy
   const auto v_used = memory.v_cache.slice<1>(0, P + S);  // :60  a view: no copy
   stub_decoder_layer_attended(attended, q, k_used, v_used, call.launch("stub_decoder_layer_attended"));  // :62
 
-  const auto attended_flat = attended.reshape<3>({B, S, 64});  // :63  a view: no copy
+  const auto attended_flat = attended.reshape<3>({B, S, 64});                                 // :63  a view: no copy
   stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("stub_decoder_layer_a"));  // :64-65
-  stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("stub_decoder_layer_normed"));  // :68
-  stub_decoder_layer_up(up, a_normed, memory.w_up, call.launch("stub_decoder_layer_up"));  // :70
+  stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("stub_decoder_layer_normed"));         // :68
+  stub_decoder_layer_up(up, a_normed, memory.w_up, call.launch("stub_decoder_layer_up"));                    // :70
   stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, up, call.launch("stub_decoder_layer_hidden"));  // :69-72
-  stub_decoder_layer_h_out(h_out, hidden, memory.w_down, a, call.launch("stub_decoder_layer_h_out"));  // :73-74
+  stub_decoder_layer_h_out(h_out, hidden, memory.w_down, a, call.launch("stub_decoder_layer_h_out"));        // :73-74
 }
 
 void run(kgen::Call& call) {
@@ -140,9 +140,9 @@ void run(kgen::Call& call) {
   const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 64});
 
   const auto cos_rows = cos_table.slice<0>(P, S);  // :77  a view: no copy
-  const auto cos = cos_rows.unsqueeze<1>();  // :79  a view: no copy
+  const auto cos = cos_rows.unsqueeze<1>();        // :79  a view: no copy
   const auto sin_rows = sin_table.slice<0>(P, S);  // :78  a view: no copy
-  const auto sin = sin_rows.unsqueeze<1>();  // :80  a view: no copy
+  const auto sin = sin_rows.unsqueeze<1>();        // :80  a view: no copy
   // :82  each call reads what the call before it wrote.
   const kgen::View<float, 3> h_carried[2] = {arena.view<float, 3>(slot[2], {B, S, 64}), h};
   for (std::int64_t i = 0; i < 32; ++i) {
@@ -150,7 +150,7 @@ void run(kgen::Call& call) {
                   i == 0 ? x : h_carried[(i + 1) % 2], cos, sin, B, S, P);
   }
   stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("stub_decoder_layer_normed"));  // :83
-  stub_logits(logits, h_normed, lm_head, call.launch("stub_logits"));  // :84
+  stub_logits(logits, h_normed, lm_head, call.launch("stub_logits"));                            // :84
 }
 
 }  // namespace
@@ -158,47 +158,95 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_llama_tiny(void) {
   static const kgen::GraphInfo graph = {
-    .name = "llama_tiny",
-    .inputs = {
-      {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "S", "64"}},
-      {.name = "position", .type = kgen::ElementType::i64, .dims = {}},
-    },
-    .outputs = {
-      {.name = "logits", .type = kgen::ElementType::f32, .dims = {"B", "S", "256"}},
-    },
-    .constants = {
-      {.name = "final_norm", .type = kgen::ElementType::f32, .shape = {64}, .file = "llama_tiny.safetensors",
-       .key = "final_norm"},
-      {.name = "lm_head", .type = kgen::ElementType::f32, .shape = {64, 256}, .file = "llama_tiny.safetensors",
-       .key = "lm_head"},
-      {.name = "cos_table", .type = kgen::ElementType::f32, .shape = {256, 16}, .file = "llama_tiny.safetensors",
-       .key = "cos"},
-      {.name = "sin_table", .type = kgen::ElementType::f32, .shape = {256, 16}, .file = "llama_tiny.safetensors",
-       .key = "sin"},
-      {.name = "decoder_layer.attention_norm", .type = kgen::ElementType::f32, .shape = {64},
-       .file = "llama_tiny.safetensors", .key = "layers.{index}.attention_norm", .calls = 32},
-      {.name = "decoder_layer.wq", .type = kgen::ElementType::f32, .shape = {64, 64}, .file = "llama_tiny.safetensors",
-       .key = "layers.{index}.wq", .calls = 32},
-      {.name = "decoder_layer.wk", .type = kgen::ElementType::f32, .shape = {64, 32}, .file = "llama_tiny.safetensors",
-       .key = "layers.{index}.wk", .calls = 32},
-      {.name = "decoder_layer.wv", .type = kgen::ElementType::f32, .shape = {64, 32}, .file = "llama_tiny.safetensors",
-       .key = "layers.{index}.wv", .calls = 32},
-      {.name = "decoder_layer.wo", .type = kgen::ElementType::f32, .shape = {64, 64}, .file = "llama_tiny.safetensors",
-       .key = "layers.{index}.wo", .calls = 32},
-      {.name = "decoder_layer.mlp_norm", .type = kgen::ElementType::f32, .shape = {64},
-       .file = "llama_tiny.safetensors", .key = "layers.{index}.mlp_norm", .calls = 32},
-      {.name = "decoder_layer.w_gate", .type = kgen::ElementType::f32, .shape = {64, 176},
-       .file = "llama_tiny.safetensors", .key = "layers.{index}.w_gate", .calls = 32},
-      {.name = "decoder_layer.w_up", .type = kgen::ElementType::f32, .shape = {64, 176},
-       .file = "llama_tiny.safetensors", .key = "layers.{index}.w_up", .calls = 32},
-      {.name = "decoder_layer.w_down", .type = kgen::ElementType::f32, .shape = {176, 64},
-       .file = "llama_tiny.safetensors", .key = "layers.{index}.w_down", .calls = 32},
-    },
-    .states = {
-      {.name = "decoder_layer.k_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
-      {.name = "decoder_layer.v_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
-    },
-    .run = llama_tiny::run,
+      .name = "llama_tiny",
+      .inputs{
+          {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "S", "64"}},
+          {.name = "position", .type = kgen::ElementType::i64, .dims = {}},
+      },
+      .outputs{
+          {.name = "logits", .type = kgen::ElementType::f32, .dims = {"B", "S", "256"}},
+      },
+      .constants{
+          {.name = "final_norm",
+           .type = kgen::ElementType::f32,
+           .shape = {64},
+           .file = "llama_tiny.safetensors",
+           .key = "final_norm"},
+          {.name = "lm_head",
+           .type = kgen::ElementType::f32,
+           .shape = {64, 256},
+           .file = "llama_tiny.safetensors",
+           .key = "lm_head"},
+          {.name = "cos_table",
+           .type = kgen::ElementType::f32,
+           .shape = {256, 16},
+           .file = "llama_tiny.safetensors",
+           .key = "cos"},
+          {.name = "sin_table",
+           .type = kgen::ElementType::f32,
+           .shape = {256, 16},
+           .file = "llama_tiny.safetensors",
+           .key = "sin"},
+          {.name = "decoder_layer.attention_norm",
+           .type = kgen::ElementType::f32,
+           .shape = {64},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.attention_norm",
+           .calls = 32},
+          {.name = "decoder_layer.wq",
+           .type = kgen::ElementType::f32,
+           .shape = {64, 64},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.wq",
+           .calls = 32},
+          {.name = "decoder_layer.wk",
+           .type = kgen::ElementType::f32,
+           .shape = {64, 32},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.wk",
+           .calls = 32},
+          {.name = "decoder_layer.wv",
+           .type = kgen::ElementType::f32,
+           .shape = {64, 32},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.wv",
+           .calls = 32},
+          {.name = "decoder_layer.wo",
+           .type = kgen::ElementType::f32,
+           .shape = {64, 64},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.wo",
+           .calls = 32},
+          {.name = "decoder_layer.mlp_norm",
+           .type = kgen::ElementType::f32,
+           .shape = {64},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.mlp_norm",
+           .calls = 32},
+          {.name = "decoder_layer.w_gate",
+           .type = kgen::ElementType::f32,
+           .shape = {64, 176},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.w_gate",
+           .calls = 32},
+          {.name = "decoder_layer.w_up",
+           .type = kgen::ElementType::f32,
+           .shape = {64, 176},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.w_up",
+           .calls = 32},
+          {.name = "decoder_layer.w_down",
+           .type = kgen::ElementType::f32,
+           .shape = {176, 64},
+           .file = "llama_tiny.safetensors",
+           .key = "layers.{index}.w_down",
+           .calls = 32},
+      },
+      .states{
+          {.name = "decoder_layer.k_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
+          {.name = "decoder_layer.v_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
+      },
+      .run = llama_tiny::run,
   };
   return kgen::as_c(graph);
 }

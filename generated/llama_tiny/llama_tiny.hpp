@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 673e7f1efad7df4e.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is da5f403e3d219fca.
 
 // The graph llama_tiny: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, S, 64]
@@ -12,7 +12,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_llama_tiny(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_llama_tiny(void);

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 291529f0c31d1545.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is c0cd475969e6000f.
 
 #include "mandelbrot.hpp"
 
@@ -32,8 +32,8 @@ void run(kgen::Call& call) {
   const auto region = arena.view<fractal::Region, 0>(slot[0], {});
 
   stub_region(region, center_x, center_y, width, call.launch("stub_region"));  // :14
-  stub_steps(steps, region, call.launch("stub_steps"));  // :15
-  stub_shade(shade, steps, call.launch("stub_shade"));  // :16-18
+  stub_steps(steps, region, call.launch("stub_steps"));                        // :15
+  stub_shade(shade, steps, call.launch("stub_shade"));                         // :16-18
 }
 
 }  // namespace
@@ -41,19 +41,19 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_mandelbrot(void) {
   static const kgen::GraphInfo graph = {
-    .name = "mandelbrot",
-    .inputs = {
-      {.name = "center_x", .type = kgen::ElementType::f64, .dims = {}},
-      {.name = "center_y", .type = kgen::ElementType::f64, .dims = {}},
-      {.name = "width", .type = kgen::ElementType::f64, .dims = {}},
-      {.name = "rows", .type = kgen::ElementType::i64, .dims = {}},
-      {.name = "columns", .type = kgen::ElementType::i64, .dims = {}},
-    },
-    .outputs = {
-      {.name = "steps", .type = kgen::ElementType::i32, .dims = {"H", "W"}},
-      {.name = "shade", .type = kgen::ElementType::f32, .dims = {"H", "W"}},
-    },
-    .run = mandelbrot::run,
+      .name = "mandelbrot",
+      .inputs{
+          {.name = "center_x", .type = kgen::ElementType::f64, .dims = {}},
+          {.name = "center_y", .type = kgen::ElementType::f64, .dims = {}},
+          {.name = "width", .type = kgen::ElementType::f64, .dims = {}},
+          {.name = "rows", .type = kgen::ElementType::i64, .dims = {}},
+          {.name = "columns", .type = kgen::ElementType::i64, .dims = {}},
+      },
+      .outputs{
+          {.name = "steps", .type = kgen::ElementType::i32, .dims = {"H", "W"}},
+          {.name = "shade", .type = kgen::ElementType::f32, .dims = {"H", "W"}},
+      },
+      .run = mandelbrot::run,
   };
   return kgen::as_c(graph);
 }

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 3b147ac1bd1db8b6.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 6759ae6f2461b91a.
 
 // The graph mandelbrot: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   center_x: f64[]
@@ -15,7 +15,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_mandelbrot(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_mandelbrot(void);

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 0ee0fe09be21f80f.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 8f6ca77d23a4c881.
 
 #include "matmul_bias_relu.hpp"
 
@@ -30,16 +30,16 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_matmul_bias_relu(void) {
   static const kgen::GraphInfo graph = {
-    .name = "matmul_bias_relu",
-    .inputs = {
-      {.name = "A", .type = kgen::ElementType::f32, .dims = {"M", "512"}},
-      {.name = "B", .type = kgen::ElementType::f32, .dims = {"512", "512"}},
-      {.name = "bias", .type = kgen::ElementType::f32, .dims = {"512"}},
-    },
-    .outputs = {
-      {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "512"}},
-    },
-    .run = matmul_bias_relu::run,
+      .name = "matmul_bias_relu",
+      .inputs{
+          {.name = "A", .type = kgen::ElementType::f32, .dims = {"M", "512"}},
+          {.name = "B", .type = kgen::ElementType::f32, .dims = {"512", "512"}},
+          {.name = "bias", .type = kgen::ElementType::f32, .dims = {"512"}},
+      },
+      .outputs{
+          {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "512"}},
+      },
+      .run = matmul_bias_relu::run,
   };
   return kgen::as_c(graph);
 }

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 11f2219d9847f010.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is a0c5458c74b5a9ea.
 
 // The graph matmul_bias_relu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   A: f32[M, 512]
@@ -11,7 +11,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_matmul_bias_relu(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_matmul_bias_relu(void);

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan rope.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 48e40b1b91f3d580.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is bcde968738eb4256.
 
 #include "rope.hpp"
 
@@ -24,12 +24,12 @@ void run(kgen::Call& call) {
   const auto sin = call.input<float, 2>(2, {S, 32});
   const auto y = call.output<float, 4>(0, {B, S, H, 64});
 
-  const auto first = y.slice<3>(0, 32);  // :22  written in place
-  const auto second = y.slice<3>(32, 32);  // :22  written in place
-  const auto x1 = x.slice<3>(0, 32);  // :14  a view: no copy
-  const auto c = cos.unsqueeze<1>();  // :12  a view: no copy
-  const auto x2 = x.slice<3>(32, 32);  // :15  a view: no copy
-  const auto s = sin.unsqueeze<1>();  // :13  a view: no copy
+  const auto first = y.slice<3>(0, 32);                                  // :22  written in place
+  const auto second = y.slice<3>(32, 32);                                // :22  written in place
+  const auto x1 = x.slice<3>(0, 32);                                     // :14  a view: no copy
+  const auto c = cos.unsqueeze<1>();                                     // :12  a view: no copy
+  const auto x2 = x.slice<3>(32, 32);                                    // :15  a view: no copy
+  const auto s = sin.unsqueeze<1>();                                     // :13  a view: no copy
   stub_second(first, second, x1, c, x2, s, call.launch("stub_second"));  // :16-21
 }
 
@@ -38,16 +38,16 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_rope(void) {
   static const kgen::GraphInfo graph = {
-    .name = "rope",
-    .inputs = {
-      {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "S", "H", "64"}},
-      {.name = "cos", .type = kgen::ElementType::f32, .dims = {"S", "32"}},
-      {.name = "sin", .type = kgen::ElementType::f32, .dims = {"S", "32"}},
-    },
-    .outputs = {
-      {.name = "y", .type = kgen::ElementType::f32, .dims = {"B", "S", "H", "64"}},
-    },
-    .run = rope::run,
+      .name = "rope",
+      .inputs{
+          {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "S", "H", "64"}},
+          {.name = "cos", .type = kgen::ElementType::f32, .dims = {"S", "32"}},
+          {.name = "sin", .type = kgen::ElementType::f32, .dims = {"S", "32"}},
+      },
+      .outputs{
+          {.name = "y", .type = kgen::ElementType::f32, .dims = {"B", "S", "H", "64"}},
+      },
+      .run = rope::run,
   };
   return kgen::as_c(graph);
 }

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan rope.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ae07c16201bebb3c.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 43a3ce5674257868.
 
 // The graph rope: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, S, H, 64]
@@ -13,7 +13,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_rope(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_rope(void);

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4ced16e9bafbb77a.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 12621408c9c174fa.
 
 #include "snake.hpp"
 
@@ -33,17 +33,17 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_snake(void) {
   static const kgen::GraphInfo graph = {
-    .name = "snake",
-    .inputs = {
-      {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "C", "L"}},
-      {.name = "bias", .type = kgen::ElementType::f32, .dims = {"C", "1"}},
-      {.name = "alpha", .type = kgen::ElementType::f32, .dims = {"C", "1"}},
-      {.name = "gain", .type = kgen::ElementType::f32, .dims = {"C", "1"}},
-    },
-    .outputs = {
-      {.name = "y", .type = kgen::ElementType::f32, .dims = {"B", "C", "L"}},
-    },
-    .run = snake::run,
+      .name = "snake",
+      .inputs{
+          {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "C", "L"}},
+          {.name = "bias", .type = kgen::ElementType::f32, .dims = {"C", "1"}},
+          {.name = "alpha", .type = kgen::ElementType::f32, .dims = {"C", "1"}},
+          {.name = "gain", .type = kgen::ElementType::f32, .dims = {"C", "1"}},
+      },
+      .outputs{
+          {.name = "y", .type = kgen::ElementType::f32, .dims = {"B", "C", "L"}},
+      },
+      .run = snake::run,
   };
   return kgen::as_c(graph);
 }

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 5cf7a68e0b76c6ab.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 941ceadeee6c95b9.
 
 // The graph snake: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, C, L]
@@ -14,7 +14,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_snake(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_snake(void);

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is d865853db4c85112.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is d88372bf5c284c36.
 
 #include "softmax.hpp"
 
@@ -31,15 +31,15 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_softmax(void) {
   static const kgen::GraphInfo graph = {
-    .name = "softmax",
-    .inputs = {
-      {.name = "scores", .type = kgen::ElementType::f32, .dims = {"B", "S", "T"}},
-      {.name = "mask", .type = kgen::ElementType::f32, .dims = {"S", "T"}},
-    },
-    .outputs = {
-      {.name = "probabilities", .type = kgen::ElementType::f32, .dims = {"B", "S", "T"}},
-    },
-    .run = softmax::run,
+      .name = "softmax",
+      .inputs{
+          {.name = "scores", .type = kgen::ElementType::f32, .dims = {"B", "S", "T"}},
+          {.name = "mask", .type = kgen::ElementType::f32, .dims = {"S", "T"}},
+      },
+      .outputs{
+          {.name = "probabilities", .type = kgen::ElementType::f32, .dims = {"B", "S", "T"}},
+      },
+      .run = softmax::run,
   };
   return kgen::as_c(graph);
 }

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 61eeee318e41f081.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 2586d78c7cca1bbf.
 
 // The graph softmax: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   scores: f32[B, S, T]
@@ -12,7 +12,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_softmax(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_softmax(void);

@@ -10,6 +10,7 @@
 namespace swiglu {
 
 // y = mul(silu(gate), up)   (swiglu.yaml:10-11)
-void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> gate, kgen::View<const float, 2> up, kgen::Stream stream);
+void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> gate, kgen::View<const float, 2> up,
+            kgen::Stream stream);
 
 }  // namespace swiglu

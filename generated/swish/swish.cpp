@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 99253bb321219f63.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 3706f063ac8275f1.
 
 #include "swish.hpp"
 
@@ -29,14 +29,14 @@ void run(kgen::Call& call) {
 
 const kgen_graph* kgen_graph_swish(void) {
   static const kgen::GraphInfo graph = {
-    .name = "swish",
-    .inputs = {
-      {.name = "x", .type = kgen::ElementType::f32, .dims = {"M", "N"}},
-    },
-    .outputs = {
-      {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "N"}},
-    },
-    .run = swish::run,
+      .name = "swish",
+      .inputs{
+          {.name = "x", .type = kgen::ElementType::f32, .dims = {"M", "N"}},
+      },
+      .outputs{
+          {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "N"}},
+      },
+      .run = swish::run,
   };
   return kgen::as_c(graph);
 }

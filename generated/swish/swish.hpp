@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 842b2ec00577e76d.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is a52f326559a64353.
 
 // The graph swish: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, N]
@@ -10,7 +10,4 @@
 
 #include "kgen_runtime.h"
 
-#ifdef __cplusplus
-extern "C"
-#endif
-const kgen_graph* kgen_graph_swish(void);
+KGEN_EXTERN_C const kgen_graph* kgen_graph_swish(void);

@@ -64,6 +64,15 @@ void write_list(Writer& writer, const std::string& head, const std::vector<std::
   writer.raw_line(line);
 }
 
+void write_initializer(Writer& writer, const std::string& head, const std::vector<std::string>& items,
+                       const std::string& tail) {
+  const std::string whole = head + joined(items) + tail;
+  if (whole.size() + writer.indentation() <= line_width) return writer.raw_line(whole);
+  writer.raw_line(head);
+  for (const std::string& item : items) writer.raw_line(fmt::format("    {},", item));
+  writer.raw_line(tail);
+}
+
 void write_comment(Writer& writer, std::string_view text) {
   const std::size_t room = line_width - writer.indentation() - 3;
   while (text.size() > room) {

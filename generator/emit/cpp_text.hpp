@@ -25,6 +25,9 @@ std::string quoted(std::string_view text);
 // long. `comment` ("// ...") stands at the end where there is room, else on its own line above.
 void write_list(Writer& writer, const std::string& head, const std::vector<std::string>& items, const std::string& tail,
                 const std::string& comment = {});
+// The same for what stands in braces, one item a line where it does not fit in one.
+void write_initializer(Writer& writer, const std::string& head, const std::vector<std::string>& items,
+                       const std::string& tail);
 // "// text", broken between words.
 void write_comment(Writer& writer, std::string_view text);
 

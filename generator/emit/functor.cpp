@@ -27,22 +27,8 @@ struct Line {
   std::string text() const { return fmt::format("{}{}{}", head, fmt::join(items, ", "), tail); }
 };
 
-// Comments of short lines stand below each other.
-void write_aligned(Writer& out, const std::vector<Line>& lines) {
-  constexpr std::size_t longest_aligned = 84;
-  std::size_t column = 0;
-  for (const Line& line : lines) {
-    if (line.text().size() <= longest_aligned) column = std::max(column, line.text().size());
-  }
-  for (const Line& line : lines) {
-    const std::string code = line.text();
-    const std::size_t end = out.indentation() + std::max(code.size(), column) + 2 + line.comment.size();
-    if (line.comment.empty() || end > line_width) {
-      write_list(out, line.head, line.items, line.tail, line.comment);
-    } else {
-      out.raw_line(fmt::format("{:<{}}  {}", code, column, line.comment));
-    }
-  }
+void write_lines(Writer& out, const std::vector<Line>& lines) {
+  for (const Line& line : lines) write_list(out, line.head, line.items, line.tail, line.comment);
 }
 
 class BodyWriter {
@@ -77,7 +63,7 @@ class BodyWriter {
       lines.back().tail += ";";
       lines.back().comment = comment_of(functor_.statements[last]);
     }
-    write_aligned(out, lines);
+    write_lines(out, lines);
   }
 
  private:
@@ -203,7 +189,7 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
                      {},
                      fmt::format("// {}{}", to_text(parameter.type.shape), view.broadcast ? " broadcast" : "")});
   }
-  write_aligned(out, lines);
+  write_lines(out, lines);
 }
 
 }  // namespace

@@ -47,10 +47,7 @@ SourceFile emit_header(const Plan& plan, const EmitOptions& options) {
   writer.line();
   writer.line("#include \"kgen_runtime.h\"");
   writer.line();
-  writer.line("#ifdef __cplusplus");
-  writer.line("extern \"C\"");
-  writer.line("#endif");
-  writer.line("const kgen_graph* kgen_graph_{}(void);", graph.name);
+  writer.line("KGEN_EXTERN_C const kgen_graph* kgen_graph_{}(void);", graph.name);
   return {graph.name + ".hpp", with_banner(options, writer.take())};
 }
 

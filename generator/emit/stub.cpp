@@ -103,7 +103,7 @@ class Body {
     for (const FunctorMember& member : functor.members) {
       members.push_back(view_text(parameters_[member.view.parameter], member.view, shape));
     }
-    write_list(out_, fmt::format("const {} {}{{", functor.name, object_name(functor, stub_)), members, "};");
+    write_initializer(out_, fmt::format("const {} {}{{", functor.name, object_name(functor, stub_)), members, "};");
   }
 
   void write_kernel_call() {

@@ -25,6 +25,10 @@ struct ClangServices {
   // place. KernelLibrary::headers are all files that were read, but for the system's. Texts that locations point into
   // are added to `sources`. After an error there are no kernels.
   KernelLibrary (*introspect)(const IntrospectRequest& request, SourceMap& sources, Diagnostics& diagnostics);
+
+  // C++ source, laid out by Clang's formatter in the style of emitted source. `path` tells the language. What it cannot
+  // lay out comes back as it is.
+  std::string (*format)(std::string_view text, std::string_view path);
 };
 
 // The name of the function that the plugin exports: it returns the table.

@@ -224,6 +224,9 @@ struct Plan {
 struct SourceFile {
   std::string path;
   std::string content;
+  // Where `content` came out of a formatter: the hash of what went in, by which an unchanged file need not be formatted
+  // again.
+  std::optional<std::uint64_t> unformatted = std::nullopt;
 };
 
 }  // namespace kgen

@@ -147,7 +147,7 @@ void Decider::emitted_file(const SourceFile& file) {
     return;
   }
   const std::uint64_t hash = content_hash(file.content);
-  decision_.update.manifest.files[file.path] = {hash, Standing::emitted};
+  decision_.update.manifest.files[file.path] = {hash, Standing::emitted, file.unformatted};
   if (existing == file.content) {
     ++decision_.report.unchanged;
     std::error_code error;

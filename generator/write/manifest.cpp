@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::pair<Standing, std::string_view> standing_words[] = {{Standing::pinned, "pinned"},
                                                                     {Standing::orphaned, "orphaned"}};
+constexpr std::string_view unformatted_word = "unformatted=";
 
 // "c0ffee0123456789  stub_y.cpp", twice for a file while it was being written.
 Manifest parse_old_manifest(std::string_view text, const fs::path& folder) {
@@ -48,6 +49,7 @@ std::string manifest_text(const Manifest& manifest) {
     for (const auto& [standing, word] : standing_words) {
       if (standing == file.standing) line.words.emplace_back(word);
     }
+    if (file.unformatted) line.words.push_back(std::string(unformatted_word) + hash_text(*file.unformatted));
     text += record_text(line);
   }
   return text;
@@ -62,8 +64,11 @@ Manifest parse_manifest(std::string_view text) {
     if (line.kind != "file" || !is_emitted_path(line.path)) continue;
     EmittedFile& file = manifest.files[line.path];
     file.hash = *line.hash;
-    for (const auto& [standing, word] : standing_words) {
-      if (line.words == std::vector<std::string>{std::string(word)}) file.standing = standing;
+    for (const std::string_view given : line.words) {
+      for (const auto& [standing, word] : standing_words) {
+        if (given == word) file.standing = standing;
+      }
+      if (given.starts_with(unformatted_word)) file.unformatted = parse_hash(given.substr(unformatted_word.size()));
     }
   }
   return manifest;

@@ -33,6 +33,7 @@ enum class Standing {
 struct EmittedFile {
   std::uint64_t hash = 0;  // of the text in .kgen/base/
   Standing standing = Standing::emitted;
+  std::optional<std::uint64_t> unformatted;  // see SourceFile
   bool operator==(const EmittedFile&) const = default;
 };
 

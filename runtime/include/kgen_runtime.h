@@ -10,6 +10,13 @@
 #include <dlpack/dlpack.h>
 #include <stdint.h>
 
+/* Before one declaration. */
+#ifdef __cplusplus
+#define KGEN_EXTERN_C extern "C"
+#else
+#define KGEN_EXTERN_C
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -148,21 +148,21 @@ TEST_CASE("wrapper: the descriptor has a row for all that the runtime provides, 
 const kgen_graph* kgen_graph_example(void) {
 static const kgen::GraphInfo graph = {
 .name = "example",
-.inputs = {
+.inputs{
 {.name = "A", .type = kgen::ElementType::bf16, .dims = {"M", "64"}},
 {.name = "x", .type = kgen::ElementType::f32, .dims = {"M", "8"}, .strided = true},
 {.name = "position", .type = kgen::ElementType::i64, .dims = {}},
 },
-.outputs = {
+.outputs{
 {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "8"}},
 },
-.constants = {
+.constants{
 {.name = "w", .type = kgen::ElementType::f32, .shape = {64, 8}, .file = "weights.safetensors", .key = "w"},
 },
-.states = {
+.states{
 {.name = "cache", .type = kgen::ElementType::f32, .shape = {4096, 8}},
 },
-.persistents = {
+.persistents{
 {.name = "w_t", .type = kgen::ElementType::f32, .shape = {8, 64}},
 },
 .load = example::load,
@@ -376,7 +376,7 @@ TEST_CASE("wrapper: header, declarations and build files") {
 //            P: 0..4095, the value of position
 //            K: 64
 #pragma once)"));
-  CHECK(has_lines(file_of(plan, "example.hpp"), "const kgen_graph* kgen_graph_example(void);"));
+  CHECK(has_lines(file_of(plan, "example.hpp"), "KGEN_EXTERN_C const kgen_graph* kgen_graph_example(void);"));
   CHECK(has_lines(file_of(plan, "stubs.hpp"), R"(
 // stub_C: a stub.
 void stub_C(kgen::View<float, 2> C, kgen::View<const kgen::bf16, 2> A, kgen::View<const float, 2> w_t,

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 875a33b85123966d.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 47ae722c41b6f437.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -26,7 +26,7 @@ struct stub_y_rows {
     const auto y_scale = row.map(kgen::Rsqrt{}, y_shifted);                              // :11 rms_norm
     const auto y_normalised = row.map(kgen::Mul{}, h_row, y_scale);                      // :11 rms_norm
     row.store(h, h_row);
-    row.store(y, row.map(kgen::Mul{}, y_normalised, row.load(weight)));                  // :11 rms_norm
+    row.store(y, row.map(kgen::Mul{}, y_normalised, row.load(weight)));  // :11 rms_norm
   }
 };
 

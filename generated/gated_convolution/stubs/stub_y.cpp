@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan gated_convolution.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 370e024195bfbc91.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 9138544e952722ed.
 
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 8d2889b3bbf7cc07.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 13f6480169165127.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is f2e511df53c9eaaa.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ba6a8d7a0b493d16.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"

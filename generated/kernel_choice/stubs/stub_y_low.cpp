@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 1bc070551abf9ee4.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 85a85d3dd77b1eb4.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/activation.hpp"

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 66c01a208c86fe0b.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is cd142e8e7b7bdbdb.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4922898d2744029a.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7cb23e63ca3e647e.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"

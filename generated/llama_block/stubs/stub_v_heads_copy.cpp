@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 06021f025e0c39fc.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4a135658ec40aa62.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/view.hpp"

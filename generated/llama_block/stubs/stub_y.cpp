@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 93e3b81f5fce0586.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 78cdc53fee6f9ede.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"

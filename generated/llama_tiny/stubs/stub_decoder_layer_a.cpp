@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 1eab740f6c14f3f2.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 6b33072b4da14112.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 42e625cd17caa7ea.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is be1e5893a11c0422.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"

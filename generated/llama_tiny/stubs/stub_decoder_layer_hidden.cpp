@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4149e6f4e97d817a.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4028020dc7a517b4.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 1278d8666e6c7f99.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 0bb0d2849ddebd93.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -24,11 +24,11 @@ struct stub_decoder_layer_k_second_rotated_elementwise {
     const auto k_first_value = k_first.load<W>(at);
     const auto k_first_kept = kgen::Mul::apply(k_first_value, q_first_cos.load<W>(at));  // :54 rope
     const auto k_second_value = k_second.load<W>(at);
-    const auto k_first_turned = kgen::Mul::apply(k_second_value, q_first_sin.load<W>(at));  // :54 rope
-    const auto k_second_kept = kgen::Mul::apply(k_second_value, q_second_cos.load<W>(at));  // :54 rope
+    const auto k_first_turned = kgen::Mul::apply(k_second_value, q_first_sin.load<W>(at));   // :54 rope
+    const auto k_second_kept = kgen::Mul::apply(k_second_value, q_second_cos.load<W>(at));   // :54 rope
     const auto k_second_turned = kgen::Mul::apply(k_first_value, q_second_sin.load<W>(at));  // :54 rope
-    k_first_rotated.store(at, kgen::Sub::apply(k_first_kept, k_first_turned));           // :54 rope
-    k_second_rotated.store(at, kgen::Add::apply(k_second_kept, k_second_turned));        // :54 rope
+    k_first_rotated.store(at, kgen::Sub::apply(k_first_kept, k_first_turned));               // :54 rope
+    k_second_rotated.store(at, kgen::Add::apply(k_second_kept, k_second_turned));            // :54 rope
   }
 };
 
@@ -37,12 +37,16 @@ void stub_decoder_layer_k_second_rotated(kgen::View<float, 4> k_first_rotated, k
                                          kgen::View<const float, 4> k_second, kgen::View<const float, 3> q_first_sin,
                                          kgen::View<const float, 3> q_second_cos,
                                          kgen::View<const float, 3> q_second_sin, kgen::Stream stream) {
-  const stub_decoder_layer_k_second_rotated_elementwise body{k_first, q_first_cos.broadcast_to(k_first_rotated.shape()),
-                                                             k_second,
-                                                             q_first_sin.broadcast_to(k_first_rotated.shape()),
-                                                             q_second_cos.broadcast_to(k_first_rotated.shape()),
-                                                             q_second_sin.broadcast_to(k_first_rotated.shape()),
-                                                             k_first_rotated, k_second_rotated};
+  const stub_decoder_layer_k_second_rotated_elementwise body{
+      k_first,
+      q_first_cos.broadcast_to(k_first_rotated.shape()),
+      k_second,
+      q_first_sin.broadcast_to(k_first_rotated.shape()),
+      q_second_cos.broadcast_to(k_first_rotated.shape()),
+      q_second_sin.broadcast_to(k_first_rotated.shape()),
+      k_first_rotated,
+      k_second_rotated,
+  };
   kgen::elementwise(body.k_first.shape(), body, stream);
 }
 

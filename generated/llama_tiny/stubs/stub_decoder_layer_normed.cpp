@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 3bd98c4ee87d93f9.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7ed540b1f636d74b.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -18,19 +18,22 @@ struct stub_decoder_layer_normed_rows {
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     const auto h_row = row.load(h);
-    const auto normed_squared = row.map(kgen::Square{}, h_row);                    // :45 rms_norm
-    const auto normed_mean_square = row.reduce(kgen::Mean{}, normed_squared);      // :45 rms_norm
-    const auto normed_shifted = row.map(kgen::Add{}, normed_mean_square, 1e-05f);  // :45 rms_norm
-    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);              // :45 rms_norm
-    const auto normed_normalised = row.map(kgen::Mul{}, h_row, normed_scale);      // :45 rms_norm
+    const auto normed_squared = row.map(kgen::Square{}, h_row);                            // :45 rms_norm
+    const auto normed_mean_square = row.reduce(kgen::Mean{}, normed_squared);              // :45 rms_norm
+    const auto normed_shifted = row.map(kgen::Add{}, normed_mean_square, 1e-05f);          // :45 rms_norm
+    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);                      // :45 rms_norm
+    const auto normed_normalised = row.map(kgen::Mul{}, h_row, normed_scale);              // :45 rms_norm
     row.store(normed, row.map(kgen::Mul{}, normed_normalised, row.load(attention_norm)));  // :45 rms_norm
   }
 };
 
 void stub_decoder_layer_normed(kgen::View<float, 3> normed, kgen::View<const float, 3> h,
                                kgen::View<const float, 1> attention_norm, kgen::Stream stream) {
-  const stub_decoder_layer_normed_rows body{h.merge<0, 1>(), attention_norm.broadcast_to(normed.shape()).merge<0, 1>(),
-                                            normed.merge<0, 1>()};
+  const stub_decoder_layer_normed_rows body{
+      h.merge<0, 1>(),
+      attention_norm.broadcast_to(normed.shape()).merge<0, 1>(),
+      normed.merge<0, 1>(),
+  };
   kgen::rows<1>(body.h.shape(), body, stream);
 }
 

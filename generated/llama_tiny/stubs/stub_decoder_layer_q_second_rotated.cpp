@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 2b03aa5192c80d97.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 50fa00aa4b6ff959.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -24,11 +24,11 @@ struct stub_decoder_layer_q_second_rotated_elementwise {
     const auto q_first_value = q_first.load<W>(at);
     const auto q_first_kept = kgen::Mul::apply(q_first_value, q_first_cos.load<W>(at));  // :53 rope
     const auto q_second_value = q_second.load<W>(at);
-    const auto q_first_turned = kgen::Mul::apply(q_second_value, q_first_sin.load<W>(at));  // :53 rope
-    const auto q_second_kept = kgen::Mul::apply(q_second_value, q_second_cos.load<W>(at));  // :53 rope
+    const auto q_first_turned = kgen::Mul::apply(q_second_value, q_first_sin.load<W>(at));   // :53 rope
+    const auto q_second_kept = kgen::Mul::apply(q_second_value, q_second_cos.load<W>(at));   // :53 rope
     const auto q_second_turned = kgen::Mul::apply(q_first_value, q_second_sin.load<W>(at));  // :53 rope
-    q_first_rotated.store(at, kgen::Sub::apply(q_first_kept, q_first_turned));           // :53 rope
-    q_second_rotated.store(at, kgen::Add::apply(q_second_kept, q_second_turned));        // :53 rope
+    q_first_rotated.store(at, kgen::Sub::apply(q_first_kept, q_first_turned));               // :53 rope
+    q_second_rotated.store(at, kgen::Add::apply(q_second_kept, q_second_turned));            // :53 rope
   }
 };
 
@@ -37,12 +37,16 @@ void stub_decoder_layer_q_second_rotated(kgen::View<float, 4> q_first_rotated, k
                                          kgen::View<const float, 4> q_second, kgen::View<const float, 3> q_first_sin,
                                          kgen::View<const float, 3> q_second_cos,
                                          kgen::View<const float, 3> q_second_sin, kgen::Stream stream) {
-  const stub_decoder_layer_q_second_rotated_elementwise body{q_first, q_first_cos.broadcast_to(q_first_rotated.shape()),
-                                                             q_second,
-                                                             q_first_sin.broadcast_to(q_first_rotated.shape()),
-                                                             q_second_cos.broadcast_to(q_first_rotated.shape()),
-                                                             q_second_sin.broadcast_to(q_first_rotated.shape()),
-                                                             q_first_rotated, q_second_rotated};
+  const stub_decoder_layer_q_second_rotated_elementwise body{
+      q_first,
+      q_first_cos.broadcast_to(q_first_rotated.shape()),
+      q_second,
+      q_first_sin.broadcast_to(q_first_rotated.shape()),
+      q_second_cos.broadcast_to(q_first_rotated.shape()),
+      q_second_sin.broadcast_to(q_first_rotated.shape()),
+      q_first_rotated,
+      q_second_rotated,
+  };
   kgen::elementwise(body.q_first.shape(), body, stream);
 }
 

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 901a02c4aa08ca6d.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ad9d21d47c6625a9.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/view.hpp"

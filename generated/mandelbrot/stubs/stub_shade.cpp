@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 8bd7180a4b04bf1f.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 66c6261760bb5e7b.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 68c3b3e4eb3ddf71.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b0a32cd84545384b.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"

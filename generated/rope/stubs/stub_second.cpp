@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan rope.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 307976b5d1d86344.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 22161f0a642924b4.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -35,8 +35,9 @@ struct stub_second_elementwise {
 void stub_second(kgen::View<float, 4> first, kgen::View<float, 4> second, kgen::View<const float, 4> x1,
                  kgen::View<const float, 3> c, kgen::View<const float, 4> x2, kgen::View<const float, 3> s,
                  kgen::Stream stream) {
-  const stub_second_elementwise body{x1, c.broadcast_to(first.shape()), x2, s.broadcast_to(first.shape()), first,
-                                     second};
+  const stub_second_elementwise body{
+      x1, c.broadcast_to(first.shape()), x2, s.broadcast_to(first.shape()), first, second,
+  };
   kgen::elementwise(body.x1.shape(), body, stream);
 }
 

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is a59244ff39240102.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 373cef3562fb5152.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -27,8 +27,9 @@ struct stub_y_elementwise {
 
 void stub_y(kgen::View<float, 3> y, kgen::View<const float, 3> x, kgen::View<const float, 2> bias,
             kgen::View<const float, 2> alpha, kgen::View<const float, 2> gain, kgen::Stream stream) {
-  const stub_y_elementwise body{x, bias.broadcast_to(y.shape()), alpha.broadcast_to(y.shape()),
-                                gain.broadcast_to(y.shape()), y};
+  const stub_y_elementwise body{
+      x, bias.broadcast_to(y.shape()), alpha.broadcast_to(y.shape()), gain.broadcast_to(y.shape()), y,
+  };
   kgen::elementwise(body.x.shape(), body, stream);
 }
 

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan swiglu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 917799b03530a06e.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 536a0764d4887ebe.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/activation.hpp"

@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b77ee3f36ebcbff5.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4077eb3e9a239817.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/activation.hpp"
