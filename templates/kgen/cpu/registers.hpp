@@ -4,7 +4,7 @@
 
 #include "kgen/platform.hpp"
 
-// Introspection reads declarations alone, and half of its time would go into those of the intrinsics.
+// Introspection reads declarations alone, and a quarter of its time would go into those of the intrinsics.
 #if defined(__x86_64__) && !defined(KGEN_INTROSPECT)
 #include <immintrin.h>
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kgen/elementwise.hpp"
+#include "kgen/introspect.hpp"
 #include "kgen/view.hpp"
 
 namespace mine {
@@ -14,7 +15,7 @@ namespace mine {
 template <class X, class T, class Y>
 struct CausalConvolution {
   X x;                      // [B, L, C]
-  kgen::View<T, 2> weight;  // [K, C]
+  kgen::View<const T, 2> weight;  // [K, C]
   Y y;                      // [B, L, C]
 
   template <int W>
@@ -32,8 +33,11 @@ struct CausalConvolution {
 };
 
 // y[b, t, c] = sum over k of weight[k, c] * x[b, t - K + 1 + k, c], in f32 (f64 for f64); x is 0 before its beginning.
-template <kgen::Source<3> X, class T, kgen::Sink<kgen::source_lane_t<X, 3>, 3> Y>
-void causal_conv1d(const X& x, const kgen::View<T, 2>& weight, const Y& y, kgen::Stream stream = {}) {
+template <kgen::Source<3> X, kgen::Float T, kgen::Sink<kgen::source_lane_t<X, 3>, 3> Y>
+KGEN_KERNEL(causal_conv1d)
+void causal_conv1d(const X& x, const kgen::View<const T, 2>& weight, const Y& y, kgen::Stream stream = {})
+requires kgen::Float<kgen::source_lane_t<X, 3>>
+{
   kgen::elementwise(x.shape(), CausalConvolution<X, T, Y>{x, weight, y}, stream);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kgen/introspect.hpp"
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
@@ -14,6 +15,7 @@ struct Region {
 };
 
 // The square around a centre.
+KGEN_KERNEL(fractal_region)
 inline void region_around(kgen::View<const double, 0> x, kgen::View<const double, 0> y,
                           kgen::View<const double, 0> width, kgen::View<Region, 0> region, kgen::Stream) {
   const double side = *width.data();
@@ -33,6 +35,7 @@ inline std::int32_t steps_within(double real, double imaginary, int iterations) 
 }
 
 // The rows of `out` go from the region's top to its bottom, one pixel for each element.
+KGEN_KERNEL(mandelbrot)
 inline void mandelbrot(kgen::View<const Region, 0> region, int iterations, kgen::View<std::int32_t, 2> out,
                        kgen::Stream) {
   const Region& seen = *region.data();

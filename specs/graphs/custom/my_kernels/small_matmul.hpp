@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kgen/elementwise.hpp"
+#include "kgen/introspect.hpp"
 #include "kgen/view.hpp"
 
 namespace mine {
@@ -11,7 +12,7 @@ namespace mine {
 // Some lanes of one row of the product.
 template <class T, class B, class C>
 struct RowTimesMatrix {
-  kgen::View<T, 2> a;  // [M, K]
+  kgen::View<const T, 2> a;  // [M, K]
   B b;                 // [K, N]
   C c;                 // [M, N]
 
@@ -27,8 +28,11 @@ struct RowTimesMatrix {
 };
 
 // c[m, n] = sum over k of a[m, k] * b[k, n], in f32 (f64 for f64).
-template <class T, kgen::Source<2> B, kgen::Sink<kgen::source_lane_t<B, 2>, 2> C>
-void small_matmul(const kgen::View<T, 2>& a, const B& b, const C& c, kgen::Stream stream = {}) {
+template <kgen::Float T, kgen::Source<2> B, kgen::Sink<kgen::source_lane_t<B, 2>, 2> C>
+KGEN_KERNEL(matmul, "M <= 16")
+void small_matmul(const kgen::View<const T, 2>& a, const B& b, const C& c, kgen::Stream stream = {})
+requires kgen::Float<kgen::source_lane_t<B, 2>>
+{
   kgen::elementwise(kgen::Index<2>{a.extent(0), b.shape()[1]}, RowTimesMatrix<T, B, C>{a, b, c}, stream);
 }
 
