@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -19,6 +20,7 @@
 #include "generator/load/kernel_files.hpp"
 #include "generator/load/load_ops.hpp"
 #include "generator/pipeline.hpp"
+#include "generator/stub_signatures.hpp"
 #include "generator/write/depfile.hpp"
 #include "generator/write/disk.hpp"
 #include "generator/write/status.hpp"
@@ -172,13 +174,24 @@ std::vector<SourceFile> formatted(std::vector<SourceFile> files, const fs::path&
   return format_emitted(std::move(files), folder, last, [&] { return clang_services("format", ignored); });
 }
 
+// Of edited stubs, with what the files of the folder are compiled with.
+void check_signatures(const fs::path& folder, const FolderStatus& status, SourceMap& sources, Diagnostics& diagnostics) {
+  std::vector<std::string> directories = {find_library().headers.string()};
+  for (const std::string& directory : status.manifest.include_directories) {
+    directories.push_back((folder / directory).string());
+  }
+  check_stub_signatures(folder, status, directories, sources, diagnostics);
+}
+
 void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
   WriteOptions options;
   options.folder = arguments.emit;
   options.pinned = pinned_files(plan);
   options.version = KGEN_VERSION;
   options.inputs = emission_inputs(session.read_files, input_roots(arguments.emit));
-  const std::vector<SourceFile> files = formatted(emit_plan(plan, emit_options(arguments)), options.folder);
+  const EmitOptions how = emit_options(arguments);
+  options.include_directories = how.include_directories;
+  const std::vector<SourceFile> files = formatted(emit_plan(plan, how), options.folder);
   const WriteReport written = write_files(files, options, session.sources, session.diagnostics);
   const bool done = !session.diagnostics.has_errors();
   if (done && !arguments.depfile.empty()) {
@@ -186,6 +199,10 @@ void write_plan(const Plan& plan, const Arguments& arguments, Session& session) 
                   session.diagnostics);
   }
   if (done && !arguments.quiet) fmt::print("{}", written_text(plan, written, arguments.emit));
+  if (written.edited + written.merged.size() + written.pinned > 0) {
+    const FolderStatus status = folder_status(options.folder, session.diagnostics);
+    check_signatures(options.folder, status, session.sources, session.diagnostics);
+  }
 }
 
 int run_plan(const Arguments& arguments) {
@@ -206,7 +223,11 @@ int run_status(const Arguments& arguments) {
   if (report(diagnostics, arguments) != 0) return exit_usage;
   const auto stale = stale_reasons(status.manifest, input_roots(arguments.folder), KGEN_VERSION);
   fmt::print("{}", status_text(status, stale));
-  return is_settled(status, stale) ? 0 : exit_error;
+  std::fflush(stdout);  // before what is said of signatures
+  SourceMap sources;
+  Diagnostics signatures;
+  check_signatures(arguments.folder, status, sources, signatures);
+  return report(signatures, arguments) == 0 && is_settled(status, stale) ? 0 : exit_error;
 }
 
 int run_diff(const Arguments& arguments) {
@@ -383,17 +404,16 @@ int run(int argc, char** argv) {
       "  kgen diff src/                          your edits\n"
       "Exit codes: 0 done, 1 errors in the input, 2 errors in the command line.");
   Arguments arguments;
-  const CLI::App* plan = add_plan(app, arguments);
-  const CLI::App* explain = add_explain(app, arguments);
-  const CLI::App* observe = add_observe(app, arguments);
-  const CLI::App* introspect = add_introspect(app, arguments);
-  const CLI::App* ops = add_ops(app, arguments);
-  const CLI::App* status = add_status(app, arguments);
-  add_diff(app, arguments);
+  const std::pair<const CLI::App*, int (*)(const Arguments&)> verbs[] = {
+      {add_plan(app, arguments), run_plan},       {add_explain(app, arguments), run_explain},
+      {add_status(app, arguments), run_status},   {add_diff(app, arguments), run_diff},
+      {add_observe(app, arguments), run_observe}, {add_introspect(app, arguments), run_introspect},
+      {add_ops(app, arguments), run_ops}};
 
-  const std::vector<std::string> verbs = {"plan", "explain", "ops", "introspect", "status", "diff", "observe"};
-  if (argc > 1 && argv[1][0] != '-' && std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end()) {
-    const std::vector<std::string> near = nearest_names(argv[1], verbs);
+  std::vector<std::string> names;
+  for (const auto& [verb, run_verb] : verbs) names.push_back(verb->get_name());
+  if (argc > 1 && argv[1][0] != '-' && std::find(names.begin(), names.end(), argv[1]) == names.end()) {
+    const std::vector<std::string> near = nearest_names(argv[1], names);
     fmt::print(stderr, "kgen: there is no command '{}'{}\n", argv[1],
                near.empty() ? "; `kgen --help` lists them" : "; did you mean " + quoted_list(near) + "?");
     return exit_usage;
@@ -403,13 +423,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : exit_usage;
   }
-  if (plan->parsed()) return run_plan(arguments);
-  if (explain->parsed()) return run_explain(arguments);
-  if (ops->parsed()) return run_ops(arguments);
-  if (status->parsed()) return run_status(arguments);
-  if (observe->parsed()) return run_observe(arguments);
-  if (introspect->parsed()) return run_introspect(arguments);
-  return run_diff(arguments);
+  const auto chosen =
+      std::find_if(std::begin(verbs), std::end(verbs), [](const auto& verb) { return verb.first->parsed(); });
+  return chosen->second(arguments);
 }
 
 }  // namespace

@@ -18,6 +18,25 @@ struct IntrospectRequest {
   std::vector<std::string> include_directories;  // as -I has them, and by which headers are named
 };
 
+struct FunctionParameter {
+  std::string name;  // may be empty
+  std::string type;  // canonical: "kgen::View<const float, 2>"
+  SourceLocation where;
+};
+
+// A function as it is declared: no template, no member.
+struct FunctionSignature {
+  std::string name;    // qualified: "softmax::stub_y"
+  std::string result;  // canonical type
+  std::vector<FunctionParameter> parameters;
+  SourceLocation where;  // its name
+};
+
+struct SignatureRequest {
+  std::vector<std::string> files;  // paths; read in this order, as one translation unit
+  std::vector<std::string> include_directories;
+};
+
 struct ClangServices {
   std::string_view version;  // kgen's own, to tell a plugin of another build
 
@@ -29,6 +48,11 @@ struct ClangServices {
   // C++ source, laid out by Clang's formatter in the style of emitted source. `path` tells the language. What it cannot
   // lay out comes back as it is.
   std::string (*format)(std::string_view text, std::string_view path);
+
+  // The functions that these files, and not others that they include, declare or define, in the order of the text.
+  // After errors, those that Clang made sense of.
+  std::vector<FunctionSignature> (*signatures)(const SignatureRequest& request, SourceMap& sources,
+                                               Diagnostics& diagnostics);
 };
 
 // The name of the function that the plugin exports: it returns the table.

@@ -53,7 +53,9 @@ void check_name_beside(const fs::path& path, Diagnostics& diagnostics) {
   const fs::path beside = name_beside(path);
   std::error_code error;
   const bool is_free = !fs::exists(fs::symlink_status(beside, error));
-  if (is_free && error && error != std::errc::no_such_file_or_directory) report_failure(diagnostics, "keep a file as", beside, error);
+  if (is_free && error && error != std::errc::no_such_file_or_directory) {
+    report_failure(diagnostics, "keep a file as", beside, error);
+  }
 }
 
 // The user's text and the new one, merged. Comments that point to lines of the graph follow the graph first, so that a
@@ -191,6 +193,7 @@ FolderDecision Decider::take() {
   Manifest& manifest = decision_.update.manifest;
   manifest.version = waiting_ ? before_.version : options_.version;
   manifest.inputs = waiting_ ? before_.inputs : options_.inputs;
+  manifest.include_directories = options_.include_directories;
   std::set<fs::path> parents;
   for (const FileChange& change : decision_.update.changes) {
     if (change.content || change.action == FileAction::remove) parents.insert(fs::path(change.path).parent_path());

@@ -44,6 +44,7 @@ std::string manifest_text(const Manifest& manifest) {
       "# What kgen wrote to this folder. Keep .kgen/ with the files: it is how edits are told apart and merged.\n";
   text += record_text({"kgen", {manifest.version}, {}, {}});
   for (const EmissionInput& input : manifest.inputs) text += record_text({"input", {}, input.hash, input.name});
+  for (const std::string& directory : manifest.include_directories) text += record_text({"include", {}, {}, directory});
   for (const auto& [path, file] : manifest.files) {
     RecordLine line{"file", {}, file.hash, path};
     for (const auto& [standing, word] : standing_words) {
@@ -59,6 +60,7 @@ Manifest parse_manifest(std::string_view text) {
   Manifest manifest;
   for (const RecordLine& line : parse_record(text)) {
     if (line.kind == "kgen" && line.words.size() == 1) manifest.version = line.words[0];
+    if (line.kind == "include" && !line.path.empty()) manifest.include_directories.push_back(line.path);
     if (!line.hash || line.path.empty()) continue;
     if (line.kind == "input") manifest.inputs.push_back({line.path, *line.hash});
     if (line.kind != "file" || !is_emitted_path(line.path)) continue;

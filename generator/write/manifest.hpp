@@ -47,6 +47,7 @@ struct EmissionInput {
 struct Manifest {
   std::string version;  // of the kgen that wrote it
   std::vector<EmissionInput> inputs;
+  std::vector<std::string> include_directories;  // of own kernels, relative to the folder
   std::map<std::string, EmittedFile, std::less<>> files;  // by path, relative to the folder
   bool operator==(const Manifest&) const = default;
 };

@@ -15,8 +15,8 @@ struct Merge {
   bool clean = true;
 };
 
-// What `ours` and `theirs` made of `base`; neighbouring lines count as the same. Nothing where libgit2 cannot merge: one
-// holds a zero byte, or is larger than 1 GB.
+// What `ours` and `theirs` made of `base`; changes that touch are a conflict. Nothing where libgit2 cannot merge: a text
+// holds a zero byte, or more than 1 GB.
 std::optional<Merge> merge_texts(std::string_view base, std::string_view ours, std::string_view theirs);
 
 // The conflicts that a text holds: the lines, from 1, on which one begins. The second marker is looked for as well, in

@@ -18,10 +18,12 @@
 namespace kgen {
 
 struct WriteOptions {
-  std::filesystem::path folder;       // created where it does not exist
-  std::set<std::string> pinned;       // relative paths: left as they are where they exist
-  std::string version;                // of this kgen
-  std::vector<EmissionInput> inputs;  // for the manifest
+  std::filesystem::path folder;  // created where it does not exist
+  std::set<std::string> pinned;  // relative paths: left as they are where they exist
+  // For the manifest:
+  std::string version;
+  std::vector<EmissionInput> inputs;
+  std::vector<std::string> include_directories;
   Disk disk;
 };
 

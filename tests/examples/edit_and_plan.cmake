@@ -1,5 +1,5 @@
-# What a user does: plans a graph, edits a stub, changes the graph, plans again. The edit doubles what the attention adds to
-# h; the graph, changed, halves it before.
+# What a user does: plans a graph, edits a stub, changes the graph, plans again. The edit doubles what the attention adds
+# to h; the graph, changed, halves it before.
 #   cmake -DKGEN=kgen -DGRAPH=llama_block.yaml -DFOLDER=emitted -P edit_and_plan.cmake
 
 # kgen(STATUS VARIABLE ARGUMENTS...): VARIABLE becomes what it prints. It must exit with STATUS.

@@ -223,7 +223,7 @@ TEST_CASE("introspect, bad: a header, the resource folder or the plugin is missi
   CHECK_EQ(missing, "error: cannot read 'kernel.hpp': there is no such file\nnote: near it there: 'kernels.hpp'\n");
 
   setenv("KGEN_CLANG_RESOURCES", "/nowhere", 1);
-  CHECK_EQ(messages(header), R"text(error: cannot read kernels: there is no resource folder of Clang 19
+  CHECK_EQ(messages(header), R"text(error: cannot read C++: there is no resource folder of Clang 19
 note: its include/stddef.h was looked for in '/nowhere'
 help: install libclang-common-19-dev, or let KGEN_CLANG_RESOURCES name what `clang-19 -print-resource-dir` prints
 )text");

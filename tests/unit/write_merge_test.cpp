@@ -88,13 +88,15 @@ TEST_CASE("record: text and back") {
 
 TEST_CASE("manifest: text and back") {
   const Manifest manifest = {"1.0",
-                             {{"kgen:specs/ops/a.yaml", 1}, {"../my graph.yaml", 2}},
+                             {{"kgen:a.yaml", 1}, {"../my graph.yaml", 2}},
+                             {"../my kernels"},
                              {{"b c.cpp", {3, Standing::pinned}}, {"a/x.hpp", {4, Standing::emitted}},
                               {"z.cpp", {0xfedcba9876543210, Standing::orphaned}}}};
   const std::string text = manifest_text(manifest);
   CHECK(text.ends_with("kgen 1.0\n"
-                       "input hash=0000000000000001 path=kgen:specs/ops/a.yaml\n"
+                       "input hash=0000000000000001 path=kgen:a.yaml\n"
                        "input hash=0000000000000002 path=../my graph.yaml\n"
+                       "include path=../my kernels\n"
                        "file hash=0000000000000004 path=a/x.hpp\n"
                        "file pinned hash=0000000000000003 path=b c.cpp\n"
                        "file orphaned hash=fedcba9876543210 path=z.cpp\n"));

@@ -1,5 +1,5 @@
-// kgen is killed at every change that it makes to the disk. Whatever it was about to do, no edit is lost, and the next run
-// brings the folder to where it would have been.
+// kgen is killed at every change that it makes to the disk. Whatever it was about to do, no edit is lost, and the next
+// run brings the folder to where it would have been.
 #include "tests/unit/write_fixture.hpp"
 
 namespace fs = std::filesystem;
@@ -47,8 +47,8 @@ void prepare(const TemporaryFolder& folder) {
 
 struct Killed {};
 
-// Writes emission(round) up to its change number `last`, where it ends: nothing in kgen catches what is thrown there, so
-// that no more is done than by a process that is killed. True where it came to that.
+// Writes emission(round) up to its change number `last`, where it ends: nothing in kgen catches what is thrown there,
+// so that no more is done than by a process that is killed. True where it came to that.
 bool write_until(const TemporaryFolder& folder, const std::string& round, int last) {
   int changes = 0;
   WriteOptions options = folder.options(pinned);

@@ -168,7 +168,7 @@ TEST_CASE("inputs: named alike on every machine, and followed") {
   CHECK(inputs[2].name == "kgen:templates/kgen/matmul.hpp");
 
   fs::create_directories(roots.folder);
-  const Manifest manifest = {"1.0", inputs, {}};
+  const Manifest manifest = {"1.0", inputs, {}, {}};
   CHECK(stale_reasons(manifest, roots, "1.0").empty());
   CHECK(stale_reasons(manifest, roots, "1.1") == Names{"written by kgen 1.0, and this is kgen 1.1"});
   write("project/my graph.yaml", "changed");

@@ -1,22 +1,17 @@
 #include "generator/introspect/clang/introspect.hpp"
 
-#include <clang/AST/ASTConsumer.h>
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
-#include <clang/Frontend/CompilerInstance.h>
-#include <clang/Frontend/FrontendActions.h>
-#include <clang/Frontend/Utils.h>
-#include <clang/Lex/PreprocessorOptions.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <tuple>
 
 #include "generator/base/hash.hpp"
 #include "generator/introspect/clang/read_kernel.hpp"
+#include "generator/introspect/clang/translation_unit.hpp"
 
 namespace kgen {
 namespace {
@@ -24,37 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* umbrella_name = "kgen_introspect.cpp";  // includes every header; exists in memory alone
-
-// ---- what Clang reports
-// -----------------------------------------------------------------------------------------------
-
-// Clang's errors with their notes, and a help on the first that says what kgen had in mind.
-class Reporter : public clang::DiagnosticConsumer {
- public:
-  Reporter(Places& places, Diagnostics& diagnostics) : places_(places), diagnostics_(diagnostics) {}
-
-  void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& info) override {
-    clang::DiagnosticConsumer::HandleDiagnostic(level, info);
-    llvm::SmallString<256> message;
-    info.FormatDiagnostic(message);
-    SourceLocation where;
-    if (info.hasSourceManager() && info.getLocation().isValid()) {
-      where = places_.at(info.getLocation(), info.getSourceManager());
-    }
-    if (level >= clang::DiagnosticsEngine::Error) {
-      const bool first = error_ == nullptr;
-      error_ = &diagnostics_.error(where, std::string(message));
-      if (first) error_->advise("kgen learns of kernels from their headers: each must compile as C++20 on its own");
-    } else if (level == clang::DiagnosticsEngine::Note && error_) {
-      error_->note(where, std::string(message));
-    }
-  }
-
- private:
-  Places& places_;
-  Diagnostics& diagnostics_;
-  kgen::Diagnostic* error_ = nullptr;  // the latest
-};
 
 // ---- what is registered
 // -----------------------------------------------------------------------------------------------
@@ -185,10 +149,10 @@ std::optional<std::string> name_below(const std::string& path, const std::vector
   return std::nullopt;
 }
 
-// Reads the kernels at the end of the translation unit, unless it has errors.
-class KernelConsumer : public clang::ASTConsumer {
+// Takes the kernels and the headers from a translation unit that was read without errors.
+class KernelReader {
  public:
-  KernelConsumer(const IntrospectRequest& request, Places& places, Diagnostics& diagnostics, KernelLibrary& library)
+  KernelReader(const IntrospectRequest& request, Places& places, Diagnostics& diagnostics, KernelLibrary& library)
       : folders_(request.include_directories), places_(places), diagnostics_(diagnostics), library_(library) {
     for (const std::string& header : request.headers) {
       requested_.insert(fs::weakly_canonical(header));
@@ -196,7 +160,7 @@ class KernelConsumer : public clang::ASTConsumer {
     }
   }
 
-  void HandleTranslationUnit(clang::ASTContext& context) override {
+  void read(clang::ASTContext& context) {
     if (diagnostics_.has_errors()) return;
     Reading reading{context, places_, diagnostics_};
     RegistrationFinder registrations(reading);
@@ -231,91 +195,7 @@ class KernelConsumer : public clang::ASTConsumer {
   KernelLibrary& library_;
 };
 
-class KernelAction : public clang::ASTFrontendAction {
- public:
-  explicit KernelAction(std::unique_ptr<KernelConsumer> consumer) : consumer_(std::move(consumer)) {}
-
- protected:
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&, llvm::StringRef) override {
-    return std::move(consumer_);
-  }
-
- private:
-  std::unique_ptr<KernelConsumer> consumer_;
-};
-
-// Where Clang's own headers may be, in order: where $KGEN_CLANG_RESOURCES says; where they were when kgen was built;
-// where the most needed of them are installed with it.
-std::vector<std::string> resource_folders() {
-  if (const char* chosen = std::getenv("KGEN_CLANG_RESOURCES")) return {chosen};
-  std::error_code error;
-  const fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
-  return {KGEN_CLANG_RESOURCES, (prefix / KGEN_PLUGIN_DIRECTORY / "clang").string()};
-}
-
-std::optional<std::string> find_resources(Diagnostics& diagnostics) {
-  const std::vector<std::string> folders = resource_folders();
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    if (fs::exists(fs::path(folder) / "include" / "stddef.h", error)) return folder;
-  }
-  diagnostics.error({}, "cannot read kernels: there is no resource folder of Clang 19")
-      .note(fmt::format("its include/stddef.h was looked for in {}", quoted_list(folders)))
-      .advise(
-          "install libclang-common-19-dev, or let KGEN_CLANG_RESOURCES name what `clang-19 -print-resource-dir` "
-          "prints");
-  return std::nullopt;
-}
-
-// Runs the action on one translation unit that includes every header.
-void parse(const IntrospectRequest& request, const std::string& resources, clang::DiagnosticConsumer& reporter,
-           clang::FrontendAction& action) {
-  std::string umbrella;
-  for (const std::string& header : request.headers) umbrella += fmt::format("#include \"{}\"\n", header);
-  std::vector<std::string> arguments = {"clang++",
-                                        "-xc++",
-                                        "-std=c++20",
-                                        "-fsyntax-only",
-                                        "-fparse-all-comments",
-                                        "-w",
-                                        "-DKGEN_INTROSPECT",
-                                        "-resource-dir=" + resources};
-  for (const std::string& folder : request.include_directories) arguments.push_back("-I" + folder);
-  arguments.emplace_back(umbrella_name);
-  std::vector<const char*> pointers;
-  for (const std::string& each : arguments) pointers.push_back(each.c_str());
-
-  clang::CompilerInstance compiler;
-  compiler.createDiagnostics(&reporter, /*ShouldOwnClient=*/false);
-  clang::CreateInvocationOptions options;
-  options.Diags = &compiler.getDiagnostics();
-  std::shared_ptr<clang::CompilerInvocation> invocation = clang::createInvocation(pointers, options);
-  if (!invocation) return;
-  invocation->getFrontendOpts().SkipFunctionBodies = true;
-  invocation->getDiagnosticOpts().ShowCarets = false;  // and with them the count of errors on stderr
-  invocation->getPreprocessorOpts().addRemappedFile(
-      umbrella_name, llvm::MemoryBuffer::getMemBufferCopy(umbrella, umbrella_name).release());
-  compiler.setInvocation(std::move(invocation));
-  compiler.ExecuteAction(action);
-}
-
 }  // namespace
-
-SourceLocation Places::at(clang::SourceLocation location, const clang::SourceManager& manager) {
-  const auto [file, offset] = manager.getDecomposedLoc(manager.getFileLoc(location));
-  const SourceText*& text = texts_[file];
-  if (!text) {
-    const auto entry = manager.getFileEntryRefForID(file);
-    const std::string path = entry ? fs::path(entry->getName().str()).lexically_normal().string() : "<command line>";
-    text = &sources_.add(path, manager.getBufferData(file).str());
-  }
-  const std::string_view content = text->content;
-  const std::size_t begin = content.substr(0, offset).rfind('\n') + 1;  // npos + 1 is 0
-  const auto is_first_byte = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-  const auto before = content.substr(begin, offset - begin);
-  const auto column = std::count_if(before.begin(), before.end(), is_first_byte) + 1;
-  return {text, manager.getLineNumber(file, offset), static_cast<std::uint32_t>(column)};
-}
 
 std::optional<DType> dtype_of(clang::QualType type) {
   using Builtin = clang::BuiltinType;
@@ -342,12 +222,12 @@ std::string qualified_name(const clang::NamedDecl& declaration) { return declara
 KernelLibrary introspect(const IntrospectRequest& request, SourceMap& sources, Diagnostics& diagnostics) {
   KernelLibrary library;
   for (const std::string& header : request.headers) sources.read(header, diagnostics);  // reports what is missing
-  const auto resources = find_resources(diagnostics);
   if (diagnostics.has_errors()) return library;
   Places places(sources);
-  Reporter reporter(places, diagnostics);
-  KernelAction action(std::make_unique<KernelConsumer>(request, places, diagnostics, library));
-  parse(request, *resources, reporter, action);
+  KernelReader reader(request, places, diagnostics, library);
+  const TranslationUnit unit{umbrella_name, request.headers, request.include_directories,
+                             "kgen learns of kernels from their headers: each must compile as C++20 on its own"};
+  parse(unit, places, diagnostics, [&](clang::ASTContext& context) { reader.read(context); });
   if (diagnostics.has_errors()) return {};
   std::stable_sort(library.kernels.begin(), library.kernels.end(), [](const auto& a, const auto& b) {
     return std::tie(a.header, a.where.line, a.where.column) < std::tie(b.header, b.where.line, b.where.column);

@@ -1,0 +1,27 @@
+// Whether stubs that the user edited still have the signatures that their wrapper calls.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/base/source_map.hpp"
+#include "generator/introspect/clang_services.hpp"
+#include "generator/write/status.hpp"
+
+namespace kgen {
+
+// An error, with both places, where no function of `found` is the one that is declared: the parameter that differs in
+// name, type or place.
+void check_signature(const FunctionSignature& declared, const std::vector<FunctionSignature>& found,
+                     Diagnostics& diagnostics);
+
+// Checks every edited stub of the folder that has no conflict, by the header that its wrapper includes:
+// stubs/stub_y.cpp defines what stubs.hpp declares as stub_y. What cannot be checked, for want of Clang or because it
+// does not parse, is a warning.
+void check_stub_signatures(const std::filesystem::path& folder, const FolderStatus& status,
+                           const std::vector<std::string>& include_directories, SourceMap& sources,
+                           Diagnostics& diagnostics);
+
+}  // namespace kgen
