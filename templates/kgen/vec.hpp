@@ -193,7 +193,9 @@ KGEN_FN Vec<T, W / 2> half(const Vec<T, W>& v, std::integer_sequence<int, I...>)
   if constexpr (W == 2) {
     result.data = v[Begin];
   } else {
+#if !defined(KGEN_GPU)  // whose vectors are never native
     result.data = __builtin_shufflevector(v.data, v.data, (Begin + I)...);
+#endif
   }
   return result;
 }
@@ -211,7 +213,9 @@ KGEN_FN Vec<T, 2 * W> concatenate(const Vec<T, W>& low, const Vec<T, W>& high, s
       result.data = decltype(result.data){lanes[0], lanes[1]};
     }
   } else {
+#if !defined(KGEN_GPU)  // whose vectors are never native
     result.data = __builtin_shufflevector(low.data, high.data, I...);
+#endif
   }
   return result;
 }
@@ -384,7 +388,11 @@ KGEN_FN Vec<T, W> load_lanes(const T* from) {
     return concatenate(load_lanes<W / 2>(from), load_lanes<W / 2>(from + W / 2));
   } else {
     Vec<T, W> result;
-    std::memcpy(&result.data, from, sizeof(T) * W);
+    if constexpr (W == 1) {
+      result.data = *from;  // whose alignment a GPU's compiler knows
+    } else {
+      std::memcpy(&result.data, from, sizeof(T) * W);
+    }
     return result;
   }
 }
@@ -395,6 +403,8 @@ KGEN_FN void store_lanes(T* to, const Vec<T, W>& v) {
   } else if constexpr (Vec<T, W>::form == detail::Form::halves) {
     store_lanes(to, v.data.low);
     store_lanes(to + W / 2, v.data.high);
+  } else if constexpr (W == 1) {
+    *to = v.data;
   } else {
     std::memcpy(to, &v.data, sizeof(T) * W);
   }
@@ -404,6 +414,7 @@ KGEN_FN void store_lanes(T* to, const Vec<T, W>& v) {
 template <class T, int W, class Operation>
 KGEN_FN Vec<T, W> by_lane(const Vec<T, W>& a, const Vec<T, W>& b, Operation operation) {
   T lanes[W];
+  KGEN_UNROLL
   for (int i = 0; i < W; ++i) lanes[i] = operation(a[i], b[i]);
   return load_lanes<W>(lanes);
 }
