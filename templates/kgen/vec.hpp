@@ -12,9 +12,10 @@
 
 namespace kgen {
 
-// The lanes of one register, for arithmetic on elements of type T.
+// The lanes of one register, for arithmetic on elements of type T; on a GPU, those that a thread moves at a time.
 template <class T>
-inline constexpr int lanes_of = register_bytes / static_cast<int>(std::is_same_v<T, bool> ? 4 : sizeof(compute_t<T>));
+inline constexpr int lanes_of = (register_bytes == 0 ? 16 : register_bytes) /
+                                static_cast<int>(std::is_same_v<T, bool> ? 4 : sizeof(compute_t<T>));
 
 template <class T>
 concept Scalar = std::is_arithmetic_v<T>;

@@ -1,6 +1,7 @@
 // Teams: the threads that compute one row together. Each has
 //
-//   rank(), size()              this thread's place
+//   rank(), size()              this thread's place in its team
+//   index(), count()            the team's place in its block
 //   combine<Reduction>(mine)    the partial results of all, combined in the order of the ranks' places in memory, the same
 //                               on every thread. All threads of a wave, or of the block, come here together
 #pragma once
@@ -42,11 +43,14 @@ KGEN_FN Partial combine_lanes(Partial mine, int width, Where where = Where::here
 // `Lanes` neighbours within a wave.
 template <int Lanes>
 struct WaveTeam {
+  static constexpr int most_threads = 256;              // of a block
   static constexpr std::int64_t shared() { return 0; }  // bytes that a block's teams need
 
   KGEN_FN explicit WaveTeam(SharedMemory&) {}
   KGEN_FN int rank() const { return thread_index() % Lanes; }
   KGEN_FN int size() const { return Lanes; }
+  KGEN_FN int index() const { return thread_index() / Lanes; }
+  KGEN_FN int count() const { return block_threads() / Lanes; }
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
     return combine_lanes<Reduction>(mine, Lanes);
@@ -74,12 +78,14 @@ struct alignas(16) PartialSlot {
 // nobody writes to a bank again before everybody has left the reduction that read it.
 class BlockTeam {
  public:
-  static constexpr int most_waves = 32;
+  static constexpr int most_threads = 512, most_waves = most_threads / 32;
   static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * most_waves); }
 
   KGEN_FN explicit BlockTeam(SharedMemory& memory) : slots_(memory.take<PartialSlot>(2 * most_waves)) {}
   KGEN_FN int rank() const { return thread_index(); }
   KGEN_FN int size() const { return block_threads(); }
+  KGEN_FN int index() const { return 0; }
+  KGEN_FN static constexpr int count() { return 1; }
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
     PartialSlot* bank = slots_ + meetings_++ % 2 * most_waves;
@@ -101,13 +107,14 @@ class BlockTeam {
 // memory.
 class ColumnTeam {
  public:
-  static constexpr int width = 32, segments = 8, threads = width * segments;
+  static constexpr int width = 32, segments = 8, threads = width * segments, most_threads = threads;
   static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * threads); }
 
   KGEN_FN explicit ColumnTeam(SharedMemory& memory) : slots_(memory.take<PartialSlot>(2 * threads)) {}
   KGEN_FN int rank() const { return thread_index() / width; }
   KGEN_FN int size() const { return segments; }
-  KGEN_FN static int column() { return thread_index() % width; }
+  KGEN_FN int index() const { return thread_index() % width; }
+  KGEN_FN static constexpr int count() { return width; }
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
     PartialSlot* bank = slots_ + meetings_++ % 2 * threads;
@@ -115,9 +122,9 @@ class ColumnTeam {
       const BlockPhase writing;
       bank[thread_index()].put(mine);
     }
-    Partial total = bank[column()].template get<Partial>();
+    Partial total = bank[index()].template get<Partial>();
     for (int segment = 1; segment < segments; ++segment) {
-      total = Reduction::combine(total, bank[segment * width + column()].template get<Partial>());
+      total = Reduction::combine(total, bank[segment * width + index()].template get<Partial>());
     }
     return total;
   }

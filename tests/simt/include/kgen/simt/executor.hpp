@@ -24,7 +24,7 @@ enum class Order { forward, reverse, shuffled };
 // What the executor pretends to be. Tests change it; it belongs to the thread that launches.
 struct Device {
   int wave_size = 32;
-  int multiprocessors = 2;
+  int multiprocessors = 4;
   std::size_t shared_bytes = 48 * 1024;  // that a block may ask for
   Order order = Order::forward;
   std::uint32_t seed = 1;  // of Order::shuffled
