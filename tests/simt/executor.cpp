@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -26,6 +27,14 @@ struct Thread {
   int source = 0;             // the lane it reads
 };
 
+constexpr int group_widths = 7;  // 1, 2, ..., 64
+
+// How many lanes of a group have come to an operation.
+struct Arrival {
+  WaveOperation operation{};
+  int count = 0;
+};
+
 struct Fiber {
   static constexpr std::size_t stack_bytes = 256 * 1024;
 
@@ -42,6 +51,7 @@ struct Block {
   std::int64_t index;
   unsigned char* shared;
   std::vector<Thread> threads;
+  std::vector<Arrival> arrivals;  // [first lane of the group][logarithm of its width]
   int current = 0;
   jmp_buf scheduler;
   std::string error;  // empty: none
@@ -214,7 +224,9 @@ void run(const Launch& launch, const std::function<void()>& body) {
   const Shared shared(launch.shared_bytes);
   for (std::int64_t index = 0; index < launch.blocks; ++index) {
     shared.clear();
-    Block block{launch, body, index, shared.memory.get(), std::vector<Thread>(static_cast<std::size_t>(launch.threads))};
+    const auto threads = static_cast<std::size_t>(launch.threads);
+    Block block{launch, body, index, shared.memory.get(), std::vector<Thread>(threads),
+                std::vector<Arrival>(threads * group_widths)};
     running = &block;
     run_threads(block);
     running = nullptr;
@@ -277,17 +289,14 @@ std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int s
   mine.word = word;
   mine.source = source;
   const int begin = wave + first, end = begin + width;
-  const auto same = [&](int index) {
-    if (index >= static_cast<int>(running->threads.size())) return false;
-    const Thread& other = running->threads[static_cast<std::size_t>(index)];
-    return other.state == State::in_wave && other.operation == operation;
-  };
-  bool complete = true;
-  for (int index = begin; index < end; ++index) complete = complete && same(index);
-  if (!complete) {
+  Arrival& arrival = running->arrivals[static_cast<std::size_t>(begin * group_widths + std::countr_zero(unsigned(width)))];
+  if (arrival.count == 0) arrival.operation = operation;
+  if (arrival.operation == operation) ++arrival.count;
+  if (arrival.count < width) {
     switch_to_scheduler();  // until the last lane has made this one ready
     return mine.word;
   }
+  arrival.count = 0;
   std::array<std::uint32_t, 64> words;
   for (int index = begin; index < end; ++index) {
     words[static_cast<std::size_t>(index - begin)] = running->threads[static_cast<std::size_t>(index)].word;

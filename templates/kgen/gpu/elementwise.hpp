@@ -17,12 +17,6 @@ inline constexpr int elementwise_threads = 256;
 template <class Functor>
 inline constexpr int vectors_in_flight = std::max(1, 4 / std::max(1, element_sizes<Functor>().reads));
 
-enum class Lanes {
-  any,                // Views as they come
-  vectors,            // every View has_vectors
-  read_only_vectors,  // and nothing is in place
-};
-
 // A box of the whole shape whose lines are whole vectors of W lanes, of which there are fewer than 2^31.
 template <int R>
 struct Box {
@@ -42,15 +36,7 @@ KGEN_FN void apply_vector(const Functor& functor, const Box<R>& box, std::uint32
 
 template <int W, Lanes Form, int R, class Functor>
 KGEN_GLOBAL(elementwise_threads) elementwise_kernel(Functor given, Box<R> box) {
-  Functor functor = given;  // in which what the launch has seen is a constant to the compiler
-  for_each_view(functor, [](auto& view) KGEN_LAMBDA {
-    using T = typename std::remove_cvref_t<decltype(view)>::element_type;
-    if constexpr (Form == Lanes::any) {
-      view = view.with_access({view.access().vectors, false});
-    } else {
-      view = contiguous(view, Form == Lanes::read_only_vectors && std::is_const_v<T>);
-    }
-  });
+  const Functor functor = known<Form>(given);
   constexpr int unroll = vectors_in_flight<Functor>;
   constexpr std::uint32_t step = elementwise_threads * unroll;
   const std::uint32_t stride = static_cast<std::uint32_t>(block_count()) * step;

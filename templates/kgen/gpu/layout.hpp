@@ -137,4 +137,25 @@ KGEN_FN View<T, R> contiguous(const View<T, R>& view, bool read_only) {
   return View<T, R>(view.data(), view.shape(), strides).with_access({true, read_only});
 }
 
+// What a launch has seen of all Views of a functor.
+enum class Lanes {
+  any,                // each as with_access says
+  vectors,            // every View has_vectors
+  read_only_vectors,  // and nothing is in place
+};
+
+// The functor, in which that is a constant to the compiler.
+template <Lanes Form, class Functor>
+KGEN_FN Functor known(Functor functor) {
+  for_each_view(functor, [](auto& view) KGEN_LAMBDA {
+    using T = typename std::remove_cvref_t<decltype(view)>::element_type;
+    if constexpr (Form == Lanes::any) {
+      view = view.with_access({view.access().vectors, false});
+    } else {
+      view = contiguous(view, Form == Lanes::read_only_vectors && std::is_const_v<T>);
+    }
+  });
+  return functor;
+}
+
 }  // namespace kgen::gpu

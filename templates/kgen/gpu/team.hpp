@@ -12,18 +12,26 @@
 
 namespace kgen::gpu {
 
-// Any value, passed as words.
-template <class T>
-KGEN_FN T shuffle_xor(const T& value, int distance, int width, Where where) {
+// Any value, passed as words: pass(word) for each.
+template <class T, class Pass>
+KGEN_FN T pass_words(const T& value, const Pass& pass) {
   static_assert(std::is_trivially_copyable_v<T>);
   constexpr int words = (sizeof(T) + 3) / 4;
   std::uint32_t passed[words] = {};
   memcpy(passed, &value, sizeof(T));
   KGEN_UNROLL
-  for (int i = 0; i < words; ++i) passed[i] = shuffle_xor(passed[i], distance, width, where);
+  for (int i = 0; i < words; ++i) passed[i] = pass(passed[i]);
   T result;
   memcpy(&result, passed, sizeof(T));
   return result;
+}
+template <class T>
+KGEN_FN T shuffle_xor(const T& value, int distance, int width, Where where) {
+  return pass_words(value, [=](std::uint32_t word) KGEN_LAMBDA { return shuffle_xor(word, distance, width, where); });
+}
+template <class T>
+KGEN_FN T shuffle_from(const T& value, int lane, int width, Where where) {
+  return pass_words(value, [=](std::uint32_t word) KGEN_LAMBDA { return shuffle_from(word, lane, width, where); });
 }
 
 // The partial results of each group of `width` lanes, a power of two, combined: the same bits in every lane, since the

@@ -14,14 +14,14 @@ inline int block_threads() { return simt::block_threads(); }
 inline std::int64_t block_index() { return simt::block_index(); }
 inline std::int64_t block_count() { return simt::block_count(); }
 inline unsigned char* dynamic_shared() { return simt::shared_memory(); }
-inline void block_barrier(Where where) { simt::block_barrier({where.file, where.line}); }
+inline void block_barrier(Where where) { simt::block_barrier({where.line, where.file}); }
 
 inline std::uint32_t shuffle_xor(std::uint32_t word, int distance, int width, Where where) {
-  return simt::exchange({"shuffle_xor", distance, width, {where.file, where.line}}, word,
+  return simt::exchange({{where.line, where.file}, distance, width, "shuffle_xor"}, word,
                         simt::thread_index() % wave_size ^ distance);
 }
 inline std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Where where) {
-  return simt::exchange({"shuffle_from", 0, width, {where.file, where.line}}, word,
+  return simt::exchange({{where.line, where.file}, 0, width, "shuffle_from"}, word,
                         simt::thread_index() % wave_size / width * width + lane);
 }
 

@@ -54,17 +54,17 @@ void release(void* memory);
 // ---- for the thread that runs
 
 struct Place {
-  std::string_view file;
   int line;
+  std::string_view file;
   friend bool operator==(const Place&, const Place&) = default;
 };
 
 // What a wave does together: lanes of one group of `width` must agree in all of this.
 struct WaveOperation {
-  std::string_view name;
+  Place place;
   int argument;
   int width;
-  Place place;
+  std::string_view name;
   friend bool operator==(const WaveOperation&, const WaveOperation&) = default;
 };
 
