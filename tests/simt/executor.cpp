@@ -220,6 +220,7 @@ void run(const Launch& launch, const std::function<void()>& body) {
   if (launch.shared_bytes > this_device.shared_bytes) {
     throw Error(text(launch.name, ": ", launch.shared_bytes, " bytes of shared memory, of ", this_device.shared_bytes));
   }
+  if (this_device.notice) this_device.notice(launch);
   while (fibers.size() < static_cast<std::size_t>(launch.threads)) fibers.push_back(std::make_unique<Fiber>());
   const Shared shared(launch.shared_bytes);
   for (std::int64_t index = 0; index < launch.blocks; ++index) {
@@ -266,6 +267,7 @@ void require_aligned(const void* address, std::size_t alignment) {
 }
 
 void block_barrier(Place place) {
+  if (this_device.drop_barriers) return;
   Thread& thread = this_thread();
   thread.state = State::at_barrier;
   thread.place = place;

@@ -21,13 +21,22 @@ namespace kgen::simt {
 
 enum class Order { forward, reverse, shuffled };
 
+struct Launch {
+  std::string name;
+  std::int64_t blocks = 1;
+  int threads = 1;
+  std::size_t shared_bytes = 0;
+};
+
 // What the executor pretends to be. Tests change it; it belongs to the thread that launches.
 struct Device {
   int wave_size = 32;
   int multiprocessors = 4;
   std::size_t shared_bytes = 48 * 1024;  // that a block may ask for
   Order order = Order::forward;
-  std::uint32_t seed = 1;  // of Order::shuffled
+  std::uint32_t seed = 1;                     // of Order::shuffled
+  bool drop_barriers = false;                 // blocks do without: what a kernel computes then shows what they are for
+  std::function<void(const Launch&)> notice;  // of each launch
 };
 Device& device();
 
@@ -35,13 +44,6 @@ Device& device();
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-};
-
-struct Launch {
-  std::string name;
-  std::int64_t blocks = 1;
-  int threads = 1;
-  std::size_t shared_bytes = 0;
 };
 
 // Runs the kernel: body() once for each thread of each block. Throws Error.
