@@ -2,6 +2,7 @@
 // one lane is a scalar, as many as fit are one vector register, and more are two halves.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstring>
 #include <type_traits>
@@ -25,13 +26,14 @@ struct Vec;
 
 namespace detail {
 
-// A lane of bool is 32 bits, all set or none, as comparisons of floats give it. A single one is a bool.
+// A lane of bool is 32 bits, all set or none, as comparisons of floats give it. A single one is a bool; on a GPU it is 32
+// bits as well, since Clang passes structs of one bool through memory.
 template <class T, int W>
 struct Lane {
   using type = T;
 };
 template <int W>
-requires(W > 1) struct Lane<bool, W> {
+requires(W > 1 || register_bytes == 0) struct Lane<bool, W> {
   using type = std::int32_t;
 };
 
@@ -266,7 +268,14 @@ template <class To, class From, int W>
 KGEN_FN Vec<To, W> bit_cast(const Vec<From, W>& v) {
   static_assert(sizeof(To) == sizeof(From));
   Vec<To, W> result;
-  std::memcpy(&result, &v, sizeof(v));
+  if constexpr (W == 1) {
+    result.data = std::bit_cast<To>(v.data);
+  } else if constexpr (Vec<To, W>::form == detail::Form::halves) {
+    result.data.low = bit_cast<To>(v.data.low);
+    result.data.high = bit_cast<To>(v.data.high);
+  } else {
+    std::memcpy(&result, &v, sizeof(v));
+  }
   return result;
 }
 
@@ -342,7 +351,7 @@ KGEN_FN Vec<T, W> select(const Vec<bool, W>& condition, const Vec<T, W>& a, cons
   using detail::Form;
   Vec<T, W> result;
   if constexpr (W == 1) {
-    result.data = condition.data ? a.data : b.data;
+    result.data = condition.data ? T(a.data) : T(b.data);  // of values: a choice of places would keep them in memory
   } else if constexpr (Vec<T, W>::form == Form::native && Vec<bool, W>::form == Form::native) {
     if constexpr (sizeof(a.data[0]) == 4) {
       result.data = condition.data ? a.data : b.data;
@@ -474,7 +483,7 @@ KGEN_FN Vec<T, W> spread(const Vec<T, W>& v) {
 template <int Width, class T, int W>
 KGEN_FN auto unspread(const Vec<T, W>& v) {
   if constexpr (Width == 0) {
-    return v.data;
+    return static_cast<T>(v.data);
   } else {
     return v;
   }

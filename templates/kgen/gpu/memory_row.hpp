@@ -156,10 +156,10 @@ class MemoryRow {
     return sharing_.partials + (number_ * sharing_.reductions + index) * sharing_.parts;
   }
 
-  // body(piece) for this thread's pieces before `end`, four of them at a time.
+  // body(piece) for this thread's pieces before `end`, several of them at a time.
   template <class Body>
   KGEN_FN void for_each_piece(std::int64_t end, const Body& body, std::int64_t begin = 0) const {
-    KGEN_UNROLL_BY_4
+    KGEN_UNROLL_LOADS
     for (std::int64_t i = begin + first(); i < end; i += stride()) body(piece_of<V>(i, extents_));
   }
 

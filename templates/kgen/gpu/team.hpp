@@ -38,12 +38,14 @@ KGEN_FN T shuffle_from(const T& value, int lane, int width, Where where) {
 // lower lane's always stands first.
 template <class Reduction, class Partial>
 KGEN_FN Partial combine_lanes(Partial mine, int width, Where where = Where::here()) {
-  KGEN_UNROLL
-  for (int distance = 1; distance < wave_size; distance *= 2) {
-    if (distance >= width) break;
-    const Partial other = shuffle_xor(mine, distance, width, where);
-    const bool upper = (thread_index() & distance) != 0;
-    mine = Reduction::combine(upper ? other : mine, upper ? mine : other);
+  for (int distance = 1; distance < width; distance *= 2) {
+    Partial lower = mine, upper = shuffle_xor(mine, distance, width, where);
+    if ((thread_index() & distance) != 0) {
+      const Partial passed = upper;
+      upper = lower;
+      lower = passed;
+    }
+    mine = Reduction::combine(lower, upper);
   }
   return mine;
 }
