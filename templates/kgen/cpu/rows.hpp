@@ -87,7 +87,7 @@ class Row {
   static constexpr int rank = R;
   // The lanes of a row.
   template <class A>
-  using lane_type = row_lane_t<A, K>;
+  using lane_type = lane_t<A, K>;
 
   // The row at `outer`, of which this thread computes the box from `begin` to `end`. `meeting` is null where one thread
   // computes the whole row.
