@@ -1,7 +1,13 @@
 // Attention.
 #pragma once
 
+#include "kgen/platform.hpp"
+
+#if defined(KGEN_GPU)
+#include "kgen/gpu/attention.hpp"
+#else
 #include "kgen/cpu/attention.hpp"
+#endif
 #include "kgen/introspect.hpp"
 #include "kgen/view.hpp"
 
@@ -27,7 +33,7 @@ requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>
   const Index<4> q_shape = q.shape();
   const View<const view_element_t<Mask>, Mask::rank> mask_read = mask;
   const auto whole = mask_read.broadcast_to(Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  cpu::attention(q, k, v, whole, scale, causal, out, stream);
+  target::attention(q, k, v, whole, scale, causal, out, stream);
 }
 
 // Without a mask.
@@ -36,7 +42,7 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, double scale, bool causal, const Out& out, Stream stream = {})
 requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>>
 {
-  cpu::attention(q, k, v, cpu::NoMask{}, scale, causal, out, stream);
+  target::attention(q, k, v, target::NoMask{}, scale, causal, out, stream);
 }
 
 }  // namespace kgen

@@ -9,7 +9,13 @@
 //   elementwise(y.shape(), Scale{x, y}, stream);
 #pragma once
 
+#include "kgen/platform.hpp"
+
+#if defined(KGEN_GPU)
+#include "kgen/gpu/elementwise.hpp"
+#else
 #include "kgen/cpu/elementwise.hpp"
+#endif
 #include "kgen/view.hpp"
 
 namespace kgen {
@@ -18,7 +24,7 @@ namespace kgen {
 // other, and are visited once each, in no particular order.
 template <int R, class Functor>
 void elementwise(const Index<R>& shape, const Functor& functor, Stream stream = {}) {
-  cpu::elementwise(shape, functor, stream);
+  target::elementwise(shape, functor, stream);
 }
 
 }  // namespace kgen

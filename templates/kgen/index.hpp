@@ -18,8 +18,8 @@ struct Index {
 
 template <>
 struct Index<0> {
-  std::int64_t operator[](int) const { __builtin_unreachable(); }
-  std::int64_t& operator[](int) { __builtin_unreachable(); }
+  KGEN_FN std::int64_t operator[](int) const { __builtin_unreachable(); }
+  KGEN_FN std::int64_t& operator[](int) { __builtin_unreachable(); }
   friend constexpr bool operator==(const Index&, const Index&) = default;
 };
 
@@ -45,10 +45,11 @@ KGEN_FN constexpr std::int64_t element_count(const Index<R>& extents) {
 template <int R>
 KGEN_FN constexpr Index<R> unflatten(std::int64_t linear, const Index<R>& extents) {
   Index<R> at{};
-  for (int axis = R - 1; axis >= 0; --axis) {
+  for (int axis = R - 1; axis > 0; --axis) {
     at[axis] = linear % extents[axis];
     linear /= extents[axis];
   }
+  if constexpr (R > 0) at[0] = linear;
   return at;
 }
 

@@ -2,61 +2,67 @@
 // zeros and subnormal numbers as in <cmath>.
 #pragma once
 
+#include "kgen/platform.hpp"
+
+#if defined(KGEN_GPU)
+#include "kgen/gpu/math.hpp"
+#else
 #include "kgen/cpu/math.hpp"
+#endif
 
 namespace kgen {
 
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> exp(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::ExpFunction{}, x);
+  return target::on_registers(target::ExpFunction{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> log(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::LogFunction{}, x);
+  return target::on_registers(target::LogFunction{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> sin(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::SinFunction{}, x);
+  return target::on_registers(target::SinFunction{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> cos(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::CosFunction{}, x);
+  return target::on_registers(target::CosFunction{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> tanh(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::TanhFunction{}, x);
+  return target::on_registers(target::TanhFunction{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> erf(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::ErfFunction{}, x);
+  return target::on_registers(target::ErfFunction{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> pow(const Vec<T, W>& x, const Vec<T, W>& y) {
-  return cpu::on_registers(cpu::PowFunction{}, x, y);
+  return target::on_registers(target::PowFunction{}, x, y);
 }
 // Correctly rounded, as are the three below it.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> sqrt(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::SqrtFunction{}, x);
+  return target::on_registers(target::SqrtFunction{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> floor(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::RoundFunction<cpu::Rounding::down>{}, x);
+  return target::on_registers(target::RoundFunction<target::Rounding::down>{}, x);
 }
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> ceil(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::RoundFunction<cpu::Rounding::up>{}, x);
+  return target::on_registers(target::RoundFunction<target::Rounding::up>{}, x);
 }
 // Halves to even.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> round(const Vec<T, W>& x) {
-  return cpu::on_registers(cpu::RoundFunction<cpu::Rounding::nearest>{}, x);
+  return target::on_registers(target::RoundFunction<target::Rounding::nearest>{}, x);
 }
 // a * b + c with one rounding where the processor has it, else with two.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> multiply_add(const Vec<T, W>& a, const Vec<T, W>& b, const Vec<T, W>& c) {
-#if defined(__FMA__)
-  return cpu::on_registers(cpu::MultiplyAddFunction{}, a, b, c);
+#if defined(__FMA__) || defined(KGEN_GPU)
+  return target::on_registers(target::MultiplyAddFunction{}, a, b, c);
 #else
   return a * b + c;
 #endif

@@ -1,7 +1,13 @@
 // Matrix multiplication.
 #pragma once
 
+#include "kgen/platform.hpp"
+
+#if defined(KGEN_GPU)
+#include "kgen/gpu/matmul.hpp"
+#else
 #include "kgen/cpu/matmul.hpp"
+#endif
 #include "kgen/introspect.hpp"
 #include "kgen/view.hpp"
 
@@ -18,7 +24,7 @@ requires Float<source_lane_t<A, 2>> && Float<source_lane_t<B, 2>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
 {
   assert(a.shape()[1] == b.shape()[0]);
-  cpu::matmul<TileM, TileN>(a, b, c, stream);
+  target::matmul<TileM, TileN>(a, b, c, stream);
 }
 
 }  // namespace kgen

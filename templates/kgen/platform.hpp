@@ -1,16 +1,58 @@
-// What differs between the compilers that read these headers.
+// What differs between the compilers that read these headers: g++ and clang++ for the CPU, nvcc for CUDA, hipcc and
+// clang++ for HIP, and g++ for the SIMT executor of the tests, which runs GPU kernels on the CPU.
 #pragma once
 
-// Everything inside a kernel's innermost loops. The CPU compilers must inline it, also without optimisation: it passes
-// vector registers by value.
+// One of KGEN_CUDA, KGEN_HIP and KGEN_SIMT is defined for a GPU target, and KGEN_GPU with it. A build defines it for the
+// files that its host compiler reads; the device compilers are recognised.
+#if !defined(KGEN_CUDA) && !defined(KGEN_HIP) && !defined(KGEN_SIMT)
+#if defined(__HIP__) || defined(__HIP_PLATFORM_NVIDIA__)
+#define KGEN_HIP 1
+#elif defined(__CUDACC__)
+#define KGEN_CUDA 1
+#endif
+#endif
+#if defined(KGEN_CUDA) || defined(KGEN_HIP) || defined(KGEN_SIMT)
+#define KGEN_GPU 1
+#endif
+
+// KGEN_FN: everything inside a kernel's innermost loops, on the host as well. The CPU compilers must inline it, also
+// without optimisation: it passes vector registers by value. KGEN_LAMBDA: the same for a lambda, after its parameters.
+// KGEN_GLOBAL(threads): a kernel that is launched on a GPU, in blocks of at most so many threads.
+// KGEN_UNROLL: before a loop over the lanes or axes of something that lives in registers. KGEN_UNROLL_LOADS: before one
+// of which several turns are to load together; fewer on AMD's, whose compiler loads first whatever it takes.
+#if defined(__CUDACC__) || defined(__HIP__)
+#define KGEN_FN inline __host__ __device__ __attribute__((always_inline))
+#define KGEN_LAMBDA
+#define KGEN_GLOBAL(threads) __global__ void __launch_bounds__(threads, 1)
+#define KGEN_UNROLL _Pragma("unroll")
+#if defined(KGEN_HIP)
+#define KGEN_UNROLL_LOADS _Pragma("unroll 2")
+#else
+#define KGEN_UNROLL_LOADS _Pragma("unroll 4")
+#endif
+#else
 #define KGEN_FN inline __attribute__((always_inline))
-// The same for a lambda, after its parameters.
 #define KGEN_LAMBDA __attribute__((always_inline))
+#define KGEN_GLOBAL(threads) void
+#define KGEN_UNROLL
+#define KGEN_UNROLL_LOADS
+#endif
 
 namespace kgen {
 
-// Bytes of the widest vector register of the instruction set this is compiled for.
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+// Where the code of the target lives, behind the same names.
+namespace cpu {}
+namespace gpu {}
+#if defined(KGEN_GPU)
+namespace target = gpu;
+#else
+namespace target = cpu;
+#endif
+
+// Bytes of the widest vector register of the instruction set this is compiled for. A GPU's lanes are each a register.
+#if defined(KGEN_GPU)
+inline constexpr int register_bytes = 0;
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define KGEN_AVX512 1
 inline constexpr int register_bytes = 64;
 #elif defined(__AVX2__)

@@ -30,14 +30,20 @@
 // Reductions accumulate in f32 (f64 for f64, 64 bits for integers).
 #pragma once
 
+#include "kgen/platform.hpp"
+
+#if defined(KGEN_GPU)
+#include "kgen/gpu/rows.hpp"
+#else
 #include "kgen/cpu/rows.hpp"
+#endif
 
 namespace kgen {
 
 template <int K, int R, class Program>
 void rows(const Index<R>& shape, const Program& program, Stream stream = {}) {
   static_assert(K >= 1 && K <= R, "the row is one or more of the axes");
-  cpu::rows<K>(shape, program, stream);
+  target::rows<K>(shape, program, stream);
 }
 
 }  // namespace kgen

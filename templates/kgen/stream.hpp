@@ -1,6 +1,12 @@
 // Where a kernel runs. On the CPU calls return when the work is done, and a stream is nothing but a number of threads.
 #pragma once
 
+#include "kgen/platform.hpp"
+
+#if defined(KGEN_GPU)
+#include "kgen/gpu/stream.hpp"
+#else
+
 namespace kgen {
 
 struct Stream {
@@ -8,3 +14,5 @@ struct Stream {
 };
 
 }  // namespace kgen
+
+#endif

@@ -2,6 +2,7 @@
 // one lane is a scalar, as many as fit are one vector register, and more are two halves.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstring>
 #include <type_traits>
@@ -12,9 +13,10 @@
 
 namespace kgen {
 
-// The lanes of one register, for arithmetic on elements of type T.
+// The lanes of one register, for arithmetic on elements of type T; on a GPU, those that a thread moves at a time.
 template <class T>
-inline constexpr int lanes_of = register_bytes / static_cast<int>(std::is_same_v<T, bool> ? 4 : sizeof(compute_t<T>));
+inline constexpr int lanes_of = (register_bytes == 0 ? 16 : register_bytes) /
+                                static_cast<int>(std::is_same_v<T, bool> ? 4 : sizeof(compute_t<T>));
 
 template <class T>
 concept Scalar = std::is_arithmetic_v<T>;
@@ -24,13 +26,14 @@ struct Vec;
 
 namespace detail {
 
-// A lane of bool is 32 bits, all set or none, as comparisons of floats give it. A single one is a bool.
+// A lane of bool is 32 bits, all set or none, as comparisons of floats give it. A single one is a bool; on a GPU it is 32
+// bits as well, since Clang passes structs of one bool through memory.
 template <class T, int W>
 struct Lane {
   using type = T;
 };
 template <int W>
-requires(W > 1) struct Lane<bool, W> {
+requires(W > 1 || register_bytes == 0) struct Lane<bool, W> {
   using type = std::int32_t;
 };
 
@@ -193,7 +196,9 @@ KGEN_FN Vec<T, W / 2> half(const Vec<T, W>& v, std::integer_sequence<int, I...>)
   if constexpr (W == 2) {
     result.data = v[Begin];
   } else {
+#if !defined(KGEN_GPU)  // whose vectors are never native
     result.data = __builtin_shufflevector(v.data, v.data, (Begin + I)...);
+#endif
   }
   return result;
 }
@@ -211,7 +216,9 @@ KGEN_FN Vec<T, 2 * W> concatenate(const Vec<T, W>& low, const Vec<T, W>& high, s
       result.data = decltype(result.data){lanes[0], lanes[1]};
     }
   } else {
+#if !defined(KGEN_GPU)  // whose vectors are never native
     result.data = __builtin_shufflevector(low.data, high.data, I...);
+#endif
   }
   return result;
 }
@@ -261,7 +268,14 @@ template <class To, class From, int W>
 KGEN_FN Vec<To, W> bit_cast(const Vec<From, W>& v) {
   static_assert(sizeof(To) == sizeof(From));
   Vec<To, W> result;
-  std::memcpy(&result, &v, sizeof(v));
+  if constexpr (W == 1) {
+    result.data = std::bit_cast<To>(v.data);
+  } else if constexpr (Vec<To, W>::form == detail::Form::halves) {
+    result.data.low = bit_cast<To>(v.data.low);
+    result.data.high = bit_cast<To>(v.data.high);
+  } else {
+    std::memcpy(&result, &v, sizeof(v));
+  }
   return result;
 }
 
@@ -337,7 +351,7 @@ KGEN_FN Vec<T, W> select(const Vec<bool, W>& condition, const Vec<T, W>& a, cons
   using detail::Form;
   Vec<T, W> result;
   if constexpr (W == 1) {
-    result.data = condition.data ? a.data : b.data;
+    result.data = condition.data ? T(a.data) : T(b.data);  // of values: a choice of places would keep them in memory
   } else if constexpr (Vec<T, W>::form == Form::native && Vec<bool, W>::form == Form::native) {
     if constexpr (sizeof(a.data[0]) == 4) {
       result.data = condition.data ? a.data : b.data;
@@ -384,7 +398,11 @@ KGEN_FN Vec<T, W> load_lanes(const T* from) {
     return concatenate(load_lanes<W / 2>(from), load_lanes<W / 2>(from + W / 2));
   } else {
     Vec<T, W> result;
-    std::memcpy(&result.data, from, sizeof(T) * W);
+    if constexpr (W == 1) {
+      result.data = *from;  // whose alignment a GPU's compiler knows
+    } else {
+      std::memcpy(&result.data, from, sizeof(T) * W);
+    }
     return result;
   }
 }
@@ -395,6 +413,8 @@ KGEN_FN void store_lanes(T* to, const Vec<T, W>& v) {
   } else if constexpr (Vec<T, W>::form == detail::Form::halves) {
     store_lanes(to, v.data.low);
     store_lanes(to + W / 2, v.data.high);
+  } else if constexpr (W == 1) {
+    *to = v.data;
   } else {
     std::memcpy(to, &v.data, sizeof(T) * W);
   }
@@ -404,6 +424,7 @@ KGEN_FN void store_lanes(T* to, const Vec<T, W>& v) {
 template <class T, int W, class Operation>
 KGEN_FN Vec<T, W> by_lane(const Vec<T, W>& a, const Vec<T, W>& b, Operation operation) {
   T lanes[W];
+  KGEN_UNROLL
   for (int i = 0; i < W; ++i) lanes[i] = operation(a[i], b[i]);
   return load_lanes<W>(lanes);
 }
@@ -462,7 +483,7 @@ KGEN_FN Vec<T, W> spread(const Vec<T, W>& v) {
 template <int Width, class T, int W>
 KGEN_FN auto unspread(const Vec<T, W>& v) {
   if constexpr (Width == 0) {
-    return v.data;
+    return static_cast<T>(v.data);
   } else {
     return v;
   }

@@ -7,9 +7,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kgen/cpu/convert.hpp"
+#include "kgen/convert.hpp"
 #include "kgen/index.hpp"
 #include "kgen/vec.hpp"
+
+#if defined(KGEN_GPU)
+#include "kgen/gpu/access.hpp"
+#endif
 
 namespace kgen {
 
@@ -58,6 +62,34 @@ class View {
 
   // ---- elements: W of them along the last axis, from position `at`
 
+#if defined(KGEN_GPU)
+  template <int W>
+  KGEN_FN Vec<lane_type, W> load(Index<R> at) const {
+    return elements<W>(at).lanes();
+  }
+  // The same as they are stored.
+  template <int W>
+  KGEN_FN gpu::Elements<std::remove_const_t<T>, W> elements(Index<R> at) const {
+    std::int64_t step = 0;
+    if constexpr (R > 0) step = strides_[R - 1];
+    const gpu::Access access{access_.vectors && step == 1, access_.read_only};
+    return gpu::load_run<W, std::remove_const_t<T>>(address(at), step, access);
+  }
+  template <class U, int W>
+  requires(!std::is_const_v<T>) KGEN_FN void store(Index<R> at, const Vec<U, W>& lanes) const {
+    static_assert(W == 1 || R > 0, "a scalar holds one lane");
+    std::int64_t step = 0;
+    if constexpr (R > 0) step = strides_[R - 1];
+    gpu::store_run(address(at), step, gpu::Access{access_.vectors && step == 1}, lanes);
+  }
+
+  KGEN_FN constexpr gpu::Access access() const { return access_; }
+  KGEN_FN constexpr View with_access(gpu::Access access) const {
+    View result = *this;
+    result.access_ = access;
+    return result;
+  }
+#else
   template <int W>
   KGEN_FN Vec<lane_type, W> load(Index<R> at) const {
     const T* from = address(at);
@@ -91,6 +123,7 @@ class View {
       for (int i = 0; i < W; ++i) to[i * step] = elements[i];
     }
   }
+#endif
   // The same value W times.
   template <int W, Scalar S>
   requires(!std::is_const_v<T>) KGEN_FN void store(Index<R> at, S scalar) const { store(at, Vec<S, W>(scalar)); }
@@ -209,6 +242,7 @@ class View {
  private:
   KGEN_FN constexpr T* address(const Index<R>& at) const {
     std::int64_t offset = 0;
+    KGEN_UNROLL
     for (int axis = 0; axis < R; ++axis) offset += at[axis] * strides_[axis];
     return data_ + offset;
   }
@@ -222,6 +256,9 @@ class View {
   T* data_ = nullptr;
   Index<R> extents_{};
   Index<R> strides_{};
+#if defined(KGEN_GPU)
+  gpu::Access access_{};
+#endif
 };
 
 // Anything that can be read as a tensor of R axes: a View, or the prologue that stands before one.

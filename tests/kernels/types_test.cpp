@@ -2,7 +2,7 @@
 #include <bit>
 #include <string>
 
-#include "kgen/cpu/convert.hpp"
+#include "kgen/convert.hpp"
 #include "testing.hpp"
 
 using namespace kgen;

@@ -3,20 +3,19 @@
 #pragma once
 
 #include <cstddef>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "kgen/cpu/elementwise.hpp"
 #include "kgen/cpu/parallel.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/index.hpp"
+#include "kgen/row_expression.hpp"
 #include "kgen/vec.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen::cpu {
 
-// ---- lazy rows: value<W>(at) gives W lanes; `size` counts the nodes of the expression -------------------------------
+// ---- lazy rows: positions are those of the row's axes ---------------------------------------------------------------
 
 template <class T, int K>
 struct RowLoad {
@@ -29,70 +28,10 @@ struct RowLoad {
   }
 };
 
-template <class A>
-inline constexpr int row_size = A::size;
-template <Scalar S>
-inline constexpr int row_size<S> = 0;  // scalars stand for a row of equal elements
-
-template <int W, class A, int K>
-KGEN_FN auto row_value(const A& row, [[maybe_unused]] const Index<K>& at) {
-  if constexpr (Scalar<A>) {
-    return row;
-  } else {
-    return row.template value<W>(at);
-  }
-}
-
-template <class Functor, class... A>
-struct RowMap {
-  static constexpr int size = 1 + (row_size<A> + ...);
-  Functor functor;
-  std::tuple<A...> operands;
-
-  template <int W, int K>
-  KGEN_FN auto value(const Index<K>& at) const {
-    return value<W>(at, std::index_sequence_for<A...>{});
-  }
-
- private:
-  template <int W, int K, std::size_t... I>
-  KGEN_FN auto value(const Index<K>& at, std::index_sequence<I...>) const {
-    return functor.apply(row_value<W>(std::get<I>(operands), at)...);
-  }
-};
-
 template <class A, int K>
-using row_lane_t = common_lane_t<decltype(row_value<1>(std::declval<const A&>(), Index<K>{}))>;
+using lane_t = row_lane_t<A, 1, Index<K>>;
 
 // ---- reductions -----------------------------------------------------------------------------------------------------
-
-template <class Reduction, class T, int W>
-using partial_t = decltype(Reduction::template identity<T, W>());
-
-template <class Reduction, class T, int W>
-KGEN_FN void accumulate(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
-  if constexpr (requires { Reduction::accumulate(partial, x); }) {
-    Reduction::accumulate(partial, x);
-  } else {
-    partial = Reduction::combine(partial, convert<typename partial_t<Reduction, T, W>::lane_type>(x));
-  }
-}
-
-// The partial result of all lanes.
-template <class Reduction, int W, class Partial>
-KGEN_FN auto collapse(const Partial& partial) {
-  if constexpr (W == 1) {
-    return partial;
-  } else {
-    return collapse<Reduction, W / 2>(Reduction::combine(low_half(partial), high_half(partial)));
-  }
-}
-
-// A reduction that goes over its elements twice, the second time knowing what its First reduction makes of them.
-template <class Reduction>
-concept TwoPhase = requires {
-  typename Reduction::First;
-};
 
 // What one pass has accumulated: four registers, so that one addition does not wait for the one before, and the tail.
 template <class Reduction, class T>
@@ -148,7 +87,7 @@ class Row {
   static constexpr int rank = R;
   // The lanes of a row.
   template <class A>
-  using lane_type = row_lane_t<A, K>;
+  using lane_type = lane_t<A, K>;
 
   // The row at `outer`, of which this thread computes the box from `begin` to `end`. `meeting` is null where one thread
   // computes the whole row.
@@ -171,23 +110,12 @@ class Row {
 
   template <class Functor, class... A>
   KGEN_FN auto map(const Functor& functor, const A&... operands) {
-    if constexpr ((Scalar<A> && ...)) {
-      return functor.apply(operands...);
-    } else {
-      const RowMap<Functor, A...> result{functor, {operands...}};
-      // An expression that uses another one twice computes it twice. Large ones are computed once instead.
-      constexpr int size_limit = 64;
-      if constexpr (RowMap<Functor, A...>::size > size_limit) {
-        return keep(result);
-      } else {
-        return result;
-      }
-    }
+    return map_row(*this, functor, operands...);
   }
 
   template <class Reduction, class A>
   KGEN_FN auto reduce(const Reduction&, const A& row) {
-    using T = row_lane_t<A, K>;
+    using T = lane_t<A, K>;
     // Additions in sequence lose accuracy, and what is read twice should still be in the first-level cache: this many
     // elements make one partial sum.
     constexpr std::int64_t most = TwoPhase<Reduction> ? 4096 : 16384;
@@ -215,7 +143,7 @@ class Row {
     if constexpr (Scalar<A>) {
       return row;
     } else {
-      using T = row_lane_t<A, K>;
+      using T = lane_t<A, K>;
       const Index<K> extents = last_axes<K>(shape_);
       const View<T, K> kept(scratch<T>(kept_++, element_count(extents)), extents);
       write(kept, row);
@@ -254,7 +182,7 @@ class Row {
 
   template <class T, class A>
   KGEN_FN void write(const View<T, K>& to, const A& row) const {
-    using Lane = row_lane_t<A, K>;
+    using Lane = lane_t<A, K>;
     for_each_run([&](const Index<K>& run) KGEN_LAMBDA {
       const auto step = [&]<int W>(std::int64_t i) KGEN_LAMBDA {
         Index<K> at = run;

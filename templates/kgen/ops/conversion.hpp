@@ -1,7 +1,7 @@
 // Copies and changes of element type, lane by lane.
 #pragma once
 
-#include "kgen/cpu/convert.hpp"
+#include "kgen/convert.hpp"
 #include "kgen/introspect.hpp"
 #include "kgen/vec.hpp"
 

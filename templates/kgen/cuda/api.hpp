@@ -1,0 +1,35 @@
+// The calls of CUDA's runtime that launches need. All return a Status.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace kgen::gpu::api {
+
+using Status = cudaError_t;
+inline constexpr Status success = cudaSuccess;
+
+inline const char* name(Status status) { return cudaGetErrorName(status); }
+inline const char* text(Status status) { return cudaGetErrorString(status); }
+inline Status last_error() { return cudaGetLastError(); }  // clears it
+
+inline Status get_device(int* device) { return cudaGetDevice(device); }
+inline Status multiprocessors(int* count, int device) {
+  return cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, device);
+}
+inline Status shared_bytes(int* bytes, int device) {
+  return cudaDeviceGetAttribute(bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+}
+
+inline cudaStream_t stream(void* handle) { return static_cast<cudaStream_t>(handle); }
+inline Status allocate(void** memory, std::size_t bytes, void* handle) {
+  return cudaMallocAsync(memory, bytes, stream(handle));
+}
+inline Status release(void* memory, void* handle) { return cudaFreeAsync(memory, stream(handle)); }
+
+inline Status allow_shared(const void* kernel, int bytes) {
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
+}  // namespace kgen::gpu::api

@@ -1,0 +1,163 @@
+// Attention on a GPU: right for any operands. 32 lanes compute one query; the queries of a block share the keys and
+// values that it holds in shared memory, a tile at a time, with a running softmax.
+#pragma once
+
+#include <limits>
+
+#include "kgen/gpu/launch.hpp"
+#include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/team.hpp"
+#include "kgen/ops/reductions.hpp"
+
+namespace kgen::gpu {
+
+struct NoMask {};
+
+inline constexpr int attention_lanes = 32, attention_teams = 4, attention_threads = attention_lanes * attention_teams;
+
+// The queries of one head of keys form rows: row i is query i / group of head i % group, for the `group` heads that
+// share these keys.
+template <class T>
+struct AttentionShape {
+  std::int64_t B, S, H, D, keys, key_heads, group;
+  T scale;
+  bool causal;
+  int tile;  // keys in shared memory at a time, at most attention_lanes
+
+  KGEN_FN std::int64_t rows() const { return S * group; }
+  KGEN_FN std::int64_t blocks_per_head() const { return (rows() + attention_teams - 1) / attention_teams; }
+  // Keys that the query of a row sees: those before this one.
+  KGEN_FN std::int64_t keys_seen(std::int64_t row) const {
+    const std::int64_t seen = causal ? keys - S + row / group + 1 : keys;
+    return seen < 0 ? 0 : seen;
+  }
+  KGEN_FN std::int64_t pitch() const { return D + 1; }  // of keys and values, so that lanes read different banks
+};
+
+// What a block holds: a tile of keys and values, and for each team its query and its sums.
+template <class T>
+struct AttentionMemory {
+  T *keys, *values, *query, *sums;
+
+  KGEN_FN AttentionMemory(SharedMemory& shared, const AttentionShape<T>& shape)
+      : keys(shared.take<T>(shape.tile * shape.pitch())),
+        values(shared.take<T>(shape.tile * shape.pitch())),
+        query(shared.take<T>(attention_teams * shape.D) + thread_index() / attention_lanes * shape.D),
+        sums(shared.take<T>(attention_teams * shape.D) + thread_index() / attention_lanes * shape.D) {}
+  static std::int64_t bytes(const AttentionShape<T>& shape) {
+    return 2 * shared_bytes<T>(shape.tile * shape.pitch()) + 2 * shared_bytes<T>(attention_teams * shape.D);
+  }
+};
+
+// Keys and values `first` to first + count of one head.
+template <class T, class K, class V>
+KGEN_FN void stage_keys(const AttentionMemory<T>& memory, const AttentionShape<T>& shape, const K& k, const V& v,
+                        Index<4> at, std::int64_t first, std::int64_t count) {
+  for (std::int64_t i = thread_index(); i < count * shape.D; i += attention_threads) {
+    const std::int64_t key = i / shape.D, d = i % shape.D;
+    const Index<4> from{at[0], first + key, at[2], d};
+    memory.keys[key * shape.pitch() + d] = static_cast<T>(k.template load<1>(from).data);
+    memory.values[key * shape.pitch() + d] = static_cast<T>(v.template load<1>(from).data);
+  }
+}
+
+// A query's running softmax: its greatest score so far, and the sum of exp(score - maximum). The same in all lanes.
+template <class T>
+struct RunningSoftmax {
+  T maximum = -std::numeric_limits<T>::infinity(), total = 0;
+
+  // Takes in one score in each lane. Returns the lane's exp(score - maximum); `correction` is what earlier sums must be
+  // multiplied by, now that the maximum may be greater.
+  KGEN_FN T advance(T score, T& correction) {
+    const Vec<T, 1> greatest = combine_lanes<Max>(Vec<T, 1>(score), attention_lanes);
+    const T greater = kgen::maximum(Vec<T, 1>(maximum), greatest).data;
+    const T subtract = greater == -std::numeric_limits<T>::infinity() ? T(0) : greater;  // exp(-inf - -inf) is to be 0
+    const T e = exp(Vec<T, 1>(score - subtract)).data;
+    correction = exp(Vec<T, 1>(maximum - subtract)).data;
+    maximum = greater;
+    total = total * correction + combine_lanes<Sum>(Vec<T, 1>(e), attention_lanes).data;
+    return e;
+  }
+};
+
+// One tile of `count` keys from `first`, of which this row sees `seen`.
+template <class T, class Mask>
+KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionShape<T>& shape, const Mask& mask,
+                         Index<4> mask_at, std::int64_t count, std::int64_t seen, RunningSoftmax<T>& state) {
+  const int lane = thread_index() % attention_lanes;
+  T score = -std::numeric_limits<T>::infinity();
+  if (lane < seen) {
+    score = 0;
+    for (std::int64_t d = 0; d < shape.D; ++d) score += memory.query[d] * memory.keys[lane * shape.pitch() + d];
+    if constexpr (!std::is_same_v<Mask, NoMask>) {
+      mask_at[3] += lane;
+      score += static_cast<T>(mask.template load<1>(mask_at).data);
+    }
+  }
+  T correction;
+  const T mine = state.advance(score, correction);
+  for (std::int64_t d = lane; d < shape.D; d += attention_lanes) memory.sums[d] *= correction;
+  for (int key = 0; key < count; ++key) {
+    const T weight = shuffle_from(mine, key, attention_lanes, Where::here());
+    for (std::int64_t d = lane; d < shape.D; d += attention_lanes) {
+      memory.sums[d] += weight * memory.values[key * shape.pitch() + d];
+    }
+  }
+}
+
+template <class T, class Q, class K, class V, class Mask, class Out>
+KGEN_GLOBAL(attention_threads)
+attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionShape<T> shape) {
+  SharedMemory shared;
+  const AttentionMemory<T> memory(shared, shape);
+  const int lane = thread_index() % attention_lanes, team = thread_index() / attention_lanes;
+  const std::int64_t blocks = shape.B * shape.key_heads * shape.blocks_per_head();
+  for (std::int64_t block = block_index(); block < blocks; block += block_count()) {
+    const std::int64_t head = block / shape.blocks_per_head(), first_row = block % shape.blocks_per_head() * attention_teams;
+    const std::int64_t b = head / shape.key_heads, key_head = head % shape.key_heads, last = shape.rows() - 1;
+    // Teams beyond the last row compute it once more, since others wait for them.
+    const std::int64_t row = first_row + team < last ? first_row + team : last;
+    const std::int64_t last_row = first_row + attention_teams - 1 < last ? first_row + attention_teams - 1 : last;
+    const Index<4> at{b, row / shape.group, key_head * shape.group + row % shape.group, 0};
+    for (std::int64_t d = lane; d < shape.D; d += attention_lanes) {
+      memory.query[d] = static_cast<T>(q.template load<1>(Index<4>{at[0], at[1], at[2], d}).data) * shape.scale;
+      memory.sums[d] = 0;
+    }
+    RunningSoftmax<T> state;
+    const std::int64_t end = shape.keys_seen(last_row);
+    for (std::int64_t first = 0; first < end; first += shape.tile) {
+      const std::int64_t count = first + shape.tile < end ? shape.tile : end - first;
+      {
+        const BlockPhase loading;
+        stage_keys(memory, shape, k, v, Index<4>{b, 0, key_head, 0}, first, count);
+      }
+      const BlockPhase attending;
+      const std::int64_t left = shape.keys_seen(row) - first;
+      attend_tile(memory, shape, mask, Index<4>{at[0], at[2], at[1], first}, count, left < count ? left : count, state);
+    }
+    const T factor = state.total == 0 ? T(0) : 1 / state.total;
+    for (std::int64_t d = lane; d < shape.D && first_row + team <= last; d += attention_lanes) {
+      store_to(out, Index<4>{at[0], at[1], at[2], d}, Vec<T, 1>(memory.sums[d] * factor));
+    }
+  }
+}
+
+template <class Q, class K, class V, class Mask, class Out>
+void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
+               Stream stream) {
+  using T = source_lane_t<Q, 4>;
+  const Index<4> size = q.shape();
+  AttentionShape<T> shape{size[0], size[1], size[2], size[3], k.extent(1), k.extent(2), 0, static_cast<T>(scale), causal,
+                          attention_lanes};
+  if (shape.B * shape.S * shape.H * shape.D == 0) return;
+  shape.group = shape.H / shape.key_heads;
+  const DeviceLimits device = device_limits(stream);
+  while (shape.tile > 1 && AttentionMemory<T>::bytes(shape) > device.shared_bytes) shape.tile /= 2;
+  const std::int64_t blocks = shape.B * shape.key_heads * shape.blocks_per_head();
+  const Grid grid{"attention", std::min<std::int64_t>(blocks, 1 << 20), attention_threads,
+                  AttentionMemory<T>::bytes(shape)};
+  launch(grid, stream, attention_kernel<T, Q, K, V, Mask, Out>, with_access(q, 1), with_access(k, 1), with_access(v, 1),
+         with_access(mask, 1), with_access(out, 1), shape);
+}
+
+}  // namespace kgen::gpu

@@ -1,0 +1,45 @@
+// What the threads of a block share, and how they keep step.
+#pragma once
+
+#include "kgen/gpu/device.hpp"
+
+namespace kgen::gpu {
+
+// A scope that all threads of the block leave together: what they wrote to shared memory in it, all may read behind it,
+// and what they read in it, all may overwrite.
+class BlockPhase {
+ public:
+  KGEN_FN explicit BlockPhase(Where where = Where::here()) : where_(where) {}
+  KGEN_FN ~BlockPhase() { block_barrier(where_); }
+  BlockPhase(const BlockPhase&) = delete;
+  BlockPhase& operator=(const BlockPhase&) = delete;
+
+ private:
+  Where where_;
+};
+
+// The bytes of shared memory that `count` elements take: pieces begin at multiples of 16.
+template <class T>
+KGEN_FN constexpr std::int64_t shared_bytes(std::int64_t count) {
+  return (count * static_cast<std::int64_t>(sizeof(T)) + 15) / 16 * 16;
+}
+
+// Hands out the block's shared memory piece by piece: as many bytes in all as its launch asked for. Every thread takes
+// the same pieces.
+class SharedMemory {
+ public:
+  template <class T>
+  KGEN_FN T* take(std::int64_t count) {
+    T* piece = reinterpret_cast<T*>(dynamic_shared() + taken_);
+    taken_ += shared_bytes<T>(count);
+#if defined(KGEN_SIMT)
+    simt::require_shared(static_cast<std::size_t>(taken_));
+#endif
+    return piece;
+  }
+
+ private:
+  std::int64_t taken_ = 0;
+};
+
+}  // namespace kgen::gpu

@@ -1,0 +1,90 @@
+// The fields of a stub's functor, such as the Views that it reads and writes: what a launch looks at to choose a kernel,
+// and a kernel adapts in its own copy.
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "kgen/platform.hpp"
+
+namespace kgen::gpu {
+
+namespace detail {
+
+struct AnyField {
+  template <class T>
+  constexpr operator T() const;
+};
+template <class S, class... Fields>
+consteval int count_fields() {
+  if constexpr (requires { S{Fields{}..., AnyField{}}; }) {
+    return count_fields<S, Fields..., AnyField>();
+  } else {
+    return sizeof...(Fields);
+  }
+}
+
+}  // namespace detail
+
+// More fields than this are not looked at.
+inline constexpr int most_fields = 24;
+
+// How many fields a struct has; 0 where they cannot be looked at.
+template <class S>
+consteval int field_count() {
+  if constexpr (std::is_aggregate_v<S>) {
+    constexpr int count = detail::count_fields<S>();
+    return count <= most_fields ? count : 0;
+  } else {
+    return 0;
+  }
+}
+
+// References to the fields, in order.
+template <class S>
+KGEN_FN constexpr auto fields_of(S& object) {
+  constexpr int count = field_count<std::remove_const_t<S>>();
+#define KGEN_FIELDS(number, ...)                          \
+  if constexpr (count == number) {                        \
+    auto& [__VA_ARGS__] = object;                         \
+    return std::tie(__VA_ARGS__);                         \
+  }
+  KGEN_FIELDS(1, a)
+  KGEN_FIELDS(2, a, b)
+  KGEN_FIELDS(3, a, b, c)
+  KGEN_FIELDS(4, a, b, c, d)
+  KGEN_FIELDS(5, a, b, c, d, e)
+  KGEN_FIELDS(6, a, b, c, d, e, f)
+  KGEN_FIELDS(7, a, b, c, d, e, f, g)
+  KGEN_FIELDS(8, a, b, c, d, e, f, g, h)
+  KGEN_FIELDS(9, a, b, c, d, e, f, g, h, i)
+  KGEN_FIELDS(10, a, b, c, d, e, f, g, h, i, j)
+  KGEN_FIELDS(11, a, b, c, d, e, f, g, h, i, j, k)
+  KGEN_FIELDS(12, a, b, c, d, e, f, g, h, i, j, k, l)
+  KGEN_FIELDS(13, a, b, c, d, e, f, g, h, i, j, k, l, m)
+  KGEN_FIELDS(14, a, b, c, d, e, f, g, h, i, j, k, l, m, n)
+  KGEN_FIELDS(15, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o)
+  KGEN_FIELDS(16, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
+  KGEN_FIELDS(17, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q)
+  KGEN_FIELDS(18, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r)
+  KGEN_FIELDS(19, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s)
+  KGEN_FIELDS(20, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t)
+  KGEN_FIELDS(21, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u)
+  KGEN_FIELDS(22, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v)
+  KGEN_FIELDS(23, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w)
+  KGEN_FIELDS(24, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x)
+#undef KGEN_FIELDS
+  if constexpr (count == 0) {
+    (void)object;
+    return std::tie();
+  }
+}
+
+// body(field) for each field, in order.
+template <class S, class Body>
+KGEN_FN constexpr void for_each_field(S& object, const Body& body) {
+  std::apply([&](auto&... fields) KGEN_LAMBDA { (body(fields), ...); }, fields_of(object));
+}
+
+}  // namespace kgen::gpu

@@ -1,0 +1,113 @@
+// Launches, and what they need of the host's side of a GPU's library.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "kgen/gpu/device.hpp"
+#include "kgen/stream.hpp"
+
+#if defined(KGEN_HIP)
+#include "kgen/hip/api.hpp"
+#elif !defined(KGEN_SIMT)
+#include "kgen/cuda/api.hpp"
+#endif
+
+namespace kgen::gpu {
+
+// A kernel's grid.
+struct Grid {
+  const char* kernel;  // its name in messages
+  std::int64_t blocks;
+  int threads;
+  std::int64_t shared_bytes = 0;  // for each block
+};
+
+// What launches ask of the current device.
+struct DeviceLimits {
+  int multiprocessors;
+  std::int64_t shared_bytes;  // that one block may have
+};
+
+#if defined(KGEN_SIMT)
+
+inline DeviceLimits device_limits(Stream) {
+  return {simt::device().multiprocessors, static_cast<std::int64_t>(simt::device().shared_bytes)};
+}
+
+inline void* allocate(std::int64_t bytes, Stream) { return simt::allocate(static_cast<std::size_t>(bytes)); }
+inline void release(void* memory, Stream) { simt::release(memory); }
+
+template <class... Parameters, class... Arguments>
+void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  simt::device().wave_size = wave_size;
+  simt::run({std::string(stream.stub) + ": " + grid.kernel, grid.blocks, grid.threads,
+             static_cast<std::size_t>(grid.shared_bytes)},
+            [&] { kernel(arguments...); });
+}
+
+#else
+
+// Throws LaunchError where a call of the vendor's library failed.
+inline void require(api::Status status, Stream stream, const std::string& doing) {
+  if (status == api::success) return;
+  throw LaunchError(std::string(stream.stub) + ": " + doing + " failed: " + api::text(status) + " (" +
+                    api::name(status) + ")");
+}
+
+inline DeviceLimits device_limits(Stream stream) {
+  int device = 0, multiprocessors = 0, bytes = 0;
+  require(api::get_device(&device), stream, "asking for the current device");
+  require(api::multiprocessors(&multiprocessors, device), stream, "asking for the device's multiprocessors");
+  require(api::shared_bytes(&bytes, device), stream, "asking for the device's shared memory");
+  return {multiprocessors, bytes};
+}
+
+inline void* allocate(std::int64_t bytes, Stream stream) {
+  void* memory = nullptr;
+  require(api::allocate(&memory, static_cast<std::size_t>(bytes), stream.handle), stream,
+          "allocating " + std::to_string(bytes) + " bytes");
+  return memory;
+}
+inline void release(void* memory, Stream stream) { (void)api::release(memory, stream.handle); }
+
+template <class... Parameters, class... Arguments>
+void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  const auto doing = [&] {
+    return "launching " + std::string(grid.kernel) + " of " + std::to_string(grid.blocks) + " blocks of " +
+           std::to_string(grid.threads) + " threads with " + std::to_string(grid.shared_bytes) +
+           " bytes of shared memory";
+  };
+  constexpr std::int64_t granted = 48 * 1024;  // without asking
+  if (grid.shared_bytes > granted) {
+    require(api::allow_shared(reinterpret_cast<const void*>(kernel), static_cast<int>(grid.shared_bytes)), stream,
+            doing());
+  }
+  kernel<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads),
+           static_cast<std::size_t>(grid.shared_bytes), api::stream(stream.handle)>>>(arguments...);
+  const api::Status status = api::last_error();
+  if (status != api::success) require(status, stream, doing());
+}
+
+#endif
+
+// Memory of the device for the kernels that are launched on a stream while this lives.
+class Workspace {
+ public:
+  Workspace(std::int64_t bytes, Stream stream)
+      : stream_(stream), memory_(bytes > 0 ? static_cast<unsigned char*>(allocate(bytes, stream)) : nullptr) {}
+  ~Workspace() {
+    if (memory_ != nullptr) release(memory_, stream_);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  unsigned char* data() const { return memory_; }
+
+ private:
+  Stream stream_;
+  unsigned char* memory_;
+};
+
+}  // namespace kgen::gpu

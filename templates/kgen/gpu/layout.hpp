@@ -1,0 +1,161 @@
+// What a launch sees in the Views of a functor: how wide its accesses may be, and along which axis they run.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kgen/gpu/fields.hpp"
+#include "kgen/view.hpp"
+
+namespace kgen::gpu {
+
+// body(view) for each View among the fields of an object, which may be a View itself.
+template <class S, class Body>
+KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
+  if constexpr (is_view<std::remove_const_t<S>>) {
+    body(object);
+  } else {
+    for_each_field(object, [&](auto& field) KGEN_LAMBDA {
+      if constexpr (is_view<std::remove_cvref_t<decltype(field)>>) body(field);
+    });
+  }
+}
+
+// ---- from types -----------------------------------------------------------------------------------------------------
+
+// The element sizes of a functor's Views: of those that it reads only, and of all. 0 where it has none.
+struct ElementSizes {
+  int smallest_read = 0, smallest = 0, largest = 0, reads = 0;
+};
+
+namespace detail {
+template <class View>
+consteval void add_size(ElementSizes& sizes) {
+  if constexpr (is_view<View>) {
+    const int size = sizeof(typename View::element_type);
+    const auto lesser = [](int a, int b) { return a == 0 || b < a ? b : a; };
+    sizes.smallest = lesser(sizes.smallest, size);
+    sizes.largest = std::max(sizes.largest, size);
+    if (std::is_const_v<typename View::element_type>) {
+      sizes.smallest_read = lesser(sizes.smallest_read, size);
+      ++sizes.reads;
+    }
+  }
+}
+template <class... Fields>
+consteval ElementSizes sizes_of_tuple(std::tuple<Fields&...>*) {
+  ElementSizes sizes;
+  (add_size<std::remove_const_t<Fields>>(sizes), ...);
+  return sizes;
+}
+}  // namespace detail
+
+template <class S>
+consteval ElementSizes element_sizes() {
+  if constexpr (is_view<S>) {
+    ElementSizes sizes;
+    detail::add_size<S>(sizes);
+    return sizes;
+  } else {
+    return detail::sizes_of_tuple(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));
+  }
+}
+
+// Lanes for a thread at a time: 16 bytes of the narrowest operand, but no more than 32 of the widest.
+template <class S>
+consteval int vector_width() {
+  constexpr ElementSizes sizes = element_sizes<S>();
+  if (sizes.smallest == 0) return 1;
+  const int narrow = sizes.smallest_read != 0 ? sizes.smallest_read : sizes.smallest;
+  return std::max(1, std::min({16 / narrow, 32 / sizes.largest, 16}));
+}
+
+// ---- from strides and addresses -------------------------------------------------------------------------------------
+
+// True where any `width` elements at a multiple of `width` of the last axis are neighbours, aligned as vectors are.
+template <class T, int R>
+bool has_vectors(const View<T, R>& view, int width) {
+  if constexpr (R == 0) {
+    return false;
+  } else {
+    const std::int64_t size = sizeof(T), unit = std::min<std::int64_t>(16, width * size);
+    if (view.stride(R - 1) != 1) return false;
+    for (int axis = 0; axis < R - 1; ++axis) {
+      if (view.extent(axis) > 1 && view.stride(axis) * size % unit != 0) return false;
+    }
+    return reinterpret_cast<std::uintptr_t>(view.data()) % static_cast<std::uintptr_t>(unit) == 0;
+  }
+}
+
+// The bytes that a View covers.
+struct Span {
+  std::uintptr_t begin, end;
+
+  template <class T, int R>
+  explicit Span(const View<T, R>& view)
+      : begin(reinterpret_cast<std::uintptr_t>(view.data())), end(begin + sizeof(T)) {
+    for (int axis = 0; axis < R; ++axis) {
+      const std::int64_t reach = (view.extent(axis) - 1) * view.stride(axis) * static_cast<std::int64_t>(sizeof(T));
+      (reach < 0 ? begin : end) += static_cast<std::uintptr_t>(reach);
+    }
+  }
+  bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+};
+
+// True where something that the object only reads overlaps what it writes, as when a result takes its operand's place.
+template <class S>
+bool is_in_place(const S& object) {
+  bool found = false;
+  for_each_view(object, [&](const auto& read) {
+    for_each_view(object, [&](const auto& written) {
+      using Read = typename std::remove_cvref_t<decltype(read)>::element_type;
+      using Written = typename std::remove_cvref_t<decltype(written)>::element_type;
+      if constexpr (std::is_const_v<Read> && !std::is_const_v<Written>) {
+        found = found || Span(read).overlaps(Span(written));
+      }
+    });
+  });
+  return found;
+}
+
+// The object with what its Views allow, when kernels load and store `width` lanes at multiples of `width`.
+template <class S>
+S with_access(S object, int width) {
+  const bool in_place = is_in_place(object);
+  for_each_view(object, [&](auto& view) {
+    using T = typename std::remove_cvref_t<decltype(view)>::element_type;
+    view = view.with_access({has_vectors(view, width), std::is_const_v<T> && !in_place});
+  });
+  return object;
+}
+
+// The same View, for the compiler to know what a launch has seen: it has_vectors.
+template <class T, int R>
+KGEN_FN View<T, R> contiguous(const View<T, R>& view, bool read_only) {
+  Index<R> strides = view.strides();
+  strides[R - 1] = 1;
+  return View<T, R>(view.data(), view.shape(), strides).with_access({true, read_only});
+}
+
+// What a launch has seen of all Views of a functor.
+enum class Lanes {
+  any,                // each as with_access says
+  vectors,            // every View has_vectors
+  read_only_vectors,  // and nothing is in place
+};
+
+// The functor, in which that is a constant to the compiler.
+template <Lanes Form, class Functor>
+KGEN_FN Functor known(Functor functor) {
+  for_each_view(functor, [](auto& view) KGEN_LAMBDA {
+    using T = typename std::remove_cvref_t<decltype(view)>::element_type;
+    if constexpr (Form == Lanes::any) {
+      view = view.with_access({view.access().vectors, false});
+    } else {
+      view = contiguous(view, Form == Lanes::read_only_vectors && std::is_const_v<T>);
+    }
+  });
+  return functor;
+}
+
+}  // namespace kgen::gpu

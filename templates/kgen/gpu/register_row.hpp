@@ -1,0 +1,137 @@
+// A row whose every element is in the registers of its team: C pieces of V neighbours in each thread. Memory is read
+// once, by all of a row's loads at once: C * 16 bytes are on their way in each thread for each operand.
+#pragma once
+
+#include "kgen/gpu/row_common.hpp"
+
+namespace kgen::gpu {
+
+// Which of a thread's pieces; known to the compiler where loops over them are unrolled.
+struct Slot {
+  int number;
+};
+
+template <class T, int V, int C>
+struct RegisterLoad {  // as it is stored: narrow types take less room than their lanes
+  static constexpr int size = 1;
+  Elements<T, V> pieces[C];
+
+  template <int W>
+  KGEN_FN auto value(Slot slot) const {
+    static_assert(W == V);
+    return pieces[slot.number].lanes();
+  }
+};
+template <class T, int V, int C>
+struct RegisterKeep {
+  static constexpr int size = 1;
+  Vec<T, V> pieces[C];
+
+  template <int W>
+  KGEN_FN auto value(Slot slot) const {
+    static_assert(W == V);
+    return pieces[slot.number];
+  }
+};
+
+template <int R, int K, int V, int C, class Team>
+class RegisterRow {
+ public:
+  KGEN_FN RegisterRow(const Index<R>& shape, const Index<R - K>& outer, Team& team)
+      : extents_(last_axes<K>(shape)),
+        outer_(outer),
+        team_(team),
+        pieces_(element_count(extents_) / V) {}
+
+  template <class T>
+  KGEN_FN auto load(const View<T, R>& view) const {
+    const auto row = row_of<K>(view, outer_);
+    RegisterLoad<std::remove_const_t<T>, V, C> result;
+    if (V > 1 && row.access().vectors && row.access().read_only) {
+      load_pieces(contiguous(row, true), result);  // one branch instead of one for each piece
+    } else {
+      load_pieces(row, result);
+    }
+    return result;
+  }
+  template <class T>
+  KGEN_FN auto load_scalar(const View<T, R>& view) const {
+    return view.template load<1>(join(outer_, Index<K>{})).data;
+  }
+
+  template <class Functor, class... A>
+  KGEN_FN auto map(const Functor& functor, const A&... operands) {
+    return map_row(*this, functor, operands...);
+  }
+
+  template <class Reduction, class A>
+  KGEN_FN auto reduce(const Reduction&, const A& row) {
+    using T = row_lane_t<A, V, Slot>;
+    const auto mine = collapse<Reduction, V>(accumulated<Reduction, T>(row));
+    return Reduction::finish(team_.template combine<Reduction>(mine), element_count(extents_));
+  }
+
+  template <class A>
+  KGEN_FN auto keep(const A& row) const {
+    if constexpr (Scalar<A>) {
+      return row;
+    } else {
+      using T = row_lane_t<A, V, Slot>;
+      RegisterKeep<T, V, C> kept;
+      KGEN_UNROLL
+      for (int c = 0; c < C; ++c) {
+        if (holds(c)) kept.pieces[c] = spread<T, V>(row_value<V>(row, Slot{c}));
+      }
+      return kept;
+    }
+  }
+
+  template <class T, class A>
+  KGEN_FN void store(const View<T, R>& view, const A& row) const {
+    using Lane = row_lane_t<A, V, Slot>;
+    const View<T, K> to = row_of<K>(view, outer_);
+    KGEN_UNROLL
+    for (int c = 0; c < C; ++c) {
+      if (holds(c)) to.store(position(c), spread<Lane, V>(row_value<V>(row, Slot{c})));
+    }
+  }
+  template <class T, Scalar S>
+  KGEN_FN void store_scalar(const View<T, R>& view, S scalar) const {
+    if (team_.rank() == 0) view.store(join(outer_, Index<K>{}), Vec<S, 1>(scalar));
+  }
+
+ private:
+  KGEN_FN std::int64_t number(int c) const { return static_cast<std::int64_t>(c) * team_.size() + team_.rank(); }
+  KGEN_FN bool holds(int c) const { return number(c) < pieces_; }
+  KGEN_FN Index<K> position(int c) const { return piece_of<V>(number(c), extents_).at; }
+
+  template <class View, class Load>
+  KGEN_FN void load_pieces(const View& row, Load& load) const {
+    KGEN_UNROLL
+    for (int c = 0; c < C; ++c) {
+      if (holds(c)) load.pieces[c] = row.template elements<V>(position(c));
+    }
+  }
+
+  // The partial result of this thread's elements.
+  template <class Reduction, class T, class A>
+  KGEN_FN auto accumulated(const A& row) const {
+    auto partial = Reduction::template identity<T, V>();
+    if constexpr (TwoPhase<Reduction>) {
+      const auto first = accumulated<typename Reduction::First, T>(row);
+      partial = Reduction::template prepared<T, V>(collapse<typename Reduction::First, V>(first).data);
+    }
+    KGEN_UNROLL
+    for (int c = 0; c < C; ++c) {
+      if (holds(c)) accumulate<Reduction>(partial, spread<T, V>(row_value<V>(row, Slot{c})));
+    }
+    return partial;
+  }
+
+  Index<K> extents_;
+  Index<R - K> outer_;
+  Team& team_;
+  std::int64_t pieces_;
+};
+
+}  // namespace kgen::gpu

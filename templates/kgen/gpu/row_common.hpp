@@ -1,0 +1,123 @@
+// What the row programs of a GPU have in common: where a row lies, and what its program asks for.
+#pragma once
+
+#include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/team.hpp"
+#include "kgen/index.hpp"
+#include "kgen/row_expression.hpp"
+
+namespace kgen::gpu {
+
+// `V` neighbours of the last axis of a row, whose number among all such pieces of the row is `number`.
+template <int K>
+struct Piece {
+  std::int64_t number;
+  Index<K> at;
+};
+
+// The piece's place. Lines of the last axis are whole pieces.
+template <int V, int K>
+KGEN_FN Piece<K> piece_of(std::int64_t number, Index<K> extents) {
+  if constexpr (K == 1) {
+    return {number, Index<1>{number * V}};
+  } else {
+    extents[K - 1] /= V;
+    Index<K> at = unflatten(number, extents);
+    at[K - 1] *= V;
+    return {number, at};
+  }
+}
+
+// The row at `outer` of a View of the whole shape.
+template <int K, class T, int R>
+KGEN_FN View<T, K> row_of(const View<T, R>& view, const Index<R - K>& outer) {
+  std::int64_t offset = 0;
+  KGEN_UNROLL
+  for (int axis = 0; axis < R - K; ++axis) offset += outer[axis] * view.stride(axis);
+  return View<T, K>(view.data() + offset, last_axes<K>(view.shape()), last_axes<K>(view.strides()))
+      .with_access(view.access());
+}
+
+// True where the rows of a View are not all the same memory.
+template <int K, class T, int R>
+KGEN_FN bool differs_by_row(const View<T, R>& view) {
+  bool differs = false;
+  KGEN_UNROLL
+  for (int axis = 0; axis < R - K; ++axis) differs = differs || (view.extent(axis) > 1 && view.stride(axis) != 0);
+  return differs;
+}
+
+// ---- what a program asks for ----------------------------------------------------------------------------------------
+
+// What a program does; bytes are those of one element.
+struct RowNeeds {
+  int reductions = 0;
+  int stores = 0;  // of rows; stores of scalars do not count
+  int keeps = 0, keep_bytes = 0;  // kept values
+  int loads = 0, load_bytes = 0;  // operands that differ by row
+
+  int passes() const { return reductions + stores + keeps; }
+  // For a group of rows of `elements` in all.
+  std::int64_t keep_room(std::int64_t elements) const { return elements * keep_bytes + 16 * keeps; }
+  std::int64_t load_room(std::int64_t elements) const { return elements * load_bytes + 16 * loads; }
+};
+
+template <class T>
+struct ProbedRow {
+  static constexpr int size = 1;
+  template <int W>
+  KGEN_FN auto value(Index<1>) const {
+    return Vec<T, W>(0);
+  }
+};
+
+// A row that computes nothing: a program that runs on it says what it needs. It runs on the host.
+template <int R, int K>
+class RowProbe {
+ public:
+  RowNeeds needs;
+
+  template <class T>
+  KGEN_FN auto load(const View<T, R>& view) {
+    if (differs_by_row<K>(view)) ++needs.loads, needs.load_bytes += static_cast<int>(sizeof(T));
+    return ProbedRow<compute_t<T>>{};
+  }
+  template <class T>
+  KGEN_FN auto load_scalar(const View<T, R>&) const {
+    return compute_t<T>(0);
+  }
+  template <class Functor, class... A>
+  KGEN_FN auto map(const Functor& functor, const A&... operands) {
+    return map_row(*this, functor, operands...);
+  }
+  template <class Reduction, class A>
+  KGEN_FN auto reduce(const Reduction&, const A&) {
+    ++needs.reductions;
+    return Reduction::finish(Reduction::template identity<row_lane_t<A, 1, Index<1>>, 1>(), 1);
+  }
+  template <class A>
+  KGEN_FN auto keep(const A& row) {
+    if constexpr (Scalar<A>) {
+      return row;
+    } else {
+      using T = row_lane_t<A, 1, Index<1>>;
+      ++needs.keeps, needs.keep_bytes += static_cast<int>(sizeof(T));
+      return ProbedRow<T>{};
+    }
+  }
+  template <class T, class A>
+  KGEN_FN void store(const View<T, R>&, const A&) {
+    ++needs.stores;
+  }
+  template <class T, Scalar S>
+  KGEN_FN void store_scalar(const View<T, R>&, S) {}
+};
+
+template <int K, int R, class Program>
+RowNeeds probe(const Program& program) {
+  RowProbe<R, K> row;
+  program(row);
+  return row.needs;
+}
+
+}  // namespace kgen::gpu

@@ -1,0 +1,201 @@
+// Row programs on a GPU. A row is computed by 32 lanes of a wave or by a block, in registers where it fits, else from
+// memory; by several blocks where rows are few and long; and by threads that are far apart where rows lie across memory.
+// Reductions are deterministic: for the same shapes on the same device, the same bits.
+#pragma once
+
+#include "kgen/gpu/launch.hpp"
+#include "kgen/gpu/memory_row.hpp"
+#include "kgen/gpu/register_row.hpp"
+
+namespace kgen::gpu {
+
+// ---- kernels --------------------------------------------------------------------------------------------------------
+
+template <int V, int C, class Team, int K, int R, class Program>
+KGEN_GLOBAL(Team::most_threads) register_rows_kernel(Program program, Index<R> shape) {
+  SharedMemory shared;
+  Team team(shared);
+  const Index<R - K> outer = first_axes<R - K>(shape);
+  const std::int64_t rows = element_count(outer), step = block_count() * team.count();
+  for (std::int64_t number = block_index() * team.count() + team.index(); number < rows; number += step) {
+    RegisterRow<R, K, V, C, Team> row(shape, unflatten(number, outer), team);
+    program(row);
+  }
+}
+
+// `launched`: how many of a row's parts have blocks. Rows that are read as vectors straight from memory take a form of
+// their own, so that no branch stands between loads: four of 16 bytes are on their way in each thread for each operand.
+template <int V, Lanes Form, class Team, int K, int R, class Program>
+KGEN_GLOBAL(Team::most_threads)
+memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launched) {
+  const Program program = Form == Lanes::any ? given : known<Form>(given);
+  if constexpr (Form != Lanes::any) sharing.cache_loads = false;
+  SharedMemory shared;
+  Team team(shared);
+  const Index<R - K> outer = first_axes<R - K>(shape);
+  const std::int64_t rows = element_count(outer), groups = (rows + team.count() - 1) / team.count();
+  unsigned char* scratch = sharing.workspace;
+  if (scratch == nullptr) scratch = shared.take<unsigned char>(sharing.scratch_bytes);
+  for (std::int64_t unit = block_index(); unit < groups * launched; unit += block_count()) {
+    const std::int64_t group = unit / launched, number = group * team.count() + team.index();
+    const std::int64_t room = sharing.workspace == nullptr ? 0 : sharing.parts > 1 ? group : block_index();
+    const RowScratch mine{scratch + room * sharing.scratch_bytes, team.index(), team.count()};
+    // Teams beyond the last row compute it once more, since others wait for them; they do not store.
+    const std::int64_t inside = number < rows ? number : rows - 1;
+    MemoryRow<R, K, V, Team> row(shape, unflatten(inside, outer), inside, static_cast<int>(unit % launched), team, mine,
+                                 sharing, number < rows);
+    program(row);
+  }
+}
+
+// ---- launches -------------------------------------------------------------------------------------------------------
+
+template <class Program>
+struct RowLaunch {
+  const Program& program;
+  DeviceLimits device;
+  Stream stream;
+  std::int64_t rows, length;  // how many, and the elements of each
+
+  // A grid for `units` of work, some of which a block computes one after the other.
+  std::int64_t blocks(std::int64_t units) const {
+    return std::min<std::int64_t>(units, 32 * static_cast<std::int64_t>(device.multiprocessors));
+  }
+};
+
+// The pieces that one thread holds of each operand: fewer where there are more operands, and on AMD's GPUs, whose
+// compiler moves all loads to the front. Of 4 pieces of 16 bytes, 64 registers and more hold a row of two operands, so
+// that 4 blocks of 128 threads find room in a multiprocessor: 32 KB of each operand are on their way.
+#if defined(KGEN_HIP)
+inline constexpr int most_row_pieces = 2;
+#else
+inline constexpr int most_row_pieces = 4;
+#endif
+template <class Program>
+inline constexpr int row_pieces = element_sizes<Program>().reads <= 2 && vector_width<Program>() <= 8 ? most_row_pieces
+                                  : element_sizes<Program>().reads <= 5 ? most_row_pieces / 2
+                                                                        : 1;
+
+template <int V, int C, int K, int R, class Program>
+void launch_wave_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
+  using Team = WaveTeam<32>;
+  constexpr int teams = Team::most_threads / 32;
+  const Grid grid{"rows, a wave each", rows.blocks((rows.rows + teams - 1) / teams), Team::most_threads};
+  launch(grid, rows.stream, register_rows_kernel<V, C, Team, K, R, Program>, rows.program, shape);
+}
+
+template <int V, int C, int K, int R, class Program>
+void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
+  const std::int64_t pieces = rows.length / V;
+  const bool few = rows.rows < 2 * static_cast<std::int64_t>(rows.device.multiprocessors);
+  int threads = 128;
+  while (threads < BlockTeam::most_threads && threads * (few ? 1 : C) < pieces) threads *= 2;
+  const Grid grid{"rows, a block each", rows.blocks(rows.rows), threads, BlockTeam::shared()};
+  launch(grid, rows.stream, register_rows_kernel<V, C, BlockTeam, K, R, Program>, rows.program, shape);
+}
+
+// How many blocks share a row, so that 2048 threads of each multiprocessor have work, and each at least 8 pieces.
+inline int parts_of_rows(std::int64_t groups, std::int64_t pieces, int team, int threads, const DeviceLimits& device) {
+  const std::int64_t wanted = 2048 / threads * static_cast<std::int64_t>(device.multiprocessors) / groups;
+  return static_cast<int>(std::clamp<std::int64_t>(std::min(wanted, pieces / (8 * team)), 1, 4096));
+}
+
+// True where every row is vectors of `width`, in no View that is written in place.
+template <int R, class Program>
+bool reads_vectors(const Program& program, int width) {
+  bool all = !is_in_place(program);
+  for_each_view(program, [&](const auto& view) {
+    constexpr int rank = std::remove_cvref_t<decltype(view)>::rank;
+    const bool scalar = rank == R && view.shape()[rank - 1] == 1;  // one for each row
+    all = all && (scalar || has_vectors(view, width));
+  });
+  return all;
+}
+
+template <int V, class Team, int K, int R, class Program>
+void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, int threads) {
+  const std::int64_t width = Team::count(), groups = (rows.rows + width - 1) / width;
+  const RowNeeds needs = probe<K, R>(rows.program);
+  RowSharing sharing;
+  sharing.parts =
+      parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, rows.device);
+  std::int64_t blocks = rows.blocks(groups * sharing.parts);
+
+  // Two blocks at least are to find room in a multiprocessor.
+  const std::int64_t room = rows.device.shared_bytes / 2 - Team::shared();
+  const std::int64_t keep = needs.keep_room(rows.length * width), all = keep + needs.load_room(rows.length * width);
+  sharing.cache_loads = sharing.parts == 1 && needs.passes() > 1 && all <= room;
+  sharing.scratch_bytes = sharing.cache_loads ? all : keep;
+  const bool in_shared = sharing.parts == 1 && sharing.scratch_bytes <= room;
+  if (!in_shared) blocks = std::min<std::int64_t>(blocks, 4 * static_cast<std::int64_t>(rows.device.multiprocessors));
+  const Workspace workspace(in_shared ? 0 : (sharing.parts > 1 ? groups : blocks) * sharing.scratch_bytes, rows.stream);
+  sharing.workspace = workspace.data();
+  sharing.reductions = sharing.parts > 1 ? needs.reductions : 0;
+  const Workspace partials(
+      rows.rows * sharing.reductions * sharing.parts * static_cast<std::int64_t>(sizeof(PartialSlot)), rows.stream);
+  sharing.partials = reinterpret_cast<PartialSlot*>(partials.data());
+
+  const bool straight = !sharing.cache_loads && reads_vectors<R>(rows.program, V);
+  const std::int64_t shared = Team::shared() + (in_shared ? sharing.scratch_bytes + 16 : 0);
+  for (sharing.stage = 0; sharing.stage <= sharing.reductions; ++sharing.stage) {
+    const bool scalars_only = sharing.stage == sharing.reductions && needs.stores == 0 && sharing.parts > 1;
+    const int launched = scalars_only ? 1 : sharing.parts;
+    const Grid grid{"rows, from memory", std::min(blocks, groups * launched), threads, shared};
+    if constexpr (V > 1) {
+      if (straight) {
+        launch(grid, rows.stream, memory_rows_kernel<V, Lanes::read_only_vectors, Team, K, R, Program>, rows.program,
+               shape, sharing, launched);
+        continue;
+      }
+    }
+    launch(grid, rows.stream, memory_rows_kernel<V, Lanes::any, Team, K, R, Program>, rows.program, shape, sharing,
+           launched);
+  }
+}
+
+// A block for each row, or several.
+template <int V, int K, int R, class Program>
+void launch_long_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
+  int threads = 128;
+  while (threads < BlockTeam::most_threads && threads * 4 < rows.length / V) threads *= 2;
+  launch_memory_rows<V, BlockTeam, K, R>(rows, shape, threads);
+}
+
+// True where more operands run along the last of the outer axes than along the rows.
+template <int K, int R, class Program>
+bool lies_across(const Program& program) {
+  if constexpr (R == K) {
+    return false;
+  } else {
+    int across = 0;
+    for_each_view(program, [&](const auto& view) {
+      if constexpr (std::remove_cvref_t<decltype(view)>::rank == R) {
+        if (view.extent(R - 1) <= 1 || view.stride(R - 1) == 0) return;
+        if (view.stride(R - 1) == 1) --across;
+        if (view.stride(R - 1) != 1 && view.stride(R - K - 1) == 1 && view.extent(R - K - 1) > 1) ++across;
+      }
+    });
+    return across > 0;
+  }
+}
+
+template <int K, int R, class Program>
+void rows(const Index<R>& shape, const Program& program, Stream stream) {
+  constexpr int width = vector_width<Program>(), pieces = row_pieces<Program>;
+  constexpr int single_pieces = 4;  // of one element, in rows that are no whole number of vectors
+  const std::int64_t count = element_count(first_axes<R - K>(shape)), length = element_count(last_axes<K>(shape));
+  if (count == 0) return;
+  const Program adapted = with_access(program, width);
+  const RowLaunch<Program> launch{adapted, device_limits(stream), stream, count, length};
+  if (lies_across<K, R>(program)) return launch_memory_rows<1, ColumnTeam, K, R>(launch, shape, ColumnTeam::threads);
+  if (shape[R - 1] % width == 0) {
+    if (length <= 32 * pieces * width) return launch_wave_rows<width, pieces, K>(launch, shape);
+    if (length <= BlockTeam::most_threads * pieces * width) return launch_block_rows<width, pieces, K>(launch, shape);
+    launch_long_rows<width, K>(launch, shape);
+  } else {
+    if (length <= 32 * single_pieces) return launch_wave_rows<1, single_pieces, K>(launch, shape);
+    launch_long_rows<1, K>(launch, shape);
+  }
+}
+
+}  // namespace kgen::gpu

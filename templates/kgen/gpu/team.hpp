@@ -1,0 +1,147 @@
+// Teams: the threads that compute one row together. Each has
+//
+//   rank(), size()              this thread's place in its team
+//   index(), count()            the team's place in its block
+//   combine<Reduction>(mine)    the partial results of all, combined in the order of the ranks' places in memory, the same
+//                               on every thread. All threads of a wave, or of the block, come here together
+#pragma once
+
+#include <type_traits>
+
+#include "kgen/gpu/block.hpp"
+
+namespace kgen::gpu {
+
+// Any value, passed as words: pass(word) for each.
+template <class T, class Pass>
+KGEN_FN T pass_words(const T& value, const Pass& pass) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  constexpr int words = (sizeof(T) + 3) / 4;
+  std::uint32_t passed[words] = {};
+  memcpy(passed, &value, sizeof(T));
+  KGEN_UNROLL
+  for (int i = 0; i < words; ++i) passed[i] = pass(passed[i]);
+  T result;
+  memcpy(&result, passed, sizeof(T));
+  return result;
+}
+template <class T>
+KGEN_FN T shuffle_xor(const T& value, int distance, int width, Where where) {
+  return pass_words(value, [=](std::uint32_t word) KGEN_LAMBDA { return shuffle_xor(word, distance, width, where); });
+}
+template <class T>
+KGEN_FN T shuffle_from(const T& value, int lane, int width, Where where) {
+  return pass_words(value, [=](std::uint32_t word) KGEN_LAMBDA { return shuffle_from(word, lane, width, where); });
+}
+
+// The partial results of each group of `width` lanes, a power of two, combined: the same bits in every lane, since the
+// lower lane's always stands first.
+template <class Reduction, class Partial>
+KGEN_FN Partial combine_lanes(Partial mine, int width, Where where = Where::here()) {
+  for (int distance = 1; distance < width; distance *= 2) {
+    Partial lower = mine, upper = shuffle_xor(mine, distance, width, where);
+    if ((thread_index() & distance) != 0) {
+      const Partial passed = upper;
+      upper = lower;
+      lower = passed;
+    }
+    mine = Reduction::combine(lower, upper);
+  }
+  return mine;
+}
+
+// `Lanes` neighbours within a wave.
+template <int Lanes>
+struct WaveTeam {
+  static constexpr int most_threads = 256;              // of a block
+  static constexpr std::int64_t shared() { return 0; }  // bytes that a block's teams need
+
+  KGEN_FN explicit WaveTeam(SharedMemory&) {}
+  KGEN_FN int rank() const { return thread_index() % Lanes; }
+  KGEN_FN int size() const { return Lanes; }
+  KGEN_FN int index() const { return thread_index() / Lanes; }
+  KGEN_FN int count() const { return block_threads() / Lanes; }
+  template <class Reduction, class Partial>
+  KGEN_FN Partial combine(const Partial& mine) {
+    return combine_lanes<Reduction>(mine, Lanes);
+  }
+};
+
+// A place in shared memory for a partial result of any reduction.
+struct alignas(16) PartialSlot {
+  unsigned char bytes[32];
+
+  template <class Partial>
+  KGEN_FN void put(const Partial& partial) {
+    static_assert(sizeof(Partial) <= sizeof(bytes) && std::is_trivially_copyable_v<Partial>);
+    memcpy(bytes, &partial, sizeof(Partial));
+  }
+  template <class Partial>
+  KGEN_FN Partial get() const {
+    Partial partial;
+    memcpy(&partial, bytes, sizeof(Partial));
+    return partial;
+  }
+};
+
+// A whole block, of a power of two of waves. Two banks of slots take turns, so that one barrier a reduction is enough:
+// nobody writes to a bank again before everybody has left the reduction that read it.
+class BlockTeam {
+ public:
+  static constexpr int most_threads = 512, most_waves = most_threads / 32;
+  static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * most_waves); }
+
+  KGEN_FN explicit BlockTeam(SharedMemory& memory) : slots_(memory.take<PartialSlot>(2 * most_waves)) {}
+  KGEN_FN int rank() const { return thread_index(); }
+  KGEN_FN int size() const { return block_threads(); }
+  KGEN_FN int index() const { return 0; }
+  KGEN_FN static constexpr int count() { return 1; }
+  template <class Reduction, class Partial>
+  KGEN_FN Partial combine(const Partial& mine) {
+    PartialSlot* bank = slots_ + meetings_++ % 2 * most_waves;
+    const int lane = thread_index() % wave_size, waves = block_threads() / wave_size;
+    const Partial of_wave = combine_lanes<Reduction>(mine, wave_size);
+    {
+      const BlockPhase writing;
+      if (lane == 0) bank[thread_index() / wave_size].put(of_wave);
+    }
+    return combine_lanes<Reduction>(bank[lane % waves].template get<Partial>(), waves);
+  }
+
+ private:
+  PartialSlot* slots_;
+  unsigned meetings_ = 0;
+};
+
+// The threads of a block that are `width` apart, so that neighbours compute neighbouring rows: for rows that lie across
+// memory.
+class ColumnTeam {
+ public:
+  static constexpr int width = 32, segments = 8, threads = width * segments, most_threads = threads;
+  static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * threads); }
+
+  KGEN_FN explicit ColumnTeam(SharedMemory& memory) : slots_(memory.take<PartialSlot>(2 * threads)) {}
+  KGEN_FN int rank() const { return thread_index() / width; }
+  KGEN_FN int size() const { return segments; }
+  KGEN_FN int index() const { return thread_index() % width; }
+  KGEN_FN static constexpr int count() { return width; }
+  template <class Reduction, class Partial>
+  KGEN_FN Partial combine(const Partial& mine) {
+    PartialSlot* bank = slots_ + meetings_++ % 2 * threads;
+    {
+      const BlockPhase writing;
+      bank[thread_index()].put(mine);
+    }
+    Partial total = bank[index()].template get<Partial>();
+    for (int segment = 1; segment < segments; ++segment) {
+      total = Reduction::combine(total, bank[segment * width + index()].template get<Partial>());
+    }
+    return total;
+  }
+
+ private:
+  PartialSlot* slots_;
+  unsigned meetings_ = 0;
+};
+
+}  // namespace kgen::gpu

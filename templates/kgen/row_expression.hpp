@@ -1,0 +1,99 @@
+// What row programs have in common on every target: rows as expressions, and what reductions are made of.
+//
+// A row is lazy: row.value<W>(at) gives W lanes of it, where `at` is a position as the target counts them. `size` counts
+// the nodes of the expression.
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+#include "kgen/vec.hpp"
+
+namespace kgen {
+
+template <class A>
+inline constexpr int row_size = A::size;
+template <Scalar S>
+inline constexpr int row_size<S> = 0;  // scalars stand for a row of equal elements
+
+// An expression that uses another one twice computes it twice. Larger ones than this are computed once and kept.
+inline constexpr int row_size_limit = 64;
+
+template <int W, class A, class At>
+KGEN_FN auto row_value(const A& row, [[maybe_unused]] const At& at) {
+  if constexpr (Scalar<A>) {
+    return row;
+  } else {
+    return row.template value<W>(at);
+  }
+}
+
+template <class Functor, class... A>
+struct RowMap {
+  static constexpr int size = 1 + (row_size<A> + ...);
+  Functor functor;
+  std::tuple<A...> operands;
+
+  template <int W, class At>
+  KGEN_FN auto value(const At& at) const {
+    return value<W>(at, std::index_sequence_for<A...>{});
+  }
+
+ private:
+  template <int W, class At, std::size_t... I>
+  KGEN_FN auto value(const At& at, std::index_sequence<I...>) const {
+    return functor.apply(row_value<W>(std::get<I>(operands), at)...);
+  }
+};
+
+// functor(operands...) as a row of Row's; of scalars alone, as a scalar.
+template <class Row, class Functor, class... A>
+KGEN_FN auto map_row(Row& row, const Functor& functor, const A&... operands) {
+  if constexpr ((Scalar<A> && ...)) {
+    return functor.apply(operands...);
+  } else {
+    const RowMap<Functor, A...> result{functor, {operands...}};
+    if constexpr (RowMap<Functor, A...>::size > row_size_limit) {
+      return row.keep(result);
+    } else {
+      return result;
+    }
+  }
+}
+
+// The type of a row's lanes, as W of them at an At have it.
+template <class A, int W, class At>
+using row_lane_t = common_lane_t<decltype(row_value<W>(std::declval<const A&>(), std::declval<const At&>()))>;
+
+// ---- reductions -----------------------------------------------------------------------------------------------------
+
+template <class Reduction, class T, int W>
+using partial_t = decltype(Reduction::template identity<T, W>());
+
+template <class Reduction, class T, int W>
+KGEN_FN void accumulate(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
+  if constexpr (requires { Reduction::accumulate(partial, x); }) {
+    Reduction::accumulate(partial, x);
+  } else {
+    partial = Reduction::combine(partial, convert<typename partial_t<Reduction, T, W>::lane_type>(x));
+  }
+}
+
+// The partial result of all lanes.
+template <class Reduction, int W, class Partial>
+KGEN_FN auto collapse(const Partial& partial) {
+  if constexpr (W == 1) {
+    return partial;
+  } else {
+    return collapse<Reduction, W / 2>(Reduction::combine(low_half(partial), high_half(partial)));
+  }
+}
+
+// A reduction that goes over its elements twice, the second time knowing what its First reduction makes of them.
+template <class Reduction>
+concept TwoPhase = requires {
+  typename Reduction::First;
+};
+
+}  // namespace kgen

@@ -1,0 +1,314 @@
+#include "kgen/simt/executor.hpp"
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <sstream>
+#include <vector>
+
+namespace kgen::simt {
+namespace {
+
+enum class State { ready, at_barrier, in_wave, done };
+
+struct Thread {
+  State state = State::ready;
+  Place place{};              // of the barrier that it waits at
+  WaveOperation operation{};  // that it waits in
+  std::uint32_t word = 0;     // what it passes
+  int source = 0;             // the lane it reads
+};
+
+constexpr int group_widths = 7;  // 1, 2, ..., 64
+
+// How many lanes of a group have come to an operation.
+struct Arrival {
+  WaveOperation operation{};
+  int count = 0;
+};
+
+struct Fiber {
+  static constexpr std::size_t stack_bytes = 256 * 1024;
+
+  std::unique_ptr<unsigned char[]> stack{new unsigned char[stack_bytes]};
+  ucontext_t context;
+  jmp_buf here;
+  bool started = false;
+};
+
+// One block while it runs.
+struct Block {
+  const Launch& launch;
+  const std::function<void()>& body;
+  std::int64_t index;
+  unsigned char* shared;
+  std::vector<Thread> threads;
+  std::vector<Arrival> arrivals;  // [first lane of the group][logarithm of its width]
+  int current = 0;
+  jmp_buf scheduler;
+  std::string error;  // empty: none
+};
+
+thread_local Device this_device;
+thread_local Block* running = nullptr;
+thread_local std::vector<std::unique_ptr<Fiber>> fibers;
+
+// Memory is switched with setjmp and longjmp, which unlike swapcontext make no system call. Locals that live across a
+// switch must not change between: hence these two small functions.
+void switch_to_scheduler() {
+  Fiber& fiber = *fibers[static_cast<std::size_t>(running->current)];
+  if (_setjmp(fiber.here) == 0) _longjmp(running->scheduler, 1);
+}
+
+void fiber_main() {
+  for (;;) {
+    try {
+      running->body();
+    } catch (const std::exception& exception) {
+      running->error = exception.what();
+    }
+    running->threads[static_cast<std::size_t>(running->current)].state = State::done;
+    switch_to_scheduler();
+  }
+}
+
+void switch_to_fiber(Fiber& fiber) {
+  if (_setjmp(running->scheduler) != 0) return;
+  if (fiber.started) _longjmp(fiber.here, 1);
+  fiber.started = true;
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = Fiber::stack_bytes;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, fiber_main, 0);
+  setcontext(&fiber.context);
+}
+
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+
+std::string name_of(const Place& place) {
+  return text(place.file.substr(place.file.rfind('/') + 1), ":", place.line);
+}
+
+std::string doing(const Thread& thread) {
+  switch (thread.state) {
+    case State::at_barrier:
+      return "waits at the barrier at " + name_of(thread.place);
+    case State::in_wave:
+      return text("is in ", thread.operation.name, " of width ", thread.operation.width, " at ",
+                  name_of(thread.operation.place));
+    case State::done:
+      return "has left the kernel";
+    case State::ready:
+      break;
+  }
+  return "runs";
+}
+
+// Ends the thread that runs, and with it the block.
+[[noreturn]] void fail(const std::string& message) {
+  running->error = text("thread ", running->current, ": ", message);
+  _longjmp(running->scheduler, 1);
+}
+
+Thread& this_thread() { return running->threads[static_cast<std::size_t>(running->current)]; }
+
+// Why nobody can go on: somebody waits for somebody who will not come.
+std::string deadlock(const Block& block) {
+  const auto waits_in_wave = [](const Thread& thread) { return thread.state == State::in_wave; };
+  const auto waiting = std::find_if(block.threads.begin(), block.threads.end(), waits_in_wave);
+  if (waiting != block.threads.end()) {
+    const int thread = static_cast<int>(waiting - block.threads.begin());
+    const int first = thread / waiting->operation.width * waiting->operation.width;
+    for (int other = first; other < first + waiting->operation.width; ++other) {
+      if (other >= static_cast<int>(block.threads.size())) {
+        return text("thread ", thread, " ", doing(*waiting), ", but the block has no thread ", other);
+      }
+      const Thread& missing = block.threads[static_cast<std::size_t>(other)];
+      if (!waits_in_wave(missing) || !(missing.operation == waiting->operation)) {
+        return text("thread ", thread, " ", doing(*waiting), ", but thread ", other, " ", doing(missing));
+      }
+    }
+  }
+  const auto at_barrier = [](const Thread& thread) { return thread.state == State::at_barrier; };
+  const auto first = std::find_if(block.threads.begin(), block.threads.end(), at_barrier);
+  const auto other = std::find_if(block.threads.begin(), block.threads.end(), [&](const Thread& thread) {
+    return !at_barrier(thread) || !(thread.place == first->place);
+  });
+  return text("thread ", first - block.threads.begin(), " ", doing(*first), ", but thread ",
+              other - block.threads.begin(), " ", doing(*other));
+}
+
+// Lets all threads go on if they wait at the same barrier.
+bool open_barrier(Block& block) {
+  const Thread& first = block.threads.front();
+  const bool all = std::all_of(block.threads.begin(), block.threads.end(), [&](const Thread& thread) {
+    return thread.state == State::at_barrier && thread.place == first.place;
+  });
+  if (all) {
+    for (Thread& thread : block.threads) thread.state = State::ready;
+  }
+  return all;
+}
+
+// Runs the threads in turn until all are done, or block.error says why they will not be.
+void run_threads(Block& block) {
+  std::vector<int> order(block.threads.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (this_device.order == Order::reverse) std::reverse(order.begin(), order.end());
+  std::mt19937 generator(this_device.seed + static_cast<std::uint32_t>(block.index));
+  for (std::size_t done = 0; done < order.size();) {
+    if (this_device.order == Order::shuffled) std::shuffle(order.begin(), order.end(), generator);
+    bool progress = false;
+    for (int index : order) {
+      Thread& thread = block.threads[static_cast<std::size_t>(index)];
+      if (thread.state != State::ready) continue;
+      progress = true;
+      block.current = index;
+      switch_to_fiber(*fibers[static_cast<std::size_t>(index)]);
+      if (!block.error.empty()) return;
+      if (thread.state == State::done) ++done;
+    }
+    if (!progress && !open_barrier(block)) {
+      block.error = deadlock(block);
+      return;
+    }
+  }
+}
+
+// A block's shared memory, with room behind it to see writes past its end.
+struct Shared {
+  static constexpr std::size_t margin = 4096;
+  static constexpr int poison = 0xff, canary = 0xa5;
+
+  std::size_t bytes;
+  std::unique_ptr<unsigned char[], void (*)(void*)> memory;
+
+  explicit Shared(std::size_t size)
+      : bytes(size), memory(static_cast<unsigned char*>(std::aligned_alloc(64, (size + 63) / 64 * 64 + margin)), std::free) {}
+  void clear() const {
+    std::memset(memory.get(), poison, bytes);
+    std::memset(memory.get() + bytes, canary, margin);
+  }
+  bool intact() const {
+    const unsigned char* end = memory.get() + bytes;
+    return std::all_of(end, end + margin, [](unsigned char byte) { return byte == canary; });
+  }
+};
+
+}  // namespace
+
+Device& device() { return this_device; }
+
+void run(const Launch& launch, const std::function<void()>& body) {
+  if (launch.threads < 1 || launch.threads > 1024 || launch.blocks < 1) {
+    throw Error(text(launch.name, ": a grid of ", launch.blocks, " blocks of ", launch.threads, " threads"));
+  }
+  if (launch.shared_bytes > this_device.shared_bytes) {
+    throw Error(text(launch.name, ": ", launch.shared_bytes, " bytes of shared memory, of ", this_device.shared_bytes));
+  }
+  if (this_device.notice) this_device.notice(launch);
+  while (fibers.size() < static_cast<std::size_t>(launch.threads)) fibers.push_back(std::make_unique<Fiber>());
+  const Shared shared(launch.shared_bytes);
+  for (std::int64_t index = 0; index < launch.blocks; ++index) {
+    shared.clear();
+    const auto threads = static_cast<std::size_t>(launch.threads);
+    Block block{launch, body, index, shared.memory.get(), std::vector<Thread>(threads),
+                std::vector<Arrival>(threads * group_widths)};
+    running = &block;
+    run_threads(block);
+    running = nullptr;
+    if (block.error.empty() && !shared.intact()) {
+      block.error = text("wrote past the ", launch.shared_bytes, " bytes of shared memory");
+    }
+    if (!block.error.empty()) {
+      for (const auto& fiber : fibers) fiber->started = false;  // their stacks are of no use any more
+      throw Error(text(launch.name, ": block ", index, ": ", block.error));
+    }
+  }
+}
+
+void* allocate(std::size_t bytes) {
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(memory, 0xff, bytes);
+  return memory;
+}
+void release(void* memory) { std::free(memory); }
+
+int thread_index() { return running->current; }
+int block_threads() { return running->launch.threads; }
+std::int64_t block_index() { return running->index; }
+std::int64_t block_count() { return running->launch.blocks; }
+unsigned char* shared_memory() { return running->shared; }
+
+void require_shared(std::size_t bytes) {
+  if (bytes > running->launch.shared_bytes) {
+    fail(text("takes ", bytes, " bytes of shared memory, but the launch asked for ", running->launch.shared_bytes));
+  }
+}
+
+void require_aligned(const void* address, std::size_t alignment) {
+  if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
+    fail(text("accesses ", alignment, " bytes at an address that is no multiple of it"));
+  }
+}
+
+void block_barrier(Place place) {
+  if (this_device.drop_barriers) return;
+  Thread& thread = this_thread();
+  thread.state = State::at_barrier;
+  thread.place = place;
+  switch_to_scheduler();
+}
+
+std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source) {
+  const int lane = running->current % this_device.wave_size, wave = running->current - lane;
+  const int width = operation.width, first = lane / std::max(width, 1) * std::max(width, 1);
+  if (width < 1 || width > this_device.wave_size || (width & (width - 1)) != 0) {
+    fail(text(operation.name, " of width ", width, " in a wave of ", this_device.wave_size, " at ",
+              name_of(operation.place)));
+  }
+  if (source < first || source >= first + width) {
+    fail(text(operation.name, " of width ", width, " reads lane ", source, " from lane ", lane, " at ",
+              name_of(operation.place)));
+  }
+  Thread& mine = this_thread();
+  mine.state = State::in_wave;
+  mine.operation = operation;
+  mine.word = word;
+  mine.source = source;
+  const int begin = wave + first, end = begin + width;
+  Arrival& arrival = running->arrivals[static_cast<std::size_t>(begin * group_widths + std::countr_zero(unsigned(width)))];
+  if (arrival.count == 0) arrival.operation = operation;
+  if (arrival.operation == operation) ++arrival.count;
+  if (arrival.count < width) {
+    switch_to_scheduler();  // until the last lane has made this one ready
+    return mine.word;
+  }
+  arrival.count = 0;
+  std::array<std::uint32_t, 64> words;
+  for (int index = begin; index < end; ++index) {
+    words[static_cast<std::size_t>(index - begin)] = running->threads[static_cast<std::size_t>(index)].word;
+  }
+  for (int index = begin; index < end; ++index) {
+    Thread& thread = running->threads[static_cast<std::size_t>(index)];
+    thread.word = words[static_cast<std::size_t>(thread.source - first)];
+    thread.state = State::ready;
+  }
+  return mine.word;
+}
+
+}  // namespace kgen::simt

@@ -1,0 +1,265 @@
+// The executor finds what it is there for: kernels that are wrong in one way each, beside their right form.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kgen/gpu/launch.hpp"
+#include "kgen/gpu/team.hpp"
+
+using namespace kgen;
+using namespace kgen::gpu;
+
+namespace {
+
+constexpr int threads = 128;
+
+// What the launch reports; "" where it reports nothing.
+template <class Kernel>
+std::string report(const Kernel& kernel, std::int64_t shared = 0, int block = threads, std::int64_t blocks = 1) {
+  try {
+    simt::device().wave_size = wave_size;
+    simt::run({"stub_y: test", blocks, block, static_cast<std::size_t>(shared)}, kernel);
+  } catch (const simt::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// Runs body() in every order, each shuffled one with a seed of its own, and says in how many of them it holds.
+template <class Body>
+int orders_in_which(const Body& body) {
+  const simt::Device before = simt::device();
+  int count = 0;
+  for (std::uint32_t seed = 0; seed < 6; ++seed) {
+    simt::device().order = seed == 0 ? simt::Order::forward : seed == 1 ? simt::Order::reverse : simt::Order::shuffled;
+    simt::device().seed = seed;
+    count += body() ? 1 : 0;
+  }
+  simt::device() = before;
+  return count;
+}
+
+struct Sum {
+  static float combine(float a, float b) { return a + b; }
+};
+
+// The sum of a block in two stages, with or without the barrier between them.
+float block_sum(bool with_barrier) {
+  float result = 0;
+  const std::string problem = report(
+      [&] {
+        SharedMemory shared;
+        float* totals = shared.take<float>(threads / wave_size);
+        const float of_wave = combine_lanes<Sum>(static_cast<float>(thread_index()), wave_size);
+        const auto write = [&] {
+          if (thread_index() % wave_size == 0) totals[thread_index() / wave_size] = of_wave;
+        };
+        if (with_barrier) {
+          const BlockPhase writing;
+          write();
+        } else {
+          write();
+        }
+        if (thread_index() == threads / 2) {
+          for (int wave = 0; wave < threads / wave_size; ++wave) result += totals[wave];
+        }
+      },
+      shared_bytes<float>(threads / wave_size));
+  CHECK(problem == "");
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("executor: a removed barrier gives wrong values in some order, the barrier right ones in all") {
+  const float expected = threads * (threads - 1) / 2;
+  CHECK(orders_in_which([&] { return block_sum(true) == expected; }) == 6);
+  CHECK(orders_in_which([&] { return block_sum(false) == expected; }) < 6);
+}
+
+TEST_CASE("executor: a barrier is missing where shared memory is overwritten too early") {
+  const auto rotate_twice = [](bool with_barrier) {
+    std::vector<float> y(threads);
+    report(
+        [&] {
+          SharedMemory shared;
+          float* tile = shared.take<float>(threads);
+          const int mine = thread_index(), next = (mine + 1) % threads;
+          {
+            const BlockPhase writing;
+            tile[mine] = static_cast<float>(mine);
+          }
+          float value = 0;
+          if (with_barrier) {
+            const BlockPhase reading;
+            value = tile[next];
+          } else {
+            value = tile[next];
+          }
+          {
+            const BlockPhase writing;
+            tile[mine] = value;
+          }
+          y[static_cast<std::size_t>(mine)] = tile[next];
+        },
+        shared_bytes<float>(threads));
+    for (int i = 0; i < threads; ++i) {
+      if (y[static_cast<std::size_t>(i)] != static_cast<float>((i + 2) % threads)) return false;
+    }
+    return true;
+  };
+  CHECK(orders_in_which([&] { return rotate_twice(true); }) == 6);
+  CHECK(orders_in_which([&] { return rotate_twice(false); }) < 6);
+}
+
+TEST_CASE("executor: threads that leave, or wait elsewhere, before a barrier that others wait at") {
+  const std::string left = report([] {
+    if (thread_index() == 5) return;
+    const BlockPhase phase;
+  });
+  CHECK(contains(left, "stub_y: test: block 0: thread 0 waits at the barrier at executor_test.cpp:"));
+  CHECK(contains(left, "but thread 5 has left the kernel"));
+
+  const std::string elsewhere = report([] {
+    if (thread_index() < 64) {
+      const BlockPhase phase;
+    } else {
+      const BlockPhase phase;
+    }
+  });
+  CHECK(contains(elsewhere, "thread 0 waits at the barrier at executor_test.cpp:"));
+  CHECK(contains(elsewhere, "but thread 64 waits at the barrier at executor_test.cpp:"));
+
+  const std::string in_wave = report([] {
+    if (thread_index() < wave_size) {
+      combine_lanes<Sum>(1.0f, wave_size);
+      const BlockPhase phase;
+    } else if (thread_index() % 2 == 0) {
+      combine_lanes<Sum>(1.0f, wave_size);
+    } else {
+      const BlockPhase phase;
+    }
+  });
+  CHECK(contains(in_wave, "is in shuffle_xor of width " + std::to_string(wave_size) + " at executor_test.cpp:"));
+  CHECK(contains(in_wave, "but thread " + std::to_string(wave_size + 1) + " waits at the barrier"));
+  CHECK(report([] { const BlockPhase phase; }) == "");
+}
+
+TEST_CASE("executor: a wave's operation wants all lanes of its group, and the same operation") {
+  const std::string some = report([] {
+    if (thread_index() % 4 != 3) shuffle_xor(1u, 1, 4, Where::here());
+  });
+  CHECK(contains(some, "but thread 3 has left the kernel"));
+  const std::string differing = report([] {
+    if (thread_index() % 2 == 0) {
+      shuffle_xor(1u, 1, 2, Where::here());
+    } else {
+      shuffle_xor(1u, 1, 2, Where::here());
+    }
+  });
+  CHECK(contains(differing, "but thread 1 is in shuffle_xor"));
+  const std::string short_block = report([] { shuffle_xor(1u, 1, wave_size, Where::here()); }, 0, 8);
+  CHECK(contains(short_block, "but the block has no thread 8"));
+}
+
+TEST_CASE("executor: a shuffle of the wrong width") {
+  const auto with_width = [](int width, int distance) {
+    return report([=] { shuffle_xor(1u, distance, width, Where::here()); });
+  };
+  CHECK(with_width(16, 8) == "");
+  CHECK(contains(with_width(16, 16), "shuffle_xor of width 16 reads lane"));
+  CHECK(contains(with_width(24, 1), "shuffle_xor of width 24 in a wave of " + std::to_string(wave_size)));
+  CHECK(contains(with_width(2 * wave_size, 1), "in a wave of"));
+  CHECK(contains(report([] { shuffle_from(1u, 8, 8, Where::here()); }), "shuffle_from of width 8 reads lane"));
+  // Too narrow is no error, but gives the sum of too few.
+  float sum = 0;
+  report([&] { sum = combine_lanes<Sum>(1.0f, wave_size / 2); });
+  CHECK(sum == wave_size / 2);
+}
+
+TEST_CASE("executor: shuffles pass values of any size, in every width") {
+  struct Pair {
+    double value;
+    std::int16_t index;
+  };
+  for (int width = 2; width <= wave_size; width *= 2) {
+    std::vector<Pair> found(threads);
+    CHECK(report([&] {
+            const int mine = thread_index();
+            const Pair pair{mine * 0.5, static_cast<std::int16_t>(mine)};
+            found[static_cast<std::size_t>(mine)] = shuffle_xor(pair, width / 2, width, Where::here());
+          }) == "");
+    for (int i = 0; i < threads; ++i) {
+      CHECK(found[static_cast<std::size_t>(i)].value == (i ^ width / 2) * 0.5);
+      CHECK(found[static_cast<std::size_t>(i)].index == (i ^ width / 2));
+    }
+  }
+}
+
+TEST_CASE("executor: shared memory begins as NaN in every block, and has an end") {
+  bool all_nan = true;
+  CHECK(report(
+            [&] {
+              SharedMemory shared;
+              float* tile = shared.take<float>(threads);
+              all_nan = all_nan && std::isnan(tile[thread_index()]);
+              tile[thread_index()] = 1;
+            },
+            shared_bytes<float>(threads), threads, 3) == "");
+  CHECK(all_nan);
+  const std::string taken = report([] { SharedMemory().take<float>(9); }, 32, 1);
+  CHECK(contains(taken, "thread 0: takes 48 bytes of shared memory, but the launch asked for 32"));
+  const std::string overrun = report([] { dynamic_shared()[33] = 0; }, 32, 1);
+  CHECK(contains(overrun, "block 0: wrote past the 32 bytes of shared memory"));
+  CHECK(contains(report([] {}, 1 << 20), "1048576 bytes of shared memory, of 49152"));
+}
+
+TEST_CASE("executor: vector accesses are aligned") {
+  alignas(16) float memory[8] = {};
+  CHECK(report([&] { load_read_only<16>(memory + 4); }) == "");
+  CHECK(contains(report([&] { load_read_only<16>(memory + 1); }), "accesses 16 bytes at an address"));
+}
+
+TEST_CASE("executor: grids, blocks and atomic additions") {
+  std::set<std::pair<std::int64_t, int>> seen;
+  int count = 0;
+  CHECK(report(
+            [&] {
+              seen.insert({block_index(), thread_index()});
+              atomic_add(&count, 1);
+              CHECK(block_count() == 3);
+              CHECK(block_threads() == 96);
+            },
+            0, 96, 3) == "");
+  CHECK(seen.size() == 3 * 96);
+  CHECK(count == 3 * 96);
+  CHECK(contains(report([] {}, 0, 2048), "a grid of 1 blocks of 2048 threads"));
+  CHECK(contains(report([] {}, 0, 1, 0), "a grid of 0 blocks"));
+}
+
+TEST_CASE("executor: after an error, it runs on") {
+  for (int i = 0; i < 3; ++i) {
+    CHECK(report([] {
+            if (thread_index() == 1) return;
+            const BlockPhase phase;
+          }) != "");
+    CHECK(block_sum(true) == threads * (threads - 1) / 2);
+  }
+}
+
+TEST_CASE("launches name the stub and the kernel") {
+  const auto kernel = +[](int leaving) {
+    if (thread_index() == leaving) return;
+    const BlockPhase phase;
+  };
+  Stream stream;
+  stream.stub = "stub_y";
+  CHECK_THROWS_WITH_AS(launch(Grid{"rows", 2, 64}, stream, kernel, 3),
+                       doctest::Contains("stub_y: rows: block 0: thread 0 waits at the barrier"), simt::Error);
+}

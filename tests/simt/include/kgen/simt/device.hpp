@@ -1,0 +1,44 @@
+// kgen/gpu/device.hpp on the SIMT executor. KGEN_SIMT_WAVE is the wave size, as an architecture's macro would be.
+#pragma once
+
+#include <cstddef>
+
+#include "kgen/simt/executor.hpp"
+
+namespace kgen::gpu {
+
+inline constexpr int wave_size = KGEN_SIMT_WAVE;
+
+inline int thread_index() { return simt::thread_index(); }
+inline int block_threads() { return simt::block_threads(); }
+inline std::int64_t block_index() { return simt::block_index(); }
+inline std::int64_t block_count() { return simt::block_count(); }
+inline unsigned char* dynamic_shared() { return simt::shared_memory(); }
+inline void block_barrier(Where where) { simt::block_barrier({where.line, where.file}); }
+
+inline std::uint32_t shuffle_xor(std::uint32_t word, int distance, int width, Where where) {
+  return simt::exchange({{where.line, where.file}, distance, width, "shuffle_xor"}, word,
+                        simt::thread_index() % wave_size ^ distance);
+}
+inline std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Where where) {
+  return simt::exchange({{where.line, where.file}, 0, width, "shuffle_from"}, word,
+                        simt::thread_index() % wave_size / width * width + lane);
+}
+
+template <int Bytes>
+Block<Bytes> load_read_only(const void* from) {
+  simt::require_aligned(from, alignof(Block<Bytes>));
+  Block<Bytes> block;
+  std::memcpy(&block, from, Bytes);
+  return block;
+}
+
+// Fibers take turns, so nothing can come between.
+template <class T>
+T atomic_add(T* to, T value) {
+  const T before = *to;
+  *to += value;
+  return before;
+}
+
+}  // namespace kgen::gpu

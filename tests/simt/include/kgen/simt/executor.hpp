@@ -1,0 +1,85 @@
+// The SIMT executor: runs the kernels of a GPU on the CPU, one fiber for each thread of a block, one block after the
+// other. It is strict where hardware is silent:
+//
+//   - a barrier wants every thread of the block, at the same place in the source;
+//   - an operation of a wave wants every lane of its group, at the same place, and reads lanes of the group only;
+//   - shared memory begins as NaN in every block, and ends where the launch said;
+//   - vector accesses are aligned.
+//
+// Between two such points a thread runs alone, so that the order of the fibers decides who comes first: a missing
+// barrier gives wrong values in one order or another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace kgen::simt {
+
+enum class Order { forward, reverse, shuffled };
+
+struct Launch {
+  std::string name;
+  std::int64_t blocks = 1;
+  int threads = 1;
+  std::size_t shared_bytes = 0;
+};
+
+// What the executor pretends to be. Tests change it; it belongs to the thread that launches.
+struct Device {
+  int wave_size = 32;
+  int multiprocessors = 4;
+  std::size_t shared_bytes = 48 * 1024;  // that a block may ask for
+  Order order = Order::forward;
+  std::uint32_t seed = 1;                     // of Order::shuffled
+  bool drop_barriers = false;                 // blocks do without: what a kernel computes then shows what they are for
+  std::function<void(const Launch&)> notice;  // of each launch
+};
+Device& device();
+
+// A kernel did what it may not: "stub_y: rows: block 0, thread 17: ...".
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Runs the kernel: body() once for each thread of each block. Throws Error.
+void run(const Launch& launch, const std::function<void()>& body);
+
+// Memory of the device, full of NaN.
+void* allocate(std::size_t bytes);
+void release(void* memory);
+
+// ---- for the thread that runs
+
+struct Place {
+  int line;
+  std::string_view file;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// What a wave does together: lanes of one group of `width` must agree in all of this.
+struct WaveOperation {
+  Place place;
+  int argument;
+  int width;
+  std::string_view name;
+  friend bool operator==(const WaveOperation&, const WaveOperation&) = default;
+};
+
+int thread_index();
+int block_threads();
+std::int64_t block_index();
+std::int64_t block_count();
+unsigned char* shared_memory();
+// All of the shared memory that is in use, in bytes, counted from its start. More than the launch asked for is an error.
+void require_shared(std::size_t bytes);
+void require_aligned(const void* address, std::size_t alignment);
+void block_barrier(Place place);
+// Passes `word` to the lanes of the group, and returns that of lane `source` of the wave.
+std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source);
+
+}  // namespace kgen::simt

@@ -1,0 +1,380 @@
+// What launches choose: kernels by layout and length, boxes, divisions; and that their barriers are needed.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kgen/attention.hpp"
+#include "kgen/elementwise.hpp"
+#include "kgen/matmul.hpp"
+#include "kgen/ops/activation.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/ops/reductions.hpp"
+#include "kgen/rows.hpp"
+#include "kgen/simt/executor.hpp"
+#include "testing.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+
+namespace {
+
+// The device as a test wants it, and what was launched on it.
+struct TestDevice {
+  simt::Device before = simt::device();
+  std::vector<simt::Launch> launches;
+
+  TestDevice() {
+    simt::device().notice = [this](const simt::Launch& launch) { launches.push_back(launch); };
+  }
+  ~TestDevice() { simt::device() = before; }
+  TestDevice(const TestDevice&) = delete;
+  TestDevice& operator=(const TestDevice&) = delete;
+
+  // "name xblocks, name xblocks", and begins anew.
+  std::string take() {
+    std::string text;
+    for (const simt::Launch& launch : launches) {
+      text += (text.empty() ? "" : ", ") + launch.name.substr(launch.name.find(": ") + 2) + " x" + std::to_string(launch.blocks);
+    }
+    launches.clear();
+    return text;
+  }
+};
+
+template <class T, int R>
+struct Scale {
+  View<const T, R> x, bias;
+  View<T, R> y;
+  template <int W>
+  KGEN_FN void operator()(Index<R> at) const {
+    y.store(at, Add::apply(Mul::apply(x.template load<W>(at), 2.0f), bias.template load<W>(at)));
+  }
+};
+
+template <class T, int R>
+void check_scale(View<const T, R> x, View<const T, R> bias, View<T, R> y) {
+  std::vector<T> values;  // before the call: y may be x
+  for_each_position(y.shape(), [&](Index<R> at) {
+    const auto sum = static_cast<compute_t<T>>(2 * element(x, at)) + static_cast<compute_t<T>>(element(bias, at));
+    values.push_back(static_cast<T>(sum));
+  });
+  elementwise(y.shape(), Scale<T, R>{x, bias, y});
+  std::size_t i = 0;
+  for_each_position(y.shape(), [&](Index<R> at) {
+    REQUIRE(element(y, at) == static_cast<double>(values[i++]));
+  });
+}
+
+template <class T, int R>
+View<const T, R> read(const View<T, R>& view) {
+  return view;
+}
+
+// Two results, a kept value, three reductions.
+struct Norm {
+  View<const float, 2> x, weight;
+  View<float, 2> h, y, mean;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto x_row = row.load(x);
+    const auto [center, variance] = row.reduce(MeanVariance{}, x_row);
+    const auto centred = row.keep(row.map(Sub{}, x_row, center));
+    const auto greatest = row.reduce(Max{}, centred);
+    const auto total = row.reduce(Sum{}, row.map(Exp{}, row.map(Sub{}, centred, greatest)));
+    row.store(h, centred);
+    row.store(y, row.map(Add{}, row.map(Mul{}, centred, row.load(weight)), row.map(Add{}, total, variance)));
+    row.store_scalar(mean, center);
+  }
+};
+
+// Results that lie in memory as x does.
+struct NormResults {
+  bool across;
+  Tensor<float, 2> h, y, mean;
+  explicit NormResults(Index<2> shape, bool across)
+      : across(across), h(memory_shape(shape, across)), y(h.shape), mean(Index<2>{shape[0], 1}) {}
+  View<float, 2> view(Tensor<float, 2>& tensor) const {
+    return across ? tensor.view().permute<1, 0>() : tensor.view();
+  }
+  static Index<2> memory_shape(Index<2> shape, bool across) {
+    return across ? Index<2>{shape[1], shape[0]} : shape;
+  }
+  friend bool operator==(const NormResults& a, const NormResults& b) {
+    return a.h.elements == b.h.elements && a.y.elements == b.y.elements && a.mean.elements == b.mean.elements;
+  }
+};
+
+NormResults norm(View<const float, 2> x, View<const float, 2> weight) {
+  NormResults results(x.shape(), x.stride(1) != 1);
+  rows<1>(x.shape(), Norm{x, weight, results.view(results.h), results.view(results.y), results.mean.view()});
+  return results;
+}
+
+void check_norm(View<const float, 2> x, View<const float, 2> weight) {
+  NormResults results = norm(x, weight);
+  const auto h = results.view(results.h), y = results.view(results.y);
+  for (std::int64_t i = 0; i < x.extent(0); ++i) {
+    const double length = static_cast<double>(x.extent(1));
+    double sum = 0, squares = 0, greatest = -1e30, total = 0;
+    for (std::int64_t j = 0; j < x.extent(1); ++j) sum += element(x, Index<2>{i, j});
+    const double center = sum / length;
+    for (std::int64_t j = 0; j < x.extent(1); ++j) {
+      const double centred = element(x, Index<2>{i, j}) - center;
+      squares += centred * centred;
+      greatest = std::max(greatest, centred);
+    }
+    for (std::int64_t j = 0; j < x.extent(1); ++j) total += std::exp(element(x, Index<2>{i, j}) - center - greatest);
+    REQUIRE(std::abs(element(results.mean.view(), Index<2>{i, 0}) - center) < 1e-5);
+    for (std::int64_t j = 0; j < x.extent(1); ++j) {
+      const double centred = element(x, Index<2>{i, j}) - center;
+      const double expected = centred * element(weight, Index<2>{i, j}) + total + squares / length;
+      REQUIRE(std::abs(element(h, Index<2>{i, j}) - centred) < 1e-5);
+      REQUIRE(std::abs(element(y, Index<2>{i, j}) - expected) < 2e-5 * (1 + std::abs(expected)));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("launches: vectors where lines allow them, the rest of each line one by one") {
+  TestDevice device;
+  for (const std::int64_t columns : {64, 63, 66}) {
+    const auto x = random_tensor<bf16>(Index<2>{5, 80}, 1);
+    const auto bias = random_tensor<bf16>(Index<1>{columns}, 2);
+    Tensor<bf16, 2> y(Index<2>{5, 80});  // lines of 80 elements, of which some are used
+    check_scale(x.view().slice<1>(0, columns), bias.view().broadcast_to(Index<2>{5, columns}),
+                y.view().slice<1>(0, columns));
+    CHECK(device.take() == (columns == 64 ? "elementwise x1" : "elementwise x1, elementwise x1"));
+  }
+  // Dense lines of 63 are not aligned.
+  const auto x = random_tensor<float>(Index<2>{5, 63}, 1);
+  Tensor<float, 2> y(x.shape);
+  check_scale(x.view(), x.view(), y.view());
+  CHECK(device.take() == "elementwise x1");
+  const auto line = random_tensor<float>(Index<1>{100003}, 1);
+  Tensor<float, 1> result(line.shape);
+  check_scale(line.view(), line.view(), result.view());
+  CHECK(device.take() == "elementwise x49, elementwise x1");
+  check_scale(line.view().slice<0>(1, 100000), line.view().slice<0>(0, 100000), result.view().slice<0>(3, 100000));
+  CHECK(device.take() == "elementwise x128");  // 32 for each multiprocessor
+}
+
+TEST_CASE("launches: results in their operands' place, scalars, columns that repeat") {
+  TestDevice device;
+  auto x = random_tensor<float>(Index<2>{30, 64}, 1);
+  const auto column = random_tensor<float>(Index<2>{30, 1}, 2);
+  check_scale(read(x.view()), read(x.view()), x.view());
+  check_scale(read(x.view()), column.view().broadcast_to(x.shape), x.view());
+  Tensor<float, 0> one(Index<0>{}), two(Index<0>{});
+  one.elements[0] = 3;
+  check_scale(read(one.view()), read(one.view()), two.view());
+  CHECK(device.take() == "elementwise x1, elementwise x1, elementwise x1");
+}
+
+TEST_CASE_TEMPLATE("launches: tiles where operands and results run along different axes", T, float, bf16, double) {
+  TestDevice device;
+  for (const Index<2> shape : {Index<2>{64, 64}, {128, 192}, {70, 65}, {3, 200}, {130, 5}}) {
+    const auto x = random_tensor<T>(Index<2>{shape[1], shape[0]}, 1), z = random_tensor<T>(shape, 2);
+    Tensor<T, 2> y(shape), y_t(x.shape);
+    const auto x_t = x.view().template permute<1, 0>();
+    check_scale(x_t, z.view(), y.view());
+    check_scale(x_t, x_t, y.view());
+    check_scale(z.view(), x_t, y_t.view().template permute<1, 0>());
+    check_scale(x_t, x_t, y_t.view().template permute<1, 0>());
+    for (const simt::Launch& launch : device.launches) CHECK(launch.name == "kernel: elementwise in tiles");
+    device.launches.clear();
+  }
+  // Tiles of any two of three axes, of a part of the memory.
+  const auto x = random_tensor<T>(Index<3>{40, 9, 70}, 1);
+  Tensor<T, 3> y(Index<3>{70, 9, 40});
+  check_scale(x.view().template permute<2, 1, 0>(), x.view().template permute<2, 1, 0>(), y.view());
+  const auto part = x.view().template permute<2, 1, 0>().template slice<0>(3, 60).template slice<2>(1, 35);
+  check_scale(part, part, y.view().template slice<0>(0, 60).template slice<2>(2, 35));
+  // No room to stage anything.
+  simt::device().shared_bytes = 1024;
+  check_scale(x.view().template permute<2, 1, 0>(), x.view().template permute<2, 1, 0>(), y.view());
+}
+
+TEST_CASE("launches: rows by their length") {
+  TestDevice device;
+  const auto check = [&](std::int64_t count, std::int64_t length, const std::string& expected) {
+    INFO(count, " rows of ", length);
+    const auto x = random_tensor<float>(Index<2>{count, length}, 1);
+    const auto weight = random_tensor<float>(Index<1>{length}, 2);
+    check_norm(x.view(), weight.view().broadcast_to(x.shape));
+    CHECK(device.take() == expected);
+  };
+  check(9, 512, "rows, a wave each x2");
+  check(9, 7, "rows, a wave each x2");
+  check(9, 129, "rows, from memory x9");
+  check(9, 516, "rows, a block each x9");
+  check(9, 8192, "rows, a block each x9");
+  check(40, 8196, "rows, from memory x16");  // kept values in a workspace, for as many blocks
+  check(200, 600, "rows, a block each x128");
+  // Several blocks for each row: once for each reduction, and once to store.
+  check(1, 100000, "rows, from memory x6, rows, from memory x6, rows, from memory x6, rows, from memory x6");
+  check(3, 50001, "rows, from memory x15, rows, from memory x15, rows, from memory x15, rows, from memory x15");
+}
+
+TEST_CASE("launches: long rows in shared memory as far as it goes") {
+  TestDevice device;
+  const auto x = random_tensor<float>(Index<2>{70, 9000}, 1);
+  const auto weight = random_tensor<float>(Index<1>{9000}, 2);
+  for (const std::size_t kilobytes : {200, 100, 16}) {
+    simt::device().shared_bytes = kilobytes * 1024;
+    check_norm(x.view(), weight.view().broadcast_to(x.shape));
+    // Of x and its kept copy: both, one or none.
+    const std::size_t expected = kilobytes == 200 ? 72000 : kilobytes == 100 ? 36000 : 0;
+    CHECK(device.launches.back().shared_bytes / 1000 == (expected + 1024 + 16) / 1000);
+    device.launches.clear();
+  }
+}
+
+TEST_CASE("launches: rows that lie across memory") {
+  TestDevice device;
+  for (const Index<2> shape : {Index<2>{64, 40}, {33, 7}, {5, 1000}, {100, 20000}}) {
+    const auto x = random_tensor<float>(Index<2>{shape[1], shape[0]}, 1);
+    const auto x_t = x.view().permute<1, 0>();
+    const auto weight = random_tensor<float>(Index<2>{shape[1], 1}, 2);
+    check_norm(x_t, weight.view().permute<1, 0>().broadcast_to(shape));
+    CHECK(device.launches.front().name == "kernel: rows, from memory");
+    CHECK(device.launches.front().threads == 256);
+    device.launches.clear();
+  }
+}
+
+TEST_CASE("launches: the same bits in every order of the threads") {
+  TestDevice device;
+  for (const Index<2> shape : {Index<2>{3, 300}, {3, 129}, {2, 5000}, {1, 70000}}) {
+    const auto x = random_tensor<float>(shape, 1);
+    const auto x_t = random_tensor<float>(Index<2>{shape[1], shape[0] + 40}, 1);
+    const auto run = [&](simt::Order order) {
+      simt::device().order = order;
+      return std::pair(norm(x.view(), x.view()), norm(x_t.view().permute<1, 0>(), x_t.view().permute<1, 0>()));
+    };
+    const auto expected = run(simt::Order::forward);
+    CHECK((run(simt::Order::reverse) == expected));
+    CHECK((run(simt::Order::shuffled) == expected));
+  }
+}
+
+TEST_CASE("launches: no kernel does without its barriers") {
+  TestDevice device;
+  // Says in how many of the orders a kernel's results are the same without barriers.
+  const auto unharmed = [](const auto& results) {
+    simt::device().drop_barriers = false;
+    const auto expected = results();
+    simt::device().drop_barriers = true;
+    int same = 0;
+    for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+      simt::device().order = order;
+      same += results() == expected ? 1 : 0;
+    }
+    simt::device().drop_barriers = false;
+    return same;
+  };
+  const auto a = random_tensor<float>(Index<2>{70, 90}, 1), b = random_tensor<float>(Index<2>{90, 80}, 2);
+  const auto long_rows = random_tensor<float>(Index<2>{5, 1000}, 3);
+  const auto q = random_tensor<float>(Index<4>{1, 6, 2, 16}, 4);
+  CHECK(unharmed([&] {
+          Tensor<float, 2> y(Index<2>{90, 70});
+          const auto a_t = a.view().permute<1, 0>();
+          elementwise(y.shape, Scale<float, 2>{a_t, a_t, y.view()});
+          return y.elements;
+        }) < 3);
+  CHECK(unharmed([&] { return norm(long_rows.view(), long_rows.view()).y.elements; }) < 3);
+  CHECK(unharmed([&] { return norm(a.view().permute<1, 0>(), a.view().permute<1, 0>()).y.elements; }) < 3);
+  CHECK(unharmed([&] {
+          Tensor<float, 2> c(Index<2>{70, 80});
+          matmul(a.view(), b.view(), c.view());
+          return c.elements;
+        }) < 3);
+  CHECK(unharmed([&] {
+          Tensor<float, 4> out(q.shape);
+          attention(q.view(), q.view(), q.view(), 0.5, false, out.view());
+          return out.elements;
+        }) < 3);
+}
+
+TEST_CASE("launches: boxes of fewer than 2^30 vectors make up any shape") {
+  const auto check = [](const auto& shape, int width) {
+    constexpr int R = sizeof(shape) / sizeof(std::int64_t);
+    std::int64_t covered = 0;
+    int boxes = 0;
+    gpu::for_each_box(Index<R>{}, shape, width, 0, [&](const Index<R>& origin, const Index<R>& part) {
+      Index<R> vectors = part;
+      vectors[R - 1] /= width;
+      REQUIRE(part[R - 1] % width == 0);
+      REQUIRE(element_count(vectors) < std::int64_t{1} << 30);
+      for (int axis = 0; axis < R; ++axis) REQUIRE(origin[axis] + part[axis] <= shape[axis]);
+      covered += element_count(part);
+      ++boxes;
+    });
+    CHECK(covered == element_count(shape));
+    return boxes;
+  };
+  CHECK(check(Index<1>{std::int64_t{1} << 33}, 4) == 3);
+  CHECK(check(Index<2>{std::int64_t{1} << 20, 1 << 14}, 8) == 3);
+  CHECK(check(Index<3>{2, std::int64_t{1} << 31, 6}, 1) == 26);
+  CHECK(check(Index<3>{3, 5, 8}, 8) == 1);
+}
+
+TEST_CASE("launches: division by multiplication is exact") {
+  std::mt19937 generator(1);
+  const auto check = [](std::uint32_t divisor, std::uint32_t n) {
+    std::uint32_t rest = n;
+    const std::uint32_t quotient = gpu::Divider(divisor).split(rest);
+    REQUIRE(quotient == n / divisor);
+    REQUIRE(rest == n % divisor);
+  };
+  constexpr std::uint32_t most = (1u << 31) - 1;
+  for (int i = 0; i < 200000; ++i) {
+    const std::uint32_t divisor = 1 + static_cast<std::uint32_t>(generator()) % (i % 2 == 0 ? 1000 : most);
+    for (const std::uint32_t n : {static_cast<std::uint32_t>(generator()) & most, divisor - 1, most, most / divisor * divisor}) check(divisor, n);
+  }
+  for (std::uint32_t divisor : {1u, 2u, 3u, 7u, 1u << 30, most}) {
+    for (std::uint32_t n : {0u, 1u, divisor, most}) check(divisor, n);
+  }
+}
+
+TEST_CASE("launches: the fields of functors, and what they say") {
+  struct Two {
+    View<const bf16, 2> x;
+    View<float, 1> y;
+  };
+  struct Mixed {
+    View<const std::int8_t, 2> x;
+    float factor;
+    View<const double, 2> z;
+  };
+  CHECK(gpu::field_count<Two>() == 2);
+  CHECK(gpu::field_count<Mixed>() == 3);
+  CHECK(gpu::field_count<View<float, 2>>() == 0);  // no aggregate
+  CHECK(gpu::vector_width<Two>() == 8);
+  CHECK(gpu::vector_width<Mixed>() == 4);  // 32 bytes of z
+  CHECK(gpu::vector_width<View<const float, 2>>() == 4);
+  alignas(16) float memory[64] = {};
+  const View<float, 2> view(memory, Index<2>{4, 16});
+  CHECK(gpu::has_vectors(view, 4));
+  CHECK_FALSE(gpu::has_vectors(view.slice<1>(1, 8), 4));
+  CHECK(gpu::has_vectors(view.slice<1>(4, 8), 4));
+  CHECK_FALSE(gpu::has_vectors(view.slice<1>(0, 8, 2), 4));
+  CHECK_FALSE(gpu::has_vectors(View<float, 2>(memory, Index<2>{4, 15}), 4));
+  const Scale<float, 2> apart{view.slice<0>(0, 2), view.slice<0>(0, 2), view.slice<0>(2, 2)};
+  const Scale<float, 2> in_place{view.slice<0>(0, 2), view.slice<0>(2, 2), view.slice<0>(1, 2)};
+  CHECK_FALSE(gpu::is_in_place(apart));
+  CHECK(gpu::is_in_place(in_place));
+}
+
+TEST_CASE("launches: a kernel that cannot be launched says whose it is") {
+  TestDevice device;
+  simt::device().shared_bytes = 16;
+  const auto x = random_tensor<float>(Index<2>{70, 90}, 1);
+  Tensor<float, 2> y(Index<2>{70, 70});
+  Stream stream;
+  stream.stub = "stub_y";
+  CHECK_THROWS_WITH_AS(matmul(x.view(), x.view().permute<1, 0>(), y.view(), stream),
+                       "stub_y: matmul: 8320 bytes of shared memory, of 16", simt::Error);
+}
