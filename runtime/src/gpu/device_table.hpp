@@ -1,11 +1,11 @@
-// The table of a GPU vendor. CUDA's and HIP's runtimes differ in the prefix of their names, and in what vendor.hpp of
-// src/cuda or src/hip, whichever this is compiled with, says besides.
-#include "kgen/runtime/device.hpp"
+// The table of a GPU vendor: the whole of src/cuda/device.cpp and of src/hip/device.cpp after their vendor.hpp. The two
+// runtimes differ in the prefix of their names, and in what vendor.hpp says besides.
+#pragma once
 
 #include <utility>
 
+#include "kgen/runtime/device.hpp"
 #include "runtime/src/text.hpp"
-#include "vendor.hpp"
 
 // KGEN_CALL(StreamCreate, &stream): the vendor's call, whose error is thrown under its name.
 #define KGEN_CALL(function, ...) require_success(KGEN_VENDOR(function)(__VA_ARGS__), vendor::prefix, #function)
