@@ -82,15 +82,15 @@ auto on_host(kgen_model& model, const AnyView& actual, const AnyView& reference,
 // ---- launches
 
 Launch::Launch(kgen_model& model, const char* stub, const LaunchOrder& order)
-    : model_(model), stub_(stub), stream_(order.stream), signal_(order.signal) {
+    : model_(model), stub_(stub), stream_(order.stream), signal_(order.signal), threads_(model.options.threads) {
   if (model_.failure) throw *model_.failure;
   if (model_.api.is_host && !model_.profile.running()) return;
   try {
-    const StreamHandle stream = model_.streams.at(stream_);
+    native_ = model_.streams.at(stream_);
     if (!model_.streams.single()) {
-      for (const int event : order.wait) model_.api.wait(stream, model_.streams.event(event));
+      for (const int event : order.wait) model_.api.wait(native_, model_.streams.event(event));
     }
-    if (model_.profile.running()) begin_ = model_.profile.mark(stream);
+    if (model_.profile.running()) begin_ = model_.profile.mark(native_);
     model_.api.push_range(stub_);
   } catch (const Error& error) {
     throw Error(error.status(), concat(stub_, ": ", error.what()));
@@ -112,13 +112,10 @@ Launch::~Launch() {
 void Launch::finish() {
   const std::string error = model_.api.take_launch_error();
   if (!error.empty()) fail(KGEN_DEVICE_ERROR, "the launch failed: ", error);
-  const StreamHandle stream = model_.streams.at(stream_);
-  if (begin_ != nullptr) model_.profile.record(stub_, stream_, begin_, model_.profile.mark(stream));
-  if (signal_ >= 0 && !model_.streams.single()) model_.api.record(model_.streams.event(signal_), stream);
-  if (model_.careful()) model_.api.wait_for_stream(stream);
+  if (begin_ != nullptr) model_.profile.record(stub_, stream_, begin_, model_.profile.mark(native_));
+  if (signal_ >= 0 && !model_.streams.single()) model_.api.record(model_.streams.event(signal_), native_);
+  if (model_.careful()) model_.api.wait_for_stream(native_);
 }
-
-Launch::operator Stream() const { return {model_.options.threads, model_.streams.at(stream_)}; }
 
 Fork::Fork(kgen_model& model, int streams) : model_(model), streams_(streams) {
   for (int i = 1; i < streams_; ++i) model_.streams.order(model_.streams.at(0), model_.streams.at(i));
@@ -270,7 +267,9 @@ Launch Call::launch(const char* stub, const LaunchOrder& order) const { return {
 
 Fork Call::fork(int streams) const { return {model_, streams}; }
 
-Stream Call::stream() const { return {model_.options.threads, model_.streams.at(0)}; }
+StreamHandle Call::native_stream() const { return model_.streams.at(0); }
+
+int Call::threads() const { return model_.options.threads; }
 
 bool Call::checking() const { return model_.options.check; }
 

@@ -54,14 +54,21 @@ void require_loadable(const GraphInfo& graph, const LoadOptions& options) {
   }
 }
 
-// What the API of a device says, with what it was doing; what is wrong with arguments is said already.
+// What the API of a GPU says, with what it was doing; what is wrong with arguments is said already. Kernels throw a
+// std::runtime_error of their own, with the stub in its text, where they cannot be launched.
 template <class Body>
-void named(const char* what, const char* name, Body&& body) {
+void named(const DeviceApi& api, const char* what, const char* name, Body&& body) {
+  if (api.is_host) return body();
+  const auto named_error = [&](kgen_status status, const std::exception& error) {
+    return Error(status, concat(what, " '", name, "': ", error.what()));
+  };
   try {
     body();
   } catch (const Error& error) {
     if (error.status() != KGEN_DEVICE_ERROR && error.status() != KGEN_OUT_OF_MEMORY) throw;
-    throw Error(error.status(), concat(what, " '", name, "': ", error.what()));
+    throw named_error(error.status(), error);
+  } catch (const std::runtime_error& error) {
+    throw named_error(KGEN_DEVICE_ERROR, error);
   }
 }
 
@@ -83,7 +90,7 @@ std::unique_ptr<kgen_model> load_model(const GraphInfo& graph, const LoadOptions
   require_loadable(graph, options);
   const DeviceScope scope(*graph.device, options.device);
   std::unique_ptr<kgen_model> model;
-  named("loading graph", graph.name, [&] { model = std::make_unique<kgen_model>(graph, options); });
+  named(*graph.device, "loading graph", graph.name, [&] { model = std::make_unique<kgen_model>(graph, options); });
   return model;
 }
 
@@ -131,7 +138,7 @@ void kgen_model::wait_quietly(kgen::StreamHandle stream) noexcept {
 void kgen_model::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs) {
   run_on(inputs, outputs, streams.own());
   if (api.is_host) return;
-  kgen::named("graph", graph.name, [&] {
+  kgen::named(api, "graph", graph.name, [&] {
     try {
       api.wait_for_stream(streams.own());
     } catch (const kgen::Error& error) {
@@ -145,7 +152,7 @@ void kgen_model::run_on(std::span<const DLTensor* const> inputs, std::span<DLTen
                         kgen::StreamHandle stream) {
   kgen::Call call(*this, inputs, outputs);
   if (api.is_host) return execute(graph.run, graph.name, call);
-  kgen::named("graph", graph.name, [&] {
+  kgen::named(api, "graph", graph.name, [&] {
     const std::string error = api.take_launch_error();
     if (!error.empty())
       kgen::fail(KGEN_DEVICE_ERROR, "an error was left by what ran before it on this thread: ", error);

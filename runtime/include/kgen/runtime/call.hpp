@@ -28,6 +28,17 @@ struct LaunchOrder {
   int signal = -1;  // none
 };
 
+// The Stream that stubs of this target take; headers of different targets have different ones, and the runtime none.
+__attribute__((always_inline)) inline Stream stream_of(StreamHandle native, int threads, const char* stub) {
+#if defined(KGEN_SIMT)
+  return (void)native, (void)threads, Stream{.stub = stub};
+#elif defined(KGEN_GPU)
+  return (void)threads, Stream{native, stub};
+#else
+  return (void)native, (void)stub, Stream{threads};
+#endif
+}
+
 // The statement it stands in is one launch: converts to the stub's Stream, and is timed while the model is profiled.
 // Its errors are noted when it ends, and thrown by the next launch or by the end of the run.
 class [[nodiscard]] Launch {
@@ -37,7 +48,7 @@ class [[nodiscard]] Launch {
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
-  operator Stream() const;
+  __attribute__((always_inline)) operator Stream() const { return stream_of(native_, threads_, stub_); }
 
  private:
   void finish();
@@ -46,6 +57,8 @@ class [[nodiscard]] Launch {
   const char* stub_;
   int stream_;
   int signal_;
+  StreamHandle native_ = nullptr;
+  int threads_;
   EventHandle begin_ = nullptr;  // where the model is profiled
 };
 
@@ -153,7 +166,8 @@ class Call {
   // ---- launches
   Launch launch(const char* stub, const LaunchOrder& order = {}) const;
   Fork fork(int streams) const;  // streams 1 to streams - 1
-  Stream stream() const;         // of an untimed launch, as check functions make
+  // Of an untimed launch, as check functions make.
+  __attribute__((always_inline)) Stream stream() const { return stream_of(native_stream(), threads(), "reference"); }
 
   // ---- check mode
   bool checking() const;
@@ -212,6 +226,8 @@ class Call {
     return result;
   }
 
+  StreamHandle native_stream() const;
+  int threads() const;
   Argument input_argument(int index) const;
   Argument output_argument(int index) const;
   void require_shape_of(const Argument& argument, ElementType type, Extents shape) const;
