@@ -267,6 +267,15 @@ Launch Call::launch(const char* stub, const LaunchOrder& order) const { return {
 
 Fork Call::fork(int streams) const { return {model_, streams}; }
 
+void Call::wait(std::initializer_list<int> events) const {
+  if (model_.streams.single()) return;
+  for (const int event : events) model_.api.wait(model_.streams.at(0), model_.streams.event(event));
+}
+
+void Call::signal(int event) const {
+  if (!model_.streams.single()) model_.api.record(model_.streams.event(event), model_.streams.at(0));
+}
+
 StreamHandle Call::native_stream() const { return model_.streams.at(0); }
 
 int Call::threads() const { return model_.options.threads; }

@@ -166,6 +166,9 @@ class Call {
   // ---- launches
   Launch launch(const char* stub, const LaunchOrder& order = {}) const;
   Fork fork(int streams) const;  // streams 1 to streams - 1
+  // Of stream 0, around the call of a function.
+  void wait(std::initializer_list<int> events) const;
+  void signal(int event) const;
   // Of an untimed launch, as check functions make.
   __attribute__((always_inline)) Stream stream() const { return stream_of(native_stream(), threads(), "reference"); }
 
