@@ -34,7 +34,8 @@ function(_kgen_compile_for_gpu target vendor arch)
   string(REGEX REPLACE "^sm_" "" architecture ${arch})
   set_target_properties(${target} PROPERTIES
     ${language}_ARCHITECTURES ${architecture} ${language}_STANDARD 20 ${language}_STANDARD_REQUIRED ON)
-  target_compile_definitions(${target} PRIVATE KGEN_${language})
+  target_compile_definitions(${target} PRIVATE
+    KGEN_${language} $<$<AND:$<STREQUAL:${vendor},hip>,$<COMPILE_LANGUAGE:CXX>>:__HIP_PLATFORM_AMD__>)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --fmad=false -lineinfo>
     $<$<COMPILE_LANGUAGE:HIP>:-ffp-contract=off>)

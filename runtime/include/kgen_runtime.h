@@ -69,6 +69,7 @@ typedef struct kgen_tensor_info {
   int rank;
   const char* const* dims; /* `rank` texts, outermost first: a number or an expression over symbolic dims: "2*D" */
   int strided;             /* 1: any strides are taken; 0: the memory must be dense row-major */
+  int on_host;             /* 1: sizes are read from it, so it is the host's on every device */
 } kgen_tensor_info;
 
 /* The texts live as long as the program. A null graph has no name, inputs or outputs. */

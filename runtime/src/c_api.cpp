@@ -67,7 +67,7 @@ kgen_status describe(const kgen_graph* graph, std::vector<TensorInfo> GraphInfo:
     const TensorInfo& tensor = (known->*tensors)[static_cast<std::size_t>(index)];
     const ElementTypeInfo& type = element_type_info(tensor.type);
     *info = {tensor.name,        type.dlpack,           type.name, static_cast<int>(tensor.dims.size()),
-             tensor.dims.data(), tensor.strided ? 1 : 0};
+             tensor.dims.data(), tensor.strided ? 1 : 0, tensor.on_host ? 1 : 0};
   });
 }
 
