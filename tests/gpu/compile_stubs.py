@@ -88,15 +88,16 @@ class Cuda:
 
 
 def read_amdgpu_metadata(assembly):
-    """The kernels that the metadata of an assembly file speaks of. Registers are those of both kinds."""
-    block = re.search(r"\.amdgpu_metadata\n(.*?)\.end_amdgpu_metadata", assembly, re.S)
+    """The kernels that the metadata of an assembly file speaks of.
+
+    Scalar registers that do not suffice go to lanes of vector registers, so they count as spilled only where those do.
+    """
+    block = re.search(r"^amdhsa\.kernels:\n(.*?)^amdhsa\.", assembly, re.S | re.M)
     kernels = []
-    for entry in re.split(r"\n  - ", block[1].partition("amdhsa.kernels:")[2])[1:] if block else []:
-        value = lambda key: int((re.search(rf"^\s*\.{key}:\s+(\d+)", entry, re.M) or [0, 0])[1])
-        name = re.search(r"^\s*\.name:\s+(\S+)", entry, re.M)[1]
-        kernels.append(Kernel(name, value("vgpr_count"), value("private_segment_fixed_size"),
-                              value("vgpr_spill_count") + value("sgpr_spill_count"),
-                              value("group_segment_fixed_size")))
+    for entry in re.split(r"^  - ", block[1], flags=re.M)[1:] if block else []:
+        value = dict(re.findall(r"^    \.(\w+):\s+(\S+)", entry, re.M))  # those of its arguments stand further in
+        kernels.append(Kernel(value["name"], int(value["vgpr_count"]), int(value["private_segment_fixed_size"]),
+                              int(value["vgpr_spill_count"]), int(value["group_segment_fixed_size"])))
     return kernels
 
 
