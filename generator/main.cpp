@@ -12,6 +12,7 @@
 
 #include "generator/emission_inputs.hpp"
 #include "generator/emit/observe.hpp"
+#include "generator/emit/target.hpp"
 #include "generator/explain/explain.hpp"
 #include "generator/explain/list_ops.hpp"
 #include "generator/format_emitted.hpp"
@@ -38,6 +39,7 @@ struct Arguments {
   std::string graph;
   std::string emit;
   std::string target = "cpu";
+  std::string architecture;
   std::string depfile;
   std::vector<std::string> specs;
   std::vector<std::string> kernels;
@@ -105,6 +107,7 @@ PipelineOptions pipeline_options(const Arguments& arguments) {
   options.include_directories = arguments.include;
   options.include_directories.push_back(library.headers.string());
   options.dump_after = arguments.dump_after;
+  options.streams = find_target(arguments.target)->streams;
   options.check = arguments.check;
   options.progress = !arguments.quiet;
   options.timings = arguments.timings;
@@ -131,12 +134,15 @@ std::string command_text(const Arguments& arguments) {
   std::string more;
   for (const std::string& path : arguments.specs) more += " --specs " + path_from(path, graph.parent_path());
   for (const std::string& path : arguments.kernels) more += " --kernels " + path_from(path, graph.parent_path());
-  return fmt::format("kgen plan {} --target {}{}{}", graph.filename().string(), arguments.target, more,
+  const std::string arch = arguments.architecture.empty() ? "" : " --arch " + arguments.architecture;
+  return fmt::format("kgen plan {} --target {}{}{}{}", graph.filename().string(), arguments.target, arch, more,
                      arguments.check ? " --check" : "");
 }
 
 EmitOptions emit_options(const Arguments& arguments) {
   EmitOptions options{KGEN_VERSION, command_text(arguments)};
+  options.target = find_target(arguments.target);
+  options.architecture = arguments.architecture;
   for (const std::string& path : arguments.kernels) {
     std::string directory = path_from(kernel_include_directory(path), arguments.emit);
     const auto end = options.include_directories.end();
@@ -147,12 +153,30 @@ EmitOptions emit_options(const Arguments& arguments) {
   return options;
 }
 
-std::set<std::string> pinned_files(const Plan& plan) {
+std::set<std::string> pinned_files(const Plan& plan, const Target& target) {
   std::set<std::string> files;
   for (const auto& group : plan.main.fused.graph.directives.pin) {
-    for (const std::string& stub : group.values) files.insert(fmt::format("stubs/{}.cpp", stub));
+    for (const std::string& stub : group.values) files.insert(fmt::format("stubs/{}{}", stub, target.stub_extension));
   }
   return files;
+}
+
+// The architecture that was asked for, or the target's first.
+bool choose_architecture(Arguments& arguments) {
+  const auto& known = find_target(arguments.target)->architectures;
+  if (arguments.architecture.empty()) {
+    if (!known.empty()) arguments.architecture = known.front();
+    return true;
+  }
+  if (std::find(known.begin(), known.end(), arguments.architecture) != known.end()) return true;
+  if (known.empty()) {
+    fmt::print(stderr, "kgen: --arch {}: the target {} has no architectures: its build chooses; leave --arch out\n",
+               arguments.architecture, arguments.target);
+  } else {
+    fmt::print(stderr, "kgen: --arch {}: the target {} has {}\n", arguments.architecture, arguments.target,
+               fmt::join(known, ", "));
+  }
+  return false;
 }
 
 // "softmax: 1 stubs, 2 files written, 5 unchanged, 1 edited in src", then the files that hold edits and what is new.
@@ -186,7 +210,7 @@ void check_signatures(const fs::path& folder, const FolderStatus& status, Source
 void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
   WriteOptions options;
   options.folder = arguments.emit;
-  options.pinned = pinned_files(plan);
+  options.pinned = pinned_files(plan, *find_target(arguments.target));
   options.version = KGEN_VERSION;
   options.inputs = emission_inputs(session.read_files, input_roots(arguments.emit));
   const EmitOptions how = emit_options(arguments);
@@ -326,7 +350,10 @@ CLI::App* add_plan(CLI::App& app, Arguments& arguments) {
   CLI::App* plan = add_verb(app, "plan", "Plan a graph and write its source");
   add_graph_options(*plan, arguments);
   plan->add_option("--emit", arguments.emit, "The folder to write; without it the plan is only made")->type_name("FOLDER");
-  plan->add_option("--target", arguments.target, "What to write for")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  std::vector<std::string> targets;
+  for (const Target* target : all_targets()) targets.emplace_back(target->name);
+  plan->add_option("--target", arguments.target, "What to write for")->check(CLI::IsMember(targets))->capture_default_str();
+  plan->add_option("--arch", arguments.architecture, "Of a GPU: sm_90a; gfx942, gfx90a, gfx1100")->type_name("ARCH");
   plan->add_flag("--check", arguments.check, "Also write an unfused reference of every stub, for the check mode");
   plan->add_option("--depfile", arguments.depfile, "Write what the source depends on, for make and ninja")->type_name("FILE");
   plan->add_flag("-q,--quiet", arguments.quiet, "Print nothing but diagnostics");
@@ -423,6 +450,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : exit_usage;
   }
+  if (!choose_architecture(arguments)) return exit_usage;
   const auto chosen =
       std::find_if(std::begin(verbs), std::end(verbs), [](const auto& verb) { return verb.first->parsed(); });
   return chosen->second(arguments);

@@ -39,6 +39,8 @@ class PassRunner {
   PassRunner(const PipelineOptions& options, const Diagnostics& diagnostics)
       : options_(options), diagnostics_(diagnostics) {}
 
+  const PipelineOptions& options() const { return options_; }
+
   // pass() if there is no error yet, else the value as it is.
   template <class Value, class Pass>
   Value run(const char* name, Value value, Pass&& pass) {
@@ -70,7 +72,10 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
   fused = passes.run("schedule", std::move(fused), [](FusedGraph f) { return schedule(std::move(f)); });
   FunctionPlan plan;
   plan.fused = std::move(fused);
-  plan = passes.run("place", std::move(plan), [&](FunctionPlan p) { return place(std::move(p.fused), done); });
+  plan = passes.run("place", std::move(plan), [&](FunctionPlan p) {
+    // Check mode runs stub by stub.
+    return place(std::move(p.fused), done, passes.options().check ? 1 : passes.options().streams);
+  });
   plan = passes.run("verify", std::move(plan), [&](FunctionPlan p) {
     verify(p, done, session.diagnostics);
     return p;

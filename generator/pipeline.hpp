@@ -23,6 +23,7 @@ struct PipelineOptions {
                                          // come first
   std::vector<std::string> include_directories;  // where the headers of the built-in kernels are
   std::string dump_after;                // the name of a pass; empty: none
+  std::uint32_t streams = 1;             // on which independent branches may overlap
   bool check = false;                    // also plan the unfused references of check mode
   bool progress = false;                 // name each pass on stderr once the whole takes longer than a second
   bool timings = false;                  // time of each pass on stderr

@@ -179,10 +179,12 @@ void write_locating_functions(Writer& out, const Plan& plan, const std::vector<b
   out.line("}}  // namespace");
 }
 
-// By stub.
-std::vector<bool> which_locate(const Plan& plan) {
+// By stub. The copies hand out values on the host.
+std::vector<bool> which_locate(const Plan& plan, const Target& target) {
   std::vector<bool> locates;
-  for (std::size_t i = 0; i < plan.stubs.size(); ++i) locates.push_back(!watched_values(checked_stub(plan, i)).empty());
+  for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
+    locates.push_back(target.device.empty() && !watched_values(checked_stub(plan, i)).empty());
+  }
   return locates;
 }
 
@@ -190,9 +192,9 @@ std::vector<bool> which_locate(const Plan& plan) {
 
 std::string checked_name(const StubProgram& stub) { return "checked_" + stub.name; }
 
-std::vector<std::string> observed_stubs(const Plan& plan) {
+std::vector<std::string> observed_stubs(const Plan& plan, const Target& target) {
   std::vector<std::string> names;
-  const std::vector<bool> locates = which_locate(plan);
+  const std::vector<bool> locates = which_locate(plan, target);
   for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
     if (locates[i]) names.push_back(plan.stubs[i].name);
   }
@@ -217,7 +219,7 @@ SourceFile emit_check_header(const Plan& plan, const EmitOptions& options) {
 }
 
 SourceFile emit_check_source(const Plan& plan, const EmitOptions& options) {
-  const std::vector<bool> locates = which_locate(plan);
+  const std::vector<bool> locates = which_locate(plan, *options.target);
   const bool any_locates = std::count(locates.begin(), locates.end(), true) > 0;
   Writer out;
   out.line("#include \"check.hpp\"");

@@ -15,7 +15,7 @@ std::string checked_name(const StubProgram& stub);
 
 // The stubs that check mode also looks into: those that name values on the way to what they store. `plan.check` is set,
 // here and below.
-std::vector<std::string> observed_stubs(const Plan& plan);
+std::vector<std::string> observed_stubs(const Plan& plan, const Target& target);
 
 SourceFile emit_check_header(const Plan& plan, const EmitOptions& options);  // check.hpp
 SourceFile emit_check_source(const Plan& plan, const EmitOptions& options);  // check.cpp

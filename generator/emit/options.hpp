@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "generator/emit/target.hpp"
+
 namespace kgen {
 
 struct EmitOptions {
@@ -11,6 +13,8 @@ struct EmitOptions {
   std::string command;  // for banners, without machine paths: "kgen plan softmax.yaml --target cpu"
   // Where the folders of a user's kernels are, relative to the emitted folder: for its CMakeLists.txt.
   std::vector<std::string> include_directories = {};
+  const Target* target = &cpu_target;
+  std::string architecture = {};  // one of the target's; empty: the build chooses
 };
 
 }  // namespace kgen

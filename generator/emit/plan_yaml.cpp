@@ -98,9 +98,12 @@ class GraphText {
         writer_.line("- {{call: {}, repeat: {}, {}}}", plan_.functions[call->function].fused.graph.name, call->repeat,
                      operands_and_results(first));
       } else if (nodes.size() == 1) {
-        writer_.line("- {{stub: {}, {}}}", stub_name(step), node_text(first));
+        std::string order;
+        for (const std::string& item : order_items(step)) order.append(", ").append(item);
+        writer_.line("- {{stub: {}{}, {}}}", stub_name(step), order, node_text(first));
       } else {
         writer_.line("- stub: {}", stub_name(step));
+        for (const std::string& item : order_items(step)) writer_.line("  {}", item);
         writer_.line("  nodes:");
         for (const NodeId id : nodes) writer_.line("  - {{{}}}", node_text(graph_.nodes[id]));
       }
@@ -108,6 +111,17 @@ class GraphText {
   }
 
   std::string stub_name(const Step& step) const { return step.stub == no_id ? "~" : plan_.stubs[step.stub].name; }
+
+  // Its stream, and the results of other streams that it waits for.
+  std::vector<std::string> order_items(const Step& step) const {
+    const Group& group = function_.fused.groups[step.group];
+    std::vector<std::string> items;
+    if (group.stream != 0) items.push_back(fmt::format("stream: {}", group.stream));
+    std::vector<ValueId> awaited;
+    for (const std::uint32_t other : group.waits) awaited.push_back(function_.fused.groups[other].outputs[0]);
+    if (!awaited.empty()) items.push_back(fmt::format("after: [{}]", names(awaited)));
+    return items;
+  }
 
   static std::string operator_name(const Node& node) { return node.op ? plain(node.op->name) : "~"; }
 

@@ -37,6 +37,17 @@ void write_about(Writer& writer, const Graph& graph) {
   }
 }
 
+// Of CMake: the host's, and that of the stubs.
+std::string languages(const Target& target) {
+  return target.device.empty() ? "CXX" : fmt::format("CXX {}", target.language);
+}
+
+// " TARGET cuda ARCH sm_90a"; nothing where the host is the device.
+std::string build_arguments(const EmitOptions& options) {
+  if (options.target->device.empty()) return "";
+  return fmt::format(" TARGET {} ARCH {}", options.target->name, options.architecture);
+}
+
 }  // namespace
 
 SourceFile emit_header(const Plan& plan, const EmitOptions& options) {
@@ -54,7 +65,7 @@ SourceFile emit_header(const Plan& plan, const EmitOptions& options) {
 SourceFile emit_stub_header(const Plan& plan, const EmitOptions& options) {
   const std::string& name = plan.main.fused.graph.name;
   Writer writer;
-  writer.line("// The stubs of {}, each in stubs/<name>.cpp.", name);
+  writer.line("// The stubs of {}, each in stubs/<name>{}.", name, options.target->stub_extension);
   writer.line("#pragma once");
   writer.line();
   const std::vector<const StructType*> structs = structs_of(plan);
@@ -82,7 +93,7 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
   Writer writer;
   writer.line("# The graph {0} as the library {0}: for add_subdirectory, or on its own where kgen is installed.", name);
   writer.line("cmake_minimum_required(VERSION 3.25)");
-  writer.line("project({} LANGUAGES CXX)", name);
+  writer.line("project({} LANGUAGES {})", name, languages(*options.target));
   writer.line();
   writer.line("if(NOT COMMAND kgen_compile_emitted)");
   writer.line("  find_package(kgen REQUIRED)");
@@ -90,7 +101,7 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
   writer.line("include(${{CMAKE_CURRENT_LIST_DIR}}/sources.cmake)");
   writer.line("add_library({} STATIC ${{kgen_sources}})", name);
   writer.line("target_include_directories({} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}})", name);
-  writer.line("kgen_compile_emitted({})", name);
+  writer.line("kgen_compile_emitted({}{})", name, build_arguments(options));
   if (!options.include_directories.empty()) {
     writer.line();
     writer.line("# Where the folders of your own kernels are.");
@@ -108,10 +119,11 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
 SourceFile emit_source_list(const Plan& plan, const EmitOptions& options) {
   const std::string& name = plan.main.fused.graph.name;
   std::vector<std::string> sources{name + ".cpp"};
-  for (const StubProgram& stub : plan.stubs) sources.push_back(fmt::format("stubs/{}.cpp", stub.name));
+  const std::string_view extension = options.target->stub_extension;
+  for (const StubProgram& stub : plan.stubs) sources.push_back(fmt::format("stubs/{}{}", stub.name, extension));
   if (plan.check) {
     sources.push_back("check.cpp");
-    for (const StubProgram& stub : plan.check->stubs) sources.push_back(fmt::format("check/{}.cpp", stub.name));
+    for (const StubProgram& stub : plan.check->stubs) sources.push_back(fmt::format("check/{}{}", stub.name, extension));
   }
   std::sort(sources.begin(), sources.end());
   Writer writer;
@@ -127,7 +139,7 @@ SourceFile emit_source_list(const Plan& plan, const EmitOptions& options) {
   if (plan.check) {
     writer.line("# Those of which check mode needs a copy to look into: see kgen_observe_stubs.");
     writer.line("set(kgen_observed");
-    for (const std::string& stub : observed_stubs(plan)) writer.line("  stubs/{}.cpp", stub);
+    for (const std::string& stub : observed_stubs(plan, *options.target)) writer.line("  stubs/{}.cpp", stub);
     writer.line(")");
   }
   return {"sources.cmake", with_banner(options, writer.take(), "#")};

@@ -63,7 +63,7 @@ Scope::Scope(const WrapperFacts& facts, GraphIndex graph)
       states_(plan_.fused.graph.states.size()) {
   for (const DimDeclaration& dim : plan_.fused.graph.dims) locals_.reserve(dim.name);
   names_ = {locals_.unique("call"),   locals_.unique("arena"), locals_.unique("slot"),
-            locals_.unique("memory"), locals_.unique("index"), locals_.unique("i")};
+            locals_.unique("memory"), locals_.unique("index"), locals_.unique("i"),     locals_.unique("streams")};
 }
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -230,7 +230,9 @@ void Scope::write_stub(Writer& writer, const Step& step) {
   if (facts_.plan.check) {
     arguments.insert(arguments.begin(), names_.call);
   } else {
-    arguments.push_back(fmt::format("{}.launch({})", names_.call, quoted(stub.name)));
+    const std::string order = launch_order(plan_.fused, step.group, facts_.events(index_));
+    arguments.push_back(
+        fmt::format("{}.launch({}{})", names_.call, quoted(stub.name), order.empty() ? order : ", " + order));
   }
   write_list(writer, (facts_.plan.check ? checked_name(stub) : stub.name) + "(", arguments, ");",
              lines_of(plan_.fused.groups[step.group]));
@@ -268,7 +270,22 @@ std::vector<std::string> Scope::write_carried(Writer& writer, const Step& step, 
   return carried;
 }
 
+void Scope::write_fork(Writer& writer) {
+  if (plan_.streams == 1) return;
+  writer.line("const auto {} = {}.fork({});  // streams beside stream 0: from here to the end of this function",
+              names_.streams, names_.call, plan_.streams);
+}
+
+// A call is on stream 0, whatever streams the function itself forks to.
 void Scope::write_call(Writer& writer, const Step& step) {
+  const EventNumbers& events = facts_.events(index_);
+  const std::string awaited = awaited_events(plan_.fused.groups[step.group], events);
+  if (!awaited.empty()) writer.line("{}.wait({{{}}});", names_.call, awaited);
+  write_call_itself(writer, step);
+  if (events[step.group] != no_id) writer.line("{}.signal({});", names_.call, events[step.group]);
+}
+
+void Scope::write_call_itself(Writer& writer, const Step& step) {
   const Group& group = plan_.fused.groups[step.group];
   const Node& node = graph().nodes[group.root];
   const auto& call = std::get<Call>(node.kind);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "generator/base/writer.hpp"
+#include "generator/emit/launch_order.hpp"
 #include "generator/emit/names.hpp"
 #include "generator/emit/tables.hpp"
 #include "generator/model/plan.hpp"
@@ -28,13 +29,19 @@ struct WrapperFacts {
   Tables tables;
   NameTable globals;  // names of stubs and emitted functions
   std::vector<FunctionFacts> functions;
+  std::vector<EventNumbers> events_by_function;
+  EventNumbers events_of_main;
+
+  const EventNumbers& events(GraphIndex graph) const {
+    return graph == main_graph ? events_of_main : events_by_function[graph];
+  }
 };
 
 class Scope {
  public:
   // Parameters and locals that every scope has; a value or a dim of the same name goes first.
   struct Names {
-    std::string call, arena, slot, memory, index, count;
+    std::string call, arena, slot, memory, index, count, streams;
   };
 
   Scope(const WrapperFacts& facts, GraphIndex graph);
@@ -63,12 +70,15 @@ class Scope {
   void write_slots(Writer& writer, const std::string& head, const std::string& tail, const std::vector<Slot>& slots,
                    const std::vector<Step>& steps);
   void write_steps(Writer& writer, const std::vector<Step>& steps);
+  // Forks to the streams of the plan's steps, if there are several.
+  void write_fork(Writer& writer);
 
  private:
   std::string& expression(ValueId value);
   void write_view(Writer& writer, ValueId value);
   void write_stub(Writer& writer, const Step& step);
   void write_call(Writer& writer, const Step& step);
+  void write_call_itself(Writer& writer, const Step& step);
   std::string call_number(const Call& call) const;
   std::vector<std::string> slot_owners(const std::vector<Slot>& slots, const std::vector<Step>& steps) const;
   std::string slot_size(std::uint32_t slot, const Dim& bytes, const std::vector<Step>& steps);

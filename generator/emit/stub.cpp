@@ -190,7 +190,7 @@ SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const st
   }
   out.line();
   out.line("}}  // namespace {}", graph);
-  return {fmt::format("{}/{}.cpp", folder, stub.name), with_banner(options, out.text())};
+  return {fmt::format("{}/{}{}", folder, stub.name, options.target->stub_extension), with_banner(options, out.text())};
 }
 
 }  // namespace kgen

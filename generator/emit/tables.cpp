@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "generator/emit/cpp_text.hpp"
+#include "generator/emit/sizes.hpp"
 
 namespace kgen {
 namespace {
@@ -73,8 +74,8 @@ void write_buffers(Writer& writer, const Plan& plan, std::string_view member, co
   }
 }
 
-void write_tensors(Writer& writer, const Graph& graph, std::string_view member,
-                   const std::vector<Argument>& arguments) {
+void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<Argument>& arguments,
+                   const Target& target) {
   if (arguments.empty()) return;
   const auto scope = writer.scope(fmt::format(".{}{{", member), "},");
   for (const Argument& argument : arguments) {
@@ -83,7 +84,9 @@ void write_tensors(Writer& writer, const Graph& graph, std::string_view member,
     for (const Dim& extent : type.shape) dims.push_back(quoted(extent.text()));
     const std::string head =
         fmt::format("{{.name = {}, .type = {}, .dims = {{", quoted(argument.name), element_type(type.dtype));
-    write_list(writer, head, dims, argument.strided ? "}, .strided = true}," : "}},");
+    std::string tail = argument.strided ? "}, .strided = true" : "}";
+    if (argument.is_size && !target.device.empty()) tail += ", .on_host = true";
+    write_list(writer, head, dims, tail + "},");
   }
 }
 
@@ -159,7 +162,7 @@ Tables make_tables(const Plan& plan, const CallNumbers& numbers) {
 std::vector<Argument> input_arguments(const Graph& graph) {
   std::vector<Argument> arguments;
   for (const GraphInput& input : graph.inputs) {
-    arguments.push_back({graph.value(input.value).name, input.value, input.strided});
+    arguments.push_back({graph.value(input.value).name, input.value, input.strided, is_size(graph, input.value)});
   }
   return arguments;
 }
@@ -170,11 +173,12 @@ std::vector<Argument> output_arguments(const Graph& graph) {
   return arguments;
 }
 
-void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers) {
+void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers,
+                      const Target& target) {
   const Graph& graph = plan.main.fused.graph;
   writer.line(".name = {},", quoted(graph.name));
-  write_tensors(writer, graph, "inputs", input_arguments(graph));
-  write_tensors(writer, graph, "outputs", output_arguments(graph));
+  write_tensors(writer, graph, "inputs", input_arguments(graph), target);
+  write_tensors(writer, graph, "outputs", output_arguments(graph), target);
   if (!tables.constants.empty()) {
     const auto scope = writer.scope(".constants{", "},");
     for (const TableRow& row : tables.constants) write_constant(writer, plan, row, numbers);

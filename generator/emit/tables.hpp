@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "generator/base/writer.hpp"
+#include "generator/emit/target.hpp"
 #include "generator/model/plan.hpp"
 
 namespace kgen {
@@ -49,11 +50,13 @@ struct Argument {
   std::string name;
   ValueId value = no_id;
   bool strided = false;
+  bool is_size = false;  // a dim is read from it
 };
 std::vector<Argument> input_arguments(const Graph& graph);
 std::vector<Argument> output_arguments(const Graph& graph);
 
 // The members of kgen::GraphInfo, one designated initialiser after another.
-void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers);
+void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers,
+                      const Target& target);
 
 }  // namespace kgen

@@ -230,6 +230,7 @@ void write_function(Writer& writer, WrapperFacts& facts, GraphIndex index) {
     scope.write_arena_views(body, touched);
     body.line();
   }
+  scope.write_fork(body);
   scope.write_steps(body, plan.steps);
   own.dims = scope.used_dims();
   append(parameters, dim_parameters(own.dims));
@@ -277,6 +278,7 @@ void write_run(Writer& writer, const WrapperFacts& facts) {
   }
   define_arena(body, scope, plan.slots, plan.steps);
   body.line();
+  scope.write_fork(body);
   scope.write_steps(body, plan.steps);
 
   const std::vector<const DimRequirement*> requirements = open_requirements(facts.plan, facts.numbers);
@@ -299,7 +301,12 @@ void write_run(Writer& writer, const WrapperFacts& facts) {
 WrapperFacts gather(const Plan& plan) {
   CallNumbers numbers = number_calls(plan);
   Tables tables = make_tables(plan, numbers);
-  WrapperFacts facts{plan, std::move(numbers), std::move(tables), NameTable(), {}};
+  WrapperFacts facts{plan, std::move(numbers), std::move(tables), NameTable(), {}, {}, {}};
+  std::uint32_t next_event = 0;
+  facts.events_of_main = number_events(plan.main, next_event);
+  for (const FunctionPlan& function : plan.functions) {
+    facts.events_by_function.push_back(number_events(function, next_event));
+  }
   for (const StubProgram& stub : plan.stubs) {
     facts.globals.reserve(stub.name);
     if (plan.check) facts.globals.reserve(checked_name(stub));
@@ -328,7 +335,7 @@ SourceFile emit_source(const Plan& plan, const EmitOptions& options) {
   write_load(functions, facts);
   write_run(functions, facts);
   Writer descriptor(2, 2);
-  write_descriptor(descriptor, plan, facts.tables, facts.numbers);
+  write_descriptor(descriptor, plan, facts.tables, facts.numbers, *options.target);
 
   Writer writer;
   writer.line("#include \"{}.hpp\"", name);
@@ -355,6 +362,7 @@ SourceFile emit_source(const Plan& plan, const EmitOptions& options) {
       if (has_load(facts)) writer.line(".load = {}::load,", name);
       writer.line(".run = {}::run,", name);
       if (plan.check) writer.line(".checkable = true,");
+      if (!options.target->device.empty()) writer.line(".device = &{},", options.target->device);
     }
     writer.line("return kgen::as_c(graph);");
   }

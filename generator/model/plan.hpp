@@ -28,6 +28,8 @@ struct Group {
   std::vector<ValueId> inputs;   // values in memory that are read: inputs, constants, states, results and views of them
   std::vector<ValueId> outputs;  // values that are written to memory
   bool at_load = false;          // depends on constants only: runs once, when the model is loaded
+  std::uint32_t stream = 0;      // groups of one stream follow each other
+  std::vector<std::uint32_t> waits;  // groups of other streams that must be done before it
 };
 
 // Why `producer` and `consumer` are, or are not, computed together.
@@ -173,6 +175,7 @@ struct FunctionPlan {
   std::vector<ValueId> persistent;          // computed at load and kept, by persistent index
   std::vector<Step> load_steps;
   std::vector<Step> steps;
+  std::uint32_t streams = 1;                // that the steps run on; load_steps run on stream 0
 };
 
 // The bytes of arena that one call of the function takes: its slots, each rounded up to 64.

@@ -1,10 +1,12 @@
 #include "generator/pass/place.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "generator/pass/layout.hpp"
 #include "generator/pass/slots.hpp"
+#include "generator/pass/streams.hpp"
 
 namespace kgen {
 namespace {
@@ -134,14 +136,17 @@ class Arena {
         roots_(roots),
         sizes_(ranges_of(plan.fused.graph)),
         last_(roots.size(), no_id),
+        first_(roots.size(), no_id),
         barred_(roots.size(), no_id) {}
 
   void fill(std::vector<Step>& steps, std::vector<Slot>& slots) {
+    const StepOrder order(plan_.fused.groups, steps);
+    order_ = &order;
     SlotPool pool(sizes_, slots);
     for (std::uint32_t at = 0; at < steps.size(); ++at) {
       const Group& group = group_of(steps[at]);
       for (const ValueId value : group.inputs) last_[roots_[value]] = at;
-      for (const ValueId value : group.outputs) last_[roots_[value]] = at;
+      for (const ValueId value : group.outputs) add_writer(roots_[value], at);
     }
     for (std::uint32_t at = 0; at < steps.size(); ++at) {
       const Group& group = group_of(steps[at]);
@@ -149,9 +154,12 @@ class Arena {
       if (group.kind != GroupKind::call) take_over(group);
       for (const ValueId output : group.outputs) {
         Placement& root = plan_.placements[roots_[output]];
-        if (root.kind == Kind::arena && root.index == no_id) root.index = pool.take(size_of(roots_[output]));
+        if (root.kind != Kind::arena || root.index != no_id) continue;
+        root.index = pool.take(size_of(roots_[output]), [&](auto slot) { return is_left_to(roots_[output], slot); });
       }
       if (group.kind == GroupKind::call) place_call(steps[at], group, pool);
+      for (const ValueId value : group.inputs) touch(value);
+      for (const ValueId value : group.outputs) touch(value);
       for (const ValueId value : group.inputs) release(value, pool);
       for (const ValueId value : group.outputs) release(value, pool);
     }
@@ -161,6 +169,36 @@ class Arena {
   const Graph& graph() const { return plan_.fused.graph; }
   const Group& group_of(const Step& step) const { return plan_.fused.groups[step.group]; }
   SizeId size_of(ValueId value) { return sizes_.of(graph().type(value)); }
+
+  void add_writer(ValueId root, std::uint32_t step) {
+    last_[root] = step;
+    if (first_[root] == no_id) {
+      first_[root] = step;
+    } else {
+      other_writers_[root].push_back(step);
+    }
+  }
+
+  Touches& touches_of(std::uint32_t slot) {
+    if (slot >= touches_.size()) touches_.resize(slot + 1);
+    return touches_[slot];
+  }
+
+  void touch(ValueId value) {
+    const Placement& root = plan_.placements[roots_[value]];
+    if (root.kind == Kind::arena && root.index != no_id) touches_of(root.index).add(now_, *order_);
+  }
+
+  // Whether all that has touched the slot is done when `root`, or the first part of it that is, is written; on one
+  // stream it is.
+  bool is_left_to(ValueId root, std::uint32_t slot) {
+    const Touches& touches = touches_of(slot);
+    if (!touches.all_before(now_, *order_)) return false;
+    const auto others = other_writers_.find(root);
+    return others == other_writers_.end() ||
+           std::all_of(others->second.begin(), others->second.end(),
+                       [&](std::uint32_t writer) { return touches.all_before(writer, *order_); });
+  }
 
   void release(ValueId value, SlotPool& pool) {
     const ValueId root = roots_[value];
@@ -175,13 +213,18 @@ class Arena {
     const auto& call = std::get<Call>(node.kind);
     step.arguments = node.outputs;
     step.arguments.insert(step.arguments.end(), node.inputs.begin(), node.inputs.end());
+    const auto is_left = [&](std::uint32_t slot) { return touches_of(slot).all_before(now_, *order_); };
     const Dim bytes = arena_bytes(functions_[call.function]);
-    if (bytes != Dim(0)) step.call_slot = pool.take(sizes_.of(bytes));
+    if (bytes != Dim(0)) step.call_slot = pool.take(sizes_.of(bytes), is_left);
     if (call.repeat > 1) {
-      for (const ValueId result : node.outputs) step.carried_slots.push_back(pool.take(size_of(result)));
+      for (const ValueId result : node.outputs) step.carried_slots.push_back(pool.take(size_of(result), is_left));
     }
-    if (step.call_slot != no_id) pool.give(step.call_slot);
-    for (const std::uint32_t slot : step.carried_slots) pool.give(slot);
+    std::vector<std::uint32_t> own = step.carried_slots;
+    if (step.call_slot != no_id) own.insert(own.begin(), step.call_slot);
+    for (const std::uint32_t slot : own) {
+      touches_of(slot).add(now_, *order_);
+      pool.give(slot);
+    }
   }
 
   // The rule "in place" at the head of place.hpp.
@@ -208,14 +251,14 @@ class Arena {
     return graph().type(graph().nodes[group.root].outputs[0]).shape;
   }
 
-  bool may_give_way(ValueId input, ValueId output) const {
+  bool may_give_way(ValueId input, ValueId output) {
     if (input == no_id || input == output || roots_[input] != input || last_[input] != now_) return false;
     const Placement& placement = plan_.placements[input];
     if (placement.kind != Kind::arena || placement.index == no_id || barred_[input] == now_) return false;
     if (same_group(input, output)) return false;  // written in this very step, and read by nobody else
     const TensorType& from = graph().type(input);
     const TensorType& to = graph().type(output);
-    return element_bytes(from) == element_bytes(to) && from.shape == to.shape;
+    return element_bytes(from) == element_bytes(to) && from.shape == to.shape && is_left_to(output, placement.index);
   }
 
   bool same_group(ValueId a, ValueId b) const {
@@ -262,7 +305,11 @@ class Arena {
   const std::vector<FunctionPlan>& functions_;
   const std::vector<ValueId>& roots_;
   SizeTable sizes_;
-  std::vector<std::uint32_t> last_;    // by root: the last step that touches it; no_id once its slot is given on
+  const StepOrder* order_ = nullptr;  // of the steps being filled
+  std::vector<Touches> touches_;      // by slot
+  std::vector<std::uint32_t> last_;   // by root: the last step that touches it; no_id once its slot is given on
+  std::vector<std::uint32_t> first_;  // by root: the first step that writes it or a part of it
+  std::unordered_map<ValueId, std::vector<std::uint32_t>> other_writers_;  // by root: the later ones
   std::vector<std::uint32_t> barred_;  // by value: the step in which it may not give way
   std::uint32_t now_ = 0;
 };
@@ -287,12 +334,13 @@ void place_persistent(FunctionPlan& plan, const std::vector<ValueId>& roots) {
 
 }  // namespace
 
-FunctionPlan place(FusedGraph fused, const std::vector<FunctionPlan>& functions) {
+FunctionPlan place(FusedGraph fused, const std::vector<FunctionPlan>& functions, std::uint32_t streams) {
   FunctionPlan plan;
   plan.placements = place_values(fused);
   const std::vector<ValueId> roots = find_roots(plan.placements);
   keep_load_apart(fused, plan.placements, roots);
-  plan.fused = std::move(fused);
+  plan.fused = assign_streams(std::move(fused), streams);
+  for (const Group& group : plan.fused.groups) plan.streams = std::max(plan.streams, group.stream + 1);
   place_persistent(plan, roots);
   for (std::uint32_t i = 0; i < plan.fused.groups.size(); ++i) {
     Step step;

@@ -9,7 +9,8 @@
 //   it
 //
 // A value is alive from the first step that writes it, or a part of it, to the last step that reads it, a view of it, a
-// part of it or the whole that it is a part of.
+// part of it or the whole that it is a part of. With several streams "to the last" means all of those that do so: a
+// slot passes on only to what is written after them by the order of streams and of what groups wait for.
 //
 // In place: an output takes over the slot of an input that dies in the same step, where both have the same shape and
 // element size and the input is read at no other index than the one being written: there is no view in between, and no
@@ -25,9 +26,10 @@
 
 namespace kgen {
 
-// Groups must stand in an order in which they may run; they are run in it. `functions` are those that the graph may
-// call. Steps of stubs have no arguments and no stub yet: `lower` knows them. An `at_load` group that writes memory of
-// a call (a graph output, a state, a part of a value that calls compute) becomes a group of the call.
-FunctionPlan place(FusedGraph fused, const std::vector<FunctionPlan>& functions);
+// Groups must stand in an order in which they may run; they are run in it, on as many as `streams` streams. `functions`
+// are those that the graph may call. Steps of stubs have no arguments and no stub yet: `lower` knows them. An `at_load`
+// group that writes memory of a call (a graph output, a state, a part of a value that calls compute) becomes a group of
+// the call.
+FunctionPlan place(FusedGraph fused, const std::vector<FunctionPlan>& functions, std::uint32_t streams = 1);
 
 }  // namespace kgen

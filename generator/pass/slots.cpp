@@ -30,24 +30,28 @@ bool SizeTable::at_most(SizeId small, SizeId large) {
   return entry->second;
 }
 
-std::set<SlotPool::Key>::iterator SlotPool::find_free(SizeId size) {
-  constexpr int nearest = 8;  // sizes looked at on each side, so that a search takes the same time in any graph
+std::set<SlotPool::Key>::iterator SlotPool::find_free(SizeId size, const Usable& usable) {
+  constexpr int nearest = 8;  // slots looked at on each side, so that a search takes the same time in any graph
+  const auto fits = [&](const Key& key) { return sizes_.at_most(size, std::get<1>(key)) && usable(std::get<2>(key)); };
   const auto start = free_.lower_bound({sizes_.upper_bound(size), size, 0});
-  if (start != free_.end() && std::get<1>(*start) == size) return start;
+  auto same = start;
+  for (int i = 0; i < nearest && same != free_.end() && std::get<1>(*same) == size; ++i, ++same) {
+    if (usable(std::get<2>(*same))) return same;
+  }
   auto above = free_.lower_bound({sizes_.upper_bound(size), 0, 0});
   for (int i = 0; i < nearest && above != free_.end(); ++i, ++above) {
-    if (sizes_.at_most(size, std::get<1>(*above))) return above;
+    if (fits(*above)) return above;
   }
   auto below = start;
   for (int i = 0; i < nearest && below != free_.begin(); ++i) {
     --below;
-    if (sizes_.at_most(std::get<1>(*below), size)) return below;
+    if (sizes_.at_most(std::get<1>(*below), size) && usable(std::get<2>(*below))) return below;
   }
   return free_.end();
 }
 
-std::uint32_t SlotPool::take(SizeId size) {
-  const auto found = find_free(size);
+std::uint32_t SlotPool::take(SizeId size, const Usable& usable) {
+  const auto found = find_free(size, usable);
   if (found == free_.end()) {
     slots_.push_back({sizes_.bytes(size)});
     size_of_.push_back(size);

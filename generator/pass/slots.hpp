@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -36,19 +37,20 @@ class SizeTable {
   std::unordered_map<std::uint64_t, bool> proved_;
 };
 
-// Hands out slots. A free slot of exactly the size is taken first, then the smallest that is provably large enough,
-// then the largest that can grow to it; else there is a new one.
+// Hands out slots. Of the free slots that are usable, one of exactly the size is taken first, then the smallest that is
+// provably large enough, then the largest that can grow to it; else there is a new one.
 class SlotPool {
  public:
   SlotPool(SizeTable& sizes, std::vector<Slot>& slots) : sizes_(sizes), slots_(slots) {}
 
-  std::uint32_t take(SizeId size);
+  using Usable = std::function<bool(std::uint32_t slot)>;
+  std::uint32_t take(SizeId size, const Usable& usable);
   void give(std::uint32_t slot);
 
  private:
   using Key = std::tuple<std::int64_t, SizeId, std::uint32_t>;  // upper bound, size, slot
   Key key_of(std::uint32_t slot) const { return {sizes_.upper_bound(size_of_[slot]), size_of_[slot], slot}; }
-  std::set<Key>::iterator find_free(SizeId size);
+  std::set<Key>::iterator find_free(SizeId size, const Usable& usable);
 
   SizeTable& sizes_;
   std::vector<Slot>& slots_;

@@ -7,6 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "generator/pass/streams.hpp"
+
 namespace kgen {
 namespace {
 
@@ -44,6 +46,11 @@ class Walk {
     read_at_.assign(count, no_id);
     born_at_.assign(count, no_id);
     killer_.assign(count, no_id);
+    writers_.resize(count);
+    touches_.resize(count);
+    replaced_.resize(count);
+    state_touches_.resize(placed.graph().states.size());
+    part_reads_.resize(placed.graph().states.size());
     for (const StateData& state : placed.graph().states) version_.push_back(state.value);
     for (ValueId id = 0; id < count; ++id) written_[id] = placed.graph().value(id).kind != ValueKind::result;
     for (const ValueId sample : placed.values_of_type) {
@@ -66,10 +73,16 @@ class Walk {
   }
 
  private:
-  // A stretch of the arena that holds a value; no_id: what a call uses for itself.
+  // A stretch of the arena that holds a value; no_id: what the call of a step uses for itself.
   struct Stretch {
     Bytes end = 0;
     ValueId root = no_id;
+    std::uint32_t step = no_id;
+  };
+  // A part of a state, read where it lies.
+  struct PartRead {
+    ValueId part = no_id;
+    std::uint32_t step = no_id;
   };
 
   const Graph& graph() const { return placed_.graph(); }
@@ -86,6 +99,8 @@ class Walk {
   void phase(const std::vector<Step>& steps, const std::vector<Slot>& slots);
   void lay_out(const std::vector<Slot>& slots);
   void run_step(const Step& step);
+  void touch(const Group& group);
+  bool are_done(const Touches& touches) const { return touches.all_before(step_, *order_); }
   void read(ValueId value);
   bool is_whole_written(ValueId value);
   void write(ValueId value, const Group& group);
@@ -95,6 +110,7 @@ class Walk {
   void check_in_place(ValueId input, ValueId output, const Group& group);
   void run_call(const Step& step, const Group& group);
   bool overwritten_since(ValueId part) const;
+  bool meet(ValueId part, ValueId other) const;
   std::pair<std::vector<Bytes>, std::vector<Bytes>> box_of(ValueId part) const;
 
   const PlacedGraph& placed_;
@@ -110,6 +126,14 @@ class Walk {
   std::vector<ValueId> killer_;         // by root: what overwrote it
   std::vector<ValueId> version_;        // by state: the value that its buffer holds
   std::uint32_t now_ = 0;               // counts the steps of both phases
+  // What is done when a step begins is known by the order of streams; these count the steps of the phase.
+  const StepOrder* order_ = nullptr;
+  std::uint32_t step_ = 0;
+  std::vector<Touches> writers_;                   // by value: the steps that write it or a part of it
+  std::vector<Touches> touches_;                   // by root
+  std::vector<Touches> replaced_;                  // by root: the steps that touched what lay there before it
+  std::vector<Touches> state_touches_;             // by state
+  std::vector<std::vector<PartRead>> part_reads_;  // by state
 };
 
 bool Walk::fits(const std::vector<Slot>& slots) const {
@@ -150,13 +174,20 @@ void Walk::check_destinations() {
 
 void Walk::phase(const std::vector<Step>& steps, const std::vector<Slot>& slots) {
   lay_out(slots);
-  for (const Step& step : steps) {
-    if (problems_.size() < most_problems) run_step(step);
+  const StepOrder order(placed_.plan.fused.groups, steps);
+  order_ = &order;
+  for (step_ = 0; step_ < steps.size(); ++step_) {
+    if (problems_.size() < most_problems) run_step(steps[step_]);
     ++now_;
   }
-  // The arena of load is gone when a call runs.
-  for (const auto& [begin, stretch] : arena_) killer_[stretch.root] = stretch.root;
+  // The arena of load is gone when a call runs, and what load did is done.
+  for (const auto& [begin, stretch] : arena_) {
+    if (stretch.root != no_id) killer_[stretch.root] = stretch.root;
+  }
   arena_.clear();
+  for (auto* touches : {&writers_, &touches_, &replaced_, &state_touches_}) {
+    std::fill(touches->begin(), touches->end(), Touches());
+  }
 }
 
 void Walk::lay_out(const std::vector<Slot>& slots) {
@@ -175,6 +206,25 @@ void Walk::run_step(const Step& step) {
   for (const ValueId input : group.inputs) read(input);
   for (const ValueId output : group.outputs) write(output, group);
   if (group.kind == GroupKind::call) run_call(step, group);
+  touch(group);
+}
+
+void Walk::touch(const Group& group) {
+  for (const auto* values : {&group.inputs, &group.outputs}) {
+    for (ValueId value : *values) {
+      while (placed_.placement(value).kind == Kind::view_of) value = placed_.placement(value).base;
+      const ValueId root = root_of(value);
+      const Placement& placement = placed_.placement(root);
+      touches_[root].add(step_, *order_);
+      if (placement.kind != Kind::state) continue;
+      const bool reads_part = value != root && values == &group.inputs;
+      if (reads_part) {
+        part_reads_[placement.index].push_back({value, step_});
+      } else {
+        state_touches_[placement.index].add(step_, *order_);
+      }
+    }
+  }
 }
 
 // ---- reads ----------------------------------------------------------------------------------------------------------
@@ -186,6 +236,7 @@ bool Walk::is_whole_written(ValueId value) {
   for (std::size_t i = update ? 1 : 0; i < destination->inputs.size(); ++i) {
     if (!is_whole_written(destination->inputs[i])) return false;
   }
+  for (const ValueId input : destination->inputs) writers_[value].add(writers_[input]);
   return written_[value] = true;
 }
 
@@ -196,6 +247,9 @@ void Walk::read(ValueId value) {
   const Placement& placement = placed_.placement(root);
   if (placement.kind == Kind::arena) read_at_[root] = now_;  // where the whole lies, its parts do
   if (!is_whole_written(value)) return problem(fmt::format("'{}' is read before it is written", name(value)));
+  if (!are_done(writers_[value])) {
+    problem(fmt::format("'{}' is read on another stream than it is written on, without waiting for that", name(value)));
+  }
   if (killer_[root] == root)
     return problem(fmt::format("'{}' is read in a call, but lies in the arena of load", name(value)));
   if (killer_[root] != no_id) {
@@ -229,19 +283,23 @@ std::pair<std::vector<Bytes>, std::vector<Bytes>> Walk::box_of(ValueId part) con
 // Whether an update of the state after the one that `part` belongs to has written over it.
 bool Walk::overwritten_since(ValueId part) const {
   const ValueId root = root_of(part);
-  const auto [begin, end] = box_of(part);
   for (ValueId version = version_[placed_.placement(root).index]; version != root;) {
     const Node* update = placed_.destination(version);
     if (!update || std::get<View>(update->kind).form != ViewRule::Form::update) return true;
-    const auto [other_begin, other_end] = box_of(update->inputs[1]);
-    bool meet = true;
-    for (std::size_t axis = 0; axis < begin.size(); ++axis) {
-      meet = meet && begin[axis] < other_end[axis] && other_begin[axis] < end[axis];
-    }
-    if (meet) return true;
+    if (meet(part, update->inputs[1])) return true;
     version = update->inputs[0];
   }
   return false;
+}
+
+// Whether two parts of one buffer have elements in common.
+bool Walk::meet(ValueId part, ValueId other) const {
+  const auto [begin, end] = box_of(part);
+  const auto [other_begin, other_end] = box_of(other);
+  for (std::size_t axis = 0; axis < begin.size(); ++axis) {
+    if (begin[axis] >= other_end[axis] || other_begin[axis] >= end[axis]) return false;
+  }
+  return true;
 }
 
 // ---- writes ---------------------------------------------------------------------------------------------------------
@@ -255,7 +313,11 @@ void Walk::write(ValueId value, const Group& group) {
   }
   if (placement.kind == Kind::arena && born_at_[root] == no_id) occupy(placement.index, bytes_of(root), root, group);
   if (born_at_[root] == no_id) born_at_[root] = now_;
+  if (!are_done(replaced_[root])) {
+    problem(fmt::format("'{}' is written while another stream may still use what lay there before", name(value)));
+  }
   written_[value] = true;
+  writers_[value].add(step_, *order_);
 }
 
 // The buffer of a state goes from one version to the next; whoever reads the old one must have done so.
@@ -272,6 +334,12 @@ void Walk::write_state(ValueId value, ValueId whole, const Group& group) {
   if (!is_whole_written(version)) problem(fmt::format("'{}' is updated before it is whole", name(version)));
   if (read_at_[version] == now_) check_in_place(version, value, group);
   version = whole;
+  const std::uint32_t state = placed_.placement(whole).index;
+  replaced_[whole] = state_touches_[state];
+  for (const PartRead& read : part_reads_[state]) {
+    if (read.step == step_ || (update && !meet(read.part, destination->inputs[1]))) continue;
+    replaced_[whole].add(read.step, *order_);
+  }
   const Node* previous = placed_.destination(before);
   const ValueId part = previous ? previous->inputs.back() : no_id;
   if (part != no_id && read_at_[part] == now_ && overwritten_since(part)) {
@@ -295,13 +363,20 @@ void Walk::occupy(std::uint32_t slot, Bytes bytes, ValueId value, const Group& g
     overwrite(at->second, value, group);
     at = arena_.erase(at);
   }
-  arena_[begin] = {end, value};
+  arena_[begin] = {end, value, step_};
 }
 
 void Walk::overwrite(const Stretch& old, ValueId value, const Group& group) {
   const std::string& what = value == no_id ? graph().value(group.outputs[0]).name : name(value);
-  if (old.root == no_id)
-    return problem(fmt::format("'{}' lies where the call that makes it keeps its own values", what));
+  if (old.root == no_id) {
+    if (old.step == step_)
+      return problem(fmt::format("'{}' lies where the call that makes it keeps its own values", what));
+    Touches call;
+    call.add(old.step, *order_);
+    if (value != no_id) return replaced_[value].add(call);
+    if (!are_done(call)) problem(fmt::format("the call that makes '{}' may run while another uses its memory", what));
+    return;
+  }
   if (born_at_[old.root] == now_) {
     return problem(fmt::format("'{}' and '{}' are written to the same place by one step", name(old.root), what));
   }
@@ -311,6 +386,9 @@ void Walk::overwrite(const Stretch& old, ValueId value, const Group& group) {
     check_in_place(old.root, value, group);
   }
   killer_[old.root] = value == no_id ? group.outputs[0] : value;
+  if (value != no_id) return replaced_[value].add(touches_[old.root]);
+  if (are_done(touches_[old.root])) return;
+  problem(fmt::format("'{}' may still be used when the call that makes '{}' takes its memory", name(old.root), what));
 }
 
 void Walk::check_in_place(ValueId input, ValueId output, const Group& group) {
@@ -332,18 +410,14 @@ void Walk::run_call(const Step& step, const Group& group) {
                                step.carried_slots.size(), rounds));
   }
   const Bytes arena = arena_bytes(placed_.functions[call.function]).evaluate(bindings_);
-  std::vector<std::uint32_t> own;
   if (step.call_slot != no_id) {
     occupy(step.call_slot, arena, no_id, group);
-    own.push_back(step.call_slot);
   } else if (arena > 0) {
     problem(fmt::format("the call of '{}' has no arena and needs {} bytes", name(node.outputs[0]), arena));
   }
   for (std::size_t i = 0; i < rounds; ++i) {
     occupy(step.carried_slots[i], bytes_of(node.outputs[i]), no_id, group);
-    own.push_back(step.carried_slots[i]);
   }
-  std::erase_if(arena_, [](const auto& entry) { return entry.second.root == no_id; });
 }
 
 void Walk::check_end() {

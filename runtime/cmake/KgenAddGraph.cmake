@@ -5,14 +5,41 @@ cmake_policy(VERSION 3.25)
 set(KGEN_CPU_ARCH native CACHE STRING
   "CPU that emitted code is compiled for, as -march= takes it; empty: the compiler's default")
 
-# How emitted code is compiled. Also called by the CMakeLists.txt that kgen writes beside it.
+# How emitted code is compiled: kgen_compile_emitted(<target> [TARGET cuda|hip ARCH <arch>]). Also called by the
+# CMakeLists.txt that kgen writes beside it.
 function(kgen_compile_emitted target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TARGET;ARCH" "")
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3>)
-  if(KGEN_CPU_ARCH)
+  target_link_libraries(${target} PUBLIC kgen::runtime kgen::templates)
+  if(ARG_TARGET STREQUAL cuda OR ARG_TARGET STREQUAL hip)
+    _kgen_compile_for_gpu(${target} ${ARG_TARGET} ${ARG_ARCH})
+  elseif(KGEN_CPU_ARCH)
     target_compile_options(${target} PRIVATE -march=${KGEN_CPU_ARCH})
   endif()
-  target_link_libraries(${target} PUBLIC kgen::runtime kgen::templates)
+endfunction()
+
+# The stubs are read by the vendor's compiler, the wrapper by the host's. A multiplication and an addition round twice
+# there too.
+function(_kgen_compile_for_gpu target vendor arch)
+  string(TOUPPER ${vendor} language)
+  if(NOT CMAKE_${language}_COMPILER)
+    message(FATAL_ERROR
+      "${target}: TARGET ${vendor} needs the language ${language}: project(<name> LANGUAGES CXX ${language})")
+  endif()
+  if(NOT TARGET kgen::runtime_${vendor})
+    message(FATAL_ERROR "${target}: TARGET ${vendor} needs kgen::runtime_${vendor}, which is built where kgen is built "
+                        "with the toolkit of ${vendor} at hand")
+  endif()
+  string(REGEX REPLACE "^sm_" "" architecture ${arch})
+  set_target_properties(${target} PROPERTIES
+    ${language}_ARCHITECTURES ${architecture} ${language}_STANDARD 20 ${language}_STANDARD_REQUIRED ON)
+  target_compile_definitions(${target} PRIVATE
+    KGEN_${language} $<$<AND:$<STREQUAL:${vendor},hip>,$<COMPILE_LANGUAGE:CXX>>:__HIP_PLATFORM_AMD__>)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --fmad=false -lineinfo>
+    $<$<COMPILE_LANGUAGE:HIP>:-ffp-contract=off>)
+  target_link_libraries(${target} PUBLIC kgen::runtime_${vendor})
 endfunction()
 
 # Adds to a target planned with CHECK, for each of these stubs (relative to the folder that holds them), the copy that
@@ -35,12 +62,13 @@ function(kgen_observe_stubs target folder)
   endforeach()
 endfunction()
 
-# kgen_add_graph(<name> GRAPH <file.yaml> [TARGET cpu] [SPECS <file>...] [KERNELS <folder>...] [CHECK])
+# kgen_add_graph(<name> GRAPH <file.yaml> [TARGET cpu|cuda|hip] [ARCH <arch>] [SPECS <file>...] [KERNELS <folder>...] [CHECK])
 #
 # Creates the static library <name>, whose emitted folder is on the include path of what links it. The build plans again
 # when the graph, a spec, a kernel's header or kgen itself changes, and compiles only the files that came out
 # different.
-#   TARGET   what to emit for (default: cpu)
+#   TARGET   what to emit for (default: cpu). The project must have the language of a GPU: CUDA or HIP.
+#   ARCH     of a GPU, as `kgen plan --arch` takes it: sm_90a; gfx942, gfx90a, gfx1100 (default: the first of these)
 #   SPECS    more operators, as specs/ops/*.yaml
 #   KERNELS  your own kernels, before the built-in ones: folders of headers with their signatures (YAML), or files of
 #            signatures beside their headers. Where the folders are is on the include path of the stubs, so that they
@@ -53,7 +81,7 @@ endfunction()
 # different. Other generators cannot; there an installed kgen plans while CMake configures, which it does again when an
 # input changes.
 function(kgen_add_graph name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "CHECK" "GRAPH;TARGET" "SPECS;KERNELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "CHECK" "GRAPH;TARGET;ARCH" "SPECS;KERNELS")
   if(NOT ARG_GRAPH)
     message(FATAL_ERROR "kgen_add_graph(${name}): GRAPH <file.yaml> is missing")
   endif()
@@ -74,6 +102,14 @@ function(kgen_add_graph name)
   list(TRANSFORM kernels PREPEND --kernels=)
   set(arguments
     plan ${graph} --emit ${folder} --target ${ARG_TARGET} --depfile ${depfile} --quiet ${specs} ${kernels})
+  if(ARG_TARGET STREQUAL cuda AND NOT ARG_ARCH)
+    set(ARG_ARCH sm_90a)
+  elseif(ARG_TARGET STREQUAL hip AND NOT ARG_ARCH)
+    set(ARG_ARCH gfx942)
+  endif()
+  if(ARG_ARCH)
+    list(APPEND arguments --arch ${ARG_ARCH})
+  endif()
   if(ARG_CHECK)
     list(APPEND arguments --check)
   endif()
@@ -99,7 +135,7 @@ function(kgen_add_graph name)
   endif()
   add_library(${name} STATIC ${kgen_sources} ${not_planned_yet})
   target_include_directories(${name} PUBLIC ${folder} PRIVATE ${kernel_directories})
-  kgen_compile_emitted(${name})
+  kgen_compile_emitted(${name} TARGET ${ARG_TARGET} ARCH "${ARG_ARCH}")
   kgen_observe_stubs(${name} ${folder} ${kgen_observed})
 
   if(CMAKE_GENERATOR STREQUAL Ninja)

@@ -26,7 +26,7 @@ typedef enum kgen_status {
   KGEN_INVALID_ARGUMENT, /* a pointer that must not be null is null, or an index is out of its range */
   KGEN_WRONG_COUNT,      /* not as many inputs or outputs as the graph has */
   KGEN_NULL_DATA,        /* a tensor with elements has no data */
-  KGEN_WRONG_DEVICE,     /* a tensor is not in CPU memory */
+  KGEN_WRONG_DEVICE,     /* a tensor is not in memory of the model's device */
   KGEN_WRONG_DTYPE,      /* element type or lanes */
   KGEN_WRONG_RANK,
   KGEN_WRONG_EXTENT,       /* an axis whose extent the graph fixes, or a negative extent */
@@ -44,6 +44,7 @@ typedef enum kgen_status {
   KGEN_ABI_MISMATCH,   /* the graph was emitted for another version of this runtime */
   KGEN_NOT_CHECKABLE,  /* check mode was asked of a graph that was planned without --check */
   KGEN_CHECK_FAILED,   /* check mode found an operator that differs; the outputs have been written */
+  KGEN_DEVICE_ERROR,   /* a GPU's API reported an error: the outputs and the state are undefined */
   KGEN_INTERNAL        /* a bug in kgen or in an edited wrapper */
 } kgen_status;
 
@@ -68,6 +69,7 @@ typedef struct kgen_tensor_info {
   int rank;
   const char* const* dims; /* `rank` texts, outermost first: a number or an expression over symbolic dims: "2*D" */
   int strided;             /* 1: any strides are taken; 0: the memory must be dense row-major */
+  int on_host;             /* 1: sizes are read from it, so it is the host's on every device */
 } kgen_tensor_info;
 
 /* The texts live as long as the program. A null graph has no name, inputs or outputs. */
@@ -85,7 +87,10 @@ typedef struct kgen_model kgen_model;
 typedef struct kgen_load_options {
   const char* weights_directory; /* what the graph's safetensors files are relative to; NULL: the working directory */
   int threads;                   /* how many threads stubs may use; 0: as many as OpenMP would */
-  int check; /* 1: run every stub beside its unfused reference; needs a graph planned with --check */
+  int check;  /* 1: run every stub beside its unfused reference; needs a graph planned with --check */
+  int device; /* which GPU, counted as its vendor does; on the CPU 0 */
+  int eager;  /* GPU: 1: launch every stub in every run; 0: capture a run that comes again, and launch it as a whole */
+  int synchronous; /* GPU: 1: wait after every stub, so that the error of a kernel names its stub */
 } kgen_load_options;
 
 /* Loads weights, computes what depends on constants alone, and zeroes the state. `options` may be NULL. `*model` is
@@ -93,19 +98,27 @@ typedef struct kgen_load_options {
 kgen_status kgen_model_load(const kgen_graph* graph, const kgen_load_options* options, kgen_model** model);
 void kgen_model_free(kgen_model* model);
 const kgen_graph* kgen_model_graph(const kgen_model* model);
+/* Where the model runs, and its tensors must be. Scalars that sizes are read from are the host's on every device. */
+kgen_status kgen_model_device(const kgen_model* model, DLDevice* device);
 
 /* Computes the outputs, in memory that the caller allocated, and advances the state. Everything is validated before
- * anything is written, so after an error (except KGEN_CHECK_FAILED) outputs and state are as they were. Outputs may not
- * overlap inputs or each other. */
+ * anything is written, so after an error (except KGEN_CHECK_FAILED and KGEN_DEVICE_ERROR) outputs and state are as they
+ * were. Outputs may not overlap inputs or each other. */
 kgen_status kgen_model_run(kgen_model* model, const DLTensor* const* inputs, int input_count, DLTensor* const* outputs,
                            int output_count);
+
+/* The same on a stream of the caller's (a cudaStream_t or hipStream_t of the model's device; NULL: its default stream):
+ * inputs are read, and outputs written, in the order of that stream, and the call does not wait for the work to be
+ * done. kgen_model_run reads inputs at once and waits. On the CPU the two are the same. */
+kgen_status kgen_model_run_on(kgen_model* model, const DLTensor* const* inputs, int input_count,
+                              DLTensor* const* outputs, int output_count, void* stream);
 
 /* State, such as a KV cache: zero after load, kept between runs. A function called N times has N of each of its states,
  * named "layer.k_cache[0]" and on. */
 int kgen_model_state_count(const kgen_model* model);
 kgen_status kgen_model_state_name(const kgen_model* model, int index, const char** name);
-/* A view of the whole buffer (symbolic dims at their greatest), dense, to be read or written between runs. Its memory
- * and shape belong to the model. */
+/* A view of the whole buffer (symbolic dims at their greatest), dense, on the model's device, to be read or written
+ * between runs. Its memory and shape belong to the model. */
 kgen_status kgen_model_state(kgen_model* model, int index, DLTensor* view);
 /* Every state becomes zero. */
 kgen_status kgen_model_reset_state(kgen_model* model);

@@ -79,6 +79,28 @@ void require_shape_and_strides_given(const Argument& argument) {
   }
 }
 
+// The host reads pinned and managed memory too, and a GPU reads what is pinned or managed for it.
+bool is_readable(DLDevice from, DLDevice device, const DeviceApi& api) {
+  if (from.device_type == kDLCUDAManaged) return api.is_host || api.memory_type == kDLCUDA;
+  if (api.is_host) {
+    return from.device_type == kDLCPU || from.device_type == kDLCUDAHost || from.device_type == kDLROCMHost;
+  }
+  return from.device_type == api.pinned_type ||
+         (from.device_type == device.device_type && from.device_id == device.device_id);
+}
+
+void require_device(const Argument& argument, DLDevice device, const DeviceApi& api) {
+  const DLDevice found = argument.tensor.device;
+  if (argument.info.on_host) {
+    if (is_readable(found, {kDLCPU, 0}, cpu_device)) return;
+    fail(KGEN_WRONG_DEVICE, argument.name(), ": the memory is on ", device_text(found),
+         ", expected cpu: sizes are read from it");
+  }
+  if (is_readable(found, device, api)) return;
+  fail(KGEN_WRONG_DEVICE, argument.name(), ": the memory is on ", device_text(found), ", expected ",
+       device_text(device), ", where the model is");
+}
+
 bool is_number(std::string_view text) {
   return std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
 }
@@ -95,13 +117,10 @@ std::string Argument::name() const { return concat(role, " '", info.name, "'"); 
 
 std::byte* Argument::data() const { return static_cast<std::byte*>(tensor.data) + tensor.byte_offset; }
 
-void require_usable(const Argument& argument) {
+void require_usable(const Argument& argument, DLDevice device, const DeviceApi& api) {
   const DLTensor& tensor = argument.tensor;
   const ElementTypeInfo& type = element_type_info(argument.info.type);
-  if (tensor.device.device_type != kDLCPU) {
-    fail(KGEN_WRONG_DEVICE, argument.name(), ": the memory is on DLPack device type ", int{tensor.device.device_type},
-         ", expected the CPU (", int{kDLCPU}, ")");
-  }
+  require_device(argument, device, api);
   if (!accepts(argument.info.type, tensor.dtype)) {
     fail(KGEN_WRONG_DTYPE, argument.name(), ": the element type is ", dtype_text(tensor.dtype), ", expected ",
          type.name);

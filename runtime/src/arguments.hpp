@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kgen/runtime/call.hpp"
+#include "kgen/runtime/device.hpp"
 
 namespace kgen {
 
@@ -20,8 +21,9 @@ struct Argument {
   std::byte* data() const;   // with byte_offset
 };
 
-// All that does not depend on symbolic dims: device, dtype, rank, sizes, data and its alignment.
-void require_usable(const Argument& argument);
+// All that does not depend on symbolic dims: that it is in memory of `device`, dtype, rank, sizes, data and its
+// alignment.
+void require_usable(const Argument& argument, DLDevice device, const DeviceApi& api);
 
 // Code KGEN_WRONG_EXTENT where the graph fixes the extent, KGEN_DIM_INCONSISTENT where it follows from dims.
 void require_shape(const Argument& argument, std::span<const std::int64_t> shape, std::span<const BoundDim> dims);

@@ -1,6 +1,7 @@
 // The C ABI: arguments are checked, exceptions become codes and messages.
 #include <exception>
 #include <new>
+#include <span>
 #include <string>
 
 #include "kgen_runtime.h"
@@ -66,7 +67,7 @@ kgen_status describe(const kgen_graph* graph, std::vector<TensorInfo> GraphInfo:
     const TensorInfo& tensor = (known->*tensors)[static_cast<std::size_t>(index)];
     const ElementTypeInfo& type = element_type_info(tensor.type);
     *info = {tensor.name,        type.dlpack,           type.name, static_cast<int>(tensor.dims.size()),
-             tensor.dims.data(), tensor.strided ? 1 : 0};
+             tensor.dims.data(), tensor.strided ? 1 : 0, tensor.on_host ? 1 : 0};
   });
 }
 
@@ -123,6 +124,8 @@ const char* kgen_status_name(kgen_status status) {
       return "KGEN_NOT_CHECKABLE";
     case KGEN_CHECK_FAILED:
       return "KGEN_CHECK_FAILED";
+    case KGEN_DEVICE_ERROR:
+      return "KGEN_DEVICE_ERROR";
     case KGEN_INTERNAL:
       return "KGEN_INTERNAL";
   }
@@ -167,29 +170,68 @@ kgen_status kgen_model_load(const kgen_graph* graph, const kgen_load_options* op
       if (options->weights_directory != nullptr) load_options.weights_directory = options->weights_directory;
       load_options.threads = options->threads;
       load_options.check = options->check != 0;
+      load_options.device = options->device;
+      load_options.eager = options->eager != 0;
+      load_options.synchronous = options->synchronous != 0;
     }
-    *model = new kgen_model(*reinterpret_cast<const kgen::GraphInfo*>(graph), load_options);
+    *model = kgen::load_model(*reinterpret_cast<const kgen::GraphInfo*>(graph), load_options).release();
   });
 }
 
-void kgen_model_free(kgen_model* model) { delete model; }
+void kgen_model_free(kgen_model* model) {
+  if (model == nullptr) return;
+  guarded([&] {
+    const kgen::DeviceScope scope = kgen::scope_of(*model);
+    delete model;
+  });
+}
 
 const kgen_graph* kgen_model_graph(const kgen_model* model) {
   return model == nullptr ? nullptr : kgen::as_c(model->graph);
 }
 
-kgen_status kgen_model_run(kgen_model* model, const DLTensor* const* inputs, int input_count, DLTensor* const* outputs,
-                           int output_count) {
+kgen_status kgen_model_device(const kgen_model* model, DLDevice* device) {
+  return guarded([&] {
+    require_not_null(model, "model");
+    require_not_null(device, "device");
+    *device = model->dlpack_device();
+  });
+}
+
+namespace kgen {
+namespace {
+
+// body(inputs, outputs), checked as far as C arrays can be.
+template <class Body>
+kgen_status guarded_run(kgen_model* model, const DLTensor* const* inputs, int input_count, DLTensor* const* outputs,
+                        int output_count, Body&& body) {
   return guarded([&] {
     require_not_null(model, "model");
     if (input_count != 0) require_not_null(inputs, "inputs");
     if (output_count != 0) require_not_null(outputs, "outputs");
     if (input_count < 0 || output_count < 0) {
-      kgen::fail(KGEN_WRONG_COUNT, "the count of inputs is ", input_count, " and of outputs ", output_count,
-                 ", expected 0 or more");
+      fail(KGEN_WRONG_COUNT, "the count of inputs is ", input_count, " and of outputs ", output_count,
+           ", expected 0 or more");
     }
-    model->run({inputs, static_cast<std::size_t>(input_count)}, {outputs, static_cast<std::size_t>(output_count)});
+    const DeviceScope scope = scope_of(*model);
+    body(std::span(inputs, static_cast<std::size_t>(input_count)),
+         std::span(outputs, static_cast<std::size_t>(output_count)));
   });
+}
+
+}  // namespace
+}  // namespace kgen
+
+kgen_status kgen_model_run(kgen_model* model, const DLTensor* const* inputs, int input_count, DLTensor* const* outputs,
+                           int output_count) {
+  return kgen::guarded_run(model, inputs, input_count, outputs, output_count,
+                           [&](auto in, auto out) { model->run(in, out); });
+}
+
+kgen_status kgen_model_run_on(kgen_model* model, const DLTensor* const* inputs, int input_count,
+                              DLTensor* const* outputs, int output_count, void* stream) {
+  return kgen::guarded_run(model, inputs, input_count, outputs, output_count,
+                           [&](auto in, auto out) { model->run_on(in, out, stream); });
 }
 
 // ---- state
@@ -216,7 +258,7 @@ kgen_status kgen_model_state(kgen_model* model, int index, DLTensor* view) {
     const kgen::StateInfo& state = model->graph.states[element.row];
     *view = DLTensor{};
     view->data = model->states.data(element.row, element.call);
-    view->device = {kDLCPU, 0};
+    view->device = model->dlpack_device();
     view->ndim = static_cast<int>(state.shape.size());
     view->dtype = kgen::element_type_info(state.type).dlpack;
     view->shape = const_cast<std::int64_t*>(state.shape.data());  // DLTensor has no const form
@@ -226,7 +268,8 @@ kgen_status kgen_model_state(kgen_model* model, int index, DLTensor* view) {
 kgen_status kgen_model_reset_state(kgen_model* model) {
   return guarded([&] {
     require_not_null(model, "model");
-    model->states.memory.zero();
+    const kgen::DeviceScope scope = kgen::scope_of(*model);
+    model->reset_state();
   });
 }
 
@@ -242,6 +285,7 @@ kgen_status kgen_model_profile_start(kgen_model* model) {
 kgen_status kgen_model_profile_stop(kgen_model* model, const char* trace_path) {
   return guarded([&] {
     require_not_null(model, "model");
+    const kgen::DeviceScope scope = kgen::scope_of(*model);
     model->profile.stop();
     if (trace_path != nullptr) model->profile.write_trace(trace_path);
   });

@@ -5,6 +5,7 @@
 
 #include "runtime/src/arguments.hpp"
 #include "runtime/src/check.hpp"
+#include "runtime/src/host_values.hpp"
 #include "runtime/src/loaded_model.hpp"
 #include "runtime/src/text.hpp"
 
@@ -45,35 +46,87 @@ void require_call(const Info& info, const char* what, std::int64_t call) {
   }
 }
 
-AddressRange range_of(const Mapping& memory) {
+AddressRange range_of(const DeviceBuffer& memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   return {begin, begin + memory.size()};
 }
 
 template <class Tensor>
-void require_all_usable(const GraphInfo& graph, const char* role, const std::vector<TensorInfo>& infos,
+void require_all_usable(const kgen_model& model, const char* role, const std::vector<TensorInfo>& infos,
                         std::span<Tensor* const> tensors) {
   if (tensors.size() != infos.size()) {
     std::vector<const char*> names;
     for (const TensorInfo& info : infos) names.push_back(info.name);
-    fail(KGEN_WRONG_COUNT, "graph '", graph.name, "': ", tensors.size(), " ", role, "s were passed, expected ",
+    fail(KGEN_WRONG_COUNT, "graph '", model.graph.name, "': ", tensors.size(), " ", role, "s were passed, expected ",
          infos.size(), " ", bracketed(std::span<const char* const>(names)));
   }
   for (std::size_t i = 0; i < infos.size(); ++i) {
     if (tensors[i] == nullptr)
       fail(KGEN_INVALID_ARGUMENT, role, " '", infos[i].name, "': the DLTensor pointer is null");
-    require_usable({role, infos[i], *tensors[i]});
+    require_usable({role, infos[i], *tensors[i]}, model.dlpack_device(), model.api);
   }
+}
+
+// compare(actual, reference), where both can be read.
+template <class Compare>
+auto on_host(kgen_model& model, const AnyView& actual, const AnyView& reference, Compare&& compare) {
+  const StreamHandle stream = model.streams.at(0);
+  const HostValues found(model.api, stream, actual);
+  const HostValues expected(model.api, stream, reference);
+  if (!model.api.is_host) model.api.wait_for_stream(stream);
+  return compare(found.view(), expected.view());
 }
 
 }  // namespace
 
-Launch::Launch(Stream stream, Profile* profile, const char* stub) : stream_(stream), profile_(profile), stub_(stub) {
-  if (profile_ != nullptr) start_ = std::chrono::steady_clock::now();
+// ---- launches
+
+Launch::Launch(kgen_model& model, const char* stub, const LaunchOrder& order)
+    : model_(model), stub_(stub), stream_(order.stream), signal_(order.signal), threads_(model.options.threads) {
+  if (model_.failure) throw *model_.failure;
+  if (model_.api.is_host && !model_.profile.running()) return;
+  try {
+    native_ = model_.streams.at(stream_);
+    if (!model_.streams.single()) {
+      for (const int event : order.wait) model_.api.wait(native_, model_.streams.event(event));
+    }
+    if (model_.profile.running()) begin_ = model_.profile.mark(native_);
+    model_.api.push_range(stub_);
+  } catch (const Error& error) {
+    throw Error(error.status(), concat(stub_, ": ", error.what()));
+  }
 }
 
 Launch::~Launch() {
-  if (profile_ != nullptr) profile_->record(stub_, start_, std::chrono::steady_clock::now());
+  if (model_.api.is_host && begin_ == nullptr) return;
+  try {
+    finish();
+  } catch (const Error& error) {
+    model_.note_failure({error.status(), concat(stub_, ": ", error.what())});
+  } catch (const std::exception& error) {
+    model_.note_failure({KGEN_INTERNAL, error.what()});
+  }
+  model_.api.pop_range();
+}
+
+void Launch::finish() {
+  const std::string error = model_.api.take_launch_error();
+  if (!error.empty()) fail(KGEN_DEVICE_ERROR, "the launch failed: ", error);
+  if (begin_ != nullptr) model_.profile.record(stub_, stream_, begin_, model_.profile.mark(native_));
+  if (signal_ >= 0 && !model_.streams.single()) model_.api.record(model_.streams.event(signal_), native_);
+  if (model_.careful()) model_.api.wait_for_stream(native_);
+}
+
+Fork::Fork(kgen_model& model, int streams) : model_(model), streams_(streams) {
+  for (int i = 1; i < streams_; ++i) model_.streams.order(model_.streams.at(0), model_.streams.at(i));
+}
+
+Fork::~Fork() {
+  try {
+    for (int i = 1; i < streams_; ++i) model_.streams.order(model_.streams.at(i), model_.streams.at(0));
+  } catch (const Error& error) {
+    model_.note_failure(error);
+  }
 }
 
 ScratchScope::ScratchScope(kgen_model& model) : model_(model), kept_(model.scratch.size()) {}
@@ -84,8 +137,8 @@ Call::Call(kgen_model& model) : model_(model) {}
 
 Call::Call(kgen_model& model, std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs)
     : model_(model), inputs_(inputs), outputs_(outputs) {
-  require_all_usable(model.graph, "input", model.graph.inputs, inputs);
-  require_all_usable(model.graph, "output", model.graph.outputs, outputs);
+  require_all_usable(model, "input", model.graph.inputs, inputs);
+  require_all_usable(model, "output", model.graph.outputs, outputs);
 }
 
 Argument Call::input_argument(int index) const {
@@ -143,14 +196,21 @@ const void* Call::any_input(int index, ElementType type, Extents shape, std::spa
   const Argument argument = input_argument(index);
   require_shape_of(argument, type, shape);
   std::ranges::copy(strides_of(argument.tensor), strides.begin());
-  return argument.data();
+  return on_device(index, argument);
 }
 
 const void* Call::dense_input(int index, ElementType type, Extents shape) const {
   const Argument argument = input_argument(index);
   require_shape_of(argument, type, shape);
   require_dense(argument);
-  return argument.data();
+  return on_device(index, argument);
+}
+
+// A scalar on the host that a stub reads goes to the device through memory that stays as it is for as long as the run
+// may come again.
+const void* Call::on_device(int index, const Argument& argument) const {
+  if (model_.api.is_host || !argument.info.on_host) return argument.data();
+  return model_.stage_scalar(index, argument.data());
 }
 
 void* Call::dense_output(int index, ElementType type, Extents shape) const {
@@ -196,41 +256,57 @@ Call::ConstantBuffer Call::constant_buffer(int row, ElementType type, int rank, 
 
 Arena Call::arena(std::int64_t bytes) const {
   const auto size = static_cast<std::size_t>(end_of_slot(0, bytes));
-  if (size > model_.arena.size()) {
-    model_.arena = Mapping();  // gives the old one back first
-    model_.arena = Mapping::zeroed(size);
+  model_.grow_arena(size);
+  if (size > 0 && (always_poison || model_.options.check)) {
+    model_.api.fill(model_.arena.data(), poison, size, model_.streams.at(0));
   }
-  if (size > 0 && (always_poison || model_.check)) std::memset(model_.arena.data(), poison, size);
   return {model_.arena.data(), bytes};
 }
 
-Launch Call::launch(const char* stub) const {
-  return {model_.stream, model_.profile.running() ? &model_.profile : nullptr, stub};
+Launch Call::launch(const char* stub, const LaunchOrder& order) const { return {model_, stub, order}; }
+
+Fork Call::fork(int streams) const { return {model_, streams}; }
+
+void Call::wait(std::initializer_list<int> events) const {
+  if (model_.streams.single()) return;
+  for (const int event : events) model_.api.wait(model_.streams.at(0), model_.streams.event(event));
 }
 
-Stream Call::stream() const { return model_.stream; }
+void Call::signal(int event) const {
+  if (!model_.streams.single()) model_.api.record(model_.streams.event(event), model_.streams.at(0));
+}
 
-bool Call::checking() const { return model_.check; }
+StreamHandle Call::native_stream() const { return model_.streams.at(0); }
+
+int Call::threads() const { return model_.options.threads; }
+
+bool Call::checking() const { return model_.options.check; }
 
 ScratchScope Call::scratch_scope() const { return ScratchScope(model_); }
 
 void* Call::scratch_buffer(std::int64_t bytes) const {
-  Mapping& memory = model_.scratch.emplace_back(Mapping::zeroed(static_cast<std::size_t>(bytes)));
-  if (bytes > 0) std::memset(memory.data(), poison, memory.size());
+  const auto size = static_cast<std::size_t>(bytes);
+  const StreamHandle stream = model_.streams.at(0);
+  const DeviceBuffer& memory = model_.scratch.emplace_back(DeviceBuffer::undefined(model_.api, size, stream));
+  if (size > 0) model_.api.fill(memory.data(), poison, size, stream);
   return memory.data();
 }
 
 void Call::compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
                           ElementType precision) const {
   if (!model_.difference.empty()) return;
-  model_.difference = difference(op, actual, reference, precision);
+  model_.difference = on_host(model_, actual, reference, [&](const AnyView& found, const AnyView& expected) {
+    return difference(op, found, expected, precision);
+  });
   if (!model_.difference.empty() && model_.observed == op.stub) {
     model_.difference += "; each of its operators agrees with its reference on what the stub computes before it";
   }
 }
 
 bool Call::values_differ(const AnyView& actual, const AnyView& reference, ElementType precision) const {
-  return model_.difference.empty() && !agree(actual, reference, precision);
+  return model_.difference.empty() &&
+         !on_host(model_, actual, reference,
+                  [&](const AnyView& found, const AnyView& expected) { return agree(found, expected, precision); });
 }
 
 void Call::note_observed(const char* stub) const {

@@ -1,5 +1,9 @@
 #include "runtime/src/loaded_model.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
 #include "kgen/runtime/arena.hpp"
 #include "kgen/runtime/call.hpp"
 #include "runtime/src/text.hpp"
@@ -9,7 +13,7 @@ namespace {
 
 // StateInfo and PersistentInfo alike.
 template <class Info>
-BufferTable allocate(const std::vector<Info>& infos) {
+BufferTable allocate(const std::vector<Info>& infos, const DeviceApi& api, StreamHandle stream) {
   BufferTable table;
   std::int64_t total = 0;
   for (const Info& info : infos) {
@@ -18,7 +22,7 @@ BufferTable allocate(const std::vector<Info>& infos) {
     const std::int64_t calls = info.calls;
     total = end_of_slot(total, checked_bytes({&calls, 1}, bytes));
   }
-  table.memory = Mapping::zeroed(static_cast<std::size_t>(total));
+  table.memory = DeviceBuffer::zeroed(api, static_cast<std::size_t>(total), stream);
   return table;
 }
 
@@ -33,7 +37,7 @@ std::vector<StateElement> name_states(const GraphInfo& graph) {
   return elements;
 }
 
-const GraphInfo& require_loadable(const GraphInfo& graph, const LoadOptions& options) {
+void require_loadable(const GraphInfo& graph, const LoadOptions& options) {
   if (graph.abi != abi_version) {
     fail(KGEN_ABI_MISMATCH, "the graph was emitted for version ", graph.abi,
          " of the runtime's interface, but this is version ", abi_version, "; plan it again with this kgen");
@@ -43,37 +47,196 @@ const GraphInfo& require_loadable(const GraphInfo& graph, const LoadOptions& opt
     fail(KGEN_NOT_CHECKABLE, "graph '", graph.name,
          "' was emitted without check functions; plan it again with --check");
   }
-  return graph;
+  const int devices = graph.device->count();
+  if (options.device < 0 || options.device >= devices) {
+    fail(KGEN_INVALID_ARGUMENT, "device ", options.device, " was asked for, but ", graph.device->name, " has ",
+         devices);
+  }
+}
+
+// What the API of a GPU says, with what it was doing; what is wrong with arguments is said already. Kernels throw a
+// std::runtime_error of their own, with the stub in its text, where they cannot be launched.
+template <class Body>
+void named(const DeviceApi& api, const char* what, const char* name, Body&& body) {
+  if (api.is_host) return body();
+  const auto named_error = [&](kgen_status status, const std::exception& error) {
+    return Error(status, concat(what, " '", name, "': ", error.what()));
+  };
+  try {
+    body();
+  } catch (const Error& error) {
+    if (error.status() != KGEN_DEVICE_ERROR && error.status() != KGEN_OUT_OF_MEMORY) throw;
+    throw named_error(error.status(), error);
+  } catch (const std::runtime_error& error) {
+    throw named_error(KGEN_DEVICE_ERROR, error);
+  }
+}
+
+Constants constants_on(const DeviceApi& api, const GraphInfo& graph, const std::string& directory,
+                       StreamHandle stream) {
+  Constants constants = load_constants(graph, directory);
+  return api.is_host ? std::move(constants) : upload(graph, constants, api, stream);
+}
+
+// Room for every scalar that a stub may read on the device, for each run that is kept.
+std::size_t scalar_bytes(const GraphInfo& graph) {
+  const bool any = !graph.device->is_host && std::ranges::any_of(graph.inputs, &TensorInfo::on_host);
+  return any ? Runs::most * graph.inputs.size() * sizeof(std::int64_t) : 0;
 }
 
 }  // namespace
+
+std::unique_ptr<kgen_model> load_model(const GraphInfo& graph, const LoadOptions& options) {
+  require_loadable(graph, options);
+  const DeviceScope scope(*graph.device, options.device);
+  std::unique_ptr<kgen_model> model;
+  named(*graph.device, "loading graph", graph.name, [&] { model = std::make_unique<kgen_model>(graph, options); });
+  return model;
+}
+
 }  // namespace kgen
 
-kgen_model::kgen_model(const kgen::GraphInfo& graph_info, const kgen::LoadOptions& options)
-    : graph(kgen::require_loadable(graph_info, options)),
-      stream{options.threads},
-      check(options.check),
-      constants(kgen::load_constants(graph, options.weights_directory)),
-      states(kgen::allocate(graph.states)),
-      persistents(kgen::allocate(graph.persistents)),
-      state_elements(kgen::name_states(graph)) {
-  if (graph.load == nullptr) return;
-  kgen::Call call(*this);
-  execute(graph.load, "load", call);
+kgen_model::kgen_model(const kgen::GraphInfo& graph_info, const kgen::LoadOptions& load_options)
+    : graph(graph_info),
+      options(load_options),
+      api(*graph.device),
+      streams(api),
+      constants(kgen::constants_on(api, graph, options.weights_directory, streams.own())),
+      states(kgen::allocate(graph.states, api, streams.own())),
+      persistents(kgen::allocate(graph.persistents, api, streams.own())),
+      state_elements(kgen::name_states(graph)),
+      host_scalars(kgen::DeviceBuffer::pinned(api, kgen::scalar_bytes(graph))),
+      scalars(kgen::DeviceBuffer::undefined(api, host_scalars.size(), streams.own())),
+      runs(api),
+      profile(api) {
+  streams.begin(streams.own(), true);
+  if (graph.load != nullptr) {
+    kgen::Call call(*this);
+    execute(graph.load, "load", call);
+  }
+  api.wait_for_stream(streams.own());
+}
+
+// What is under way on a stream of the caller's still uses the memory.
+kgen_model::~kgen_model() {
+  if (runs.finished() == nullptr) return;
+  try {
+    api.wait(streams.own(), runs.finished());
+  } catch (const kgen::Error&) {
+  }
+  wait_quietly(streams.own());
+}
+
+// For a run that has failed: what failed is over.
+void kgen_model::wait_quietly(kgen::StreamHandle stream) noexcept {
+  try {
+    api.wait_for_stream(stream);
+  } catch (const kgen::Error&) {
+  }
 }
 
 void kgen_model::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs) {
+  run_on(inputs, outputs, streams.own());
+  if (api.is_host) return;
+  kgen::named(api, "graph", graph.name, [&] {
+    try {
+      api.wait_for_stream(streams.own());
+    } catch (const kgen::Error& error) {
+      kgen::fail(error.status(), error.what(),
+                 "; a kernel of this run or of one before it failed: load the model with `synchronous` to learn which");
+    }
+  });
+}
+
+void kgen_model::run_on(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
+                        kgen::StreamHandle stream) {
   kgen::Call call(*this, inputs, outputs);
-  execute(graph.run, graph.name, call);
+  if (api.is_host) return execute(graph.run, graph.name, call);
+  kgen::named(api, "graph", graph.name, [&] {
+    const std::string error = api.take_launch_error();
+    if (!error.empty())
+      kgen::fail(KGEN_DEVICE_ERROR, "an error was left by what ran before it on this thread: ", error);
+    if (runs.finished() != nullptr) api.wait(stream, runs.finished());
+    const auto [run, is_known] = runs.find(kgen::key_of(graph, inputs, outputs));
+    try {
+      launch(run, is_known, call, stream);
+    } catch (...) {
+      kgen::Runs::forget(run);
+      wait_quietly(stream);  // some of its stubs may be under way
+      throw;
+    }
+    api.record(run.finished.get(), stream);
+    runs.set_latest(run);
+  });
+}
+
+// A run is launched stub by stub at first, which makes what streams, events and memory it needs. When it comes again it
+// is captured, and from then on it is one launch.
+void kgen_model::launch(kgen::Run& run, bool is_known, kgen::Call& call, kgen::StreamHandle stream) {
+  run_now = &run;
+  if (!is_known || options.eager || careful() || profile.running()) {
+    streams.begin(stream, careful());
+    return execute(graph.run, graph.name, call);
+  }
+  if (!run.is_captured) capture(run, call);
+  api.push_range(graph.name);
+  api.replay(run.replay.get(), stream);
+  api.pop_range();
+}
+
+// On a stream of the model's own, since a default stream cannot be captured.
+void kgen_model::capture(kgen::Run& run, kgen::Call& call) {
+  streams.begin(streams.own(), false);
+  api.begin_capture(streams.own());
+  try {
+    execute(graph.run, graph.name, call);
+  } catch (...) {
+    api.discard_capture(streams.own());
+    throw;
+  }
+  const kgen::ReplayHandle replay = api.end_capture(streams.own(), run.replay.get());
+  if (replay != run.replay.get()) run.replay.reset(replay);
+  run.is_captured = true;
+}
+
+void kgen_model::reset_state() {
+  if (states.memory.size() == 0) return;
+  if (runs.finished() != nullptr) api.wait(streams.own(), runs.finished());
+  api.fill(states.memory.data(), 0, states.memory.size(), streams.own());
+  api.wait_for_stream(streams.own());
+}
+
+void kgen_model::note_failure(const kgen::Error& error) {
+  if (!failure) failure = error;
+}
+
+// Memory comes and goes in the order of the model's own stream, as that of the caller may not live as long.
+void kgen_model::grow_arena(std::size_t bytes) {
+  if (bytes <= arena.size()) return;
+  if (runs.finished() != nullptr) api.wait(streams.own(), runs.finished());
+  arena.release();
+  runs.forget_captures();
+  arena = kgen::DeviceBuffer::undefined(api, bytes, streams.own());
+  streams.order(streams.own(), streams.at(0));
+}
+
+const void* kgen_model::stage_scalar(int input, const std::byte* value) {
+  constexpr std::size_t bytes = sizeof(std::int64_t);
+  const std::size_t offset = (run_now->place * graph.inputs.size() + static_cast<std::size_t>(input)) * bytes;
+  std::memcpy(host_scalars.data() + offset, value, bytes);
+  api.copy(scalars.data() + offset, host_scalars.data() + offset, bytes, streams.at(0));
+  return scalars.data() + offset;
 }
 
 void kgen_model::execute(void (*function)(kgen::Call&), const char* name, kgen::Call& call) {
   difference.clear();
   observed.clear();
+  failure.reset();
   {
     const kgen::ScratchScope scratch_of_call = call.scratch_scope();
     const kgen::Launch whole = call.launch(name);
     function(call);
   }
+  if (failure) throw *failure;
   if (!difference.empty()) throw kgen::Error(KGEN_CHECK_FAILED, difference);
 }

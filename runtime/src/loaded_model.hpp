@@ -2,15 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "kgen/runtime/device.hpp"
+#include "kgen/runtime/error.hpp"
 #include "kgen/runtime/graph_info.hpp"
-#include "kgen/stream.hpp"
 #include "runtime/src/memory.hpp"
 #include "runtime/src/profile.hpp"
+#include "runtime/src/runs.hpp"
 #include "runtime/src/safetensors.hpp"
+#include "runtime/src/streams.hpp"
 
 namespace kgen {
 
@@ -18,15 +23,18 @@ struct LoadOptions {
   std::string weights_directory;
   int threads = 0;
   bool check = false;
+  int device = 0;
+  bool eager = false;
+  bool synchronous = false;
 };
 
-// The buffers of one table, states or persistents, in one mapping. The calls of a row stand one after another.
+// The buffers of one table, states or persistents, in one allocation. The calls of a row stand one after another.
 struct BufferTable {
   struct Row {
     std::int64_t offset = 0;
     std::int64_t bytes_per_call = 0;  // rounded up to slot_alignment
   };
-  Mapping memory;
+  DeviceBuffer memory;
   std::vector<Row> rows;
 
   std::byte* data(std::size_t row, std::int64_t call) const {
@@ -34,14 +42,16 @@ struct BufferTable {
   }
 };
 
-// Constants by row and call. Most point into the mapped files; inline ones and those that a file holds misaligned are
-// owned.
+// Constants by row and call. On the CPU most point into the mapped files, and inline ones and those that a file holds
+// misaligned are owned. A GPU has all of them in one allocation.
 struct Constants {
   std::vector<SafetensorsFile> files;
-  std::vector<Mapping> owned;
+  std::vector<DeviceBuffer> owned;
   std::vector<std::vector<const std::byte*>> data;
 };
 Constants load_constants(const GraphInfo& graph, const std::string& weights_directory);
+// Those that load_constants gave, copied in the order of `stream`, which is waited for.
+Constants upload(const GraphInfo& graph, const Constants& on_host, const DeviceApi& api, StreamHandle stream);
 
 // One state of one call, as the C ABI numbers them.
 struct StateElement {
@@ -52,24 +62,55 @@ struct StateElement {
 
 }  // namespace kgen
 
+// Its functions throw kgen::Error, and expect its device to be the thread's.
 struct kgen_model {
   const kgen::GraphInfo& graph;
-  kgen::Stream stream;
-  bool check = false;
+  const kgen::LoadOptions options;
+  const kgen::DeviceApi& api;
+  kgen::Streams streams;  // outlives the memory that comes and goes in its order
   kgen::Constants constants;
   kgen::BufferTable states;
   kgen::BufferTable persistents;
   std::vector<kgen::StateElement> state_elements;
-  kgen::Mapping arena;                 // as large as any run has needed
-  std::vector<kgen::Mapping> scratch;  // of check functions
+  kgen::DeviceBuffer arena;                  // as large as any run has needed
+  std::vector<kgen::DeviceBuffer> scratch;   // of check functions
+  kgen::DeviceBuffer host_scalars, scalars;  // pinned, and on the device: those that stubs read, for each of `runs`
+  kgen::Runs runs;
+  kgen::Run* run_now = nullptr;        // the one that is under way on a GPU
   std::string difference;              // the first that check mode found in this run; empty: none
   std::string observed;                // the stub whose operators agree one by one in this run; empty: none
+  std::optional<kgen::Error> failure;  // what the end of a launch came to: the next one throws it
   kgen::Profile profile;
 
-  // Both throw kgen::Error.
   kgen_model(const kgen::GraphInfo& graph, const kgen::LoadOptions& options);
+  ~kgen_model();
+
+  // On the model's own stream, which is waited for.
   void run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs);
+  // In the order of `stream`.
+  void run_on(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs, kgen::StreamHandle stream);
+  void reset_state();
+
+  // ---- for Call
+  DLDevice dlpack_device() const { return {api.memory_type, options.device}; }
+  // Everything on one stream, each launch waited for, so that what fails can be named.
+  bool careful() const { return options.check || options.synchronous; }
+  void note_failure(const kgen::Error& error);
+  void grow_arena(std::size_t bytes);
+  // The address on the device of a scalar that is copied there in the order of stream 0.
+  const void* stage_scalar(int input, const std::byte* value);
 
  private:
   void execute(void (*function)(kgen::Call&), const char* name, kgen::Call& call);
+  void launch(kgen::Run& run, bool is_known, kgen::Call& call, kgen::StreamHandle stream);
+  void capture(kgen::Run& run, kgen::Call& call);
+  void wait_quietly(kgen::StreamHandle stream) noexcept;
 };
+
+namespace kgen {
+
+// The graph on its device. Throws kgen::Error.
+std::unique_ptr<kgen_model> load_model(const GraphInfo& graph, const LoadOptions& options);
+inline DeviceScope scope_of(const kgen_model& model) { return {model.api, model.options.device}; }
+
+}  // namespace kgen

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "runtime/src/text.hpp"
@@ -24,14 +23,6 @@ struct OpenFile {
 };
 
 }  // namespace
-
-Mapping Mapping::zeroed(std::size_t bytes) {
-  if (bytes == 0) return {};
-  // Not reserved: states are as large as the graph's dims may become, and most runs touch little of them.
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) throw std::bad_alloc();
-  return {data, bytes};
-}
 
 Mapping Mapping::file(const std::string& path) {
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -58,11 +49,6 @@ Mapping& Mapping::operator=(Mapping&& other) noexcept {
 
 Mapping::~Mapping() {
   if (data_ != nullptr) ::munmap(data_, size_);
-}
-
-void Mapping::zero() {
-  if (data_ == nullptr) return;
-  if (::madvise(data_, size_, MADV_DONTNEED) != 0) std::memset(data_, 0, size_);
 }
 
 }  // namespace kgen

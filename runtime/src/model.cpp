@@ -15,12 +15,18 @@ kgen_model* load(const kgen_graph* graph, const kgen_load_options& options) {
   return model;
 }
 
-template <class TensorPointer>
-std::vector<DLTensor> dlpack_of(const std::vector<TensorPointer>& tensors) {
+// DLTensors of tensors, and pointers to those.
+template <class TensorPointer, class View>
+struct DlpackArguments {
+  explicit DlpackArguments(const std::vector<TensorPointer>& tensors) {
+    views.reserve(tensors.size());
+    for (const Tensor* tensor : tensors) pointers.push_back(&views.emplace_back(tensor->dlpack()));
+  }
   std::vector<DLTensor> views;
-  for (const Tensor* tensor : tensors) views.push_back(tensor->dlpack());
-  return views;
-}
+  std::vector<View*> pointers;
+};
+using Inputs = DlpackArguments<const Tensor*, const DLTensor>;
+using Outputs = DlpackArguments<Tensor*, DLTensor>;
 
 }  // namespace
 
@@ -29,18 +35,28 @@ Model::Model(const kgen_graph* graph, const kgen_load_options& options) : model_
 const kgen_graph* Model::graph() const { return kgen_model_graph(get()); }
 
 void Model::run(const std::vector<const Tensor*>& inputs, const std::vector<Tensor*>& outputs) {
-  const std::vector<DLTensor> input_views = dlpack_of(inputs);
-  std::vector<DLTensor> output_views = dlpack_of(outputs);
-  std::vector<const DLTensor*> input_pointers;
-  std::vector<DLTensor*> output_pointers;
-  for (const DLTensor& view : input_views) input_pointers.push_back(&view);
-  for (DLTensor& view : output_views) output_pointers.push_back(&view);
-  run(input_pointers, output_pointers);
+  run(Inputs(inputs).pointers, Outputs(outputs).pointers);
 }
 
 void Model::run(const std::vector<const DLTensor*>& inputs, const std::vector<DLTensor*>& outputs) {
   require_ok(kgen_model_run(get(), inputs.data(), static_cast<int>(inputs.size()), outputs.data(),
                             static_cast<int>(outputs.size())));
+}
+
+void Model::run_on(StreamHandle stream, const std::vector<const Tensor*>& inputs, const std::vector<Tensor*>& outputs) {
+  run_on(stream, Inputs(inputs).pointers, Outputs(outputs).pointers);
+}
+
+void Model::run_on(StreamHandle stream, const std::vector<const DLTensor*>& inputs,
+                   const std::vector<DLTensor*>& outputs) {
+  require_ok(kgen_model_run_on(get(), inputs.data(), static_cast<int>(inputs.size()), outputs.data(),
+                               static_cast<int>(outputs.size()), stream));
+}
+
+DLDevice Model::device() const {
+  DLDevice device{};
+  require_ok(kgen_model_device(get(), &device));
+  return device;
 }
 
 std::vector<std::string> Model::state_names() const {

@@ -1,22 +1,29 @@
 // Times of stubs and runs, while a model is profiled.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "kgen/runtime/device.hpp"
 #include "kgen_runtime.h"
 
 namespace kgen {
 
 class Profile {
  public:
-  using Time = std::chrono::steady_clock::time_point;
+  explicit Profile(const DeviceApi& api) : api_(api) {}
 
   void start();
+  // Waits for what was recorded.
   void stop();
   bool running() const { return running_; }
-  void record(const char* name, Time begin, Time end) { events_.push_back({name, begin, end}); }
+  // The moment at which `stream` has done what it was given before.
+  EventHandle mark(StreamHandle stream);
+  // `stream` is its number, for the timeline.
+  void record(const char* name, int stream, EventHandle begin, EventHandle end) {
+    events_.push_back({name, stream, begin, end});
+  }
 
   // By name, greatest total first. Filled by stop().
   const std::vector<kgen_profile_entry>& entries() const { return entries_; }
@@ -26,12 +33,22 @@ class Profile {
  private:
   struct Event {
     const char* name;
-    Time begin, end;
+    int stream;
+    EventHandle begin, end;
   };
+  struct Span {
+    const char* name;
+    int stream;
+    std::int64_t begin_ns;  // from the beginning of the first
+    std::int64_t duration_ns;
+  };
+  void measure();
 
+  const DeviceApi& api_;
   bool running_ = false;
-  Time origin_;  // of the timeline
-  std::vector<Event> events_;
+  std::vector<OwnedEvent> marks_;
+  std::vector<Event> events_;  // while it runs
+  std::vector<Span> spans_;    // once it has stopped
   std::vector<kgen_profile_entry> entries_;
 };
 

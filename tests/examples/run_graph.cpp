@@ -21,9 +21,13 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "kgen/runtime/graph_info.hpp"
+#include "kgen/runtime/tensor.hpp"
 
 #define KGEN_GRAPH(name) extern "C" const kgen_graph* kgen_graph_##name(void);
 #include "graphs.def"
@@ -58,10 +62,16 @@ std::vector<char> read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A tensor in memory of its own, between two guards.
+// Where a graph runs.
+struct Place {
+  const kgen::DeviceApi& api;
+  DLDevice device;
+};
+
+// A tensor in memory of its own, between two guards. Where the graph runs on a GPU, a copy of that is there.
 class Tensor {
  public:
-  Tensor(const json& description, bool misaligned, bool is_input)
+  Tensor(const json& description, bool misaligned, bool is_input, const Place& place)
       : shape_(description.at("shape")), file_(description.at("file")) {
     tensor_.dtype = dtypes.at(description.at("dtype"));
     const std::size_t element = tensor_.dtype.bits / 8;
@@ -78,12 +88,21 @@ class Tensor {
     const std::size_t total = (begin_ + bytes_ + guard_bytes + 63) / 64 * 64;
     memory_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, total)));
     std::memset(memory_.get(), poison, total);
+    total_ = total;
     std::copy(content.begin(), content.end(), memory_.get() + begin_);
     original_.assign(memory_.get(), memory_.get() + begin_ + bytes_ + guard_bytes);
 
     if (description.contains("strides")) strides_ = description.at("strides").get<std::vector<std::int64_t>>();
-    tensor_.data = memory_.get() + begin_ + description.value("offset", std::size_t{0}) * element;
+    const std::size_t first = begin_ + description.value("offset", std::size_t{0}) * element;
+    tensor_.data = memory_.get() + first;
     tensor_.device = {kDLCPU, 0};
+    if (!place.api.is_host) {
+      const std::span<const unsigned char> image(memory_.get(), total);
+      there_ = kgen::Tensor::of<unsigned char>({static_cast<std::int64_t>(total)}, image)
+                   .to(place.api, place.device.device_id);
+      tensor_.data = there_->data() + first;
+      tensor_.device = place.device;
+    }
     tensor_.ndim = static_cast<int>(shape_.size());
     tensor_.shape = shape_.data();
     tensor_.strides = strides_.empty() ? nullptr : strides_.data();
@@ -91,6 +110,13 @@ class Tensor {
 
   const DLTensor* dlpack() const { return &tensor_; }
   DLTensor* dlpack() { return &tensor_; }
+
+  // What has become of it on the GPU.
+  void fetch() {
+    if (!there_) return;
+    const kgen::Tensor image = there_->to(kgen::cpu_device);
+    std::memcpy(memory_.get(), image.data(), total_);
+  }
 
   bool unchanged() const { return std::equal(original_.begin(), original_.end(), memory_.get()); }
   bool guards_unchanged() const {
@@ -111,7 +137,8 @@ class Tensor {
   std::string file_;
   std::unique_ptr<unsigned char[], Free> memory_;
   std::vector<unsigned char> original_;
-  std::size_t begin_ = 0, bytes_ = 0;
+  std::size_t begin_ = 0, bytes_ = 0, total_ = 0;
+  std::optional<kgen::Tensor> there_;
   DLTensor tensor_ = {};
 };
 
@@ -136,9 +163,17 @@ void profile(kgen_model* model, int runs, const Run& run) {
 }
 
 void run_step(kgen_model* model, const json& step, bool misaligned, const Options& options) {
+  const kgen_graph* graph = kgen_model_graph(model);
+  Place place{*reinterpret_cast<const kgen::GraphInfo*>(graph)->device, {}};
+  check(kgen_model_device(model, &place.device));
   std::vector<Tensor> inputs, outputs;
-  for (const json& description : step.at("inputs")) inputs.emplace_back(description, misaligned, true);
-  for (const json& description : step.at("outputs")) outputs.emplace_back(description, misaligned, false);
+  for (const json& description : step.at("inputs")) {
+    kgen_tensor_info info;
+    check(kgen_graph_input(graph, static_cast<int>(inputs.size()), &info));
+    const Place host{kgen::cpu_device, {kDLCPU, 0}};
+    inputs.emplace_back(description, misaligned, true, info.on_host ? host : place);
+  }
+  for (const json& description : step.at("outputs")) outputs.emplace_back(description, misaligned, false, place);
   std::vector<const DLTensor*> input_views;
   std::vector<DLTensor*> output_views;
   for (const Tensor& input : inputs) input_views.push_back(input.dlpack());
@@ -149,6 +184,9 @@ void run_step(kgen_model* model, const json& step, bool misaligned, const Option
   };
 
   run();
+  for (auto* tensors : {&inputs, &outputs}) {
+    for (Tensor& tensor : *tensors) tensor.fetch();
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].unchanged()) throw std::runtime_error("input " + std::to_string(i) + " was written to");
   }

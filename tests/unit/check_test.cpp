@@ -74,7 +74,7 @@ expect_fused: [[scaled, positive, product, sum, y]]
   CHECK(has(text, "observer.compare(\"matmul\", \"graph.yaml:8\", product, product_reference);"));
   CHECK(has(text, "call.compare(\"stub_y\", \"tanh\", \"graph.yaml:10\", y, y_reference);"));
   CHECK(has(text, "reference_sum(sum_reference, product, r, call.stream());  // :9"));
-  CHECK(observed_stubs(plan) == Texts{"stub_y"});
+  CHECK(observed_stubs(plan, cpu_target) == Texts{"stub_y"});
 }
 
 TEST_CASE("check: row programs hold rows and one element per row, whether or not its axes were dropped") {
@@ -109,7 +109,7 @@ outputs: [e, y]
 )");
   REQUIRE(plan.stubs.size() == 1);
   CHECK(watched(plan) == Texts{});
-  CHECK(observed_stubs(plan) == Texts{});
+  CHECK(observed_stubs(plan, cpu_target) == Texts{});
   CHECK_FALSE(has(source_of(plan), "observe"));
 }
 

@@ -2,6 +2,7 @@
 //   scripts/update_generated
 // writes it anew, for review in the diff.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -22,7 +23,16 @@ namespace {
 // The graphs of specs/graphs/custom are planned with the operators and kernels beside them.
 bool is_custom(const fs::path& graph) { return graph.parent_path().filename() == "custom"; }
 
-std::vector<SourceFile> emit_example(const fs::path& graph, const ClangServices& clang) {
+// An example planned for a target, and its folder in generated/. One is kept for each GPU, since stubs are the same text
+// on every target.
+struct Example {
+  fs::path graph;
+  const Target* target;
+  fs::path folder;
+};
+
+std::vector<SourceFile> emit_example(const Example& example, const ClangServices& clang) {
+  const fs::path& graph = example.graph;
   const fs::path root = KGEN_SOURCE_DIRECTORY;
   PipelineOptions options;
   options.graph = graph.string();
@@ -30,7 +40,13 @@ std::vector<SourceFile> emit_example(const fs::path& graph, const ClangServices&
   std::sort(options.spec_files.begin(), options.spec_files.end());
   options.signatures = (root / "templates" / "kgen" / "signatures.yaml").string();
   options.include_directories = {(root / "templates").string()};
-  EmitOptions emit{KGEN_VERSION, "kgen plan " + graph.filename().string() + " --target cpu"};
+  options.streams = example.target->streams;
+  EmitOptions emit{KGEN_VERSION, fmt::format("kgen plan {} --target {}", graph.filename().string(), example.target->name)};
+  emit.target = example.target;
+  if (!example.target->architectures.empty()) {
+    emit.architecture = example.target->architectures.front();
+    emit.command += " --arch " + emit.architecture;
+  }
   if (is_custom(graph)) {
     options.spec_files.push_back((graph.parent_path() / "my_ops.yaml").string());
     options.kernels = {(graph.parent_path() / "my_kernels").string()};
@@ -60,6 +76,18 @@ std::set<std::string> files_in(const fs::path& folder) {
   return files;
 }
 
+std::vector<Example> examples() {
+  const fs::path root = KGEN_SOURCE_DIRECTORY;
+  std::vector<Example> found;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "specs" / "graphs")) {
+    if (entry.path().extension() != ".yaml" || !is_graph(entry.path())) continue;
+    found.push_back({entry.path(), &cpu_target, root / "generated" / entry.path().stem()});
+  }
+  found.push_back({root / "specs/graphs/llama_block.yaml", &cuda_target, root / "generated/cuda/llama_block"});
+  found.push_back({root / "specs/graphs/rope.yaml", &hip_target, root / "generated/hip/rope"});
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("generated/ is current") {
@@ -71,14 +99,12 @@ TEST_CASE("generated/ is current") {
   }
   const bool update = std::getenv("KGEN_UPDATE") != nullptr;
   const fs::path root = KGEN_SOURCE_DIRECTORY;
-  std::size_t examples = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(root / "specs" / "graphs")) {
-    if (entry.path().extension() != ".yaml" || !is_graph(entry.path())) continue;
-    ++examples;
-    const fs::path folder = root / "generated" / entry.path().stem();
+  const std::vector<Example> all = examples();
+  for (const Example& example : all) {
+    const fs::path& folder = example.folder;
     if (update) fs::remove_all(folder);
     std::set<std::string> left = files_in(folder);
-    for (const SourceFile& file : emit_example(entry.path(), *clang)) {
+    for (const SourceFile& file : emit_example(example, *clang)) {
       const fs::path path = folder / file.path;
       if (update) {
         fs::create_directories(path.parent_path());
@@ -90,5 +116,5 @@ TEST_CASE("generated/ is current") {
     }
     if (!update) CHECK_MESSAGE(left.empty(), "generated/ holds files that kgen no longer writes: ", left.empty() ? "" : *left.begin());
   }
-  CHECK(examples >= 10);
+  CHECK(all.size() >= 12);
 }

@@ -11,7 +11,9 @@ namespace fs = std::filesystem;
 std::vector<std::string> library_headers() {
   std::vector<std::string> headers;
   for (const std::string& path : repository::files_below("templates/kgen", {".hpp"})) {
-    if (!path.starts_with("templates/kgen/cpu/")) headers.push_back((repository::root() / path).string());
+    const std::string below = path.substr(std::string("templates/kgen/").size());
+    const bool shared = below.find('/') == std::string::npos || below.starts_with("ops/");  // not of one target
+    if (shared) headers.push_back((repository::root() / path).string());
   }
   std::sort(headers.begin(), headers.end());
   return headers;

@@ -3,14 +3,15 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <type_traits>
 #include <vector>
 
 #include "kgen/index.hpp"
 #include "kgen/runtime/arena.hpp"
+#include "kgen/runtime/device.hpp"
 #include "kgen/runtime/element_type.hpp"
 #include "kgen/runtime/error.hpp"
 #include "kgen/runtime/graph_info.hpp"
@@ -19,23 +20,60 @@
 
 namespace kgen {
 
-class Profile;
+// Where a launch stands: on a stream, after the events that it waits for and before the one that it signals. Launches
+// of one stream follow each other. Events are numbered by the wrapper; on the CPU everything is stream 0.
+struct LaunchOrder {
+  int stream = 0;
+  std::initializer_list<int> wait = {};
+  int signal = -1;  // none
+};
+
+// The Stream that stubs of this target take; headers of different targets have different ones, and the runtime none.
+__attribute__((always_inline)) inline Stream stream_of(StreamHandle native, int threads, const char* stub) {
+#if defined(KGEN_SIMT)
+  return (void)native, (void)threads, Stream{.stub = stub};
+#elif defined(KGEN_GPU)
+  return (void)threads, Stream{native, stub};
+#else
+  return (void)native, (void)stub, Stream{threads};
+#endif
+}
 
 // The statement it stands in is one launch: converts to the stub's Stream, and is timed while the model is profiled.
+// Its errors are noted when it ends, and thrown by the next launch or by the end of the run.
 class [[nodiscard]] Launch {
  public:
-  Launch(Stream stream, Profile* profile, const char* stub);  // profile may be null
+  Launch(kgen_model& model, const char* stub, const LaunchOrder& order);
   ~Launch();
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
-  operator Stream() const { return stream_; }
+  __attribute__((always_inline)) operator Stream() const { return stream_of(native_, threads_, stub_); }
 
  private:
-  Stream stream_;
-  Profile* profile_;
+  void finish();
+
+  kgen_model& model_;
   const char* stub_;
-  std::chrono::steady_clock::time_point start_;
+  int stream_;
+  int signal_;
+  StreamHandle native_ = nullptr;
+  int threads_;
+  EventHandle begin_ = nullptr;  // where the model is profiled
+};
+
+// More streams than stream 0: they start after what stream 0 was given before, and when this leaves its C++ scope
+// stream 0 goes on after them.
+class [[nodiscard]] Fork {
+ public:
+  Fork(kgen_model& model, int streams);
+  ~Fork();
+  Fork(const Fork&) = delete;
+  Fork& operator=(const Fork&) = delete;
+
+ private:
+  kgen_model& model_;
+  int streams_;
 };
 
 // Frees, when it leaves its C++ scope, what Call::scratch has given since.
@@ -126,8 +164,13 @@ class Call {
   Arena arena(std::int64_t bytes) const;
 
   // ---- launches
-  Launch launch(const char* stub) const;
-  Stream stream() const;  // of an untimed launch, as check functions make
+  Launch launch(const char* stub, const LaunchOrder& order = {}) const;
+  Fork fork(int streams) const;  // streams 1 to streams - 1
+  // Of stream 0, around the call of a function.
+  void wait(std::initializer_list<int> events) const;
+  void signal(int event) const;
+  // Of an untimed launch, as check functions make.
+  __attribute__((always_inline)) Stream stream() const { return stream_of(native_stream(), threads(), "reference"); }
 
   // ---- check mode
   bool checking() const;
@@ -186,10 +229,13 @@ class Call {
     return result;
   }
 
+  StreamHandle native_stream() const;
+  int threads() const;
   Argument input_argument(int index) const;
   Argument output_argument(int index) const;
   void require_shape_of(const Argument& argument, ElementType type, Extents shape) const;
   const void* dense_input(int index, ElementType type, Extents shape) const;
+  const void* on_device(int index, const Argument& host_input) const;
   const void* any_input(int index, ElementType type, Extents shape, std::span<std::int64_t> strides) const;
   void* dense_output(int index, ElementType type, Extents shape) const;
   Buffer state_buffer(int row, ElementType type, Extents shape, std::int64_t call) const;

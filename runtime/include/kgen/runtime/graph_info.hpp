@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kgen/runtime/device.hpp"
 #include "kgen/runtime/element_type.hpp"
 #include "kgen_runtime.h"
 
@@ -13,13 +14,14 @@ namespace kgen {
 class Call;
 
 // Grows whenever the tables or Call change so that older emitted source would misbehave.
-inline constexpr int abi_version = 1;
+inline constexpr int abi_version = 2;
 
 struct TensorInfo {
   const char* name;
   ElementType type;
   std::vector<const char*> dims;  // as in the graph: {"M", "4096"}
   bool strided = false;           // inputs only: any strides
+  bool on_host = false;           // inputs only: sizes are read from it, so it is the host's on every device
 };
 
 // Constants, states and persistents of a function that is called N times are one row with calls = N.
@@ -59,6 +61,7 @@ struct GraphInfo {
   void (*load)(Call&) = nullptr;  // null where nothing depends on constants alone
   void (*run)(Call&) = nullptr;
   bool checkable = false;  // emitted with check functions
+  const DeviceApi* device = &cpu_device;
 };
 
 // A graph as C programs pass it around.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kgen/runtime/device.hpp"
 #include "kgen/runtime/error.hpp"
 #include "kgen/runtime/tensor.hpp"
 #include "kgen_runtime.h"
@@ -24,6 +25,10 @@ class Model {
   void run(const std::vector<const Tensor*>& inputs, const std::vector<Tensor*>& outputs);
   // Tensors of other libraries.
   void run(const std::vector<const DLTensor*>& inputs, const std::vector<DLTensor*>& outputs);
+  // In the order of a stream of the caller's; see kgen_model_run_on.
+  void run_on(StreamHandle stream, const std::vector<const Tensor*>& inputs, const std::vector<Tensor*>& outputs);
+  void run_on(StreamHandle stream, const std::vector<const DLTensor*>& inputs, const std::vector<DLTensor*>& outputs);
+  DLDevice device() const;
 
   std::vector<std::string> state_names() const;
   DLTensor state(std::string_view name);  // throws with KGEN_INVALID_ARGUMENT where there is none of that name

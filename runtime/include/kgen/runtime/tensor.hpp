@@ -1,21 +1,22 @@
-// A tensor that owns its memory, for programs: dense, row-major, on the CPU.
+// A tensor that owns its memory, for programs: dense, row-major, on the CPU or on a GPU.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "kgen/runtime/device.hpp"
 #include "kgen/runtime/element_type.hpp"
 
 namespace kgen {
 
 class Tensor {
  public:
-  // Zeroed. Throws Error with KGEN_TOO_LARGE where the shape has a negative extent or its bytes overflow.
-  Tensor(ElementType type, std::vector<std::int64_t> shape);
+  // Zeroed, on a device of `api`. Throws Error: KGEN_TOO_LARGE where the shape has a negative extent or its bytes
+  // overflow, and what the device says.
+  Tensor(ElementType type, std::vector<std::int64_t> shape, const DeviceApi& api = cpu_device, int device = 0);
 
   // Tensor::of<float>({2, 3}, values); as many values as the shape has elements.
   template <class T>
@@ -29,18 +30,22 @@ class Tensor {
   const std::vector<std::int64_t>& shape() const { return shape_; }
   std::int64_t element_count() const { return bytes_ / element_type_info(type_).bytes; }
   std::int64_t bytes() const { return bytes_; }
-  std::byte* data() { return data_.get(); }  // aligned to 64 bytes
-  const std::byte* data() const { return data_.get(); }
+  std::byte* data() { return memory_.data(); }  // aligned to 64 bytes; null where there are no elements
+  const std::byte* data() const { return memory_.data(); }
 
-  // The elements in row-major order. Throws Error with KGEN_WRONG_DTYPE where T is not the tensor's type.
+  // A copy on another device, there when it returns: x.to(cuda::device), y.to(cpu_device).
+  Tensor to(const DeviceApi& api, int device = 0) const;
+
+  // The elements in row-major order. Throws Error: KGEN_WRONG_DTYPE where T is not the tensor's type, KGEN_WRONG_DEVICE
+  // where it is not on the CPU.
   template <class T>
   std::span<T> values() {
-    require_type(element_type<T>());
+    require_readable(element_type<T>());
     return {reinterpret_cast<T*>(data()), static_cast<std::size_t>(element_count())};
   }
   template <class T>
   std::span<const T> values() const {
-    require_type(element_type<T>());
+    require_readable(element_type<T>());
     return {reinterpret_cast<const T*>(data()), static_cast<std::size_t>(element_count())};
   }
 
@@ -48,16 +53,15 @@ class Tensor {
   DLTensor dlpack() const;
 
  private:
-  struct Free {
-    void operator()(std::byte* data) const;
-  };
-  void require_type(ElementType type) const;
+  void require_readable(ElementType type) const;
   void fill_from(std::span<const std::byte> values);
 
   ElementType type_;
   std::vector<std::int64_t> shape_;
   std::int64_t bytes_;
-  std::unique_ptr<std::byte[], Free> data_;
+  const DeviceApi* api_;
+  int device_;
+  DeviceBuffer memory_;
 };
 
 }  // namespace kgen

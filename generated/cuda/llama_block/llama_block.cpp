@@ -1,0 +1,188 @@
+// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 91061157b41bf70d.
+
+#include "llama_block.hpp"
+
+#include <cstdint>
+
+#include "kgen/runtime/call.hpp"
+#include "kgen/runtime/graph_info.hpp"
+#include "stubs.hpp"
+
+namespace llama_block {
+namespace {
+
+void run(kgen::Call& call) {
+  // Sizes, each checked against its range.
+  const std::int64_t B = call.dim("B", 1, 8, call.input_extent(0, 0));
+  const std::int64_t S = call.dim("S", 1, 512, call.input_extent(0, 1));
+  const std::int64_t P = call.dim("P", 0, 1023, call.input_scalar(1));
+  call.require(P + S, 1024, "cos_rows: the slice must end within axis 0 of cos_table");
+
+  // Arguments: a wrong device, dtype, rank, shape, stride or alignment is an error that names the argument.
+  const auto x = call.input<float, 3>(0, {B, S, 512});
+  const auto y = call.output<float, 3>(0, {B, S, 512});
+
+  // Memory of the model.
+  const auto attention_norm = call.constant<float, 1>(0);
+  const auto wq = call.constant<float, 2>(1);
+  const auto wk = call.constant<float, 2>(2);
+  const auto wv = call.constant<float, 2>(3);
+  const auto wo = call.constant<float, 2>(4);
+  const auto mlp_norm = call.constant<float, 1>(5);
+  const auto w_gate = call.constant<float, 2>(6);
+  const auto w_up = call.constant<float, 2>(7);
+  const auto w_down = call.constant<float, 2>(8);
+  const auto cos_table = call.constant<float, 2>(9);
+  const auto sin_table = call.constant<float, 2>(10);
+  const auto k_cache = call.state<float, 4>(0, {B, 1024, 4, 64});
+  const auto v_cache = call.state<float, 4>(1, {B, 1024, 4, 64});
+
+  // Arena: values that are never alive together share a slot.
+  const auto slot = kgen::lay_out({
+      2048 * B * S,  // normed, attended, h_normed
+      2048 * B * S,  // q_flat, h
+      1024 * B * S,  // k_flat
+      1024 * B * S,  // v_flat
+      5504 * B * S,  // q, up, hidden
+  });
+  const kgen::Arena arena = call.arena(slot.total);
+  const auto normed = arena.view<float, 3>(slot[0], {B, S, 512});
+  const auto q_flat = arena.view<float, 3>(slot[1], {B, S, 512});
+  const auto k_flat = arena.view<float, 3>(slot[2], {B, S, 256});
+  const auto v_flat = arena.view<float, 3>(slot[3], {B, S, 256});
+  const auto q = arena.view<float, 4>(slot[4], {B, S, 8, 64});
+  const auto attended = arena.view<float, 4>(slot[0], {B, S, 8, 64});
+  const auto h = arena.view<float, 3>(slot[1], {B, S, 512});
+  const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 512});
+  const auto up = arena.view<float, 3>(slot[4], {B, S, 1376});
+  const auto hidden = arena.view<float, 3>(slot[4], {B, S, 1376});
+
+  const auto streams = call.fork(3);  // streams beside stream 0: from here to the end of this function
+  stub_normed(normed, x, attention_norm, call.launch("stub_normed", {.signal = 0}));        // :35
+  stub_q_flat(q_flat, normed, wq, call.launch("stub_q_flat"));                              // :36
+  stub_k_flat(k_flat, normed, wk, call.launch("stub_k_flat", {.stream = 1, .wait = {0}}));  // :37
+  stub_k_flat(v_flat, normed, wv, call.launch("stub_k_flat", {.stream = 2, .wait = {0}}));  // :38
+
+  const auto q_first_rotated = q.slice<3>(0, 32);         // :48  written in place
+  const auto q_second_rotated = q.slice<3>(32, 32);       // :48  written in place
+  const auto q_heads = q_flat.reshape<4>({B, S, 8, 64});  // :39  a view: no copy
+  const auto q_first = q_heads.slice<3>(0, 32);           // :48  a view: no copy
+  const auto cos_rows = cos_table.slice<0>(P, S);         // :44  a view: no copy
+  const auto cos = cos_rows.unsqueeze<1>();               // :46  a view: no copy
+  const auto q_first_cos = cos.slice<2>(0, 32);           // :48  a view: no copy
+  const auto q_second = q_heads.slice<3>(32, 32);         // :48  a view: no copy
+  const auto sin_rows = sin_table.slice<0>(P, S);         // :45  a view: no copy
+  const auto sin = sin_rows.unsqueeze<1>();               // :47  a view: no copy
+  const auto q_first_sin = sin.slice<2>(0, 32);           // :48  a view: no copy
+  const auto q_second_cos = cos.slice<2>(32, 32);         // :48  a view: no copy
+  const auto q_second_sin = sin.slice<2>(32, 32);         // :48  a view: no copy
+  // :48
+  stub_q_second_rotated(q_first_rotated, q_second_rotated, q_first, q_first_cos, q_second, q_first_sin, q_second_cos,
+                        q_second_sin, call.launch("stub_q_second_rotated"));
+
+  const auto k = k_cache.slice<1>(P, S);                  // :52  written in place
+  const auto k_first_rotated = k.slice<3>(0, 32);         // :49  written in place
+  const auto k_second_rotated = k.slice<3>(32, 32);       // :49  written in place
+  const auto k_heads = k_flat.reshape<4>({B, S, 4, 64});  // :40  a view: no copy
+  const auto k_first = k_heads.slice<3>(0, 32);           // :49  a view: no copy
+  const auto k_second = k_heads.slice<3>(32, 32);         // :49  a view: no copy
+  // :49
+  stub_k_second_rotated(k_first_rotated, k_second_rotated, k_first, q_first_cos, k_second, q_first_sin, q_second_cos,
+                        q_second_sin, call.launch("stub_k_second_rotated", {.stream = 1, .signal = 1}));
+
+  const auto v_heads_copy = v_cache.slice<1>(P, S);       // :53  written in place
+  const auto v_heads = v_flat.reshape<4>({B, S, 4, 64});  // :41  a view: no copy
+  stub_v_heads_copy(v_heads_copy, v_heads, call.launch("stub_v_heads_copy", {.stream = 2, .signal = 2}));  // :53
+
+  const auto k_used = k_cache.slice<1>(0, P + S);                                              // :54  a view: no copy
+  const auto v_used = v_cache.slice<1>(0, P + S);                                              // :55  a view: no copy
+  stub_attended(attended, q, k_used, v_used, call.launch("stub_attended", {.wait = {1, 2}}));  // :57
+
+  const auto attended_flat = attended.reshape<3>({B, S, 512});            // :58  a view: no copy
+  stub_h(h, attended_flat, wo, x, call.launch("stub_h"));                 // :59-60
+  stub_normed(h_normed, h, mlp_norm, call.launch("stub_normed"));         // :63
+  stub_up(up, h_normed, w_up, call.launch("stub_up"));                    // :65
+  stub_hidden(hidden, h_normed, w_gate, up, call.launch("stub_hidden"));  // :64-67
+  stub_y(y, hidden, w_down, h, call.launch("stub_y"));                    // :68-69
+}
+
+}  // namespace
+}  // namespace llama_block
+
+const kgen_graph* kgen_graph_llama_block(void) {
+  static const kgen::GraphInfo graph = {
+      .name = "llama_block",
+      .inputs{
+          {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "S", "512"}},
+          {.name = "position", .type = kgen::ElementType::i64, .dims = {}, .on_host = true},
+      },
+      .outputs{
+          {.name = "y", .type = kgen::ElementType::f32, .dims = {"B", "S", "512"}},
+      },
+      .constants{
+          {.name = "attention_norm",
+           .type = kgen::ElementType::f32,
+           .shape = {512},
+           .file = "llama_block.safetensors",
+           .key = "attention_norm"},
+          {.name = "wq",
+           .type = kgen::ElementType::f32,
+           .shape = {512, 512},
+           .file = "llama_block.safetensors",
+           .key = "wq"},
+          {.name = "wk",
+           .type = kgen::ElementType::f32,
+           .shape = {512, 256},
+           .file = "llama_block.safetensors",
+           .key = "wk"},
+          {.name = "wv",
+           .type = kgen::ElementType::f32,
+           .shape = {512, 256},
+           .file = "llama_block.safetensors",
+           .key = "wv"},
+          {.name = "wo",
+           .type = kgen::ElementType::f32,
+           .shape = {512, 512},
+           .file = "llama_block.safetensors",
+           .key = "wo"},
+          {.name = "mlp_norm",
+           .type = kgen::ElementType::f32,
+           .shape = {512},
+           .file = "llama_block.safetensors",
+           .key = "mlp_norm"},
+          {.name = "w_gate",
+           .type = kgen::ElementType::f32,
+           .shape = {512, 1376},
+           .file = "llama_block.safetensors",
+           .key = "w_gate"},
+          {.name = "w_up",
+           .type = kgen::ElementType::f32,
+           .shape = {512, 1376},
+           .file = "llama_block.safetensors",
+           .key = "w_up"},
+          {.name = "w_down",
+           .type = kgen::ElementType::f32,
+           .shape = {1376, 512},
+           .file = "llama_block.safetensors",
+           .key = "w_down"},
+          {.name = "cos_table",
+           .type = kgen::ElementType::f32,
+           .shape = {1024, 64},
+           .file = "llama_block.safetensors",
+           .key = "cos"},
+          {.name = "sin_table",
+           .type = kgen::ElementType::f32,
+           .shape = {1024, 64},
+           .file = "llama_block.safetensors",
+           .key = "sin"},
+      },
+      .states{
+          {.name = "k_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
+          {.name = "v_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
+      },
+      .run = llama_block::run,
+      .device = &kgen::cuda::device,
+  };
+  return kgen::as_c(graph);
+}

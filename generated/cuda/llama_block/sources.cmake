@@ -1,0 +1,22 @@
+# Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
+# Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 949425f29e82a514.
+
+# The emitted C++, relative to this folder.
+set(kgen_sources
+  llama_block.cpp
+  stubs/stub_attended.cu
+  stubs/stub_h.cu
+  stubs/stub_hidden.cu
+  stubs/stub_k_flat.cu
+  stubs/stub_k_second_rotated.cu
+  stubs/stub_normed.cu
+  stubs/stub_q_flat.cu
+  stubs/stub_q_second_rotated.cu
+  stubs/stub_up.cu
+  stubs/stub_v_heads_copy.cu
+  stubs/stub_y.cu
+)
+set(kgen_headers
+  llama_block.hpp
+  stubs.hpp
+)

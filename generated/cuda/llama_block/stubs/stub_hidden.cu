@@ -1,0 +1,30 @@
+// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7cb23e63ca3e647e.
+
+#include "kgen/matmul.hpp"
+#include "kgen/ops/activation.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/view.hpp"
+
+namespace llama_block {
+
+// hidden = mul(silu(matmul(h_normed, w_gate)), up)   (llama_block.yaml:64-67)
+// gate and activated never reach memory: 22016*B*S bytes of traffic saved.
+struct stub_hidden_epilogue {
+  kgen::View<const float, 2> up;  // [B, S, 1376]
+  kgen::View<float, 2> hidden;    // [B, S, 1376]
+
+  template <int W>
+  KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> gate) const {
+    const auto activated = kgen::Silu::apply(gate);                 // :66
+    hidden.store(at, kgen::Mul::apply(activated, up.load<W>(at)));  // :67
+  }
+};
+
+void stub_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> h_normed, kgen::View<const float, 2> w_gate,
+                 kgen::View<const float, 3> up, kgen::Stream stream) {
+  const stub_hidden_epilogue epilogue{up.merge<0, 1>(), hidden.merge<0, 1>()};
+  kgen::matmul(h_normed.merge<0, 1>(), w_gate, epilogue, stream);
+}
+
+}  // namespace llama_block

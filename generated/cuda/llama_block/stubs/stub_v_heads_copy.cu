@@ -1,0 +1,25 @@
+// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4a135658ec40aa62.
+
+#include "kgen/elementwise.hpp"
+#include "kgen/view.hpp"
+
+namespace llama_block {
+
+// v_heads_copy = copy(v_heads)   (llama_block.yaml:53)
+struct stub_v_heads_copy_elementwise {
+  kgen::View<const float, 2> v_heads;  // [B, S, 4, 64]
+  kgen::View<float, 2> v_heads_copy;   // [B, S, 4, 64]
+
+  template <int W>
+  KGEN_FN void operator()(kgen::Index<2> at) const {
+    v_heads_copy.store(at, v_heads.load<W>(at));
+  }
+};
+
+void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 4> v_heads, kgen::Stream stream) {
+  const stub_v_heads_copy_elementwise body{v_heads.merge<1, 3>(), v_heads_copy.merge<1, 3>()};
+  kgen::elementwise(body.v_heads.shape(), body, stream);
+}
+
+}  // namespace llama_block

@@ -1,0 +1,14 @@
+#include "generator/emit/target.hpp"
+
+namespace kgen {
+
+const Target cuda_target = {
+    .name = "cuda",
+    .architectures = {"sm_90a"},
+    .language = "CUDA",
+    .stub_extension = ".cu",
+    .streams = 4,
+    .device = "kgen::cuda::device",
+};
+
+}  // namespace kgen

@@ -1,0 +1,14 @@
+#include "generator/emit/target.hpp"
+
+namespace kgen {
+
+const Target hip_target = {
+    .name = "hip",
+    .architectures = {"gfx942", "gfx90a", "gfx1100"},
+    .language = "HIP",
+    .stub_extension = ".hip",
+    .streams = 4,
+    .device = "kgen::hip::device",
+};
+
+}  // namespace kgen

@@ -1,0 +1,3 @@
+#include "runtime/src/cuda/vendor.hpp"
+// The table reads what the vendor defines.
+#include "runtime/src/gpu/device_table.hpp"
