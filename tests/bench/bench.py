@@ -126,7 +126,7 @@ def planning(family: Family, kgen: Path, work: Path) -> str:
         seconds = statistics.median(run.seconds for run in runs)
         cpu_seconds = statistics.median(run.cpu_seconds for run in runs)
         memory = max(run.memory for run in runs)
-        written = sum(file.stat().st_size for file in emitted.rglob("*") if file.is_file())
+        written = sum(file.stat().st_size for file in emitted_files(emitted))
         rows.append(
             [
                 f"{nodes:,}",
@@ -178,12 +178,17 @@ def code_lines(files) -> int:
     return sum(1 for file in files for line in file.read_text().splitlines() if line.strip())
 
 
+def emitted_files(folder: Path) -> list[Path]:
+    """What kgen wrote there, but for its own record."""
+    return sorted(file for file in folder.rglob("*") if file.is_file() and ".kgen" not in file.parts)
+
+
 def emitted_sizes(kgen: Path, work: Path) -> str:
     rows = []
     for graph in sorted(GRAPHS.glob("*.yaml")):
         emitted = work / "emitted" / graph.stem
         measured([kgen, "plan", graph, "--emit", emitted, "--quiet"])
-        sources = [file for file in emitted.rglob("*") if file.suffix in (".cpp", ".hpp")]
+        sources = [file for file in emitted_files(emitted) if file.suffix in (".cpp", ".hpp")]
         stubs = [file for file in sources if file.suffix == ".cpp" and file.stem.startswith("stub_")]
         operators = len(re.findall(r"^ *- \{op:", graph.read_text(), re.MULTILINE))
         lines = code_lines(stubs)
@@ -213,7 +218,9 @@ FIRST_RUNS = {
 
 def edit_a_stub(project: Path) -> None:
     """Changes one operator in the source, as someone who tries something out would."""
-    for stub in sorted(project.rglob("stub_*.cpp")):
+    for stub in emitted_files(project):
+        if not (stub.name.startswith("stub_") and stub.suffix == ".cpp"):
+            continue
         text = stub.read_text()
         if "kgen::Add" in text:
             stub.write_text(text.replace("kgen::Add", "kgen::Sub", 1))
