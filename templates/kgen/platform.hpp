@@ -17,13 +17,18 @@
 
 // KGEN_FN: everything inside a kernel's innermost loops, on the host as well. The CPU compilers must inline it, also
 // without optimisation: it passes vector registers by value. KGEN_LAMBDA: the same for a lambda, after its parameters.
-// KGEN_GLOBAL(threads): a kernel that is launched on a GPU, in blocks of at most so many threads.
+// KGEN_GLOBAL(threads, blocks): a kernel that is launched on a GPU, in blocks of at most so many threads, of which so
+// many are to find registers in a multiprocessor at once.
 // KGEN_UNROLL: before a loop over the lanes or axes of something that lives in registers. KGEN_UNROLL_LOADS: before one
 // of which several turns are to load together; fewer on AMD's, whose compiler loads first whatever it takes.
 #if defined(__CUDACC__) || defined(__HIP__)
 #define KGEN_FN inline __host__ __device__ __attribute__((always_inline))
 #define KGEN_LAMBDA
-#define KGEN_GLOBAL(threads) __global__ void __launch_bounds__(threads, 1)
+#if defined(KGEN_HIP)
+#define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads)
+#else
+#define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
+#endif
 #define KGEN_UNROLL _Pragma("unroll")
 #if defined(KGEN_HIP)
 #define KGEN_UNROLL_LOADS _Pragma("unroll 2")
@@ -33,7 +38,7 @@
 #else
 #define KGEN_FN inline __attribute__((always_inline))
 #define KGEN_LAMBDA __attribute__((always_inline))
-#define KGEN_GLOBAL(threads) void
+#define KGEN_GLOBAL(threads, blocks) void
 #define KGEN_UNROLL
 #define KGEN_UNROLL_LOADS
 #endif

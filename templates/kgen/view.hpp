@@ -80,7 +80,7 @@ class View {
     static_assert(W == 1 || R > 0, "a scalar holds one lane");
     std::int64_t step = 0;
     if constexpr (R > 0) step = strides_[R - 1];
-    gpu::store_run(address(at), step, gpu::Access{access_.vectors && step == 1}, lanes);
+    gpu::store_run(address(at), step, gpu::Access{access_.vectors && step == 1, false, access_.streaming}, lanes);
   }
 
   KGEN_FN constexpr gpu::Access access() const { return access_; }

@@ -152,13 +152,21 @@ TEST_CASE("launches: vectors where lines allow them, the rest of each line one b
   const auto x = random_tensor<float>(Index<2>{5, 63}, 1);
   Tensor<float, 2> y(x.shape);
   check_scale(x.view(), x.view(), y.view());
-  CHECK(device.take() == "elementwise x1");
+  CHECK(device.take() == "elementwise x2");
   const auto line = random_tensor<float>(Index<1>{100003}, 1);
   Tensor<float, 1> result(line.shape);
   check_scale(line.view(), line.view(), result.view());
-  CHECK(device.take() == "elementwise x49, elementwise x1");
+  CHECK(device.take() == "elementwise x98, elementwise x1");
   check_scale(line.view().slice<0>(1, 100000), line.view().slice<0>(0, 100000), result.view().slice<0>(3, 100000));
-  CHECK(device.take() == "elementwise x128");  // 32 for each multiprocessor
+  CHECK(device.take() == "elementwise x391");
+  // Beyond the caches: two vectors for each of 512 threads.
+  const auto large = random_tensor<float>(Index<2>{3000, 1024}, 1);
+  Tensor<float, 2> large_result(large.shape);
+  check_scale(large.view(), large.view().select<0>(7).unsqueeze<0>().broadcast_to(large.shape), large_result.view());
+  CHECK(device.take() == "elementwise x3000");
+  const auto more = random_tensor<float>(large.shape, 2);
+  check_scale(large.view(), more.view(), large_result.view());
+  CHECK(device.take() == "elementwise x750");
 }
 
 TEST_CASE("launches: results in their operands' place, scalars, columns that repeat") {
@@ -170,11 +178,12 @@ TEST_CASE("launches: results in their operands' place, scalars, columns that rep
   Tensor<float, 0> one(Index<0>{}), two(Index<0>{});
   one.elements[0] = 3;
   check_scale(read(one.view()), read(one.view()), two.view());
-  CHECK(device.take() == "elementwise x1, elementwise x1, elementwise x1");
+  CHECK(device.take() == "elementwise x2, elementwise x2, elementwise x1");
 }
 
 TEST_CASE_TEMPLATE("launches: tiles where operands and results run along different axes", T, float, bf16, double) {
   TestDevice device;
+  simt::device().shared_bytes = 227 * 1024;
   for (const Index<2> shape : {Index<2>{64, 64}, {128, 192}, {70, 65}, {3, 200}, {130, 5}}) {
     const auto x = random_tensor<T>(Index<2>{shape[1], shape[0]}, 1), z = random_tensor<T>(shape, 2);
     Tensor<T, 2> y(shape), y_t(x.shape);
@@ -206,13 +215,14 @@ TEST_CASE("launches: rows by their length") {
     check_norm(x.view(), weight.view().broadcast_to(x.shape));
     CHECK(device.take() == expected);
   };
-  check(9, 512, "rows, a wave each x2");
+  check(9, 256, "rows, a wave each x2");
   check(9, 7, "rows, a wave each x2");
   check(9, 129, "rows, from memory x9");
   check(9, 516, "rows, a block each x9");
-  check(9, 8192, "rows, a block each x9");
+  check(9, 4096, "rows, a block each x9");
+  check(9, 4100, "rows, from memory x9");
   check(40, 8196, "rows, from memory x16");  // kept values in a workspace, for as many blocks
-  check(200, 600, "rows, a block each x128");
+  check(200, 600, "rows, a block each x200");
   // Several blocks for each row: once for each reduction, and once to store.
   check(1, 100000, "rows, from memory x6, rows, from memory x6, rows, from memory x6, rows, from memory x6");
   check(3, 50001, "rows, from memory x15, rows, from memory x15, rows, from memory x15, rows, from memory x15");

@@ -41,4 +41,17 @@ KGEN_FN Block<Bytes> load_read_only(const void* from) {
   }
 }
 
+template <int Bytes>
+KGEN_FN void store_streaming(void* to, const Block<Bytes>& block) {
+  if constexpr (Bytes >= 16) {
+    KGEN_UNROLL
+    for (int i = 0; i < Bytes / 16; ++i) {
+      const std::uint32_t* words = block.words + 4 * i;
+      __stcs(static_cast<uint4*>(to) + i, make_uint4(words[0], words[1], words[2], words[3]));
+    }
+  } else {
+    *static_cast<Block<Bytes>*>(to) = block;
+  }
+}
+
 }  // namespace kgen::gpu

@@ -11,6 +11,7 @@ namespace kgen::gpu {
 struct Access {
   bool vectors = false;    // any W lanes at a multiple of W are neighbours in memory, aligned to min(16, their bytes)
   bool read_only = false;  // nothing that the kernel writes overlaps it
+  bool streaming = false;  // it is too large to be found in a cache when it is read again
 };
 
 // W elements as they are stored.
@@ -30,11 +31,11 @@ KGEN_FN Block<Bytes> load_block(const void* from, [[maybe_unused]] bool read_onl
 #endif
 }
 template <int Bytes>
-KGEN_FN void store_block(void* to, const Block<Bytes>& block) {
+KGEN_FN void store_block(void* to, const Block<Bytes>& block, [[maybe_unused]] bool streaming) {
 #if defined(KGEN_SIMT)
-  simt::require_aligned(to, alignof(Block<Bytes>));
-  std::memcpy(to, &block, Bytes);
+  store_streaming(to, block);
 #else
+  if (streaming) return store_streaming(to, block);
   *static_cast<Block<Bytes>*>(to) = block;
 #endif
 }
@@ -68,7 +69,7 @@ KGEN_FN void store_run(T* to, std::int64_t step, Access access, const Vec<U, W>&
   if (W > 1 && access.vectors) {
     Block<W * sizeof(T)> block;
     memcpy(&block, &elements, sizeof(block));
-    store_block(to, block);
+    store_block(to, block, access.streaming);
   } else {
     KGEN_UNROLL
     for (int i = 0; i < W; ++i) to[i * step] = elements.data[i];

@@ -106,7 +106,7 @@ KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionShape<
 }
 
 template <class T, class Q, class K, class V, class Mask, class Out>
-KGEN_GLOBAL(attention_threads)
+KGEN_GLOBAL(attention_threads, 4)
 attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionShape<T> shape) {
   SharedMemory shared;
   const AttentionMemory<T> memory(shared, shape);

@@ -1,5 +1,5 @@
-// Elementwise on a GPU: vectors of 16 bytes along the last axis, several of them in flight in each thread; or tiles of
-// two axes, where operands and results do not run along the same one.
+// Elementwise on a GPU: vectors of 16 bytes along the last axis; or tiles of two axes, where operands and results do not
+// run along the same one.
 #pragma once
 
 #include "kgen/gpu/divide.hpp"
@@ -10,12 +10,21 @@
 
 namespace kgen::gpu {
 
-inline constexpr int elementwise_threads = 256;
+// How a form divides its work. Measured on an H200: what is too large for the caches goes fastest in blocks of 512
+// threads with two vectors each and streaming stores, all else in blocks of 256 with one; a grid of one block for each
+// piece is faster than one that stays.
+template <Lanes Form>
+struct ElementwiseForm {
+  static constexpr int threads = Form == Lanes::streaming ? 512 : 256;
+  static constexpr int vectors = Form == Lanes::streaming ? 2 : 1;  // of a thread
+};
 
-// Vectors that a thread computes at a time, so that 64 bytes are on their way: at 8 blocks of 256 threads, 128 KB in each
-// multiprocessor, where 24 KB hide the latency of an H200's memory.
-template <class Functor>
-inline constexpr int vectors_in_flight = std::max(1, 4 / std::max(1, element_sizes<Functor>().reads));
+// Registers for 1536 threads of a multiprocessor where functors are small, else for 1024: 24 KB of each operand are on
+// their way, or twice as much of what streams; 24 KB in all hide the latency of an H200's memory.
+template <Lanes Form, int R, class Functor>
+inline constexpr int elementwise_blocks =
+    (R <= 2 && element_sizes<Functor>().reads <= 3 ? 1536 : R <= 3 && element_sizes<Functor>().reads <= 6 ? 1024 : 512) /
+    ElementwiseForm<Form>::threads;
 
 // A box of the whole shape whose lines are whole vectors of W lanes, of which there are fewer than 2^31.
 template <int R>
@@ -35,33 +44,24 @@ KGEN_FN void apply_vector(const Functor& functor, const Box<R>& box, std::uint32
 }
 
 template <int W, Lanes Form, int R, class Functor>
-KGEN_GLOBAL(elementwise_threads) elementwise_kernel(Functor given, Box<R> box) {
+KGEN_GLOBAL((ElementwiseForm<Form>::threads), (elementwise_blocks<Form, R, Functor>))
+elementwise_kernel(Functor given, Box<R> box) {
+  constexpr std::uint32_t threads = ElementwiseForm<Form>::threads, vectors = ElementwiseForm<Form>::vectors;
   const Functor functor = known<Form>(given);
-  constexpr int unroll = vectors_in_flight<Functor>;
-  constexpr std::uint32_t step = elementwise_threads * unroll;
-  const std::uint32_t stride = static_cast<std::uint32_t>(block_count()) * step;
-  std::uint32_t first = static_cast<std::uint32_t>(block_index()) * step;
-  for (; first < box.vectors; first += stride) {
-    const std::uint32_t mine = first + static_cast<std::uint32_t>(thread_index());
-    if (first + step <= box.vectors) {  // no branch between the loads of neighbouring vectors
-      KGEN_UNROLL
-      for (int i = 0; i < unroll; ++i) {
-        apply_vector<W>(functor, box, mine + static_cast<std::uint32_t>(i * elementwise_threads));
-      }
-    } else {
-      for (std::uint32_t number = mine; number < box.vectors; number += elementwise_threads) {
-        apply_vector<W>(functor, box, number);
-      }
-    }
+  const std::uint32_t first = static_cast<std::uint32_t>(block_index()) * (threads * vectors);
+  const std::uint32_t mine = first + static_cast<std::uint32_t>(thread_index());
+  if (first + threads * vectors <= box.vectors) {  // no branch between the loads of neighbouring vectors
+    KGEN_UNROLL
+    for (std::uint32_t i = 0; i < vectors; ++i) apply_vector<W>(functor, box, mine + i * threads);
+  } else {
+    for (std::uint32_t number = mine; number < box.vectors; number += threads) apply_vector<W>(functor, box, number);
   }
 }
 
 template <int W, Lanes Form, int R, class Functor>
 void launch_elementwise(const Box<R>& box, const Functor& functor, Stream stream) {
-  const std::int64_t step = elementwise_threads * vectors_in_flight<Functor>;
-  // 8 blocks fill a multiprocessor; several times that evens out their ends.
-  const std::int64_t most = 32 * static_cast<std::int64_t>(device_limits(stream).multiprocessors);
-  const Grid grid{"elementwise", std::min(most, (box.vectors + step - 1) / step), elementwise_threads};
+  constexpr std::int64_t step = ElementwiseForm<Form>::threads * ElementwiseForm<Form>::vectors;
+  const Grid grid{"elementwise", (box.vectors + step - 1) / step, ElementwiseForm<Form>::threads};
   launch(grid, stream, elementwise_kernel<W, Form, R, Functor>, functor, box);
 }
 
@@ -146,8 +146,12 @@ void elementwise(const Index<R>& shape, const Functor& functor, Stream stream) {
     constexpr int width = vector_width<Functor>();
     const CommonLayout layout = common_layout(functor, width);
     if (width > 1 && layout.all_vectors) {
-      if (is_in_place(functor)) return launch_vectors<width, Lanes::vectors>(shape, functor, stream);
-      return launch_vectors<width, Lanes::read_only_vectors>(shape, functor, stream);
+      // Half of an H200's second-level cache: what is larger will have left it before it is read again.
+      constexpr std::int64_t stays_in_cache = 32 << 20;
+      if (covered_bytes(functor) > stays_in_cache && !is_in_place(functor)) {
+        return launch_vectors<width, Lanes::streaming>(shape, functor, stream);
+      }
+      return launch_vectors<width, Lanes::vectors>(shape, functor, stream);
     }
     if constexpr (R > 1) {
       if (const int axis = crossing_axis<R>(functor); axis >= 0) return tiles(shape, axis, functor, stream);

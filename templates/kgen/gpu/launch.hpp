@@ -79,6 +79,8 @@ void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), cons
            std::to_string(grid.threads) + " threads with " + std::to_string(grid.shared_bytes) +
            " bytes of shared memory";
   };
+  constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;
+  if (grid.blocks > most_blocks) throw LaunchError(std::string(stream.stub) + ": " + doing() + ": too many blocks");
   constexpr std::int64_t granted = 48 * 1024;  // without asking
   if (grid.shared_bytes > granted) {
     require(api::allow_shared(reinterpret_cast<const void*>(kernel), static_cast<int>(grid.shared_bytes)), stream,

@@ -23,9 +23,10 @@ KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
 
 // ---- from types -----------------------------------------------------------------------------------------------------
 
-// The element sizes of a functor's Views: of those that it reads only, and of all. 0 where it has none.
+// How many Views a functor has, how many of them it reads only, and the sizes of their elements; 0 where there are none.
 struct ElementSizes {
-  int smallest_read = 0, smallest = 0, largest = 0, reads = 0;
+  int views = 0, reads = 0, read_bytes = 0;  // read_bytes: of one element of each
+  int smallest_read = 0, smallest = 0, largest = 0;
 };
 
 namespace detail {
@@ -34,11 +35,13 @@ consteval void add_size(ElementSizes& sizes) {
   if constexpr (is_view<View>) {
     const int size = sizeof(typename View::element_type);
     const auto lesser = [](int a, int b) { return a == 0 || b < a ? b : a; };
+    ++sizes.views;
     sizes.smallest = lesser(sizes.smallest, size);
     sizes.largest = std::max(sizes.largest, size);
     if (std::is_const_v<typename View::element_type>) {
       sizes.smallest_read = lesser(sizes.smallest_read, size);
       ++sizes.reads;
+      sizes.read_bytes += size;
     }
   }
 }
@@ -92,14 +95,14 @@ struct Span {
   std::uintptr_t begin, end;
 
   template <class T, int R>
-  explicit Span(const View<T, R>& view)
+  KGEN_FN explicit Span(const View<T, R>& view)
       : begin(reinterpret_cast<std::uintptr_t>(view.data())), end(begin + sizeof(T)) {
     for (int axis = 0; axis < R; ++axis) {
       const std::int64_t reach = (view.extent(axis) - 1) * view.stride(axis) * static_cast<std::int64_t>(sizeof(T));
       (reach < 0 ? begin : end) += static_cast<std::uintptr_t>(reach);
     }
   }
-  bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+  KGEN_FN bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
 };
 
 // True where something that the object only reads overlaps what it writes, as when a result takes its operand's place.
@@ -129,30 +132,37 @@ S with_access(S object, int width) {
   return object;
 }
 
-// The same View, for the compiler to know what a launch has seen: it has_vectors.
-template <class T, int R>
-KGEN_FN View<T, R> contiguous(const View<T, R>& view, bool read_only) {
-  Index<R> strides = view.strides();
-  strides[R - 1] = 1;
-  return View<T, R>(view.data(), view.shape(), strides).with_access({true, read_only});
+// The bytes of all that an object's Views cover: what a kernel moves at least.
+template <class S>
+KGEN_FN std::int64_t covered_bytes(const S& object) {
+  std::int64_t bytes = 0;
+  for_each_view(object, [&](const auto& view) {
+    const Span span(view);
+    bytes += static_cast<std::int64_t>(span.end - span.begin);
+  });
+  return bytes;
 }
 
 // What a launch has seen of all Views of a functor.
 enum class Lanes {
-  any,                // each as with_access says
-  vectors,            // every View has_vectors
-  read_only_vectors,  // and nothing is in place
+  any,        // each as with_access says
+  vectors,    // every View has_vectors
+  streaming,  // and nothing is in place, nor likely to be found in a cache later
 };
 
 // The functor, in which that is a constant to the compiler.
 template <Lanes Form, class Functor>
 KGEN_FN Functor known(Functor functor) {
   for_each_view(functor, [](auto& view) KGEN_LAMBDA {
-    using T = typename std::remove_cvref_t<decltype(view)>::element_type;
+    using View = std::remove_cvref_t<decltype(view)>;
     if constexpr (Form == Lanes::any) {
-      view = view.with_access({view.access().vectors, false});
+      view = view.with_access({view.access().vectors});
     } else {
-      view = contiguous(view, Form == Lanes::read_only_vectors && std::is_const_v<T>);
+      Index<View::rank> strides = view.strides();
+      strides[View::rank - 1] = 1;
+      view = View(view.data(), view.shape(), strides).with_access({true, std::is_const_v<typename View::element_type>
+                                                                             && Form == Lanes::streaming,
+                                                                   Form == Lanes::streaming});
     }
   });
   return functor;

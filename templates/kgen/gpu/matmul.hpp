@@ -72,7 +72,7 @@ KGEN_FN void emit_lanes(const C& c, Index<2> at, const T (&lanes)[MatmulTile::la
 }
 
 template <class T, class A, class B, class C>
-KGEN_GLOBAL(MatmulTile::threads)
+KGEN_GLOBAL(MatmulTile::threads, 2)
 matmul_kernel(A a, B b, C c, MatmulShape shape, bool a_along_rows, bool b_along_rows) {
   constexpr int edge = MatmulTile::edge, depth = MatmulTile::depth, lanes = MatmulTile::lanes;
   constexpr int pitch = MatmulTile::pitch;

@@ -1,5 +1,5 @@
 // A row whose every element is in the registers of its team: C pieces of V neighbours in each thread. Memory is read
-// once, by all of a row's loads at once: C * 16 bytes are on their way in each thread for each operand.
+// once.
 #pragma once
 
 #include "kgen/gpu/row_common.hpp"
@@ -41,16 +41,15 @@ class RegisterRow {
       : extents_(last_axes<K>(shape)),
         outer_(outer),
         team_(team),
-        pieces_(element_count(extents_) / V) {}
+        pieces_(static_cast<int>(element_count(extents_) / V)) {}
 
   template <class T>
   KGEN_FN auto load(const View<T, R>& view) const {
     const auto row = row_of<K>(view, outer_);
     RegisterLoad<std::remove_const_t<T>, V, C> result;
-    if (V > 1 && row.access().vectors && row.access().read_only) {
-      load_pieces(contiguous(row, true), result);  // one branch instead of one for each piece
-    } else {
-      load_pieces(row, result);
+    KGEN_UNROLL
+    for (int c = 0; c < C; ++c) {
+      if (holds(c)) result.pieces[c] = row.template elements<V>(position(c));
     }
     return result;
   }
@@ -101,17 +100,9 @@ class RegisterRow {
   }
 
  private:
-  KGEN_FN std::int64_t number(int c) const { return static_cast<std::int64_t>(c) * team_.size() + team_.rank(); }
+  KGEN_FN int number(int c) const { return c * team_.size() + team_.rank(); }
   KGEN_FN bool holds(int c) const { return number(c) < pieces_; }
   KGEN_FN Index<K> position(int c) const { return piece_of<V>(number(c), extents_).at; }
-
-  template <class View, class Load>
-  KGEN_FN void load_pieces(const View& row, Load& load) const {
-    KGEN_UNROLL
-    for (int c = 0; c < C; ++c) {
-      if (holds(c)) load.pieces[c] = row.template elements<V>(position(c));
-    }
-  }
 
   // The partial result of this thread's elements.
   template <class Reduction, class T, class A>
@@ -131,7 +122,7 @@ class RegisterRow {
   Index<K> extents_;
   Index<R - K> outer_;
   Team& team_;
-  std::int64_t pieces_;
+  int pieces_;
 };
 
 }  // namespace kgen::gpu

@@ -11,25 +11,40 @@ namespace kgen::gpu {
 
 // ---- kernels --------------------------------------------------------------------------------------------------------
 
+// Rows of vectors are read and written as such, without a choice on the way.
+template <int V>
+inline constexpr Lanes row_lanes = V > 1 ? Lanes::vectors : Lanes::any;
+
+// The threads of a multiprocessor for which a kernel is to leave registers: as many as go with what a program holds of
+// its operands. While a row waits for its reductions nothing of it is on its way: 6 rows of 8 KB at once are what keeps
+// an H200's memory busy.
+template <class Team, int V, int C, class Program>
+consteval int blocks_at_once() {
+  constexpr ElementSizes sizes = element_sizes<Program>();
+  constexpr int held = sizes.read_bytes * V * C / 4;  // registers
+  constexpr bool small = held <= 16 && sizes.views <= 3 && std::is_same_v<Team, BlockTeam>;
+  constexpr int threads = small ? 1536 : held <= 24 && sizes.views <= 5 ? 1024 : 512;
+  return threads / Team::most_threads;
+}
+
 template <int V, int C, class Team, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads) register_rows_kernel(Program program, Index<R> shape) {
+KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, V, C, Program>()))
+register_rows_kernel(Program given, Index<R> shape) {
+  const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
   Team team(shared);
   const Index<R - K> outer = first_axes<R - K>(shape);
-  const std::int64_t rows = element_count(outer), step = block_count() * team.count();
-  for (std::int64_t number = block_index() * team.count() + team.index(); number < rows; number += step) {
-    RegisterRow<R, K, V, C, Team> row(shape, unflatten(number, outer), team);
-    program(row);
-  }
+  const std::int64_t number = block_index() * team.count() + team.index();
+  if (number >= element_count(outer)) return;  // whole teams leave, and only where a block has several
+  RegisterRow<R, K, V, C, Team> row(shape, unflatten(number, outer), team);
+  program(row);
 }
 
-// `launched`: how many of a row's parts have blocks. Rows that are read as vectors straight from memory take a form of
-// their own, so that no branch stands between loads: four of 16 bytes are on their way in each thread for each operand.
-template <int V, Lanes Form, class Team, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads)
+// `launched`: how many of a row's parts have blocks.
+template <int V, class Team, int K, int R, class Program>
+KGEN_GLOBAL(Team::most_threads, element_sizes<Program>().views <= 2 ? 2 : 1)
 memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launched) {
-  const Program program = Form == Lanes::any ? given : known<Form>(given);
-  if constexpr (Form != Lanes::any) sharing.cache_loads = false;
+  const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
   Team team(shared);
   const Index<R - K> outer = first_axes<R - K>(shape);
@@ -56,31 +71,16 @@ struct RowLaunch {
   DeviceLimits device;
   Stream stream;
   std::int64_t rows, length;  // how many, and the elements of each
-
-  // A grid for `units` of work, some of which a block computes one after the other.
-  std::int64_t blocks(std::int64_t units) const {
-    return std::min<std::int64_t>(units, 32 * static_cast<std::int64_t>(device.multiprocessors));
-  }
 };
 
-// The pieces that one thread holds of each operand: fewer where there are more operands, and on AMD's GPUs, whose
-// compiler moves all loads to the front. Of 4 pieces of 16 bytes, 64 registers and more hold a row of two operands, so
-// that 4 blocks of 128 threads find room in a multiprocessor: 32 KB of each operand are on their way.
-#if defined(KGEN_HIP)
-inline constexpr int most_row_pieces = 2;
-#else
-inline constexpr int most_row_pieces = 4;
-#endif
-template <class Program>
-inline constexpr int row_pieces = element_sizes<Program>().reads <= 2 && vector_width<Program>() <= 8 ? most_row_pieces
-                                  : element_sizes<Program>().reads <= 5 ? most_row_pieces / 2
-                                                                        : 1;
+// The pieces that one thread holds of each operand. More than two cost more in occupancy than they gain.
+inline constexpr int row_pieces = 2;
 
 template <int V, int C, int K, int R, class Program>
 void launch_wave_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   using Team = WaveTeam<32>;
   constexpr int teams = Team::most_threads / 32;
-  const Grid grid{"rows, a wave each", rows.blocks((rows.rows + teams - 1) / teams), Team::most_threads};
+  const Grid grid{"rows, a wave each", (rows.rows + teams - 1) / teams, Team::most_threads};
   launch(grid, rows.stream, register_rows_kernel<V, C, Team, K, R, Program>, rows.program, shape);
 }
 
@@ -88,9 +88,9 @@ template <int V, int C, int K, int R, class Program>
 void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   const std::int64_t pieces = rows.length / V;
   const bool few = rows.rows < 2 * static_cast<std::int64_t>(rows.device.multiprocessors);
-  int threads = 128;
+  int threads = 64;
   while (threads < BlockTeam::most_threads && threads * (few ? 1 : C) < pieces) threads *= 2;
-  const Grid grid{"rows, a block each", rows.blocks(rows.rows), threads, BlockTeam::shared()};
+  const Grid grid{"rows, a block each", rows.rows, threads, BlockTeam::shared()};
   launch(grid, rows.stream, register_rows_kernel<V, C, BlockTeam, K, R, Program>, rows.program, shape);
 }
 
@@ -100,18 +100,6 @@ inline int parts_of_rows(std::int64_t groups, std::int64_t pieces, int team, int
   return static_cast<int>(std::clamp<std::int64_t>(std::min(wanted, pieces / (8 * team)), 1, 4096));
 }
 
-// True where every row is vectors of `width`, in no View that is written in place.
-template <int R, class Program>
-bool reads_vectors(const Program& program, int width) {
-  bool all = !is_in_place(program);
-  for_each_view(program, [&](const auto& view) {
-    constexpr int rank = std::remove_cvref_t<decltype(view)>::rank;
-    const bool scalar = rank == R && view.shape()[rank - 1] == 1;  // one for each row
-    all = all && (scalar || has_vectors(view, width));
-  });
-  return all;
-}
-
 template <int V, class Team, int K, int R, class Program>
 void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, int threads) {
   const std::int64_t width = Team::count(), groups = (rows.rows + width - 1) / width;
@@ -119,7 +107,7 @@ void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, i
   RowSharing sharing;
   sharing.parts =
       parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, rows.device);
-  std::int64_t blocks = rows.blocks(groups * sharing.parts);
+  std::int64_t blocks = groups * sharing.parts;
 
   // Two blocks at least are to find room in a multiprocessor.
   const std::int64_t room = rows.device.shared_bytes / 2 - Team::shared();
@@ -135,21 +123,12 @@ void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, i
       rows.rows * sharing.reductions * sharing.parts * static_cast<std::int64_t>(sizeof(PartialSlot)), rows.stream);
   sharing.partials = reinterpret_cast<PartialSlot*>(partials.data());
 
-  const bool straight = !sharing.cache_loads && reads_vectors<R>(rows.program, V);
   const std::int64_t shared = Team::shared() + (in_shared ? sharing.scratch_bytes + 16 : 0);
   for (sharing.stage = 0; sharing.stage <= sharing.reductions; ++sharing.stage) {
     const bool scalars_only = sharing.stage == sharing.reductions && needs.stores == 0 && sharing.parts > 1;
     const int launched = scalars_only ? 1 : sharing.parts;
     const Grid grid{"rows, from memory", std::min(blocks, groups * launched), threads, shared};
-    if constexpr (V > 1) {
-      if (straight) {
-        launch(grid, rows.stream, memory_rows_kernel<V, Lanes::read_only_vectors, Team, K, R, Program>, rows.program,
-               shape, sharing, launched);
-        continue;
-      }
-    }
-    launch(grid, rows.stream, memory_rows_kernel<V, Lanes::any, Team, K, R, Program>, rows.program, shape, sharing,
-           launched);
+    launch(grid, rows.stream, memory_rows_kernel<V, Team, K, R, Program>, rows.program, shape, sharing, launched);
   }
 }
 
@@ -179,23 +158,36 @@ bool lies_across(const Program& program) {
   }
 }
 
+// True where every row is vectors of `width`, in memory that allows them.
+template <int R, class Program>
+bool has_row_vectors(const Program& program, const Index<R>& shape, int width) {
+  bool all = shape[R - 1] % width == 0;
+  for_each_view(program, [&](const auto& view) {
+    constexpr int rank = std::remove_cvref_t<decltype(view)>::rank;
+    const bool scalar = rank == R && view.shape()[rank - 1] == 1;  // one for each row
+    all = all && (scalar || has_vectors(view, width));
+  });
+  return all;
+}
+
 template <int K, int R, class Program>
 void rows(const Index<R>& shape, const Program& program, Stream stream) {
-  constexpr int width = vector_width<Program>(), pieces = row_pieces<Program>;
-  constexpr int single_pieces = 4;  // of one element, in rows that are no whole number of vectors
+  constexpr int width = vector_width<Program>();
+  constexpr int single_pieces = 4;  // of one element, in rows that are no vectors
   const std::int64_t count = element_count(first_axes<R - K>(shape)), length = element_count(last_axes<K>(shape));
   if (count == 0) return;
-  const Program adapted = with_access(program, width);
-  const RowLaunch<Program> launch{adapted, device_limits(stream), stream, count, length};
+  const RowLaunch<Program> launch{program, device_limits(stream), stream, count, length};
   if (lies_across<K, R>(program)) return launch_memory_rows<1, ColumnTeam, K, R>(launch, shape, ColumnTeam::threads);
-  if (shape[R - 1] % width == 0) {
-    if (length <= 32 * pieces * width) return launch_wave_rows<width, pieces, K>(launch, shape);
-    if (length <= BlockTeam::most_threads * pieces * width) return launch_block_rows<width, pieces, K>(launch, shape);
-    launch_long_rows<width, K>(launch, shape);
-  } else {
-    if (length <= 32 * single_pieces) return launch_wave_rows<1, single_pieces, K>(launch, shape);
-    launch_long_rows<1, K>(launch, shape);
+  if constexpr (width > 1) {
+    if (has_row_vectors(program, shape, width)) {
+      constexpr int piece = row_pieces * width;
+      if (length <= 32 * piece) return launch_wave_rows<width, row_pieces, K>(launch, shape);
+      if (length <= BlockTeam::most_threads * piece) return launch_block_rows<width, row_pieces, K>(launch, shape);
+      return launch_long_rows<width, K>(launch, shape);
+    }
   }
+  if (length <= 32 * single_pieces) return launch_wave_rows<1, single_pieces, K>(launch, shape);
+  launch_long_rows<1, K>(launch, shape);
 }
 
 }  // namespace kgen::gpu

@@ -9,9 +9,12 @@
 
 namespace kgen::gpu {
 
-// Edge of a tile: 64 elements of 2 bytes are a line of memory of 128. Rows in shared memory are one element longer, so
-// that neighbours of both axes fall into different banks (two lanes in one, where a lane takes several elements).
-inline constexpr int tile_edge = 64, tile_pitch = tile_edge + 1, tile_threads = 256;
+// Tiles of 128 x 128 elements of at most 2 bytes, else of 64 x 64: 16 or 32 KB of each operand are on their way to a
+// block, of which two find room. Rows in shared memory are one element longer, so that neighbours of both axes fall into
+// different banks (two lanes in one, where a lane takes several elements).
+inline constexpr int tile_threads = 512;
+template <class Functor>
+inline constexpr int tile_edge = element_sizes<Functor>().largest <= 2 ? 128 : 64;
 
 // True for Views of R axes that run along `axis`, and not along the last one, or the other way round.
 template <int R, class T, int R2>
@@ -83,6 +86,7 @@ inline constexpr int staged_width = 16 / static_cast<int>(sizeof(T));
 
 template <int R, class Functor>
 Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_limit) {
+  constexpr int edge = tile_edge<Functor>;
   bool results_cross = false;
   for_each_view(functor, [&](const auto& view) {
     using T = typename std::remove_cvref_t<decltype(view)>::element_type;
@@ -94,7 +98,7 @@ Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_l
     using V = std::remove_cvref_t<decltype(view)>;
     using T = typename V::element_type;
     if constexpr (std::is_const_v<T> && V::rank == R) {
-      const std::int64_t bytes = shared_bytes<T>(tile_edge * tile_pitch);
+      const std::int64_t bytes = shared_bytes<T>(edge * (edge + 1));
       if (runs_along<R>(view, staging.across) && !runs_along<R>(view, staging.axis) &&
           staging.shared_bytes + bytes <= shared_limit) {
         const auto along = swap_axes(view, staging.across, R - 1);
@@ -108,12 +112,12 @@ Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_l
   return staging;
 }
 
-// The tile's part of `view`, whose element (i along `axis`, j along `across`) goes to tile[i * tile_pitch + j].
-template <class T, int R>
+// The tile's part of `view`, whose element (i along `axis`, j along `across`) goes to tile[i * (Edge + 1) + j].
+template <int Edge, class T, int R>
 KGEN_FN void stage(const View<const T, R>& view, const Index<R>& origin, const Staging& staging, bool vectors, T* tile) {
-  constexpr int width = staged_width<T>, per_line = tile_edge / width;
+  constexpr int width = staged_width<T>, per_line = Edge / width;
   const auto along = swap_axes(view, staging.across, R - 1).with_access({vectors, true});
-  for (int piece = thread_index(); piece < tile_edge * per_line; piece += tile_threads) {
+  for (int piece = thread_index(); piece < Edge * per_line; piece += tile_threads) {
     const int i = piece / per_line, j = piece % per_line * width;
     Index<R> at = origin;
     add(at, staging.axis, i);
@@ -121,7 +125,7 @@ KGEN_FN void stage(const View<const T, R>& view, const Index<R>& origin, const S
     if (get(at, staging.axis) >= get(view.shape(), staging.axis)) continue;
     const std::int64_t left = get(view.shape(), staging.across) - get(at, staging.across);
     at = swapped(at, staging.across, R - 1);
-    T* to = tile + i * tile_pitch + j;
+    T* to = tile + i * (Edge + 1) + j;
     if (left >= width) {
       const auto elements = along.template elements<width>(at);
       KGEN_UNROLL
@@ -133,21 +137,21 @@ KGEN_FN void stage(const View<const T, R>& view, const Index<R>& origin, const S
 }
 
 // The tile as a View in which the whole's positions count.
-template <class T, int R>
+template <int Edge, class T, int R>
 KGEN_FN View<const T, R> staged_view(const Index<R>& shape, const Index<R>& origin, const Staging& staging,
                                      const T* tile) {
   Index<R> strides{};
-  set(strides, staging.axis, tile_pitch);
+  set(strides, staging.axis, Edge + 1);
   set(strides, staging.across, 1);
-  const std::int64_t offset = get(origin, staging.axis) * tile_pitch + get(origin, staging.across);
+  const std::int64_t offset = get(origin, staging.axis) * (Edge + 1) + get(origin, staging.across);
   return View<const T, R>(tile - offset, shape, strides);
 }
 
 // The functor at every position of one tile, lanes along staging.axis.
 template <int W, int R, class Functor>
 KGEN_FN void apply_tile(const Functor& functor, const Index<R>& shape, const Index<R>& origin, const Staging& staging) {
-  constexpr int per_line = tile_edge / W;
-  for (int piece = thread_index(); piece < tile_edge * per_line; piece += tile_threads) {
+  constexpr int per_line = tile_edge<Functor> / W;
+  for (int piece = thread_index(); piece < tile_edge<Functor> * per_line; piece += tile_threads) {
     Index<R> at = origin;
     add(at, staging.across, piece / per_line);
     add(at, staging.axis, piece % per_line * W);
@@ -162,41 +166,38 @@ KGEN_FN void apply_tile(const Functor& functor, const Index<R>& shape, const Ind
 }
 
 template <int W, int R, class Functor>
-KGEN_GLOBAL(tile_threads) tile_kernel(Functor given, Index<R> shape, Index<R> tile_counts, Staging staging) {
-  const std::int64_t count = element_count(tile_counts);
-  for (std::int64_t number = block_index(); number < count; number += block_count()) {
-    Index<R> origin = unflatten(number, tile_counts);
-    set(origin, staging.axis, get(origin, staging.axis) * tile_edge);
-    set(origin, staging.across, get(origin, staging.across) * tile_edge);
-    Functor functor = given;
-    {
-      const BlockPhase staging_phase;
-      SharedMemory shared;
-      int view_number = 0;
-      for_each_view(functor, [&](auto& view) KGEN_LAMBDA {
-        using V = std::remove_cvref_t<decltype(view)>;
-        using T = typename V::element_type;
-        const std::uint32_t bit = 1u << view_number++;
-        if constexpr (std::is_const_v<T> && V::rank == R) {
-          if ((staging.staged & bit) == 0) return;
-          auto* tile = shared.template take<std::remove_const_t<T>>(tile_edge * tile_pitch);
-          stage(view, origin, staging, (staging.vectors & bit) != 0, tile);
-          view = staged_view(shape, origin, staging, tile);
-        }
-      });
-    }
-    const BlockPhase computing;
-    apply_tile<W>(functor, shape, origin, staging);
+KGEN_GLOBAL(tile_threads, W > 1 && R <= 2 && element_sizes<Functor>().views <= 3 ? 2 : 1) tile_kernel(Functor given, Index<R> shape, Index<R> tile_counts, Staging staging) {
+  constexpr int edge = tile_edge<Functor>;
+  Index<R> origin = unflatten(block_index(), tile_counts);
+  set(origin, staging.axis, get(origin, staging.axis) * edge);
+  set(origin, staging.across, get(origin, staging.across) * edge);
+  Functor functor = given;
+  {
+    const BlockPhase staging_phase;
+    SharedMemory shared;
+    int view_number = 0;
+    for_each_view(functor, [&](auto& view) KGEN_LAMBDA {
+      using V = std::remove_cvref_t<decltype(view)>;
+      using T = typename V::element_type;
+      const std::uint32_t bit = 1u << view_number++;
+      if constexpr (std::is_const_v<T> && V::rank == R) {
+        if ((staging.staged & bit) == 0) return;
+        auto* tile = shared.template take<std::remove_const_t<T>>(edge * (edge + 1));
+        stage<edge>(view, origin, staging, (staging.vectors & bit) != 0, tile);
+        view = staged_view<edge>(shape, origin, staging, tile);
+      }
+    });
   }
+  apply_tile<W>(functor, shape, origin, staging);
 }
 
 template <int W, int R, class Functor>
 void launch_tiles(const Index<R>& shape, const Staging& staging, const Functor& functor, Stream stream) {
   Index<R> counts = shape;
-  counts[staging.axis] = (shape[staging.axis] + tile_edge - 1) / tile_edge;
-  counts[staging.across] = (shape[staging.across] + tile_edge - 1) / tile_edge;
-  const std::int64_t most = 32 * static_cast<std::int64_t>(device_limits(stream).multiprocessors);
-  const Grid grid{"elementwise in tiles", std::min(most, element_count(counts)), tile_threads, staging.shared_bytes};
+  constexpr int edge = tile_edge<Functor>;
+  counts[staging.axis] = (shape[staging.axis] + edge - 1) / edge;
+  counts[staging.across] = (shape[staging.across] + edge - 1) / edge;
+  const Grid grid{"elementwise in tiles", element_count(counts), tile_threads, staging.shared_bytes};
   launch(grid, stream, tile_kernel<W, R, Functor>, functor, shape, counts, staging);
 }
 
@@ -204,7 +205,8 @@ void launch_tiles(const Index<R>& shape, const Staging& staging, const Functor& 
 template <int R, class Functor>
 void tiles(const Index<R>& shape, int crossing, const Functor& functor, Stream stream) {
   constexpr int width = vector_width<Functor>();
-  const Staging staging = plan_staging<R>(functor, crossing, std::min<std::int64_t>(48 * 1024, device_limits(stream).shared_bytes));
+  // Two blocks at least are to find room in a multiprocessor.
+  const Staging staging = plan_staging<R>(functor, crossing, device_limits(stream).shared_bytes / 2);
   const Functor adapted = with_access(functor, width);
   if (staging.axis == R - 1) return launch_tiles<width>(shape, staging, adapted, stream);
   launch_tiles<1>(shape, staging, adapted, stream);

@@ -16,10 +16,14 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
   return static_cast<std::uint32_t>(__shfl(static_cast<int>(word), lane, width));
 }
 
-// There is no instruction for it.
+// As other memory: what the hints would gain has not been measured.
 template <int Bytes>
 KGEN_FN Block<Bytes> load_read_only(const void* from) {
   return *static_cast<const Block<Bytes>*>(from);
+}
+template <int Bytes>
+KGEN_FN void store_streaming(void* to, const Block<Bytes>& block) {
+  *static_cast<Block<Bytes>*>(to) = block;
 }
 
 }  // namespace kgen::gpu

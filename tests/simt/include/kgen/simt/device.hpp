@@ -33,6 +33,12 @@ Block<Bytes> load_read_only(const void* from) {
   return block;
 }
 
+template <int Bytes>
+void store_streaming(void* to, const Block<Bytes>& block) {
+  simt::require_aligned(to, alignof(Block<Bytes>));
+  std::memcpy(to, &block, Bytes);
+}
+
 // Fibers take turns, so nothing can come between.
 template <class T>
 T atomic_add(T* to, T value) {
