@@ -231,8 +231,8 @@ void Scope::write_stub(Writer& writer, const Step& step) {
     arguments.insert(arguments.begin(), names_.call);
   } else {
     const std::string order = launch_order(plan_.fused, step.group, facts_.events(index_));
-    arguments.push_back(
-        fmt::format("{}.launch({}{})", names_.call, quoted(stub.name), order.empty() ? order : ", " + order));
+    const char* separator = order.empty() ? "" : ", ";
+    arguments.push_back(fmt::format("{}.launch({}{}{})", names_.call, quoted(stub.name), separator, order));
   }
   write_list(writer, (facts_.plan.check ? checked_name(stub) : stub.name) + "(", arguments, ");",
              lines_of(plan_.fused.groups[step.group]));

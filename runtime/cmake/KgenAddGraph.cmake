@@ -32,13 +32,13 @@ function(_kgen_compile_for_gpu target vendor arch)
                         "with the toolkit of ${vendor} at hand")
   endif()
   string(REGEX REPLACE "^sm_" "" architecture ${arch})
-  set_target_properties(${target} PROPERTIES
-    ${language}_ARCHITECTURES ${architecture} ${language}_STANDARD 20 ${language}_STANDARD_REQUIRED ON)
+  set_target_properties(${target} PROPERTIES ${language}_ARCHITECTURES ${architecture})
   target_compile_definitions(${target} PRIVATE
     KGEN_${language} $<$<AND:$<STREQUAL:${vendor},hip>,$<COMPILE_LANGUAGE:CXX>>:__HIP_PLATFORM_AMD__>)
+  # The standard is an option, as CMake does not know each nvcc's.
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --fmad=false -lineinfo>
-    $<$<COMPILE_LANGUAGE:HIP>:-ffp-contract=off>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr --fmad=false -lineinfo>
+    $<$<COMPILE_LANGUAGE:HIP>:-std=c++20 -ffp-contract=off>)
   target_link_libraries(${target} PUBLIC kgen::runtime_${vendor})
 endfunction()
 

@@ -47,11 +47,6 @@ void require_loadable(const GraphInfo& graph, const LoadOptions& options) {
     fail(KGEN_NOT_CHECKABLE, "graph '", graph.name,
          "' was emitted without check functions; plan it again with --check");
   }
-  const int devices = graph.device->count();
-  if (options.device < 0 || options.device >= devices) {
-    fail(KGEN_INVALID_ARGUMENT, "device ", options.device, " was asked for, but ", graph.device->name, " has ",
-         devices);
-  }
 }
 
 // What the API of a GPU says, with what it was doing; what is wrong with arguments is said already. Kernels throw a
@@ -72,6 +67,13 @@ void named(const DeviceApi& api, const char* what, const char* name, Body&& body
   }
 }
 
+void require_device(const GraphInfo& graph, int device) {
+  int devices = 0;
+  named(*graph.device, "loading graph", graph.name, [&] { devices = graph.device->count(); });
+  if (device >= 0 && device < devices) return;
+  fail(KGEN_INVALID_ARGUMENT, "device ", device, " was asked for, but ", graph.device->name, " has ", devices);
+}
+
 Constants constants_on(const DeviceApi& api, const GraphInfo& graph, const std::string& directory,
                        StreamHandle stream) {
   Constants constants = load_constants(graph, directory);
@@ -88,6 +90,7 @@ std::size_t scalar_bytes(const GraphInfo& graph) {
 
 std::unique_ptr<kgen_model> load_model(const GraphInfo& graph, const LoadOptions& options) {
   require_loadable(graph, options);
+  require_device(graph, options.device);
   const DeviceScope scope(*graph.device, options.device);
   std::unique_ptr<kgen_model> model;
   named(*graph.device, "loading graph", graph.name, [&] { model = std::make_unique<kgen_model>(graph, options); });

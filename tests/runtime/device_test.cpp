@@ -294,6 +294,9 @@ TEST_CASE("Models on several devices") {
   const kgen_load_options options = {.weights_directory = toy::weights_folder, .device = 2};
   CHECK_OUTCOME(toy::outcome(kgen_model_load(kgen::as_c(graph), &options, &none)), KGEN_INVALID_ARGUMENT,
                 "device 2 was asked for, but fake has 2");
+  fake::fail_at("count", 0, KGEN_DEVICE_ERROR, "fakeCount: no driver (fakeErrorNoDriver)");
+  CHECK_OUTCOME(toy::outcome(kgen_model_load(kgen::as_c(graph), &options, &none)), KGEN_DEVICE_ERROR,
+                "loading graph 'toy': fakeCount: no driver (fakeErrorNoDriver)");
 }
 
 TEST_CASE("Constants, states and results of load are the device's, and everything is given back") {
