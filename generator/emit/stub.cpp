@@ -74,12 +74,17 @@ class Body {
     } else {
       const Functor& functor = stub_.functors.front();
       const std::string shape = functor_member_names(functor)[functor.shape_member];
-      const std::string loop = stub_.kind == GroupKind::rows ? fmt::format("rows<{}>", stub_.row_rank) : "elementwise";
-      out_.line("kgen::{}(body.{}.shape(), body, stream);", loop, shape);
+      out_.line("kgen::{}(body.{}.shape(), body, stream);", loop_name(), shape);
     }
   }
 
  private:
+  std::string loop_name() const {
+    if (stub_.kind != GroupKind::rows) return "elementwise";
+    const std::string length = stub_.row_length == 0 ? "" : fmt::format(", {}", stub_.row_length);
+    return fmt::format("rows<{}{}>", stub_.row_rank, length);
+  }
+
   // The text of the loop's shape, declared first where no parameter has it.
   std::string shape_text(const Functor& functor) {
     if (functor.shape_parameter != Functor::none) return parameters_[functor.shape_parameter] + ".shape()";

@@ -137,6 +137,7 @@ struct StubProgram {
   std::vector<Functor> functors;
   std::vector<KernelArgument> kernel_arguments; // structured: operands, attributes, results
   int row_rank = 0;                             // rows: how many trailing axes form the row
+  std::int64_t row_length = 0;                  // rows: how many elements that is, where the graph says it; else 0
   std::vector<std::string> comment;             // what it computes, where that stands in the graph, what it saves
 };
 

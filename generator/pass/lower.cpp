@@ -100,7 +100,13 @@ class Lowering {
         if (first >= outer) row_rank -= last - first;
       }
     }
-    stub_.row_rank = group_.kind == GroupKind::rows ? row_rank : 0;
+    if (group_.kind != GroupKind::rows) return;
+    stub_.row_rank = row_rank;
+    stub_.row_length = 1;
+    for (const int axis : group_.row_axes) {
+      const Dim& extent = group_.loop[axis];
+      stub_.row_length *= extent.is_constant() ? extent.constant() : 0;
+    }
   }
 
   void add_structured() {

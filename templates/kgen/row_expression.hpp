@@ -90,6 +90,10 @@ KGEN_FN auto collapse(const Partial& partial) {
   }
 }
 
+// A reduction for which combine(a, b) has the bits of combine(b, a).
+template <class Reduction>
+concept Symmetric = Reduction::symmetric;
+
 // A reduction that goes over its elements twice, the second time knowing what its First reduction makes of them.
 template <class Reduction>
 concept TwoPhase = requires {

@@ -40,10 +40,15 @@
 
 namespace kgen {
 
-template <int K, int R, class Program>
+// `Length`, where the caller knows it, is how many elements a row has: then a GPU's kernels are compiled for just that.
+template <int K, std::int64_t Length = 0, int R, class Program>
 void rows(const Index<R>& shape, const Program& program, Stream stream = {}) {
   static_assert(K >= 1 && K <= R, "the row is one or more of the axes");
-  target::rows<K>(shape, program, stream);
+#if defined(KGEN_GPU)
+  gpu::rows<K, Length>(shape, program, stream);
+#else
+  cpu::rows<K>(shape, program, stream);
+#endif
 }
 
 }  // namespace kgen

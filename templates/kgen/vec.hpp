@@ -11,6 +11,10 @@
 #include "kgen/platform.hpp"
 #include "kgen/types.hpp"
 
+#if defined(KGEN_GPU)
+#include "kgen/gpu/arithmetic.hpp"
+#endif
+
 namespace kgen {
 
 // The lanes of one register, for arithmetic on elements of type T; on a GPU, those that a thread moves at a time.
@@ -135,7 +139,7 @@ struct Vec {
   friend KGEN_FN Vec operator*(Vec a, Vec b) {
     return wrap(a, b, [](auto x, auto y) KGEN_LAMBDA { return x * y; });
   }
-  // Integers truncate towards zero; dividing by 0 gives 0.
+  // Floats on an NVIDIA GPU: within 2 ulp, else correctly rounded. Integers truncate towards zero; dividing by 0 gives 0.
   friend KGEN_FN Vec operator/(Vec a, Vec b) {
     if constexpr (std::is_integral_v<T>) {
       return by_lane(a, b, [](T x, T y) KGEN_LAMBDA {
@@ -144,7 +148,11 @@ struct Vec {
         return static_cast<T>(x / y);
       });
     } else {
+#if defined(KGEN_GPU)
+      return lanewise(a, b, [](T x, T y) KGEN_LAMBDA { return gpu::divide(x, y); });
+#else
       return lanewise(a, b, [](auto x, auto y) KGEN_LAMBDA { return x / y; });
+#endif
     }
   }
   friend KGEN_FN Vec operator-(Vec a) {

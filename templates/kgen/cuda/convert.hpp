@@ -22,7 +22,11 @@ KGEN_FN float widen_half(std::uint16_t bits) {
   return value;
 }
 
-// Two elements as bits, the first in the lower half, as two floats.
+// The bits of two elements, the first in the lower half.
+template <class T>
+using Pair = std::conditional_t<sizeof(T) == 1, std::uint16_t, std::uint32_t>;
+
+// Two elements as bits, as two floats.
 template <class T>
 KGEN_FN void widen_pair(std::uint32_t bits, float& first, float& second) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -61,13 +65,14 @@ KGEN_FN std::uint32_t narrow_pair(float first, float second) {
 
 template <int W, class T>
 KGEN_FN Vec<float, W> load_converted(const T* from) {
-  constexpr int bits = 8 * sizeof(T);
   float first, second;
   if constexpr (W == 1) {
     widen_pair<T>(from->bits, first, second);
     return first;
   } else if constexpr (W == 2) {
-    widen_pair<T>(from[0].bits | static_cast<std::uint32_t>(from[1].bits) << bits, first, second);
+    Pair<T> pair;  // one word: taken apart into elements, it would be put together again
+    memcpy(&pair, from, sizeof(pair));
+    widen_pair<T>(pair, first, second);
     return concatenate(Vec<float, 1>(first), Vec<float, 1>(second));
   } else {
     return concatenate(load_converted<W / 2>(from), load_converted<W / 2>(from + W / 2));
@@ -80,9 +85,8 @@ KGEN_FN void store_converted(T* to, const Vec<float, W>& v) {
   if constexpr (W == 1) {
     to->bits = static_cast<Code>(narrow_pair<T>(v.data, v.data));
   } else if constexpr (W == 2) {
-    const std::uint32_t codes = narrow_pair<T>(v[0], v[1]);
-    to[0].bits = static_cast<Code>(codes);
-    to[1].bits = static_cast<Code>(codes >> (8 * sizeof(T)));
+    const auto pair = static_cast<Pair<T>>(narrow_pair<T>(v[0], v[1]));
+    memcpy(to, &pair, sizeof(pair));
   } else {
     store_converted(to, low_half(v));
     store_converted(to + W / 2, high_half(v));

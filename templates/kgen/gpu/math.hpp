@@ -56,4 +56,25 @@ struct MultiplyAddFunction {
   KGEN_FN double operator()(double a, double b, double c) const { return ::fma(a, b, c); }
 };
 
+// The standard normal distribution function. For floats 2^P(|x|) is the tail below -|x|, with a polynomial P whose worst
+// error, weighted by the tail, is least on [0, 6] (fitted by linear programming): within 2e-7, and a third of what the
+// error function costs, which in the tail has lost its digits when 1 is added.
+struct NormalDistributionFunction {
+  KGEN_FN float operator()(float x) const {
+    const float distance = fabsf(x);
+    float exponent = -1.9208753e-06f;
+    exponent = fmaf(exponent, distance, 2.8302015e-05f);
+    exponent = fmaf(exponent, distance, -1.3292681e-04f);
+    exponent = fmaf(exponent, distance, -2.6712700e-04f);
+    exponent = fmaf(exponent, distance, 7.2355897e-03f);
+    exponent = fmaf(exponent, distance, -5.2616973e-02f);
+    exponent = fmaf(exponent, distance, -4.5916745e-01f);
+    exponent = fmaf(exponent, distance, -1.1511104e+00f);
+    exponent = fmaf(exponent, distance, -9.9999989e-01f);
+    const float tail = power_of_two(exponent);
+    return x < 0 ? tail : 1.0f - tail;
+  }
+  KGEN_FN double operator()(double x) const { return 0.5 * ::erfc(x * -0.70710678118654752440); }
+};
+
 }  // namespace kgen::gpu

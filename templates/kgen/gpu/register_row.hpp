@@ -34,14 +34,16 @@ struct RegisterKeep {
   }
 };
 
-template <int R, int K, int V, int C, class Team>
+// `Length`: the elements of the row; 0 where the launch says how many.
+template <int R, int K, int V, int C, class Team, std::int64_t Length>
 class RegisterRow {
  public:
   KGEN_FN RegisterRow(const Index<R>& shape, const Index<R - K>& outer, Team& team)
       : extents_(last_axes<K>(shape)),
         outer_(outer),
         team_(team),
-        pieces_(static_cast<int>(element_count(extents_) / V)) {}
+        length_(Length == 0 ? element_count(extents_) : Length),
+        pieces_(static_cast<int>(length_ / V)) {}
 
   template <class T>
   KGEN_FN auto load(const View<T, R>& view) const {
@@ -67,7 +69,7 @@ class RegisterRow {
   KGEN_FN auto reduce(const Reduction&, const A& row) {
     using T = row_lane_t<A, V, Slot>;
     const auto mine = collapse<Reduction, V>(accumulated<Reduction, T>(row));
-    return Reduction::finish(team_.template combine<Reduction>(mine), element_count(extents_));
+    return Reduction::finish(team_.template combine<Reduction>(mine), length_);
   }
 
   template <class A>
@@ -101,7 +103,10 @@ class RegisterRow {
 
  private:
   KGEN_FN int number(int c) const { return c * team_.size() + team_.rank(); }
-  KGEN_FN bool holds(int c) const { return number(c) < pieces_; }
+  // Whether this thread has a piece c; nothing to ask where every thread of a team of any size has.
+  KGEN_FN bool holds(int c) const {
+    return (Length > 0 && (c + 1) * Team::least_size * V <= Length) || number(c) < pieces_;
+  }
   KGEN_FN Index<K> position(int c) const { return piece_of<V>(number(c), extents_).at; }
 
   // The partial result of this thread's elements.
@@ -122,6 +127,7 @@ class RegisterRow {
   Index<K> extents_;
   Index<R - K> outer_;
   Team& team_;
+  std::int64_t length_;
   int pieces_;
 };
 

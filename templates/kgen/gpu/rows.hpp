@@ -3,6 +3,7 @@
 // Reductions are deterministic: for the same shapes on the same device, the same bits.
 #pragma once
 
+#include "kgen/gpu/divide.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/memory_row.hpp"
 #include "kgen/gpu/register_row.hpp"
@@ -22,21 +23,45 @@ template <class Team, int V, int C, class Program>
 consteval int blocks_at_once() {
   constexpr ElementSizes sizes = element_sizes<Program>();
   constexpr int held = sizes.read_bytes * V * C / 4;  // registers
-  constexpr bool small = held <= 16 && sizes.views <= 3 && std::is_same_v<Team, BlockTeam>;
+  constexpr bool small = held <= 16 && sizes.views <= 3 && Team::least_size > 32;
   constexpr int threads = small ? 1536 : held <= 24 && sizes.views <= 5 ? 1024 : 512;
-  return threads / Team::most_threads;
+  return std::max(1, threads / Team::most_threads);
 }
 
-template <int V, int C, class Team, int K, int R, class Program>
+// The rows of a launch: fewer than 2^31, at positions of the outer axes.
+template <int R>
+struct RowPositions {
+  std::uint32_t count;
+  Positions<std::max(R, 1)> positions;
+
+  explicit RowPositions(const Index<R>& outer)
+      : count(static_cast<std::uint32_t>(element_count(outer))), positions(with_one_axis(outer)) {}
+  KGEN_FN Index<R> operator()(std::uint32_t number) const {
+    Index<R> at{};
+    const auto all = positions(number);
+    KGEN_UNROLL
+    for (int axis = 0; axis < R; ++axis) at[axis] = all[axis];
+    return at;
+  }
+
+ private:
+  static Index<std::max(R, 1)> with_one_axis(const Index<R>& outer) {
+    Index<std::max(R, 1)> result{};
+    result[0] = 1;
+    for (int axis = 0; axis < R; ++axis) result[axis] = outer[axis];
+    return result;
+  }
+};
+
+template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
 KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, V, C, Program>()))
-register_rows_kernel(Program given, Index<R> shape) {
+register_rows_kernel(Program given, Index<R> shape, RowPositions<R - K> rows) {
   const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
   Team team(shared);
-  const Index<R - K> outer = first_axes<R - K>(shape);
-  const std::int64_t number = block_index() * team.count() + team.index();
-  if (number >= element_count(outer)) return;  // whole teams leave, and only where a block has several
-  RegisterRow<R, K, V, C, Team> row(shape, unflatten(number, outer), team);
+  const auto number = static_cast<std::uint32_t>(block_index() * team.count() + team.index());
+  if (number >= rows.count) return;  // whole teams leave, and only where a block has several
+  RegisterRow<R, K, V, C, Team, Length> row(shape, rows(number), team);
   program(row);
 }
 
@@ -76,22 +101,20 @@ struct RowLaunch {
 // The pieces that one thread holds of each operand. More than two cost more in occupancy than they gain.
 inline constexpr int row_pieces = 2;
 
-template <int V, int C, int K, int R, class Program>
+template <int V, int C, int Lanes, std::int64_t Length, int K, int R, class Program>
 void launch_wave_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
-  using Team = WaveTeam<32>;
-  constexpr int teams = Team::most_threads / 32;
+  using Team = WaveTeam<Lanes>;
+  constexpr int teams = Team::most_threads / Lanes;
   const Grid grid{"rows, a wave each", (rows.rows + teams - 1) / teams, Team::most_threads};
-  launch(grid, rows.stream, register_rows_kernel<V, C, Team, K, R, Program>, rows.program, shape);
+  launch(grid, rows.stream, register_rows_kernel<V, C, Team, Length, K, R, Program>, rows.program, shape,
+         RowPositions<R - K>(first_axes<R - K>(shape)));
 }
 
-template <int V, int C, int K, int R, class Program>
-void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
-  const std::int64_t pieces = rows.length / V;
-  const bool few = rows.rows < 2 * static_cast<std::int64_t>(rows.device.multiprocessors);
-  int threads = 64;
-  while (threads < BlockTeam::most_threads && threads * (few ? 1 : C) < pieces) threads *= 2;
-  const Grid grid{"rows, a block each", rows.rows, threads, BlockTeam::shared()};
-  launch(grid, rows.stream, register_rows_kernel<V, C, BlockTeam, K, R, Program>, rows.program, shape);
+template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
+void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape, int threads) {
+  const Grid grid{"rows, a block each", rows.rows, threads, Team::shared()};
+  launch(grid, rows.stream, register_rows_kernel<V, C, Team, Length, K, R, Program>, rows.program, shape,
+         RowPositions<R - K>(first_axes<R - K>(shape)));
 }
 
 // How many blocks share a row, so that 2048 threads of each multiprocessor have work, and each at least 8 pieces.
@@ -136,8 +159,8 @@ void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, i
 template <int V, int K, int R, class Program>
 void launch_long_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   int threads = 128;
-  while (threads < BlockTeam::most_threads && threads * 4 < rows.length / V) threads *= 2;
-  launch_memory_rows<V, BlockTeam, K, R>(rows, shape, threads);
+  while (threads < BlockTeam<>::most_threads && threads * 4 < rows.length / V) threads *= 2;
+  launch_memory_rows<V, BlockTeam<>, K, R>(rows, shape, threads);
 }
 
 // True where more operands run along the last of the outer axes than along the rows.
@@ -170,23 +193,76 @@ bool has_row_vectors(const Program& program, const Index<R>& shape, int width) {
   return all;
 }
 
-template <int K, int R, class Program>
+// How the rows of a known length are divided, in vectors of `width`: what each thread holds, and how many compute a row.
+struct RowDivision {
+  int pieces = 0;   // of a thread; 0 where rows are too long for registers
+  int threads = 0;  // up to 32: so many neighbours in a wave; else the block's, whole waves of any device
+};
+consteval RowDivision divide_row(std::int64_t length, int width) {
+  const std::int64_t all = length / width;
+  if (all <= 32 * row_pieces) {
+    int lanes = 4;
+    while (lanes < 32 && lanes * row_pieces < all) lanes *= 2;
+    return {static_cast<int>((all + lanes - 1) / lanes), lanes};
+  }
+  for (const int pieces : {row_pieces, 2 * row_pieces}) {
+    const int threads = static_cast<int>((all + 64 * pieces - 1) / (64 * pieces) * 64);
+    if (threads <= 512) return {pieces, threads};
+  }
+  if (all <= 1024 * 2 * row_pieces) return {2 * row_pieces, 1024};
+  return {};
+}
+
+// Rows of vectors, of a length that their caller knows.
+template <int V, std::int64_t Length, int K, int R, class Program>
+void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
+  constexpr RowDivision division = divide_row(Length, V);
+  if constexpr (division.pieces == 0) {
+    launch_long_rows<V, K>(rows, shape);
+  } else if constexpr (division.threads <= 32) {
+    launch_wave_rows<V, division.pieces, division.threads, Length, K>(rows, shape);
+  } else {
+    using Team = BlockTeam<division.threads>;
+    launch_block_rows<V, division.pieces, Team, Length, K>(rows, shape, division.threads);
+  }
+}
+
+// Rows of vectors, of any length.
+template <int V, int K, int R, class Program>
+void launch_vector_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
+  using Team = BlockTeam<>;
+  constexpr int piece = row_pieces * V;
+  if (rows.length <= 32 * piece) return launch_wave_rows<V, row_pieces, 32, 0, K>(rows, shape);
+  if (rows.length > Team::most_threads * piece) return launch_long_rows<V, K>(rows, shape);
+  const bool few = rows.rows < 2 * static_cast<std::int64_t>(rows.device.multiprocessors);
+  int threads = 64;
+  while (threads < Team::most_threads && threads * (few ? V : piece) < rows.length) threads *= 2;
+  launch_block_rows<V, row_pieces, Team, 0, K>(rows, shape, threads);
+}
+
+template <int K, std::int64_t Length, int R, class Program>
 void rows(const Index<R>& shape, const Program& program, Stream stream) {
   constexpr int width = vector_width<Program>();
   constexpr int single_pieces = 4;  // of one element, in rows that are no vectors
   const std::int64_t count = element_count(first_axes<R - K>(shape)), length = element_count(last_axes<K>(shape));
+  if (Length != 0 && length != Length) throw LaunchError("rows of another length than the stub was written for");
   if (count == 0) return;
   const RowLaunch<Program> launch{program, device_limits(stream), stream, count, length};
   if (lies_across<K, R>(program)) return launch_memory_rows<1, ColumnTeam, K, R>(launch, shape, ColumnTeam::threads);
-  if constexpr (width > 1) {
+  constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;  // of which each has a row at least
+  if (count > most_blocks) return launch_long_rows<1, K>(launch, shape);
+  if constexpr (width > 1 && Length % width == 0) {
     if (has_row_vectors(program, shape, width)) {
-      constexpr int piece = row_pieces * width;
-      if (length <= 32 * piece) return launch_wave_rows<width, row_pieces, K>(launch, shape);
-      if (length <= BlockTeam::most_threads * piece) return launch_block_rows<width, row_pieces, K>(launch, shape);
-      return launch_long_rows<width, K>(launch, shape);
+      if constexpr (Length == 0) {
+        return launch_vector_rows<width, K>(launch, shape);
+      } else {
+        return launch_known_rows<width, Length, K>(launch, shape);
+      }
     }
   }
-  if (length <= 32 * single_pieces) return launch_wave_rows<1, single_pieces, K>(launch, shape);
+  if constexpr (Length <= 32 * single_pieces) {
+    if (length <= 32 * single_pieces) return launch_wave_rows<1, single_pieces, 32, Length, K>(launch, shape);
+  }
   launch_long_rows<1, K>(launch, shape);
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "kgen/gpu/block.hpp"
+#include "kgen/row_expression.hpp"
 
 namespace kgen::gpu {
 
@@ -34,18 +35,20 @@ KGEN_FN T shuffle_from(const T& value, int lane, int width, Where where) {
   return pass_words(value, [=](std::uint32_t word) KGEN_LAMBDA { return shuffle_from(word, lane, width, where); });
 }
 
-// The partial results of each group of `width` lanes, a power of two, combined: the same bits in every lane, since the
-// lower lane's always stands first.
+// The partial results of `count` neighbouring lanes, a power of two, combined: the same bits in every one of them, since
+// the lower lane's always stands first, or may stand anywhere. Lanes of each `group` come here together.
 template <class Reduction, class Partial>
-KGEN_FN Partial combine_lanes(Partial mine, int width, Where where = Where::here()) {
-  for (int distance = 1; distance < width; distance *= 2) {
-    Partial lower = mine, upper = shuffle_xor(mine, distance, width, where);
-    if ((thread_index() & distance) != 0) {
-      const Partial passed = upper;
-      upper = lower;
-      lower = passed;
+KGEN_FN Partial combine_lanes(Partial mine, int count, int group, Where where = Where::here()) {
+  KGEN_UNROLL
+  for (int distance = 1; distance < wave_size; distance *= 2) {
+    if (distance >= count) break;
+    const Partial other = shuffle_xor(mine, distance, group, where);
+    if constexpr (Symmetric<Reduction>) {
+      mine = Reduction::combine(mine, other);
+    } else {
+      const bool upper = (thread_index() & distance) != 0;
+      mine = Reduction::combine(upper ? other : mine, upper ? mine : other);
     }
-    mine = Reduction::combine(lower, upper);
   }
   return mine;
 }
@@ -54,6 +57,7 @@ KGEN_FN Partial combine_lanes(Partial mine, int width, Where where = Where::here
 template <int Lanes>
 struct WaveTeam {
   static constexpr int most_threads = 256;              // of a block
+  static constexpr int least_size = Lanes;
   static constexpr std::int64_t shared() { return 0; }  // bytes that a block's teams need
 
   KGEN_FN explicit WaveTeam(SharedMemory&) {}
@@ -63,7 +67,7 @@ struct WaveTeam {
   KGEN_FN int count() const { return block_threads() / Lanes; }
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
-    return combine_lanes<Reduction>(mine, Lanes);
+    return combine_lanes<Reduction>(mine, Lanes, Lanes);
   }
 };
 
@@ -84,31 +88,47 @@ struct alignas(16) PartialSlot {
   }
 };
 
-// A whole block, of a power of two of waves. Two banks of slots take turns, so that one barrier a reduction is enough:
-// nobody writes to a bank again before everybody has left the reduction that read it.
+// A whole block of `Threads`; 0 where the launch chooses, and then a power of two of waves. Two banks of slots take turns,
+// so that one barrier a reduction is enough: nobody writes to a bank again before everybody has left the reduction that
+// read it.
+template <int Threads = 0>
 class BlockTeam {
  public:
-  static constexpr int most_threads = 512, most_waves = most_threads / 32;
+  static constexpr int most_threads = Threads == 0 ? 512 : Threads, least_size = Threads == 0 ? 64 : Threads;
+  static constexpr int most_waves = most_threads / 32;
   static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * most_waves); }
 
   KGEN_FN explicit BlockTeam(SharedMemory& memory) : slots_(memory.take<PartialSlot>(2 * most_waves)) {}
   KGEN_FN int rank() const { return thread_index(); }
-  KGEN_FN int size() const { return block_threads(); }
+  KGEN_FN int size() const { return Threads == 0 ? block_threads() : Threads; }
   KGEN_FN int index() const { return 0; }
   KGEN_FN static constexpr int count() { return 1; }
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
     PartialSlot* bank = slots_ + meetings_++ % 2 * most_waves;
-    const int lane = thread_index() % wave_size, waves = block_threads() / wave_size;
-    const Partial of_wave = combine_lanes<Reduction>(mine, wave_size);
+    const unsigned thread = static_cast<unsigned>(thread_index());
+    const int waves = size() / wave_size;
+    const Partial of_wave = combine_lanes<Reduction>(mine, wave_size, wave_size);
     {
       const BlockPhase writing;
-      if (lane == 0) bank[thread_index() / wave_size].put(of_wave);
+      if (thread % wave_size == 0) bank[thread / wave_size].put(of_wave);
     }
-    return combine_lanes<Reduction>(bank[lane % waves].template get<Partial>(), waves);
+    if constexpr (in_turn) {
+      Partial total = bank[0].template get<Partial>();
+      KGEN_UNROLL
+      for (int i = 1; i < waves; ++i) total = Reduction::combine(total, bank[i].template get<Partial>());
+      return total;
+    } else {
+      const unsigned slot = thread % wave_size & static_cast<unsigned>(waves - 1);
+      return combine_lanes<Reduction>(bank[slot].template get<Partial>(), waves, wave_size);
+    }
   }
 
  private:
+  static_assert(Threads % 64 == 0, "whole waves");
+  // A slot that all read at once comes sooner than a shuffle: a few are combined one after the other.
+  static constexpr bool in_turn = Threads != 0 && (Threads <= 8 * wave_size || (Threads & (Threads - 1)) != 0);
+
   PartialSlot* slots_;
   unsigned meetings_ = 0;
 };

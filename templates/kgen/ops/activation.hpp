@@ -72,19 +72,19 @@ struct KGEN_KERNEL(erf) Erf {
   }
 };
 
-// x * sigmoid(x), also called swish, as x / (1 + exp(-x)).
+// x * sigmoid(x), also called swish.
 struct KGEN_KERNEL(silu) Silu {
   template <Float X>
   static KGEN_FN auto apply(X x) {
-    return on_lanes([](auto v) KGEN_LAMBDA { return v / (decltype(v)(1) + exp(-v)); }, x);
+    return on_lanes([](auto v) KGEN_LAMBDA { return v * sigmoid(v); }, x);
   }
 };
 
-// x / 2 * (1 + erf(x / sqrt(2)))
+// x times the standard normal distribution function of x: x / 2 * (1 + erf(x / sqrt(2))).
 struct KGEN_KERNEL(gelu) Gelu {
   template <Float X>
   static KGEN_FN auto apply(X x) {
-    return on_lanes([](auto v) KGEN_LAMBDA { return v * 0.5 * (erf(v * 0.70710678118654752440) + 1.0); }, x);
+    return on_lanes([](auto v) KGEN_LAMBDA { return v * normal_distribution(v); }, x);
   }
 };
 

@@ -89,11 +89,11 @@ struct KGEN_KERNEL(sqrt) Sqrt {
   }
 };
 
-// 1 / sqrt(x), rounded twice.
+// 1 / sqrt(x), within 2 ulp.
 struct KGEN_KERNEL(rsqrt) Rsqrt {
   template <Float X>
   static KGEN_FN auto apply(X x) {
-    return on_lanes([](auto v) KGEN_LAMBDA { return decltype(v)(1) / sqrt(v); }, x);
+    return on_lanes([](auto v) KGEN_LAMBDA { return reciprocal_sqrt(v); }, x);
   }
 };
 

@@ -1,6 +1,7 @@
 // Reductions, for row.reduce(). Each says how partial results of W lanes begin (identity), take in W more elements
 // (accumulate; by default they are converted and combined), are combined, and become the result (finish). One may ask
-// for another reduction of the same elements First, and begin with what that found (prepared).
+// for another reduction of the same elements First, and begin with what that found (prepared). It may say that the order
+// of two partial results does not matter to any bit of their combination (symmetric).
 // Floats accumulate in their compute type, integers in 64 bits.
 #pragma once
 
@@ -15,6 +16,7 @@ namespace kgen {
 
 // The sum; 0 of nothing.
 struct KGEN_KERNEL(sum) Sum {
+  static constexpr bool symmetric = true;
   template <Number T, int W>
   static KGEN_FN auto identity() {
     return Vec<accumulator_t<T>, W>(0);
@@ -31,6 +33,7 @@ struct KGEN_KERNEL(sum) Sum {
 
 // The mean; NaN of nothing.
 struct KGEN_KERNEL(mean) Mean {
+  static constexpr bool symmetric = true;
   template <Float T, int W>
   static KGEN_FN auto identity() {
     return Sum::identity<T, W>();
@@ -47,6 +50,7 @@ struct KGEN_KERNEL(mean) Mean {
 
 // The product; 1 of nothing.
 struct KGEN_KERNEL(prod) Prod {
+  static constexpr bool symmetric = true;
   template <Number T, int W>
   static KGEN_FN auto identity() {
     return Vec<accumulator_t<T>, W>(1);
@@ -63,6 +67,7 @@ struct KGEN_KERNEL(prod) Prod {
 
 // The greatest; NaN where any is NaN; -inf, or the least integer, of nothing.
 struct KGEN_KERNEL(max) Max {
+  static constexpr bool symmetric = true;
   template <Number T, int W>
   static KGEN_FN auto identity() {
     using Limits = std::numeric_limits<T>;
@@ -80,6 +85,7 @@ struct KGEN_KERNEL(max) Max {
 
 // The least; NaN where any is NaN; inf, or the greatest integer, of nothing.
 struct KGEN_KERNEL(min) Min {
+  static constexpr bool symmetric = true;
   template <Number T, int W>
   static KGEN_FN auto identity() {
     using Limits = std::numeric_limits<T>;
@@ -97,6 +103,7 @@ struct KGEN_KERNEL(min) Min {
 
 // Whether all hold; true of nothing.
 struct KGEN_KERNEL(all) All {
+  static constexpr bool symmetric = true;
   template <Boolean T, int W>
   static KGEN_FN auto identity() {
     return Vec<bool, W>(true);
@@ -110,6 +117,7 @@ struct KGEN_KERNEL(all) All {
 
 // Whether any holds; false of nothing.
 struct KGEN_KERNEL(any) Any {
+  static constexpr bool symmetric = true;
   template <Boolean T, int W>
   static KGEN_FN auto identity() {
     return Vec<bool, W>(false);
