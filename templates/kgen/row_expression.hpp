@@ -71,12 +71,23 @@ using row_lane_t = common_lane_t<decltype(row_value<W>(std::declval<const A&>(),
 template <class Reduction, class T, int W>
 using partial_t = decltype(Reduction::template identity<T, W>());
 
+// A reduction of which the elements themselves, converted, are partial results.
+template <class Reduction, class T, int W>
+concept Converting = !requires(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
+  Reduction::accumulate(partial, x);
+};
+
+// What one vector of elements makes by itself.
+template <class Reduction, class T, int W>
+requires(Converting<Reduction, T, W>) KGEN_FN partial_t<Reduction, T, W> partial_of(const Vec<T, W>& x) {
+  return convert<typename partial_t<Reduction, T, W>::lane_type>(x);
+}
 template <class Reduction, class T, int W>
 KGEN_FN void accumulate(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
-  if constexpr (requires { Reduction::accumulate(partial, x); }) {
-    Reduction::accumulate(partial, x);
+  if constexpr (Converting<Reduction, T, W>) {
+    partial = Reduction::combine(partial, partial_of<Reduction>(x));
   } else {
-    partial = Reduction::combine(partial, convert<typename partial_t<Reduction, T, W>::lane_type>(x));
+    Reduction::accumulate(partial, x);
   }
 }
 

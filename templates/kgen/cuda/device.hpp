@@ -41,14 +41,38 @@ KGEN_FN Block<Bytes> load_read_only(const void* from) {
   }
 }
 
-template <int Bytes>
-KGEN_FN void store_streaming(void* to, const Block<Bytes>& block) {
-  if constexpr (Bytes >= 16) {
-    KGEN_UNROLL
-    for (int i = 0; i < Bytes / 16; ++i) {
-      const std::uint32_t* words = block.words + 4 * i;
-      __stcs(static_cast<uint4*>(to) + i, make_uint4(words[0], words[1], words[2], words[3]));
+// One instruction for each unit: an assignment may become one for each of its words.
+KGEN_FN void store_unit(uint4* to, uint4 unit) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(__cvta_generic_to_global(to)), "r"(unit.x), "r"(unit.y), "r"(unit.z), "r"(unit.w)
+               : "memory");
+}
+KGEN_FN void store_unit(uint2* to, uint2 unit) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};"
+               :
+               : "l"(__cvta_generic_to_global(to)), "r"(unit.x), "r"(unit.y)
+               : "memory");
+}
+template <class Unit, int Bytes>
+KGEN_FN void store_units(void* to, const Block<Bytes>& block, bool streaming) {
+  KGEN_UNROLL
+  for (int i = 0; i < Bytes / static_cast<int>(sizeof(Unit)); ++i) {
+    Unit unit;
+    memcpy(&unit, reinterpret_cast<const unsigned char*>(&block) + i * sizeof(Unit), sizeof(Unit));
+    if (streaming) {
+      __stcs(static_cast<Unit*>(to) + i, unit);
+    } else {
+      store_unit(static_cast<Unit*>(to) + i, unit);
     }
+  }
+}
+template <int Bytes>
+KGEN_FN void store_block(void* to, const Block<Bytes>& block, bool streaming) {
+  if constexpr (Bytes >= 16) {
+    store_units<uint4>(to, block, streaming);
+  } else if constexpr (Bytes == 8) {
+    store_units<uint2>(to, block, streaming);
   } else {
     *static_cast<Block<Bytes>*>(to) = block;
   }

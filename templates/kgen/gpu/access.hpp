@@ -30,15 +30,6 @@ KGEN_FN Block<Bytes> load_block(const void* from, [[maybe_unused]] bool read_onl
   return read_only ? load_read_only<Bytes>(from) : *static_cast<const Block<Bytes>*>(from);
 #endif
 }
-template <int Bytes>
-KGEN_FN void store_block(void* to, const Block<Bytes>& block, [[maybe_unused]] bool streaming) {
-#if defined(KGEN_SIMT)
-  store_streaming(to, block);
-#else
-  if (streaming) return store_streaming(to, block);
-  *static_cast<Block<Bytes>*>(to) = block;
-#endif
-}
 
 // W elements, `step` apart.
 template <int W, class T>

@@ -9,7 +9,7 @@
 //   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
 //   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group
 //   load_read_only<Bytes>(from)           aligned memory that nobody writes while the kernel runs
-//   store_streaming(to, block)            aligned memory that nobody reads soon
+//   store_block(to, block, streaming)     aligned memory; streaming: that nobody reads soon
 //   atomic_add(to, value)                 returns what was there
 //
 // Each does its work on the device only: they are KGEN_FN because what calls them is.
@@ -102,7 +102,7 @@ KGEN_FN Block<Bytes> load_read_only(const void* from) {
   return *static_cast<const Block<Bytes>*>(from);
 }
 template <int Bytes>
-KGEN_FN void store_streaming(void* to, const Block<Bytes>& block) {
+KGEN_FN void store_block(void* to, const Block<Bytes>& block, bool) {
   *static_cast<Block<Bytes>*>(to) = block;
 }
 template <class T>

@@ -10,21 +10,16 @@
 
 namespace kgen::gpu {
 
-// How a form divides its work. Measured on an H200: what is too large for the caches goes fastest in blocks of 512
-// threads with two vectors each and streaming stores, all else in blocks of 256 with one; a grid of one block for each
-// piece is faster than one that stays.
-template <Lanes Form>
-struct ElementwiseForm {
-  static constexpr int threads = Form == Lanes::streaming ? 512 : 256;
-  static constexpr int vectors = Form == Lanes::streaming ? 2 : 1;  // of a thread
-};
+// One vector for each thread, and a block for each piece: on an H200 faster than threads with several, and than blocks
+// that stay.
+inline constexpr int elementwise_threads = 256;
 
 // Registers for 1536 threads of a multiprocessor where functors are small, else for 1024: 24 KB of each operand are on
-// their way, or twice as much of what streams; 24 KB in all hide the latency of an H200's memory.
-template <Lanes Form, int R, class Functor>
+// their way, and 24 KB in all hide the latency of an H200's memory.
+template <int R, class Functor>
 inline constexpr int elementwise_blocks =
     (R <= 2 && element_sizes<Functor>().reads <= 3 ? 1536 : R <= 3 && element_sizes<Functor>().reads <= 6 ? 1024 : 512) /
-    ElementwiseForm<Form>::threads;
+    elementwise_threads;
 
 // A box of the whole shape whose lines are whole vectors of W lanes, of which there are fewer than 2^31.
 template <int R>
@@ -44,24 +39,16 @@ KGEN_FN void apply_vector(const Functor& functor, const Box<R>& box, std::uint32
 }
 
 template <int W, Lanes Form, int R, class Functor>
-KGEN_GLOBAL((ElementwiseForm<Form>::threads), (elementwise_blocks<Form, R, Functor>))
-elementwise_kernel(Functor given, Box<R> box) {
-  constexpr std::uint32_t threads = ElementwiseForm<Form>::threads, vectors = ElementwiseForm<Form>::vectors;
+KGEN_GLOBAL(elementwise_threads, (elementwise_blocks<R, Functor>)) elementwise_kernel(Functor given, Box<R> box) {
   const Functor functor = known<Form>(given);
-  const std::uint32_t first = static_cast<std::uint32_t>(block_index()) * (threads * vectors);
-  const std::uint32_t mine = first + static_cast<std::uint32_t>(thread_index());
-  if (first + threads * vectors <= box.vectors) {  // no branch between the loads of neighbouring vectors
-    KGEN_UNROLL
-    for (std::uint32_t i = 0; i < vectors; ++i) apply_vector<W>(functor, box, mine + i * threads);
-  } else {
-    for (std::uint32_t number = mine; number < box.vectors; number += threads) apply_vector<W>(functor, box, number);
-  }
+  const auto number = static_cast<std::uint32_t>(block_index() * elementwise_threads + thread_index());
+  if (number < box.vectors) apply_vector<W>(functor, box, number);
 }
 
 template <int W, Lanes Form, int R, class Functor>
 void launch_elementwise(const Box<R>& box, const Functor& functor, Stream stream) {
-  constexpr std::int64_t step = ElementwiseForm<Form>::threads * ElementwiseForm<Form>::vectors;
-  const Grid grid{"elementwise", (box.vectors + step - 1) / step, ElementwiseForm<Form>::threads};
+  const Grid grid{"elementwise", (box.vectors + std::int64_t{elementwise_threads} - 1) / elementwise_threads,
+                  elementwise_threads};
   launch(grid, stream, elementwise_kernel<W, Form, R, Functor>, functor, box);
 }
 
@@ -154,7 +141,7 @@ void elementwise(const Index<R>& shape, const Functor& functor, Stream stream) {
       return launch_vectors<width, Lanes::vectors>(shape, functor, stream);
     }
     if constexpr (R > 1) {
-      if (const int axis = crossing_axis<R>(functor); axis >= 0) return tiles(shape, axis, functor, stream);
+      if (const int axis = crossing_axis<R>(functor); axis >= 0 && tiles(shape, axis, functor, stream)) return;
     }
     const Functor adapted = with_access(functor, width);
     if (layout.any_vectors) return launch_vectors<width, Lanes::any>(shape, adapted, stream);

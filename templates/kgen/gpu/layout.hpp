@@ -150,21 +150,21 @@ enum class Lanes {
   streaming,  // and nothing is in place, nor likely to be found in a cache later
 };
 
-// The functor, in which that is a constant to the compiler.
+// The View, in which that is a constant to the compiler.
+template <Lanes Form, class T, int R>
+KGEN_FN View<T, R> known_view(const View<T, R>& view) {
+  if constexpr (Form == Lanes::any) {
+    return view.with_access({view.access().vectors});
+  } else {
+    Index<R> strides = view.strides();
+    strides[R - 1] = 1;
+    constexpr bool streaming = Form == Lanes::streaming;
+    return View<T, R>(view.data(), view.shape(), strides).with_access({true, std::is_const_v<T> && streaming, streaming});
+  }
+}
 template <Lanes Form, class Functor>
 KGEN_FN Functor known(Functor functor) {
-  for_each_view(functor, [](auto& view) KGEN_LAMBDA {
-    using View = std::remove_cvref_t<decltype(view)>;
-    if constexpr (Form == Lanes::any) {
-      view = view.with_access({view.access().vectors});
-    } else {
-      Index<View::rank> strides = view.strides();
-      strides[View::rank - 1] = 1;
-      view = View(view.data(), view.shape(), strides).with_access({true, std::is_const_v<typename View::element_type>
-                                                                             && Form == Lanes::streaming,
-                                                                   Form == Lanes::streaming});
-    }
-  });
+  for_each_view(functor, [](auto& view) KGEN_LAMBDA { view = known_view<Form>(view); });
   return functor;
 }
 

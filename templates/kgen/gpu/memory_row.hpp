@@ -62,7 +62,8 @@ struct MemoryKeep {
   }
 };
 
-template <int R, int K, int V, class Team>
+// `AtOnce`: how many pieces a thread loads before it looks at the first.
+template <int R, int K, int V, int AtOnce, class Team>
 class MemoryRow {
  public:
   // Part `part` of the row number `number`, at `outer`.
@@ -150,24 +151,32 @@ class MemoryRow {
   }
 
  private:
-  KGEN_FN std::int64_t stride() const { return static_cast<std::int64_t>(sharing_.parts) * team_.size(); }
-  KGEN_FN std::int64_t first() const { return static_cast<std::int64_t>(part_) * team_.size() + team_.rank(); }
   KGEN_FN PartialSlot* partials(int index) const {
     return sharing_.partials + (number_ * sharing_.reductions + index) * sharing_.parts;
   }
 
-  // body(piece) for this thread's pieces before `end`, several of them at a time.
+  // body(piece) for this thread's pieces before `end`. Its team takes a stretch of memory of several pieces for each
+  // thread, without a branch between their loads. `begin` is a multiple of what all parts take at a time.
   template <class Body>
   KGEN_FN void for_each_piece(std::int64_t end, const Body& body, std::int64_t begin = 0) const {
-    KGEN_UNROLL_LOADS
-    for (std::int64_t i = begin + first(); i < end; i += stride()) body(piece_of<V>(i, extents_));
+    const std::int64_t size = team_.size(), stretch = AtOnce * size;
+    for (std::int64_t i = begin + part_ * stretch + team_.rank(); i < end; i += sharing_.parts * stretch) {
+      if (i + stretch - size < end) {
+        KGEN_UNROLL
+        for (int c = 0; c < AtOnce; ++c) body(piece_of<V>(i + c * size, extents_));
+      } else {
+        for (std::int64_t j = i; j < end; j += size) body(piece_of<V>(j, extents_));
+      }
+    }
   }
 
   // The partial result of this thread's elements. Additions in sequence lose accuracy, and what goes over its elements
   // twice should find them in a cache the second time: so many pieces of each thread make one partial result.
   template <class Reduction, class T, class A>
   KGEN_FN auto accumulated(const A& row) const {
-    const std::int64_t run = (TwoPhase<Reduction> ? 4 : 1024) * stride();
+    constexpr int pieces = TwoPhase<Reduction> ? 8 : 1024;  // of each thread
+    static_assert(pieces % AtOnce == 0);
+    const std::int64_t run = std::int64_t{pieces} * sharing_.parts * team_.size();
     auto total = Reduction::template identity<T, 1>();
     for (std::int64_t begin = 0; begin < pieces_; begin += run) {
       const std::int64_t end = begin + run < pieces_ ? begin + run : pieces_;

@@ -103,10 +103,9 @@ class RegisterRow {
 
  private:
   KGEN_FN int number(int c) const { return c * team_.size() + team_.rank(); }
-  // Whether this thread has a piece c; nothing to ask where every thread of a team of any size has.
-  KGEN_FN bool holds(int c) const {
-    return (Length > 0 && (c + 1) * Team::least_size * V <= Length) || number(c) < pieces_;
-  }
+  // Whether this thread has a piece c, and whether every thread has, in a team of whatever size.
+  KGEN_FN bool holds(int c) const { return holds_always(c) || number(c) < pieces_; }
+  KGEN_FN static constexpr bool holds_always(int c) { return Length > 0 && (c + 1) * Team::least_size * V <= Length; }
   KGEN_FN Index<K> position(int c) const { return piece_of<V>(number(c), extents_).at; }
 
   // The partial result of this thread's elements.
@@ -117,8 +116,10 @@ class RegisterRow {
       const auto first = accumulated<typename Reduction::First, T>(row);
       partial = Reduction::template prepared<T, V>(collapse<typename Reduction::First, V>(first).data);
     }
+    constexpr bool begins_with_piece = Converting<Reduction, T, V> && holds_always(0);  // not with the identity
+    if constexpr (begins_with_piece) partial = partial_of<Reduction>(spread<T, V>(row_value<V>(row, Slot{0})));
     KGEN_UNROLL
-    for (int c = 0; c < C; ++c) {
+    for (int c = begins_with_piece ? 1 : 0; c < C; ++c) {
       if (holds(c)) accumulate<Reduction>(partial, spread<T, V>(row_value<V>(row, Slot{c})));
     }
     return partial;

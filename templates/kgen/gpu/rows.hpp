@@ -3,6 +3,9 @@
 // Reductions are deterministic: for the same shapes on the same device, the same bits.
 #pragma once
 
+#include <algorithm>
+#include <array>
+
 #include "kgen/gpu/divide.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/memory_row.hpp"
@@ -16,58 +19,99 @@ namespace kgen::gpu {
 template <int V>
 inline constexpr Lanes row_lanes = V > 1 ? Lanes::vectors : Lanes::any;
 
-// The threads of a multiprocessor for which a kernel is to leave registers: as many as go with what a program holds of
-// its operands. While a row waits for its reductions nothing of it is on its way: 6 rows of 8 KB at once are what keeps
-// an H200's memory busy.
-template <class Team, int V, int C, class Program>
+// What a thread holds of each operand, in pieces, and for how many threads of a multiprocessor a kernel leaves registers.
+// While a row waits for its reductions nothing of it is on its way, so that many small blocks are better than few; where
+// a program is so small that it waits for little else, more threads are. Measured on an H200.
+template <class Program>
+inline constexpr bool is_small_program = element_sizes<Program>().views <= 3 && element_sizes<Program>().reads <= 2;
+template <class Program>
+inline constexpr int row_pieces = is_small_program<Program> ? 2 : 4;
+
+template <class Team, class Program>
 consteval int blocks_at_once() {
-  constexpr ElementSizes sizes = element_sizes<Program>();
-  constexpr int held = sizes.read_bytes * V * C / 4;  // registers
-  constexpr bool small = held <= 16 && sizes.views <= 3 && Team::least_size > 32;
-  constexpr int threads = small ? 1536 : held <= 24 && sizes.views <= 5 ? 1024 : 512;
+  const int threads = is_small_program<Program> ? 1536 : element_sizes<Program>().views <= 6 ? 1024 : 512;
   return std::max(1, threads / Team::most_threads);
 }
 
-// The rows of a launch: fewer than 2^31, at positions of the outer axes.
+// Fewer than 2^31 rows, in the order in which blocks take them: along axes that an operand repeats on first, so that what
+// is read again is still in a cache.
 template <int R>
-struct RowPositions {
-  std::uint32_t count;
-  Positions<std::max(R, 1)> positions;
-
-  explicit RowPositions(const Index<R>& outer)
-      : count(static_cast<std::uint32_t>(element_count(outer))), positions(with_one_axis(outer)) {}
+class RowOrder {
+ public:
+  RowOrder(const Index<R>& outer, const std::array<int, R>& axes)
+      : count_(static_cast<std::uint32_t>(element_count(outer))), positions_(extents(outer, axes)) {
+    for (int place = 0; place < R; ++place) axes_[place] = axes[place];
+  }
+  KGEN_FN std::uint32_t count() const { return count_; }
   KGEN_FN Index<R> operator()(std::uint32_t number) const {
+    const auto places = positions_(number);
     Index<R> at{};
-    const auto all = positions(number);
     KGEN_UNROLL
-    for (int axis = 0; axis < R; ++axis) at[axis] = all[axis];
+    for (int place = 0; place < R; ++place) {
+      KGEN_UNROLL
+      for (int axis = 0; axis < R; ++axis) at[axis] = axes_[place] == axis ? places[place] : at[axis];
+    }
     return at;
   }
 
  private:
-  static Index<std::max(R, 1)> with_one_axis(const Index<R>& outer) {
-    Index<std::max(R, 1)> result{};
+  static constexpr int rank = R > 0 ? R : 1;
+  static Index<rank> extents(const Index<R>& outer, const std::array<int, R>& axes) {
+    Index<rank> result{};
     result[0] = 1;
-    for (int axis = 0; axis < R; ++axis) result[axis] = outer[axis];
+    for (int place = 0; place < R; ++place) result[place] = outer[axes[place]];
     return result;
   }
+
+  std::uint32_t count_;
+  int axes_[rank] = {};
+  Positions<rank> positions_;
 };
 
+template <int K, int R, class Program>
+RowOrder<R - K> order_rows(const Program& program, const Index<R>& shape) {
+  std::array<int, R - K> axes{};
+  std::array<std::int64_t, R - K> repeated{};  // elements that operands have there once, and rows read again
+  for (int axis = 0; axis < R - K; ++axis) {
+    axes[axis] = axis;
+    for_each_view(program, [&](const auto& view) {
+      if constexpr (std::remove_cvref_t<decltype(view)>::rank == R) {
+        if (view.stride(axis) != 0) return;
+        std::int64_t elements = 1;
+        for (int other = 0; other < R; ++other) elements *= view.stride(other) == 0 ? 1 : view.extent(other);
+        repeated[axis] = std::max(repeated[axis], elements);
+      }
+    });
+  }
+  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return repeated[a] < repeated[b]; });
+  return RowOrder<R - K>(first_axes<R - K>(shape), axes);
+}
+
 template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, V, C, Program>()))
-register_rows_kernel(Program given, Index<R> shape, RowPositions<R - K> rows) {
+KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, Program>()))
+register_rows_kernel(Program given, Index<R> shape, RowOrder<R - K> rows) {
   const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
   Team team(shared);
   const auto number = static_cast<std::uint32_t>(block_index() * team.count() + team.index());
-  if (number >= rows.count) return;  // whole teams leave, and only where a block has several
+  if (number >= rows.count()) return;  // whole teams leave, and only where a block has several
   RegisterRow<R, K, V, C, Team, Length> row(shape, rows(number), team);
   program(row);
 }
 
+// Vectors that a thread has on their way: with 1024 threads of a multiprocessor 128 KB, which an H200 needs where all that
+// it does is to read. AMD's compiler would spill registers for as many.
+#if defined(KGEN_HIP)
+template <class Program>
+inline constexpr int vectors_at_once = 2;
+#else
+template <class Program>
+inline constexpr int vectors_at_once = element_sizes<Program>().reads <= 1 ? 8 : element_sizes<Program>().reads <= 2 ? 4 : 2;
+#endif
+
 // `launched`: how many of a row's parts have blocks.
 template <int V, class Team, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads, element_sizes<Program>().views <= 2 ? 2 : 1)
+KGEN_GLOBAL(Team::most_threads, element_sizes<Program>().views <= 2 ? 1024 / Team::most_threads : 1)
 memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launched) {
   const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
@@ -82,7 +126,7 @@ memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launch
     const RowScratch mine{scratch + room * sharing.scratch_bytes, team.index(), team.count()};
     // Teams beyond the last row compute it once more, since others wait for them; they do not store.
     const std::int64_t inside = number < rows ? number : rows - 1;
-    MemoryRow<R, K, V, Team> row(shape, unflatten(inside, outer), inside, static_cast<int>(unit % launched), team, mine,
+    MemoryRow<R, K, V, vectors_at_once<Program>, Team> row(shape, unflatten(inside, outer), inside, static_cast<int>(unit % launched), team, mine,
                                  sharing, number < rows);
     program(row);
   }
@@ -98,28 +142,25 @@ struct RowLaunch {
   std::int64_t rows, length;  // how many, and the elements of each
 };
 
-// The pieces that one thread holds of each operand. More than two cost more in occupancy than they gain.
-inline constexpr int row_pieces = 2;
-
 template <int V, int C, int Lanes, std::int64_t Length, int K, int R, class Program>
 void launch_wave_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   using Team = WaveTeam<Lanes>;
   constexpr int teams = Team::most_threads / Lanes;
   const Grid grid{"rows, a wave each", (rows.rows + teams - 1) / teams, Team::most_threads};
   launch(grid, rows.stream, register_rows_kernel<V, C, Team, Length, K, R, Program>, rows.program, shape,
-         RowPositions<R - K>(first_axes<R - K>(shape)));
+         order_rows<K>(rows.program, shape));
 }
 
 template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
 void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape, int threads) {
   const Grid grid{"rows, a block each", rows.rows, threads, Team::shared()};
   launch(grid, rows.stream, register_rows_kernel<V, C, Team, Length, K, R, Program>, rows.program, shape,
-         RowPositions<R - K>(first_axes<R - K>(shape)));
+         order_rows<K>(rows.program, shape));
 }
 
-// How many blocks share a row, so that 2048 threads of each multiprocessor have work, and each at least 8 pieces.
+// How many blocks share a row, so that 1024 threads of each multiprocessor have work, and each at least 8 pieces.
 inline int parts_of_rows(std::int64_t groups, std::int64_t pieces, int team, int threads, const DeviceLimits& device) {
-  const std::int64_t wanted = 2048 / threads * static_cast<std::int64_t>(device.multiprocessors) / groups;
+  const std::int64_t wanted = 1024 / threads * static_cast<std::int64_t>(device.multiprocessors) / groups;
   return static_cast<int>(std::clamp<std::int64_t>(std::min(wanted, pieces / (8 * team)), 1, 4096));
 }
 
@@ -198,25 +239,24 @@ struct RowDivision {
   int pieces = 0;   // of a thread; 0 where rows are too long for registers
   int threads = 0;  // up to 32: so many neighbours in a wave; else the block's, whole waves of any device
 };
-consteval RowDivision divide_row(std::int64_t length, int width) {
+consteval RowDivision divide_row(std::int64_t length, int width, int pieces) {
   const std::int64_t all = length / width;
-  if (all <= 32 * row_pieces) {
+  if (all <= 32 * pieces) {
     int lanes = 4;
-    while (lanes < 32 && lanes * row_pieces < all) lanes *= 2;
+    while (lanes < 32 && lanes * 2 < all) lanes *= 2;
     return {static_cast<int>((all + lanes - 1) / lanes), lanes};
   }
-  for (const int pieces : {row_pieces, 2 * row_pieces}) {
-    const int threads = static_cast<int>((all + 64 * pieces - 1) / (64 * pieces) * 64);
-    if (threads <= 512) return {pieces, threads};
-  }
-  if (all <= 1024 * 2 * row_pieces) return {2 * row_pieces, 1024};
+  if (all > 512 * pieces) pieces = 4;
+  const std::int64_t threads = (all + 64 * pieces - 1) / (64 * pieces) * 64;
+  if (threads <= 512) return {pieces, static_cast<int>(threads)};
+  if (threads <= 1024) return {pieces, 1024};
   return {};
 }
 
 // Rows of vectors, of a length that their caller knows.
 template <int V, std::int64_t Length, int K, int R, class Program>
 void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
-  constexpr RowDivision division = divide_row(Length, V);
+  constexpr RowDivision division = divide_row(Length, V, row_pieces<Program>);
   if constexpr (division.pieces == 0) {
     launch_long_rows<V, K>(rows, shape);
   } else if constexpr (division.threads <= 32) {
@@ -231,13 +271,14 @@ void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
 template <int V, int K, int R, class Program>
 void launch_vector_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   using Team = BlockTeam<>;
-  constexpr int piece = row_pieces * V;
-  if (rows.length <= 32 * piece) return launch_wave_rows<V, row_pieces, 32, 0, K>(rows, shape);
-  if (rows.length > Team::most_threads * piece) return launch_long_rows<V, K>(rows, shape);
+  constexpr int pieces = row_pieces<Program>;
+  const std::int64_t all = rows.length / V;
+  if (all <= 32 * pieces) return launch_wave_rows<V, pieces, 32, 0, K>(rows, shape);
+  if (all > Team::most_threads * pieces) return launch_long_rows<V, K>(rows, shape);
   const bool few = rows.rows < 2 * static_cast<std::int64_t>(rows.device.multiprocessors);
   int threads = 64;
-  while (threads < Team::most_threads && threads * (few ? V : piece) < rows.length) threads *= 2;
-  launch_block_rows<V, row_pieces, Team, 0, K>(rows, shape, threads);
+  while (threads < Team::most_threads && threads * (few ? 1 : pieces) < all) threads *= 2;
+  launch_block_rows<V, pieces, Team, 0, K>(rows, shape, threads);
 }
 
 template <int K, std::int64_t Length, int R, class Program>

@@ -73,17 +73,17 @@ struct WaveTeam {
 
 // A place in shared memory for a partial result of any reduction.
 struct alignas(16) PartialSlot {
-  unsigned char bytes[32];
+  std::uint32_t words[8];
 
   template <class Partial>
   KGEN_FN void put(const Partial& partial) {
-    static_assert(sizeof(Partial) <= sizeof(bytes) && std::is_trivially_copyable_v<Partial>);
-    memcpy(bytes, &partial, sizeof(Partial));
+    static_assert(sizeof(Partial) <= sizeof(words) && std::is_trivially_copyable_v<Partial>);
+    memcpy(words, &partial, sizeof(Partial));
   }
   template <class Partial>
   KGEN_FN Partial get() const {
     Partial partial;
-    memcpy(&partial, bytes, sizeof(Partial));
+    memcpy(&partial, words, sizeof(Partial));
     return partial;
   }
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kgen/gpu/block.hpp"
+#include "kgen/gpu/divide.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
 #include "kgen/index.hpp"
@@ -10,8 +11,7 @@
 namespace kgen::gpu {
 
 // Tiles of 128 x 128 elements of at most 2 bytes, else of 64 x 64: 16 or 32 KB of each operand are on their way to a
-// block, of which two find room. Rows in shared memory are one element longer, so that neighbours of both axes fall into
-// different banks (two lanes in one, where a lane takes several elements).
+// block, of which two find room.
 inline constexpr int tile_threads = 512;
 template <class Functor>
 inline constexpr int tile_edge = element_sizes<Functor>().largest <= 2 ? 128 : 64;
@@ -42,51 +42,49 @@ int crossing_axis(const Functor& functor) {
   return found;
 }
 
+// The index with two places changed: that of `axis` and the last.
+template <int R>
+Index<R> with_last(Index<R> index, int axis) {
+  std::swap(index[axis], index[R - 1]);
+  return index;
+}
+
 // Which Views a tile's kernel stages, by their number among the functor's Views.
 struct Staging {
   int axis;                   // that results run along
   int across;                 // the tile's other axis, along which staged operands run
   std::uint32_t staged = 0;   // bits
   std::uint32_t vectors = 0;  // of those, the ones that may be read in vectors
+  bool others_are_vectors = true;  // all that are not staged, along the last axis
   std::int64_t shared_bytes = 0;
 };
 
-// An index at an axis that is known at launch only: without addressing the index, which would put it into memory.
-template <int R>
-KGEN_FN std::int64_t get(const Index<R>& index, int axis) {
-  std::int64_t value = 0;
-  KGEN_UNROLL
-  for (int i = 0; i < R; ++i) value = i == axis ? index[i] : value;
-  return value;
-}
-template <int R>
-KGEN_FN void set(Index<R>& index, int axis, std::int64_t value) {
-  KGEN_UNROLL
-  for (int i = 0; i < R; ++i) index[i] = i == axis ? value : index[i];
-}
-template <int R>
-KGEN_FN void add(Index<R>& index, int axis, std::int64_t value) {
-  set(index, axis, get(index, axis) + value);
-}
-template <int R>
-KGEN_FN Index<R> swapped(Index<R> index, int a, int b) {
-  const std::int64_t at_a = get(index, a);
-  set(index, a, get(index, b));
-  set(index, b, at_a);
-  return index;
-}
-template <class T, int R>
-KGEN_FN View<T, R> swap_axes(const View<T, R>& view, int a, int b) {
-  return View<T, R>(view.data(), swapped(view.shape(), a, b), swapped(view.strides(), a, b));
-}
+// A square of one operand in shared memory: lines along the results' axis, of which a thread's vectors are read.
+template <class T, int Edge>
+struct StagedTile {
+  static constexpr int width = 16 / static_cast<int>(sizeof(T));  // elements of the operand that a thread reads at a time
+  static constexpr int group = std::max(1, 4 / static_cast<int>(sizeof(T)));  // of its lines, to store whole words
+  static constexpr int pitch = Edge + width;  // lines begin at multiples of 16 bytes, and not all in one bank
+  static constexpr int side_by_side = 4;  // vectors of one line that a wave reads, 64 bytes; the rest reads other lines
+  static constexpr int groups = Edge / group, pieces = groups * (Edge / width);
+  static constexpr int of_thread = (pieces + tile_threads - 1) / tile_threads;
+  static constexpr std::int64_t bytes = shared_bytes<T>(Edge * pitch);
 
-// Elements of one operand that a thread reads at a time.
-template <class T>
-inline constexpr int staged_width = 16 / static_cast<int>(sizeof(T));
+  // The first piece of a thread: where it begins along the results' axis, and across it. All pieces of a thread lie along
+  // one line, `step` vectors apart.
+  struct Place {
+    int along, across;
+  };
+  static constexpr int step = std::max(1, tile_threads / groups);
+  KGEN_FN static Place first_piece() {
+    const auto thread = static_cast<unsigned>(thread_index());
+    const unsigned vector = thread / (side_by_side * groups) * side_by_side + thread % side_by_side;
+    return {static_cast<int>(thread / side_by_side % groups * group), static_cast<int>(vector * width)};
+  }
+};
 
 template <int R, class Functor>
 Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_limit) {
-  constexpr int edge = tile_edge<Functor>;
   bool results_cross = false;
   for_each_view(functor, [&](const auto& view) {
     using T = typename std::remove_cvref_t<decltype(view)>::element_type;
@@ -97,80 +95,116 @@ Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_l
   for_each_view(functor, [&](const auto& view) {
     using V = std::remove_cvref_t<decltype(view)>;
     using T = typename V::element_type;
+    bool staged = false;
     if constexpr (std::is_const_v<T> && V::rank == R) {
-      const std::int64_t bytes = shared_bytes<T>(edge * (edge + 1));
+      using Tile = StagedTile<std::remove_const_t<T>, tile_edge<Functor>>;
       if (runs_along<R>(view, staging.across) && !runs_along<R>(view, staging.axis) &&
-          staging.shared_bytes + bytes <= shared_limit) {
-        const auto along = swap_axes(view, staging.across, R - 1);
+          staging.shared_bytes + Tile::bytes <= shared_limit) {
+        const View<T, R> along(view.data(), with_last(view.shape(), staging.across), with_last(view.strides(), staging.across));
+        staged = true;
         staging.staged |= 1u << number;
-        if (has_vectors(along, staged_width<T>)) staging.vectors |= 1u << number;
-        staging.shared_bytes += bytes;
+        if (has_vectors(along, Tile::width)) staging.vectors |= 1u << number;
+        staging.shared_bytes += Tile::bytes;
       }
     }
+    if (!staged) staging.others_are_vectors = staging.others_are_vectors && has_vectors(view, vector_width<Functor>());
     ++number;
   });
   return staging;
 }
 
-// The tile's part of `view`, whose element (i along `axis`, j along `across`) goes to tile[i * (Edge + 1) + j].
-template <int Edge, class T, int R>
-KGEN_FN void stage(const View<const T, R>& view, const Index<R>& origin, const Staging& staging, bool vectors, T* tile) {
-  constexpr int width = staged_width<T>, per_line = Edge / width;
-  const auto along = swap_axes(view, staging.across, R - 1).with_access({vectors, true});
-  for (int piece = thread_index(); piece < Edge * per_line; piece += tile_threads) {
-    const int i = piece / per_line, j = piece % per_line * width;
-    Index<R> at = origin;
-    add(at, staging.axis, i);
-    add(at, staging.across, j);
-    if (get(at, staging.axis) >= get(view.shape(), staging.axis)) continue;
-    const std::int64_t left = get(view.shape(), staging.across) - get(at, staging.across);
-    at = swapped(at, staging.across, R - 1);
-    T* to = tile + i * (Edge + 1) + j;
-    if (left >= width) {
-      const auto elements = along.template elements<width>(at);
-      KGEN_UNROLL
-      for (int e = 0; e < width; ++e) to[e] = elements.data[e];
-    } else {
-      for (std::int64_t e = 0; e < left; ++e, ++at[R - 1]) to[e] = along.template elements<1>(at).data[0];
+// The tile's part of `view`, whose elements lie side by side along `Across`: what of it is there, element by element.
+template <int Edge, int Axis, int Across, class T, int R>
+KGEN_FN void stage_elements(const View<const T, R>& view, const Index<R>& origin, const T* corner, T* tile) {
+  const std::int64_t lines = view.extent(Axis) - origin[Axis], columns = view.extent(Across) - origin[Across];
+  for (int number = thread_index(); number < Edge * Edge; number += tile_threads) {
+    const int along = number / Edge, across = number % Edge;
+    if (along >= lines || across >= columns) continue;
+    tile[across * StagedTile<T, Edge>::pitch + along] = corner[along * view.stride(Axis) + across];
+  }
+}
+
+// The same, of a tile that is there as a whole, in vectors.
+template <int Edge, class T>
+KGEN_FN void stage_vectors(const T* corner, std::int64_t line, T* tile) {
+  using Tile = StagedTile<T, Edge>;
+  using Word = Block<Tile::group * sizeof(T)>;
+  const auto place = Tile::first_piece();
+  if (place.across >= Edge) return;
+  const T* from = corner + place.along * line + place.across;
+  T* to = tile + place.across * Tile::pitch + place.along;
+  Elements<T, Tile::width> pieces[Tile::of_thread][Tile::group];
+  KGEN_UNROLL
+  for (int k = 0; k < Tile::group; ++k, from += line) {
+    KGEN_UNROLL
+    for (int m = 0; m < Tile::of_thread; ++m) {
+      pieces[m][k] = load_run<Tile::width>(from + m * Tile::step * Tile::width, 1, Access{true, true});
     }
   }
+  KGEN_UNROLL
+  for (int m = 0; m < Tile::of_thread; ++m) {
+    KGEN_UNROLL
+    for (int e = 0; e < Tile::width; ++e) {
+      T elements[Tile::group];
+      KGEN_UNROLL
+      for (int k = 0; k < Tile::group; ++k) elements[k] = pieces[m][k].data[e];
+      Word word;
+      memcpy(&word, elements, sizeof(word));
+      *reinterpret_cast<Word*>(to + (m * Tile::step * Tile::width + e) * Tile::pitch) = word;
+    }
+  }
+}
+
+template <int Edge, int Axis, int Across, class T, int R>
+KGEN_FN void stage(const View<const T, R>& view, const Index<R>& origin, bool vectors, bool whole, T* tile) {
+  const T* corner = view.data();
+  KGEN_UNROLL
+  for (int axis = 0; axis < R; ++axis) corner += origin[axis] * (axis == Across ? 1 : view.stride(axis));
+  if (whole && vectors) return stage_vectors<Edge>(corner, view.stride(Axis), tile);
+  stage_elements<Edge, Axis, Across>(view, origin, corner, tile);
 }
 
 // The tile as a View in which the whole's positions count.
-template <int Edge, class T, int R>
-KGEN_FN View<const T, R> staged_view(const Index<R>& shape, const Index<R>& origin, const Staging& staging,
-                                     const T* tile) {
+template <int Edge, int Axis, int Across, class T, int R>
+KGEN_FN View<const T, R> staged_view(const Index<R>& shape, const Index<R>& origin, const T* tile) {
+  constexpr int pitch = StagedTile<T, Edge>::pitch;
   Index<R> strides{};
-  set(strides, staging.axis, Edge + 1);
-  set(strides, staging.across, 1);
-  const std::int64_t offset = get(origin, staging.axis) * (Edge + 1) + get(origin, staging.across);
-  return View<const T, R>(tile - offset, shape, strides);
+  strides[Axis] = 1;
+  strides[Across] = pitch;
+  const std::int64_t offset = origin[Axis] + origin[Across] * pitch;
+  return View<const T, R>(tile - offset, shape, strides).with_access({Axis == R - 1});
 }
 
-// The functor at every position of one tile, lanes along staging.axis.
-template <int W, int R, class Functor>
-KGEN_FN void apply_tile(const Functor& functor, const Index<R>& shape, const Index<R>& origin, const Staging& staging) {
-  constexpr int per_line = tile_edge<Functor> / W;
-  for (int piece = thread_index(); piece < tile_edge<Functor> * per_line; piece += tile_threads) {
-    Index<R> at = origin;
-    add(at, staging.across, piece / per_line);
-    add(at, staging.axis, piece % per_line * W);
-    if (get(at, staging.across) >= get(shape, staging.across)) continue;
-    const std::int64_t left = get(shape, staging.axis) - get(at, staging.axis);
-    if (left >= W) {
-      functor.template operator()<W>(at);
-    } else {
-      for (std::int64_t i = 0; i < left; ++i, add(at, staging.axis, 1)) functor.template operator()<1>(at);
+// The functor at every position of one tile, lanes along `Axis`. A thread stays at the same place along it.
+template <int W, int Axis, int Across, int R, class Functor>
+KGEN_FN void apply_tile(const Functor& functor, const Index<R>& shape, const Index<R>& origin, bool whole) {
+  constexpr int edge = tile_edge<Functor>, per_line = edge / W, lines = tile_threads / per_line;
+  const auto thread = static_cast<unsigned>(thread_index());
+  Index<R> at = origin;
+  at[Axis] += thread % per_line * W;
+  at[Across] += thread / per_line;
+  if (whole) {
+    KGEN_UNROLL
+    for (int line = 0; line < edge; line += lines, at[Across] += lines) functor.template operator()<W>(at);
+    return;
+  }
+  for (int line = 0; line < edge && at[Across] < shape[Across]; line += lines, at[Across] += lines) {
+    for (int i = 0; i < W && at[Axis] + i < shape[Axis]; ++i) {
+      Index<R> one = at;
+      one[Axis] += i;
+      functor.template operator()<1>(one);
     }
   }
 }
 
-template <int W, int R, class Functor>
-KGEN_GLOBAL(tile_threads, W > 1 && R <= 2 && element_sizes<Functor>().views <= 3 ? 2 : 1) tile_kernel(Functor given, Index<R> shape, Index<R> tile_counts, Staging staging) {
+template <int W, Lanes Form, int Axis, int Across, int R, class Functor>
+KGEN_GLOBAL(tile_threads, R <= 2 && element_sizes<Functor>().views <= 3 ? 1024 / tile_threads : 1)
+tile_kernel(Functor given, Index<R> shape, Positions<R> tiles, Staging staging) {
   constexpr int edge = tile_edge<Functor>;
-  Index<R> origin = unflatten(block_index(), tile_counts);
-  set(origin, staging.axis, get(origin, staging.axis) * edge);
-  set(origin, staging.across, get(origin, staging.across) * edge);
+  Index<R> origin = tiles(static_cast<std::uint32_t>(block_index()));
+  origin[Axis] *= edge;
+  origin[Across] *= edge;
+  const bool whole = origin[Axis] + edge <= shape[Axis] && origin[Across] + edge <= shape[Across];
   Functor functor = given;
   {
     const BlockPhase staging_phase;
@@ -181,35 +215,59 @@ KGEN_GLOBAL(tile_threads, W > 1 && R <= 2 && element_sizes<Functor>().views <= 3
       using T = typename V::element_type;
       const std::uint32_t bit = 1u << view_number++;
       if constexpr (std::is_const_v<T> && V::rank == R) {
-        if ((staging.staged & bit) == 0) return;
-        auto* tile = shared.template take<std::remove_const_t<T>>(edge * (edge + 1));
-        stage<edge>(view, origin, staging, (staging.vectors & bit) != 0, tile);
-        view = staged_view<edge>(shape, origin, staging, tile);
+        if ((staging.staged & bit) != 0) {
+          using Element = std::remove_const_t<T>;
+          auto* tile = shared.template take<Element>(edge * StagedTile<Element, edge>::pitch);
+          stage<edge, Axis, Across>(view, origin, (staging.vectors & bit) != 0, whole, tile);
+          view = staged_view<edge, Axis, Across>(shape, origin, static_cast<const Element*>(tile));
+          return;
+        }
       }
+      view = known_view<Form>(view);
     });
   }
-  apply_tile<W>(functor, shape, origin, staging);
+  apply_tile<W, Axis, Across>(functor, shape, origin, whole);
 }
 
-template <int W, int R, class Functor>
+template <int W, Lanes Form, int Axis, int Across, int R, class Functor>
 void launch_tiles(const Index<R>& shape, const Staging& staging, const Functor& functor, Stream stream) {
   Index<R> counts = shape;
   constexpr int edge = tile_edge<Functor>;
-  counts[staging.axis] = (shape[staging.axis] + edge - 1) / edge;
-  counts[staging.across] = (shape[staging.across] + edge - 1) / edge;
+  counts[Axis] = (shape[Axis] + edge - 1) / edge;
+  counts[Across] = (shape[Across] + edge - 1) / edge;
   const Grid grid{"elementwise in tiles", element_count(counts), tile_threads, staging.shared_bytes};
-  launch(grid, stream, tile_kernel<W, R, Functor>, functor, shape, counts, staging);
+  launch(grid, stream, tile_kernel<W, Form, Axis, Across, R, Functor>, functor, shape, Positions<R>(counts), staging);
 }
 
-// `crossing`: what crossing_axis has found.
+// Results run along the last axis, or across it.
+template <int Other, int R, class Functor>
+void launch_tiles_of(const Index<R>& shape, const Staging& staging, const Functor& functor, Stream stream) {
+  constexpr int width = vector_width<Functor>(), last = R - 1;
+  const Functor adapted = with_access(functor, width);
+  if (staging.axis != last) return launch_tiles<1, Lanes::any, Other, last>(shape, staging, adapted, stream);
+  if constexpr (width > 1) {
+    if (staging.others_are_vectors) {
+      return launch_tiles<width, Lanes::vectors, last, Other>(shape, staging, adapted, stream);
+    }
+  }
+  launch_tiles<width, Lanes::any, last, Other>(shape, staging, adapted, stream);
+}
+
+// Computes the whole in tiles, and returns true; or false where that is not compiled. `crossing`: what crossing_axis has
+// found. Tiles are of the last axis and either the one before it or the first.
 template <int R, class Functor>
-void tiles(const Index<R>& shape, int crossing, const Functor& functor, Stream stream) {
-  constexpr int width = vector_width<Functor>();
+bool tiles(const Index<R>& shape, int crossing, const Functor& functor, Stream stream) {
+  if (crossing != R - 2 && crossing != 0) return false;
   // Two blocks at least are to find room in a multiprocessor.
   const Staging staging = plan_staging<R>(functor, crossing, device_limits(stream).shared_bytes / 2);
-  const Functor adapted = with_access(functor, width);
-  if (staging.axis == R - 1) return launch_tiles<width>(shape, staging, adapted, stream);
-  launch_tiles<1>(shape, staging, adapted, stream);
+  if constexpr (R > 2) {
+    if (crossing == 0) {
+      launch_tiles_of<0>(shape, staging, functor, stream);
+      return true;
+    }
+  }
+  launch_tiles_of<R - 2>(shape, staging, functor, stream);
+  return true;
 }
 
 }  // namespace kgen::gpu

@@ -22,7 +22,7 @@ KGEN_FN Block<Bytes> load_read_only(const void* from) {
   return *static_cast<const Block<Bytes>*>(from);
 }
 template <int Bytes>
-KGEN_FN void store_streaming(void* to, const Block<Bytes>& block) {
+KGEN_FN void store_block(void* to, const Block<Bytes>& block, bool) {
   *static_cast<Block<Bytes>*>(to) = block;
 }
 

@@ -34,7 +34,7 @@ Block<Bytes> load_read_only(const void* from) {
 }
 
 template <int Bytes>
-void store_streaming(void* to, const Block<Bytes>& block) {
+void store_block(void* to, const Block<Bytes>& block, bool) {
   simt::require_aligned(to, alignof(Block<Bytes>));
   std::memcpy(to, &block, Bytes);
 }
