@@ -48,6 +48,11 @@ std::string build_arguments(const EmitOptions& options) {
   return fmt::format(" TARGET {} ARCH {}", options.target->name, options.architecture);
 }
 
+bool rounds_every_operator(const Plan& plan) {
+  const auto exact = [](const FunctionPlan& part) { return part.fused.graph.numerics == Numerics::match_unfused; };
+  return exact(plan.main) || std::any_of(plan.functions.begin(), plan.functions.end(), exact);
+}
+
 }  // namespace
 
 SourceFile emit_header(const Plan& plan, const EmitOptions& options) {
@@ -141,6 +146,10 @@ SourceFile emit_source_list(const Plan& plan, const EmitOptions& options) {
     writer.line("set(kgen_observed");
     for (const std::string& stub : observed_stubs(plan, *options.target)) writer.line("  stubs/{}.cpp", stub);
     writer.line(")");
+  }
+  if (rounds_every_operator(plan)) {
+    writer.line("# Every operator rounds: no GPU's compiler may make one instruction of two of them.");
+    writer.line("set(kgen_numerics match_unfused)");
   }
   return {"sources.cmake", with_banner(options, writer.take(), "#")};
 }

@@ -19,8 +19,8 @@ function(kgen_compile_emitted target)
   endif()
 endfunction()
 
-# The stubs are read by the vendor's compiler, the wrapper by the host's. A multiplication and an addition round twice
-# there too.
+# The stubs are read by the vendor's compiler, the wrapper by the host's. An addition takes in the multiplication before it
+# without rounding in between, except where the graph's numerics (kgen_numerics in its sources.cmake) are match_unfused.
 function(_kgen_compile_for_gpu target vendor arch)
   string(TOUPPER ${vendor} language)
   if(NOT CMAKE_${language}_COMPILER)
@@ -36,9 +36,15 @@ function(_kgen_compile_for_gpu target vendor arch)
   target_compile_definitions(${target} PRIVATE
     KGEN_${language} $<$<AND:$<STREQUAL:${vendor},hip>,$<COMPILE_LANGUAGE:CXX>>:__HIP_PLATFORM_AMD__>)
   # The standard is an option, as CMake does not know each nvcc's.
+  set(contract true)
+  set(contract_hip fast)
+  if(kgen_numerics STREQUAL match_unfused)
+    set(contract false)
+    set(contract_hip off)
+  endif()
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr --fmad=false -lineinfo>
-    $<$<COMPILE_LANGUAGE:HIP>:-std=c++20 -ffp-contract=off>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr --fmad=${contract} -lineinfo>
+    $<$<COMPILE_LANGUAGE:HIP>:-std=c++20 -ffp-contract=${contract_hip}>)
   target_link_libraries(${target} PUBLIC kgen::runtime_${vendor})
 endfunction()
 
@@ -123,8 +129,9 @@ function(kgen_add_graph name)
     file(CONFIGURE OUTPUT ${folder}.cmake CONTENT "")  # only what exists becomes an input of the configuration
   endif()
 
-  # kgen_sources, kgen_headers and, with CHECK, kgen_observed, relative to the folder.
+  # kgen_sources, kgen_headers and, with CHECK, kgen_observed, relative to the folder; kgen_numerics.
   set(kgen_observed "")
+  set(kgen_numerics "")
   include(${folder}.cmake)
   list(TRANSFORM kgen_sources PREPEND ${folder}/)
   list(TRANSFORM kgen_headers PREPEND ${folder}/)

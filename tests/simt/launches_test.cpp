@@ -106,14 +106,16 @@ struct NormResults {
   }
 };
 
+template <std::int64_t Length = 0>
 NormResults norm(View<const float, 2> x, View<const float, 2> weight) {
   NormResults results(x.shape(), x.stride(1) != 1);
-  rows<1>(x.shape(), Norm{x, weight, results.view(results.h), results.view(results.y), results.mean.view()});
+  rows<1, Length>(x.shape(), Norm{x, weight, results.view(results.h), results.view(results.y), results.mean.view()});
   return results;
 }
 
+template <std::int64_t Length = 0>
 void check_norm(View<const float, 2> x, View<const float, 2> weight) {
-  NormResults results = norm(x, weight);
+  NormResults results = norm<Length>(x, weight);
   const auto h = results.view(results.h), y = results.view(results.y);
   for (std::int64_t i = 0; i < x.extent(0); ++i) {
     const double length = static_cast<double>(x.extent(1));
@@ -159,14 +161,14 @@ TEST_CASE("launches: vectors where lines allow them, the rest of each line one b
   CHECK(device.take() == "elementwise x98, elementwise x1");
   check_scale(line.view().slice<0>(1, 100000), line.view().slice<0>(0, 100000), result.view().slice<0>(3, 100000));
   CHECK(device.take() == "elementwise x391");
-  // Beyond the caches: two vectors for each of 512 threads.
+  // Beyond the caches: without and with a column that repeats.
   const auto large = random_tensor<float>(Index<2>{3000, 1024}, 1);
   Tensor<float, 2> large_result(large.shape);
   check_scale(large.view(), large.view().select<0>(7).unsqueeze<0>().broadcast_to(large.shape), large_result.view());
   CHECK(device.take() == "elementwise x3000");
   const auto more = random_tensor<float>(large.shape, 2);
   check_scale(large.view(), more.view(), large_result.view());
-  CHECK(device.take() == "elementwise x750");
+  CHECK(device.take() == "elementwise x3000");
 }
 
 TEST_CASE("launches: results in their operands' place, scalars, columns that repeat") {
@@ -220,12 +222,65 @@ TEST_CASE("launches: rows by their length") {
   check(9, 129, "rows, from memory x9");
   check(9, 516, "rows, a block each x9");
   check(9, 4096, "rows, a block each x9");
-  check(9, 4100, "rows, from memory x9");
+  check(9, 8192, "rows, a block each x9");
   check(40, 8196, "rows, from memory x16");  // kept values in a workspace, for as many blocks
   check(200, 600, "rows, a block each x200");
   // Several blocks for each row: once for each reduction, and once to store.
   check(1, 100000, "rows, from memory x6, rows, from memory x6, rows, from memory x6, rows, from memory x6");
-  check(3, 50001, "rows, from memory x15, rows, from memory x15, rows, from memory x15, rows, from memory x15");
+  check(3, 50001, "rows, from memory x6, rows, from memory x6, rows, from memory x6, rows, from memory x6");
+}
+
+TEST_CASE("launches: rows of a length that their caller knows") {
+  TestDevice device;
+  const auto check = [&]<std::int64_t Length>(std::integral_constant<std::int64_t, Length>, const std::string& expected) {
+    INFO("rows of ", Length);
+    const auto x = random_tensor<float>(Index<2>{9, Length}, 1);
+    const auto weight = random_tensor<float>(Index<1>{Length}, 2);
+    check_norm<Length>(x.view(), weight.view().broadcast_to(x.shape));
+    const std::string threads = std::to_string(device.launches.back().threads);
+    CHECK(device.take() + " of " + threads == expected);
+  };
+  const auto length = []<std::int64_t L>() { return std::integral_constant<std::int64_t, L>{}; };
+  check(length.operator()<8>(), "rows, a wave each x1 of 256");  // 4 lanes each
+  check(length.operator()<7>(), "rows, a wave each x2 of 256");
+  check(length.operator()<128>(), "rows, a wave each x1 of 256");  // 16 lanes each
+  check(length.operator()<512>(), "rows, a wave each x2 of 256");
+  check(length.operator()<129>(), "rows, from memory x9 of 128");
+  check(length.operator()<768>(), "rows, a block each x9 of 64");
+  check(length.operator()<1100>(), "rows, a block each x9 of 128");  // some threads hold less than others
+  check(length.operator()<5120>(), "rows, a block each x9 of 320");  // no power of two
+  check(length.operator()<16384>(), "rows, a block each x9 of 1024");
+  check(length.operator()<20000>(), "rows, from memory x9 of 512");
+  const auto x = random_tensor<float>(Index<2>{9, 64}, 1);
+  CHECK_THROWS_WITH_AS(norm<128>(x.view(), x.view()), doctest::Contains("rows of 64 elements, where its stub says 128"),
+                       LaunchError);
+}
+
+// What a row adds repeats along the first axis.
+struct AddMask {
+  View<const float, 3> x, mask;
+  View<float, 3> y;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    row.store(y, row.map(Add{}, row.load(x), row.load(mask)));
+  }
+};
+
+TEST_CASE("launches: blocks take rows along the axis that an operand repeats on first") {
+  const auto x = random_tensor<float>(Index<3>{3, 5, 640}, 1);
+  const auto mask = random_tensor<float>(Index<2>{5, 640}, 2);
+  Tensor<float, 3> y(x.shape);
+  const AddMask program{x.view(), mask.view().unsqueeze<0>().broadcast_to(x.shape), y.view()};
+  const auto order = gpu::order_rows<1>(program, x.shape);
+  CHECK(order.count() == 15);
+  for (const std::uint32_t number : {0u, 1u, 2u, 3u, 14u}) CHECK(order(number) == Index<2>{number % 3, number / 3});
+  const auto plain = gpu::order_rows<1>(AddMask{x.view(), x.view(), y.view()}, x.shape);
+  CHECK(plain(7) == Index<2>{1, 2});
+  rows<1, 640>(x.shape, program);
+  for_each_position(x.shape, [&](Index<3> at) {
+    const double sum = element(x.view(), at) + element(mask.view(), Index<2>{at[1], at[2]});
+    REQUIRE(element(y.view(), at) == static_cast<float>(sum));
+  });
 }
 
 TEST_CASE("launches: long rows in shared memory as far as it goes") {

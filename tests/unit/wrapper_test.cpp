@@ -398,6 +398,13 @@ stubs.hpp
   CHECK(has_lines(file_of(plan, "CMakeLists.txt"), "kgen_compile_emitted(example)"));
 }
 
+TEST_CASE("wrapper: build files say where no two operators may become one instruction") {
+  Plan plan = plan_of(example());
+  CHECK(file_of(plan, "sources.cmake").find("kgen_numerics") == std::string::npos);
+  plan.main.fused.graph.numerics = Numerics::match_unfused;
+  CHECK(has_lines(file_of(plan, "sources.cmake"), "set(kgen_numerics match_unfused)"));
+}
+
 TEST_CASE("banner: names the command and the content") {
   const std::string text = with_banner(options, "int x;\n");
   CHECK(text.starts_with("// Written by kgen 0.1.0: kgen plan graph.yaml\n"));

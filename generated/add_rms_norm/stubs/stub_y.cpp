@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 47ae722c41b6f437.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 30be8a2bba11b95a.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -33,7 +33,7 @@ struct stub_y_rows {
 void stub_y(kgen::View<float, 2> h, kgen::View<float, 2> y, kgen::View<const float, 2> x,
             kgen::View<const float, 2> residual, kgen::View<const float, 1> weight, kgen::Stream stream) {
   const stub_y_rows body{x, residual, weight.broadcast_to(h.shape()), h, y};
-  kgen::rows<1>(body.x.shape(), body, stream);
+  kgen::rows<1, 1024>(body.x.shape(), body, stream);
 }
 
 }  // namespace add_rms_norm

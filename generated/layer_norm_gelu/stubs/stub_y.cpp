@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is deb53854f491742b.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is fc58473194abe638.
 
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -36,7 +36,7 @@ struct stub_y_rows {
 void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::View<const float, 1> weight,
             kgen::View<const float, 1> bias, kgen::Stream stream) {
   const stub_y_rows body{x, weight.broadcast_to(y.shape()), bias.broadcast_to(y.shape()), y};
-  kgen::rows<1>(body.x.shape(), body, stream);
+  kgen::rows<1, 768>(body.x.shape(), body, stream);
 }
 
 }  // namespace layer_norm_gelu

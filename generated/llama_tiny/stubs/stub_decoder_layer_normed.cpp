@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7ed540b1f636d74b.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 1456dc0f2876c5fd.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -34,7 +34,7 @@ void stub_decoder_layer_normed(kgen::View<float, 3> normed, kgen::View<const flo
       attention_norm.broadcast_to(normed.shape()).merge<0, 1>(),
       normed.merge<0, 1>(),
   };
-  kgen::rows<1>(body.h.shape(), body, stream);
+  kgen::rows<1, 64>(body.h.shape(), body, stream);
 }
 
 }  // namespace llama_tiny

@@ -286,7 +286,10 @@ void rows(const Index<R>& shape, const Program& program, Stream stream) {
   constexpr int width = vector_width<Program>();
   constexpr int single_pieces = 4;  // of one element, in rows that are no vectors
   const std::int64_t count = element_count(first_axes<R - K>(shape)), length = element_count(last_axes<K>(shape));
-  if (Length != 0 && length != Length) throw LaunchError("rows of another length than the stub was written for");
+  if (Length != 0 && length != Length) {
+    throw LaunchError(std::string(stream.stub) + ": rows of " + std::to_string(length) + " elements, where its stub says " +
+                      std::to_string(Length));
+  }
   if (count == 0) return;
   const RowLaunch<Program> launch{program, device_limits(stream), stream, count, length};
   if (lies_across<K, R>(program)) return launch_memory_rows<1, ColumnTeam, K, R>(launch, shape, ColumnTeam::threads);

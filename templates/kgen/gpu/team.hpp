@@ -38,7 +38,7 @@ KGEN_FN T shuffle_from(const T& value, int lane, int width, Where where) {
 // The partial results of `count` neighbouring lanes, a power of two, combined: the same bits in every one of them, since
 // the lower lane's always stands first, or may stand anywhere. Lanes of each `group` come here together.
 template <class Reduction, class Partial>
-KGEN_FN Partial combine_lanes(Partial mine, int count, int group, Where where = Where::here()) {
+KGEN_FN Partial combine_lanes_of(int group, Partial mine, int count, Where where = Where::here()) {
   KGEN_UNROLL
   for (int distance = 1; distance < wave_size; distance *= 2) {
     if (distance >= count) break;
@@ -51,6 +51,10 @@ KGEN_FN Partial combine_lanes(Partial mine, int count, int group, Where where = 
     }
   }
   return mine;
+}
+template <class Reduction, class Partial>
+KGEN_FN Partial combine_lanes(const Partial& mine, int count, Where where = Where::here()) {
+  return combine_lanes_of<Reduction>(count, mine, count, where);
 }
 
 // `Lanes` neighbours within a wave.
@@ -67,7 +71,7 @@ struct WaveTeam {
   KGEN_FN int count() const { return block_threads() / Lanes; }
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
-    return combine_lanes<Reduction>(mine, Lanes, Lanes);
+    return combine_lanes<Reduction>(mine, Lanes);
   }
 };
 
@@ -108,7 +112,7 @@ class BlockTeam {
     PartialSlot* bank = slots_ + meetings_++ % 2 * most_waves;
     const unsigned thread = static_cast<unsigned>(thread_index());
     const int waves = size() / wave_size;
-    const Partial of_wave = combine_lanes<Reduction>(mine, wave_size, wave_size);
+    const Partial of_wave = combine_lanes<Reduction>(mine, wave_size);
     {
       const BlockPhase writing;
       if (thread % wave_size == 0) bank[thread / wave_size].put(of_wave);
@@ -120,7 +124,7 @@ class BlockTeam {
       return total;
     } else {
       const unsigned slot = thread % wave_size & static_cast<unsigned>(waves - 1);
-      return combine_lanes<Reduction>(bank[slot].template get<Partial>(), waves, wave_size);
+      return combine_lanes_of<Reduction>(wave_size, bank[slot].template get<Partial>(), waves);
     }
   }
 

@@ -184,7 +184,7 @@ KGEN_FN void apply_tile(const Functor& functor, const Index<R>& shape, const Ind
   at[Axis] += thread % per_line * W;
   at[Across] += thread / per_line;
   if (whole) {
-    KGEN_UNROLL
+    KGEN_UNROLL_LOADS
     for (int line = 0; line < edge; line += lines, at[Across] += lines) functor.template operator()<W>(at);
     return;
   }

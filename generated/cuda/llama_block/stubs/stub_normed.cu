@@ -1,5 +1,5 @@
 // Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is fd3d09ed6f0fa26c.
+// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b3af93aab3ca4780.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -34,7 +34,7 @@ void stub_normed(kgen::View<float, 3> normed, kgen::View<const float, 3> x, kgen
       attention_norm.broadcast_to(normed.shape()).merge<0, 1>(),
       normed.merge<0, 1>(),
   };
-  kgen::rows<1>(body.x.shape(), body, stream);
+  kgen::rows<1, 512>(body.x.shape(), body, stream);
 }
 
 }  // namespace llama_block
