@@ -17,7 +17,7 @@
 namespace kgen::simt {
 namespace {
 
-enum class State { ready, at_barrier, in_wave, done };
+enum class State { ready, at_barrier, at_cluster_barrier, in_wave, done };
 
 struct Thread {
   State state = State::ready;
@@ -50,6 +50,8 @@ struct Block {
   const std::function<void()>& body;
   std::int64_t index;
   unsigned char* shared;
+  Fiber* const* fibers;  // one for each thread
+  std::vector<Block>* cluster;
   std::vector<Thread> threads;
   std::vector<Arrival> arrivals;  // [first lane of the group][logarithm of its width]
   int current = 0;
@@ -59,12 +61,12 @@ struct Block {
 
 thread_local Device this_device;
 thread_local Block* running = nullptr;
-thread_local std::vector<std::unique_ptr<Fiber>> fibers;
+thread_local std::vector<std::unique_ptr<Fiber>> all_fibers;
 
 // Memory is switched with setjmp and longjmp, which unlike swapcontext make no system call. Locals that live across a
 // switch must not change between: hence these two small functions.
 void switch_to_scheduler() {
-  Fiber& fiber = *fibers[static_cast<std::size_t>(running->current)];
+  Fiber& fiber = *running->fibers[running->current];
   if (_setjmp(fiber.here) == 0) _longjmp(running->scheduler, 1);
 }
 
@@ -107,6 +109,8 @@ std::string doing(const Thread& thread) {
   switch (thread.state) {
     case State::at_barrier:
       return "waits at the barrier at " + name_of(thread.place);
+    case State::at_cluster_barrier:
+      return "waits at the cluster's barrier at " + name_of(thread.place);
     case State::in_wave:
       return text("is in ", thread.operation.name, " of width ", thread.operation.width, " at ",
                   name_of(thread.operation.place));
@@ -163,29 +167,74 @@ bool open_barrier(Block& block) {
   }
   return all;
 }
+bool open_cluster_barrier(std::vector<Block>& cluster) {
+  const Thread& first = cluster.front().threads.front();
+  for (const Block& block : cluster) {
+    for (const Thread& thread : block.threads) {
+      if (thread.state != State::at_cluster_barrier || !(thread.place == first.place)) return false;
+    }
+  }
+  for (Block& block : cluster) {
+    for (Thread& thread : block.threads) thread.state = State::ready;
+  }
+  return true;
+}
+bool open_barriers(std::vector<Block>& cluster) {
+  bool opened = false;
+  for (Block& block : cluster) opened = open_barrier(block) || opened;
+  return opened || open_cluster_barrier(cluster);
+}
 
-// Runs the threads in turn until all are done, or block.error says why they will not be.
-void run_threads(Block& block) {
-  std::vector<int> order(block.threads.size());
-  std::iota(order.begin(), order.end(), 0);
+// Says why a cluster is stuck, in the block that waits in vain.
+void report_deadlock(std::vector<Block>& cluster) {
+  const auto waits_in_block = [](const Block& block) {
+    return std::any_of(block.threads.begin(), block.threads.end(), [](const Thread& thread) {
+      return thread.state == State::at_barrier || thread.state == State::in_wave;
+    });
+  };
+  const auto stuck = std::find_if(cluster.begin(), cluster.end(), waits_in_block);
+  if (stuck != cluster.end()) {
+    stuck->error = deadlock(*stuck);
+    return;
+  }
+  const auto waits = [](const Thread& thread) { return thread.state == State::at_cluster_barrier; };
+  for (Block& block : cluster) {
+    const auto waiting = std::find_if(block.threads.begin(), block.threads.end(), waits);
+    if (waiting == block.threads.end()) continue;
+    for (const Block& other : cluster) {
+      for (const Thread& thread : other.threads) {
+        if (waits(thread) && thread.place == waiting->place) continue;
+        block.error = text("thread ", waiting - block.threads.begin(), " ", doing(*waiting), ", but thread ",
+                           &thread - other.threads.data(), " of block ", other.index, " ", doing(thread));
+        return;
+      }
+    }
+  }
+}
+
+// Runs the threads of the blocks in turn until all are done, or a block's error says why they will not be.
+void run_threads(std::vector<Block>& cluster) {
+  const std::size_t threads = cluster.front().threads.size();
+  std::vector<std::size_t> order(cluster.size() * threads);
+  std::iota(order.begin(), order.end(), std::size_t{0});
   if (this_device.order == Order::reverse) std::reverse(order.begin(), order.end());
-  std::mt19937 generator(this_device.seed + static_cast<std::uint32_t>(block.index));
+  std::mt19937 generator(this_device.seed + static_cast<std::uint32_t>(cluster.front().index));
   for (std::size_t done = 0; done < order.size();) {
     if (this_device.order == Order::shuffled) std::shuffle(order.begin(), order.end(), generator);
     bool progress = false;
-    for (int index : order) {
-      Thread& thread = block.threads[static_cast<std::size_t>(index)];
+    for (const std::size_t number : order) {
+      Block& block = cluster[number / threads];
+      const std::size_t index = number % threads;
+      Thread& thread = block.threads[index];
       if (thread.state != State::ready) continue;
       progress = true;
-      block.current = index;
-      switch_to_fiber(*fibers[static_cast<std::size_t>(index)]);
+      running = &block;
+      block.current = static_cast<int>(index);
+      switch_to_fiber(*block.fibers[index]);
       if (!block.error.empty()) return;
       if (thread.state == State::done) ++done;
     }
-    if (!progress && !open_barrier(block)) {
-      block.error = deadlock(block);
-      return;
-    }
+    if (!progress && !open_barriers(cluster)) return report_deadlock(cluster);
   }
 }
 
@@ -213,31 +262,54 @@ struct Shared {
 
 Device& device() { return this_device; }
 
+namespace {
+
+// Runs the cluster that begins with block `first`; throws what is wrong with one of its blocks.
+void run_cluster(const Launch& launch, const std::function<void()>& body, std::int64_t first,
+                 const std::vector<Shared>& shared, const std::vector<Fiber*>& fibers) {
+  const auto threads = static_cast<std::size_t>(launch.threads);
+  std::vector<Block> cluster;
+  for (std::size_t rank = 0; rank < shared.size(); ++rank) {
+    shared[rank].clear();
+    cluster.push_back({launch, body, first + static_cast<std::int64_t>(rank), shared[rank].memory.get(),
+                       fibers.data() + rank * threads, &cluster, std::vector<Thread>(threads),
+                       std::vector<Arrival>(threads * group_widths)});
+  }
+  run_threads(cluster);
+  running = nullptr;
+  const bool finished = std::all_of(cluster.begin(), cluster.end(), [](const Block& b) { return b.error.empty(); });
+  for (std::size_t rank = 0; rank < shared.size(); ++rank) {
+    Block& block = cluster[rank];
+    if (finished && !shared[rank].intact()) {
+      block.error = text("wrote past the ", launch.shared_bytes, " bytes of shared memory");
+    }
+    if (block.error.empty()) continue;
+    for (const auto& fiber : all_fibers) fiber->started = false;  // their stacks are of no use any more
+    throw Error(text(launch.name, ": block ", block.index, ": ", block.error));
+  }
+}
+
+}  // namespace
+
 void run(const Launch& launch, const std::function<void()>& body) {
   if (launch.threads < 1 || launch.threads > 1024 || launch.blocks < 1) {
     throw Error(text(launch.name, ": a grid of ", launch.blocks, " blocks of ", launch.threads, " threads"));
+  }
+  if (launch.cluster < 1 || launch.cluster > 8 || launch.blocks % launch.cluster != 0) {
+    throw Error(text(launch.name, ": clusters of ", launch.cluster, " blocks in a grid of ", launch.blocks));
   }
   if (launch.shared_bytes > this_device.shared_bytes) {
     throw Error(text(launch.name, ": ", launch.shared_bytes, " bytes of shared memory, of ", this_device.shared_bytes));
   }
   if (this_device.notice) this_device.notice(launch);
-  while (fibers.size() < static_cast<std::size_t>(launch.threads)) fibers.push_back(std::make_unique<Fiber>());
-  const Shared shared(launch.shared_bytes);
-  for (std::int64_t index = 0; index < launch.blocks; ++index) {
-    shared.clear();
-    const auto threads = static_cast<std::size_t>(launch.threads);
-    Block block{launch, body, index, shared.memory.get(), std::vector<Thread>(threads),
-                std::vector<Arrival>(threads * group_widths)};
-    running = &block;
-    run_threads(block);
-    running = nullptr;
-    if (block.error.empty() && !shared.intact()) {
-      block.error = text("wrote past the ", launch.shared_bytes, " bytes of shared memory");
-    }
-    if (!block.error.empty()) {
-      for (const auto& fiber : fibers) fiber->started = false;  // their stacks are of no use any more
-      throw Error(text(launch.name, ": block ", index, ": ", block.error));
-    }
+  const auto wanted = static_cast<std::size_t>(launch.threads) * static_cast<std::size_t>(launch.cluster);
+  while (all_fibers.size() < wanted) all_fibers.push_back(std::make_unique<Fiber>());
+  std::vector<Fiber*> fibers;
+  for (std::size_t i = 0; i < wanted; ++i) fibers.push_back(all_fibers[i].get());
+  std::vector<Shared> shared;
+  for (int rank = 0; rank < launch.cluster; ++rank) shared.emplace_back(launch.shared_bytes);
+  for (std::int64_t first = 0; first < launch.blocks; first += launch.cluster) {
+    run_cluster(launch, body, first, shared, fibers);
   }
 }
 
@@ -272,6 +344,27 @@ void block_barrier(Place place) {
   thread.state = State::at_barrier;
   thread.place = place;
   switch_to_scheduler();
+}
+
+int cluster_rank() { return static_cast<int>(running - running->cluster->data()); }
+
+void cluster_barrier(Place place) {
+  if (this_device.drop_barriers) return;
+  Thread& thread = this_thread();
+  thread.state = State::at_cluster_barrier;
+  thread.place = place;
+  switch_to_scheduler();
+}
+
+void* cluster_shared(void* memory, int rank) {
+  const auto offset = static_cast<unsigned char*>(memory) - running->shared;
+  if (offset < 0 || static_cast<std::size_t>(offset) >= running->launch.shared_bytes) {
+    fail("maps an address that is not in its shared memory to another block of the cluster");
+  }
+  if (rank < 0 || rank >= running->launch.cluster) {
+    fail(text("maps an address to block ", rank, " of a cluster of ", running->launch.cluster));
+  }
+  return (*running->cluster)[static_cast<std::size_t>(rank)].shared + offset;
 }
 
 std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source) {

@@ -19,10 +19,11 @@ constexpr int threads = 128;
 
 // What the launch reports; "" where it reports nothing.
 template <class Kernel>
-std::string report(const Kernel& kernel, std::int64_t shared = 0, int block = threads, std::int64_t blocks = 1) {
+std::string report(const Kernel& kernel, std::int64_t shared = 0, int block = threads, std::int64_t blocks = 1,
+                   int cluster = 1) {
   try {
     simt::device().wave_size = wave_size;
-    simt::run({"stub_y: test", blocks, block, static_cast<std::size_t>(shared)}, kernel);
+    simt::run({"stub_y: test", blocks, block, static_cast<std::size_t>(shared), cluster}, kernel);
   } catch (const simt::Error& error) {
     return error.what();
   }
@@ -150,6 +151,81 @@ TEST_CASE("executor: threads that leave, or wait elsewhere, before a barrier tha
   CHECK(contains(in_wave, "but thread " + std::to_string(wave_size + 1) + " waits at the barrier"));
   CHECK(report([] { const BlockPhase phase; }) == "");
 }
+
+#if KGEN_SIMT_WAVE == 32  // those of 64 have no clusters
+
+// What block 0 of each cluster of 4 finds in the next block's memory, with or without the barriers between.
+bool reads_neighbours(bool writes_first, bool stays) {
+  std::vector<float> found(8, -1);
+  const std::string problem = report(
+      [&] {
+        SharedMemory shared;
+        float* value = shared.take<float>(1);
+        const auto write = [&] {
+          if (thread_index() == 1) *value = static_cast<float>(block_index() + 1);
+        };
+        if (writes_first) {
+          const ClusterPhase writing;
+          write();
+        } else {
+          write();
+        }
+        if (thread_index() == 0) {
+          found[static_cast<std::size_t>(block_index())] = *cluster_shared(value, (cluster_rank() + 1) % 4);
+        }
+        if (stays) const ClusterPhase reading;
+        *value = -2;
+      },
+      16, threads, 8, 4);
+  return problem.empty() && found == std::vector<float>{2, 3, 4, 1, 6, 7, 8, 5};
+}
+
+TEST_CASE("executor: blocks of a cluster see each other's memory between barriers of the cluster") {
+  CHECK(orders_in_which([] { return reads_neighbours(true, true); }) == 6);
+  CHECK(orders_in_which([] { return reads_neighbours(false, true); }) < 6);
+  CHECK(orders_in_which([] { return reads_neighbours(true, false); }) < 6);
+}
+
+TEST_CASE("executor: blocks that leave, or wait elsewhere, before a barrier of the cluster") {
+  const std::string left = report(
+      [] {
+        if (cluster_rank() == 1) return;
+        const ClusterPhase phase;
+      },
+      0, threads, 6, 2);
+  CHECK(contains(left, "stub_y: test: block 0: thread 0 waits at the cluster's barrier at executor_test.cpp:"));
+  CHECK(contains(left, "but thread 0 of block 1 has left the kernel"));
+  const std::string elsewhere = report(
+      [] {
+        if (cluster_rank() == 1 && thread_index() == 3) {
+          const BlockPhase phase;
+        } else {
+          const ClusterPhase phase;
+        }
+      },
+      0, threads, 2, 2);
+  CHECK(contains(elsewhere, "block 1: thread 3 waits at the barrier at executor_test.cpp:"));
+  CHECK(contains(elsewhere, "but thread 0 waits at the cluster's barrier at executor_test.cpp:"));
+}
+
+TEST_CASE("executor: clusters and addresses that there are not") {
+  const auto nothing = [] {};
+  CHECK(contains(report(nothing, 0, threads, 6, 4), "clusters of 4 blocks in a grid of 6"));
+  CHECK(contains(report(nothing, 0, threads, 16, 16), "clusters of 16 blocks"));
+  const auto map = [](int rank, std::int64_t taken) {
+    return report(
+        [=] {
+          SharedMemory shared;
+          cluster_shared(shared.take<float>(4) + taken, rank);
+        },
+        16, threads, 2, 2);
+  };
+  CHECK(map(1, 0) == "");
+  CHECK(contains(map(2, 0), "maps an address to block 2 of a cluster of 2"));
+  CHECK(contains(map(1, 8), "maps an address that is not in its shared memory"));
+}
+
+#endif
 
 TEST_CASE("executor: a wave's operation wants all lanes of its group, and the same operation") {
   const std::string some = report([] {

@@ -223,7 +223,10 @@ TEST_CASE("launches: rows by their length") {
   check(9, 516, "rows, a block each x9");
   check(9, 4096, "rows, a block each x9");
   check(9, 8192, "rows, a block each x9");
-  check(40, 8196, "rows, from memory x16");  // kept values in a workspace, for as many blocks
+  const bool clusters = gpu::most_cluster_blocks > 1;
+  check(5, 8196, clusters ? "rows, a cluster each x40" : "rows, from memory x5");
+  if (clusters) check(1, 65536, "rows, a cluster each x8");
+  check(40, 65540, "rows, from memory x16");  // kept values in a workspace, for as many blocks
   check(200, 600, "rows, a block each x200");
   // Several blocks for each row: once for each reduction, and once to store.
   check(1, 100000, "rows, from memory x6, rows, from memory x6, rows, from memory x6, rows, from memory x6");
@@ -250,7 +253,10 @@ TEST_CASE("launches: rows of a length that their caller knows") {
   check(length.operator()<1100>(), "rows, a block each x9 of 128");  // some threads hold less than others
   check(length.operator()<5120>(), "rows, a block each x9 of 320");  // no power of two
   check(length.operator()<16384>(), "rows, a block each x9 of 1024");
-  check(length.operator()<20000>(), "rows, from memory x9 of 512");
+  const bool clusters = gpu::most_cluster_blocks > 1;
+  check(length.operator()<20000>(), clusters ? "rows, a cluster each x36 of 320" : "rows, from memory x9 of 512");
+  check(length.operator()<65536>(), clusters ? "rows, a cluster each x72 of 512" : "rows, from memory x9 of 512");
+  check(length.operator()<65540>(), "rows, from memory x9 of 512");
   const auto x = random_tensor<float>(Index<2>{9, 64}, 1);
   CHECK_THROWS_WITH_AS(norm<128>(x.view(), x.view()), doctest::Contains("rows of 64 elements, where its stub says 128"),
                        LaunchError);
@@ -285,8 +291,8 @@ TEST_CASE("launches: blocks take rows along the axis that an operand repeats on 
 
 TEST_CASE("launches: long rows in shared memory as far as it goes") {
   TestDevice device;
-  const auto x = random_tensor<float>(Index<2>{70, 9000}, 1);
-  const auto weight = random_tensor<float>(Index<1>{9000}, 2);
+  const auto x = random_tensor<float>(Index<2>{70, 9001}, 1);
+  const auto weight = random_tensor<float>(Index<1>{9001}, 2);
   for (const std::size_t kilobytes : {200, 100, 16}) {
     simt::device().shared_bytes = kilobytes * 1024;
     check_norm(x.view(), weight.view().broadcast_to(x.shape));

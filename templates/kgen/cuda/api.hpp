@@ -22,6 +22,10 @@ inline Status shared_bytes(int* bytes, int device) {
   return cudaDeviceGetAttribute(bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
 }
 
+inline Status has_clusters(int* answer, int device) {
+  return cudaDeviceGetAttribute(answer, cudaDevAttrClusterLaunch, device);
+}
+
 inline cudaStream_t stream(void* handle) { return static_cast<cudaStream_t>(handle); }
 inline Status allocate(void** memory, std::size_t bytes, void* handle) {
   return cudaMallocAsync(memory, bytes, stream(handle));
@@ -30,6 +34,22 @@ inline Status release(void* memory, void* handle) { return cudaFreeAsync(memory,
 
 inline Status allow_shared(const void* kernel, int bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
+template <class Grid, class... Parameters, class... Arguments>
+Status launch_clusters(const Grid& grid, void* handle, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  cudaLaunchAttribute cluster;
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = static_cast<unsigned>(grid.cluster);
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(grid.blocks));
+  config.blockDim = dim3(static_cast<unsigned>(grid.threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(grid.shared_bytes);
+  config.stream = stream(handle);
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
 }
 
 }  // namespace kgen::gpu::api

@@ -16,6 +16,27 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
   return __shfl_sync(group_mask(width), word, lane, width);
 }
 
+// Of compute capability 9.0. Elsewhere no launch asks for clusters.
+inline constexpr int most_cluster_blocks = 8;
+#if __CUDA_ARCH__ >= 900
+KGEN_FN int cluster_rank() { return static_cast<int>(__clusterRelativeBlockRank()); }
+KGEN_FN void cluster_barrier(Where) {
+  __cluster_barrier_arrive();
+  __cluster_barrier_wait();
+}
+template <class T>
+KGEN_FN T* cluster_shared(T* memory, int rank) {
+  return static_cast<T*>(__cluster_map_shared_rank(memory, static_cast<unsigned>(rank)));
+}
+#else
+KGEN_FN int cluster_rank() { return 0; }
+KGEN_FN void cluster_barrier(Where) {}
+template <class T>
+KGEN_FN T* cluster_shared(T* memory, int) {
+  return memory;
+}
+#endif
+
 template <class Unit, int Bytes>
 KGEN_FN Block<Bytes> load_units(const void* from) {
   Block<Bytes> block;

@@ -18,6 +18,18 @@ class BlockPhase {
   Where where_;
 };
 
+// The same for all threads of all blocks of a cluster.
+class ClusterPhase {
+ public:
+  KGEN_FN explicit ClusterPhase(Where where = Where::here()) : where_(where) {}
+  KGEN_FN ~ClusterPhase() { cluster_barrier(where_); }
+  ClusterPhase(const ClusterPhase&) = delete;
+  ClusterPhase& operator=(const ClusterPhase&) = delete;
+
+ private:
+  Where where_;
+};
+
 // The bytes of shared memory that `count` elements take: pieces begin at multiples of 16.
 template <class T>
 KGEN_FN constexpr std::int64_t shared_bytes(std::int64_t count) {

@@ -6,6 +6,10 @@
 //   block_index(), block_count()          this block in the grid
 //   dynamic_shared()                      the block's shared memory: as many bytes as the launch asked for
 //   block_barrier(where)                  waits for all threads of the block; only guards call it
+//   most_cluster_blocks                   that run at the same time and see each other's shared memory; 1: there are none
+//   cluster_rank()                        this block in its cluster
+//   cluster_barrier(where)                waits for all threads of all blocks of the cluster; only guards call it
+//   cluster_shared(memory, rank)          what `memory`, of this block's shared memory, is in another block of the cluster
 //   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
 //   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group
 //   load_read_only<Bytes>(from)           aligned memory that nobody writes while the kernel runs
@@ -95,6 +99,13 @@ KGEN_FN std::int64_t block_index() { return 0; }
 KGEN_FN std::int64_t block_count() { return 1; }
 KGEN_FN unsigned char* dynamic_shared() { return nullptr; }
 KGEN_FN void block_barrier(Where) {}
+inline constexpr int most_cluster_blocks = 8;
+KGEN_FN int cluster_rank() { return 0; }
+KGEN_FN void cluster_barrier(Where) {}
+template <class T>
+KGEN_FN T* cluster_shared(T* memory, int) {
+  return memory;
+}
 KGEN_FN std::uint32_t shuffle_xor(std::uint32_t word, int, int, Where) { return word; }
 KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int, int, Where) { return word; }
 template <int Bytes>

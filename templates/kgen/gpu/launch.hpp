@@ -22,18 +22,21 @@ struct Grid {
   std::int64_t blocks;
   int threads;
   std::int64_t shared_bytes = 0;  // for each block
+  int cluster = 1;                // so many neighbouring blocks form a cluster
 };
 
 // What launches ask of the current device.
 struct DeviceLimits {
   int multiprocessors;
   std::int64_t shared_bytes;  // that one block may have
+  int cluster_blocks;         // that one cluster may have; 1: there are none
 };
 
 #if defined(KGEN_SIMT)
 
 inline DeviceLimits device_limits(Stream) {
-  return {simt::device().multiprocessors, static_cast<std::int64_t>(simt::device().shared_bytes)};
+  return {simt::device().multiprocessors, static_cast<std::int64_t>(simt::device().shared_bytes),
+          most_cluster_blocks};
 }
 
 inline void* allocate(std::int64_t bytes, Stream) { return simt::allocate(static_cast<std::size_t>(bytes)); }
@@ -43,7 +46,7 @@ template <class... Parameters, class... Arguments>
 void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
   simt::device().wave_size = wave_size;
   simt::run({std::string(stream.stub) + ": " + grid.kernel, grid.blocks, grid.threads,
-             static_cast<std::size_t>(grid.shared_bytes)},
+             static_cast<std::size_t>(grid.shared_bytes), grid.cluster},
             [&] { kernel(arguments...); });
 }
 
@@ -57,11 +60,12 @@ inline void require(api::Status status, Stream stream, const std::string& doing)
 }
 
 inline DeviceLimits device_limits(Stream stream) {
-  int device = 0, multiprocessors = 0, bytes = 0;
+  int device = 0, multiprocessors = 0, bytes = 0, clusters = 0;
   require(api::get_device(&device), stream, "asking for the current device");
   require(api::multiprocessors(&multiprocessors, device), stream, "asking for the device's multiprocessors");
   require(api::shared_bytes(&bytes, device), stream, "asking for the device's shared memory");
-  return {multiprocessors, bytes};
+  require(api::has_clusters(&clusters, device), stream, "asking whether the device has clusters");
+  return {multiprocessors, bytes, clusters != 0 ? most_cluster_blocks : 1};
 }
 
 inline void* allocate(std::int64_t bytes, Stream stream) {
@@ -86,9 +90,14 @@ void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), cons
     require(api::allow_shared(reinterpret_cast<const void*>(kernel), static_cast<int>(grid.shared_bytes)), stream,
             doing());
   }
-  kernel<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads),
-           static_cast<std::size_t>(grid.shared_bytes), api::stream(stream.handle)>>>(arguments...);
-  const api::Status status = api::last_error();
+  api::Status status;
+  if (grid.cluster > 1) {
+    status = api::launch_clusters(grid, stream.handle, kernel, arguments...);
+  } else {
+    kernel<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads),
+             static_cast<std::size_t>(grid.shared_bytes), api::stream(stream.handle)>>>(arguments...);
+    status = api::last_error();
+  }
   if (status != api::success) require(status, stream, doing());
 }
 

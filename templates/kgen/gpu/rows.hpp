@@ -27,9 +27,10 @@ inline constexpr bool is_small_program = element_sizes<Program>().views <= 3 && 
 template <class Program>
 inline constexpr int row_pieces = is_small_program<Program> ? 2 : 4;
 
-template <class Team, class Program>
+template <class Team, int Pieces, class Program>
 consteval int blocks_at_once() {
-  const int threads = is_small_program<Program> ? 1536 : element_sizes<Program>().views <= 6 ? 1024 : 512;
+  const bool small = is_small_program<Program> && Pieces <= 2;
+  const int threads = small ? 1536 : element_sizes<Program>().views <= 6 ? 1024 : 512;
   return std::max(1, threads / Team::most_threads);
 }
 
@@ -88,12 +89,12 @@ RowOrder<R - K> order_rows(const Program& program, const Index<R>& shape) {
 }
 
 template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, Program>()))
+KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, C, Program>()))
 register_rows_kernel(Program given, Index<R> shape, RowOrder<R - K> rows) {
   const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
   Team team(shared);
-  const auto number = static_cast<std::uint32_t>(block_index() * team.count() + team.index());
+  const auto number = static_cast<std::uint32_t>(block_index() / Team::blocks * team.count() + team.index());
   if (number >= rows.count()) return;  // whole teams leave, and only where a block has several
   RegisterRow<R, K, V, C, Team, Length> row(shape, rows(number), team);
   program(row);
@@ -153,7 +154,9 @@ void launch_wave_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
 
 template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
 void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape, int threads) {
-  const Grid grid{"rows, a block each", rows.rows, threads, Team::shared()};
+  constexpr bool clusters = Team::blocks > 1;
+  const Grid grid{clusters ? "rows, a cluster each" : "rows, a block each", rows.rows * Team::blocks, threads,
+                  Team::shared(), Team::blocks};
   launch(grid, rows.stream, register_rows_kernel<V, C, Team, Length, K, R, Program>, rows.program, shape,
          order_rows<K>(rows.program, shape));
 }
@@ -237,7 +240,8 @@ bool has_row_vectors(const Program& program, const Index<R>& shape, int width) {
 // How the rows of a known length are divided, in vectors of `width`: what each thread holds, and how many compute a row.
 struct RowDivision {
   int pieces = 0;   // of a thread; 0 where rows are too long for registers
-  int threads = 0;  // up to 32: so many neighbours in a wave; else the block's, whole waves of any device
+  int threads = 0;  // up to 32: so many neighbours in a wave; else each block's, whole waves of any device
+  int blocks = 1;   // more than one: a cluster
 };
 consteval RowDivision divide_row(std::int64_t length, int width, int pieces) {
   const std::int64_t all = length / width;
@@ -250,6 +254,10 @@ consteval RowDivision divide_row(std::int64_t length, int width, int pieces) {
   const std::int64_t threads = (all + 64 * pieces - 1) / (64 * pieces) * 64;
   if (threads <= 512) return {pieces, static_cast<int>(threads)};
   if (threads <= 1024) return {pieces, 1024};
+  for (const int blocks : {4, 8}) {
+    const std::int64_t each = (all + 64 * pieces * blocks - 1) / (64 * pieces * blocks) * 64;
+    if (each <= 512) return {pieces, static_cast<int>(each), blocks};
+  }
   return {};
 }
 
@@ -261,10 +269,28 @@ void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
     launch_long_rows<V, K>(rows, shape);
   } else if constexpr (division.threads <= 32) {
     launch_wave_rows<V, division.pieces, division.threads, Length, K>(rows, shape);
-  } else {
+  } else if constexpr (division.blocks == 1) {
     using Team = BlockTeam<division.threads>;
     launch_block_rows<V, division.pieces, Team, Length, K>(rows, shape, division.threads);
+  } else {
+    using Team = ClusterTeam<division.blocks, division.threads>;
+    if (rows.device.cluster_blocks < division.blocks) return launch_long_rows<V, K>(rows, shape);
+    launch_block_rows<V, division.pieces, Team, Length, K>(rows, shape, division.threads);
   }
+}
+
+// A cluster for each row that it can hold in its registers.
+template <int V, int K, int R, class Program>
+void launch_cluster_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
+  constexpr int pieces = row_pieces<Program>, blocks = most_cluster_blocks;
+  using Team = ClusterTeam<blocks>;
+  const std::int64_t all = rows.length / V;
+  if (blocks == 1 || rows.device.cluster_blocks < blocks || all > blocks * pieces * Team::most_threads) {
+    return launch_long_rows<V, K>(rows, shape);
+  }
+  int threads = 64;
+  while (threads * blocks * pieces < all) threads *= 2;
+  launch_block_rows<V, pieces, Team, 0, K>(rows, shape, threads);
 }
 
 // Rows of vectors, of any length.
@@ -274,7 +300,7 @@ void launch_vector_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   constexpr int pieces = row_pieces<Program>;
   const std::int64_t all = rows.length / V;
   if (all <= 32 * pieces) return launch_wave_rows<V, pieces, 32, 0, K>(rows, shape);
-  if (all > Team::most_threads * pieces) return launch_long_rows<V, K>(rows, shape);
+  if (all > Team::most_threads * pieces) return launch_cluster_rows<V, K>(rows, shape);
   const bool few = rows.rows < 2 * static_cast<std::int64_t>(rows.device.multiprocessors);
   int threads = 64;
   while (threads < Team::most_threads && threads * (few ? 1 : pieces) < all) threads *= 2;

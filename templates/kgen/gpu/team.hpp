@@ -2,6 +2,7 @@
 //
 //   rank(), size()              this thread's place in its team
 //   index(), count()            the team's place in its block
+//   blocks                      how many blocks it takes
 //   combine<Reduction>(mine)    the partial results of all, combined in the order of the ranks' places in memory, the same
 //                               on every thread. All threads of a wave, or of the block, come here together
 #pragma once
@@ -61,7 +62,7 @@ KGEN_FN Partial combine_lanes(const Partial& mine, int count, Where where = Wher
 template <int Lanes>
 struct WaveTeam {
   static constexpr int most_threads = 256;              // of a block
-  static constexpr int least_size = Lanes;
+  static constexpr int least_size = Lanes, blocks = 1;
   static constexpr std::int64_t shared() { return 0; }  // bytes that a block's teams need
 
   KGEN_FN explicit WaveTeam(SharedMemory&) {}
@@ -99,6 +100,7 @@ template <int Threads = 0>
 class BlockTeam {
  public:
   static constexpr int most_threads = Threads == 0 ? 512 : Threads, least_size = Threads == 0 ? 64 : Threads;
+  static constexpr int blocks = 1;
   static constexpr int most_waves = most_threads / 32;
   static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * most_waves); }
 
@@ -137,11 +139,53 @@ class BlockTeam {
   unsigned meetings_ = 0;
 };
 
+// All blocks of a cluster, whose threads number `Threads` in each (0: as the launch chooses). Two slots of each block take
+// turns, as the banks within a block do.
+template <int Blocks, int Threads = 0>
+class ClusterTeam {
+  using Part = BlockTeam<Threads>;
+
+ public:
+  static constexpr int most_threads = Part::most_threads, least_size = Blocks * Part::least_size, blocks = Blocks;
+  static constexpr std::int64_t shared() { return Part::shared() + shared_bytes<PartialSlot>(2); }
+
+  KGEN_FN explicit ClusterTeam(SharedMemory& memory) : part_(memory), slots_(memory.take<PartialSlot>(2)) {}
+  // No block leaves while others read its memory.
+  KGEN_FN ~ClusterTeam() { const ClusterPhase leaving; }
+  ClusterTeam(const ClusterTeam&) = delete;
+  ClusterTeam& operator=(const ClusterTeam&) = delete;
+
+  KGEN_FN int rank() const { return cluster_rank() * part_.size() + part_.rank(); }
+  KGEN_FN int size() const { return Blocks * part_.size(); }
+  KGEN_FN int index() const { return 0; }
+  KGEN_FN static constexpr int count() { return 1; }
+  template <class Reduction, class Partial>
+  KGEN_FN Partial combine(const Partial& mine) {
+    const Partial of_block = part_.template combine<Reduction>(mine);
+    PartialSlot* slot = slots_ + meetings_++ % 2;
+    {
+      const ClusterPhase writing;
+      if (part_.rank() == 0) slot->put(of_block);
+    }
+    Partial total = cluster_shared(slot, 0)->template get<Partial>();
+    KGEN_UNROLL
+    for (int i = 1; i < Blocks; ++i) {
+      total = Reduction::combine(total, cluster_shared(slot, i)->template get<Partial>());
+    }
+    return total;
+  }
+
+ private:
+  Part part_;
+  PartialSlot* slots_;
+  unsigned meetings_ = 0;
+};
+
 // The threads of a block that are `width` apart, so that neighbours compute neighbouring rows: for rows that lie across
 // memory.
 class ColumnTeam {
  public:
-  static constexpr int width = 32, segments = 8, threads = width * segments, most_threads = threads;
+  static constexpr int width = 32, segments = 8, threads = width * segments, most_threads = threads, blocks = 1;
   static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * threads); }
 
   KGEN_FN explicit ColumnTeam(SharedMemory& memory) : slots_(memory.take<PartialSlot>(2 * threads)) {}

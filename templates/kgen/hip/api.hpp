@@ -22,6 +22,11 @@ inline Status shared_bytes(int* bytes, int device) {
   return hipDeviceGetAttribute(bytes, hipDeviceAttributeMaxSharedMemoryPerBlock, device);
 }
 
+inline Status has_clusters(int* answer, int) {
+  *answer = 0;
+  return success;
+}
+
 inline hipStream_t stream(void* handle) { return static_cast<hipStream_t>(handle); }
 inline Status allocate(void** memory, std::size_t bytes, void* handle) {
   return hipMallocAsync(memory, bytes, stream(handle));
@@ -30,6 +35,11 @@ inline Status release(void* memory, void* handle) { return hipFreeAsync(memory, 
 
 inline Status allow_shared(const void* kernel, int bytes) {
   return hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+
+template <class Grid, class... Parameters, class... Arguments>
+Status launch_clusters(const Grid&, void*, void (*)(Parameters...), const Arguments&...) {
+  return hipErrorNotSupported;
 }
 
 }  // namespace kgen::gpu::api

@@ -16,6 +16,15 @@ inline std::int64_t block_count() { return simt::block_count(); }
 inline unsigned char* dynamic_shared() { return simt::shared_memory(); }
 inline void block_barrier(Where where) { simt::block_barrier({where.line, where.file}); }
 
+// As the vendors' devices: waves of 32 lanes come with clusters, waves of 64 without.
+inline constexpr int most_cluster_blocks = wave_size == 32 ? 8 : 1;
+inline int cluster_rank() { return simt::cluster_rank(); }
+inline void cluster_barrier(Where where) { simt::cluster_barrier({where.line, where.file}); }
+template <class T>
+T* cluster_shared(T* memory, int rank) {
+  return static_cast<T*>(simt::cluster_shared(memory, rank));
+}
+
 inline std::uint32_t shuffle_xor(std::uint32_t word, int distance, int width, Where where) {
   return simt::exchange({{where.line, where.file}, distance, width, "shuffle_xor"}, word,
                         simt::thread_index() % wave_size ^ distance);

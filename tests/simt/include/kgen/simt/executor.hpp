@@ -1,5 +1,5 @@
-// The SIMT executor: runs the kernels of a GPU on the CPU, one fiber for each thread of a block, one block after the
-// other. It is strict where hardware is silent:
+// The SIMT executor: runs the kernels of a GPU on the CPU, one fiber for each thread of a block, one block (or one cluster
+// of blocks) after the other. It is strict where hardware is silent:
 //
 //   - a barrier wants every thread of the block, at the same place in the source;
 //   - an operation of a wave wants every lane of its group, at the same place, and reads lanes of the group only;
@@ -26,6 +26,7 @@ struct Launch {
   std::int64_t blocks = 1;
   int threads = 1;
   std::size_t shared_bytes = 0;
+  int cluster = 1;  // so many blocks run at the same time
 };
 
 // What the executor pretends to be. Tests change it; it belongs to the thread that launches.
@@ -79,6 +80,10 @@ unsigned char* shared_memory();
 void require_shared(std::size_t bytes);
 void require_aligned(const void* address, std::size_t alignment);
 void block_barrier(Place place);
+int cluster_rank();
+void cluster_barrier(Place place);
+// What `memory`, of this block's shared memory, is in block `rank` of the cluster.
+void* cluster_shared(void* memory, int rank);
 // Passes `word` to the lanes of the group, and returns that of lane `source` of the wave.
 std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source);
 
