@@ -24,6 +24,10 @@ KGEN_FN void cluster_barrier(Where) {
   __cluster_barrier_arrive();
   __cluster_barrier_wait();
 }
+KGEN_FN void cluster_wait(Where) {
+  __cluster_barrier_arrive_relaxed();  // does not wait for results on their way to memory
+  __cluster_barrier_wait();
+}
 template <class T>
 KGEN_FN T* cluster_shared(T* memory, int rank) {
   return static_cast<T*>(__cluster_map_shared_rank(memory, static_cast<unsigned>(rank)));
@@ -31,6 +35,7 @@ KGEN_FN T* cluster_shared(T* memory, int rank) {
 #else
 KGEN_FN int cluster_rank() { return 0; }
 KGEN_FN void cluster_barrier(Where) {}
+KGEN_FN void cluster_wait(Where) {}
 template <class T>
 KGEN_FN T* cluster_shared(T* memory, int) {
   return memory;

@@ -30,6 +30,18 @@ class ClusterPhase {
   Where where_;
 };
 
+// A scope that no thread leaves while another thread of the cluster is in it.
+class ClusterStay {
+ public:
+  KGEN_FN explicit ClusterStay(Where where = Where::here()) : where_(where) {}
+  KGEN_FN ~ClusterStay() { cluster_wait(where_); }
+  ClusterStay(const ClusterStay&) = delete;
+  ClusterStay& operator=(const ClusterStay&) = delete;
+
+ private:
+  Where where_;
+};
+
 // The bytes of shared memory that `count` elements take: pieces begin at multiples of 16.
 template <class T>
 KGEN_FN constexpr std::int64_t shared_bytes(std::int64_t count) {

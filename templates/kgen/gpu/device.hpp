@@ -9,6 +9,7 @@
 //   most_cluster_blocks                   that run at the same time and see each other's shared memory; 1: there are none
 //   cluster_rank()                        this block in its cluster
 //   cluster_barrier(where)                waits for all threads of all blocks of the cluster; only guards call it
+//   cluster_wait(where)                   the same, but says nothing of what they wrote before
 //   cluster_shared(memory, rank)          what `memory`, of this block's shared memory, is in another block of the cluster
 //   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
 //   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group
@@ -102,6 +103,7 @@ KGEN_FN void block_barrier(Where) {}
 inline constexpr int most_cluster_blocks = 8;
 KGEN_FN int cluster_rank() { return 0; }
 KGEN_FN void cluster_barrier(Where) {}
+KGEN_FN void cluster_wait(Where) {}
 template <class T>
 KGEN_FN T* cluster_shared(T* memory, int) {
   return memory;

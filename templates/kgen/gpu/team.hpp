@@ -150,11 +150,6 @@ class ClusterTeam {
   static constexpr std::int64_t shared() { return Part::shared() + shared_bytes<PartialSlot>(2); }
 
   KGEN_FN explicit ClusterTeam(SharedMemory& memory) : part_(memory), slots_(memory.take<PartialSlot>(2)) {}
-  // No block leaves while others read its memory.
-  KGEN_FN ~ClusterTeam() { const ClusterPhase leaving; }
-  ClusterTeam(const ClusterTeam&) = delete;
-  ClusterTeam& operator=(const ClusterTeam&) = delete;
-
   KGEN_FN int rank() const { return cluster_rank() * part_.size() + part_.rank(); }
   KGEN_FN int size() const { return Blocks * part_.size(); }
   KGEN_FN int index() const { return 0; }
@@ -167,15 +162,15 @@ class ClusterTeam {
       const ClusterPhase writing;
       if (part_.rank() == 0) slot->put(of_block);
     }
-    Partial total = cluster_shared(slot, 0)->template get<Partial>();
-    KGEN_UNROLL
-    for (int i = 1; i < Blocks; ++i) {
-      total = Reduction::combine(total, cluster_shared(slot, i)->template get<Partial>());
-    }
-    return total;
+    // A block's for each lane: one access of the other blocks' memory for all of them.
+    const Partial of_other = cluster_shared(slot, thread_index() % Blocks)->template get<Partial>();
+    return combine_lanes_of<Reduction>(wave_size, of_other, Blocks);
   }
 
  private:
+  static_assert((Blocks & (Blocks - 1)) == 0);
+
+  ClusterStay stay_;  // while others read this block's memory
   Part part_;
   PartialSlot* slots_;
   unsigned meetings_ = 0;

@@ -19,6 +19,7 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
 inline constexpr int most_cluster_blocks = 1;
 KGEN_FN int cluster_rank() { return 0; }
 KGEN_FN void cluster_barrier(Where) {}
+KGEN_FN void cluster_wait(Where) {}
 template <class T>
 KGEN_FN T* cluster_shared(T* memory, int) {
   return memory;

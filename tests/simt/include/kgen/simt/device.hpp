@@ -20,6 +20,7 @@ inline void block_barrier(Where where) { simt::block_barrier({where.line, where.
 inline constexpr int most_cluster_blocks = wave_size == 32 ? 8 : 1;
 inline int cluster_rank() { return simt::cluster_rank(); }
 inline void cluster_barrier(Where where) { simt::cluster_barrier({where.line, where.file}); }
+inline void cluster_wait(Where where) { simt::cluster_barrier({where.line, where.file}); }
 template <class T>
 T* cluster_shared(T* memory, int rank) {
   return static_cast<T*>(simt::cluster_shared(memory, rank));
