@@ -224,8 +224,10 @@ TEST_CASE("launches: rows by their length") {
   check(9, 4096, "rows, a block each x9");
   check(9, 8192, "rows, a block each x9");
   const bool clusters = gpu::most_cluster_blocks > 1;
-  check(5, 8196, clusters ? "rows, a cluster each x40" : "rows, from memory x5");
-  if (clusters) check(1, 65536, "rows, a cluster each x8");
+  simt::device().shared_bytes = 60 * 1024;
+  check(5, 8192 + 4, clusters ? "rows, a cluster each x20" : "rows, from memory x5");
+  check(5, 32768, clusters ? "rows, a cluster each x20" : "rows, from memory x5");
+  simt::device().shared_bytes = 48 * 1024;
   check(40, 65540, "rows, from memory x16");  // kept values in a workspace, for as many blocks
   check(200, 600, "rows, a block each x200");
   // Several blocks for each row: once for each reduction, and once to store.

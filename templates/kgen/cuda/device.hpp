@@ -16,8 +16,7 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
   return __shfl_sync(group_mask(width), word, lane, width);
 }
 
-// Of compute capability 9.0. Elsewhere no launch asks for clusters.
-inline constexpr int most_cluster_blocks = 8;
+// Clusters are of compute capability 9.0. Elsewhere no launch asks for them.
 #if __CUDA_ARCH__ >= 900
 KGEN_FN int cluster_rank() { return static_cast<int>(__clusterRelativeBlockRank()); }
 KGEN_FN void cluster_barrier(Where) {

@@ -64,6 +64,14 @@ struct Block<1> {
 #include <cuda_runtime.h>
 #endif
 
+namespace kgen::gpu {
+#if defined(KGEN_HIP)
+inline constexpr int most_cluster_blocks = 1;
+#else
+inline constexpr int most_cluster_blocks = 8;
+#endif
+}  // namespace kgen::gpu
+
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
 #if defined(__CUDA_ARCH__)
 #include "kgen/cuda/device.hpp"
@@ -100,7 +108,6 @@ KGEN_FN std::int64_t block_index() { return 0; }
 KGEN_FN std::int64_t block_count() { return 1; }
 KGEN_FN unsigned char* dynamic_shared() { return nullptr; }
 KGEN_FN void block_barrier(Where) {}
-inline constexpr int most_cluster_blocks = 8;
 KGEN_FN int cluster_rank() { return 0; }
 KGEN_FN void cluster_barrier(Where) {}
 KGEN_FN void cluster_wait(Where) {}

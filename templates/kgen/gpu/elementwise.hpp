@@ -29,12 +29,14 @@ struct Box {
   Positions<R> positions;
 };
 
-template <int W, int R, class Functor>
+template <int W, Lanes Form, int R, class Functor>
 KGEN_FN void apply_vector(const Functor& functor, const Box<R>& box, std::uint32_t number) {
   Index<R> at = box.positions(number);
   at[R - 1] *= W;
-  KGEN_UNROLL
-  for (int axis = 0; axis < R; ++axis) at[axis] += box.origin[axis];
+  if constexpr (Form == Lanes::any) {  // else the box is the whole, and positions remain 32 bits to the compiler
+    KGEN_UNROLL
+    for (int axis = 0; axis < R; ++axis) at[axis] += box.origin[axis];
+  }
   functor.template operator()<W>(at);
 }
 
@@ -42,7 +44,7 @@ template <int W, Lanes Form, int R, class Functor>
 KGEN_GLOBAL(elementwise_threads, (elementwise_blocks<R, Functor>)) elementwise_kernel(Functor given, Box<R> box) {
   const Functor functor = known<Form>(given);
   const auto number = static_cast<std::uint32_t>(block_index() * elementwise_threads + thread_index());
-  if (number < box.vectors) apply_vector<W>(functor, box, number);
+  if (number < box.vectors) apply_vector<W, Form>(functor, box, number);
 }
 
 template <int W, Lanes Form, int R, class Functor>
@@ -78,6 +80,9 @@ void launch_boxes(const Index<R>& origin, const Index<R>& extents, const Functor
     const std::int64_t vectors = element_count(counts);
     if (vectors == 0) return;
     const Box<R> box{begin, static_cast<std::uint32_t>(vectors), Positions<R>(counts)};
+    if constexpr (Form != Lanes::any) {
+      if (!(begin == Index<R>{})) return launch_elementwise<W, Lanes::any>(box, with_access(functor, W), stream);
+    }
     launch_elementwise<W, Form>(box, functor, stream);
   });
 }

@@ -174,7 +174,7 @@ class MemoryRow {
   // twice should find them in a cache the second time: so many pieces of each thread make one partial result.
   template <class Reduction, class T, class A>
   KGEN_FN auto accumulated(const A& row) const {
-    constexpr int pieces = TwoPhase<Reduction> ? 8 : 1024;  // of each thread
+    constexpr int pieces = TwoPhase<Reduction> ? 16 : 1024;  // of each thread
     static_assert(pieces % AtOnce == 0);
     const std::int64_t run = std::int64_t{pieces} * sharing_.parts * team_.size();
     auto total = Reduction::template identity<T, 1>();

@@ -113,8 +113,10 @@ class RegisterRow {
   KGEN_FN auto accumulated(const A& row) const {
     auto partial = Reduction::template identity<T, V>();
     if constexpr (TwoPhase<Reduction>) {
-      const auto first = accumulated<typename Reduction::First, T>(row);
-      partial = Reduction::template prepared<T, V>(collapse<typename Reduction::First, V>(first).data);
+      // Of the whole row, so that no two partial results have to be brought to the same terms.
+      using First = typename Reduction::First;
+      const auto first = collapse<First, V>(accumulated<First, T>(row));
+      partial = Reduction::template prepared<T, V>(team_.template combine<First>(first).data);
     }
     constexpr bool begins_with_piece = Converting<Reduction, T, V> && holds_always(0);  // not with the identity
     if constexpr (begins_with_piece) partial = partial_of<Reduction>(spread<T, V>(row_value<V>(row, Slot{0})));

@@ -100,14 +100,14 @@ register_rows_kernel(Program given, Index<R> shape, RowOrder<R - K> rows) {
   program(row);
 }
 
-// Vectors that a thread has on their way: with 1024 threads of a multiprocessor 128 KB, which an H200 needs where all that
-// it does is to read. AMD's compiler would spill registers for as many.
+// Vectors that a thread has on their way: with 1024 threads of a multiprocessor 256 KB, the more the better on an H200
+// where all that it does is to read. AMD's compiler would spill registers for as many.
 #if defined(KGEN_HIP)
 template <class Program>
 inline constexpr int vectors_at_once = 2;
 #else
 template <class Program>
-inline constexpr int vectors_at_once = element_sizes<Program>().reads <= 1 ? 8 : element_sizes<Program>().reads <= 2 ? 4 : 2;
+inline constexpr int vectors_at_once = element_sizes<Program>().reads <= 1 ? 16 : element_sizes<Program>().reads <= 2 ? 4 : 2;
 #endif
 
 // `launched`: how many of a row's parts have blocks.
@@ -265,7 +265,7 @@ consteval RowDivision divide_row(std::int64_t length, int width, int pieces) {
 template <int V, std::int64_t Length, int K, int R, class Program>
 void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   constexpr RowDivision division = divide_row(Length, V, row_pieces<Program>);
-  if constexpr (division.pieces == 0) {
+  if constexpr (division.pieces == 0 || division.blocks > most_cluster_blocks) {
     launch_long_rows<V, K>(rows, shape);
   } else if constexpr (division.threads <= 32) {
     launch_wave_rows<V, division.pieces, division.threads, Length, K>(rows, shape);
@@ -279,13 +279,14 @@ void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   }
 }
 
-// A cluster for each row that it can hold in its registers.
+// A cluster for each row that it can hold in its registers, and a block not in its shared memory.
 template <int V, int K, int R, class Program>
 void launch_cluster_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
-  constexpr int pieces = row_pieces<Program>, blocks = most_cluster_blocks;
+  constexpr int pieces = 4, blocks = 4;
   using Team = ClusterTeam<blocks>;
-  const std::int64_t all = rows.length / V;
-  if (blocks == 1 || rows.device.cluster_blocks < blocks || all > blocks * pieces * Team::most_threads) {
+  const std::int64_t all = rows.length / V, bytes = probe<K, R>(rows.program).load_room(rows.length);
+  const bool fits = all <= blocks * pieces * Team::most_threads;
+  if (!fits || rows.device.cluster_blocks < blocks || bytes <= rows.device.shared_bytes / 2) {
     return launch_long_rows<V, K>(rows, shape);
   }
   int threads = 64;
@@ -300,7 +301,10 @@ void launch_vector_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   constexpr int pieces = row_pieces<Program>;
   const std::int64_t all = rows.length / V;
   if (all <= 32 * pieces) return launch_wave_rows<V, pieces, 32, 0, K>(rows, shape);
-  if (all > Team::most_threads * pieces) return launch_cluster_rows<V, K>(rows, shape);
+  if (all > Team::most_threads * pieces) {
+    if constexpr (most_cluster_blocks > 1) return launch_cluster_rows<V, K>(rows, shape);
+    return launch_long_rows<V, K>(rows, shape);
+  }
   const bool few = rows.rows < 2 * static_cast<std::int64_t>(rows.device.multiprocessors);
   int threads = 64;
   while (threads < Team::most_threads && threads * (few ? 1 : pieces) < all) threads *= 2;

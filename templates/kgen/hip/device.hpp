@@ -16,7 +16,6 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
   return static_cast<std::uint32_t>(__shfl(static_cast<int>(word), lane, width));
 }
 
-inline constexpr int most_cluster_blocks = 1;
 KGEN_FN int cluster_rank() { return 0; }
 KGEN_FN void cluster_barrier(Where) {}
 KGEN_FN void cluster_wait(Where) {}
