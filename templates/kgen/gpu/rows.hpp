@@ -102,13 +102,15 @@ register_rows_kernel(Program given, Index<R> shape, RowOrder<R - K> rows) {
 
 // Vectors that a thread has on their way: with 1024 threads of a multiprocessor 256 KB, the more the better on an H200
 // where all that it does is to read. AMD's compiler would spill registers for as many.
+template <class Program, int V>
+consteval int vectors_at_once() {
 #if defined(KGEN_HIP)
-template <class Program>
-inline constexpr int vectors_at_once = 2;
+  return 2;
 #else
-template <class Program>
-inline constexpr int vectors_at_once = element_sizes<Program>().reads <= 1 ? 16 : element_sizes<Program>().reads <= 2 ? 4 : 2;
+  constexpr int reads = element_sizes<Program>().reads;
+  return reads <= 1 ? (V <= 4 ? 16 : 8) : reads <= 2 ? 4 : 2;
 #endif
+}
 
 // `launched`: how many of a row's parts have blocks.
 template <int V, class Team, int K, int R, class Program>
@@ -127,8 +129,9 @@ memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launch
     const RowScratch mine{scratch + room * sharing.scratch_bytes, team.index(), team.count()};
     // Teams beyond the last row compute it once more, since others wait for them; they do not store.
     const std::int64_t inside = number < rows ? number : rows - 1;
-    MemoryRow<R, K, V, vectors_at_once<Program>, Team> row(shape, unflatten(inside, outer), inside, static_cast<int>(unit % launched), team, mine,
-                                 sharing, number < rows);
+    MemoryRow<R, K, V, vectors_at_once<Program, V>(), Team> row(shape, unflatten(inside, outer), inside,
+                                                                static_cast<int>(unit % launched), team, mine, sharing,
+                                                                number < rows);
     program(row);
   }
 }
