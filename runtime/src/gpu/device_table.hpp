@@ -162,7 +162,7 @@ bool is_capturing(StreamHandle stream) {
 
 int exchange_capture_mode(int mode) {
   auto exchanged = static_cast<KGEN_VENDOR(StreamCaptureMode)>(mode);
-  KGEN_CALL(ThreadExchangeStreamCaptureMode, &exchanged);
+  require_success(vendor::exchange_mode(&exchanged), vendor::prefix, "ThreadExchangeStreamCaptureMode");
   return static_cast<int>(exchanged);
 }
 
