@@ -84,6 +84,7 @@ class Side:
         import torch
 
         self.count, self.times, self.graph = count, [], torch.cuda.CUDAGraph()
+        self.calls = calls  # and the tensors that they hold: the graph has but their addresses
         kept = [None] * len(calls)  # so that each set has results of its own
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
@@ -264,6 +265,8 @@ def main():
         try:
             figures, moved = time_row(library, row, peers, copy, options.rounds)
         except RuntimeError as error:
+            if "CUDA error" in str(error):
+                raise  # the device is of no use after it
             failures += 1
             print("FAILED", error, flush=True)
             continue

@@ -328,11 +328,10 @@ def mandelbrot_cases(rng):
 
 
 def bf16_inputs(*names, width, vectors=()):
-    """Matrices of this width, and vectors as long."""
+    """Matrices of this width, but for the vectors among the names."""
 
     def make(rng, m):
-        inputs = {name: normal(rng, m, width, dtype=bf16) for name in names}
-        return inputs | {name: normal(rng, width, dtype=bf16) for name in vectors}
+        return {name: normal(rng, *([] if name in vectors else [m]), width, dtype=bf16) for name in names}
 
     return make
 
@@ -471,18 +470,18 @@ EXAMPLES = {
     # tests/bench/gpu
     "silu_bf16": Example(over_shapes(bf16_inputs("x", width=8192), FEW_ROWS), {"y": "bf16"}),
     "bias_gelu_residual_bf16": Example(
-        over_shapes(bf16_inputs("x", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}
+        over_shapes(bf16_inputs("x", "bias", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}
     ),
-    "rms_norm_bf16": Example(over_shapes(bf16_inputs("x", width=4096, vectors=["weight"]), FEW_ROWS), {"y": "bf16"}),
+    "rms_norm_bf16": Example(over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"y": "bf16"}),
     "add_rms_norm_bf16": Example(
-        over_shapes(bf16_inputs("x", "residual", width=4096, vectors=["weight"]), FEW_ROWS), {"h": "bf16", "y": "bf16"}
+        over_shapes(bf16_inputs("x", "residual", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"h": "bf16", "y": "bf16"}
     ),
     "swiglu_bf16": Example(over_shapes(bf16_inputs("gate", "up", width=14336), FEW_ROWS), {"y": "bf16"}),
     "sum_f32": Example(
         over_shapes(lambda rng, n: {"x": 1 + normal(rng, n)}, [(1,), (1000,), (1_000_003,), (0,)]), {"y": "f32"}
     ),
     "layer_norm_gelu_bf16": Example(
-        over_shapes(bf16_inputs("x", width=4096, vectors=["weight", "bias"]), FEW_ROWS), {"y": "bf16"}
+        over_shapes(bf16_inputs("x", "weight", "bias", width=4096, vectors=["weight", "bias"]), FEW_ROWS), {"y": "bf16"}
     ),
     "softmax_bf16": Example(
         over_shapes(bf16_softmax_inputs, [(1, 1, 1), (2, 5, 33), (2, 3, 4096), (1, 40, 1000), (0, 4, 4), (2, 3, 0)]),
@@ -490,7 +489,7 @@ EXAMPLES = {
     ),
     "rope_bf16": Example(over_shapes(bf16_rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2)]), {"y": "bf16"}),
     "rms_norm_quantize_bf16": Example(
-        over_shapes(bf16_inputs("x", width=4096, vectors=["weight"]), FEW_ROWS), {"quantized": "f8e4m3", "scale": "f32"}
+        over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"quantized": "f8e4m3", "scale": "f32"}
     ),
     "transpose_bias_relu_bf16": Example(
         over_shapes(

@@ -67,9 +67,9 @@ def sanitized(sanitizer, build, work):
         command = [sanitizer, "--tool", tool, "--error-exitcode", "9", "--print-limit", "3"]
         for folder in sorted((ROOT / "emitted/cuda").glob("*")):
             place = work / tool / folder.name
+            under = " ".join(map(str, command))
             yield Run(f"{tool} {folder.name}",
-                      example(build / "run_graph_cuda", folder.name, place, "--smaller-than", str(SMALL),
-                              "--under", " ".join(map(str, command))))
+                      example(build / "run_graph_cuda", folder.name, place, "--smaller-than", str(SMALL), "--under", under))
         # What the errors of CUDA's own calls are to be is not the tool's to judge, nor are times under it.
         yield Run(f"{tool} runtime", [*command, "--report-api-errors", "no", build / "runtime_test",
                                       "--test-case=Replay*,*captures runs*"])
@@ -88,14 +88,15 @@ def carry_out(run):
 
 
 def carry_out_all(runs, jobs):
-    """How many runs failed; the pool's order is theirs, so that the longest can be named first."""
-    failures = 0
+    """How many runs failed."""
+    results, failures = [], 0
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(carry_out, runs))
-    for run, _, wrong in results:
-        if wrong:
-            failures += 1
-            print(f"FAILED {run.name}: {wrong}\n", flush=True)
+        for done in concurrent.futures.as_completed([pool.submit(carry_out, run) for run in runs]):
+            results.append(done.result())
+            run, _, wrong = results[-1]
+            if wrong:
+                failures += 1
+                print(f"FAILED {run.name}: {wrong}\n", flush=True)
     slowest = sorted(results, key=lambda result: -result[1])[:3]
     print(f"{len(results) - failures} of {len(results)} runs passed; the slowest: "
           + ", ".join(f"{run.name} {seconds:.0f} s" for run, seconds, _ in slowest), flush=True)
@@ -114,11 +115,9 @@ def main():
 
     build, work = options.build.resolve(), options.work.resolve()
     failures = 0
-    # One at a time, since it takes times.
-    groups = [(lambda run: run.name.startswith("runtime"), 1), (lambda run: not run.name.startswith("runtime"), options.jobs)]
-    runs = list(numerics(build, work))
-    for belongs, jobs in groups:
-        chosen = [run for run in runs if belongs(run) and options.only in run.name]
+    runs = [run for run in numerics(build, work) if options.only in run.name]
+    alone = [run for run in runs if run.name.startswith("runtime")]  # it takes times
+    for chosen, jobs in ((alone, 1), ([run for run in runs if run not in alone], options.jobs)):
         failures += carry_out_all(chosen, jobs) if chosen else 0
     sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
     if options.no_sanitizer:

@@ -287,7 +287,7 @@ TEST_CASE("CUDA's errors are kgen's, and name the graph or the stub") {
   threads = 4096;
   CHECK(run(model) == KGEN_DEVICE_ERROR);
   CHECK(std::string(kgen_last_error()) ==
-        "graph 'small': stub_wide: the launch failed: invalid configuration argument (cudaErrorInvalidConfiguration)");
+        "graph 'small': stub_wide: the launch failed: invalid argument (cudaErrorInvalidValue)");
   threads = 32;
   for (int i = 0; i < 3; ++i) CHECK(run(model) == KGEN_OK);  // neither error lasts
 }
