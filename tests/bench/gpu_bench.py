@@ -11,6 +11,7 @@ are compared with float64 before they are timed.
 
 import argparse
 import datetime
+import functools
 import os
 import pathlib
 import statistics
@@ -31,9 +32,8 @@ def compile_ahead(rows, peers):
     if not modes:
         return
     command = [sys.executable, __file__, "--library", "", "--peers", ",".join(modes), "--compile-only", "--rows"]
-    running = [(row, subprocess.Popen([*command, row.graph], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-               for row in rows]
-    for row, process in running:
+    start = functools.partial(subprocess.Popen, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for row, process in [(row, start([*command, row.graph])) for row in rows]:
         text, _ = process.communicate()
         if process.returncode != 0:
             print(f"{row.title}: could not be compiled ahead: {text[-600:]}", flush=True)
@@ -162,7 +162,7 @@ def time_row(library, row, peers, copy, rounds):
     sides = {"kgen": kgen_side(library, row, sets, expected, count)}
     for peer in peers:
         function = peer_function(peer, row)
-        sides[peer] = Side([lambda inputs=inputs: function(*inputs) for inputs in sets], count)
+        sides[peer] = Side([functools.partial(function, *inputs) for inputs in sets], count)
         sides[peer].graph.replay()
         judge(f"{row.title}, {peer}", sides[peer].results[0], expected, slack=8)  # it may round in between
     del expected
@@ -188,10 +188,10 @@ def table(measured, copy_us, peers):
     for row, figures, moved in measured:
         floor = moved / rate
         who = min(peers, key=figures.get) if peers else None
-        cells = [row.title, f"{floor:.1f}", f"{figures['kgen']:.1f}", f"{figures['kgen'] / floor:.3f}"]
+        kgen, best = figures["kgen"], figures.get(who)
+        cells = [row.title, f"{floor:.1f}", f"{kgen:.1f}", f"{kgen / floor:.3f}"]
         cells += [f"{figures[peer]:.1f}" for peer in peers]
-        cells += [f"{figures[who]:.1f}", who, f"{figures[who] / floor:.2f}", f"{figures['kgen'] / figures[who]:.3f}"] \
-            if who else ["-"] * 4
+        cells += [f"{best:.1f}", who, f"{best / floor:.2f}", f"{kgen / best:.3f}"] if who else ["-"] * 4
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -472,9 +472,12 @@ EXAMPLES = {
     "bias_gelu_residual_bf16": Example(
         over_shapes(bf16_inputs("x", "bias", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}
     ),
-    "rms_norm_bf16": Example(over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"y": "bf16"}),
+    "rms_norm_bf16": Example(
+        over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"y": "bf16"}
+    ),
     "add_rms_norm_bf16": Example(
-        over_shapes(bf16_inputs("x", "residual", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"h": "bf16", "y": "bf16"}
+        over_shapes(bf16_inputs("x", "residual", "weight", width=4096, vectors=["weight"]), FEW_ROWS),
+        {"h": "bf16", "y": "bf16"},
     ),
     "swiglu_bf16": Example(over_shapes(bf16_inputs("gate", "up", width=14336), FEW_ROWS), {"y": "bf16"}),
     "sum_f32": Example(
@@ -489,7 +492,8 @@ EXAMPLES = {
     ),
     "rope_bf16": Example(over_shapes(bf16_rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2)]), {"y": "bf16"}),
     "rms_norm_quantize_bf16": Example(
-        over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"quantized": "f8e4m3", "scale": "f32"}
+        over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS),
+        {"quantized": "f8e4m3", "scale": "f32"},
     ),
     "transpose_bias_relu_bf16": Example(
         over_shapes(

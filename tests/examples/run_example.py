@@ -149,7 +149,8 @@ def main() -> int:
     constants = example.constants(rng) if example.constants else {}
     if constants:
         safetensors.write(options.work / f"{options.graph}.safetensors", constants)
-    cases = [case for case in example.cases(rng) if options.case in (None, case[0]) and bytes_of(case) < options.smaller_than]
+    cases = [case for case in example.cases(rng) if options.case in (None, case[0])]
+    cases = [case for case in cases if bytes_of(case) < options.smaller_than]
     expected = [expected_outputs(options.graph, steps, constants) for _, steps in cases]
     manifest = write_manifest(options.graph, example, cases, expected, options.work)
 

@@ -53,9 +53,9 @@ class Library:
         self.c.kgen_rows_graph.argtypes = [ctypes.c_char_p]
         self.c.kgen_graph_output.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(TensorInfo)]
         self.c.kgen_graph_output_count.argtypes = [ctypes.c_void_p]
-        self.c.kgen_model_load.argtypes = [ctypes.c_void_p, ctypes.POINTER(LoadOptions), ctypes.POINTER(ctypes.c_void_p)]
-        self.c.kgen_model_run_on.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
-                                             ctypes.c_int, ctypes.c_void_p]
+        pointer, number = ctypes.c_void_p, ctypes.c_int
+        self.c.kgen_model_load.argtypes = [pointer, ctypes.POINTER(LoadOptions), ctypes.POINTER(pointer)]
+        self.c.kgen_model_run_on.argtypes = [pointer, pointer, number, pointer, number, pointer]
         self.c.kgen_model_free.argtypes = [ctypes.c_void_p]
 
     def require(self, status):
