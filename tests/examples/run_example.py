@@ -136,7 +136,7 @@ def main() -> int:
     parser.add_argument("--profile", type=int, default=0, metavar="RUNS", help="time this many more runs of each call")
     parser.add_argument("--case", help="only the case of this label")
     parser.add_argument("--smaller-than", type=float, default=float("inf"), metavar="BYTES",
-                        help="only the cases with fewer bytes of inputs")
+                        help="only the cases with no more bytes of inputs, or else the smallest")
     parser.add_argument("--under", default="", metavar="COMMAND", help="what the program is run under")
     options = parser.parse_args()
 
@@ -150,7 +150,8 @@ def main() -> int:
     if constants:
         safetensors.write(options.work / f"{options.graph}.safetensors", constants)
     cases = [case for case in example.cases(rng) if options.case in (None, case[0])]
-    cases = [case for case in cases if bytes_of(case) < options.smaller_than]
+    limit = max(options.smaller_than, min(map(bytes_of, cases), default=0))
+    cases = [case for case in cases if bytes_of(case) <= limit]
     expected = [expected_outputs(options.graph, steps, constants) for _, steps in cases]
     manifest = write_manifest(options.graph, example, cases, expected, options.work)
 

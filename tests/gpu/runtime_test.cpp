@@ -123,6 +123,7 @@ struct Swish {
     for (float& value : values) value = normal(generator);
     require(cudaMemcpy(x.data(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
     require(cudaMemset(y.data(), 0xFF, values.size() * sizeof(float)));
+    require(cudaDeviceSynchronize());  // the model's stream does not wait for the default one
   }
   bool is_right() const {
     const kgen::Tensor found = y.to(kgen::cpu_device);

@@ -56,9 +56,10 @@ def rope(x, cos, sin):
 
 def rms_norm_quantize(x, weight):
     normed = F.rms_norm(x, x.shape[-1:], weight, 1e-6)
-    wide = normed if normed.dtype == torch.float64 else normed.float()
+    exact = normed.dtype == torch.float64  # not rounded then: what is on an edge may fall to either side
+    wide = normed if exact else normed.float()
     scale = (wide.abs().amax(dim=-1, keepdim=True) * (1 / 448)).clamp_min(1e-12)
-    return (wide / scale).to(torch.float8_e4m3fn), scale
+    return wide / scale if exact else (wide / scale).to(torch.float8_e4m3fn), scale
 
 
 ROWS = [
