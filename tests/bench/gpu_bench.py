@@ -210,13 +210,13 @@ def page(text, copy_us, rounds):
     version = (ROOT / "bundle.txt").read_text().strip() if (ROOT / "bundle.txt").exists() else "unknown"
     return f"""# Memory-bound graphs on a GPU, against PyTorch
 
-Written by `scripts/gpu_bench --write tests/bench/GPU.md` on {datetime.date.today()}: {torch.cuda.get_device_name()}, driver
-{driver}, CUDA {nvcc}, PyTorch {torch.__version__}, Triton {triton.__version__}; kgen {version}.
+Written by `scripts/gpu_bench --write tests/bench/GPU.md` on {datetime.date.today()}: {torch.cuda.get_device_name()},
+driver {driver}, CUDA {nvcc}, PyTorch {torch.__version__}, Triton {triton.__version__}; kgen {version}.
 
-bf16 unless a row says otherwise. Every side in one run: medians of {rounds} rounds in which each is replayed once, as a CUDA
-graph of several calls that go round {SETS} sets of random tensors, so that the L2 cache holds nothing of the next one. kgen's
-calls go through the C ABI on PyTorch's tensors, captured like the others. Results were compared with float64 first. The
-floor is the row's bytes, moved once, at the rate of a copy of 134 MB from device to device: {copy_us:.1f} us,
+bf16 unless a row says otherwise. Every side in one run: medians of {rounds} rounds in which each is replayed once, as a
+CUDA graph of several calls that go round {SETS} sets of random tensors, so that the L2 cache holds nothing of the next
+one. kgen's calls go through the C ABI on PyTorch's tensors, captured like the others. Results were compared with float64
+first. The floor is the row's bytes, moved once, at the rate of a copy of 134 MB from device to device: {copy_us:.1f} us,
 {2 * COPIED / copy_us / 1e3:.0f} GB/s. Peers: PyTorch eager, `torch.compile`, and `torch.compile` with max-autotune.
 
 {text}

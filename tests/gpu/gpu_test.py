@@ -59,7 +59,8 @@ def numerics(build, work):
                   example(build / f"run_graph_corrupted_{folder.name}", folder.name.split(".")[0],
                           work / "corrupted" / folder.name, "--check"), FOUND[folder.name])
     yield Run("runtime", [build / "runtime_test"])
-    yield Run("runtime, a kernel that faults", [build / "runtime_test", "--no-skip", "--test-case=A kernel that faults*"])
+    yield Run("runtime, a kernel that faults",
+              [build / "runtime_test", "--no-skip", "--test-case=A kernel that faults*"])
 
 
 def sanitized(sanitizer, build, work):
