@@ -215,9 +215,10 @@ driver {driver}, CUDA {nvcc}, PyTorch {torch.__version__}, Triton {triton.__vers
 
 bf16 unless a row says otherwise. Every side in one run: medians of {rounds} rounds in which each is replayed once, as a
 CUDA graph of several calls that go round {SETS} sets of random tensors, so that the L2 cache holds nothing of the next
-one. kgen's calls go through the C ABI on PyTorch's tensors, captured like the others. Results were compared with float64
-first. The floor is the row's bytes, moved once, at the rate of a copy of 134 MB from device to device: {copy_us:.1f} us,
-{2 * COPIED / copy_us / 1e3:.0f} GB/s. Peers: PyTorch eager, `torch.compile`, and `torch.compile` with max-autotune.
+one. kgen's calls go through the C ABI on PyTorch's tensors, captured like the others. Results were compared with
+float64 first. The floor is the row's bytes, moved once, at the rate of a copy of 134 MB from device to device:
+{copy_us:.1f} us, {2 * COPIED / copy_us / 1e3:.0f} GB/s. Peers: PyTorch eager, `torch.compile`, and `torch.compile` with
+max-autotune.
 
 {text}
 """

@@ -1,7 +1,7 @@
 """Runs one example graph on fresh random inputs and compares its outputs with reference.py.
 
-    run_example.py GRAPH --driver build/.../run_graph --work FOLDER [--check] [--profile RUNS --case LABEL]
-                   [--under "compute-sanitizer --tool memcheck" --smaller-than BYTES]
+    run_example.py GRAPH --driver build/.../run_graph --work FOLDER [--check] [--passes N] [--case LABEL]
+                   [--profile RUNS] [--under "compute-sanitizer --tool memcheck" --smaller-than BYTES]
 
 The inputs vary from run to run; the seed is printed, and KGEN_SEED repeats it.
 """
@@ -133,6 +133,7 @@ def main() -> int:
     parser.add_argument("--driver", required=True, type=Path, help="the program that is linked with the graph")
     parser.add_argument("--work", required=True, type=Path, help="a folder for inputs and outputs; it is emptied")
     parser.add_argument("--check", action="store_true", help="run every stub beside its unfused reference")
+    parser.add_argument("--passes", type=int, default=1, help="run each case so often, and judge the last")
     parser.add_argument("--profile", type=int, default=0, metavar="RUNS", help="time this many more runs of each call")
     parser.add_argument("--case", help="only the case of this label")
     parser.add_argument("--smaller-than", type=float, default=float("inf"), metavar="BYTES",
@@ -157,6 +158,7 @@ def main() -> int:
 
     command = [*shlex.split(options.under), str(options.driver), str(manifest)]
     command += ["--check"] if options.check else []
+    command += ["--passes", str(options.passes)] if options.passes > 1 else []
     command += ["--profile", str(options.profile)] if options.profile else []
     if subprocess.run(command).returncode != 0:
         print(f"FAILED {options.graph}: the program did not finish")

@@ -1,7 +1,7 @@
 """In a bundle, on a machine with a GPU: runs the emitted examples on it and judges what they give.
 
-- every example against its float64 reference, outputs poisoned first: CUDA's sources, and HIP's through HIP's NVIDIA
-  platform;
+- every example against its float64 reference, outputs poisoned first, launched stub by stub, captured and replayed:
+  CUDA's sources, and HIP's through HIP's NVIDIA platform;
 - the runtime's test, and check mode on stubs that are right and on stubs that are not;
 - all of these under compute-sanitizer, on the cases that are small.
 
@@ -50,7 +50,7 @@ def numerics(build, work):
     for vendor in ("cuda", "hip"):
         for folder in sorted((ROOT / "emitted" / vendor).glob("*")):
             yield Run(f"{vendor} {folder.name}",
-                      example(build / f"run_graph_{vendor}", folder.name, work / vendor / folder.name))
+                      example(build / f"run_graph_{vendor}", folder.name, work / vendor / folder.name, "--passes", "3"))
     for folder in sorted((ROOT / "emitted/checked").glob("*")):
         yield Run(f"checked {folder.name}",
                   example(build / "run_graph_checked", folder.name, work / "checked" / folder.name, "--check"))
