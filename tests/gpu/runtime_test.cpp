@@ -14,6 +14,7 @@
 
 #include "kgen/runtime/call.hpp"
 #include "kgen/runtime/tensor.hpp"
+#include "tests/gpu/nvtx_recorder.hpp"
 #include "tests/gpu/slow_kernel.hpp"
 
 extern "C" const kgen_graph* kgen_graph_swish(void);
@@ -338,6 +339,20 @@ TEST_CASE("A profile takes the time of each stub on the GPU") {
   }
   CHECK(milliseconds["small"] > 2.9 * step);
   CHECK(milliseconds["small"] < 3.5 * step);
+}
+
+TEST_CASE("NVTX has a range for each stub, under its name") {
+  const kgen::GraphInfo graph = graph_that_runs(run_branches);
+  const ModelPointer model = load(kgen::as_c(graph));
+  (void)take_nvtx_ranges();
+  require(run(model));
+  const NvtxRanges ranges = take_nvtx_ranges();
+  CHECK(ranges.begun == std::vector<std::string>{"small", "stub_first", "stub_left", "stub_right", "stub_last"});
+  CHECK(ranges.open == 0);
+  require(run(model));
+  (void)take_nvtx_ranges();
+  require(run(model));  // replayed as a whole
+  CHECK(take_nvtx_ranges().begun == std::vector<std::string>{"small"});
 }
 
 // Last of its process, as the device is of no use to it then: --no-skip.
