@@ -102,7 +102,7 @@ class Cuda:
 
     def compile(self, source, includes):
         _, text = run([self.nvcc, "-cubin", "-x", "cu", "-std=c++20", "-O3", f"-arch={self.arch}", "-Werror",
-                       "all-warnings", "--expt-relaxed-constexpr", "--fmad=false", "-Xptxas", "-v", *includes, source,
+                       "all-warnings", "--expt-relaxed-constexpr", "-Xptxas", "-v", *includes, source,
                        "-o", os.devnull])
         return read_ptxas(text)
 
@@ -162,7 +162,7 @@ class Hip:
         assembly, _ = run([self.binaries / "clang++", "-x", "hip", f"--offload-arch={self.arch}",
                            f"--rocm-path={self.rocm}", "--hip-version=5.2.21153",
                            f"--rocm-device-lib-path={self.libraries}", "--cuda-device-only", "-S", "-O3", "-std=c++20",
-                           "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed",
+                           "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed",
                            "-Wno-missing-field-initializers", "-idirafter", self.rocm / "include", *includes, source,
                            "-o", "-"])
         return read_amdgpu_metadata(assembly)
