@@ -207,9 +207,10 @@ void kgen_model::capture(kgen::Run& run, kgen::Call& call) {
 // made outside of it, and stays where it is. There is no order to other runs: the caller replays the graph.
 void kgen_model::run_in_callers_graph(kgen::Call& call, kgen::StreamHandle stream) {
   if (careful()) {
-    kgen::fail(KGEN_INVALID_ARGUMENT, "graph '", graph.name,
-               "': a model that is loaded with `check` or `synchronous` waits for its stubs, which cannot be done while "
-               "the stream is captured; load it without");
+    kgen::fail(
+        KGEN_INVALID_ARGUMENT, "graph '", graph.name,
+        "': a model that is loaded with `check` or `synchronous` waits for its stubs, which cannot be done while "
+        "the stream is captured; load it without");
   }
   const kgen::RelaxedCapture relaxed(api);
   streams.begin(stream, false);

@@ -76,13 +76,13 @@ struct kgen_model {
   std::vector<kgen::DeviceBuffer> scratch;   // of check functions
   kgen::DeviceBuffer host_scalars, scalars;  // pinned, and on the device: those that stubs read, for each of `runs`
   kgen::Runs runs;
-  kgen::Run* run_now = nullptr;        // the one that is under way on a GPU; null in a caller's graph
-  bool in_callers_graph = false;       // the run that is under way is not done but captured by the caller
-  bool arena_is_captured = false;      // callers' graphs point into the arena
+  kgen::Run* run_now = nullptr;              // the one that is under way on a GPU; null in a caller's graph
+  bool in_callers_graph = false;             // the run that is under way is not done but captured by the caller
+  bool arena_is_captured = false;            // callers' graphs point into the arena
   std::vector<kgen::DeviceBuffer> captured;  // what else they point into, until the model is freed
-  std::string difference;              // the first that check mode found in this run; empty: none
-  std::string observed;                // the stub whose operators agree one by one in this run; empty: none
-  std::optional<kgen::Error> failure;  // what the end of a launch came to: the next one throws it
+  std::string difference;                    // the first that check mode found in this run; empty: none
+  std::string observed;                      // the stub whose operators agree one by one in this run; empty: none
+  std::optional<kgen::Error> failure;        // what the end of a launch came to: the next one throws it
   kgen::Profile profile;
 
   kgen_model(const kgen::GraphInfo& graph, const kgen::LoadOptions& options);

@@ -9,9 +9,9 @@
 //      "inputs": [{"dtype": "f32", "file": path, "shape": [...], "strides": [...], "offset": elements}],
 //      "outputs": [{"dtype": "f32", "file": path, "shape": [...]}]}]}]}
 // Each case loads the graph anew; its steps are calls of the one model. A misaligned case places every tensor at an
-// address that is a multiple of its element size and of nothing more. With --passes a case's steps are run N times over,
-// each time from a fresh state, and judged by the last: on a GPU the second pass captures them, and further ones replay
-// what was captured.
+// address that is a multiple of its element size and of nothing more. With --passes a case's steps are run N times
+// over, each time from a fresh state, and judged by the last: on a GPU the second pass captures them, and further ones
+// replay what was captured.
 #include <kgen_runtime.h>
 
 #include <algorithm>

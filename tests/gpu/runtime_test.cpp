@@ -304,8 +304,7 @@ TEST_CASE("Tensors in other memory") {
   in.data = host.data();
   in.device = {kDLCPU, 0};
   CHECK(kgen_model_run(model.get(), inputs, 1, outputs, 1) == KGEN_WRONG_DEVICE);
-  CHECK(std::string(kgen_last_error()) ==
-        "input 'x': the memory is on cpu, expected cuda:0, where the model is");
+  CHECK(std::string(kgen_last_error()) == "input 'x': the memory is on cpu, expected cuda:0, where the model is");
   void* pinned = nullptr;
   require(cudaHostAlloc(&pinned, host.size() * sizeof(float), cudaHostAllocDefault));
   std::copy(one.values.begin(), one.values.end(), static_cast<float*>(pinned));

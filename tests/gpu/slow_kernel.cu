@@ -1,6 +1,6 @@
-#include "tests/gpu/slow_kernel.hpp"
-
 #include <cuda_runtime.h>
+
+#include "tests/gpu/slow_kernel.hpp"
 
 namespace {
 
@@ -24,9 +24,7 @@ void add_slowly(int microseconds, const int* from, int add, int* to, void* strea
   wait_and_add<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(microseconds * 1000LL, from, add, to);
 }
 
-void launch_too_wide(int threads, void* stream) {
-  do_nothing<<<1, threads, 0, static_cast<cudaStream_t>(stream)>>>();
-}
+void launch_too_wide(int threads, void* stream) { do_nothing<<<1, threads, 0, static_cast<cudaStream_t>(stream)>>>(); }
 
 void write_nowhere(void* stream) {
   write_to<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(reinterpret_cast<int*>(64));

@@ -238,7 +238,8 @@ TEST_CASE("A run on a stream that the caller captures becomes part of the caller
   };
   const Log around = {"capture_mode", "allocate", "free", "wait_for_stream", "begin_capture", "replay"};
   // What the graph needs is made on the model's own stream, and is there before the graph is replayed.
-  CHECK(renumbered(fake::only(run_captured(), around)) == Log{"capture_mode 2", "allocate 1024 s0", "wait_for_stream s0", "capture_mode 0"});
+  CHECK(renumbered(fake::only(run_captured(), around)) ==
+        Log{"capture_mode 2", "allocate 1024 s0", "wait_for_stream s0", "capture_mode 0"});
   CHECK(fake::only(run_captured(), around) == Log{"capture_mode 2", "capture_mode 0"});
   // Its branches are captured with it; nothing waits for a run outside of it, and none will wait for it.
   for (int i = 0; i < 3; ++i) REQUIRE(run(model.get()).status == KGEN_OK);
