@@ -109,7 +109,11 @@ kgen_status kgen_model_run(kgen_model* model, const DLTensor* const* inputs, int
 
 /* The same on a stream of the caller's (a cudaStream_t or hipStream_t of the model's device; NULL: its default stream):
  * inputs are read, and outputs written, in the order of that stream, and the call does not wait for the work to be
- * done. kgen_model_run reads inputs at once and waits. On the CPU the two are the same. */
+ * done. kgen_model_run reads inputs at once and waits. On the CPU the two are the same.
+ *
+ * Where the stream is being captured (cudaStreamBeginCapture, torch.cuda.graph), the run becomes part of the caller's
+ * graph, with the sizes and values of host scalars that it was given. The model does not see the replays: they follow
+ * its other runs, and those follow them, as the caller orders them, and none may come after kgen_model_free. */
 kgen_status kgen_model_run_on(kgen_model* model, const DLTensor* const* inputs, int input_count,
                               DLTensor* const* outputs, int output_count, void* stream);
 

@@ -90,7 +90,7 @@ Launch::Launch(kgen_model& model, const char* stub, const LaunchOrder& order)
     if (!model_.streams.single()) {
       for (const int event : order.wait) model_.api.wait(native_, model_.streams.event(event));
     }
-    if (model_.profile.running()) begin_ = model_.profile.mark(native_);
+    if (model_.profiled()) begin_ = model_.profile.mark(native_);
     model_.api.push_range(stub_);
   } catch (const Error& error) {
     throw Error(error.status(), concat(stub_, ": ", error.what()));

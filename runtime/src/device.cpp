@@ -33,6 +33,14 @@ DeviceScope::~DeviceScope() {
   }
 }
 
+RelaxedCapture::~RelaxedCapture() {
+  try {
+    api_.exchange_capture_mode(before_);
+  } catch (const Error&) {
+    // As with a device: what has failed since is reported where it is used.
+  }
+}
+
 DeviceBuffer DeviceBuffer::undefined(const DeviceApi& api, std::size_t bytes, StreamHandle stream) {
   if (bytes == 0) return {};
   return {api, api.allocate(bytes, stream), bytes, stream, false};

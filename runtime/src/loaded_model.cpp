@@ -159,6 +159,7 @@ void kgen_model::run_on(std::span<const DLTensor* const> inputs, std::span<DLTen
     const std::string error = api.take_launch_error();
     if (!error.empty())
       kgen::fail(KGEN_DEVICE_ERROR, "an error was left by what ran before it on this thread: ", error);
+    if (api.is_capturing(stream)) return run_in_callers_graph(call, stream);
     if (runs.finished() != nullptr) api.wait(stream, runs.finished());
     const auto [run, is_known] = runs.find(kgen::key_of(graph, inputs, outputs));
     try {
@@ -202,6 +203,28 @@ void kgen_model::capture(kgen::Run& run, kgen::Call& call) {
   run.is_captured = true;
 }
 
+// Stub by stub, so that the caller's graph holds the kernels themselves. What the graph needs of the model besides is
+// made outside of it, and stays where it is. There is no order to other runs: the caller replays the graph.
+void kgen_model::run_in_callers_graph(kgen::Call& call, kgen::StreamHandle stream) {
+  if (careful()) {
+    kgen::fail(
+        KGEN_INVALID_ARGUMENT, "graph '", graph.name,
+        "': a model that is loaded with `check` or `synchronous` waits for its stubs, which cannot be done while "
+        "the stream is captured; load it without");
+  }
+  const kgen::RelaxedCapture relaxed(api);
+  streams.begin(stream, false);
+  run_now = nullptr;
+  in_callers_graph = true;
+  try {
+    execute(graph.run, graph.name, call);
+  } catch (...) {
+    in_callers_graph = false;
+    throw;
+  }
+  in_callers_graph = false;
+}
+
 void kgen_model::reset_state() {
   if (states.memory.size() == 0) return;
   if (runs.finished() != nullptr) api.wait(streams.own(), runs.finished());
@@ -215,16 +238,30 @@ void kgen_model::note_failure(const kgen::Error& error) {
 
 // Memory comes and goes in the order of the model's own stream, as that of the caller may not live as long.
 void kgen_model::grow_arena(std::size_t bytes) {
-  if (bytes <= arena.size()) return;
-  if (runs.finished() != nullptr) api.wait(streams.own(), runs.finished());
-  arena.release();
-  runs.forget_captures();
-  arena = kgen::DeviceBuffer::undefined(api, bytes, streams.own());
-  streams.order(streams.own(), streams.at(0));
+  if (bytes > arena.size()) {
+    if (runs.finished() != nullptr) api.wait(streams.own(), runs.finished());
+    if (arena_is_captured) captured.push_back(std::move(arena));
+    arena.release();
+    arena_is_captured = false;
+    runs.forget_captures();
+    arena = kgen::DeviceBuffer::undefined(api, bytes, streams.own());
+    if (in_callers_graph) {
+      api.wait_for_stream(streams.own());
+    } else {
+      streams.order(streams.own(), streams.at(0));
+    }
+  }
+  arena_is_captured |= in_callers_graph;
 }
 
 const void* kgen_model::stage_scalar(int input, const std::byte* value) {
   constexpr std::size_t bytes = sizeof(std::int64_t);
+  if (in_callers_graph) {
+    captured.push_back(kgen::DeviceBuffer::undefined(api, bytes, streams.own()));
+    api.copy(captured.back().data(), value, bytes, streams.own());
+    api.wait_for_stream(streams.own());
+    return captured.back().data();
+  }
   const std::size_t offset = (run_now->place * graph.inputs.size() + static_cast<std::size_t>(input)) * bytes;
   std::memcpy(host_scalars.data() + offset, value, bytes);
   api.copy(scalars.data() + offset, host_scalars.data() + offset, bytes, streams.at(0));

@@ -76,10 +76,13 @@ struct kgen_model {
   std::vector<kgen::DeviceBuffer> scratch;   // of check functions
   kgen::DeviceBuffer host_scalars, scalars;  // pinned, and on the device: those that stubs read, for each of `runs`
   kgen::Runs runs;
-  kgen::Run* run_now = nullptr;        // the one that is under way on a GPU
-  std::string difference;              // the first that check mode found in this run; empty: none
-  std::string observed;                // the stub whose operators agree one by one in this run; empty: none
-  std::optional<kgen::Error> failure;  // what the end of a launch came to: the next one throws it
+  kgen::Run* run_now = nullptr;              // the one that is under way on a GPU; null in a caller's graph
+  bool in_callers_graph = false;             // the run that is under way is not done but captured by the caller
+  bool arena_is_captured = false;            // callers' graphs point into the arena
+  std::vector<kgen::DeviceBuffer> captured;  // what else they point into, until the model is freed
+  std::string difference;                    // the first that check mode found in this run; empty: none
+  std::string observed;                      // the stub whose operators agree one by one in this run; empty: none
+  std::optional<kgen::Error> failure;        // what the end of a launch came to: the next one throws it
   kgen::Profile profile;
 
   kgen_model(const kgen::GraphInfo& graph, const kgen::LoadOptions& options);
@@ -95,6 +98,7 @@ struct kgen_model {
   DLDevice dlpack_device() const { return {api.memory_type, options.device}; }
   // Everything on one stream, each launch waited for, so that what fails can be named.
   bool careful() const { return options.check || options.synchronous; }
+  bool profiled() const { return profile.running() && !in_callers_graph; }
   void note_failure(const kgen::Error& error);
   void grow_arena(std::size_t bytes);
   // The address on the device of a scalar that is copied there in the order of stream 0.
@@ -104,6 +108,7 @@ struct kgen_model {
   void execute(void (*function)(kgen::Call&), const char* name, kgen::Call& call);
   void launch(kgen::Run& run, bool is_known, kgen::Call& call, kgen::StreamHandle stream);
   void capture(kgen::Run& run, kgen::Call& call);
+  void run_in_callers_graph(kgen::Call& call, kgen::StreamHandle stream);
   void wait_quietly(kgen::StreamHandle stream) noexcept;
 };
 

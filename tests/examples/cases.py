@@ -324,10 +324,36 @@ def mandelbrot_cases(rng):
         yield label, [inputs | {"rows": position(rows), "columns": position(columns)}]
 
 
+# ---- inputs of the benchmark's graphs on a GPU ----------------------------------------------------------------------
+
+
+def bf16_inputs(*names, width, vectors=()):
+    """Matrices of this width, but for the vectors among the names."""
+
+    def make(rng, m):
+        return {name: normal(rng, *([] if name in vectors else [m]), width, dtype=bf16) for name in names}
+
+    return make
+
+
+def bf16_softmax_inputs(rng, b, s, t):
+    return {name: array.astype(bf16) for name, array in softmax_inputs(rng, b, s, t).items()}
+
+
+def bf16_rope_inputs(rng, b, s, h):
+    cos, sin = (table[:, None, :].astype(bf16) for table in angle_tables(s, 128))
+    return {"x": normal(rng, b, s, h, 128, dtype=bf16), "cos": cos, "sin": sin}
+
+
+def cross_entropy_inputs(rng, m):
+    return {"logits": normal(rng, m, 32768, dtype=bf16) * bf16(3), "targets": rng.integers(0, 32768, m, dtype=np.int64)}
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 PLANES = [(1, 1), (3, 5), (17, 33), (64, 128), (0, 7), (7, 0)]
 ROWS = [(1,), (2,), (7,), (64,), (0,)]
+FEW_ROWS = [(1,), (3,), (40,), (0,)]
 
 EXAMPLES = {
     # specs/graphs
@@ -441,6 +467,42 @@ EXAMPLES = {
         over_shapes(attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])
     ),
     "attention_masked": Example(over_shapes(masked_inputs, [(1, 1, 1), (2, 7, 33), (1, 65, 128)]), {"y": "bf16"}),
+    # tests/bench/gpu
+    "silu_bf16": Example(over_shapes(bf16_inputs("x", width=8192), FEW_ROWS), {"y": "bf16"}),
+    "bias_gelu_residual_bf16": Example(
+        over_shapes(bf16_inputs("x", "bias", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}
+    ),
+    "rms_norm_bf16": Example(
+        over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"y": "bf16"}
+    ),
+    "add_rms_norm_bf16": Example(
+        over_shapes(bf16_inputs("x", "residual", "weight", width=4096, vectors=["weight"]), FEW_ROWS),
+        {"h": "bf16", "y": "bf16"},
+    ),
+    "swiglu_bf16": Example(over_shapes(bf16_inputs("gate", "up", width=14336), FEW_ROWS), {"y": "bf16"}),
+    "sum_f32": Example(
+        over_shapes(lambda rng, n: {"x": 1 + normal(rng, n)}, [(1,), (1000,), (1_000_003,), (0,)]), {"y": "f32"}
+    ),
+    "layer_norm_gelu_bf16": Example(
+        over_shapes(bf16_inputs("x", "weight", "bias", width=4096, vectors=["weight", "bias"]), FEW_ROWS), {"y": "bf16"}
+    ),
+    "softmax_bf16": Example(
+        over_shapes(bf16_softmax_inputs, [(1, 1, 1), (2, 5, 33), (2, 3, 4096), (1, 40, 1000), (0, 4, 4), (2, 3, 0)]),
+        {"p": "bf16"},
+    ),
+    "rope_bf16": Example(over_shapes(bf16_rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2)]), {"y": "bf16"}),
+    "rms_norm_quantize_bf16": Example(
+        over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS),
+        {"quantized": "f8e4m3", "scale": "f32"},
+    ),
+    "transpose_bias_relu_bf16": Example(
+        over_shapes(
+            lambda rng, m, n: {"x": normal(rng, m, n, dtype=bf16), "bias": normal(rng, m, dtype=bf16)},
+            [(1, 1), (5, 33), (64, 128), (130, 264), (0, 3), (3, 0)],
+        ),
+        {"y": "bf16"},
+    ),
+    "cross_entropy_bf16": Example(over_shapes(cross_entropy_inputs, FEW_ROWS), {"loss": "bf16"}),
     "forbid_force": Example(
         over_shapes(lambda rng, m, n: {"x": normal(rng, m, n), "bias": normal(rng, n)}, PLANES),
     ),

@@ -1,6 +1,7 @@
 """Runs one example graph on fresh random inputs and compares its outputs with reference.py.
 
-    run_example.py GRAPH --driver build/.../run_graph --work FOLDER [--check] [--profile RUNS --case LABEL]
+    run_example.py GRAPH --driver build/.../run_graph --work FOLDER [--check] [--passes N] [--case LABEL]
+                   [--profile RUNS] [--under "compute-sanitizer --tool memcheck" --smaller-than BYTES]
 
 The inputs vary from run to run; the seed is printed, and KGEN_SEED repeats it.
 """
@@ -9,6 +10,7 @@ import argparse
 import inspect
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -38,6 +40,10 @@ def expected_outputs(name: str, steps, constants) -> list[list[np.ndarray]]:
         extra["state"] = {}
     with np.errstate(all="ignore"):
         return [compute(**{key: as_float64(value) for key, value in step.items()}, **extra) for step in steps]
+
+
+def bytes_of(case: Case) -> int:
+    return sum(array.nbytes for step in case[1] for array in step.values())
 
 
 def describe_input(array: np.ndarray, path: Path) -> dict:
@@ -127,8 +133,12 @@ def main() -> int:
     parser.add_argument("--driver", required=True, type=Path, help="the program that is linked with the graph")
     parser.add_argument("--work", required=True, type=Path, help="a folder for inputs and outputs; it is emptied")
     parser.add_argument("--check", action="store_true", help="run every stub beside its unfused reference")
+    parser.add_argument("--passes", type=int, default=1, help="run each case so often, and judge the last")
     parser.add_argument("--profile", type=int, default=0, metavar="RUNS", help="time this many more runs of each call")
     parser.add_argument("--case", help="only the case of this label")
+    parser.add_argument("--smaller-than", type=float, default=float("inf"), metavar="BYTES",
+                        help="only the cases with no more bytes of inputs, or else the smallest")
+    parser.add_argument("--under", default="", metavar="COMMAND", help="what the program is run under")
     options = parser.parse_args()
 
     seed = int(os.environ.get("KGEN_SEED") or int.from_bytes(os.urandom(4), "little"))
@@ -141,11 +151,14 @@ def main() -> int:
     if constants:
         safetensors.write(options.work / f"{options.graph}.safetensors", constants)
     cases = [case for case in example.cases(rng) if options.case in (None, case[0])]
+    limit = max(options.smaller_than, min(map(bytes_of, cases), default=0))
+    cases = [case for case in cases if bytes_of(case) <= limit]
     expected = [expected_outputs(options.graph, steps, constants) for _, steps in cases]
     manifest = write_manifest(options.graph, example, cases, expected, options.work)
 
-    command = [str(options.driver), str(manifest)]
+    command = [*shlex.split(options.under), str(options.driver), str(manifest)]
     command += ["--check"] if options.check else []
+    command += ["--passes", str(options.passes)] if options.passes > 1 else []
     command += ["--profile", str(options.profile)] if options.profile else []
     if subprocess.run(command).returncode != 0:
         print(f"FAILED {options.graph}: the program did not finish")

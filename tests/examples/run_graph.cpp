@@ -2,14 +2,16 @@
 // makes the inputs and judges the outputs. What only the caller's side can see is judged here: inputs stay as they
 // were, and nothing is written outside the outputs.
 //
-//   run_graph MANIFEST.json [--check] [--profile RUNS]
+//   run_graph MANIFEST.json [--check] [--passes N] [--profile RUNS]
 //
 // The manifest:
 //   {"graph": name, "weights": folder, "cases": [{"label": text, "misaligned": bool, "steps": [{
 //      "inputs": [{"dtype": "f32", "file": path, "shape": [...], "strides": [...], "offset": elements}],
 //      "outputs": [{"dtype": "f32", "file": path, "shape": [...]}]}]}]}
 // Each case loads the graph anew; its steps are calls of the one model. A misaligned case places every tensor at an
-// address that is a multiple of its element size and of nothing more.
+// address that is a multiple of its element size and of nothing more. With --passes a case's steps are run N times
+// over, each time from a fresh state, and judged by the last: on a GPU the second pass captures them, and further ones
+// replay what was captured.
 #include <kgen_runtime.h>
 
 #include <algorithm>
@@ -72,7 +74,7 @@ struct Place {
 class Tensor {
  public:
   Tensor(const json& description, bool misaligned, bool is_input, const Place& place)
-      : shape_(description.at("shape")), file_(description.at("file")) {
+      : place_(place), shape_(description.at("shape")), file_(description.at("file")) {
     tensor_.dtype = dtypes.at(description.at("dtype"));
     const std::size_t element = tensor_.dtype.bits / 8;
     std::vector<char> content;
@@ -111,6 +113,14 @@ class Tensor {
   const DLTensor* dlpack() const { return &tensor_; }
   DLTensor* dlpack() { return &tensor_; }
 
+  // Undoes what was written to it.
+  void restore() {
+    std::copy(original_.begin(), original_.end(), memory_.get());
+    if (!there_) return;
+    place_.api.copy(there_->data(), memory_.get(), total_, nullptr);
+    place_.api.wait_for_stream(nullptr);
+  }
+
   // What has become of it on the GPU.
   void fetch() {
     if (!there_) return;
@@ -133,6 +143,7 @@ class Tensor {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
+  Place place_;
   std::vector<std::int64_t> shape_, strides_;
   std::string file_;
   std::unique_ptr<unsigned char[], Free> memory_;
@@ -144,6 +155,7 @@ class Tensor {
 
 struct Options {
   bool check = false;
+  int passes = 1;
   int profiled_runs = 0;
 };
 
@@ -162,41 +174,60 @@ void profile(kgen_model* model, int runs, const Run& run) {
   }
 }
 
-void run_step(kgen_model* model, const json& step, bool misaligned, const Options& options) {
+// One call, and its arguments.
+struct Step {
+  std::vector<Tensor> inputs, outputs;
+};
+
+Step make_step(kgen_model* model, const json& description, bool misaligned) {
   const kgen_graph* graph = kgen_model_graph(model);
+  const Place host{kgen::cpu_device, {kDLCPU, 0}};
   Place place{*reinterpret_cast<const kgen::GraphInfo*>(graph)->device, {}};
   check(kgen_model_device(model, &place.device));
-  std::vector<Tensor> inputs, outputs;
-  for (const json& description : step.at("inputs")) {
+  Step step;
+  for (const json& input : description.at("inputs")) {
     kgen_tensor_info info;
-    check(kgen_graph_input(graph, static_cast<int>(inputs.size()), &info));
-    const Place host{kgen::cpu_device, {kDLCPU, 0}};
-    inputs.emplace_back(description, misaligned, true, info.on_host ? host : place);
+    check(kgen_graph_input(graph, static_cast<int>(step.inputs.size()), &info));
+    step.inputs.emplace_back(input, misaligned, true, info.on_host ? host : place);
   }
-  for (const json& description : step.at("outputs")) outputs.emplace_back(description, misaligned, false, place);
-  std::vector<const DLTensor*> input_views;
-  std::vector<DLTensor*> output_views;
-  for (const Tensor& input : inputs) input_views.push_back(input.dlpack());
-  for (Tensor& output : outputs) output_views.push_back(output.dlpack());
-  const auto run = [&] {
-    check(kgen_model_run(model, input_views.data(), static_cast<int>(input_views.size()), output_views.data(),
-                         static_cast<int>(output_views.size())));
-  };
+  for (const json& output : description.at("outputs")) step.outputs.emplace_back(output, misaligned, false, place);
+  return step;
+}
 
-  run();
-  for (auto* tensors : {&inputs, &outputs}) {
+void run_step(kgen_model* model, Step& step) {
+  std::vector<const DLTensor*> inputs;
+  std::vector<DLTensor*> outputs;
+  for (const Tensor& input : step.inputs) inputs.push_back(input.dlpack());
+  for (Tensor& output : step.outputs) outputs.push_back(output.dlpack());
+  check(kgen_model_run(model, inputs.data(), static_cast<int>(inputs.size()), outputs.data(),
+                       static_cast<int>(outputs.size())));
+}
+
+void judge_step(Step& step) {
+  for (auto* tensors : {&step.inputs, &step.outputs}) {
     for (Tensor& tensor : *tensors) tensor.fetch();
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].unchanged()) throw std::runtime_error("input " + std::to_string(i) + " was written to");
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+    if (!step.inputs[i].unchanged()) throw std::runtime_error("input " + std::to_string(i) + " was written to");
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].guards_unchanged()) {
+  for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+    if (!step.outputs[i].guards_unchanged()) {
       throw std::runtime_error("memory beside output " + std::to_string(i) + " was written to");
     }
-    outputs[i].write();
+    step.outputs[i].write();
   }
-  if (options.profiled_runs > 0) profile(model, options.profiled_runs, run);
+}
+
+// body(i), whose errors say which step they are of.
+template <class Body>
+void for_each_step(std::size_t count, const Body& body) {
+  for (std::size_t i = 0; i < count; ++i) {
+    try {
+      body(i);
+    } catch (const std::exception& error) {
+      throw std::runtime_error("step " + std::to_string(i) + ": " + error.what());
+    }
+  }
 }
 
 void run_case(const kgen_graph* graph, const std::string& weights, const json& item, const Options& options) {
@@ -206,14 +237,23 @@ void run_case(const kgen_graph* graph, const std::string& weights, const json& i
   kgen_model* loaded = nullptr;
   check(kgen_model_load(graph, &load_options, &loaded));
   const std::unique_ptr<kgen_model, void (*)(kgen_model*)> model(loaded, kgen_model_free);
-  const json& steps = item.at("steps");
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    try {
-      run_step(model.get(), steps[i], item.at("misaligned"), options);
-    } catch (const std::exception& error) {
-      throw std::runtime_error("step " + std::to_string(i) + ": " + error.what());
-    }
+  const json& descriptions = item.at("steps");
+  std::vector<Step> steps(descriptions.size());
+  for_each_step(steps.size(),
+                [&](std::size_t i) { steps[i] = make_step(model.get(), descriptions[i], item.at("misaligned")); });
+  for (int pass = 0; pass < options.passes; ++pass) {
+    if (pass > 0) check(kgen_model_reset_state(model.get()));
+    for_each_step(steps.size(), [&](std::size_t i) {
+      for (Tensor& output : steps[i].outputs) output.restore();
+      run_step(model.get(), steps[i]);
+    });
   }
+  for_each_step(steps.size(), [&](std::size_t i) {
+    judge_step(steps[i]);
+    if (options.profiled_runs > 0) {
+      profile(model.get(), options.profiled_runs, [&] { run_step(model.get(), steps[i]); });
+    }
+  });
 }
 
 Options parse(const std::vector<std::string>& arguments) {
@@ -221,6 +261,8 @@ Options parse(const std::vector<std::string>& arguments) {
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     if (arguments[i] == "--check") {
       options.check = true;
+    } else if (arguments[i] == "--passes" && i + 1 < arguments.size()) {
+      options.passes = std::stoi(arguments[++i]);
     } else if (arguments[i] == "--profile" && i + 1 < arguments.size()) {
       options.profiled_runs = std::stoi(arguments[++i]);
     } else {
@@ -234,7 +276,7 @@ Options parse(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: run_graph MANIFEST.json [--check] [--profile RUNS]\n");
+    std::fprintf(stderr, "usage: run_graph MANIFEST.json [--check] [--passes N] [--profile RUNS]\n");
     return 2;
   }
   std::string label = "manifest";

@@ -1,13 +1,16 @@
-"""Plans example graphs for a GPU, compiles their stubs and wrappers, and holds what each kernel takes under ceilings.
+"""Compiles stubs for a GPU's architecture, warnings being errors, and holds what each kernel takes under ceilings: no
+spills, nothing in local memory, and no more registers than its occupancy was planned with.
 
-Nothing runs: this asks the compilers alone. `--target cuda` needs nvcc; `--target hip` needs clang with HIP's headers and
-the device libraries. Exits with 77, and says why, where what it needs is missing.
+    compile_stubs.py --target cuda|hip --arch ARCH --kgen KGEN --source REPOSITORY GRAPH.yaml... STUBS.cpp...
+
+Graphs are planned first; a stub that several have is compiled once, and those of one graph together. Nothing runs: this
+asks the compilers for the device's code alone. `cuda` needs nvcc; `hip` needs clang with HIP's headers and the device
+libraries. Exits with 77, and says why, where what it needs is missing.
 """
 
 import argparse
 import concurrent.futures
 import dataclasses
-import functools
 import os
 import pathlib
 import re
@@ -18,16 +21,35 @@ import tempfile
 
 SKIPPED = 77
 
+# Registers of a thread, by kernel. 65536 registers of an sm_90 multiprocessor are 64 for each of 1024 threads.
+REGISTERS = {
+    "sm_90a": {"elementwise_kernel": 80, "tile_kernel": 128, "register_rows_kernel": 168, "memory_rows_kernel": 128,
+               "matmul_kernel": 128, "attention_kernel": 128},
+}
+OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two waves
+# Where scalar registers go to lanes of vector registers, clang keeps 8 or 16 bytes of stack for the swap.
+STACK = {"cuda": 0, "hip": 16}
+SHARED = 48 * 1024
+
 
 @dataclasses.dataclass
 class Kernel:
-    """What one kernel takes: registers of a thread; bytes of stack and spills of a thread, and of static shared memory."""
+    """What one kernel takes: a thread's registers, its bytes of stack and of spills; bytes of static shared memory."""
 
     name: str
     registers: int = 0
     stack: int = 0
     spills: int = 0
     shared: int = 0
+
+
+@dataclasses.dataclass
+class Source:
+    """A file for the compiler, the folder that it stands in, and how many stubs it holds at least."""
+
+    path: pathlib.Path
+    folder: pathlib.Path
+    stubs: int
 
 
 def skip(reason):
@@ -73,14 +95,15 @@ class Cuda:
     host_options = ["-DKGEN_CUDA"]
 
     def __init__(self, arguments, scratch):
-        self.nvcc = shutil.which("nvcc")
+        self.nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
         if not self.nvcc:
             skip("there is no nvcc on the path")
         self.arch = arguments.arch
 
     def compile(self, source, includes):
-        _, text = run([self.nvcc, "-c", "-std=c++20", "-O3", f"-arch={self.arch}", "--expt-relaxed-constexpr",
-                       "--fmad=false", "-Xptxas", "-v", *includes, source, "-o", os.devnull])
+        _, text = run([self.nvcc, "-cubin", "-x", "cu", "-std=c++20", "-O3", f"-arch={self.arch}", "-Werror",
+                       "all-warnings", "--expt-relaxed-constexpr", "-Xptxas", "-v", *includes, source,
+                       "-o", os.devnull])
         return read_ptxas(text)
 
 
@@ -102,7 +125,6 @@ def read_amdgpu_metadata(assembly):
 
 
 class Hip:
-    host_options = ["-DKGEN_HIP", "-D__HIP_PLATFORM_AMD__"]
     # What the device library of an architecture holds, for those that Debian's has none of.
     missing_libraries = {"gfx942": ("942", 9402), "gfx1100": ("1100", 11000)}
 
@@ -120,7 +142,7 @@ class Hip:
         if library is None:
             skip(f"there are no device libraries in {self.rocm}/lib (Debian: rocm-device-libs)")
         self.libraries = self.complete(library, scratch)
-        self.host_options = [*self.host_options, "-idirafter", self.rocm / "include"]
+        self.host_options = ["-DKGEN_HIP", "-D__HIP_PLATFORM_AMD__", "-idirafter", self.rocm / "include"]
 
     def complete(self, library, scratch):
         """A folder of the device libraries, with that of the architecture, which holds its number and nothing else."""
@@ -140,22 +162,49 @@ class Hip:
         assembly, _ = run([self.binaries / "clang++", "-x", "hip", f"--offload-arch={self.arch}",
                            f"--rocm-path={self.rocm}", "--hip-version=5.2.21153",
                            f"--rocm-device-lib-path={self.libraries}", "--cuda-device-only", "-S", "-O3", "-std=c++20",
-                           "-ffp-contract=off", "-Wno-pass-failed", "-idirafter", self.rocm / "include", *includes,
-                           source, "-o", "-"])
+                           "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed",
+                           "-Wno-missing-field-initializers", "-idirafter", self.rocm / "include", *includes, source,
+                           "-o", "-"])
         return read_amdgpu_metadata(assembly)
 
 
-# ---- all graphs
+# ---- all sources
 
 
-def check_wrapper(source, compiler, includes):
+def essence(text, graph):
+    """What of a stub's text the compiler makes code of; the same for graphs that have it in common."""
+    return re.sub(rf"\s+|\b{graph}\b", " ", re.sub(r"//.*", "", text))
+
+
+def plan(graph, arguments, scratch, known):
+    """Plans a graph; a Source of its stubs that are not `known` yet, or None, and the wrapper."""
+    folder = scratch / graph.stem
+    run([arguments.kgen, "plan", graph, "--emit", folder, "--target", arguments.target, "--arch", arguments.arch,
+         "--quiet"])
+    new = []
+    for stub in sorted((folder / "stubs").glob("*.*")):
+        text = essence(stub.read_text(), graph.stem)
+        if text not in known:
+            known.add(text)
+            new.append(stub)
+    together = folder / "all_stubs.cpp"
+    together.write_text("".join(f'#include "stubs/{stub.name}"\n' for stub in new))
+    return Source(together, folder, len(new)) if new else None, folder / f"{graph.stem}.cpp"
+
+
+def check_wrappers(wrappers, compiler, includes, scratch):
+    together = scratch / "all_wrappers.cpp"
+    together.write_text("".join(f'#include "{wrapper}"\n' for wrapper in wrappers))
     run(["g++", "-fsyntax-only", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
-         *compiler.host_options, *includes, source])
+         *compiler.host_options, *includes, together])
 
 
 def too_much(kernel, arguments):
     """What the kernel takes more of than it may, in words."""
-    ceilings = {"registers": arguments.registers, "stack": arguments.stack, "spills": 0, "shared": 48 * 1024}
+    name = re.search(r"kgen::gpu::(\w+)", kernel.name)
+    registers = REGISTERS.get(arguments.arch, {}).get(name and name[1], OTHER_REGISTERS[arguments.target])
+    ceilings = {"registers": min(registers, arguments.registers), "stack": STACK[arguments.target], "spills": 0,
+                "shared": SHARED}
     for what, ceiling in ceilings.items():
         found = getattr(kernel, what)
         if found > ceiling:
@@ -163,40 +212,49 @@ def too_much(kernel, arguments):
             yield f"{kernel.name}: {found} {unit}{what}, more than {ceiling}"
 
 
+def compile_all(arguments, scratch):
+    """The kernels of all sources, and how many stubs they are of."""
+    compiler = {"cuda": Cuda, "hip": Hip}[arguments.target](arguments, scratch)
+    includes = ["-I", arguments.source / "templates", "-I", arguments.source / "runtime/include"]
+    sources, wrappers, known = [], [], set()
+    for path in arguments.sources:
+        if path.suffix == ".yaml":
+            stubs, wrapper = plan(path, arguments, scratch, known)
+            sources += [stubs] if stubs else []
+            wrappers.append(wrapper)
+        else:
+            sources.append(Source(path, path.parent, 1))
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        compiled = [pool.submit(compiler.compile, source.path, [*includes, "-I", source.folder]) for source in sources]
+        if wrappers and arguments.wrappers:
+            check_wrappers(wrappers, compiler, includes, scratch)
+        found = [job.result() for job in compiled]
+    for source, kernels in zip(sources, found):
+        if len(kernels) < source.stubs:
+            sys.exit(f"{len(kernels)} kernels were found in the {source.stubs} stubs of {source.path}")
+    return demangled([kernel for kernels in found for kernel in kernels]), sum(source.stubs for source in sources)
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("graphs", nargs="+", type=pathlib.Path)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sources", nargs="+", type=pathlib.Path)
     parser.add_argument("--kgen", required=True)
     parser.add_argument("--source", required=True, type=pathlib.Path, help="the repository")
     parser.add_argument("--target", choices=["cuda", "hip"], required=True)
     parser.add_argument("--arch", required=True)
-    parser.add_argument("--registers", type=int, default=168, help="of a thread")
-    parser.add_argument("--stack", type=int, default=0, help="bytes of a thread")
+    parser.add_argument("--registers", type=int, default=512, help="of a thread, where that is less than its ceiling")
+    parser.add_argument("--wrappers", action="store_true", help="compile the wrappers too: the same for all archs")
     parser.add_argument("--rocm-path", default="/usr")
     parser.add_argument("--llvm-config", default="llvm-config-19")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:
-        scratch = pathlib.Path(folder)
-        compiler = {"cuda": Cuda, "hip": Hip}[arguments.target](arguments, scratch)
-        work = []
-        for graph in arguments.graphs:
-            emitted = scratch / graph.stem
-            run([arguments.kgen, "plan", graph, "--emit", emitted, "--target", arguments.target, "--arch",
-                 arguments.arch, "--quiet"])
-            includes = ["-I", arguments.source / "templates", "-I", arguments.source / "runtime/include", "-I", emitted]
-            check_wrapper(emitted / f"{graph.stem}.cpp", compiler, includes)
-            stubs = sorted(path for path in (emitted / "stubs").iterdir() if path.suffix in (".cu", ".hip"))
-            work += [functools.partial(compiler.compile, stub, includes) for stub in stubs]
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            found = [kernel for kernels in pool.map(lambda one: one(), work) for kernel in kernels]
-    if len(found) < len(work):
-        sys.exit(f"{len(found)} kernels were found in {len(work)} stubs")
-    problems = [problem for kernel in demangled(found) for problem in too_much(kernel, arguments)]
-    print(f"{len(arguments.graphs)} graphs, {len(work)} stubs, {len(found)} kernels for {arguments.arch}; at most "
-          f"{max(k.registers for k in found)} registers, {max(k.stack for k in found)} bytes of stack, "
-          f"{max(k.spills for k in found)} of spills, {max(k.shared for k in found)} of static shared memory")
+        kernels, stubs = compile_all(arguments, pathlib.Path(folder))
+    problems = [problem for kernel in kernels for problem in too_much(kernel, arguments)]
+    print(f"{stubs} stubs, {len(kernels)} kernels for {arguments.arch}; at most "
+          f"{max(k.registers for k in kernels)} registers, {max(k.stack for k in kernels)} bytes of stack, "
+          f"{max(k.spills for k in kernels)} of spills, {max(k.shared for k in kernels)} of static shared memory")
     sys.exit("\n".join(problems) if problems else 0)
 
 

@@ -73,7 +73,8 @@ Log renumbered(const Log& log) {
     std::istringstream words(line);
     std::string text, word;
     while (words >> word) {
-      const bool is_handle = word.size() > 1 && std::isdigit(static_cast<unsigned char>(word[1])) != 0;
+      const auto is_digit = [&](std::size_t i) { return std::isdigit(static_cast<unsigned char>(word[i])) != 0; };
+      const bool is_handle = word.size() > 1 && !is_digit(0) && is_digit(1);
       if (is_handle && !names.contains(word)) names[word] = word[0] + std::to_string(count[word[0]]++);
       text.append(text.empty() ? "" : " ").append(is_handle ? names[word] : word);
     }
@@ -217,6 +218,86 @@ TEST_CASE("On a stream of the caller's nothing is waited for, and runs follow ea
   const Log second = run_on(fake::stream(2));
   REQUIRE(second.size() == 2);
   CHECK(second[0] == "wait user " + finished);
+}
+
+TEST_CASE("A run on a stream that the caller captures becomes part of the caller's graph") {
+  static std::int64_t bytes = 0;
+  bytes = 1000;
+  const kgen::GraphInfo graph = graph_that_runs([](kgen::Call& call) {
+    (void)call.arena(bytes);
+    fork_and_join(call);
+  });
+  const auto model = load(graph);
+  const auto run_captured = [&] {
+    fake::take_log();
+    fake::capture_by_user(fake::stream(1));
+    const Outcome result = toy::outcome(kgen_model_run_on(model.get(), nullptr, 0, nullptr, 0, fake::stream(1)));
+    fake::capture_by_user(nullptr);
+    CHECK_OUTCOME(result, KGEN_OK, "");
+    return fake::take_log();
+  };
+  const Log around = {"capture_mode", "allocate", "free", "wait_for_stream", "begin_capture", "replay"};
+  // What the graph needs is made on the model's own stream, and is there before the graph is replayed.
+  CHECK(renumbered(fake::only(run_captured(), around)) ==
+        Log{"capture_mode 2", "allocate 1024 s0", "wait_for_stream s0", "capture_mode 0"});
+  CHECK(fake::only(run_captured(), around) == Log{"capture_mode 2", "capture_mode 0"});
+  // Its branches are captured with it; nothing waits for a run outside of it, and none will wait for it.
+  for (int i = 0; i < 3; ++i) REQUIRE(run(model.get()).status == KGEN_OK);
+  CHECK(renumbered(fake::only(run_captured(), {"record", "wait"})) ==
+        Log{"record e0 user", "wait s0 e0", "record e0 user", "wait s1 e0", "record e1 user", "wait s0 e1",
+            "record e2 s0", "wait s1 e1", "record e3 s1", "wait user e2", "wait user e3", "record e0 s0",
+            "wait user e0", "record e0 s1", "wait user e0"});
+  // A graph that was captured keeps the arena that it points into.
+  bytes = 5000;
+  fake::take_log();
+  REQUIRE(kgen_model_run_on(model.get(), nullptr, 0, nullptr, 0, fake::stream(2)) == KGEN_OK);
+  CHECK(fake::only(fake::take_log(), {"allocate", "free"}).size() == 0);  // known, and replayed
+  REQUIRE(kgen_model_profile_start(model.get()) == KGEN_OK);
+  REQUIRE(run(model.get()).status == KGEN_OK);
+  REQUIRE(kgen_model_profile_stop(model.get(), nullptr) == KGEN_OK);
+  CHECK(renumbered(fake::only(fake::take_log(), {"allocate", "free"})) == Log{"allocate 5056 s0"});
+}
+
+TEST_CASE("A scalar of the host in a caller's graph keeps its value") {
+  static std::vector<const std::int64_t*> seen;
+  seen.clear();
+  kgen::GraphInfo graph = graph_that_runs([](kgen::Call& call) {
+    seen.push_back(call.input<std::int64_t, 0>(0, {}).data());
+    launch(call, "stub");
+  });
+  graph.inputs = {{.name = "position", .type = kgen::ElementType::i64, .dims = {}, .on_host = true}};
+  const auto model = load(graph);
+  std::int64_t held = 0;
+  DLTensor tensor{};
+  tensor.data = &held;
+  tensor.device = {kDLCPU, 0};
+  tensor.dtype = {kDLInt, 64, 1};
+  const DLTensor* inputs[] = {&tensor};
+  const auto run_with = [&](std::int64_t value) {
+    held = value;
+    CHECK_OUTCOME(toy::outcome(kgen_model_run_on(model.get(), inputs, 1, nullptr, 0, fake::stream(1))), KGEN_OK, "");
+  };
+  fake::capture_by_user(fake::stream(1));
+  run_with(7);
+  run_with(8);
+  fake::capture_by_user(nullptr);
+  for (std::int64_t value = 100; value < 140; ++value) run_with(value);
+  CHECK(fake::is_device_memory(seen[0]));
+  CHECK(*seen[0] == 7);
+  CHECK(*seen[1] == 8);
+}
+
+TEST_CASE("A model that waits for its stubs cannot be captured") {
+  const kgen::GraphInfo graph = graph_that_runs([](kgen::Call& call) { launch(call, "stub"); });
+  const auto model = load(graph, {.synchronous = 1});
+  fake::capture_by_user(fake::stream(1));
+  const Outcome result = toy::outcome(kgen_model_run_on(model.get(), nullptr, 0, nullptr, 0, fake::stream(1)));
+  fake::capture_by_user(nullptr);
+  CHECK_OUTCOME(result, KGEN_INVALID_ARGUMENT,
+                "graph 'small': a model that is loaded with `check` or `synchronous` waits for its stubs, which cannot "
+                "be done while the stream is captured; load it without");
+  CHECK(fake::only(fake::take_log(), {"push"}).empty());
+  CHECK_OUTCOME(run(model.get()), KGEN_OK, "");
 }
 
 TEST_CASE("Arguments on another device are errors that say so") {

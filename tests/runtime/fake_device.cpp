@@ -31,6 +31,7 @@ struct Device {
   std::string launch_error;
   std::optional<Failure> failure;
   bool is_capturing = false;
+  kgen::StreamHandle captured_by_user = nullptr;
 };
 Device state;
 
@@ -171,6 +172,13 @@ void replay(kgen::ReplayHandle replay, kgen::StreamHandle stream) {
   log("replay ", name_of(replay), " ", name_of(stream));
 }
 
+bool is_capturing(kgen::StreamHandle stream) { return stream != nullptr && stream == state.captured_by_user; }
+
+int exchange_capture_mode(int mode) {
+  log("capture_mode ", mode);
+  return 0;
+}
+
 std::string take_launch_error() { return std::exchange(state.launch_error, {}); }
 
 void push_range(const char* name) { log("push ", name); }
@@ -206,6 +214,8 @@ const kgen::DeviceApi device = {
     .discard_capture = discard_capture,
     .replay = replay,
     .destroy_replay = destroy,
+    .is_capturing = is_capturing,
+    .exchange_capture_mode = exchange_capture_mode,
     .take_launch_error = take_launch_error,
     .push_range = push_range,
     .pop_range = pop_range,
@@ -226,6 +236,8 @@ void fail_at(const std::string& call, int after, kgen_status status, const std::
 }
 
 void set_launch_error(const std::string& text) { state.launch_error = text; }
+
+void capture_by_user(kgen::StreamHandle stream) { state.captured_by_user = stream; }
 
 int live_handles() { return static_cast<int>(state.handles.size() + state.memory.size()); }
 

@@ -24,6 +24,9 @@ void fail_at(const std::string& call, int after, kgen_status status, const std::
 // What the next take_launch_error gives.
 void set_launch_error(const std::string& text);
 
+// This stream of a test's own is being captured; null: none.
+void capture_by_user(kgen::StreamHandle stream);
+
 // Allocations, streams, events and replays that have not been freed.
 int live_handles();
 // Whether the address lies in memory that `allocate` gave.

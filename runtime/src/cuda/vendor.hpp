@@ -34,6 +34,8 @@ inline cudaError_t update(cudaGraphExec_t exec, cudaGraph_t graph) {
   return cudaGraphExecUpdate(exec, graph, &result);
 }
 
+inline cudaError_t exchange_mode(cudaStreamCaptureMode* mode) { return cudaThreadExchangeStreamCaptureMode(mode); }
+
 #if defined(KGEN_NVTX)
 inline void push_range(const char* name) { nvtxRangePushA(name); }
 inline void pop_range() noexcept { nvtxRangePop(); }

@@ -154,6 +154,18 @@ void replay(ReplayHandle replay, StreamHandle stream) { KGEN_CALL(GraphLaunch, e
 
 void destroy_replay(ReplayHandle replay) noexcept { ignore(KGEN_VENDOR(GraphExecDestroy)(exec_of(replay))); }
 
+bool is_capturing(StreamHandle stream) {
+  auto status = KGEN_VENDOR(StreamCaptureStatusNone);
+  KGEN_CALL(StreamIsCapturing, stream_of(stream), &status);
+  return status != KGEN_VENDOR(StreamCaptureStatusNone);
+}
+
+int exchange_capture_mode(int mode) {
+  auto exchanged = static_cast<KGEN_VENDOR(StreamCaptureMode)>(mode);
+  require_success(vendor::exchange_mode(&exchanged), vendor::prefix, "ThreadExchangeStreamCaptureMode");
+  return static_cast<int>(exchanged);
+}
+
 // ---- errors of launches
 
 std::string take_launch_error() {
@@ -190,6 +202,8 @@ const DeviceApi vendor::device = {
     .discard_capture = discard_capture,
     .replay = replay,
     .destroy_replay = destroy_replay,
+    .is_capturing = is_capturing,
+    .exchange_capture_mode = exchange_capture_mode,
     .take_launch_error = take_launch_error,
     .push_range = vendor::push_range,
     .pop_range = vendor::pop_range,

@@ -36,6 +36,15 @@ inline hipError_t update(hipGraphExec_t exec, hipGraph_t graph) {
   return hipGraphExecUpdate(exec, graph, &failed, &result);
 }
 
+// HIP 5.2 has no name for CUDA's.
+#if defined(__HIP_PLATFORM_NVIDIA__)
+inline hipError_t exchange_mode(hipStreamCaptureMode* mode) {
+  return hipCUDAErrorTohipError(cudaThreadExchangeStreamCaptureMode(mode));
+}
+#else
+inline hipError_t exchange_mode(hipStreamCaptureMode* mode) { return hipThreadExchangeStreamCaptureMode(mode); }
+#endif
+
 // roctx, looked up where a profiler has loaded it, so that nothing links to it.
 inline void push_range(const char* range) {
   static const auto push = reinterpret_cast<int (*)(const char*)>(::dlsym(RTLD_DEFAULT, "roctxRangePushA"));

@@ -84,7 +84,8 @@ RowOrder<R - K> order_rows(const Program& program, const Index<R>& shape) {
       }
     });
   }
-  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return repeated[a] < repeated[b]; });
+  std::sort(axes.begin(), axes.end(),
+            [&](int a, int b) { return repeated[a] != repeated[b] ? repeated[a] < repeated[b] : a < b; });
   return RowOrder<R - K>(first_axes<R - K>(shape), axes);
 }
 

@@ -54,6 +54,10 @@ struct DeviceApi {
   void (*discard_capture)(StreamHandle stream) noexcept;
   void (*replay)(ReplayHandle replay, StreamHandle stream);
   void (*destroy_replay)(ReplayHandle replay) noexcept;
+  // Whether someone captures what this stream of the caller's is given.
+  bool (*is_capturing)(StreamHandle stream);
+  // What this thread may call while anyone captures, as CUDA and HIP number it; returns the one before.
+  int (*exchange_capture_mode)(int mode);
 
   // The error that launches of kernels have left on this thread, which is then forgotten; "": none.
   std::string (*take_launch_error)();
@@ -82,6 +86,20 @@ class [[nodiscard]] DeviceScope {
   DeviceScope& operator=(const DeviceScope&) = delete;
 
  private:
+  const DeviceApi& api_;
+  int before_;
+};
+
+// While it lives, this thread may allocate, copy and wait as ever on streams that are not captured, though another is.
+class [[nodiscard]] RelaxedCapture {
+ public:
+  explicit RelaxedCapture(const DeviceApi& api) : api_(api), before_(api.exchange_capture_mode(relaxed)) {}
+  ~RelaxedCapture();
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  static constexpr int relaxed = 2;
   const DeviceApi& api_;
   int before_;
 };

@@ -1,0 +1,134 @@
+"""In a bundle, on a machine with a GPU: runs the emitted examples on it and judges what they give.
+
+- every example against its float64 reference, outputs poisoned first, launched stub by stub, captured and replayed:
+  CUDA's sources, and HIP's through HIP's NVIDIA platform;
+- the runtime's test, and check mode on stubs that are right and on stubs that are not;
+- all of these under compute-sanitizer, on the cases that are small.
+
+    gpu_test.py --build FOLDER --work FOLDER [--only TEXT] [--no-sanitizer]
+
+A line per run that fails, with the end of what it said; the exit code says whether any did.
+"""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "tests/examples"
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+SMALL = {tool: 600_000 for tool in TOOLS} | {"racecheck": 40_000}  # bytes of a case's inputs
+
+# What check mode says of each corrupted stub.
+FOUND = {
+    "matmul_bias_relu.11": r"KGEN_CHECK_FAILED: stub 'stub_y' differs",
+    "softmax.11": r"KGEN_CHECK_FAILED: stub 'stub_probabilities' differs",
+    "swish.7": r"KGEN_CHECK_FAILED: stub 'stub_y' differs",
+    "llama_block.60": r"KGEN_CHECK_FAILED: stub 'stub_h' differs",
+}
+
+
+@dataclasses.dataclass
+class Run:
+    name: str
+    command: list
+    expected: str | None = None  # what it must say; without it, it must succeed
+
+
+def example(driver, graph, work, *options):
+    return [sys.executable, "-B", EXAMPLES / "run_example.py", graph, "--driver", driver, "--work", work, *options]
+
+
+def numerics(build, work):
+    for vendor in ("cuda", "hip"):
+        for folder in sorted((ROOT / "emitted" / vendor).glob("*")):
+            yield Run(f"{vendor} {folder.name}",
+                      example(build / f"run_graph_{vendor}", folder.name, work / vendor / folder.name, "--passes", "3"))
+    for folder in sorted((ROOT / "emitted/checked").glob("*")):
+        yield Run(f"checked {folder.name}",
+                  example(build / "run_graph_checked", folder.name, work / "checked" / folder.name, "--check"))
+    for folder in sorted((ROOT / "emitted/corrupted").glob("*")):
+        yield Run(f"corrupted {folder.name}",
+                  example(build / f"run_graph_corrupted_{folder.name}", folder.name.split(".")[0],
+                          work / "corrupted" / folder.name, "--check"), FOUND[folder.name])
+    yield Run("runtime", [build / "runtime_test"])
+    yield Run("runtime, a kernel that faults",
+              [build / "runtime_test", "--no-skip", "--test-case=A kernel that faults*"])
+
+
+def sanitized(sanitizer, build, work):
+    for tool in TOOLS:
+        command = [sanitizer, "--tool", tool, "--error-exitcode", "9", "--print-limit", "3"]
+        for folder in sorted((ROOT / "emitted/cuda").glob("*")):
+            place = work / tool / folder.name
+            options = ["--smaller-than", str(SMALL[tool]), "--under", " ".join(map(str, command))]
+            yield Run(f"{tool} {folder.name}", example(build / "run_graph_cuda", folder.name, place, *options))
+        # Without what takes times, and without errors that are wanted.
+        yield Run(f"{tool} runtime", [*command, build / "runtime_test", "--test-case=Replay*,*captures runs*",
+                                      "--subcase-exclude=with branches"])
+
+
+def carry_out(run):
+    """The run, how long it took in seconds, and "" or what is wrong."""
+    begin = time.monotonic()
+    done = subprocess.run([str(part) for part in run.command], capture_output=True, text=True, errors="replace")
+    text = done.stdout + done.stderr
+    if run.expected:
+        good = re.search(run.expected, text) is not None
+    else:
+        good = done.returncode == 0
+    return run, time.monotonic() - begin, "" if good else f"exit code {done.returncode}\n" + text[-1500:]
+
+
+def carry_out_all(runs, jobs):
+    """How many runs failed."""
+    results, failures = [], 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(carry_out, run) for run in runs]):
+            results.append(done.result())
+            run, _, wrong = results[-1]
+            if wrong:
+                failures += 1
+                print(f"FAILED {run.name}: {wrong}\n", flush=True)
+    slowest = sorted(results, key=lambda result: -result[1])[:3]
+    print(f"{len(results) - failures} of {len(results)} runs passed; the slowest: "
+          + ", ".join(f"{run.name} {seconds:.0f} s" for run, seconds, _ in slowest), flush=True)
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--only", default="", help="the runs whose name contains this, such as `racecheck softmax`")
+    parser.add_argument("--jobs", type=int, default=min(12, os.cpu_count() or 1), help="runs at a time")
+    parser.add_argument("--no-sanitizer", action="store_true", help="numerics and the runtime's test alone")
+    options = parser.parse_args()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+    build, work = options.build.resolve(), options.work.resolve()
+    failures = 0
+    runs = [run for run in numerics(build, work) if options.only in run.name]
+    alone = [run for run in runs if run.name.startswith("runtime")]  # it takes times
+    for chosen, jobs in ((alone, 1), ([run for run in runs if run not in alone], options.jobs)):
+        failures += carry_out_all(chosen, jobs) if chosen else 0
+    sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
+    if options.no_sanitizer:
+        print("skipped: compute-sanitizer, as was asked")
+    elif sanitizer:
+        chosen = [run for run in sanitized(sanitizer, build, work) if options.only in run.name]
+        failures += carry_out_all(chosen, options.jobs) if chosen else 0
+    else:
+        print("skipped: there is no compute-sanitizer on the path")
+    sys.exit(f"{failures} runs FAILED" if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
