@@ -27,9 +27,11 @@ inline constexpr bool is_small_program = element_sizes<Program>().views <= 3 && 
 template <class Program>
 inline constexpr int row_pieces = is_small_program<Program> ? 2 : 4;
 
-template <class Team, int Pieces, class Program>
+// Rows of an unknown length take registers for what each thread asks of it.
+template <class Team, int Pieces, bool KnownLength, class Program>
 consteval int blocks_at_once() {
-  const bool small = is_small_program<Program> && Pieces <= 2;
+  if (!KnownLength && Team::blocks > 1) return 1;
+  const bool small = is_small_program<Program> && Pieces <= 2 && KnownLength;
   const int threads = small ? 1536 : element_sizes<Program>().views <= 6 ? 1024 : 512;
   return std::max(1, threads / Team::most_threads);
 }
@@ -90,7 +92,7 @@ RowOrder<R - K> order_rows(const Program& program, const Index<R>& shape) {
 }
 
 template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, C, Program>()))
+KGEN_GLOBAL(Team::most_threads, (blocks_at_once<Team, C, (Length > 0), Program>()))
 register_rows_kernel(Program given, Index<R> shape, RowOrder<R - K> rows) {
   const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
@@ -115,7 +117,7 @@ consteval int vectors_at_once() {
 
 // `launched`: how many of a row's parts have blocks.
 template <int V, class Team, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads, element_sizes<Program>().views <= 2 ? 1024 / Team::most_threads : 1)
+KGEN_GLOBAL(Team::most_threads, V <= 4 && element_sizes<Program>().views <= 2 ? 1024 / Team::most_threads : 1)
 memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launched) {
   const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
