@@ -20,6 +20,10 @@ std::string view_type(const TensorType& type, std::size_t rank, bool writable) {
   return fmt::format("kgen::View<{}{}, {}>", writable ? "" : "const ", cpp_element(type), rank);
 }
 
+std::string lines_type(const TensorType& type, std::size_t rank, int axis) {
+  return fmt::format("kgen::Lines<const {}, {}, {}>", cpp_element(type), rank, axis);
+}
+
 std::string braced(const std::vector<std::string>& items) { return "{" + joined(items) + "}"; }
 
 std::string quoted(std::string_view text) {

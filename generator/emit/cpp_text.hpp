@@ -16,6 +16,8 @@ inline constexpr std::size_t line_width = 120;
 
 // "kgen::View<const float, 2>", of that rank whatever the shape of the type.
 std::string view_type(const TensorType& type, std::size_t rank, bool writable);
+// "kgen::Lines<const float, 2, 1>": read in lines along that axis.
+std::string lines_type(const TensorType& type, std::size_t rank, int axis);
 // "{M, 4096}"
 std::string braced(const std::vector<std::string>& items);
 // A C++ string literal with its quotes.

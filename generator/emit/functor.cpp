@@ -183,11 +183,13 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
   for (std::size_t i = 0; i < names.size(); ++i) {
     const MemberView& view = functor.members[i].view;
     const StubParameter& parameter = stub.parameters[view.parameter];
-    const std::string type = view_type(parameter.type, static_cast<std::size_t>(view.rank), parameter.writable);
-    lines.push_back({fmt::format("{} {};", type, names[i]),
-                     {},
-                     {},
-                     fmt::format("// {}{}", to_text(parameter.type.shape), view.broadcast ? " broadcast" : "")});
+    const auto rank = static_cast<std::size_t>(view.rank);
+    const int axis = functor.members[i].line_axis;
+    const std::string type = axis >= 0 ? lines_type(parameter.type, rank, axis)
+                                       : view_type(parameter.type, rank, parameter.writable);
+    const std::string how = axis >= 0 ? fmt::format(" along axis {}", axis) : view.broadcast ? " broadcast" : "";
+    lines.push_back({fmt::format("{} {};", type, names[i]), {}, {},
+                     fmt::format("// {}{}", to_text(parameter.type.shape), how)});
   }
   write_lines(out, lines);
 }
@@ -197,7 +199,15 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
 std::vector<std::string> functor_member_names(const Functor& functor) {
   NameTable names = names_in_functor();
   std::vector<std::string> out;
-  for (const FunctorMember& member : functor.members) out.push_back(names.unique(member.name));
+  const auto is_view_too = [&](const FunctorMember& lines) {
+    return std::any_of(functor.members.begin(), functor.members.end(), [&](const FunctorMember& member) {
+      return member.line_axis < 0 && member.view.parameter == lines.view.parameter;
+    });
+  };
+  for (const FunctorMember& member : functor.members) {
+    const bool needs_suffix = member.line_axis >= 0 && is_view_too(member);
+    out.push_back(names.unique(needs_suffix ? member.name + "_lines" : member.name));
+  }
   return out;
 }
 

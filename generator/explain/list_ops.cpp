@@ -85,7 +85,8 @@ std::string describe_op(const OpSet& ops, const std::string& name, Diagnostics& 
   out.line("{}", op->doc);
   out.line();
   for (const OperandSpec& operand : op->operands) {
-    out.line("  {:<12} {} {}", operand.name, dtypes_text(*op, operand.type), pattern_text(operand.pattern));
+    out.line("  {:<12} {} {}{}", operand.name, dtypes_text(*op, operand.type), pattern_text(operand.pattern),
+             operand.line.empty() ? "" : fmt::format("(read anywhere along `{}`)", operand.line));
   }
   for (const AttributeSpec& attribute : op->attributes) {
     out.line("  {:<12} {}{}", attribute.name, attribute.doc, attribute.required() ? " (required)" : "");

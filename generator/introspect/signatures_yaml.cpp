@@ -18,6 +18,7 @@ constexpr std::string_view heading =
 # at           line:column of the declaration, in the kernel's header.
 # elementwise  a functor: `kgen::Add::apply(a, b)` on kgen::Vec or scalars. Attributes are its members, in order:
 #              `kgen::Clamp{0.0, 6.0}.apply(x)`. One of type `dtype` is a template argument: `kgen::Cast<kgen::bf16>`.
+#              accepts: line: the operand is memory, which the functor reads anywhere along one axis (kgen::Line).
 # reduction    a functor for `row.reduce(kgen::Sum{}, x)`; with several results it returns them as one struct.
 # structured   a function: `kgen::name(operands..., attributes..., results..., stream)`. An optional operand that is left
 #              out is simply not passed. accepts: view (memory only), source (takes a prologue), sink (takes an epilogue).
@@ -54,8 +55,8 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
   std::string text = fmt::format("{{name: {}", operand.name);
   if (operand.rank >= 0) text += fmt::format(", rank: {}", operand.rank);
   if (!operand.dtypes.empty()) text += ", types: " + types_text(operand.dtypes);
-  if (of_function) {
-    constexpr std::string_view names[] = {"view", "source", "sink"};
+  if (of_function || operand.accepts == Accepts::line) {
+    constexpr std::string_view names[] = {"view", "source", "sink", "line"};
     text += fmt::format(", accepts: {}", names[static_cast<std::size_t>(operand.accepts)]);
   }
   if (!operand.structure.empty()) text += fmt::format(", struct: {}", quoted(operand.structure));

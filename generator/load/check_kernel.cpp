@@ -187,8 +187,20 @@ class KernelCheck {
                there->where);
       }
       check_struct(here, *there);
+      check_line(here, *there);
       check_rank(here.name, here.pattern, here.where, *there);
     }
+  }
+
+  void check_line(const OperandSpec& here, const KernelOperand& there) {
+    const bool in_lines = there.accepts == Accepts::line;
+    if (here.line.empty() != in_lines) return;
+    differ(here.where,
+           in_lines ? fmt::format("the kernel '{}' reads '{}' in lines, and '{}' does not say along which axis",
+                                  kernel_.name, here.name, op_.name)
+                    : fmt::format("'{}' is read in lines along '{}', but not by the kernel '{}'", here.name, here.line,
+                                  kernel_.name),
+           there.where);
   }
 
   void check_results() {
@@ -234,11 +246,16 @@ class KernelCheck {
     // The axes of a reduction are the planner's, and attributes of a composite may be there for its expansion alone.
     if (!is_own_ || op_.kind == OpKind::reduction || op_.kind == OpKind::composite) return;
     for (const AttributeSpec& here : op_.attributes) {
-      if (find_named(kernel_.attributes, here.name) || is_extent(here)) continue;
+      if (find_named(kernel_.attributes, here.name) || is_extent(here) || is_line_axis(here)) continue;
       differ(here.where,
              fmt::format("the kernel '{}' of '{}' has no attribute '{}'", kernel_.name, op_.name, here.name),
              kernel_.where);
     }
+  }
+
+  bool is_line_axis(const AttributeSpec& attribute) const {
+    return std::any_of(op_.operands.begin(), op_.operands.end(),
+                       [&](const OperandSpec& each) { return each.line == attribute.name; });
   }
 
   // Whether the kernel can see the attribute in the shape of a result.

@@ -158,6 +158,20 @@ bool check_unique_name(Yaml key, std::string_view what, const OpSpec& op, Diagno
   return false;
 }
 
+// The axis along which an operand is read in lines: an attribute, which has been read.
+std::string read_line(Yaml value, const OpSpec& op, Diagnostics& diagnostics) {
+  const auto name = read_text(value, "'line'", diagnostics);
+  if (!name) return "";
+  const AttributeSpec* attribute = op.attribute(*name);
+  if (op.kind != OpKind::elementwise) {
+    diagnostics.error(value.where(), "only an operand of an elementwise operator is read in lines");
+  } else if (!attribute || attribute->type != AttributeType::integer) {
+    diagnostics.error(value.where(), fmt::format("'{}' names no attribute of type integer", *name))
+        .advise(fmt::format("declare the axis: attributes: {{{}: {{type: integer}}}}", *name));
+  }
+  return std::string(*name);
+}
+
 void read_operand(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, Diagnostics& diagnostics) {
   if (!check_unique_name(entry.key, "an operand", op, diagnostics)) return;
   OperandSpec operand;
@@ -166,11 +180,12 @@ void read_operand(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, 
   if (!entry.value.is_mapping()) {
     operand.type = read_type_name(entry.value, op, structs, false, diagnostics);
   } else {
-    check_keys(entry.value, {"type", "shape", "optional", "variadic", "doc"}, "an operand", diagnostics);
+    check_keys(entry.value, {"type", "shape", "line", "optional", "variadic", "doc"}, "an operand", diagnostics);
     if (const Yaml type = require_key(entry.value, "type", "an operand", diagnostics)) {
       operand.type = read_type_name(type, op, structs, false, diagnostics);
     }
     if (const Yaml shape = entry.value.find("shape")) operand.pattern = read_pattern(shape, diagnostics);
+    if (const Yaml line = entry.value.find("line")) operand.line = read_line(line, op, diagnostics);
     read_flag(entry.value, "optional", operand.optional, diagnostics);
     read_flag(entry.value, "variadic", operand.variadic, diagnostics);
     read_optional_text(entry.value, "doc", operand.doc, diagnostics);

@@ -14,7 +14,7 @@ namespace kgen {
 namespace {
 
 const std::vector<std::string> kind_names = {"elementwise", "view", "reduction", "structured", "opaque"};
-const std::vector<std::string> accepts_names = {"view", "source", "sink"};
+const std::vector<std::string> accepts_names = {"view", "source", "sink", "line"};
 
 // The items of a list under `key` that are mappings; those that are not are reported.
 std::vector<Yaml> mappings_of(Yaml entry, std::string_view key, Diagnostics& diagnostics) {

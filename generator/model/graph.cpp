@@ -16,6 +16,11 @@ std::string_view cpp_element(const TensorType& type) {
   return type.structure ? std::string_view(type.structure->name) : info(type.dtype).cpp;
 }
 
+int line_axis(const Node& node, std::size_t operand) {
+  const auto* elementwise = std::get_if<Elementwise>(&node.kind);
+  return elementwise && operand < elementwise->line_axes.size() ? elementwise->line_axes[operand] : -1;
+}
+
 const AttributeValue* find_attribute(const Attributes& attributes, std::string_view name) {
   const auto found =
       std::find_if(attributes.begin(), attributes.end(), [&](const auto& each) { return each.first == name; });

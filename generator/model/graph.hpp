@@ -67,7 +67,11 @@ struct StateData {
 };
 
 // The kinds of node. A new operator never adds one.
-struct Elementwise {};
+struct Elementwise {
+  // By operand: the axis of its own shape along which it is read in lines; -1: read element by element. Empty: none is
+  // read in lines.
+  std::vector<int> line_axes;
+};
 struct Reduction {
   std::vector<int> axes;  // sorted, non-negative
   bool keepdims = false;
@@ -109,6 +113,9 @@ struct Node {
   SourceLocation where;
   std::string within;           // the composite it was expanded from ("softmax"), for comments; else empty
 };
+
+// The axis along which the node reads that operand in lines; -1: none.
+int line_axis(const Node& node, std::size_t operand);
 
 const AttributeValue* find_attribute(const Attributes& attributes, std::string_view name);
 

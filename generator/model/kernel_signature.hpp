@@ -14,8 +14,8 @@ namespace kgen {
 enum class KernelKind { elementwise, view, reduction, structured, opaque };
 
 // view: memory and nothing else. source: anything that loads, so a prologue may be fused in. sink: anything that
-// stores, so an epilogue may be.
-enum class Accepts { view, source, sink };
+// stores, so an epilogue may be. line (of an elementwise kernel): memory, read anywhere along one axis.
+enum class Accepts { view, source, sink, line };
 
 struct KernelOperand {
   std::string name;

@@ -48,6 +48,9 @@ struct OperandSpec {
   std::optional<std::vector<PatternAxis>> pattern;   // absent: any shape
   bool optional = false;                             // may be left out at the end of `in`
   bool variadic = false;                             // one or more tensors; only the last operand
+  // Elementwise: the attribute that names an axis, along which the kernel reads this operand wherever it likes; it must
+  // be in memory. Empty: it is read at the position that is computed.
+  std::string line;
   std::string doc;
   SourceLocation where;
 };

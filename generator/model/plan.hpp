@@ -72,6 +72,7 @@ struct MemberView {
 struct FunctorMember {
   std::string name;
   MemberView view;
+  int line_axis = -1;                           // of the member: a kgen::Lines along that axis; -1: a kgen::View
 };
 
 // What a statement reads: the result of an earlier one, the value that an epilogue receives, or a literal ("0.125f").

@@ -109,7 +109,7 @@ void set_kernel(Node& node, const KernelSignature& kernel) {
   node.kernel = &kernel;
   switch (kernel.kind) {
     case KernelKind::elementwise:
-      node.kind.emplace<Elementwise>();
+      if (std::holds_alternative<Composite>(node.kind)) node.kind.emplace<Elementwise>();
       break;
     case KernelKind::structured:
       node.kind.emplace<Structured>();

@@ -26,7 +26,8 @@ const double* single_number(const Graph& graph, ValueId value) {
 }
 
 bool is_literal(const Graph& graph, const Node& reader, ValueId value) {
-  if (!std::holds_alternative<Elementwise>(reader.kind) || !single_number(graph, value)) return false;
+  const auto* elementwise = std::get_if<Elementwise>(&reader.kind);
+  if (!elementwise || !elementwise->line_axes.empty() || !single_number(graph, value)) return false;
   return std::any_of(reader.inputs.begin(), reader.inputs.end(),
                      [&](ValueId other) { return other != no_id && !single_number(graph, other); });
 }

@@ -12,7 +12,8 @@ namespace kgen {
 // The size of a value in memory.
 Dim bytes_of(const TensorType& type);
 
-// A constant that stands in the text of a stub: one number, read by an elementwise node beside something else.
+// A constant that stands in the text of a stub: one number, read beside something else by an elementwise node that reads
+// nothing in lines.
 bool is_literal(const Graph& graph, const Node& reader, ValueId value);
 // The one number of a constant, or null where it has more or lies in a file.
 const double* single_number(const Graph& graph, ValueId value);

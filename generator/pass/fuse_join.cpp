@@ -9,6 +9,19 @@ namespace {
 
 Joint refuse(std::string why) { return {std::nullopt, std::move(why)}; }
 
+Joint refuse_merged_lines() { return refuse("the kernel walks several axes as one, and one of them is read in lines"); }
+
+bool reads_lines(const Node& node) {
+  const auto* elementwise = std::get_if<Elementwise>(&node.kind);
+  return elementwise && !elementwise->line_axes.empty();
+}
+
+// Axes that a kernel wants walked as one cannot be where something is read in lines along one of them.
+bool lines_fit(const FuseFacts& facts, const std::vector<NodeId>& nodes, const Shape& loop, int kernel_rank) {
+  if (kernel_rank < 1 || static_cast<int>(loop.size()) <= kernel_rank) return true;
+  return std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return reads_lines(facts.graph().nodes[id]); });
+}
+
 // What several groups become when one node needs results of all of them.
 Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids) {
   const auto rank = [&](std::uint32_t id) { return static_cast<int>(groups.group(id).kind); };
@@ -37,6 +50,7 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
     }
     if (host.kind == GroupKind::structured) {
       const KernelSignature* kernel = facts.graph().nodes[host.root].kernel;
+      if (!lines_fit(facts, guest.nodes, host.loop, kernel->results[0].rank)) return refuse_merged_lines();
       for (const ValueId value : guest.reads) {
         if (!merges_to_rank(facts, value, host.loop, kernel->results[0].rank)) {
           return refuse("the kernel's epilogue cannot walk '" + facts.graph().value(value).name + "'");
@@ -104,6 +118,7 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
   }
   const Joint loop = elementwise_into_loop(facts, groups, node, ids, joint);
   if (!loop.group) return loop;
+  if (!lines_fit(facts, {id}, joint.loop, kernel->results[0].rank)) return refuse_merged_lines();
   for (const ValueId input : node.inputs) {
     if (input == no_id || is_literal(graph, node, input)) continue;
     if (made_by(groups, input, ids)) {
@@ -186,6 +201,11 @@ Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id
   }
   if (united.group->kind == GroupKind::call) return refuse("it comes out of a function, which is emitted once");
   if (facts.writes_state(id)) return refuse("its result replaces a state, after everything else has run");
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (line_axis(node, i) < 0 || !made_by(groups, facts.peel(node.inputs[i]), ids)) continue;
+    return refuse(fmt::format("'{}' is read along an axis, so all of it must be there",
+                              facts.graph().value(node.inputs[i]).name));
+  }
   if (std::holds_alternative<Reduction>(node.kind)) {
     return reduction_into(facts, groups, node, ids, std::move(*united.group));
   }
@@ -247,6 +267,7 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
       }
     }
   }
+  if (!lines_fit(facts, group.nodes, group.loop, kernel->operands[operand].rank)) return refuse_merged_lines();
   for (const ValueId read : group.reads) {
     if (!merges_to_rank(facts, read, group.loop, kernel->operands[operand].rank)) {
       return refuse(fmt::format("a prologue of {} cannot walk '{}'", kernel->name, graph.value(read).name));

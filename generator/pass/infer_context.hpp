@@ -79,14 +79,19 @@ bool check_conditions(NodeContext& context);
 // The shape of each result: by its pattern, or the broadcast shape of all operands. Complete attributes are needed.
 std::optional<std::vector<Shape>> result_shapes(NodeContext& context);
 
-// NumPy's broadcasting of all operands.
+// NumPy's broadcasting of all operands; the axis along which one is read in lines does not count.
 std::optional<Shape> broadcast_operands(const NodeContext& context);
+
+// Sets node.kind to Elementwise, and gives the shape of each result.
+std::optional<std::vector<Shape>> resolve_elementwise(NodeContext& context);
 
 // Sets node.kind to a Reduction, and gives the shape that each result has.
 std::optional<Shape> resolve_reduction(NodeContext& context);
 
-// 0 <= axis < rank after counting negative ones from the end. `rank` is that of the shape the axis refers to.
-std::optional<int> resolve_axis(const NodeContext& context, std::int64_t axis, std::size_t rank);
+// 0 <= axis < rank after counting negative ones from the end. `rank` is that of the shape the axis refers to, `operand`
+// the one that a message speaks of.
+std::optional<int> resolve_axis(const NodeContext& context, std::int64_t axis, std::size_t rank,
+                                std::size_t operand = 0);
 // The same for an attribute that lists axes: the extents must be constants.
 std::optional<std::vector<int>> resolve_axes(const NodeContext& context, std::string_view attribute, std::size_t rank);
 

@@ -160,7 +160,7 @@ std::optional<DType> result_dtype(const NodeContext& context, const ResultSpec& 
 std::optional<std::vector<Shape>> resolve_kind(NodeContext& context) {
   std::optional<Shape> common;  // the shape that every result has
   switch (context.op().kind) {
-    case OpKind::elementwise: context.node.kind = Elementwise{}; return result_shapes(context);
+    case OpKind::elementwise: return resolve_elementwise(context);
     case OpKind::structured: context.node.kind = Structured{}; return result_shapes(context);
     case OpKind::opaque: context.node.kind = Opaque{}; return result_shapes(context);
     case OpKind::composite: context.node.kind = Composite{}; return result_shapes(context);

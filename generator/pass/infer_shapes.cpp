@@ -31,10 +31,17 @@ std::optional<std::size_t> broadcast_into(Shape& shape, const Shape& other) {
   return std::nullopt;
 }
 
+// What an operand broadcasts with: one that is read in lines is anywhere along them.
+Shape broadcast_shape(const NodeContext& context, std::size_t operand) {
+  Shape shape = context.shape(operand);
+  if (const int axis = line_axis(context.node, operand); axis >= 0) shape[static_cast<std::size_t>(axis)] = 1;
+  return shape;
+}
+
 // `operand` does not broadcast with an earlier one, along the axis that is `from_end` from the last.
 void report_broadcast(const NodeContext& context, std::size_t operand, std::size_t from_end) {
-  const auto extent = [&](std::size_t which) -> const Dim& {
-    const Shape& shape = context.shape(which);
+  const auto extent = [&](std::size_t which) -> Dim {
+    const Shape shape = broadcast_shape(context, which);
     return shape[shape.size() - from_end];
   };
   std::size_t earlier = 0;
@@ -183,7 +190,7 @@ std::optional<Shape> broadcast_operands(const NodeContext& context) {
   Shape shape;
   for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
     if (!context.has_operand(i)) continue;
-    if (const auto from_end = broadcast_into(shape, context.shape(i))) {
+    if (const auto from_end = broadcast_into(shape, broadcast_shape(context, i))) {
       report_broadcast(context, i, *from_end);
       return std::nullopt;
     }
@@ -203,10 +210,10 @@ std::optional<std::vector<Shape>> result_shapes(NodeContext& context) {
 
 // ---- axes -----------------------------------------------------------------------------------------------------------
 
-std::optional<int> resolve_axis(const NodeContext& context, std::int64_t axis, std::size_t rank) {
+std::optional<int> resolve_axis(const NodeContext& context, std::int64_t axis, std::size_t rank, std::size_t operand) {
   const auto axes = static_cast<std::int64_t>(rank);
   if (axis >= -axes && axis < axes) return static_cast<int>(axis < 0 ? axis + axes : axis);
-  auto& error = context.error(fmt::format("axis {} is out of range for {}", axis, context.describe(0)));
+  auto& error = context.error(fmt::format("axis {} is out of range for {}", axis, context.describe(operand)));
   error.note(rank == 0 ? "a scalar has no axes" : fmt::format("an axis is from {} to {}", -axes, axes - 1));
   return std::nullopt;
 }
@@ -227,6 +234,21 @@ std::optional<std::vector<int>> resolve_axes(const NodeContext& context, std::st
     axes.push_back(*resolved);
   }
   return axes;
+}
+
+std::optional<std::vector<Shape>> resolve_elementwise(NodeContext& context) {
+  Elementwise elementwise;
+  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
+    const std::string& attribute = context.spec(i).line;
+    if (attribute.empty() || !context.has_operand(i)) continue;
+    const auto axis = std::get<std::int64_t>(*find_attribute(context.node.attributes, attribute));
+    const auto resolved = resolve_axis(context, axis, context.shape(i).size(), i);
+    if (!resolved) return std::nullopt;
+    elementwise.line_axes.resize(context.node.inputs.size(), -1);
+    elementwise.line_axes[i] = *resolved;
+  }
+  context.node.kind = std::move(elementwise);
+  return result_shapes(context);
 }
 
 std::optional<Shape> resolve_reduction(NodeContext& context) {

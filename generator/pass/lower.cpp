@@ -221,7 +221,10 @@ void append_view(std::string& key, const MemberView& view) {
 
 void append_functor(std::string& key, const Functor& functor) {
   fmt::format_to(std::back_inserter(key), "\nfunctor {} {} {}", static_cast<int>(functor.role), functor.rank, functor.compute);
-  for (const FunctorMember& member : functor.members) append_view(key, member.view);
+  for (const FunctorMember& member : functor.members) {
+    append_view(key, member.view);
+    fmt::format_to(std::back_inserter(key), "l{}", member.line_axis);
+  }
   for (const Statement& s : functor.statements) {
     fmt::format_to(std::back_inserter(key), "\n{} {}{} {} {}", static_cast<int>(s.kind), s.per_row, s.keep, s.member, s.functor);
     for (const std::string& field : s.fields) key += "," + field;

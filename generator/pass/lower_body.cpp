@@ -46,12 +46,10 @@ class Body {
     return functor_.statements.size() - 1;
   }
 
-  std::size_t member(ValueId value, bool per_row) {
-    for (std::size_t i = 0; i < uses_.size(); ++i) {
-      if (uses_[i].value == value && uses_[i].per_row == per_row) return i;
-    }
-    uses_.push_back({value, per_row});
-    return uses_.size() - 1;
+  std::size_t member(const LoopUse& use) {
+    const auto found = std::find(uses_.begin(), uses_.end(), use);
+    if (found == uses_.end()) return uses_.push_back(use), uses_.size() - 1;
+    return static_cast<std::size_t>(found - uses_.begin());
   }
 
   bool made_per_row(ValueId value) const {
@@ -72,7 +70,7 @@ class Body {
     }
     if (const auto found = known_.find(facts_.peel(value)); found != known_.end()) return found->second;
     const bool per_row = read_per_row(value, for_per_row);
-    const std::size_t place = member(value, per_row);
+    const std::size_t place = member({value, per_row});
     if (const auto found = loads_.find(place); found != loads_.end()) {
       return {.kind = Operand::Kind::statement, .statement = found->second};
     }
@@ -81,6 +79,13 @@ class Body {
     const std::size_t id = append(std::move(load));
     loads_[place] = id;
     return {.kind = Operand::Kind::statement, .statement = id};
+  }
+
+  // Lines cost nothing to load: each reader has its own, so that they stand in its text.
+  Operand read_lines(ValueId value, int axis, bool per_row) {
+    Statement load{.kind = Statement::Kind::load, .per_row = per_row, .member = member({value, per_row, axis})};
+    load.names = {graph_.value(value).name};
+    return {.kind = Operand::Kind::statement, .statement = append(std::move(load))};
   }
 
   // A conversion that changes nothing of how lanes are computed is no statement: `numerics: fast` keeps what a chain
@@ -119,8 +124,11 @@ class Body {
       }
     }
     if (!template_arguments.empty()) statement.functor += "<" + template_arguments + ">";
-    for (const ValueId input : node.inputs) {
-      if (input != no_id) statement.operands.push_back(read(node, input, per_row && !reduces));
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == no_id) continue;
+      const int axis = line_axis(node, i);
+      statement.operands.push_back(axis < 0 ? read(node, node.inputs[i], per_row && !reduces)
+                                            : read_lines(node.inputs[i], axis, statement.per_row));
     }
     statement.where = node.where;
     statement.within = node.within;
@@ -150,7 +158,7 @@ class Body {
 
   void add_store(ValueId value) {
     Statement store{.kind = Statement::Kind::store, .per_row = made_per_row(value)};
-    store.member = member(value, store.per_row);
+    store.member = member({value, store.per_row});
     store.operands = {known_.at(value)};
     store.where = graph_.value(value).producer == no_id ? SourceLocation{} : graph_.nodes[graph_.value(value).producer].where;
     append(std::move(store));
@@ -191,8 +199,15 @@ class Body {
       assert(place != parameters_.end());
       FunctorMember made;
       made.name = graph_.value(use.value).name;
-      made.view = view_in(facts_, request_.space, use, static_cast<std::size_t>(place - parameters_.begin()), merges);
-      if (!use.per_row && !found_shape) {
+      const auto parameter = static_cast<std::size_t>(place - parameters_.begin());
+      if (use.line_axis < 0) {
+        made.view = view_in(facts_, request_.space, use, parameter, merges);
+      } else {
+        LinesView lines = lines_in(facts_, request_.space, use, parameter);
+        made.view = std::move(lines.view);
+        made.line_axis = lines.axis;
+      }
+      if (!use.per_row && use.line_axis < 0 && !found_shape) {
         functor_.shape_member = functor_.members.size();
         found_shape = true;
       }

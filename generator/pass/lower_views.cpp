@@ -82,6 +82,7 @@ std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const Loo
     if (rank <= space.kernel_rank) return {};
     return {{0, rank - space.kernel_rank}};
   }
+  if (std::any_of(uses.begin(), uses.end(), [](const LoopUse& use) { return use.line_axis >= 0; })) return {};
   std::vector<Walk> walks;
   for (const LoopUse& use : uses) walks.push_back(walk_of(facts, space, use));
   const int outer = rank - static_cast<int>(space.row_axes.size());
@@ -115,6 +116,22 @@ MemberView view_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse
   view.merges = merges;
   view.rank = merged_rank(space.shape.size(), merges);
   return view;
+}
+
+LinesView lines_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use, std::size_t parameter) {
+  LinesView lines{{.parameter = parameter}, use.line_axis};
+  MemberView& view = lines.view;
+  const std::size_t rank = facts.graph().type(use.value).shape.size();
+  if (use.per_row) view.unsqueeze = dropped_axes(rank, space);
+  view.unsqueeze.resize(space.shape.size() - rank, 0);  // the axes in front
+  for (const int axis : view.unsqueeze) lines.axis += axis <= lines.axis ? 1 : 0;
+  view.permutation = rows_last(space);
+  if (!view.permutation.empty()) {
+    const auto place = std::find(view.permutation.begin(), view.permutation.end(), lines.axis);
+    lines.axis = static_cast<int>(place - view.permutation.begin());
+  }
+  view.rank = static_cast<int>(space.shape.size());
+  return lines;
 }
 
 MemberView operand_view(const Shape& shape, int kernel_rank, std::size_t parameter) {

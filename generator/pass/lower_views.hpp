@@ -21,18 +21,30 @@ struct LoopSpace {
 struct LoopUse {
   ValueId value = no_id;
   bool per_row = false;        // a value of one element per row whose reduced axes may have been dropped
+  int line_axis = -1;          // of the value, along which it is read in lines
+
+  bool operator==(const LoopUse&) const = default;
 };
 
 // Axes to insert into a shape of `rank` axes so that its axes line up with those of the loop that are not reduced.
 std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space);
 
-// The axis ranges that can be walked as one by every use, descending. Structured: those that the kernel's rank demands.
+// The axis ranges that can be walked as one by every use, descending; none where one is read in lines. Structured:
+// those that the kernel's rank demands.
 std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const LoopSpace& space,
                                                const std::vector<LoopUse>& uses);
 
 // `merges` empty: none.
 MemberView view_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use, std::size_t parameter,
                    const std::vector<std::pair<int, int>>& merges);
+
+// How memory that is read in lines is shown, and the axis of that view along which they lie. Nothing is broadcast:
+// lines repeat along axes of extent 1.
+struct LinesView {
+  MemberView view;
+  int axis = 0;
+};
+LinesView lines_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use, std::size_t parameter);
 
 // How a kernel of `kernel_rank` (or -1: any) sees an operand of its own.
 MemberView operand_view(const Shape& shape, int kernel_rank, std::size_t parameter);

@@ -266,12 +266,15 @@ class Arena {
     return first != no_id && plan_.fused.group_of[first] == plan_.fused.group_of[second];
   }
 
-  // Bars what the group reads through a view, and what its kernel or a prologue reads. False: the group holds a view of
-  // a value in registers, so that no input is known to be read at the index that is written.
+  // Bars what the group reads through a view or in lines, and what its kernel or a prologue reads. False: the group
+  // holds a view of a value in registers, so that no input is known to be read at the index that is written.
   bool bar_inputs(const Group& group) {
     for (const NodeId id : group.nodes) {
-      for (const ValueId input : graph().nodes[id].inputs) {
+      const std::vector<ValueId>& inputs = graph().nodes[id].inputs;
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const ValueId input = inputs[i];
         if (input == no_id) continue;
+        if (line_axis(graph().nodes[id], i) >= 0) barred_[input] = now_;
         const Value& value = graph().value(input);
         const bool is_view = value.kind == ValueKind::result && view_of(graph().nodes[value.producer]);
         if (is_view && plan_.placements[input].kind == Kind::registers) return false;

@@ -57,7 +57,8 @@ std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std:
     } else if (std::holds_alternative<Elementwise>(node.kind)) {
       const ValueId output = node.outputs[0];
       const bool one_reader = node.outputs.size() == 1 && readers[output] == 1 && !rewriting.named[output];
-      if (one_reader) result = reach_of_elementwise(graph, node, reach);
+      const bool at_own_position = std::get<Elementwise>(node.kind).line_axes.empty();
+      if (one_reader && at_own_position) result = reach_of_elementwise(graph, node, reach);
     }
     for (const ValueId output : node.outputs) reach[output] = result;
   }
@@ -223,7 +224,8 @@ class Sweep {
 
   bool pull_through(NodeId maker, const Node& node) {
     const Node& elementwise = graph_.nodes[maker];
-    if (!std::holds_alternative<Elementwise>(elementwise.kind)) return false;
+    const auto* kind = std::get_if<Elementwise>(&elementwise.kind);
+    if (!kind || !kind->line_axes.empty()) return false;
     const View& view = std::get<View>(node.kind);
     const ValueId operand = node.inputs[0];
     if (!(view.form == Form::reshape ? reach_[operand].dense_loads : reach_[operand].loads)) return false;

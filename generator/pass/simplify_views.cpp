@@ -80,7 +80,9 @@ bool read_before_broadcast(Rewriting& rewriting, NodeId id) {
 
 bool simplify_views(Rewriting& rewriting, NodeId id) {
   const Node& node = rewriting.graph.nodes[id];
-  if (std::holds_alternative<Elementwise>(node.kind)) return read_before_broadcast(rewriting, id);
+  if (const auto* elementwise = std::get_if<Elementwise>(&node.kind)) {
+    return elementwise->line_axes.empty() && read_before_broadcast(rewriting, id);
+  }
   const auto* view = std::get_if<View>(&node.kind);
   if (!view || node.outputs.size() != 1) return false;
   if (drop_view(rewriting, id)) return true;

@@ -461,8 +461,11 @@ bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId inpu
     return refuse("a row is stored while it is still read");
   bool read_by_maker = false;
   for (const NodeId id : group.nodes) {
-    for (const ValueId read : graph.nodes[id].inputs) {
+    const std::vector<ValueId>& inputs = graph.nodes[id].inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId read = inputs[i];
       if (read == no_id) continue;
+      if (read == input && line_axis(graph.nodes[id], i) >= 0) return refuse("it is read along an axis");
       if (is_register_view(placed, read)) return refuse("a view stands between them");
       if (read != input && placed.roots[read] == input) return refuse("it is also read through a view or a part");
       if (read == input && id == graph.value(output).producer) read_by_maker = true;

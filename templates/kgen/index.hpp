@@ -41,6 +41,14 @@ KGEN_FN constexpr std::int64_t element_count(const Index<R>& extents) {
   return count;
 }
 
+// The number of a position in row-major order.
+template <int R>
+KGEN_FN constexpr std::int64_t flatten(const Index<R>& at, const Index<R>& extents) {
+  std::int64_t linear = 0;
+  for (int axis = 0; axis < R; ++axis) linear = linear * extents[axis] + at[axis];
+  return linear;
+}
+
 // The position that row-major order gives the number `linear`.
 template <int R>
 KGEN_FN constexpr Index<R> unflatten(std::int64_t linear, const Index<R>& extents) {

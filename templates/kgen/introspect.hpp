@@ -9,7 +9,8 @@
 //
 // A kernel's kind, and where its facts are found:
 //   elementwise  a struct with `apply`: the operands are its parameters, the attributes the public members, in order; a
-//                type that the struct is a template of is an attribute that holds a dtype (Cast<To>: `to`)
+//                type that the struct is a template of is an attribute that holds a dtype (Cast<To>: `to`). A parameter
+//                that is a Line<T, W> is memory, read anywhere along one axis (kgen/line.hpp)
 //   reduction    a struct with `identity`, `combine` and `finish`: the dtypes are those of the first type that identity
 //                is a template of; where finish returns a struct, each of its members is a result
 //   structured   a function of operands, attributes, results and the stream, in this order, of which at least one is a

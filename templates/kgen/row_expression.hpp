@@ -8,21 +8,31 @@
 #include <tuple>
 #include <utility>
 
+#include "kgen/line.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen {
 
 template <class A>
+inline constexpr bool is_shared_line = false;
+template <class T>
+inline constexpr bool is_shared_line<Line<T, 0>> = true;
+
+// One for the whole row: a scalar stands for a row of equal elements.
+template <class A>
+concept PerRow = Scalar<A> || is_shared_line<A>;
+
+template <class A>
 inline constexpr int row_size = A::size;
-template <Scalar S>
-inline constexpr int row_size<S> = 0;  // scalars stand for a row of equal elements
+template <PerRow A>
+inline constexpr int row_size<A> = 0;
 
 // An expression that uses another one twice computes it twice. Larger ones than this are computed once and kept.
 inline constexpr int row_size_limit = 64;
 
 template <int W, class A, class At>
 KGEN_FN auto row_value(const A& row, [[maybe_unused]] const At& at) {
-  if constexpr (Scalar<A>) {
+  if constexpr (PerRow<A>) {
     return row;
   } else {
     return row.template value<W>(at);
@@ -47,10 +57,10 @@ struct RowMap {
   }
 };
 
-// functor(operands...) as a row of Row's; of scalars alone, as a scalar.
+// functor(operands...) as a row of Row's; of what is one per row alone, as a scalar.
 template <class Row, class Functor, class... A>
 KGEN_FN auto map_row(Row& row, const Functor& functor, const A&... operands) {
-  if constexpr ((Scalar<A> && ...)) {
+  if constexpr ((PerRow<A> && ...)) {
     return functor.apply(operands...);
   } else {
     const RowMap<Functor, A...> result{functor, {operands...}};
@@ -71,9 +81,15 @@ using row_lane_t = common_lane_t<decltype(row_value<W>(std::declval<const A&>(),
 template <class Reduction, class T, int W>
 using partial_t = decltype(Reduction::template identity<T, W>());
 
+// A reduction that asks for the numbers of its elements: those of a row, in row-major order.
+template <class Reduction, class T, int W>
+concept Numbering = requires(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
+  Reduction::accumulate(partial, x, std::int64_t{});
+};
+
 // A reduction of which the elements themselves, converted, are partial results.
 template <class Reduction, class T, int W>
-concept Converting = !requires(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
+concept Converting = !Numbering<Reduction, T, W> && !requires(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
   Reduction::accumulate(partial, x);
 };
 
@@ -82,9 +98,13 @@ template <class Reduction, class T, int W>
 requires(Converting<Reduction, T, W>) KGEN_FN partial_t<Reduction, T, W> partial_of(const Vec<T, W>& x) {
   return convert<typename partial_t<Reduction, T, W>::lane_type>(x);
 }
+// `number`: that of the first of these lanes.
 template <class Reduction, class T, int W>
-KGEN_FN void accumulate(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x) {
-  if constexpr (Converting<Reduction, T, W>) {
+KGEN_FN void accumulate(partial_t<Reduction, T, W>& partial, const Vec<T, W>& x,
+                        [[maybe_unused]] std::int64_t number) {
+  if constexpr (Numbering<Reduction, T, W>) {
+    Reduction::accumulate(partial, x, number);
+  } else if constexpr (Converting<Reduction, T, W>) {
     partial = Reduction::combine(partial, partial_of<Reduction>(x));
   } else {
     Reduction::accumulate(partial, x);

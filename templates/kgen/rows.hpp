@@ -19,7 +19,9 @@
 //   rank, shape()            R, and the extents of the loop
 //   load(view)               the row of a View of R axes, broadcast to the shape where it must be
 //   load_scalar(view)        the one element that this row has in a View whose last K extents are 1 (or broadcast)
-//   map(functor, a, b, ...)  elementwise; of scalars alone, a scalar
+//   load(lines)              the lines that cross the row, one for each element (kgen/line.hpp): an operand for map
+//   load_scalar(lines)       the one line that this row has
+//   map(functor, a, b, ...)  elementwise; of what is one per row alone, a scalar
 //   reduce(reduction, a)     a scalar, or a struct of several
 //   keep(a)                  `a` computed now, and held for the passes to come
 //   store(view, a)           writes the row

@@ -141,6 +141,23 @@ def angle_tables(positions, width):
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
+def loss_inputs(rng, n):
+    target = rng.integers(0, 32768, n)
+    target[rng.random(n) < 0.2] = -100
+    return {"logits": normal(rng, n, 32768, dtype=bf16) * bf16(4), "target": target}
+
+
+def loss_special(rng):
+    inputs = loss_inputs(rng, 9)
+    logits, target = inputs["logits"], inputs["target"]
+    target[:] = rng.integers(0, 32768, 9)
+    logits[0, 17], logits[1, 32767], logits[2, :5000], logits[3] = np.nan, np.inf, -np.inf, -np.inf
+    logits[4, target[4]] = -np.inf  # the right class is impossible
+    logits[5] = 300  # each is as likely as the others
+    target[6], target[7], target[8] = 32768, -1, -32769  # no class, the last one, no class
+    yield "specials", [inputs]
+
+
 def rope_inputs(rng, b, s, h):
     cos, sin = (table[:, :32].copy() for table in angle_tables(s, 64))
     return {"x": normal(rng, b, s, h, 64), "cos": cos, "sin": sin}
@@ -324,6 +341,45 @@ def mandelbrot_cases(rng):
         yield label, [inputs | {"rows": position(rows), "columns": position(columns)}]
 
 
+def extreme_inputs(rng, b, m, n):
+    return {
+        "x": rng.integers(-50, 50, (b, m, n)).astype(np.float32),  # with many equals
+        "bias": rng.integers(-5, 5, n).astype(np.float32),
+        "counts": rng.integers(-9, 9, (b, m, n), dtype=np.int32),
+    }
+
+
+def extreme_special(rng):
+    inputs = extreme_inputs(rng, 3, 5, 300)
+    x, counts = inputs["x"], inputs["counts"]
+    x[0, 0], x[0, 1] = -np.inf, np.inf
+    x[0, 2, 7], x[0, 2, 250:] = np.nan, np.nan
+    x[0, 3, 8:], x[0, 4, 299] = -np.inf, np.inf
+    x[1, :, 3] = [np.inf, np.nan, -np.inf, np.nan, 0]
+    counts[0] = np.iinfo(np.int32).min
+    counts[1:] = np.iinfo(np.int32).max
+    yield "specials", [inputs]
+
+
+def gather_inputs(rng, t, m, n):
+    columns = rng.integers(-n, n, (m, 5), dtype=np.int32)
+    columns[1::3, 2] = n
+    columns[2::5, 4] = -n - 1
+    tokens = rng.integers(-30, 30, t)
+    tokens[3::7] = 1 << 40
+    return {
+        "tokens": tokens,
+        "table": normal(rng, 100, 48, dtype=bf16),
+        "codes": normal(rng, 30, 48),
+        "weight": normal(rng, 48),
+        "w": normal(rng, 48, 20),
+        "x": normal(rng, m, n),
+        "columns": columns,
+        "rows": rng.integers(-m - 1, m + 1, (1, n)),
+        "flags": rng.random((m, n)) < 0.5,
+    }
+
+
 # ---- inputs of the benchmark's graphs on a GPU ----------------------------------------------------------------------
 
 
@@ -376,6 +432,9 @@ EXAMPLES = {
         joined(over_shapes(add_rms_norm_inputs, ROWS), add_rms_norm_special), {"h": "f32", "y": "f32"}
     ),
     "swiglu": Example(over_shapes(lambda rng, m: {"gate_up": normal(rng, m, 2752) * 4}, ROWS)),
+    "cross_entropy": Example(
+        joined(over_shapes(loss_inputs, [(1,), (3,), (33,), (0,)]), loss_special), {"loss": "bf16"}
+    ),
     "rope": Example(over_shapes(rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2), (2, 0, 2)])),
     "llama_block": Example(llama_block_cases, constants=llama_block_constants, tolerance={"f32": 1e-5}),
     "llama_tiny": Example(
@@ -467,6 +526,21 @@ EXAMPLES = {
         over_shapes(attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])
     ),
     "attention_masked": Example(over_shapes(masked_inputs, [(1, 1, 1), (2, 7, 33), (1, 65, 128)]), {"y": "bf16"}),
+    "index_of_extremes": Example(
+        joined(
+            over_shapes(
+                extreme_inputs,
+                [(1, 1, 1), (3, 5, 7), (2, 3, 70001), (1, 40, 1030), (2, 3, 0), (2, 0, 3), (0, 3, 2)],
+            ),
+            extreme_special,
+        ),
+        {"best": "i64", "greatest": "f32", "lowest": "i64", "first": "i64", "narrow": "i32"},
+    ),
+    "gathers": Example(
+        over_shapes(gather_inputs, [(1, 1, 1), (7, 5, 33), (64, 100, 70), (0, 3, 9), (9, 0, 3)]),
+        {"embedded": "bf16", "normed": "f32", "product": "f32", "shares": "f32", "crossed": "f32", "greatest": "f32"}
+        | {"also_chosen": "f32", "grown_sum": "f32", "set": "bool", "front": "f32"},
+    ),
     # tests/bench/gpu
     "silu_bf16": Example(over_shapes(bf16_inputs("x", width=8192), FEW_ROWS), {"y": "bf16"}),
     "bias_gelu_residual_bf16": Example(

@@ -61,6 +61,22 @@ def attend(q, k, v, scale, causal=False, mask=0):
     return np.einsum("bhst,bthe->bshe", softmax_last(scores), v)
 
 
+def element_at(x, indices, axis):
+    """x[..., indices, ...] along the axis: negative indices count from the end, and beyond it there is NaN or 0."""
+    extent = x.shape[axis]
+    missing = np.full(1, np.nan if x.dtype.kind == "f" else 0).astype(x.dtype)
+    padded = np.append(x, np.broadcast_to(missing, [1 if i == axis else n for i, n in enumerate(x.shape)]), axis)
+    inside = (indices >= -extent) & (indices < extent)
+    return np.take_along_axis(padded, np.where(inside, np.where(indices < 0, indices + extent, indices), extent), axis)
+
+
+def place_of(find, x, axis=None, keepdims=False):
+    """find(x, axis) is np.argmax or np.argmin, which do without an answer where there is nothing."""
+    if x.size and (axis is None or x.shape[axis]):
+        return find(x, axis=axis, keepdims=keepdims)
+    return np.full_like(x.sum(axis=axis, keepdims=keepdims), -1, dtype=np.int64)
+
+
 def round_to(dtype, x):
     return np.asarray(x, dtype=np.float64).astype(np.float32).astype(dtype).astype(np.float64)
 
@@ -134,6 +150,12 @@ def add_rms_norm(x, residual, weight):
 def swiglu(gate_up):
     gate, up = np.split(gate_up, 2, axis=-1)
     return [silu(gate) * up]
+
+
+def cross_entropy(logits, target):
+    log_total = np.log(np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1)) + logits.max(axis=1)
+    loss = log_total - element_at(logits, target[:, None], 1)[:, 0]
+    return [np.where(target == -100, 0, loss)]
 
 
 def rope(x, cos, sin):
@@ -297,6 +319,37 @@ def attention_masked(q, k, v, mask):
 
 def forbid_force(x, bias):
     return [np.maximum(x + bias, 0)]
+
+
+def index_of_extremes(x, bias, counts):
+    biased = x + bias
+    b, m, n = counts.shape
+    middle = counts.transpose(1, 0, 2).reshape(m, b * n)
+    return [
+        place_of(np.argmax, biased, -1),
+        biased.max(axis=-1, initial=-np.inf),
+        place_of(np.argmin, x, 1, keepdims=True),
+        place_of(np.argmax, counts),
+        place_of(np.argmin, middle, 1),
+    ]
+
+
+def gathers(tokens, table, codes, weight, w, x, columns, rows, flags):
+    embedded = element_at(table, np.broadcast_to(tokens[:, None], (len(tokens), 48)), 0)
+    coded = element_at(codes, np.broadcast_to(tokens[:, None], (len(tokens), 48)), 0)
+    chosen = element_at(x, columns, 1)
+    return [
+        embedded,
+        rms_norm(embedded, weight, 1e-5),
+        coded @ w,
+        softmax_last(chosen),
+        element_at(x, rows, 0),
+        np.take_along_axis(x, place_of(np.argmax, x, 1, keepdims=True), 1),
+        chosen.T,
+        np.exp(chosen) + 1,
+        element_at(flags, columns, 1),
+        x[:, :1],
+    ]
 
 
 # ---- the benchmark's graphs on a GPU --------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // Row programs against references in double: each reduction, several axes, keep, several results, NaN and infinity.
 #include "kgen/rows.hpp"
 
+#include <functional>
+
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/comparison.hpp"
@@ -76,6 +78,19 @@ double least(const std::vector<double>& v) {
     best = std::isnan(x) || std::isnan(best) ? std::numeric_limits<double>::quiet_NaN() : std::min(best, x);
   return best;
 }
+// The number of the first that none stands before: NaN stands before all; -1 of nothing.
+template <class Before>
+double first_place(const std::vector<double>& v, Before before) {
+  double best = v.empty() ? -1 : 0;
+  for (std::size_t i = 1; i < v.size(); ++i) {
+    const double leader = v[static_cast<std::size_t>(best)];
+    if (!std::isnan(leader) && (std::isnan(v[i]) || before(v[i], leader))) best = static_cast<double>(i);
+  }
+  return best;
+}
+double place_of_greatest(const std::vector<double>& v) { return first_place(v, std::greater<>()); }
+double place_of_least(const std::vector<double>& v) { return first_place(v, std::less<>()); }
+
 double variance(const std::vector<double>& v) {
   const double center = mean(v);
   double total = 0;
@@ -214,6 +229,55 @@ TEST_CASE("integers accumulate in 64 bits") {
   Tensor<std::int64_t, 2> least_integer(Index<2>{2, 1});
   rows<1>(none.shape, ReduceRow<Max, std::int32_t, std::int64_t, 2>{none.view(), least_integer.view()});
   CHECK(least_integer.elements[1] == std::numeric_limits<std::int32_t>::lowest());
+}
+
+TEST_CASE_TEMPLATE("where the greatest and the least stand, the first of equals", T, float, double, bf16, int) {
+  for (std::int64_t length : {0, 1, 2, 7, 16, 33, 100, 257, 20000}) {
+    // Few different values, so that most are met more than once.
+    const auto x = random_tensor<T>(Index<2>{5, length}, static_cast<std::uint32_t>(length), -4, 4);
+    Tensor<T, 2> whole(x.shape), equal(x.shape), last(x.shape);
+    for (std::size_t i = 0; i < x.elements.size(); ++i) {
+      whole.elements[i] = static_cast<T>(std::round(static_cast<double>(x.elements[i])));
+      equal.elements[i] = static_cast<T>(3);
+      const bool ends_row = (static_cast<std::int64_t>(i) + 1) % length == 0;
+      last.elements[i] = static_cast<T>(ends_row ? 9 : 3);
+    }
+    for (const auto* tensor : {&x, static_cast<const Tensor<T, 2>*>(&whole), static_cast<const Tensor<T, 2>*>(&equal),
+                               static_cast<const Tensor<T, 2>*>(&last)}) {
+      check_reduction<ArgMax, 1, std::int64_t>(tensor->view(), place_of_greatest, 0);
+      check_reduction<ArgMin, 1, std::int64_t>(tensor->view(), place_of_least, 0);
+    }
+  }
+}
+
+TEST_CASE("where the greatest stands: NaN, infinity, several axes, rows that threads share") {
+  for (std::int64_t length : {5, 16, 70, 1031}) {
+    for (float special : {not_a_number, infinity, -infinity}) {
+      for (std::int64_t position = 0; position < length; position += 1 + length / 9) {
+        auto x = random_tensor<float>(Index<2>{3, length}, 5);
+        x.elements[static_cast<std::size_t>(position)] = special;
+        x.elements[static_cast<std::size_t>(length - 1)] = special;
+        for (std::int64_t i = length; i < 2 * length; ++i) x.elements[static_cast<std::size_t>(i)] = special;
+        const auto& read = x;
+        check_reduction<ArgMax, 1, std::int64_t>(read.view(), place_of_greatest, 0);
+        check_reduction<ArgMin, 1, std::int64_t>(read.view(), place_of_least, 0);
+      }
+    }
+  }
+  auto box = random_tensor<float>(Index<4>{3, 4, 5, 19}, 11, -3, 3);
+  for (float& each : box.elements) each = std::round(each);
+  const View<const float, 4> view(box.elements.data(), box.shape);
+  check_reduction<ArgMax, 2, std::int64_t>(view, place_of_greatest, 0);
+  check_reduction<ArgMin, 4, std::int64_t>(view, place_of_least, 0);
+  check_reduction<ArgMax, 2, std::int64_t>(view.permute<2, 3, 0, 1>(), place_of_greatest, 0);
+  check_reduction<ArgMin, 1, std::int64_t>(view.permute<0, 1, 3, 2>(), place_of_least, 0);
+  check_reduction<ArgMax, 3, std::int64_t>(view.slice<3>(1, 6, 3).flip<2>(), place_of_greatest, 0);
+  auto line = random_tensor<float>(Index<2>{1, 300000}, 6, -2, 2);
+  for (float& each : line.elements) each = std::round(each * 100);
+  const View<const float, 2> shared(line.elements.data(), line.shape);
+  for (int threads : {1, 2, 3}) check_reduction<ArgMax, 1, std::int64_t>(shared, place_of_greatest, 0, Stream{threads});
+  const View<const float, 3> planes(line.elements.data(), Index<3>{1, 500, 600});
+  for (int threads : {1, 2}) check_reduction<ArgMin, 2, std::int64_t>(planes, place_of_least, 0, Stream{threads});
 }
 
 TEST_CASE("all and any") {

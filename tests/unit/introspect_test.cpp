@@ -99,6 +99,31 @@ struct KGEN_KERNEL(lanes) Lanes {
 )");
 }
 
+TEST_CASE("introspect: an elementwise kernel that reads an operand in lines") {
+  const Introspected found = introspected(R"(
+}
+#include "kgen/line.hpp"
+namespace my {
+struct KGEN_KERNEL(sample) Sample {
+  template <Float T, int W, Float P>
+  static KGEN_FN auto apply(const Line<T, W>& x, P place) { return x.at(place, 0); }
+};
+)");
+  CHECK(found.messages == "");
+  CHECK_EQ(found.kernels, R"(
+- kernel: my::Sample
+  header: my.hpp
+  at: 8:28
+  operator: sample
+  kind: elementwise
+  operands:
+  - {name: x, types: float, accepts: line, at: 10:47}
+  - {name: place, types: float, at: 10:52}
+  results:
+  - {name: out, at: 10:23}
+)");
+}
+
 TEST_CASE("introspect: a reduction") {
   const Introspected found = introspected(R"(
 struct KGEN_KERNEL(extremes) Extremes {

@@ -112,7 +112,7 @@ help: or write the dtypes: [f32, bf16]
 kernels.yaml:7:61: error: 'accepts' cannot be 'sinks'
     7 |    operands: [{name: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], resu...
       |                                                             ^
-note: the choices are 'view', 'source' and 'sink'
+note: the choices are 'view', 'source', 'sink' and 'line'
 help: did you mean 'sink'?
 kernels.yaml:7:77: error: unknown dtype 'f31'
     7 | ...ame: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], results: []}

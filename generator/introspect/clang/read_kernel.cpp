@@ -47,7 +47,7 @@ std::vector<Callable> members_named(const clang::CXXRecordDecl& record, llvm::St
 // Without a reference, and without what is const about it.
 clang::QualType plain(clang::QualType type) { return type.getNonReferenceType().getUnqualifiedType(); }
 
-// The arguments of View<T, R> or Vec<T, W>, by the template's qualified name; none for other types.
+// The arguments of View<T, R>, Vec<T, W> or Line<T, W>, by the template's qualified name; none for other types.
 llvm::ArrayRef<clang::TemplateArgument> arguments_of(clang::QualType type, std::string_view name) {
   const auto* specialization = type->getAs<clang::TemplateSpecializationType>();
   if (!specialization) return {};
@@ -222,7 +222,7 @@ class KernelReader {
     kernel_.results.push_back(std::move(result));
   }
 
-  // An operand of an elementwise kernel: lanes or a scalar.
+  // An operand of an elementwise kernel: lanes, a scalar, or lines of memory.
   void read_lanes(const clang::ParmVarDecl& parameter, const Callable& callable) {
     KernelOperand operand{parameter.getNameAsString()};
     operand.where = at(parameter);
@@ -231,8 +231,9 @@ class KernelReader {
       return;
     }
     const clang::QualType type = plain(parameter.getType());
-    const auto vector = arguments_of(type, "kgen::Vec");
-    const clang::QualType element = vector.empty() ? type : vector[0].getAsType();
+    const auto vector = arguments_of(type, "kgen::Vec"), line = arguments_of(type, "kgen::Line");
+    if (!line.empty()) operand.accepts = Accepts::line;
+    const clang::QualType element = !line.empty() ? line[0].getAsType() : vector.empty() ? type : vector[0].getAsType();
     if (const ParameterFacts* facts = facts_about(element, callable)) {
       if (facts->role != Role::none) {
         fail(operand.where, fmt::format("'{}' is a {}, but an elementwise kernel takes lanes and scalars", operand.name,
@@ -243,8 +244,8 @@ class KernelReader {
     } else if (const auto dtype = dtype_of(element)) {
       operand.dtypes = {*dtype};
     } else {
-      fail(operand.where, fmt::format("'{}' of type '{}' is neither lanes nor a scalar", operand.name,
-                                      type_text(parameter.getType())));
+      fail(operand.where, fmt::format("'{}' of type '{}' is neither lanes nor a scalar, nor lines of memory",
+                                      operand.name, type_text(parameter.getType())));
     }
     kernel_.operands.push_back(std::move(operand));
   }
@@ -265,7 +266,7 @@ class KernelReader {
     kernel_.kind = KernelKind::reduction;
     KernelOperand operand{"x"};
     operand.where = at(*identity.function);
-    if (!accumulates.empty() && accumulates.front().function->getNumParams() == 2) {
+    if (!accumulates.empty() && accumulates.front().function->getNumParams() >= 2) {
       const std::string name = accumulates.front().function->getParamDecl(1)->getNameAsString();
       if (!name.empty()) operand.name = name;
     }

@@ -47,19 +47,20 @@ struct Accumulators {
   KGEN_FN Accumulators(const Wide& wide_start, const Single& tail_start)
       : wide{wide_start, wide_start, wide_start, wide_start}, tail(tail_start) {}
 
-  // Lanes `begin` to `end` of the last axis of `row`.
+  // Lanes `begin` to `end` of the last axis of `row`, the first of which is element `first` of the row.
   template <class A, int K>
-  KGEN_FN void add(const A& row, Index<K> at, std::int64_t begin, std::int64_t end) {
+  KGEN_FN void add(const A& row, Index<K> at, std::int64_t first, std::int64_t begin, std::int64_t end) {
     std::int64_t& i = at[K - 1] = begin;
+    first -= begin;
     for (; i + 4 * width <= end;) {
       for (int u = 0; u < 4; ++u, i += width) {
-        accumulate<Reduction>(wide[u], spread<T, width>(row_value<width>(row, at)));
+        accumulate<Reduction>(wide[u], spread<T, width>(row_value<width>(row, at)), first + i);
       }
     }
     for (; i + width <= end; i += width) {
-      accumulate<Reduction>(wide[0], spread<T, width>(row_value<width>(row, at)));
+      accumulate<Reduction>(wide[0], spread<T, width>(row_value<width>(row, at)), first + i);
     }
-    for (; i < end; ++i) accumulate<Reduction>(tail, spread<T, 1>(row_value<1>(row, at)));
+    for (; i < end; ++i) accumulate<Reduction>(tail, spread<T, 1>(row_value<1>(row, at)), first + i);
   }
   KGEN_FN Single total() const {
     const Wide all = Reduction::combine(Reduction::combine(wide[0], wide[1]), Reduction::combine(wide[2], wide[3]));
@@ -108,6 +109,15 @@ class Row {
     return view.template load<1>(join(outer_, Index<K>{})).data;
   }
 
+  template <class T, int Axis>
+  KGEN_FN auto load(const Lines<T, R, Axis>& lines) const {
+    return RowLines<T, R, K, Axis>{lines, outer_};
+  }
+  template <class T, int Axis>
+  KGEN_FN auto load_scalar(const Lines<T, R, Axis>& lines) const {
+    return lines.template load<0>(join(outer_, Index<K>{}));
+  }
+
   template <class Functor, class... A>
   KGEN_FN auto map(const Functor& functor, const A&... operands) {
     return map_row(*this, functor, operands...);
@@ -122,20 +132,22 @@ class Row {
     auto total = Reduction::template identity<T, 1>();
     Accumulators<Reduction, T> accumulators;
     std::int64_t pending = 0;
+    const Index<K> extents = last_axes<K>(shape_);
     for_each_run([&](const Index<K>& at) KGEN_LAMBDA {
+      const std::int64_t line = flatten(at, extents) - at[K - 1];
       for (std::int64_t i = begin_[K - 1]; i < end_[K - 1]; i += most) {
         const std::int64_t stop = std::min(i + most, end_[K - 1]);
         if (TwoPhase<Reduction> || pending >= most) {
           total = Reduction::combine(total, accumulators.total());
-          accumulators = started<Reduction, T>(row, at, i, stop);
+          accumulators = started<Reduction, T>(row, at, line + i, i, stop);
           pending = 0;
         }
-        accumulators.add(row, at, i, stop);
+        accumulators.add(row, at, line + i, i, stop);
         pending += stop - i;
       }
     });
     total = Reduction::combine(total, accumulators.total());
-    return Reduction::finish(over_team<Reduction>(total), element_count(last_axes<K>(shape_)));
+    return Reduction::finish(over_team<Reduction>(total), element_count(extents));
   }
 
   template <class A>
@@ -195,12 +207,12 @@ class Row {
 
   // Accumulators for lanes `begin` to `end` of a run.
   template <class Reduction, class T, class A>
-  KGEN_FN Accumulators<Reduction, T> started(const A& row, const Index<K>& at, std::int64_t begin,
+  KGEN_FN Accumulators<Reduction, T> started(const A& row, const Index<K>& at, std::int64_t first, std::int64_t begin,
                                              std::int64_t end) const {
     if constexpr (TwoPhase<Reduction>) {
-      Accumulators<typename Reduction::First, T> first;
-      first.add(row, at, begin, end);
-      const T found = first.total().data;
+      Accumulators<typename Reduction::First, T> before;
+      before.add(row, at, first, begin, end);
+      const T found = before.total().data;
       return {Reduction::template prepared<T, Accumulators<Reduction, T>::width>(found),
               Reduction::template prepared<T, 1>(found)};
     } else {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kgen/gpu/fields.hpp"
+#include "kgen/line.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen::gpu {
@@ -24,6 +25,7 @@ KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
 // ---- from types -----------------------------------------------------------------------------------------------------
 
 // How many Views a functor has, how many of them it reads only, and the sizes of their elements; 0 where there are none.
+// What it reads in lines counts for the narrowest that is read alone.
 struct ElementSizes {
   int views = 0, reads = 0, read_bytes = 0;  // read_bytes: of one element of each
   int smallest_read = 0, smallest = 0, largest = 0;
@@ -32,9 +34,11 @@ struct ElementSizes {
 namespace detail {
 template <class View>
 consteval void add_size(ElementSizes& sizes) {
-  if constexpr (is_view<View>) {
+  const auto lesser = [](int a, int b) { return a == 0 || b < a ? b : a; };
+  if constexpr (is_lines<View>) {
+    sizes.smallest_read = lesser(sizes.smallest_read, static_cast<int>(sizeof(typename View::element_type)));
+  } else if constexpr (is_view<View>) {
     const int size = sizeof(typename View::element_type);
-    const auto lesser = [](int a, int b) { return a == 0 || b < a ? b : a; };
     ++sizes.views;
     sizes.smallest = lesser(sizes.smallest, size);
     sizes.largest = std::max(sizes.largest, size);
@@ -64,13 +68,13 @@ consteval ElementSizes element_sizes() {
   }
 }
 
-// Lanes for a thread at a time: 16 bytes of the narrowest operand, but no more than 32 of the widest.
+// Lanes for a thread at a time: 16 bytes of the narrowest operand, but no more than `most` of the widest.
 template <class S>
-consteval int vector_width() {
+consteval int vector_width(int most = 32) {
   constexpr ElementSizes sizes = element_sizes<S>();
   if (sizes.smallest == 0) return 1;
   const int narrow = sizes.smallest_read != 0 ? sizes.smallest_read : sizes.smallest;
-  return std::max(1, std::min({16 / narrow, 32 / sizes.largest, 16}));
+  return std::max(1, std::min({16 / narrow, most / sizes.largest, 16}));
 }
 
 // ---- from strides and addresses -------------------------------------------------------------------------------------

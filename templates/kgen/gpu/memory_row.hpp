@@ -98,6 +98,15 @@ class MemoryRow {
     return view.template load<1>(join(outer_, Index<K>{})).data;
   }
 
+  template <class T, int Axis>
+  KGEN_FN auto load(const Lines<T, R, Axis>& lines) const {
+    return RowLines<T, R, K, Axis>{lines, outer_};
+  }
+  template <class T, int Axis>
+  KGEN_FN auto load_scalar(const Lines<T, R, Axis>& lines) const {
+    return lines.template load<0>(join(outer_, Index<K>{}));
+  }
+
   template <class Functor, class... A>
   KGEN_FN auto map(const Functor& functor, const A&... operands) {
     return map_row(*this, functor, operands...);
@@ -197,7 +206,7 @@ class MemoryRow {
     for_each_piece(
         end,
         [&](const Piece<K>& piece)
-            KGEN_LAMBDA { accumulate<Reduction>(partial, spread<T, V>(row_value<V>(row, piece))); },
+            KGEN_LAMBDA { accumulate<Reduction>(partial, spread<T, V>(row_value<V>(row, piece)), piece.number * V); },
         begin);
     return partial;
   }

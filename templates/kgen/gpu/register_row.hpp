@@ -34,6 +34,18 @@ struct RegisterKeep {
   }
 };
 
+template <class T, int V, int C>
+struct RegisterLines {
+  static constexpr int size = 1;
+  Line<T, V> pieces[C];
+
+  template <int W>
+  KGEN_FN auto value(Slot slot) const {
+    static_assert(W == V);
+    return pieces[slot.number];
+  }
+};
+
 // `Length`: the elements of the row; 0 where the launch says how many.
 template <int R, int K, int V, int C, class Team, std::int64_t Length>
 class RegisterRow {
@@ -58,6 +70,18 @@ class RegisterRow {
   template <class T>
   KGEN_FN auto load_scalar(const View<T, R>& view) const {
     return view.template load<1>(join(outer_, Index<K>{})).data;
+  }
+
+  template <class T, int Axis>
+  KGEN_FN auto load(const Lines<T, R, Axis>& lines) const {
+    RegisterLines<std::remove_const_t<T>, V, C> result;
+    KGEN_UNROLL
+    for (int c = 0; c < C; ++c) result.pieces[c] = lines.template load<V>(join(outer_, position(c)));
+    return result;
+  }
+  template <class T, int Axis>
+  KGEN_FN auto load_scalar(const Lines<T, R, Axis>& lines) const {
+    return lines.template load<0>(join(outer_, Index<K>{}));
   }
 
   template <class Functor, class... A>
@@ -122,7 +146,9 @@ class RegisterRow {
     if constexpr (begins_with_piece) partial = partial_of<Reduction>(spread<T, V>(row_value<V>(row, Slot{0})));
     KGEN_UNROLL
     for (int c = begins_with_piece ? 1 : 0; c < C; ++c) {
-      if (holds(c)) accumulate<Reduction>(partial, spread<T, V>(row_value<V>(row, Slot{c})));
+      if (holds(c)) {
+        accumulate<Reduction>(partial, spread<T, V>(row_value<V>(row, Slot{c})), std::int64_t{V} * number(c));
+      }
     }
     return partial;
   }

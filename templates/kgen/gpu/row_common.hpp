@@ -28,6 +28,11 @@ KGEN_FN Piece<K> piece_of(std::int64_t number, Index<K> extents) {
   }
 }
 
+template <int K>
+KGEN_FN Index<K> position_of(const Piece<K>& piece) {
+  return piece.at;
+}
+
 // The row at `outer` of a View of the whole shape.
 template <int K, class T, int R>
 KGEN_FN View<T, K> row_of(const View<T, R>& view, const Index<R - K>& outer) {
@@ -71,6 +76,15 @@ struct ProbedRow {
   }
 };
 
+template <class T>
+struct ProbedLines {  // without elements: nothing is read
+  static constexpr int size = 1;
+  template <int W>
+  KGEN_FN auto value(Index<1>) const {
+    return Line<T, W>(nullptr, 0, 0, 0);
+  }
+};
+
 // A row that computes nothing: a program that runs on it says what it needs. It runs on the host.
 template <int R, int K>
 class RowProbe {
@@ -85,6 +99,14 @@ class RowProbe {
   template <class T>
   KGEN_FN auto load_scalar(const View<T, R>&) const {
     return compute_t<T>(0);
+  }
+  template <class T, int Axis>
+  KGEN_FN auto load(const Lines<T, R, Axis>&) const {
+    return ProbedLines<std::remove_const_t<T>>{};
+  }
+  template <class T, int Axis>
+  KGEN_FN auto load_scalar(const Lines<T, R, Axis>&) const {
+    return Line<std::remove_const_t<T>, 0>(nullptr, 0, 0, 0);
   }
   template <class Functor, class... A>
   KGEN_FN auto map(const Functor& functor, const A&... operands) {

@@ -319,7 +319,7 @@ void launch_vector_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
 
 template <int K, std::int64_t Length, int R, class Program>
 void rows(const Index<R>& shape, const Program& program, Stream stream) {
-  constexpr int width = vector_width<Program>();
+  constexpr int width = vector_width<Program>(64);  // what is wide is often one for each row
   constexpr int single_pieces = 4;  // of one element, in rows that are no vectors
   const std::int64_t count = element_count(first_axes<R - K>(shape)), length = element_count(last_axes<K>(shape));
   if (Length != 0 && length != Length) {

@@ -1,7 +1,8 @@
 // Reductions, for row.reduce(). Each says how partial results of W lanes begin (identity), take in W more elements
-// (accumulate; by default they are converted and combined), are combined, and become the result (finish). One may ask
-// for another reduction of the same elements First, and begin with what that found (prepared). It may say that the order
-// of two partial results does not matter to any bit of their combination (symmetric).
+// (accumulate; by default they are converted and combined), are combined, and become the result (finish). accumulate
+// may ask for the number of the first of those elements in the row; the numbers of a lane ascend. One may ask for
+// another reduction of the same elements First, and begin with what that found (prepared). It may say that the order of
+// two partial results does not matter to any bit of their combination (symmetric).
 // Floats accumulate in their compute type, integers in 64 bits.
 #pragma once
 
@@ -10,6 +11,7 @@
 
 #include "kgen/introspect.hpp"
 #include "kgen/math.hpp"
+#include "kgen/ops/comparison.hpp"
 #include "kgen/vec.hpp"
 
 namespace kgen {
@@ -98,6 +100,94 @@ struct KGEN_KERNEL(min) Min {
   template <class T>
   static KGEN_FN T finish(Vec<T, 1> total, std::int64_t) {
     return total.data;
+  }
+};
+
+namespace detail {
+
+// For each lane, the element that stands before all others in some order, and its number in the row; `nowhere` as long
+// as none stands before the last in that order.
+template <class T, int W>
+struct Found {
+  static constexpr std::int64_t nowhere = std::numeric_limits<std::int64_t>::max();
+  Vec<T, W> value;
+  Vec<std::int64_t, W> number;
+
+  friend KGEN_FN Found<T, W / 2> low_half(const Found& f) { return {low_half(f.value), low_half(f.number)}; }
+  friend KGEN_FN Found<T, W / 2> high_half(const Found& f) { return {high_half(f.value), high_half(f.number)}; }
+};
+
+// Before says which of two numbers stands first; NaN stands before every number.
+template <class Before, class T, int W>
+KGEN_FN Vec<bool, W> stands_before(const Vec<T, W>& a, const Vec<T, W>& b) {
+  return Before::apply(a, b) | ((a != a) & (b == b));
+}
+template <class Before, class T, int W>
+KGEN_FN void find_in(Found<T, W>& found, const Vec<T, W>& x, std::int64_t number) {
+  std::int64_t numbers[W];
+  KGEN_UNROLL
+  for (int i = 0; i < W; ++i) numbers[i] = number + i;
+  const Vec<bool, W> takes = stands_before<Before>(x, found.value);
+  found = {select(takes, x, found.value), select(takes, load_lanes<W>(numbers), found.number)};
+}
+// Of equals the one with the lower number.
+template <class Before, class T, int W>
+KGEN_FN Found<T, W> first_of(const Found<T, W>& a, const Found<T, W>& b) {
+  const Vec<bool, W> a_first = stands_before<Before>(a.value, b.value);
+  const Vec<bool, W> b_first = stands_before<Before>(b.value, a.value);
+  const Vec<bool, W> takes = b_first | ((b.number < a.number) & !a_first);
+  return {select(takes, b.value, a.value), select(takes, b.number, a.number)};
+}
+// Where nothing stands before the last in the order, all elements are that, and the first of them is the one.
+template <class T>
+KGEN_FN std::int64_t found_number(const Found<T, 1>& found, std::int64_t count) {
+  if (found.number.data != Found<T, 1>::nowhere) return found.number.data;
+  return count > 0 ? 0 : -1;
+}
+
+}  // namespace detail
+
+// The number of the greatest element, the first of several; of the first NaN where there is one; -1 of nothing.
+// Elements of several axes are numbered in row-major order.
+struct KGEN_KERNEL(argmax) ArgMax {
+  static constexpr bool symmetric = true;
+  template <Number T, int W>
+  static KGEN_FN auto identity() {
+    return detail::Found<T, W>{Max::identity<T, W>(), detail::Found<T, W>::nowhere};
+  }
+  template <class T, int W>
+  static KGEN_FN void accumulate(detail::Found<T, W>& found, Vec<T, W> x, std::int64_t number) {
+    detail::find_in<Greater>(found, x, number);
+  }
+  template <class T, int W>
+  static KGEN_FN auto combine(detail::Found<T, W> a, detail::Found<T, W> b) {
+    return detail::first_of<Greater>(a, b);
+  }
+  template <class T>
+  static KGEN_FN std::int64_t finish(detail::Found<T, 1> found, std::int64_t count) {
+    return detail::found_number(found, count);
+  }
+};
+
+// The number of the least element, the first of several; of the first NaN where there is one; -1 of nothing. Elements
+// of several axes are numbered in row-major order.
+struct KGEN_KERNEL(argmin) ArgMin {
+  static constexpr bool symmetric = true;
+  template <Number T, int W>
+  static KGEN_FN auto identity() {
+    return detail::Found<T, W>{Min::identity<T, W>(), detail::Found<T, W>::nowhere};
+  }
+  template <class T, int W>
+  static KGEN_FN void accumulate(detail::Found<T, W>& found, Vec<T, W> x, std::int64_t number) {
+    detail::find_in<Less>(found, x, number);
+  }
+  template <class T, int W>
+  static KGEN_FN auto combine(detail::Found<T, W> a, detail::Found<T, W> b) {
+    return detail::first_of<Less>(a, b);
+  }
+  template <class T>
+  static KGEN_FN std::int64_t finish(detail::Found<T, 1> found, std::int64_t count) {
+    return detail::found_number(found, count);
   }
 };
 
