@@ -59,7 +59,8 @@ class Comment {
     std::string last;
     for (const NodeId id : group_.nodes) {
       const std::string& step = operator_name(graph_.nodes[id]);
-      if (step == last) continue;
+      const bool follows = graph_.nodes[id].op->role == OpRole::copy && !steps.empty();
+      if (step == last || follows) continue;
       steps += (steps.empty() ? "" : ", ") + step;
       last = step;
       if (steps.size() > longest_formula) {
