@@ -122,7 +122,7 @@ class Body {
           arguments.push_back(view_text(parameters_[argument.view.parameter], argument.view, {}));
           break;
         case KernelArgument::Kind::literal:
-          arguments.push_back(argument.literal);
+          arguments.push_back(fmt::format("/*{}=*/{}", argument.name, argument.literal));
           break;
       }
     }

@@ -85,7 +85,8 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
   write_list(writer, "operands", kernel.operands, operand);
   write_list(writer, "results", kernel.results, operand);
   write_list(writer, "attributes", kernel.attributes, [](const KernelAttribute& each) {
-    return fmt::format("{{name: {}, type: {}, at: {}}}", each.name, each.type, place_text(each.where));
+    const std::string values = each.values.empty() ? "" : ", values: " + list_text(each.values);
+    return fmt::format("{{name: {}, type: {}{}, at: {}}}", each.name, each.type, values, place_text(each.where));
   });
   write_list(writer, "parameters", kernel.parameters, [](const KernelParameter& each) {
     return fmt::format("{{name: {}, values: [{}], default: {}, at: {}}}", each.name, fmt::join(each.values, ", "),
