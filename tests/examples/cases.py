@@ -305,6 +305,10 @@ def convolution_inputs(rng, b, l):
     return {name: normal(rng, *shape, dtype=bf16) for name, shape in shapes.items()}
 
 
+def image_inputs(rng, n, h, w):
+    return {"x": normal(rng, n, h, w, 32), "filters": normal(rng, 3, 3, 32, 48) / 17, "bias": normal(rng, 48)}
+
+
 def choice_inputs(rng, s, m):
     return {
         "few": normal(rng, s, 256),
@@ -332,6 +336,7 @@ ROWS = [(1,), (2,), (7,), (64,), (0,)]
 EXAMPLES = {
     # specs/graphs
     "matmul_bias_relu": Example(over_shapes(matmul_inputs(512, 512), [(1,), (3,), (64,), (129,)])),
+    "conv_bias_relu": Example(over_shapes(image_inputs, [(1, 1, 1), (2, 5, 8), (1, 33, 31), (0, 4, 4), (3, 1, 70)])),
     "grayscale": Example(
         over_shapes(lambda rng, h, w: {"image": rng.random((3, h, w), dtype=np.float32)}, PLANES), {"gray": "f32"}
     ),

@@ -61,6 +61,21 @@ def attend(q, k, v, scale, causal=False, mask=0):
     return np.einsum("bhst,bthe->bshe", softmax_last(scores), v)
 
 
+def convolve(x, filters, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1):
+    """x: [N, H, W, C]; filters: [KH, KW, C / group, O]; pads: above, left, below, right."""
+    x = np.pad(x, [(0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)])
+    rows, columns, channels, count = filters.shape
+    height = (x.shape[1] - dilations[0] * (rows - 1) - 1) // strides[0] + 1
+    width = (x.shape[2] - dilations[1] * (columns - 1) - 1) // strides[1] + 1
+    y = np.zeros((len(x), height, width, group, count // group))
+    x, filters = x.reshape(*x.shape[:3], group, channels), filters.reshape(rows, columns, channels, group, -1)
+    for i, j in np.ndindex(rows, columns):
+        first = i * dilations[0], j * dilations[1]
+        seen = x[:, first[0] :, first[1] :][:, :: strides[0], :: strides[1]][:, :height, :width]
+        y += np.einsum("nhwgc,cgo->nhwgo", seen, filters[i, j])
+    return y.reshape(*y.shape[:3], count)
+
+
 def round_to(dtype, x):
     return np.asarray(x, dtype=np.float64).astype(np.float32).astype(dtype).astype(np.float64)
 
@@ -108,6 +123,10 @@ def kernel_choice(few, many, weight, bias, low):
 
 def matmul_bias_relu(A, B, bias):
     return [np.maximum(A @ B + bias, 0)]
+
+
+def conv_bias_relu(x, filters, bias):
+    return [np.maximum(convolve(x, filters, (2, 2), (1, 1, 1, 1)) + bias, 0)]
 
 
 def grayscale(image):

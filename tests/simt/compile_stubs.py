@@ -22,6 +22,8 @@ CUDA_CEILINGS = {
     'memory_rows_kernel': 128,
     'matmul_kernel': 128,
     'attention_kernel': 128,
+    'scan_along_kernel': 64,
+    'scan_across_kernel': 64,
 }
 HIP_CEILING = 256  # 512 of a SIMD of gfx90a for two waves
 HIP_ARCHITECTURES = ('gfx90a', 'gfx942', 'gfx1100')
