@@ -36,7 +36,8 @@ bool uses_limits(const StubProgram& stub) {
       }
     }
   }
-  return false;
+  return std::any_of(stub.kernel_arguments.begin(), stub.kernel_arguments.end(),
+                     [&](const KernelArgument& argument) { return has(argument.literal); });
 }
 
 void write_includes(Writer& out, const StubProgram& stub) {

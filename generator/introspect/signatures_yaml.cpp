@@ -23,6 +23,7 @@ constexpr std::string_view heading =
 #              out is simply not passed. accepts: view (memory only), source (takes a prologue), sink (takes an epilogue).
 #              element: what the epilogue sees; without it, what the sources load.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
+# attributes   of type kgen::Index<N> are lists of N, of type kgen::Index lists of any length; those with values are words.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
 )";
 

@@ -61,7 +61,8 @@ void read_conditions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     const Yaml meaning = require_key(entry, "meaning", "a condition", diagnostics);
     if (!sides || !meaning) continue;
     const auto texts = read_list(sides, fmt::format("'{}'", key), diagnostics);
-    if (!texts || texts->size() != 2) {
+    if (!texts) continue;
+    if (texts->size() != 2) {
       report_mismatch(sides, fmt::format("'{}'", key), "a list of two sizes, such as [D, \"D / 2 * 2\"]", diagnostics);
       continue;
     }

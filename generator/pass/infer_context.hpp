@@ -115,6 +115,8 @@ std::optional<std::vector<int>> resolve_axes(const NodeContext& context, std::st
 // left <= right: true where it always holds; where only the run can tell, a requirement is added, whose meaning is
 // "result: meaning"; an error where it never holds.
 bool require_at_most(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning);
+// left = right, in the same way.
+bool require_equal(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning);
 
 // ---- infer_views.cpp ------------------------------------------------------------------------------------------------
 

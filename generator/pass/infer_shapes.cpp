@@ -241,4 +241,12 @@ bool require_at_most(NodeContext& context, const Dim& left, const Dim& right, co
   return true;
 }
 
+bool require_equal(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning) {
+  if (provably_at_most(right + 1, left, context.ranges) || provably_at_most(left + 1, right, context.ranges)) {
+    context.error(meaning).note(fmt::format("that needs {} = {}, which never holds", left.text(), right.text()));
+    return false;
+  }
+  return require_at_most(context, left, right, meaning) && require_at_most(context, right, left, meaning);
+}
+
 }  // namespace kgen

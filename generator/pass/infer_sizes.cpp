@@ -122,8 +122,9 @@ bool check_conditions(NodeContext& context) {
   for (const SizeCondition& condition : context.op().conditions) {
     const auto left = size_of_text(context, condition.left, condition.where);
     const auto right = size_of_text(context, condition.right, condition.where);
-    if (!left || !right || !require_at_most(context, *left, *right, condition.meaning)) return false;
-    if (condition.equal && !require_at_most(context, *right, *left, condition.meaning)) return false;
+    if (!left || !right) return false;
+    const auto require = condition.equal ? require_equal : require_at_most;
+    if (!require(context, *left, *right, condition.meaning)) return false;
   }
   return true;
 }

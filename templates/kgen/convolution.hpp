@@ -49,6 +49,19 @@ requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> &&
   }
 }
 
+// The same along lines: out[n, i, o] = sum over k and c of filters[k, c, o] * x[n, i * stride + k * dilation - pads[0],
+// g * G + c]. x: [N, L, C]; filters: [K, G, O]; out: [N, M, O].
+template <int TileM = 96, int TileN = 256, Source<3> X, Source<3> F, Sink<source_lane_t<X, 3>, 3> Out>
+KGEN_KERNEL(conv1d)
+void conv1d(const X& x, const F& filters, std::int64_t stride, Index<2> pads, std::int64_t dilation, std::int64_t group,
+            const Out& out, Stream stream = {})
+requires Float<source_lane_t<X, 3>> && Float<source_lane_t<F, 3>> &&
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+{
+  conv2d<TileM, TileN>(WithAxis<1, 3, X>{x}, WithAxis<0, 3, F>{filters}, {1, stride}, {0, pads[0], 0, pads[1]},
+                       {1, dilation}, group, WithAxis<1, 3, Out>{out}, stream);
+}
+
 namespace detail {
 
 // Lanes along the channels, each of which is an image of its own.

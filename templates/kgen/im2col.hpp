@@ -95,6 +95,28 @@ struct FilterMatrix {
   }
 };
 
+// A tensor with an axis of extent 1 before axis `Axis` of its others: a source or a sink, as what stands behind it.
+template <int Axis, int R, class S>
+struct WithAxis {
+  S tensor;
+
+  KGEN_FN Index<R + 1> shape() const {
+    const Index<R> extents = tensor.shape();
+    return join(join(first_axes<Axis>(extents), Index<1>{1}), last_axes<R - Axis>(extents));
+  }
+  template <int W>
+  KGEN_FN auto load(Index<R + 1> at) const {
+    return tensor.template load<W>(without_axis(at));
+  }
+  template <class T, int W>
+  KGEN_FN void operator()(Index<R + 1> at, const Vec<T, W>& lanes) const {
+    store_to(tensor, without_axis(at), lanes);
+  }
+  static KGEN_FN Index<R> without_axis(const Index<R + 1>& at) {
+    return join(first_axes<Axis>(at), last_axes<R - Axis>(at));
+  }
+};
+
 // The result from first_channel on.
 template <class Out>
 struct ResultMatrix {

@@ -314,5 +314,40 @@ def attention_masked(q, k, v, mask):
     return [attend(q, k, v, 24**-0.5, mask=mask)]
 
 
+def convolutions(x, channels_first, filters, grouped_filters, depthwise_filters, torch_filters, line_filters, bias):
+    image, taps = channels_first.transpose(0, 2, 3, 1), torch_filters.transpose(2, 3, 1, 0)
+    return [
+        np.maximum(convolve(np.exp(x), filters, pads=(1, 1, 1, 1)) + bias, 0),
+        convolve(x, grouped_filters, pads=(2, 0, 0, 3), dilations=(1, 2), group=3),
+        np.maximum(convolve(x, depthwise_filters, strides=(2, 3), pads=(1, 1, 1, 1), group=12), 0),
+        convolve(image, taps, strides=(2, 2)).transpose(0, 3, 1, 2),
+        np.tanh(convolve(x[:, :1], line_filters[None], pads=(0, 4, 0, 0))[:, 0]),
+    ]
+
+
+def running_sums(x, counts, low):
+    energy = np.zeros_like(x)  # exclusive: without the last square, and with nothing in front
+    energy[:, 1:] = np.cumsum(x * x, axis=1)[:, :-1]
+    left = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] - counts
+    return [
+        np.cumsum(x, axis=2),
+        np.sqrt(energy),
+        np.cumsum(x[::-1], axis=0)[::-1],
+        left,
+        np.cumsum(low, axis=1),
+        np.cumsum(x.transpose(2, 0, 1), axis=0),
+    ]
+
+
+def frames(x, counts, flags):
+    return [
+        2 * np.pad(np.exp(x), [(1, 3), (2, 4)], constant_values=-1),
+        np.pad(counts, [(0, 2), (17, 0)], mode="edge"),
+        np.pad(x.T, [(3, 2), (0, 1)], mode="reflect"),
+        np.pad(flags, [(5, 2)], constant_values=True),
+        x,
+    ]
+
+
 def forbid_force(x, bias):
     return [np.maximum(x + bias, 0)]

@@ -56,6 +56,40 @@ ops.yaml:8:7: error: 'f' is of kind view and needs 'view', an operand and one re
 )text");
 }
 
+TEST_CASE("load, bad: bounds of attributes, sizes and conditions") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: structured
+  operands: {x: f32}
+  results: {out: {type: f32, shape: "[M]", extents: "extent(x, i)"}}
+  attributes: {scale: {type: number, count: 2, least: 0}, pads: {type: dims, least: few}}
+  conditions: [{equal: M, meaning: both}]
+  sizes: {9M: "1"}
+  kernel: k
+)yaml"),
+           R"text(ops.yaml:6:45: error: 'count' is for attributes of type dims
+    6 |   attributes: {scale: {type: number, count: 2, least: 0}, pads: {type: dims, least: few}}
+      |                                             ^
+ops.yaml:6:55: error: 'least' is for attributes of type integer, dim or dims
+    6 |   attributes: {scale: {type: number, count: 2, least: 0}, pads: {type: dims, least: few}}
+      |                                                       ^
+ops.yaml:6:85: error: 'least' must be an integer, not 'few'
+    6 | ...ype: number, count: 2, least: 0}, pads: {type: dims, least: few}}
+      |                                                                ^
+ops.yaml:5:13: error: 'out' has both 'shape' and 'extents'
+    5 |   results: {out: {type: f32, shape: "[M]", extents: "extent(x, i)"}}
+      |             ^
+help: 'shape' names the axes; 'extents' is the size of each axis i of the first operand
+ops.yaml:7:24: error: 'equal' must be a list, not 'M'
+    7 |   conditions: [{equal: M, meaning: both}]
+      |                        ^
+ops.yaml:8:11: error: '9M' cannot name a size
+    8 |   sizes: {9M: "1"}
+      |           ^
+note: a name is a letter or '_', then letters, digits or '_'
+)text");
+}
+
 TEST_CASE("load, bad: defined twice") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}

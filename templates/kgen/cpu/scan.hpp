@@ -1,6 +1,9 @@
 // Running sums on the CPU. Along the last axis registers hold neighbours of one line; along any other one, of one step.
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include "kgen/cpu/elementwise.hpp"
 #include "kgen/cpu/parallel.hpp"
 #include "kgen/cpu/scratch.hpp"
@@ -9,15 +12,31 @@
 
 namespace kgen::cpu {
 
-// Lane i: the sum of the lanes up to it, or from it on.
-template <class T, int W>
-KGEN_FN Vec<T, W> running_sums(const Vec<T, W>& v, bool reverse) {
-  if constexpr (W == 1) {
-    return v;
+// The lanes moved up by `Distance` places, or down; zeros come in.
+template <int Distance, bool Down, class T, int W, int... I>
+KGEN_FN Vec<T, W> shifted(const Vec<T, W>& v, std::integer_sequence<int, I...>) {
+  const Vec<T, W> zero(0);
+  Vec<T, W> result;
+  if constexpr (Down) {
+    result.data = __builtin_shufflevector(v.data, zero.data, (I + Distance)...);
   } else {
-    const Vec<T, W / 2> low = running_sums(low_half(v), reverse), high = running_sums(high_half(v), reverse);
-    if (reverse) return concatenate(low + Vec<T, W / 2>(high[0]), high);
+    result.data = __builtin_shufflevector(zero.data, v.data, (I + W - Distance)...);
+  }
+  return result;
+}
+
+// Lane i: the sum of the lanes up to it, or from it on where it runs down.
+template <bool Down, int Distance = 1, class T, int W>
+KGEN_FN Vec<T, W> running_sums(const Vec<T, W>& v) {
+  if constexpr (Distance >= W) {
+    return v;
+  } else if constexpr (Vec<T, W>::form == detail::Form::halves) {
+    const Vec<T, W / 2> low = running_sums<Down>(v.data.low), high = running_sums<Down>(v.data.high);
+    if constexpr (Down) return concatenate(low + Vec<T, W / 2>(high[0]), high);
     return concatenate(low, high + Vec<T, W / 2>(low[W / 2 - 1]));
+  } else {
+    const auto moved = shifted<Distance, Down>(v, std::make_integer_sequence<int, W>{});
+    return running_sums<Down, 2 * Distance>(v + moved);
   }
 }
 
@@ -29,7 +48,8 @@ Sum scan_stretch(const X& x, Index<R> line, const ScanOrder& order, Range steps,
   Sum total = 0;
   const auto step = [&]<int W>(std::int64_t s) KGEN_LAMBDA {
     line[R - 1] = order.source(s, length, W);
-    const auto sums = Vec<Sum, W>(total) + running_sums(convert<Sum>(x.template load<W>(line)), order.reverse);
+    const auto lanes = convert<Sum>(x.template load<W>(line));
+    const auto sums = Vec<Sum, W>(total) + (order.reverse ? running_sums<true>(lanes) : running_sums<false>(lanes));
     total = sums[order.reverse ? 0 : W - 1];
     line[R - 1] = order.position(s, length, W);
     emit(line, sums);
@@ -85,29 +105,32 @@ void scan_along(const X& x, const Out& out, const ScanOrder& order, int threads)
 // Strips of neighbours along the last axis, step by step along another one.
 template <class Sum, int R, class X, class Out>
 void scan_across(const X& x, const Out& out, const ScanOrder& order, int threads) {
-  constexpr std::int64_t strip = 64;
+  constexpr std::int64_t most = 4096;
   const std::int64_t length = x.shape()[order.axis], width = x.shape()[R - 1];
   Index<R> strips = x.shape();
   strips[order.axis] = 1;
+  const std::int64_t share = element_count(strips) / threads / 64 * 64;
+  const std::int64_t strip = std::clamp<std::int64_t>(share, 64, most);
   strips[R - 1] = (width + strip - 1) / strip;
   parallel(threads, [&](Team team) {
     const Range part = team.part(element_count(strips));
     for (std::int64_t i = part.begin; i < part.end; ++i) {
       const Index<R> place = unflatten(i, strips);
       const std::int64_t begin = place[R - 1] * strip, end = std::min(width, begin + strip);
-      Sum sums[strip] = {};
+      Sum sums[most] = {};
       for (std::int64_t s = 0; s < length; ++s) {
+        Index<R> from = place, to = place;
+        from[order.axis] = order.source(s, length);
+        to[order.axis] = order.position(s, length);
+        const bool takes_in = order.takes_in(s);
         const auto step = [&]<int W>(std::int64_t last) KGEN_LAMBDA {
-          Index<R> at = place;
-          at[R - 1] = last;
+          from[R - 1] = to[R - 1] = last;
           Vec<Sum, W> sum = load_lanes<W>(sums + (last - begin));
-          if (order.takes_in(s)) {
-            at[order.axis] = order.source(s, length);
-            sum = sum + convert<Sum>(x.template load<W>(at));
+          if (takes_in) {
+            sum = sum + convert<Sum>(x.template load<W>(from));
             store_lanes(sums + (last - begin), sum);
           }
-          at[order.axis] = order.position(s, length);
-          store_to(out, at, convert<source_lane_t<X, R>>(sum));
+          store_to(out, to, convert<source_lane_t<X, R>>(sum));
         };
         for_each_lane(begin, end, step);
       }
