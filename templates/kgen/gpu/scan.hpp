@@ -8,7 +8,6 @@
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
 #include "kgen/gpu/team.hpp"
-#include "kgen/gpu/tiles.hpp"
 #include "kgen/scan_order.hpp"
 
 namespace kgen::gpu {
@@ -27,6 +26,14 @@ struct ScanLines {
     return end < length ? end : length;
   }
 };
+
+// The index with `value` at an axis that is known at launch only: without addressing it, which would put it into memory.
+template <int R>
+KGEN_FN Index<R> replaced(Index<R> index, int axis, std::int64_t value) {
+  KGEN_UNROLL
+  for (int i = 0; i < R; ++i) index[i] = i == axis ? value : index[i];
+  return index;
+}
 
 // The sums of a line's stretches before one of them.
 template <class Sum>
@@ -47,16 +54,17 @@ scan_across_kernel(X x, Out out, ScanLines<R> scan, accumulator_t<T>* totals) {
   for (std::int64_t work = block_index(); work < blocks * scan.stretches; work += block_count()) {
     const std::int64_t stretch = work / blocks, line = work % blocks * scan_threads + thread_index();
     if (line >= scan.count) continue;
-    Index<R> at = unflatten(line, scan.lines);
+    const Index<R> at = unflatten(line, scan.lines);
+    const int axis = scan.order.axis;
     Sum sum = totals_only ? Sum(0) : sum_before(totals, line, stretch, scan.count);
     for (std::int64_t s = stretch * scan.stretch; s < scan.end_of(stretch); ++s) {
       if (scan.order.takes_in(s)) {
-        set(at, scan.order.axis, scan.order.source(s, scan.length));
-        sum += static_cast<Sum>(x.template load<1>(at).data);
+        const auto taken = x.template load<1>(replaced(at, axis, scan.order.source(s, scan.length)));
+        sum += static_cast<Sum>(taken.data);
       }
       if constexpr (!totals_only) {
-        set(at, scan.order.axis, scan.order.position(s, scan.length));
-        store_to(out, at, convert<T>(Vec<Sum, 1>(sum)));
+        const Index<R> to = replaced(at, axis, scan.order.position(s, scan.length));
+        store_to(out, to, convert<T>(Vec<Sum, 1>(sum)));
       }
     }
     if constexpr (totals_only) totals[stretch * scan.count + line] = sum;
