@@ -21,7 +21,8 @@ std::optional<Dim> attribute_size(const Attributes& attributes, std::string_view
 // The position of an operand that is given.
 std::optional<std::size_t> operand_named(const NodeContext& context, std::string_view name) {
   const auto& operands = context.op().operands;
-  const auto found = std::find_if(operands.begin(), operands.end(), [&](const auto& each) { return each.name == name; });
+  const auto is_named = [&](const OperandSpec& each) { return each.name == name; };
+  const auto found = std::find_if(operands.begin(), operands.end(), is_named);
   const auto position = static_cast<std::size_t>(found - operands.begin());
   return context.has_operand(position) ? std::optional(position) : std::nullopt;
 }
@@ -78,8 +79,8 @@ bool check_count(NodeContext& context, const AttributeSpec& spec, const std::vec
   if (!count) return false;
   const auto given = static_cast<std::int64_t>(list.size());
   if (*count == given) return true;
-  context.error(fmt::format("attribute '{}' lists {} value{}, and must list {}", spec.name, given, given == 1 ? "" : "s",
-                            count->text()))
+  const std::string values = given == 1 ? "1 value" : fmt::format("{} values", given);
+  context.error(fmt::format("attribute '{}' lists {}, and must list {}", spec.name, values, count->text()))
       .note(fmt::format("{}: {}", spec.name, spec.doc));
   return false;
 }

@@ -60,7 +60,8 @@ inline __attribute__((noinline)) void multiply_panels(const T* left, const T* ri
   }
 }
 
-// A matrix that is a tensor seen otherwise: what follows `at` in its row follows position(at) along the tensor's last axis.
+// A matrix that is a tensor seen otherwise: what follows `at` in its row follows position(at) along the tensor's last
+// axis.
 template <class S>
 concept MappedMatrix = requires(const S& matrix, Index<2> at) {
   matrix.tensor;
@@ -84,8 +85,8 @@ KGEN_FN Index<R> moved(Index<R> at, std::int64_t count) {
   return at;
 }
 
-// step.operator()<W>(k, lanes) for what row `row` of a source holds from depth.begin to depth.end. A source that lies in
-// runs elsewhere (im2col.hpp) says where.
+// step.operator()<W>(k, lanes) for what row `row` of a source holds from depth.begin to depth.end. A source that lies
+// in runs elsewhere (im2col.hpp) says where.
 template <class T, class S, class Step>
 KGEN_FN void for_each_of_row(const S& source, std::int64_t row, Range depth, const Step& step) {
   if constexpr (requires { source.for_each_run(row, 0, 0, [](auto...) {}); }) {

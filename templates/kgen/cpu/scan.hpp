@@ -92,7 +92,8 @@ void scan_along(const X& x, const Out& out, const ScanOrder& order, int threads)
       return;
     }
     const Range part = team.part(lines * stretches);
-    for (std::int64_t i = part.begin; i < part.end; ++i) totals[i] = scan(i, [](const auto&, const auto&) KGEN_LAMBDA {});
+    const auto ignore = [](const auto&, const auto&) KGEN_LAMBDA {};
+    for (std::int64_t i = part.begin; i < part.end; ++i) totals[i] = scan(i, ignore);
     team.barrier();
     for (std::int64_t i = part.begin; i < part.end; ++i) {
       Sum offset = 0;

@@ -96,17 +96,16 @@ class BlockSums {
   // The sum of what the threads before this one pass. `total` becomes that of all.
   KGEN_FN Sum before(Sum mine, Sum& total) {
     Sum* bank = slots_ + meetings_++ % 2 * most_waves;
-    const int wave = thread_index() / wave_size, waves = block_threads() / wave_size;
+    const int lane = thread_index() % wave_size, wave = thread_index() / wave_size, waves = block_threads() / wave_size;
     const Sum up_to = sum_of_lanes_up_to(mine);
     {
       const BlockPhase writing;
-      if (thread_index() % wave_size == wave_size - 1) bank[wave] = up_to;
+      if (lane == wave_size - 1) bank[wave] = up_to;
     }
-    const Sum left = shuffle_from(up_to, thread_index() % wave_size == 0 ? 0 : thread_index() % wave_size - 1, wave_size,
-                                  Where::here());
+    const Sum left = shuffle_from(up_to, lane == 0 ? 0 : lane - 1, wave_size, Where::here());
     Sum sum = 0;
     for (int i = 0; i < waves; ++i) {
-      if (i == wave) mine = thread_index() % wave_size == 0 ? sum : sum + left;
+      if (i == wave) mine = lane == 0 ? sum : sum + left;
       sum += bank[i];
     }
     total = sum;
@@ -196,7 +195,8 @@ scan_along_kernel(X x, Out out, ScanLines<R> scan, accumulator_t<T>* totals) {
 // Cuts lines so that there are `enough` blocks, into stretches of at least `least` steps. What is cut depends on the
 // shape alone, and so do the bits of the results.
 template <int R>
-ScanLines<R> cut_lines(const Index<R>& shape, const ScanOrder& order, std::int64_t lines_per_block, std::int64_t least) {
+ScanLines<R> cut_lines(const Index<R>& shape, const ScanOrder& order, std::int64_t lines_per_block,
+                       std::int64_t least) {
   constexpr std::int64_t enough = 512;
   ScanLines<R> scan{order, shape, 0, shape[order.axis], 0, 0};
   scan.lines[order.axis] = 1;
@@ -218,10 +218,11 @@ void scan(const X& x, const Out& out, const ScanOrder& order, Stream stream) {
   const Index<R> shape = x.shape();
   if (element_count(shape) == 0) return;
   const bool along = order.axis == R - 1 && shape[R - 1] > short_line;
-  const ScanLines<R> lines = along ? cut_lines(shape, order, 1, 4 * scan_tile) : cut_lines(shape, order, scan_threads, 256);
-  const std::int64_t blocks = (along ? lines.count : (lines.count + scan_threads - 1) / scan_threads) * lines.stretches;
-  const Grid grid{along ? "scan along lines" : "scan across lines", std::min<std::int64_t>(blocks, 1 << 20), scan_threads,
-                  along ? BlockSums<Sum>::shared() : 0};
+  const std::int64_t in_block = along ? 1 : scan_threads;  // lines
+  const ScanLines<R> lines = cut_lines(shape, order, in_block, along ? 4 * scan_tile : 256);
+  const std::int64_t blocks = (lines.count + in_block - 1) / in_block * lines.stretches;
+  const Grid grid{along ? "scan along lines" : "scan across lines", std::min<std::int64_t>(blocks, 1 << 20),
+                  scan_threads, along ? BlockSums<Sum>::shared() : 0};
   const Workspace totals(lines.stretches > 1 ? lines.count * lines.stretches * sizeof(Sum) : 0, stream);
   const auto run = [&](auto kernel) {
     launch(grid, stream, kernel, with_access(x, scan_width), with_access(out, scan_width), lines,
