@@ -36,7 +36,8 @@ bool uses_limits(const StubProgram& stub) {
       }
     }
   }
-  return false;
+  return std::any_of(stub.kernel_arguments.begin(), stub.kernel_arguments.end(),
+                     [&](const KernelArgument& argument) { return has(argument.literal); });
 }
 
 void write_includes(Writer& out, const StubProgram& stub) {
@@ -122,7 +123,7 @@ class Body {
           arguments.push_back(view_text(parameters_[argument.view.parameter], argument.view, {}));
           break;
         case KernelArgument::Kind::literal:
-          arguments.push_back(argument.literal);
+          arguments.push_back(fmt::format("/*{}=*/{}", argument.name, argument.literal));
           break;
       }
     }

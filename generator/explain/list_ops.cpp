@@ -88,6 +88,11 @@ std::string describe_op(const OpSet& ops, const std::string& name, Diagnostics& 
     out.line("  {:<12} {} {}{}", operand.name, dtypes_text(*op, operand.type), pattern_text(operand.pattern),
              operand.line.empty() ? "" : fmt::format("(read anywhere along `{}`)", operand.line));
   }
+  for (const ResultSpec& result : op->results) {
+    const std::string shape = result.extents.empty() ? pattern_text(result.pattern) : "each axis i: " + result.extents;
+    if (!shape.empty()) out.line("  {:<12} {} {}", result.name, result.type, shape);
+  }
+  for (const NamedSize& named : op->sizes) out.line("  {:<12} = {}", named.name, named.size);
   for (const AttributeSpec& attribute : op->attributes) {
     out.line("  {:<12} {}{}", attribute.name, attribute.doc, attribute.required() ? " (required)" : "");
   }

@@ -24,6 +24,7 @@ constexpr std::string_view heading =
 #              out is simply not passed. accepts: view (memory only), source (takes a prologue), sink (takes an epilogue).
 #              element: what the epilogue sees; without it, what the sources load.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
+# attributes   of type kgen::Index<N> are lists of N, of type kgen::Index lists of any length; those with values are words.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
 )";
 
@@ -86,7 +87,8 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
   write_list(writer, "operands", kernel.operands, operand);
   write_list(writer, "results", kernel.results, operand);
   write_list(writer, "attributes", kernel.attributes, [](const KernelAttribute& each) {
-    return fmt::format("{{name: {}, type: {}, at: {}}}", each.name, each.type, place_text(each.where));
+    const std::string values = each.values.empty() ? "" : ", values: " + list_text(each.values);
+    return fmt::format("{{name: {}, type: {}{}, at: {}}}", each.name, each.type, values, place_text(each.where));
   });
   write_list(writer, "parameters", kernel.parameters, [](const KernelParameter& each) {
     return fmt::format("{{name: {}, values: [{}], default: {}, at: {}}}", each.name, fmt::join(each.values, ", "),

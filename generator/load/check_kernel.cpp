@@ -43,8 +43,9 @@ std::string_view kind_name(KernelKind kind) {
 }
 
 // Whether an attribute of the operator can be passed as a C++ type of the kernel.
-bool types_agree(AttributeType attribute, std::string_view cpp) {
-  switch (attribute) {
+bool types_agree(const AttributeSpec& attribute, const KernelAttribute& parameter) {
+  const std::string_view cpp = parameter.type;
+  switch (attribute.type) {
     case AttributeType::boolean:
       return cpp == "bool";
     case AttributeType::number:
@@ -54,9 +55,15 @@ bool types_agree(AttributeType attribute, std::string_view cpp) {
       return cpp == "int" || cpp == "std::int32_t" || cpp == "std::int64_t";
     case AttributeType::dtype:
       return cpp == "dtype";
-    case AttributeType::text:
     case AttributeType::dims:
-      return false;
+      return cpp == "kgen::Index" || cpp == fmt::format("kgen::Index<{}>", attribute.count);
+    case AttributeType::text: {
+      const auto is_enumerator = [&](const std::string& word) {
+        return std::find(parameter.values.begin(), parameter.values.end(), word) != parameter.values.end();
+      };
+      return !attribute.allowed.empty() &&
+             std::all_of(attribute.allowed.begin(), attribute.allowed.end(), is_enumerator);
+    }
   }
   return false;
 }
@@ -236,10 +243,11 @@ class KernelCheck {
         differ(op_.where,
                fmt::format("'{}' has no attribute '{}', but its kernel '{}' has", op_.name, there.name, kernel_.name),
                there.where);
-      } else if (!types_agree(here->type, there.type)) {
+      } else if (!types_agree(*here, there)) {
+        const std::string words = there.values.empty() ? "" : ", which is one of " + quoted_list(there.values);
         differ(here->where,
-               fmt::format("the attribute '{}' cannot be passed to the kernel '{}' as {}", here->name, kernel_.name,
-                           there.type),
+               fmt::format("the attribute '{}' cannot be passed to the kernel '{}' as {}{}", here->name, kernel_.name,
+                           there.type, words),
                there.where);
       }
     }

@@ -47,25 +47,35 @@ void read_flag(Yaml mapping, std::string_view key, bool& flag, Diagnostics& diag
   }
 }
 
-// [{at_most: [H, "H / G * G"], meaning: ...}]
+// [{at_most: [H, "H / G * G"], meaning: ...}, {equal: [C, "G * group"], meaning: ...}]
 void read_conditions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   if (!value.is_sequence()) {
     report_mismatch(value, "'conditions'", "a list of conditions", diagnostics);
     return;
   }
   for (const Yaml entry : value.items()) {
-    if (!check_keys(entry, {"at_most", "meaning"}, "a condition", diagnostics)) continue;
-    const Yaml sides = require_key(entry, "at_most", "a condition", diagnostics);
+    if (!check_keys(entry, {"at_most", "equal", "meaning"}, "a condition", diagnostics)) continue;
+    const bool equal = static_cast<bool>(entry.find("equal"));
+    const std::string key = equal ? "equal" : "at_most";
+    const Yaml sides = require_key(entry, key, "a condition", diagnostics);
     const Yaml meaning = require_key(entry, "meaning", "a condition", diagnostics);
     if (!sides || !meaning) continue;
-    const auto texts = read_list(sides, "'at_most'", diagnostics);
-    if (!texts || texts->size() != 2) {
-      report_mismatch(sides, "'at_most'", "a list of two sizes, such as [D, \"D / 2 * 2\"]", diagnostics);
+    const auto texts = read_list(sides, fmt::format("'{}'", key), diagnostics);
+    if (!texts) continue;
+    if (texts->size() != 2) {
+      report_mismatch(sides, fmt::format("'{}'", key), "a list of two sizes, such as [D, \"D / 2 * 2\"]", diagnostics);
       continue;
     }
     const auto side = [&](std::size_t i) { return std::string((*texts)[i].text()); };
-    op.conditions.push_back({side(0), side(1), std::string(meaning.text()), entry.where()});
+    op.conditions.push_back({side(0), side(1), equal, std::string(meaning.text()), entry.where()});
   }
+}
+
+// {M: "2 * D + 1"}
+void read_size(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
+  if (!check_name(entry.key, "a size", diagnostics)) return;
+  const auto size = read_text(entry.value, "a size", diagnostics);
+  if (size) op.sizes.push_back({std::string(entry.name()), std::string(*size), entry.key.where()});
 }
 
 // "[..., M, 4]"
@@ -208,11 +218,16 @@ void read_result(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, D
   if (!entry.value.is_mapping()) {
     result.type = read_type_name(entry.value, op, structs, true, diagnostics);
   } else {
-    check_keys(entry.value, {"type", "shape", "doc"}, "a result", diagnostics);
+    check_keys(entry.value, {"type", "shape", "extents", "doc"}, "a result", diagnostics);
     if (const Yaml type = require_key(entry.value, "type", "a result", diagnostics)) {
       result.type = read_type_name(type, op, structs, true, diagnostics);
     }
     if (const Yaml shape = entry.value.find("shape")) result.pattern = read_pattern(shape, diagnostics);
+    read_optional_text(entry.value, "extents", result.extents, diagnostics);
+    if (result.pattern && !result.extents.empty()) {
+      diagnostics.error(entry.key.where(), fmt::format("'{}' has both 'shape' and 'extents'", result.name))
+          .advise("'shape' names the axes; 'extents' is the size of each axis i of the first operand");
+    }
   }
   result.structure = find_struct(structs, result.type);
   op.results.push_back(std::move(result));
@@ -231,13 +246,28 @@ void read_default(Yaml value, AttributeSpec& attribute, Diagnostics& diagnostics
   attribute.default_value = read_attribute(value, attribute, "'default'", no_dims, diagnostics);
 }
 
+// How many values an attribute lists, and what each is at least.
+void read_bounds(Yaml entry, AttributeSpec& attribute, Diagnostics& diagnostics) {
+  const bool is_list = attribute.type == AttributeType::dims;
+  if (const Yaml count = entry.find("count")) {
+    if (!is_list) diagnostics.error(count.where(), "'count' is for attributes of type dims");
+    attribute.count = read_text(count, "'count'", diagnostics).value_or("");
+  }
+  if (const Yaml least = entry.find("least")) {
+    if (!is_list && attribute.type != AttributeType::dim && attribute.type != AttributeType::integer) {
+      diagnostics.error(least.where(), "'least' is for attributes of type integer, dim or dims");
+    }
+    attribute.least = read_integer(least, "'least'", diagnostics);
+  }
+}
+
 void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
   if (!check_unique_name(entry.key, "an attribute", op, diagnostics)) return;
   if (entry.name() == "op" || entry.name() == "in" || entry.name() == "out") {
     diagnostics.error(entry.key.where(), fmt::format("'{}' is a key of every node and no attribute", entry.name()));
     return;
   }
-  check_keys(entry.value, {"type", "default", "allowed", "doc"}, "an attribute", diagnostics);
+  check_keys(entry.value, {"type", "default", "allowed", "count", "least", "doc"}, "an attribute", diagnostics);
   if (!entry.value.is_mapping()) return;
   AttributeSpec attribute;
   attribute.name = entry.name();
@@ -255,6 +285,7 @@ void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diag
     }
   }
   if (const Yaml value = entry.value.find("default")) read_default(value, attribute, diagnostics);
+  read_bounds(entry.value, attribute, diagnostics);
   read_optional_text(entry.value, "doc", attribute.doc, diagnostics);
   op.attributes.push_back(std::move(attribute));
 }
@@ -381,6 +412,7 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   read_entries(entry, "operands", op, diagnostics, with_structs(read_operand));
   read_entries(entry, "results", op, diagnostics, with_structs(read_result));
   if (const Yaml conditions = entry.find("conditions")) read_conditions(conditions, op, diagnostics);
+  read_entries(entry, "sizes", op, diagnostics, read_size);
   if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
   if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
   if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
@@ -403,7 +435,7 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
   for (const Yaml entry : ops.items()) {
     check_keys(entry,
                {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
-                "conditions", "definition", "algebra", "view", "expansion"},
+                "conditions", "sizes", "definition", "algebra", "view", "expansion"},
                "an operator", diagnostics);
     if (!entry.is_mapping()) continue;
     const Yaml name = require_key(entry, "op", "an operator", diagnostics);

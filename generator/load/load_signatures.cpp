@@ -83,6 +83,20 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
   return operand;
 }
 
+KernelAttribute read_attribute(Yaml entry, Diagnostics& diagnostics) {
+  check_keys(entry, {"name", "type", "values", "at"}, "an attribute", diagnostics);
+  KernelAttribute attribute;
+  attribute.where = read_place(entry, entry.where(), diagnostics);
+  attribute.name = require_text(entry, "name", "an attribute", diagnostics);
+  attribute.type = require_text(entry, "type", "an attribute", diagnostics);
+  if (const Yaml values = entry.find("values")) {
+    for (const Yaml each : read_list(values, "'values'", diagnostics).value_or(std::vector<Yaml>{})) {
+      attribute.values.emplace_back(each.text());
+    }
+  }
+  return attribute;
+}
+
 KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
   check_keys(entry, {"name", "values", "default", "at"}, "a parameter", diagnostics);
   KernelParameter parameter;
@@ -115,10 +129,7 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
     kernel.results.push_back(read_operand(each, "a result", diagnostics));
   }
   for (const Yaml each : mappings_of(entry, "attributes", diagnostics)) {
-    check_keys(each, {"name", "type", "at"}, "an attribute", diagnostics);
-    kernel.attributes.push_back({require_text(each, "name", "an attribute", diagnostics),
-                                 require_text(each, "type", "an attribute", diagnostics),
-                                 read_place(each, each.where(), diagnostics)});
+    kernel.attributes.push_back(read_attribute(each, diagnostics));
   }
   for (const Yaml each : mappings_of(entry, "parameters", diagnostics)) {
     kernel.parameters.push_back(read_parameter(each, diagnostics));

@@ -30,8 +30,11 @@ struct KernelOperand {
 
 struct KernelAttribute {
   std::string name;
-  std::string type;  // C++: "float", "bool", "std::int64_t"; "dtype" for a type that the kernel is a template of
+  // C++: "float", "bool", "std::int64_t"; "kgen::Index<2>" for a list of so many, "kgen::Index" for one of any length; an
+  // enumeration's qualified name; "dtype" for a type that the kernel is a template of.
+  std::string type;
   SourceLocation where;
+  std::vector<std::string> values = {};  // of an enumeration: its enumerators
 };
 
 struct KernelParameter {  // a compile-time parameter that tuning may turn

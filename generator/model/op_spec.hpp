@@ -30,6 +30,8 @@ struct AttributeSpec {
   std::string default_expression;     // instead of a value: "1 / sqrt(D)", over the dims of the shape patterns
   bool required() const { return !default_value && default_expression.empty(); }
   std::vector<std::string> allowed;   // for text: the values it may take; empty: any
+  std::string count;                  // for dims: how many it lists, a size ("2 * rank(x)"); empty: any number
+  std::optional<std::int64_t> least;  // for integer, dim and dims: what each must at least be
   std::string doc;
   SourceLocation where;
 };
@@ -59,7 +61,8 @@ struct ResultSpec {
   std::string name;
   std::string type;  // a type variable, a dtype's or a struct's name, or "$name" for the dtype in that attribute
   const StructType* structure = nullptr;            // where `type` names a struct
-  std::optional<std::vector<PatternAxis>> pattern;  // names of operands' patterns, and attributes of type dim
+  std::optional<std::vector<PatternAxis>> pattern;  // names of operands' patterns, named sizes, attributes of type dim
+  std::string extents;  // instead of a pattern: the size of each axis i of the first operand ("extent(x, i) + pads[i]")
   SourceLocation where;
 };
 
@@ -79,11 +82,18 @@ struct Algebra {
   std::map<std::size_t, double> identity;         // operand -> the constant that leaves the other operand unchanged
 };
 
-// Sizes that the operands must have beyond what patterns say: left <= right, both expressions over the patterns' names
-// ("H", "H / G * G"). What only the run can tell is checked then.
+// Sizes that the operands must have beyond what patterns say: left <= right or left = right, both expressions over the
+// patterns' names and attributes ("H", "H / G * G"). What only the run can tell is checked then.
 struct SizeCondition {
   std::string left, right;
+  bool equal = false;
   std::string meaning;
+  SourceLocation where;
+};
+
+// A size that follows from the operands' sizes and from attributes, for the shapes of results: "(H - KH) / strides[0] + 1".
+struct NamedSize {
+  std::string name, size;
   SourceLocation where;
 };
 
@@ -116,6 +126,7 @@ struct OpSpec {
   std::vector<ResultSpec> results;
   std::vector<AttributeSpec> attributes;
   std::vector<SizeCondition> conditions;
+  std::vector<NamedSize> sizes;
   std::map<std::string, std::vector<DType>> types;  // type variable -> what it may be
   // The qualified name of its own kernel: what computes it where no other kernel takes it. Empty for views, and for
   // composites that are expanded.

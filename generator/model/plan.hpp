@@ -126,7 +126,8 @@ struct KernelArgument {
   Kind kind = Kind::literal;
   std::size_t functor = 0;
   MemberView view;
-  std::string literal;                          // an attribute
+  std::string literal;                          // an attribute, and
+  std::string name;                             // what it is called
 };
 
 struct StubProgram {

@@ -55,9 +55,13 @@ std::string operand_refusal(const ConditionScope& at, const KernelSignature& ker
 std::string attribute_refusal(const ConditionScope& at, const KernelSignature& kernel) {
   for (const KernelAttribute& attribute : kernel.attributes) {
     const AttributeValue* value = find_attribute(at.node.attributes, attribute.name);
-    const auto* size = value ? std::get_if<Dim>(value) : nullptr;
-    if (!size || size->is_constant()) continue;
-    return fmt::format("attribute '{}' is {}, which only the run knows", attribute.name, size->text());
+    std::vector<Dim> sizes;
+    if (const auto* size = value ? std::get_if<Dim>(value) : nullptr) sizes = {*size};
+    if (const auto* list = value ? std::get_if<std::vector<Dim>>(value) : nullptr) sizes = *list;
+    const auto open = std::find_if(sizes.begin(), sizes.end(), [](const Dim& each) { return !each.is_constant(); });
+    if (open == sizes.end()) continue;
+    return fmt::format("attribute '{}' {} {}, which only the run knows", attribute.name,
+                       sizes.size() == 1 ? "is" : "holds", open->text());
   }
   return "";
 }

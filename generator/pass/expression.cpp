@@ -221,6 +221,7 @@ class Parser {
     const std::size_t start = at_;
     const std::string_view name = take_name();
     if (take("(")) return parse_call(name, start);
+    if (take("[")) return parse_item(name, start);
     if (name == "inf" || name == "nan") {
       const bool infinite = name == "inf";
       emit({.number = infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN()});
@@ -268,6 +269,18 @@ class Parser {
     }
     emit({.operation = built_in->operation});
     return true;
+  }
+
+  // After the opening bracket: name[index].
+  bool parse_item(std::string_view name, std::size_t start) {
+    constexpr std::string_view item = "item";
+    if (std::find(functions_.begin(), functions_.end(), item) == functions_.end()) {
+      return fail(start, fmt::format("'{}' is no list here", name));
+    }
+    emit({.operation = Operation::name, .index = index_in(expression_.names, name)});
+    if (!parse_choice()) return false;
+    emit({.operation = Operation::call, .index = index_in(expression_.names, item), .count = 2});
+    return take("]") || fail("expected ']'");
   }
 
   // A name that is a whole argument.

@@ -1,6 +1,6 @@
 // The scalar expressions that specifications hold: an operator's `definition` ("max(x, 0)"), an attribute's default
 // ("1 / sqrt(D)") and the condition of an expansion ("extent(x, axis) <= 65536"). As C's, over doubles:
-//   c ? a : b   ||  &&  == !=  < <= > >=  + -  * /  unary - !  ( )  numbers, names, inf, nan, calls
+//   c ? a : b   ||  &&  == !=  < <= > >=  + -  * /  unary - !  ( )  numbers, names, inf, nan, calls, list[0]
 // True is 1 and false is 0. Both sides of ?:, && and || are evaluated. min and max give NaN where an argument is NaN;
 // round goes to the nearest, halves to even.
 #pragma once
@@ -45,8 +45,8 @@ struct ExpressionArgument {
 };
 using ExpressionFunction = std::function<double(std::string_view name, std::span<const ExpressionArgument> arguments)>;
 
-// `functions` are the names the caller will answer for, beside the built-in ones. On failure `error` says what is wrong
-// and at which column, counted from 1.
+// `functions` are the names the caller will answer for, beside the built-in ones; list[0] is a call item(list, 0) of one
+// of them. On failure `error` says what is wrong and at which column, counted from 1.
 std::optional<Expression> parse_expression(std::string_view text, std::string* error,
                                            std::span<const std::string_view> functions = {});
 

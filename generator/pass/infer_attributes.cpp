@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <utility>
 
@@ -26,27 +25,6 @@ std::optional<AttributeValue> default_number(const NodeContext& context, const A
   });
 }
 
-// extent(operand, axis), where the axis is a number or an attribute that stands before this one.
-std::optional<Dim> operand_extent(const NodeContext& context, const Attributes& before,
-                                  std::span<const ExpressionArgument> arguments) {
-  if (arguments.size() != 2) return std::nullopt;
-  const auto& operands = context.op().operands;
-  const auto operand = static_cast<std::size_t>(
-      std::find_if(operands.begin(), operands.end(), [&](const auto& each) { return each.name == arguments[0].name; }) -
-      operands.begin());
-  if (!context.has_operand(operand)) return std::nullopt;
-  auto axis = static_cast<std::int64_t>(arguments[1].value);
-  if (!arguments[1].name.empty()) {
-    const AttributeValue* attribute = find_attribute(before, arguments[1].name);
-    if (!attribute || !std::holds_alternative<std::int64_t>(*attribute)) return std::nullopt;
-    axis = std::get<std::int64_t>(*attribute);
-  }
-  const Shape& shape = context.shape(operand);
-  if (axis < 0) axis += static_cast<std::int64_t>(shape.size());
-  const bool exists = axis >= 0 && axis < static_cast<std::int64_t>(shape.size());
-  return exists ? shape[static_cast<std::size_t>(axis)] : Dim();  // who uses the axis tells what is wrong with it
-}
-
 // The value of a default that is an expression; `before` are the attributes that stand before this one.
 std::optional<AttributeValue> default_value(const NodeContext& context, const AttributeSpec& spec,
                                             const Attributes& before) {
@@ -57,14 +35,7 @@ std::optional<AttributeValue> default_value(const NodeContext& context, const At
     return std::nullopt;
   }
   if (spec.type == AttributeType::number) return default_number(context, spec, *expression);
-  const auto variable = [&](std::string_view name) -> std::optional<Dim> {
-    const PatternBindings::Name* bound = context.bindings.find(name);
-    return bound ? std::optional(bound->extent) : std::nullopt;
-  };
-  const auto extent = [&](std::string_view, std::span<const ExpressionArgument> arguments) {
-    return operand_extent(context, before, arguments);
-  };
-  const auto size = evaluate_dim(*expression, variable, extent);
+  const auto size = size_in_spec(context, before, *expression);
   if (size && spec.type == AttributeType::dim) return *size;
   if (size && spec.type == AttributeType::integer && size->is_constant()) return size->constant();
   context.error(fmt::format("attribute '{}' must be given", spec.name))
@@ -75,9 +46,8 @@ std::optional<AttributeValue> default_value(const NodeContext& context, const At
 }  // namespace
 
 std::optional<Expression> parse_default(const AttributeSpec& spec, std::string* problem) {
-  constexpr std::array<std::string_view, 1> size_functions = {"extent"};
-  const std::size_t functions = spec.type == AttributeType::number ? 0 : size_functions.size();
-  return parse_expression(spec.default_expression, problem, std::span(size_functions).first(functions));
+  if (spec.type != AttributeType::number) return parse_size(spec.default_expression, problem);
+  return parse_expression(spec.default_expression, problem);
 }
 
 bool complete_attributes(NodeContext& context) {
@@ -93,7 +63,7 @@ bool complete_attributes(NodeContext& context) {
     complete.emplace_back(spec.name, std::move(*value));
   }
   context.node.attributes = std::move(complete);
-  return true;
+  return check_attributes(context);
 }
 
 }  // namespace kgen

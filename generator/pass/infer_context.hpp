@@ -60,21 +60,43 @@ struct NodeContext {
 
 // ---- infer_attributes.cpp -------------------------------------------------------------------------------------------
 
-// A default that is an expression: over the dims of the shape patterns and, for sizes, with the function extent. Where it
-// is none, `problem` says why.
+// A default that is an expression: over the dims of the shape patterns; for sizes, as parse_size has it. Where it is none,
+// `problem` says why.
 std::optional<Expression> parse_default(const AttributeSpec& spec, std::string* problem);
 
-// Brings the node's attributes into the order of the specification, and fills in defaults. The patterns must be bound:
-// default expressions refer to their names.
+// Brings the node's attributes into the order of the specification, fills in defaults, and checks the bounds that the
+// specification gives them. The patterns must be bound: default expressions refer to their names.
 bool complete_attributes(NodeContext& context);
+
+// ---- infer_sizes.cpp ------------------------------------------------------------------------------------------------
+
+// A size in a specification: an expression over the dims of the shape patterns, the sizes named before it and attributes
+// of the types integer and dim, with
+//   extent(operand, axis)  0 where there is no such axis    rank(operand)    list[0]: an item of an attribute of type dims
+// Where it is none, `problem` says why.
+std::optional<Expression> parse_size(const std::string& text, std::string* problem);
+
+// Its value at this node, whose attributes are `attributes`; nothing where it has none.
+std::optional<Dim> size_in_spec(const NodeContext& context, const Attributes& attributes, const Expression& size);
+
+// How many values the node's attributes list, and what each is at least.
+bool check_attributes(NodeContext& context);
+
+// The operator's conditions on its sizes. Complete attributes are needed.
+bool check_conditions(NodeContext& context);
+
+// Binds the sizes that the operator names, for the shapes of its results.
+bool bind_sizes(NodeContext& context);
+
+// The name of an axis of the first operand in ResultSpec::extents.
+inline constexpr std::string_view axis_name = "i";
+// The shape of a result whose specification gives the size of each axis.
+std::optional<Shape> shape_of_extents(NodeContext& context, const ResultSpec& result);
 
 // ---- infer_shapes.cpp -----------------------------------------------------------------------------------------------
 
 // Binds the names in the operands' shape patterns.
 bool bind_patterns(NodeContext& context);
-
-// The operator's conditions on the sizes that the patterns have bound.
-bool check_conditions(NodeContext& context);
 
 // The shape of each result: by its pattern, or the broadcast shape of all operands. Complete attributes are needed.
 std::optional<std::vector<Shape>> result_shapes(NodeContext& context);
@@ -98,6 +120,8 @@ std::optional<std::vector<int>> resolve_axes(const NodeContext& context, std::st
 // left <= right: true where it always holds; where only the run can tell, a requirement is added, whose meaning is
 // "result: meaning"; an error where it never holds.
 bool require_at_most(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning);
+// left = right, in the same way.
+bool require_equal(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning);
 
 // ---- infer_views.cpp ------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "generator/pass/expression.hpp"
 #include "generator/pass/infer_context.hpp"
 
 namespace kgen {
@@ -166,26 +165,6 @@ bool bind_patterns(NodeContext& context) {
   return true;
 }
 
-bool check_conditions(NodeContext& context) {
-  const auto size = [&](const SizeCondition& condition, const std::string& text) -> std::optional<Dim> {
-    std::string problem = "it is no size";
-    const auto expression = parse_expression(text, &problem);
-    const auto extent = [&](std::string_view name) -> std::optional<Dim> {
-      const PatternBindings::Name* bound = context.bindings.find(name);
-      return bound ? std::optional(bound->extent) : std::nullopt;
-    };
-    auto value = expression ? evaluate_dim(*expression, extent) : std::nullopt;
-    if (!value) context.diagnostics.error(condition.where, fmt::format("the size '{}': {}", text, problem));
-    return value;
-  };
-  for (const SizeCondition& condition : context.op().conditions) {
-    const auto left = size(condition, condition.left);
-    const auto right = size(condition, condition.right);
-    if (!left || !right || !require_at_most(context, *left, *right, condition.meaning)) return false;
-  }
-  return true;
-}
-
 std::optional<Shape> broadcast_operands(const NodeContext& context) {
   Shape shape;
   for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
@@ -201,7 +180,9 @@ std::optional<Shape> broadcast_operands(const NodeContext& context) {
 std::optional<std::vector<Shape>> result_shapes(NodeContext& context) {
   std::vector<Shape> shapes;
   for (const ResultSpec& result : context.op().results) {
-    auto shape = result.pattern ? shape_of_pattern(context, result) : broadcast_operands(context);
+    auto shape = result.pattern            ? shape_of_pattern(context, result)
+                 : !result.extents.empty() ? shape_of_extents(context, result)
+                                           : broadcast_operands(context);
     if (!shape) return std::nullopt;
     shapes.push_back(std::move(*shape));
   }
@@ -280,6 +261,14 @@ bool require_at_most(NodeContext& context, const Dim& left, const Dim& right, co
   }
   context.graph.requirements.push_back({left, right, context.result_name() + ": " + meaning, context.node.where});
   return true;
+}
+
+bool require_equal(NodeContext& context, const Dim& left, const Dim& right, const std::string& meaning) {
+  if (provably_at_most(right + 1, left, context.ranges) || provably_at_most(left + 1, right, context.ranges)) {
+    context.error(meaning).note(fmt::format("that needs {} = {}, which never holds", left.text(), right.text()));
+    return false;
+  }
+  return require_at_most(context, left, right, meaning) && require_at_most(context, right, left, meaning);
 }
 
 }  // namespace kgen

@@ -33,6 +33,11 @@ std::vector<NodeId> nodes_behind(const FuseFacts& facts, const Group& group, Val
   return {found.begin(), found.end()};
 }
 
+// A kernel walks a value of any rank along the axes that it has.
+int walked_rank(const KernelOperand& operand, const Shape& shape) {
+  return operand.rank < 0 ? static_cast<int>(shape.size()) : operand.rank;
+}
+
 class Lowering {
  public:
   Lowering(const FuseFacts& facts, const OpSet& ops, const Group& group, const std::string& prefix)
@@ -128,6 +133,7 @@ class Lowering {
       assert(value);
       KernelArgument argument;
       argument.literal = literal_text(*value, attribute.type);
+      argument.name = attribute.name;
       stub_.kernel_arguments.push_back(std::move(argument));
     }
     for (std::size_t i = 0; i < root.outputs.size(); ++i) {
@@ -143,7 +149,7 @@ class Lowering {
       BodyRequest request;
       request.role = Functor::Role::prologue;
       request.name = fmt::format("{}_prologue_{}", stub_.name, operand.name);
-      request.space = {graph_.type(value).shape, {}, operand.rank};
+      request.space = {graph_.type(value).shape, {}, walked_rank(operand, graph_.type(value).shape)};
       request.nodes = nodes;
       request.result = value;
       argument.kind = KernelArgument::Kind::functor;
@@ -164,7 +170,7 @@ class Lowering {
       BodyRequest request;
       request.role = Functor::Role::epilogue;
       request.name = stub_.name + "_epilogue";
-      request.space = {graph_.type(value).shape, {}, result.rank};
+      request.space = {graph_.type(value).shape, {}, walked_rank(result, graph_.type(value).shape)};
       request.nodes = epilogue;
       request.stores = group_.outputs;
       request.incoming = value;

@@ -279,6 +279,14 @@ class Body {
   std::unordered_map<std::size_t, std::size_t> loads_;  // member -> statement
 };
 
+// "{1, 2}"; where the parameter's type does not say how many, "kgen::Index<2>{1, 2}".
+std::string list_literal(const std::vector<Dim>& list, const std::string& type) {
+  std::vector<std::string> items;
+  for (const Dim& each : list) items.push_back(each.cpp());
+  const bool any_length = type == "kgen::Index";
+  return fmt::format("{}{{{}}}", any_length ? fmt::format("{}<{}>", type, list.size()) : "", fmt::join(items, ", "));
+}
+
 std::string float_text(double number, const char* type, const char* suffix) {
   if (std::isnan(number)) return fmt::format("std::numeric_limits<{}>::quiet_NaN()", type);
   if (std::isinf(number)) return fmt::format("{}std::numeric_limits<{}>::infinity()", number < 0 ? "-" : "", type);
@@ -304,7 +312,8 @@ std::string literal_text(const AttributeValue& value, const std::string& type) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) number = static_cast<double>(*integer);
   if (const auto* real = std::get_if<double>(&value)) number = *real;
   if (const auto* dim = std::get_if<Dim>(&value)) return dim->cpp();
-  if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("\"{}\"", *text);
+  if (const auto* list = std::get_if<std::vector<Dim>>(&value)) return list_literal(*list, type);
+  if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("{}::{}", type, *text);
   if (type == "float") return float_text(number, "float", "f");
   if (type == "double") return float_text(number, "double", "");
   return fmt::format("{}", static_cast<std::int64_t>(number));

@@ -27,4 +27,23 @@ void elementwise(const Index<R>& shape, const Functor& functor, Stream stream = 
   target::elementwise(shape, functor, stream);
 }
 
+namespace detail {
+template <int R, class S, class Out>
+struct Copy {
+  S source;
+  Out out;
+
+  template <int W>
+  KGEN_FN void operator()(Index<R> at) const {
+    store_to(out, at, source.template load<W>(at));
+  }
+};
+}  // namespace detail
+
+// All of a source, given to a sink.
+template <int R, class S, class Out>
+void copy(const Index<R>& shape, const S& source, const Out& out, Stream stream = {}) {
+  elementwise(shape, detail::Copy<R, S, Out>{source, out}, stream);
+}
+
 }  // namespace kgen

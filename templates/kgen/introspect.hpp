@@ -18,8 +18,9 @@
 //                elements, results a View of elements that are not const
 //   opaque       such a function without a Source or a Sink
 //   view         a function that returns a View
-// An operand that an overload does without is optional. A number that a kernel is a template of is `Allowed` to have the
-// values that tuning may try.
+// An operand that an overload does without is optional. An attribute is a bool, an integer, a float or a double; an Index
+// is a list of that many, and an enumeration one of the words that its enumerators are. A number that a kernel is a
+// template of is `Allowed` to have the values that tuning may try.
 #pragma once
 
 #include <concepts>

@@ -285,9 +285,61 @@ KGEN_FN void store_to(const S& sink, const Index<R>& at, const Vec<T, W>& lanes)
   }
 }
 
+// W lanes from any position along the last axis, and W lanes to it. A GPU's vectors begin at multiples of W.
+template <int W, int R, class S>
+KGEN_FN auto load_anywhere(const S& source, const Index<R>& at) {
+#if defined(KGEN_GPU)
+  if (W > 1 && at[R - 1] % W != 0) {
+    typename decltype(source.template load<1>(at))::lane_type lanes[W];
+    KGEN_UNROLL
+    for (int i = 0; i < W; ++i) {
+      Index<R> each = at;
+      each[R - 1] += i;
+      lanes[i] = source.template load<1>(each).data;
+    }
+    return load_lanes<W>(lanes);
+  }
+#endif
+  return source.template load<W>(at);
+}
+template <int R, class S, class T, int W>
+KGEN_FN void store_anywhere(const S& sink, const Index<R>& at, const Vec<T, W>& lanes) {
+#if defined(KGEN_GPU)
+  if constexpr (W > 1) {
+    if (at[R - 1] % W != 0) {
+      KGEN_UNROLL
+      for (int i = 0; i < W; ++i) {
+        Index<R> each = at;
+        each[R - 1] += i;
+        store_to(sink, each, Vec<T, 1>(lanes[i]));
+      }
+      return;
+    }
+  }
+#endif
+  store_to(sink, at, lanes);
+}
+
 // The type of the lanes that a source loads.
 template <class S, int R>
 using source_lane_t = typename decltype(std::declval<const S&>().template load<1>(Index<R>{}))::lane_type;
+
+namespace detail {
+template <int R>
+consteval int rank_of_shape(Index<R> (*)()) {
+  return R;
+}
+}  // namespace detail
+
+// How many axes a source has.
+template <class S>
+inline constexpr int source_rank = detail::rank_of_shape(static_cast<decltype(std::declval<const S&>().shape()) (*)()>(nullptr));
+
+// A source, and a sink for its lanes, of any number of axes.
+template <class S>
+concept AnySource = Source<S, source_rank<S>>;
+template <class S, class X>
+concept SinkLike = Sink<S, source_lane_t<X, source_rank<X>>, source_rank<X>>;
 
 template <class S>
 inline constexpr bool is_view = false;

@@ -25,6 +25,7 @@ DTYPES = {
     "f8e4m3": ml_dtypes.float8_e4m3fn,
     "i32": np.int32,
     "i64": np.int64,
+    "i8": np.int8,
     "u8": np.uint8,
     "bool": np.bool_,
 }
@@ -322,6 +323,40 @@ def convolution_inputs(rng, b, l):
     return {name: normal(rng, *shape, dtype=bf16) for name, shape in shapes.items()}
 
 
+def image_inputs(rng, n, h, w):
+    return {"x": normal(rng, n, h, w, 32), "filters": normal(rng, 3, 3, 32, 48) / 17, "bias": normal(rng, 48)}
+
+
+def convolutions_inputs(rng, n, h, w):
+    shapes = {
+        "x": (n, h, w, 12),
+        "channels_first": (n, 12, h, w),
+        "filters": (3, 3, 12, 20),
+        "grouped_filters": (3, 2, 4, 15),
+        "depthwise_filters": (3, 3, 1, 12),
+        "torch_filters": (20, 12, 3, 3),
+        "line_filters": (5, 12, 7),
+        "bias": (20,),
+    }
+    return {name: normal(rng, *shape) for name, shape in shapes.items()}
+
+
+def sums_inputs(rng, a, b, c):
+    counts = rng.integers(-1000, 1000, (a, c), dtype=np.int32)
+    return {"x": 1 + normal(rng, a, b, c), "counts": counts, "low": 1 + normal(rng, a, c, dtype=bf16)}
+
+
+def sums_special(rng):
+    inputs = sums_inputs(rng, 3, 4, 50)
+    with_specials(inputs["x"], rng)
+    yield "specials", [inputs]
+
+
+def frames_inputs(rng, m, n):
+    counts = rng.integers(-128, 128, (m, n), dtype=np.int8)
+    return {"x": normal(rng, m, n), "counts": counts, "flags": rng.random(n) < 0.5}
+
+
 def choice_inputs(rng, s, m):
     return {
         "few": normal(rng, s, 256),
@@ -414,6 +449,7 @@ FEW_ROWS = [(1,), (3,), (40,), (0,)]
 EXAMPLES = {
     # specs/graphs
     "matmul_bias_relu": Example(over_shapes(matmul_inputs(512, 512), [(1,), (3,), (64,), (129,)])),
+    "conv_bias_relu": Example(over_shapes(image_inputs, [(1, 1, 1), (2, 5, 8), (1, 33, 31), (0, 4, 4), (3, 1, 70)])),
     "grayscale": Example(
         over_shapes(lambda rng, h, w: {"image": rng.random((3, h, w), dtype=np.float32)}, PLANES), {"gray": "f32"}
     ),
@@ -577,6 +613,19 @@ EXAMPLES = {
         {"y": "bf16"},
     ),
     "cross_entropy_bf16": Example(over_shapes(cross_entropy_inputs, FEW_ROWS), {"loss": "bf16"}),
+    "convolutions": Example(
+        over_shapes(convolutions_inputs, [(1, 3, 3), (2, 5, 8), (1, 33, 31), (0, 4, 4), (3, 3, 64)]),
+        {name: "f32" for name in ("y", "grouped", "depthwise", "as_torch", "waves")},
+    ),
+    "running_sums": Example(
+        joined(over_shapes(sums_inputs, [(1, 1, 1), (3, 5, 33), (2, 1, 70001), (2, 300, 4), (0, 3, 4)]), sums_special),
+        {"last": "f32", "middle": "f32", "first": "f32", "left": "i32", "rounded": "bf16", "across": "f32"},
+        tolerance={"f32": 2e-5},  # sums of many
+    ),
+    "frames": Example(
+        over_shapes(frames_inputs, [(1, 1), (2, 5), (33, 70), (64, 512)]),
+        {"doubled": "f32", "held": "i8", "mirrored": "f32", "guarded": "bool", "same": "f32"},
+    ),
     "forbid_force": Example(
         over_shapes(lambda rng, m, n: {"x": normal(rng, m, n), "bias": normal(rng, n)}, PLANES),
     ),

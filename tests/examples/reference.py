@@ -77,6 +77,21 @@ def place_of(find, x, axis=None, keepdims=False):
     return np.full_like(x.sum(axis=axis, keepdims=keepdims), -1, dtype=np.int64)
 
 
+def convolve(x, filters, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1):
+    """x: [N, H, W, C]; filters: [KH, KW, C / group, O]; pads: above, left, below, right."""
+    x = np.pad(x, [(0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)])
+    rows, columns, channels, count = filters.shape
+    height = (x.shape[1] - dilations[0] * (rows - 1) - 1) // strides[0] + 1
+    width = (x.shape[2] - dilations[1] * (columns - 1) - 1) // strides[1] + 1
+    y = np.zeros((len(x), height, width, group, count // group))
+    x, filters = x.reshape(*x.shape[:3], group, channels), filters.reshape(rows, columns, channels, group, -1)
+    for i, j in np.ndindex(rows, columns):
+        first = i * dilations[0], j * dilations[1]
+        seen = x[:, first[0] :, first[1] :][:, :: strides[0], :: strides[1]][:, :height, :width]
+        y += np.einsum("nhwgc,cgo->nhwgo", seen, filters[i, j])
+    return y.reshape(*y.shape[:3], count)
+
+
 def round_to(dtype, x):
     return np.asarray(x, dtype=np.float64).astype(np.float32).astype(dtype).astype(np.float64)
 
@@ -124,6 +139,10 @@ def kernel_choice(few, many, weight, bias, low):
 
 def matmul_bias_relu(A, B, bias):
     return [np.maximum(A @ B + bias, 0)]
+
+
+def conv_bias_relu(x, filters, bias):
+    return [np.maximum(convolve(x, filters, (2, 2), (1, 1, 1, 1)) + bias, 0)]
 
 
 def grayscale(image):
@@ -315,6 +334,41 @@ def attention_plain(q, k, v):
 
 def attention_masked(q, k, v, mask):
     return [attend(q, k, v, 24**-0.5, mask=mask)]
+
+
+def convolutions(x, channels_first, filters, grouped_filters, depthwise_filters, torch_filters, line_filters, bias):
+    image, taps = channels_first.transpose(0, 2, 3, 1), torch_filters.transpose(2, 3, 1, 0)
+    return [
+        np.maximum(convolve(np.exp(x), filters, pads=(1, 1, 1, 1)) + bias, 0),
+        convolve(x, grouped_filters, pads=(2, 0, 0, 3), dilations=(1, 2), group=3),
+        np.maximum(convolve(x, depthwise_filters, strides=(2, 3), pads=(1, 1, 1, 1), group=12), 0),
+        convolve(image, taps, strides=(2, 2)).transpose(0, 3, 1, 2),
+        np.tanh(convolve(x[:, :1], line_filters[None], pads=(0, 4, 0, 0))[:, 0]),
+    ]
+
+
+def running_sums(x, counts, low):
+    energy = np.zeros_like(x)  # exclusive: without the last square, and with nothing in front
+    energy[:, 1:] = np.cumsum(x * x, axis=1)[:, :-1]
+    left = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] - counts
+    return [
+        np.cumsum(x, axis=2),
+        np.sqrt(energy),
+        np.cumsum(x[::-1], axis=0)[::-1],
+        left,
+        np.cumsum(low, axis=1),
+        np.cumsum(x.transpose(2, 0, 1), axis=0),
+    ]
+
+
+def frames(x, counts, flags):
+    return [
+        2 * np.pad(np.exp(x), [(1, 3), (2, 4)], constant_values=-1),
+        np.pad(counts, [(0, 2), (17, 0)], mode="edge"),
+        np.pad(x.T, [(3, 2), (0, 1)], mode="reflect"),
+        np.pad(flags, [(5, 2)], constant_values=True),
+        x,
+    ]
 
 
 def forbid_force(x, bias):

@@ -50,8 +50,9 @@ constexpr unsigned char poison = 0xFF;  // NaN in every float type, -1 in every 
 
 const std::map<std::string, DLDataType> dtypes = {
     {"f64", {kDLFloat, 64, 1}},   {"f32", {kDLFloat, 32, 1}},     {"f16", {kDLFloat, 16, 1}},
-    {"bf16", {kDLBfloat, 16, 1}}, {"i32", {kDLInt, 32, 1}},       {"i64", {kDLInt, 64, 1}},
-    {"u8", {kDLUInt, 8, 1}},      {"bool", {KGEN_DL_BOOL, 8, 1}}, {"f8e4m3", {KGEN_DL_FLOAT8_E4M3FN, 8, 1}},
+    {"bf16", {kDLBfloat, 16, 1}}, {"i8", {kDLInt, 8, 1}},         {"i32", {kDLInt, 32, 1}},
+    {"i64", {kDLInt, 64, 1}},     {"u8", {kDLUInt, 8, 1}},        {"bool", {KGEN_DL_BOOL, 8, 1}},
+    {"f8e4m3", {KGEN_DL_FLOAT8_E4M3FN, 8, 1}},
 };
 
 void check(kgen_status status) {

@@ -13,12 +13,15 @@
 #include <vector>
 
 #include "kgen/attention.hpp"
+#include "kgen/convolution.hpp"
+#include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/conversion.hpp"
 #include "kgen/ops/reductions.hpp"
+#include "kgen/pad.hpp"
 #include "kgen/rows.hpp"
 
 namespace {
@@ -150,6 +153,15 @@ int main(int argc, char** argv) {
   memory("rms_norm 4096x4096", bytes, [&] {
     kgen::rows<1>(shape, RmsNorm{unary, weights.broadcast_to(shape)}, stream);
   });
+  for (const int axis : {0, 1}) {
+    memory(fmt::format("cumsum 4096x4096, axis {}", axis).c_str(), bytes, [&] {
+      kgen::cumsum(unary.x, axis, false, false, unary.y, stream);
+    });
+  }
+  memory("pad 4094x4094 by 1", bytes, [&] {
+    kgen::pad(unary.x.slice<0>(0, M - 2).slice<1>(0, N - 2), Index<4>{1, 1, 1, 1}, kgen::PadMode::constant, 0.0, unary.y,
+              stream);
+  });
   float total = 0;
   memory("sum of 2^24", bytes / 2, [&] {
     kgen::rows<2>(shape, Total{unary.x, View<float, 2>(&total, {1, 1})}, stream);
@@ -171,6 +183,24 @@ int main(int argc, char** argv) {
     memory(fmt::format("matmul {}x4096x4096", m).c_str(), 4.0 * static_cast<double>(N * M), [&] {
       kgen::matmul(a, b, View<float, 2>(y.data(), {m, M}), stream);
     });
+  }
+  struct Layer {
+    const char* name;
+    Index<4> image, filters;
+    std::int64_t stride;
+  };
+  for (const Layer& layer : {Layer{"conv2d 7x7 3->64, 224x224, by 2", {1, 224, 224, 3}, {7, 7, 3, 64}, 2},
+                             Layer{"conv2d 3x3 64->64, 56x56", {1, 56, 56, 64}, {3, 3, 64, 64}, 1},
+                             Layer{"conv2d 1x1 64->256, 56x56", {1, 56, 56, 64}, {1, 1, 64, 256}, 1},
+                             Layer{"conv2d 3x3 256->256, 8x14x14", {8, 14, 14, 256}, {3, 3, 256, 256}, 1}}) {
+    const std::int64_t pad = layer.filters[0] / 2, extent = (layer.image[1] - 1) / layer.stride + 1;
+    const Index<4> result{layer.image[0], extent, extent, layer.filters[3]};
+    const double products = static_cast<double>(kgen::element_count(result) * layer.filters[0] * layer.filters[1]);
+    report(layer.name, 2.0 * products * static_cast<double>(layer.filters[2]), "GFLOP/s", peak, measure([&] {
+             kgen::conv2d(View<const float, 4>(x.data(), layer.image), View<const float, 4>(x.data(), layer.filters),
+                          {layer.stride, layer.stride}, {pad, pad, pad, pad}, {1, 1}, 1,
+                          View<float, 4>(y.data(), result), stream);
+           }));
   }
   const View<const float, 4> q(x.data(), {1, 512, 12, 64}), k(x.data() + 512 * 12 * 64, {1, 512, 12, 64});
   report("attention 1x12x512x64", 4.0 * 12 * 512 * 512 * 64, "GFLOP/s", peak, measure([&] {

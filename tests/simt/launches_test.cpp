@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kgen/attention.hpp"
+#include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
@@ -365,10 +366,30 @@ TEST_CASE("launches: no kernel does without its barriers") {
           return c.elements;
         }) < 3);
   CHECK(unharmed([&] {
+          Tensor<float, 2> sums(long_rows.shape);
+          cumsum(long_rows.view(), 1, false, false, sums.view());
+          return sums.elements;
+        }) < 3);
+  CHECK(unharmed([&] {
           Tensor<float, 4> out(q.shape);
           attention(q.view(), q.view(), q.view(), 0.5, false, out.view());
           return out.elements;
         }) < 3);
+}
+
+TEST_CASE("launches: few lines of a running sum are cut into stretches") {
+  TestDevice device;
+  const auto sum = [&](Index<2> shape, int axis) {
+    const auto x = random_tensor<float>(shape, 1);
+    Tensor<float, 2> y(shape);
+    cumsum(x.view(), axis, false, false, y.view());
+    return device.take();
+  };
+  CHECK(sum({600, 200}, 1) == "scan along lines x600");
+  CHECK(sum({2, 10000}, 1) == "scan along lines x6, scan along lines x6");
+  CHECK(sum({600, 100}, 1) == "scan across lines x3");
+  CHECK(sum({200, 300}, 0) == "scan across lines x2");
+  CHECK(sum({1000, 300}, 0) == "scan across lines x8, scan across lines x8");
 }
 
 TEST_CASE("launches: boxes of fewer than 2^30 vectors make up any shape") {

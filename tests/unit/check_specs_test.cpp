@@ -73,3 +73,27 @@ TEST_CASE("check_specs: defaults, sizes and conditions of expansions") {
         "    8 |   - when: extent(x, -1) <=\n"
         "      |           ^\n");
 }
+
+TEST_CASE("check_specs: sizes that results have") {
+  const std::string spec =
+      "- op: own\n  kind: structured\n  types: {T: float}\n  kernel: my::own\n"
+      "  operands: {x: {type: T, shape: '[M, D]'}}\n"
+      "  attributes: {pads: {type: dims, count: 2, default: [0, 0]}}\n";
+  CHECK(problems_of(spec + "  results: {out: {type: T, shape: '[M, E]'}}\n  sizes: {E: 'D + pads[0] + rank(x)'}\n") == "");
+  CHECK(problems_of(spec + "  results: {out: {type: T, shape: '[M, E]'}}\n  sizes: {E: 'D + pad[0]'}\n") ==
+        "ops.yaml:9:11: error: the size 'D + pad[0]': there is no 'pad'\n"
+        "    9 |   sizes: {E: 'D + pad[0]'}\n"
+        "      |           ^\n"
+        "note: it can use 'M', 'D' and 'pads'\n");
+  CHECK(problems_of(spec + "  results: {out: {type: T, shape: '[E, F]'}}\n  sizes: {E: D + M, F: E + G}\n") ==
+        "ops.yaml:9:21: error: the size 'E + G': there is no 'G'\n"
+        "    9 |   sizes: {E: D + M, F: E + G}\n"
+        "      |                     ^\n"
+        "note: it can use 'M', 'D', 'pads' and 'E'\n");
+  CHECK(problems_of(spec + "  results: {out: {type: T, extents: 'extent(x, i) + pads[i]'}}\n") == "");
+  CHECK(problems_of(spec + "  results: {out: {type: T, extents: 'extent(y, i)'}}\n") ==
+        "ops.yaml:8:13: error: the size 'extent(y, i)': there is no 'y'\n"
+        "    8 |   results: {out: {type: T, extents: 'extent(y, i)'}}\n"
+        "      |             ^\n"
+        "note: it can use 'M', 'D', 'pads' and 'i'\n");
+}

@@ -49,6 +49,25 @@ TEST_CASE("expressions bind as C's do") {
   CHECK(value_of(".5") == 0.5);
 }
 
+TEST_CASE("list[index] is a call of item, where the caller answers for that") {
+  constexpr std::array<std::string_view, 1> functions = {"item"};
+  std::string error;
+  const auto expression = parse_expression("2 * pads[i + 1] + x", &error, functions);
+  REQUIRE_MESSAGE(expression, error);
+  const auto value = evaluate_dim(
+      *expression, [](std::string_view name) { return std::optional(name == "x" ? Dim::symbol("x") : Dim(2)); },
+      [](std::string_view function, std::span<const ExpressionArgument> arguments) -> std::optional<Dim> {
+        CHECK(function == "item");
+        CHECK(arguments[0].name == "pads");
+        return Dim(static_cast<std::int64_t>(arguments[1].value) * 10);
+      });
+  REQUIRE(value);
+  CHECK(value->text() == "x + 60");
+  CHECK_FALSE(parse_expression("pads[1", &error, functions));
+  CHECK(error == "'pads[1', column 7: expected ']'");
+  CHECK(error_of("pads[1]") == "'pads[1]', column 1: 'pads' is no list here");
+}
+
 TEST_CASE("built-in functions are those of mathematics") {
   CHECK(value_of("1 / sqrt(64)") == 0.125);
   CHECK(value_of("pow(x, 2)") == 9);

@@ -33,6 +33,45 @@ TEST_CASE("generated: templates/kgen/signatures.yaml is what `kgen introspect` p
   CHECK(repository::read(path) == text);
 }
 
+TEST_CASE("introspect: lists and words as attributes, and operands of any rank") {
+  const Introspected found = introspected(R"(
+enum class Edge { open, closed };
+template <int N, Source<N / 2> X, Sink<source_lane_t<X, N / 2>, N / 2> Out>
+KGEN_KERNEL(frame)
+void frame(const X& x, Index<N> pads, Index<3> corner, Edge edge, const Out& out, Stream stream) {}
+template <AnySource X, SinkLike<X> Out>
+KGEN_KERNEL(scan)
+void scan(const X& x, bool reverse, const Out& out, Stream stream) requires Number<source_lane_t<X, source_rank<X>>> {}
+)");
+  CHECK(found.messages == "");
+  CHECK_EQ(found.kernels, R"(
+- kernel: my::frame
+  header: my.hpp
+  at: 8:6
+  operator: frame
+  kind: structured
+  operands:
+  - {name: x, accepts: source, at: 8:21}
+  results:
+  - {name: out, accepts: sink, at: 8:78}
+  attributes:
+  - {name: pads, type: kgen::Index, at: 8:33}
+  - {name: corner, type: kgen::Index<3>, at: 8:48}
+  - {name: edge, type: my::Edge, values: [open, closed], at: 8:61}
+- kernel: my::scan
+  header: my.hpp
+  at: 11:6
+  operator: scan
+  kind: structured
+  operands:
+  - {name: x, types: number, accepts: source, at: 11:20}
+  results:
+  - {name: out, accepts: sink, at: 11:48}
+  attributes:
+  - {name: reverse, type: bool, at: 11:28}
+)");
+}
+
 TEST_CASE("introspect: an elementwise kernel") {
   const Introspected found = introspected(R"(
 // x, moved and

@@ -158,6 +158,33 @@ TEST_CASE("kernels: fusion follows the chosen kernel's signature") {
   CHECK(reason(without, "C", "y") == "the result of mine::small_matmul takes no epilogue");
 }
 
+TEST_CASE("kernels: a convolution whose channels are groups of their own has a kernel for that") {
+  const auto choice = [](const std::string& filters, const std::string& group) {
+    Fixture f;
+    const Module module = f.prepare("graph: g\ninputs: {x: \"f32[2, 9, 9, 8]\", w: \"f32" + filters +
+                                    "\"}\nnodes: [{op: conv2d, in: [x, w], group: " + group +
+                                    ", out: y}]\noutputs: [y]\n");
+    return kernel_of(module.main, "y");
+  };
+  CHECK(choice("[3, 3, 1, 8]", "8") == "kgen::depthwise_conv2d");
+  CHECK(choice("[3, 3, 1, 16]", "8") == "kgen::conv2d");
+  CHECK(choice("[3, 3, 2, 8]", "4") == "kgen::conv2d");
+}
+
+TEST_CASE("kernels: a list of which only the run knows a part cannot be passed") {
+  Fixture f;
+  f.prepare(
+      "graph: g\ndims: {P: 0..8}\ninputs: {x: \"f32[4]\", y: \"f32[P]\"}\n"
+      "nodes: [{op: pad, in: x, pads: [1, P], out: z}, {op: exp, in: y, out: w}]\noutputs: [z, w]\n");
+  REQUIRE(f.diagnostics.has_errors());
+  CHECK(f.diagnostics.text(false) == R"(graph.yaml:4:14: error: no kernel of 'pad' can make 'z'
+    4 | nodes: [{op: pad, in: x, pads: [1, P], out: z}, {op: exp, in: y, out: w}]
+      |              ^
+note: kgen::pad: attribute 'pads' holds P, which only the run knows
+help: change the node, or give --kernels one that takes it
+)");
+}
+
 TEST_CASE("kernels: an attribute that only the run knows cannot be passed") {
   Fixture f(
       "ops: [{op: fill, kind: opaque, operands: {x: f32}, results: {out: {type: f32, shape: \"[n]\"}}, "

@@ -250,6 +250,56 @@ help: correct the operator or its kernel, whichever is wrong
 )text");
 }
 
+TEST_CASE("load, bad: lists and words that a kernel does not take") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: opaque
+  operands: {x: f32}
+  results: {out: f32}
+  attributes:
+    pads: {type: dims, count: 4}
+    any: {type: dims}
+    mode: {type: text, allowed: [open, shut]}
+    free: {type: text}
+  kernel: k
+)yaml",
+                        R"yaml(kernels:
+- kernel: k
+  header: k.hpp
+  operator: f
+  kind: opaque
+  operands: [{name: x}]
+  results: [{name: out}]
+  attributes:
+  - {name: pads, type: "kgen::Index<2>"}
+  - {name: any, type: "kgen::Index"}
+  - {name: mode, type: Edge, values: [open, closed]}
+  - {name: free, type: Edge, values: [open, closed]}
+)yaml"),
+           R"text(ops.yaml:7:5: error: the attribute 'pads' cannot be passed to the kernel 'k' as kgen::Index<2>
+    7 |     pads: {type: dims, count: 4}
+      |     ^
+kernels.yaml:9:5: note: it is declared here
+    9 |   - {name: pads, type: "kgen::Index<2>"}
+      |     ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:9:5: error: the attribute 'mode' cannot be passed to the kernel 'k' as Edge, which is one of 'open' and 'closed'
+    9 |     mode: {type: text, allowed: [open, shut]}
+      |     ^
+kernels.yaml:11:5: note: it is declared here
+   11 |   - {name: mode, type: Edge, values: [open, closed]}
+      |     ^
+help: correct the operator or its kernel, whichever is wrong
+ops.yaml:10:5: error: the attribute 'free' cannot be passed to the kernel 'k' as Edge, which is one of 'open' and 'closed'
+   10 |     free: {type: text}
+      |     ^
+kernels.yaml:12:5: note: it is declared here
+   12 |   - {name: free, type: Edge, values: [open, closed]}
+      |     ^
+help: correct the operator or its kernel, whichever is wrong
+)text");
+}
+
 TEST_CASE("load, bad: operands under other names, a kernel of another kind") {
   const auto messages = [](const std::string& kernel) {
     return ops_messages(R"yaml(ops:

@@ -20,7 +20,7 @@ TEST_CASE("load, bad: keys, kinds and roles") {
            R"text(ops.yaml:4:3: error: unknown key 'operand' in an operator
     4 |   operand: {a: f32}
       |   ^
-note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'definition', 'algebra', 'view' and 'expansion'
+note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view' and 'expansion'
 help: did you mean 'operands'?
 ops.yaml:3:9: error: 'kind' cannot be 'elementwse'
     3 |   kind: elementwse
@@ -53,6 +53,40 @@ ops.yaml:8:7: error: 'f' is of kind view and needs at least one result
 ops.yaml:8:7: error: 'f' is of kind view and needs 'view', an operand and one result
     8 | - op: f
       |       ^
+)text");
+}
+
+TEST_CASE("load, bad: bounds of attributes, sizes and conditions") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: structured
+  operands: {x: f32}
+  results: {out: {type: f32, shape: "[M]", extents: "extent(x, i)"}}
+  attributes: {scale: {type: number, count: 2, least: 0}, pads: {type: dims, least: few}}
+  conditions: [{equal: M, meaning: both}]
+  sizes: {9M: "1"}
+  kernel: k
+)yaml"),
+           R"text(ops.yaml:6:45: error: 'count' is for attributes of type dims
+    6 |   attributes: {scale: {type: number, count: 2, least: 0}, pads: {type: dims, least: few}}
+      |                                             ^
+ops.yaml:6:55: error: 'least' is for attributes of type integer, dim or dims
+    6 |   attributes: {scale: {type: number, count: 2, least: 0}, pads: {type: dims, least: few}}
+      |                                                       ^
+ops.yaml:6:85: error: 'least' must be an integer, not 'few'
+    6 | ...ype: number, count: 2, least: 0}, pads: {type: dims, least: few}}
+      |                                                                ^
+ops.yaml:5:13: error: 'out' has both 'shape' and 'extents'
+    5 |   results: {out: {type: f32, shape: "[M]", extents: "extent(x, i)"}}
+      |             ^
+help: 'shape' names the axes; 'extents' is the size of each axis i of the first operand
+ops.yaml:7:24: error: 'equal' must be a list, not 'M'
+    7 |   conditions: [{equal: M, meaning: both}]
+      |                        ^
+ops.yaml:8:11: error: '9M' cannot name a size
+    8 |   sizes: {9M: "1"}
+      |           ^
+note: a name is a letter or '_', then letters, digits or '_'
 )text");
 }
 

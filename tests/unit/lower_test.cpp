@@ -145,3 +145,26 @@ outputs: [b]
   CHECK(has(text, "#include <limits>"));
   CHECK(has(text, "-std::numeric_limits<float>::infinity()"));
 }
+
+TEST_CASE("a kernel of any rank sees every axis, and its attributes by name") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+inputs: {x: "f32[3, 4, 5]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: pad, in: e, pads: [1, 0, 0, 0, 2, 3], value: -.inf, out: framed}
+  - {op: cumsum, in: framed, axis: 1, out: sums}
+  - {op: relu, in: sums, out: y}
+outputs: [y]
+)");
+  REQUIRE(lowered.stubs.size() == 2);
+  const std::string framed = body_of(lowered.stubs[0]), sums = body_of(lowered.stubs[1]);
+  CHECK(has(framed, "auto load(kgen::Index<3> at)"));
+  CHECK(has(framed, "#include <limits>"));
+  CHECK(has(framed, "kgen::pad(prologue_x, /*pads=*/kgen::Index<6>{1, 0, 0, 0, 2, 3}, "
+                    "/*mode=*/kgen::PadMode::constant,"));
+  CHECK(has(framed, "/*value=*/-std::numeric_limits<double>::infinity(), framed, stream);"));
+  CHECK(has(sums, "void operator()(kgen::Index<3> at, kgen::Vec<float, W> sums)"));
+  CHECK(has(sums, "kgen::cumsum(framed, /*axis=*/1, /*exclusive=*/false, /*reverse=*/false, epilogue, stream);"));
+}

@@ -64,10 +64,20 @@ const ParameterFacts* facts_about(clang::QualType type, const Callable& callable
   return parameter->getIndex() < callable.facts.size() ? &callable.facts[parameter->getIndex()] : nullptr;
 }
 
+// "kgen::Index<2>"; "kgen::Index" where the number of axes depends on a template.
+std::string index_type(clang::QualType type, const clang::ASTContext& context) {
+  const auto arguments = arguments_of(type, "kgen::Index");
+  if (arguments.size() != 1) return "";
+  std::optional<std::int64_t> rank;
+  if (arguments[0].getKind() == clang::TemplateArgument::Expression) rank = integer_of(*arguments[0].getAsExpr(), context);
+  return rank ? fmt::format("kgen::Index<{}>", *rank) : "kgen::Index";
+}
+
 // What attributes may be passed as: "float", "std::int64_t"; "" for other types.
-std::string attribute_type(clang::QualType type) {
+std::string attribute_type(clang::QualType type, const clang::ASTContext& context) {
+  if (const auto* enumeration = type->getAs<clang::EnumType>()) return qualified_name(*enumeration->getDecl());
   const auto* builtin = type->getAs<clang::BuiltinType>();
-  if (!builtin) return "";
+  if (!builtin) return index_type(type, context);
   switch (builtin->getKind()) {
     case clang::BuiltinType::Bool:
       return "bool";
@@ -186,22 +196,34 @@ class KernelReader {
       }
     }
     for (const clang::FieldDecl* field : record.fields()) {
-      const std::string type = attribute_type(field->getType());
+      const KernelAttribute attribute = attribute_of(*field);
       if (field->getAccess() != clang::AS_public) {
         fail(at(*field), fmt::format("the member '{}' is not public: attributes are passed as {}{{...}}",
                                      field->getNameAsString(), kernel_.name));
-      } else if (type.empty()) {
+      } else if (attribute.type.empty()) {
         report_attribute(*field);
       } else {
-        kernel_.attributes.push_back({field->getNameAsString(), type, at(*field)});
+        kernel_.attributes.push_back(attribute);
       }
     }
+  }
+
+  // The attribute that a parameter or a member is; of no type where it is none.
+  KernelAttribute attribute_of(const clang::ValueDecl& declaration) {
+    const clang::QualType type = plain(declaration.getType());
+    KernelAttribute attribute{declaration.getNameAsString(), attribute_type(type, reading_.context), at(declaration)};
+    if (const auto* enumeration = type->getAs<clang::EnumType>()) {
+      for (const clang::EnumConstantDecl* each : enumeration->getDecl()->enumerators()) {
+        attribute.values.push_back(each->getNameAsString());
+      }
+    }
+    return attribute;
   }
 
   void report_attribute(const clang::ValueDecl& declaration) {
     fail(at(declaration), fmt::format("'{}' of type '{}' is no attribute that an operator could have",
                                       declaration.getNameAsString(), type_text(declaration.getType())))
-        .advise("attributes are bool, int, std::int64_t, float or double");
+        .advise("attributes are bool, int, std::int64_t, float, double, kgen::Index<N> or an enumeration");
   }
 
   void read_elementwise(const std::vector<Callable>& applies) {
@@ -371,12 +393,12 @@ class KernelReader {
     if (const ParameterFacts* facts = facts_about(type, callable)) {
       return read_constrained(*facts, type, std::move(operand));
     }
-    const std::string attribute = attribute_type(type);
-    if (attribute.empty()) {
+    KernelAttribute attribute = attribute_of(parameter);
+    if (attribute.type.empty()) {
       report_attribute(parameter);
       return std::nullopt;
     }
-    kernel_.attributes.push_back({operand.name, attribute, operand.where});
+    kernel_.attributes.push_back(std::move(attribute));
     return Part::attribute;
   }
 

@@ -60,15 +60,62 @@ inline __attribute__((noinline)) void multiply_panels(const T* left, const T* ri
   }
 }
 
+// A matrix that is a tensor seen otherwise: what follows `at` in its row follows position(at) along the tensor's last
+// axis.
+template <class S>
+concept MappedMatrix = requires(const S& matrix, Index<2> at) {
+  matrix.tensor;
+  matrix.position(at);
+};
+
+// body(tensor, position): where the row at `at` goes on; `source` itself, unless it is mapped.
+template <class S, int R, class Body>
+KGEN_FN void in_row(const S& source, const Index<R>& at, const Body& body) {
+  if constexpr (MappedMatrix<S>) {
+    body(source.tensor, source.position(at));
+  } else {
+    body(source, at);
+  }
+}
+
+// The position `count` further along the last axis.
+template <int R>
+KGEN_FN Index<R> moved(Index<R> at, std::int64_t count) {
+  at[R - 1] += count;
+  return at;
+}
+
+// step.operator()<W>(k, lanes) for what row `row` of a source holds from depth.begin to depth.end. A source that lies
+// in runs elsewhere (im2col.hpp) says where.
+template <class T, class S, class Step>
+KGEN_FN void for_each_of_row(const S& source, std::int64_t row, Range depth, const Step& step) {
+  if constexpr (requires { source.for_each_run(row, 0, 0, [](auto...) {}); }) {
+    source.for_each_run(row, depth.begin, depth.end,
+                        [&](std::int64_t k, std::int64_t length, const auto& at, bool inside) KGEN_LAMBDA {
+      const auto load = [&]<int W>(std::int64_t i) KGEN_LAMBDA {
+        step(k + i, inside ? convert<T>(source.x.template load<W>(moved(at, i))) : Vec<T, W>(T(0)));
+      };
+      for_each_lane(0, length, load);
+    });
+  } else {
+    const auto load = [&]<int W>(std::int64_t k) KGEN_LAMBDA {
+      step(k, convert<T>(source.template load<W>(Index<2>{row, k})));
+    };
+    for_each_lane(depth.begin, depth.end, load);
+  }
+}
+
 // Fills one panel from a source whose lanes run along the panel's width: element (k, j) is source(k, j), for k in
 // `depth` and `count` values of j from `first`.
 template <int Width, class T, class S>
 void pack_along_width(T* panel, const S& source, Range depth, std::int64_t first, std::int64_t count) {
   for (std::int64_t k = depth.begin; k < depth.end; ++k, panel += Width) {
-    const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
-      store_lanes(panel + j, convert<T>(source.template load<W>(Index<2>{k, first + j})));
-    };
-    for_each_lane(0, count, step);
+    in_row(source, Index<2>{k, first}, [&](const auto& tensor, const auto& at) KGEN_LAMBDA {
+      const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
+        store_lanes(panel + j, convert<T>(tensor.template load<W>(moved(at, j))));
+      };
+      for_each_lane(0, count, step);
+    });
     for (std::int64_t j = count; j < Width; ++j) panel[j] = T(0);
   }
 }
@@ -76,17 +123,14 @@ void pack_along_width(T* panel, const S& source, Range depth, std::int64_t first
 // The same from a source whose lanes run along the depth: element (k, j) is source(j, k).
 template <int Width, class T, class S>
 void pack_along_depth(T* panel, const S& source, Range depth, std::int64_t first, std::int64_t count) {
-  for (std::int64_t j = 0; j < Width; ++j) {
-    const auto step = [&]<int W>(std::int64_t k) KGEN_LAMBDA {
+  for (std::int64_t j = 0; j < count; ++j) {
+    for_each_of_row<T>(source, first + j, depth, [&]<int W>(std::int64_t k, const Vec<T, W>& lanes) KGEN_LAMBDA {
       T* to = panel + (k - depth.begin) * Width + j;
-      if (j >= count) {
-        for (int i = 0; i < W; ++i) to[i * Width] = T(0);
-      } else {
-        const auto lanes = convert<T>(source.template load<W>(Index<2>{first + j, k}));
-        for (int i = 0; i < W; ++i) to[i * Width] = lanes[i];
-      }
-    };
-    for_each_lane(depth.begin, depth.end, step);
+      for (int i = 0; i < W; ++i) to[i * Width] = lanes[i];
+    });
+  }
+  for (std::int64_t k = depth.begin; k < depth.end; ++k, panel += Width) {
+    for (std::int64_t j = count; j < Width; ++j) panel[j] = T(0);
   }
 }
 
@@ -163,13 +207,12 @@ KGEN_FN T dot(const T* a, const View<U, 2>& b, std::int64_t n, std::int64_t K) {
 // Gives `count` sums to the sink, for the positions from `at` along the last axis.
 template <class T, int R, class C>
 KGEN_FN void emit_row(const C& c, const T* sums, Index<R> at, std::int64_t count) {
-  const std::int64_t first = at[R - 1];
-  const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
-    Index<R> position = at;
-    position[R - 1] = first + j;
-    store_to(c, position, load_lanes<W>(sums + j));
-  };
-  for_each_lane(0, count, step);
+  in_row(c, at, [&](const auto& tensor, const auto& begin) KGEN_LAMBDA {
+    const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
+      store_to(tensor, moved(begin, j), load_lanes<W>(sums + j));
+    };
+    for_each_lane(0, count, step);
+  });
 }
 
 }  // namespace kgen::cpu

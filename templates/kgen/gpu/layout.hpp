@@ -72,9 +72,12 @@ consteval ElementSizes element_sizes() {
 template <class S>
 consteval int vector_width(int most = 32) {
   constexpr ElementSizes sizes = element_sizes<S>();
-  if (sizes.smallest == 0) return 1;
-  const int narrow = sizes.smallest_read != 0 ? sizes.smallest_read : sizes.smallest;
-  return std::max(1, std::min({16 / narrow, most / sizes.largest, 16}));
+  if constexpr (sizes.smallest == 0) {
+    return 1;
+  } else {
+    const int narrow = sizes.smallest_read != 0 ? sizes.smallest_read : sizes.smallest;
+    return std::max(1, std::min({16 / narrow, most / sizes.largest, 16}));
+  }
 }
 
 // ---- from strides and addresses -------------------------------------------------------------------------------------

@@ -1,8 +1,12 @@
-// Stubs as the emitter writes them, for what the device compilers say of their kernels: matmul and attention.
+// Stubs as the emitter writes them, for what the device compilers say of their kernels: matmul, attention, convolutions,
+// frames and running sums.
 #include "kgen/attention.hpp"
+#include "kgen/convolution.hpp"
+#include "kgen/cumsum.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
+#include "kgen/pad.hpp"
 
 namespace stubs {
 
@@ -38,6 +42,62 @@ void matmul_double(kgen::View<double, 2> y, kgen::View<const double, 2> x, kgen:
 void attention(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> q, kgen::View<const kgen::bf16, 4> k,
                kgen::View<const kgen::bf16, 4> v, kgen::View<const float, 2> mask, kgen::Stream stream) {
   kgen::attention(q, k, v, mask, 0.125, true, y, stream);
+}
+
+struct image_prologue_x {
+  kgen::View<const kgen::bf16, 4> x;
+
+  KGEN_FN kgen::Index<4> shape() const { return x.shape(); }
+  template <int W>
+  KGEN_FN auto load(kgen::Index<4> at) const {
+    return kgen::Relu::apply(x.load<W>(at));
+  }
+};
+struct image_epilogue {
+  kgen::View<const kgen::bf16, 4> bias;  // [C] broadcast
+  kgen::View<kgen::bf16, 4> y;
+
+  template <int W>
+  KGEN_FN void operator()(kgen::Index<4> at, kgen::Vec<float, W> features) const {
+    y.store(at, kgen::Relu::apply(kgen::Add::apply(features, bias.load<W>(at))));
+  }
+};
+void relu_conv2d_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x,
+                      kgen::View<const kgen::bf16, 4> filters, kgen::View<const kgen::bf16, 1> bias,
+                      kgen::Stream stream) {
+  const image_epilogue epilogue{bias.broadcast_to(y.shape()), y};
+  kgen::conv2d(image_prologue_x{x}, filters, /*strides=*/{2, 2}, /*pads=*/{1, 1, 1, 1}, /*dilations=*/{1, 1},
+               /*group=*/1, epilogue, stream);
+}
+
+void conv2d(kgen::View<float, 4> y, kgen::View<const float, 4> x, kgen::View<const float, 4> filters,
+            kgen::Stream stream) {
+  kgen::conv2d(x, filters, /*strides=*/{1, 1}, /*pads=*/{1, 1, 1, 1}, /*dilations=*/{1, 1}, /*group=*/4, y, stream);
+}
+
+void depthwise(kgen::View<float, 4> y, kgen::View<const float, 4> x, kgen::View<const float, 4> filters,
+               kgen::Stream stream) {
+  kgen::depthwise_conv2d(x, filters, /*strides=*/{1, 1}, /*pads=*/{1, 1, 1, 1}, /*dilations=*/{1, 1}, y, stream);
+}
+
+void pad_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x, kgen::View<const kgen::bf16, 4> bias,
+              kgen::Stream stream) {
+  kgen::pad(image_prologue_x{x}, /*pads=*/kgen::Index<8>{0, 1, 1, 0, 0, 1, 1, 0}, /*mode=*/kgen::PadMode::reflect,
+            /*value=*/0.0, image_epilogue{bias, y}, stream);
+}
+
+void pad_bytes(kgen::View<std::int8_t, 2> y, kgen::View<const std::int8_t, 2> x, kgen::Stream stream) {
+  kgen::pad(x, /*pads=*/kgen::Index<4>{0, 16, 0, 0}, /*mode=*/kgen::PadMode::constant, /*value=*/0.0, y, stream);
+}
+
+void cumsum_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x, kgen::View<const kgen::bf16, 4> bias,
+                 kgen::Stream stream) {
+  kgen::cumsum(image_prologue_x{x}, /*axis=*/-1, /*exclusive=*/false, /*reverse=*/false, image_epilogue{bias, y},
+               stream);
+}
+
+void cumsum_integers(kgen::View<std::int32_t, 2> y, kgen::View<const std::int32_t, 2> x, kgen::Stream stream) {
+  kgen::cumsum(x, /*axis=*/0, /*exclusive=*/true, /*reverse=*/true, y, stream);
 }
 
 }  // namespace stubs
