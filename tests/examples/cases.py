@@ -3,18 +3,15 @@
 EXAMPLES has one row per graph. A case is a label and the inputs of one or more calls of the same loaded model.
 """
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import ml_dtypes
 import numpy as np
 
+import inputs
 import reference
-
-bf16 = ml_dtypes.bfloat16
-Inputs = dict[str, np.ndarray]
-Case = tuple[str, list[Inputs]]
+from inputs import Case, Inputs, bf16, normal, over_shapes, joined
 
 # kgen's names of the element types.
 DTYPES = {
@@ -45,401 +42,6 @@ class Example:
     tolerance: dict[str, float] = field(default_factory=dict)  # by dtype, where it is not that of TOLERANCES
 
 
-def normal(rng, *shape, dtype=np.float32):
-    return rng.standard_normal(shape).astype(dtype)
-
-
-def with_specials(array, rng):
-    """NaN and both infinities in a few places; the rest of the array must not notice."""
-    flat = array.reshape(-1)
-    for value in (np.nan, np.inf, -np.inf):
-        if flat.size:
-            flat[rng.integers(flat.size)] = value
-    return array
-
-
-def position(value):
-    return np.array(value, dtype=np.int64)
-
-
-def over_shapes(make, shapes):
-    """A case per shape, from make(rng, *shape) -> Inputs."""
-
-    def cases(rng):
-        for shape in shapes:
-            yield "x".join(map(str, shape)), [make(rng, *shape)]
-
-    return cases
-
-
-def joined(*makers):
-    return lambda rng: itertools.chain.from_iterable(make(rng) for make in makers)
-
-
-# ---- inputs of the examples ------------------------------------------------------------------------------------------
-
-
-def matmul_inputs(k, n, dtype=np.float32):
-    def make(rng, m):
-        return {
-            "A": normal(rng, m, k, dtype=dtype),
-            "B": normal(rng, k, n, dtype=dtype),
-            "bias": normal(rng, n, dtype=dtype),
-        }
-
-    return make
-
-
-def swish_special(rng):
-    yield "specials", [{"x": with_specials(normal(rng, 5, 67) * 30, rng)}]
-
-
-def softmax_inputs(rng, b, s, t):
-    mask = np.where(rng.random((s, t)) < 0.3, -np.inf, 0).astype(np.float32)
-    if t:
-        mask[:, 0] = 0  # no row is masked whole
-    return {"scores": normal(rng, b, s, t) * 20, "mask": mask}
-
-
-def softmax_special(rng):
-    inputs = softmax_inputs(rng, 2, 6, 33)
-    inputs["scores"][0, 0, 3] = np.nan
-    inputs["scores"][1, 2, 5] = np.inf
-    inputs["scores"][0, 1] = -np.inf
-    inputs["mask"][4] = -np.inf  # a row without anything to attend to: NaN, as in NumPy and PyTorch
-    yield "specials", [inputs]
-
-
-def layer_norm_inputs(rng, m):
-    return {"x": normal(rng, m, 768) * 3 + 1, "weight": normal(rng, 768), "bias": normal(rng, 768)}
-
-
-def layer_norm_special(rng):
-    inputs = layer_norm_inputs(rng, 9)
-    inputs["x"][2, 7] = np.nan
-    inputs["x"][4, 767] = np.inf
-    inputs["x"][6] = 5  # no variance
-    yield "specials", [inputs]
-    inputs = layer_norm_inputs(rng, 3)
-    inputs["x"] += 1000  # the mean far from zero: a variance from the mean of squares would lose its digits
-    yield "far_from_zero", [inputs]
-
-
-def add_rms_norm_inputs(rng, m):
-    return {"x": normal(rng, m, 1024), "residual": normal(rng, m, 1024), "weight": normal(rng, 1024)}
-
-
-def add_rms_norm_special(rng):
-    inputs = add_rms_norm_inputs(rng, 6)
-    inputs["x"][1, 3] = np.nan
-    inputs["residual"][3, 1023] = np.inf
-    inputs["x"][5], inputs["residual"][5] = 0, 0
-    yield "specials", [inputs]
-
-
-def angle_tables(positions, width):
-    angles = np.arange(positions)[:, None] * 10000.0 ** (-(np.arange(width) % (width // 2)) / (width // 2))
-    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
-
-
-def loss_inputs(rng, n):
-    target = rng.integers(0, 32768, n)
-    target[rng.random(n) < 0.2] = -100
-    return {"logits": normal(rng, n, 32768, dtype=bf16) * bf16(4), "target": target}
-
-
-def loss_special(rng):
-    inputs = loss_inputs(rng, 9)
-    logits, target = inputs["logits"], inputs["target"]
-    target[:] = rng.integers(0, 32768, 9)
-    logits[0, 17], logits[1, 32767], logits[2, :5000], logits[3] = np.nan, np.inf, -np.inf, -np.inf
-    logits[4, target[4]] = -np.inf  # the right class is impossible
-    logits[5] = 300  # each is as likely as the others
-    target[6], target[7], target[8] = 32768, -1, -32769  # no class, the last one, no class
-    yield "specials", [inputs]
-
-
-def rope_inputs(rng, b, s, h):
-    cos, sin = (table[:, :32].copy() for table in angle_tables(s, 64))
-    return {"x": normal(rng, b, s, h, 64), "cos": cos, "sin": sin}
-
-
-def layer_weights(rng, prefix, width, query_width, key_width, hidden):
-    shapes = {
-        "wq": (width, query_width),
-        "wk": (width, key_width),
-        "wv": (width, key_width),
-        "wo": (query_width, width),
-        "w_gate": (width, hidden),
-        "w_up": (width, hidden),
-        "w_down": (hidden, width),
-    }
-    weights = {prefix + name: normal(rng, *shape) / np.float32(shape[0] ** 0.5) for name, shape in shapes.items()}
-    for name in ("attention_norm", "mlp_norm"):
-        weights[prefix + name] = 1 + normal(rng, width) / 10
-    return weights
-
-
-def llama_block_constants(rng):
-    weights = layer_weights(rng, "", 512, 512, 256, 1376)
-    weights["cos"], weights["sin"] = angle_tables(1024, 64)
-    return weights
-
-
-def llama_tiny_constants(rng):
-    weights = {"final_norm": 1 + normal(rng, 64) / 10, "lm_head": normal(rng, 64, 256) / 8}
-    for layer in range(32):
-        weights |= layer_weights(rng, f"layers.{layer}.", 64, 64, 32, 176)
-    weights["cos"], weights["sin"] = angle_tables(256, 16)
-    return weights
-
-
-def conversation(rng, width, calls):
-    """One call of a model with a KV cache for each (batch, tokens), the positions following from the tokens."""
-    steps, start = [], 0
-    for batch, tokens in calls:
-        steps.append({"x": normal(rng, batch, tokens, width), "position": position(start)})
-        start += tokens
-    return steps
-
-
-def llama_block_cases(rng):
-    yield "prefill_then_decode", conversation(rng, 512, [(2, 7), (2, 1), (2, 1), (2, 3), (2, 1)])
-    yield "batch_shrinks", conversation(rng, 512, [(3, 2), (3, 1), (1, 1), (1, 4)])
-    yield "one_token", conversation(rng, 512, [(1, 1), (1, 1)])
-    yield "long", conversation(rng, 512, [(1, 129), (1, 1)])
-    yield "end_of_cache", [{"x": normal(rng, 8, 4, 512), "position": position(1020)}]
-
-
-def llama_tiny_cases(rng):
-    yield "prefill_then_decode", conversation(rng, 64, [(2, 7), (2, 1), (2, 1), (2, 3), (2, 1)])
-    yield "largest", conversation(rng, 64, [(4, 128), (4, 127), (4, 1)])
-    yield "one_token", conversation(rng, 64, [(1, 1)])
-
-
-def quantize_inputs(rng, m):
-    inputs = {name: normal(rng, m, 200, dtype=np.float16) for name in ("x", "residual")}
-    return inputs | {"weight": normal(rng, 200, dtype=np.float16)}
-
-
-def long_special(rng):
-    x = normal(rng, 4, 1001)
-    x[0, 1000] = np.nan
-    x[1, 3] = np.inf
-    x[2, :40] = -np.inf
-    x[3] = -np.inf
-    yield "specials", [{"x": x}]
-
-
-def strided_cases(rng):
-    for m, n in ((1, 1), (7, 33), (64, 96), (5, 0)):
-        yield f"{m}x{n}_transposed", [
-            {"x": normal(rng, n, m).T, "y": normal(rng, m, n), "w": normal(rng, 24, n).T},
-        ]
-        yield f"{m}x{n}_every_third", [
-            {"x": normal(rng, m, 3 * n)[:, ::3], "y": normal(rng, 2 * m, n)[1::2], "w": normal(rng, n, 50)[:, 2:26]},
-        ]
-        yield f"{m}x{n}_reversed", [
-            {"x": normal(rng, m, n)[::-1, ::-1], "y": normal(rng, m, n)[::-1], "w": normal(rng, n, 24)[:, ::-1]},
-        ]
-        yield f"{m}x{n}_broadcast", [
-            {
-                "x": np.broadcast_to(normal(rng, m, 1), (m, n)),
-                "y": np.broadcast_to(normal(rng, n), (m, n)),
-                "w": np.broadcast_to(normal(rng, 1, 24), (n, 24)),
-            },
-        ]
-
-
-def concat_inputs(rng, m, n, k):
-    return {"a": normal(rng, m, n), "b": normal(rng, m, k), "row": normal(rng, 1, n)}
-
-
-def functions_constants(rng):
-    constants = {}
-    for index in range(5):
-        constants[f"linear.{index}.w"] = normal(rng, 32, 32) / 5
-        constants[f"linear.{index}.b"] = normal(rng, 32)
-    return constants
-
-
-def integer_inputs(rng, m, n):
-    return {
-        "a": rng.integers(-100, 100, (m, n), dtype=np.int32),
-        "b": rng.integers(-100, 100, (m, n), dtype=np.int32),
-        "wide": rng.integers(-(2**40), 2**40, (m, n), dtype=np.int64),
-        "bytes": rng.integers(0, 256, (m, n), dtype=np.uint8),
-        "flag": rng.random((m, n)) < 0.5,
-    }
-
-
-def running_cases(rng):
-    yield "three_calls", [{"x": normal(rng, 5, 7)} for _ in range(3)]
-    yield "sizes_change", [{"x": normal(rng, m, n)} for m, n in ((8, 16), (3, 16), (0, 4), (8, 5), (8, 16))]
-
-
-def update_cases(rng):
-    steps = [(5, 0), (5, 1), (5, 60), (32, 7), (1, 8)]
-    yield "five_calls", [{"rows": normal(rng, 2, n), "position": position(start)} for n, start in steps]
-
-
-def update_value_cases(rng):
-    for n, start in [(1, 0), (5, 1), (32, 7), (3, 14)]:
-        inputs = {"x": normal(rng, 16, n), "rows": normal(rng, 2, n), "position": position(start)}
-        yield f"{n}_columns_at_{start}", [inputs]
-
-
-def batched_inputs(rng, b, s):
-    return {
-        "x": normal(rng, b, s, 37),
-        "w": normal(rng, 37, 20),
-        "residual": normal(rng, b, s, 20),
-        "factor": np.array(rng.standard_normal(), dtype=np.float32),
-    }
-
-
-def attention_inputs(rng, b, s, t):
-    return {"q": normal(rng, b, s, 6, 20), "k": normal(rng, b, t, 2, 20), "v": normal(rng, b, t, 2, 20)}
-
-
-def masked_inputs(rng, b, s, t):
-    mask = np.where(rng.random((b, 4, s, t)) < 0.4, -np.inf, rng.standard_normal((b, 4, s, t))).astype(bf16)
-    mask[..., 0] = 0  # no row is masked whole
-    heads = {"q": (b, s, 4, 24), "k": (b, t, 4, 24), "v": (b, t, 4, 24)}
-    return {name: normal(rng, *shape, dtype=bf16) for name, shape in heads.items()} | {"mask": mask}
-
-
-def snake_inputs(rng, b, c, l):
-    return {
-        "x": normal(rng, b, c, l) * 3,
-        "bias": normal(rng, c, 1),
-        "alpha": (0.5 + rng.random((c, 1))).astype(np.float32),
-        "gain": normal(rng, c, 1),
-    }
-
-
-def convolution_inputs(rng, b, l):
-    shapes = {"x": (b, l, 96), "gate": (b, l, 96), "weight": (4, 96), "bias": (96,)}
-    return {name: normal(rng, *shape, dtype=bf16) for name, shape in shapes.items()}
-
-
-def image_inputs(rng, n, h, w):
-    return {"x": normal(rng, n, h, w, 32), "filters": normal(rng, 3, 3, 32, 48) / 17, "bias": normal(rng, 48)}
-
-
-def convolutions_inputs(rng, n, h, w):
-    shapes = {
-        "x": (n, h, w, 12),
-        "channels_first": (n, 12, h, w),
-        "filters": (3, 3, 12, 20),
-        "grouped_filters": (3, 2, 4, 15),
-        "depthwise_filters": (3, 3, 1, 12),
-        "torch_filters": (20, 12, 3, 3),
-        "line_filters": (5, 12, 7),
-        "bias": (20,),
-    }
-    return {name: normal(rng, *shape) for name, shape in shapes.items()}
-
-
-def sums_inputs(rng, a, b, c):
-    counts = rng.integers(-1000, 1000, (a, c), dtype=np.int32)
-    return {"x": 1 + normal(rng, a, b, c), "counts": counts, "low": 1 + normal(rng, a, c, dtype=bf16)}
-
-
-def sums_special(rng):
-    inputs = sums_inputs(rng, 3, 4, 50)
-    with_specials(inputs["x"], rng)
-    yield "specials", [inputs]
-
-
-def frames_inputs(rng, m, n):
-    counts = rng.integers(-128, 128, (m, n), dtype=np.int8)
-    return {"x": normal(rng, m, n), "counts": counts, "flags": rng.random(n) < 0.5}
-
-
-def choice_inputs(rng, s, m):
-    return {
-        "few": normal(rng, s, 256),
-        "many": normal(rng, m, 256),
-        "weight": normal(rng, 256, 192) / 16,
-        "bias": normal(rng, 192),
-        "low": normal(rng, m, 192, dtype=bf16),
-    }
-
-
-def mandelbrot_cases(rng):
-    views = {"whole": (-0.5, 0.0, 3.0, 48, 64), "valley": (-0.745, 0.113, 0.02, 33, 17), "pixel": (0.0, 0.0, 1.0, 1, 1)}
-    views["anywhere"] = (*rng.uniform(-1, 0.5, 2), rng.uniform(0.01, 2), 40, 30)
-    for label, (x, y, width, rows, columns) in views.items():
-        scalars = {"center_x": x, "center_y": y, "width": width}
-        inputs = {name: np.array(value, dtype=np.float64) for name, value in scalars.items()}
-        yield label, [inputs | {"rows": position(rows), "columns": position(columns)}]
-
-
-def extreme_inputs(rng, b, m, n):
-    return {
-        "x": rng.integers(-50, 50, (b, m, n)).astype(np.float32),  # with many equals
-        "bias": rng.integers(-5, 5, n).astype(np.float32),
-        "counts": rng.integers(-9, 9, (b, m, n), dtype=np.int32),
-    }
-
-
-def extreme_special(rng):
-    inputs = extreme_inputs(rng, 3, 5, 300)
-    x, counts = inputs["x"], inputs["counts"]
-    x[0, 0], x[0, 1] = -np.inf, np.inf
-    x[0, 2, 7], x[0, 2, 250:] = np.nan, np.nan
-    x[0, 3, 8:], x[0, 4, 299] = -np.inf, np.inf
-    x[1, :, 3] = [np.inf, np.nan, -np.inf, np.nan, 0]
-    counts[0] = np.iinfo(np.int32).min
-    counts[1:] = np.iinfo(np.int32).max
-    yield "specials", [inputs]
-
-
-def gather_inputs(rng, t, m, n):
-    columns = rng.integers(-n, n, (m, 5), dtype=np.int32)
-    columns[1::3, 2] = n
-    columns[2::5, 4] = -n - 1
-    tokens = rng.integers(-30, 30, t)
-    tokens[3::7] = 1 << 40
-    return {
-        "tokens": tokens,
-        "table": normal(rng, 100, 48, dtype=bf16),
-        "codes": normal(rng, 30, 48),
-        "weight": normal(rng, 48),
-        "w": normal(rng, 48, 20),
-        "x": normal(rng, m, n),
-        "columns": columns,
-        "rows": rng.integers(-m - 1, m + 1, (1, n)),
-        "flags": rng.random((m, n)) < 0.5,
-    }
-
-
-# ---- inputs of the benchmark's graphs on a GPU ----------------------------------------------------------------------
-
-
-def bf16_inputs(*names, width, vectors=()):
-    """Matrices of this width, but for the vectors among the names."""
-
-    def make(rng, m):
-        return {name: normal(rng, *([] if name in vectors else [m]), width, dtype=bf16) for name in names}
-
-    return make
-
-
-def bf16_softmax_inputs(rng, b, s, t):
-    return {name: array.astype(bf16) for name, array in softmax_inputs(rng, b, s, t).items()}
-
-
-def bf16_rope_inputs(rng, b, s, h):
-    cos, sin = (table[:, None, :].astype(bf16) for table in angle_tables(s, 128))
-    return {"x": normal(rng, b, s, h, 128, dtype=bf16), "cos": cos, "sin": sin}
-
-
-def cross_entropy_inputs(rng, m):
-    return {"logits": normal(rng, m, 32768, dtype=bf16) * bf16(3), "targets": rng.integers(0, 32768, m, dtype=np.int64)}
-
-
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 PLANES = [(1, 1), (3, 5), (17, 33), (64, 128), (0, 7), (7, 0)]
@@ -448,50 +50,55 @@ FEW_ROWS = [(1,), (3,), (40,), (0,)]
 
 EXAMPLES = {
     # specs/graphs
-    "matmul_bias_relu": Example(over_shapes(matmul_inputs(512, 512), [(1,), (3,), (64,), (129,)])),
-    "conv_bias_relu": Example(over_shapes(image_inputs, [(1, 1, 1), (2, 5, 8), (1, 33, 31), (0, 4, 4), (3, 1, 70)])),
+    "matmul_bias_relu": Example(over_shapes(inputs.matmul_inputs(512, 512), [(1,), (3,), (64,), (129,)])),
+    "conv_bias_relu": Example(
+        over_shapes(inputs.image_inputs, [(1, 1, 1), (2, 5, 8), (1, 33, 31), (0, 4, 4), (3, 1, 70)])
+    ),
     "grayscale": Example(
         over_shapes(lambda rng, h, w: {"image": rng.random((3, h, w), dtype=np.float32)}, PLANES), {"gray": "f32"}
     ),
-    "swish": Example(joined(over_shapes(lambda rng, m, n: {"x": normal(rng, m, n)}, PLANES), swish_special)),
+    "swish": Example(joined(over_shapes(lambda rng, m, n: {"x": normal(rng, m, n)}, PLANES), inputs.swish_special)),
     "softmax": Example(
         joined(
-            over_shapes(softmax_inputs, [(1, 1, 1), (2, 5, 33), (1, 2, 4096), (0, 4, 4), (2, 0, 5), (2, 3, 0)]),
-            softmax_special,
+            over_shapes(inputs.softmax_inputs, [(1, 1, 1), (2, 5, 33), (1, 2, 4096), (0, 4, 4), (2, 0, 5), (2, 3, 0)]),
+            inputs.softmax_special,
         ),
         {"probabilities": "f32"},
     ),
     "layer_norm_gelu": Example(
-        joined(over_shapes(layer_norm_inputs, ROWS), layer_norm_special), tolerance={"f32": 1e-4}
+        joined(over_shapes(inputs.layer_norm_inputs, ROWS), inputs.layer_norm_special), tolerance={"f32": 1e-4}
     ),
     "add_rms_norm": Example(
-        joined(over_shapes(add_rms_norm_inputs, ROWS), add_rms_norm_special), {"h": "f32", "y": "f32"}
+        joined(over_shapes(inputs.add_rms_norm_inputs, ROWS), inputs.add_rms_norm_special), {"h": "f32", "y": "f32"}
     ),
     "swiglu": Example(over_shapes(lambda rng, m: {"gate_up": normal(rng, m, 2752) * 4}, ROWS)),
     "cross_entropy": Example(
-        joined(over_shapes(loss_inputs, [(1,), (3,), (33,), (0,)]), loss_special), {"loss": "bf16"}
+        joined(over_shapes(inputs.loss_inputs, [(1,), (3,), (33,), (0,)]), inputs.loss_special), {"loss": "bf16"}
     ),
-    "rope": Example(over_shapes(rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2), (2, 0, 2)])),
-    "llama_block": Example(llama_block_cases, constants=llama_block_constants, tolerance={"f32": 1e-5}),
+    "rope": Example(over_shapes(inputs.rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2), (2, 0, 2)])),
+    "llama_block": Example(inputs.llama_block_cases, constants=inputs.llama_block_constants, tolerance={"f32": 1e-5}),
     "llama_tiny": Example(
-        llama_tiny_cases, {"logits": "f32"}, constants=llama_tiny_constants, tolerance={"f32": 3e-5}
+        inputs.llama_tiny_cases, {"logits": "f32"}, constants=inputs.llama_tiny_constants, tolerance={"f32": 3e-5}
     ),
     # specs/graphs/custom
-    "snake": Example(over_shapes(snake_inputs, [(1, 1, 1), (3, 5, 33), (2, 8, 1000), (2, 3, 0)])),
-    "gated_convolution": Example(over_shapes(convolution_inputs, [(1, 1), (2, 3), (3, 129), (1, 0)]), {"y": "bf16"}),
-    "mandelbrot": Example(mandelbrot_cases, {"steps": "i32", "shade": "f32"}),
+    "snake": Example(over_shapes(inputs.snake_inputs, [(1, 1, 1), (3, 5, 33), (2, 8, 1000), (2, 3, 0)])),
+    "gated_convolution": Example(
+        over_shapes(inputs.convolution_inputs, [(1, 1), (2, 3), (3, 129), (1, 0)]), {"y": "bf16"}
+    ),
+    "mandelbrot": Example(inputs.mandelbrot_cases, {"steps": "i32", "shade": "f32"}),
     "kernel_choice": Example(
-        over_shapes(choice_inputs, [(1, 1), (16, 16), (7, 300)]), {"y_few": "f32", "y_many": "f32", "y_low": "bf16"}
+        over_shapes(inputs.choice_inputs, [(1, 1), (16, 16), (7, 300)]),
+        {"y_few": "f32", "y_many": "f32", "y_low": "bf16"},
     ),
     # tests/examples/graphs
-    "bf16_matmul_bias_relu": Example(over_shapes(matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),
+    "bf16_matmul_bias_relu": Example(over_shapes(inputs.matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),
     "bf16_match_unfused": Example(
         over_shapes(lambda rng, n: {name: normal(rng, n, dtype=bf16) for name in "ab"}, [(1,), (1000,), (0,)]),
         {"y": "bf16"},
         tolerance={"bf16": 0.0},
     ),
     "f16_norm_quantize": Example(
-        over_shapes(quantize_inputs, ROWS),
+        over_shapes(inputs.quantize_inputs, ROWS),
         {"h": "f16", "quantized": "f8e4m3", "scale": "f32"},
         tolerance={"f32": 2e-3},  # it follows from a value that was rounded to f16
     ),
@@ -509,7 +116,7 @@ EXAMPLES = {
     "long_rows": Example(
         joined(
             over_shapes(lambda rng, m, n: {"x": normal(rng, m, n) * 5}, [(1, 1), (3, 17), (2, 70001), (0, 9)]),
-            long_special,
+            inputs.long_special,
         ),
         {"p": "f32", "normed": "f32"},
     ),
@@ -530,7 +137,7 @@ EXAMPLES = {
         over_shapes(lambda rng, m, n: {"x": normal(rng, m, n)}, [(1, 2), (5, 33), (16, 64), (0, 3)]),
         {name: "f32" for name in ("x_t", "right", "mirrored", "doubled", "flat", "even", "y")},
     ),
-    "strided_input": Example(strided_cases, {"sum": "f32", "totals": "f32", "product": "f32"}),
+    "strided_input": Example(inputs.strided_cases, {"sum": "f32", "totals": "f32", "product": "f32"}),
     "f64_softmax": Example(
         over_shapes(
             lambda rng, m, n: {"x": normal(rng, m, n, dtype=np.float64) * 9, "w": normal(rng, n, 9, dtype=np.float64)},
@@ -539,70 +146,77 @@ EXAMPLES = {
         {"p": "f64", "y": "f64"},
     ),
     "concat_inputs": Example(
-        over_shapes(concat_inputs, [(1, 1, 1), (5, 33, 7), (16, 8, 24), (0, 3, 2), (3, 0, 4), (3, 4, 0)]),
+        over_shapes(inputs.concat_inputs, [(1, 1, 1), (5, 33, 7), (16, 8, 24), (0, 3, 2), (3, 0, 4), (3, 4, 0)]),
         {"wide": "f32", "tall": "f32", "y": "f32"},
     ),
     "functions_twice": Example(
         over_shapes(lambda rng, m: {"x": normal(rng, m, 32)}, ROWS),
         {"y": "f32", "second": "f32"},
-        constants=functions_constants,
+        constants=inputs.functions_constants,
     ),
     "constants_at_load": Example(
         over_shapes(lambda rng, m: {"x": normal(rng, m, 50)}, ROWS), constants=lambda rng: {"w": normal(rng, 30, 50)}
     ),
     "integers_bools": Example(
-        over_shapes(integer_inputs, PLANES),
+        over_shapes(inputs.integer_inputs, PLANES),
         {"above": "bool", "larger": "i32", "both": "bool", "totals": "i64", "halves": "f32", "mixed": "i32"},
     ),
-    "running_state": Example(running_cases, {"total_next": "f32", "change": "f32"}),
-    "update_state": Example(update_cases, {"totals": "f32", "grown": "f32"}),
-    "update_values": Example(update_value_cases, {"y": "f32", "both": "f32", "whole": "f32"}),
-    "batched_prologue": Example(over_shapes(batched_inputs, [(1, 1), (3, 7), (4, 64), (0, 3), (2, 0)])),
+    "running_state": Example(inputs.running_cases, {"total_next": "f32", "change": "f32"}),
+    "update_state": Example(inputs.update_cases, {"totals": "f32", "grown": "f32"}),
+    "update_values": Example(inputs.update_value_cases, {"y": "f32", "both": "f32", "whole": "f32"}),
+    "batched_prologue": Example(over_shapes(inputs.batched_inputs, [(1, 1), (3, 7), (4, 64), (0, 3), (2, 0)])),
     "attention_plain": Example(
-        over_shapes(attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])
+        over_shapes(inputs.attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])
     ),
-    "attention_masked": Example(over_shapes(masked_inputs, [(1, 1, 1), (2, 7, 33), (1, 65, 128)]), {"y": "bf16"}),
+    "attention_masked": Example(
+        over_shapes(inputs.masked_inputs, [(1, 1, 1), (2, 7, 33), (1, 65, 128)]), {"y": "bf16"}
+    ),
     "index_of_extremes": Example(
         joined(
             over_shapes(
-                extreme_inputs,
+                inputs.extreme_inputs,
                 [(1, 1, 1), (3, 5, 7), (2, 3, 70001), (1, 40, 1030), (2, 3, 0), (2, 0, 3), (0, 3, 2)],
             ),
-            extreme_special,
+            inputs.extreme_special,
         ),
         {"best": "i64", "greatest": "f32", "lowest": "i64", "first": "i64", "narrow": "i32"},
     ),
     "gathers": Example(
-        over_shapes(gather_inputs, [(1, 1, 1), (7, 5, 33), (64, 100, 70), (0, 3, 9), (9, 0, 3)]),
+        over_shapes(inputs.gather_inputs, [(1, 1, 1), (7, 5, 33), (64, 100, 70), (0, 3, 9), (9, 0, 3)]),
         {"embedded": "bf16", "normed": "f32", "product": "f32", "shares": "f32", "crossed": "f32", "greatest": "f32"}
         | {"also_chosen": "f32", "grown_sum": "f32", "set": "bool", "front": "f32"},
     ),
     # tests/bench/gpu
-    "silu_bf16": Example(over_shapes(bf16_inputs("x", width=8192), FEW_ROWS), {"y": "bf16"}),
+    "silu_bf16": Example(over_shapes(inputs.bf16_inputs("x", width=8192), FEW_ROWS), {"y": "bf16"}),
     "bias_gelu_residual_bf16": Example(
-        over_shapes(bf16_inputs("x", "bias", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}
+        over_shapes(inputs.bf16_inputs("x", "bias", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}
     ),
     "rms_norm_bf16": Example(
-        over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"y": "bf16"}
+        over_shapes(inputs.bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS), {"y": "bf16"}
     ),
     "add_rms_norm_bf16": Example(
-        over_shapes(bf16_inputs("x", "residual", "weight", width=4096, vectors=["weight"]), FEW_ROWS),
+        over_shapes(inputs.bf16_inputs("x", "residual", "weight", width=4096, vectors=["weight"]), FEW_ROWS),
         {"h": "bf16", "y": "bf16"},
     ),
-    "swiglu_bf16": Example(over_shapes(bf16_inputs("gate", "up", width=14336), FEW_ROWS), {"y": "bf16"}),
+    "swiglu_bf16": Example(over_shapes(inputs.bf16_inputs("gate", "up", width=14336), FEW_ROWS), {"y": "bf16"}),
     "sum_f32": Example(
         over_shapes(lambda rng, n: {"x": 1 + normal(rng, n)}, [(1,), (1000,), (1_000_003,), (0,)]), {"y": "f32"}
     ),
     "layer_norm_gelu_bf16": Example(
-        over_shapes(bf16_inputs("x", "weight", "bias", width=4096, vectors=["weight", "bias"]), FEW_ROWS), {"y": "bf16"}
+        over_shapes(inputs.bf16_inputs("x", "weight", "bias", width=4096, vectors=["weight", "bias"]), FEW_ROWS),
+        {"y": "bf16"},
     ),
     "softmax_bf16": Example(
-        over_shapes(bf16_softmax_inputs, [(1, 1, 1), (2, 5, 33), (2, 3, 4096), (1, 40, 1000), (0, 4, 4), (2, 3, 0)]),
+        over_shapes(
+            inputs.bf16_softmax_inputs, [(1, 1, 1), (2, 5, 33), (2, 3, 4096), (1, 40, 1000), (0, 4, 4), (2, 3, 0)]
+        ),
         {"p": "bf16"},
     ),
-    "rope_bf16": Example(over_shapes(bf16_rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2)]), {"y": "bf16"}),
+    "rope_bf16": Example(
+        over_shapes(inputs.bf16_rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2)]), {"y": "bf16"}
+    ),
     "rms_norm_quantize_bf16": Example(
-        over_shapes(bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS),
+        over_shapes(inputs.bf16_inputs("x", "weight", width=4096, vectors=["weight"]), FEW_ROWS),
         {"quantized": "f8e4m3", "scale": "f32"},
     ),
     "transpose_bias_relu_bf16": Example(
@@ -612,18 +226,21 @@ EXAMPLES = {
         ),
         {"y": "bf16"},
     ),
-    "cross_entropy_bf16": Example(over_shapes(cross_entropy_inputs, FEW_ROWS), {"loss": "bf16"}),
+    "cross_entropy_bf16": Example(over_shapes(inputs.cross_entropy_inputs, FEW_ROWS), {"loss": "bf16"}),
     "convolutions": Example(
-        over_shapes(convolutions_inputs, [(1, 3, 3), (2, 5, 8), (1, 33, 31), (0, 4, 4), (3, 3, 64)]),
+        over_shapes(inputs.convolutions_inputs, [(1, 3, 3), (2, 5, 8), (1, 33, 31), (0, 4, 4), (3, 3, 64)]),
         {name: "f32" for name in ("y", "grouped", "depthwise", "as_torch", "waves")},
     ),
     "running_sums": Example(
-        joined(over_shapes(sums_inputs, [(1, 1, 1), (3, 5, 33), (2, 1, 70001), (2, 300, 4), (0, 3, 4)]), sums_special),
+        joined(
+            over_shapes(inputs.sums_inputs, [(1, 1, 1), (3, 5, 33), (2, 1, 70001), (2, 300, 4), (0, 3, 4)]),
+            inputs.sums_special,
+        ),
         {"last": "f32", "middle": "f32", "first": "f32", "left": "i32", "rounded": "bf16", "across": "f32"},
         tolerance={"f32": 2e-5},  # sums of many
     ),
     "frames": Example(
-        over_shapes(frames_inputs, [(1, 1), (2, 5), (33, 70), (64, 512)]),
+        over_shapes(inputs.frames_inputs, [(1, 1), (2, 5), (33, 70), (64, 512)]),
         {"doubled": "f32", "held": "i8", "mirrored": "f32", "guarded": "bool", "same": "f32"},
     ),
     "forbid_force": Example(

@@ -1,0 +1,406 @@
+"""What the examples are given: functions of a random generator, which make the inputs of a case, or whole cases."""
+
+import itertools
+from collections.abc import Iterator
+
+import ml_dtypes
+import numpy as np
+
+bf16 = ml_dtypes.bfloat16
+Inputs = dict[str, np.ndarray]
+Case = tuple[str, list[Inputs]]  # a label and the inputs of one or more calls of the same loaded model
+
+
+def normal(rng, *shape, dtype=np.float32):
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def with_specials(array, rng):
+    """NaN and both infinities in a few places; the rest of the array must not notice."""
+    flat = array.reshape(-1)
+    for value in (np.nan, np.inf, -np.inf):
+        if flat.size:
+            flat[rng.integers(flat.size)] = value
+    return array
+
+
+def position(value):
+    return np.array(value, dtype=np.int64)
+
+
+def over_shapes(make, shapes):
+    """A case per shape, from make(rng, *shape) -> Inputs."""
+
+    def cases(rng):
+        for shape in shapes:
+            yield "x".join(map(str, shape)), [make(rng, *shape)]
+
+    return cases
+
+
+def joined(*makers):
+    return lambda rng: itertools.chain.from_iterable(make(rng) for make in makers)
+
+
+# ---- the examples ----------------------------------------------------------------------------------------------------
+
+
+def matmul_inputs(k, n, dtype=np.float32):
+    def make(rng, m):
+        return {
+            "A": normal(rng, m, k, dtype=dtype),
+            "B": normal(rng, k, n, dtype=dtype),
+            "bias": normal(rng, n, dtype=dtype),
+        }
+
+    return make
+
+
+def swish_special(rng):
+    yield "specials", [{"x": with_specials(normal(rng, 5, 67) * 30, rng)}]
+
+
+def softmax_inputs(rng, b, s, t):
+    mask = np.where(rng.random((s, t)) < 0.3, -np.inf, 0).astype(np.float32)
+    if t:
+        mask[:, 0] = 0  # no row is masked whole
+    return {"scores": normal(rng, b, s, t) * 20, "mask": mask}
+
+
+def softmax_special(rng):
+    inputs = softmax_inputs(rng, 2, 6, 33)
+    inputs["scores"][0, 0, 3] = np.nan
+    inputs["scores"][1, 2, 5] = np.inf
+    inputs["scores"][0, 1] = -np.inf
+    inputs["mask"][4] = -np.inf  # a row without anything to attend to: NaN, as in NumPy and PyTorch
+    yield "specials", [inputs]
+
+
+def layer_norm_inputs(rng, m):
+    return {"x": normal(rng, m, 768) * 3 + 1, "weight": normal(rng, 768), "bias": normal(rng, 768)}
+
+
+def layer_norm_special(rng):
+    inputs = layer_norm_inputs(rng, 9)
+    inputs["x"][2, 7] = np.nan
+    inputs["x"][4, 767] = np.inf
+    inputs["x"][6] = 5  # no variance
+    yield "specials", [inputs]
+    inputs = layer_norm_inputs(rng, 3)
+    inputs["x"] += 1000  # the mean far from zero: a variance from the mean of squares would lose its digits
+    yield "far_from_zero", [inputs]
+
+
+def add_rms_norm_inputs(rng, m):
+    return {"x": normal(rng, m, 1024), "residual": normal(rng, m, 1024), "weight": normal(rng, 1024)}
+
+
+def add_rms_norm_special(rng):
+    inputs = add_rms_norm_inputs(rng, 6)
+    inputs["x"][1, 3] = np.nan
+    inputs["residual"][3, 1023] = np.inf
+    inputs["x"][5], inputs["residual"][5] = 0, 0
+    yield "specials", [inputs]
+
+
+def angle_tables(positions, width):
+    angles = np.arange(positions)[:, None] * 10000.0 ** (-(np.arange(width) % (width // 2)) / (width // 2))
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def loss_inputs(rng, n):
+    target = rng.integers(0, 32768, n)
+    target[rng.random(n) < 0.2] = -100
+    return {"logits": normal(rng, n, 32768, dtype=bf16) * bf16(4), "target": target}
+
+
+def loss_special(rng):
+    inputs = loss_inputs(rng, 9)
+    logits, target = inputs["logits"], inputs["target"]
+    target[:] = rng.integers(0, 32768, 9)
+    logits[0, 17], logits[1, 32767], logits[2, :5000], logits[3] = np.nan, np.inf, -np.inf, -np.inf
+    logits[4, target[4]] = -np.inf  # the right class is impossible
+    logits[5] = 300  # each is as likely as the others
+    target[6], target[7], target[8] = 32768, -1, -32769  # no class, the last one, no class
+    yield "specials", [inputs]
+
+
+def rope_inputs(rng, b, s, h):
+    cos, sin = (table[:, :32].copy() for table in angle_tables(s, 64))
+    return {"x": normal(rng, b, s, h, 64), "cos": cos, "sin": sin}
+
+
+def layer_weights(rng, prefix, width, query_width, key_width, hidden):
+    shapes = {
+        "wq": (width, query_width),
+        "wk": (width, key_width),
+        "wv": (width, key_width),
+        "wo": (query_width, width),
+        "w_gate": (width, hidden),
+        "w_up": (width, hidden),
+        "w_down": (hidden, width),
+    }
+    weights = {prefix + name: normal(rng, *shape) / np.float32(shape[0] ** 0.5) for name, shape in shapes.items()}
+    for name in ("attention_norm", "mlp_norm"):
+        weights[prefix + name] = 1 + normal(rng, width) / 10
+    return weights
+
+
+def llama_block_constants(rng):
+    weights = layer_weights(rng, "", 512, 512, 256, 1376)
+    weights["cos"], weights["sin"] = angle_tables(1024, 64)
+    return weights
+
+
+def llama_tiny_constants(rng):
+    weights = {"final_norm": 1 + normal(rng, 64) / 10, "lm_head": normal(rng, 64, 256) / 8}
+    for layer in range(32):
+        weights |= layer_weights(rng, f"layers.{layer}.", 64, 64, 32, 176)
+    weights["cos"], weights["sin"] = angle_tables(256, 16)
+    return weights
+
+
+def conversation(rng, width, calls):
+    """One call of a model with a KV cache for each (batch, tokens), the positions following from the tokens."""
+    steps, start = [], 0
+    for batch, tokens in calls:
+        steps.append({"x": normal(rng, batch, tokens, width), "position": position(start)})
+        start += tokens
+    return steps
+
+
+def llama_block_cases(rng):
+    yield "prefill_then_decode", conversation(rng, 512, [(2, 7), (2, 1), (2, 1), (2, 3), (2, 1)])
+    yield "batch_shrinks", conversation(rng, 512, [(3, 2), (3, 1), (1, 1), (1, 4)])
+    yield "one_token", conversation(rng, 512, [(1, 1), (1, 1)])
+    yield "long", conversation(rng, 512, [(1, 129), (1, 1)])
+    yield "end_of_cache", [{"x": normal(rng, 8, 4, 512), "position": position(1020)}]
+
+
+def llama_tiny_cases(rng):
+    yield "prefill_then_decode", conversation(rng, 64, [(2, 7), (2, 1), (2, 1), (2, 3), (2, 1)])
+    yield "largest", conversation(rng, 64, [(4, 128), (4, 127), (4, 1)])
+    yield "one_token", conversation(rng, 64, [(1, 1)])
+
+
+def quantize_inputs(rng, m):
+    inputs = {name: normal(rng, m, 200, dtype=np.float16) for name in ("x", "residual")}
+    return inputs | {"weight": normal(rng, 200, dtype=np.float16)}
+
+
+def long_special(rng):
+    x = normal(rng, 4, 1001)
+    x[0, 1000] = np.nan
+    x[1, 3] = np.inf
+    x[2, :40] = -np.inf
+    x[3] = -np.inf
+    yield "specials", [{"x": x}]
+
+
+def strided_cases(rng):
+    for m, n in ((1, 1), (7, 33), (64, 96), (5, 0)):
+        yield f"{m}x{n}_transposed", [
+            {"x": normal(rng, n, m).T, "y": normal(rng, m, n), "w": normal(rng, 24, n).T},
+        ]
+        yield f"{m}x{n}_every_third", [
+            {"x": normal(rng, m, 3 * n)[:, ::3], "y": normal(rng, 2 * m, n)[1::2], "w": normal(rng, n, 50)[:, 2:26]},
+        ]
+        yield f"{m}x{n}_reversed", [
+            {"x": normal(rng, m, n)[::-1, ::-1], "y": normal(rng, m, n)[::-1], "w": normal(rng, n, 24)[:, ::-1]},
+        ]
+        yield f"{m}x{n}_broadcast", [
+            {
+                "x": np.broadcast_to(normal(rng, m, 1), (m, n)),
+                "y": np.broadcast_to(normal(rng, n), (m, n)),
+                "w": np.broadcast_to(normal(rng, 1, 24), (n, 24)),
+            },
+        ]
+
+
+def concat_inputs(rng, m, n, k):
+    return {"a": normal(rng, m, n), "b": normal(rng, m, k), "row": normal(rng, 1, n)}
+
+
+def functions_constants(rng):
+    constants = {}
+    for index in range(5):
+        constants[f"linear.{index}.w"] = normal(rng, 32, 32) / 5
+        constants[f"linear.{index}.b"] = normal(rng, 32)
+    return constants
+
+
+def integer_inputs(rng, m, n):
+    return {
+        "a": rng.integers(-100, 100, (m, n), dtype=np.int32),
+        "b": rng.integers(-100, 100, (m, n), dtype=np.int32),
+        "wide": rng.integers(-(2**40), 2**40, (m, n), dtype=np.int64),
+        "bytes": rng.integers(0, 256, (m, n), dtype=np.uint8),
+        "flag": rng.random((m, n)) < 0.5,
+    }
+
+
+def running_cases(rng):
+    yield "three_calls", [{"x": normal(rng, 5, 7)} for _ in range(3)]
+    yield "sizes_change", [{"x": normal(rng, m, n)} for m, n in ((8, 16), (3, 16), (0, 4), (8, 5), (8, 16))]
+
+
+def update_cases(rng):
+    steps = [(5, 0), (5, 1), (5, 60), (32, 7), (1, 8)]
+    yield "five_calls", [{"rows": normal(rng, 2, n), "position": position(start)} for n, start in steps]
+
+
+def update_value_cases(rng):
+    for n, start in [(1, 0), (5, 1), (32, 7), (3, 14)]:
+        inputs = {"x": normal(rng, 16, n), "rows": normal(rng, 2, n), "position": position(start)}
+        yield f"{n}_columns_at_{start}", [inputs]
+
+
+def batched_inputs(rng, b, s):
+    return {
+        "x": normal(rng, b, s, 37),
+        "w": normal(rng, 37, 20),
+        "residual": normal(rng, b, s, 20),
+        "factor": np.array(rng.standard_normal(), dtype=np.float32),
+    }
+
+
+def attention_inputs(rng, b, s, t):
+    return {"q": normal(rng, b, s, 6, 20), "k": normal(rng, b, t, 2, 20), "v": normal(rng, b, t, 2, 20)}
+
+
+def masked_inputs(rng, b, s, t):
+    mask = np.where(rng.random((b, 4, s, t)) < 0.4, -np.inf, rng.standard_normal((b, 4, s, t))).astype(bf16)
+    mask[..., 0] = 0  # no row is masked whole
+    heads = {"q": (b, s, 4, 24), "k": (b, t, 4, 24), "v": (b, t, 4, 24)}
+    return {name: normal(rng, *shape, dtype=bf16) for name, shape in heads.items()} | {"mask": mask}
+
+
+def snake_inputs(rng, b, c, l):
+    return {
+        "x": normal(rng, b, c, l) * 3,
+        "bias": normal(rng, c, 1),
+        "alpha": (0.5 + rng.random((c, 1))).astype(np.float32),
+        "gain": normal(rng, c, 1),
+    }
+
+
+def convolution_inputs(rng, b, l):
+    shapes = {"x": (b, l, 96), "gate": (b, l, 96), "weight": (4, 96), "bias": (96,)}
+    return {name: normal(rng, *shape, dtype=bf16) for name, shape in shapes.items()}
+
+
+def image_inputs(rng, n, h, w):
+    return {"x": normal(rng, n, h, w, 32), "filters": normal(rng, 3, 3, 32, 48) / 17, "bias": normal(rng, 48)}
+
+
+def convolutions_inputs(rng, n, h, w):
+    shapes = {
+        "x": (n, h, w, 12),
+        "channels_first": (n, 12, h, w),
+        "filters": (3, 3, 12, 20),
+        "grouped_filters": (3, 2, 4, 15),
+        "depthwise_filters": (3, 3, 1, 12),
+        "torch_filters": (20, 12, 3, 3),
+        "line_filters": (5, 12, 7),
+        "bias": (20,),
+    }
+    return {name: normal(rng, *shape) for name, shape in shapes.items()}
+
+
+def sums_inputs(rng, a, b, c):
+    counts = rng.integers(-1000, 1000, (a, c), dtype=np.int32)
+    return {"x": 1 + normal(rng, a, b, c), "counts": counts, "low": 1 + normal(rng, a, c, dtype=bf16)}
+
+
+def sums_special(rng):
+    inputs = sums_inputs(rng, 3, 4, 50)
+    with_specials(inputs["x"], rng)
+    yield "specials", [inputs]
+
+
+def frames_inputs(rng, m, n):
+    counts = rng.integers(-128, 128, (m, n), dtype=np.int8)
+    return {"x": normal(rng, m, n), "counts": counts, "flags": rng.random(n) < 0.5}
+
+
+def choice_inputs(rng, s, m):
+    return {
+        "few": normal(rng, s, 256),
+        "many": normal(rng, m, 256),
+        "weight": normal(rng, 256, 192) / 16,
+        "bias": normal(rng, 192),
+        "low": normal(rng, m, 192, dtype=bf16),
+    }
+
+
+def mandelbrot_cases(rng):
+    views = {"whole": (-0.5, 0.0, 3.0, 48, 64), "valley": (-0.745, 0.113, 0.02, 33, 17), "pixel": (0.0, 0.0, 1.0, 1, 1)}
+    views["anywhere"] = (*rng.uniform(-1, 0.5, 2), rng.uniform(0.01, 2), 40, 30)
+    for label, (x, y, width, rows, columns) in views.items():
+        scalars = {"center_x": x, "center_y": y, "width": width}
+        inputs = {name: np.array(value, dtype=np.float64) for name, value in scalars.items()}
+        yield label, [inputs | {"rows": position(rows), "columns": position(columns)}]
+
+
+def extreme_inputs(rng, b, m, n):
+    return {
+        "x": rng.integers(-50, 50, (b, m, n)).astype(np.float32),  # with many equals
+        "bias": rng.integers(-5, 5, n).astype(np.float32),
+        "counts": rng.integers(-9, 9, (b, m, n), dtype=np.int32),
+    }
+
+
+def extreme_special(rng):
+    inputs = extreme_inputs(rng, 3, 5, 300)
+    x, counts = inputs["x"], inputs["counts"]
+    x[0, 0], x[0, 1] = -np.inf, np.inf
+    x[0, 2, 7], x[0, 2, 250:] = np.nan, np.nan
+    x[0, 3, 8:], x[0, 4, 299] = -np.inf, np.inf
+    x[1, :, 3] = [np.inf, np.nan, -np.inf, np.nan, 0]
+    counts[0] = np.iinfo(np.int32).min
+    counts[1:] = np.iinfo(np.int32).max
+    yield "specials", [inputs]
+
+
+def gather_inputs(rng, t, m, n):
+    columns = rng.integers(-n, n, (m, 5), dtype=np.int32)
+    columns[1::3, 2] = n
+    columns[2::5, 4] = -n - 1
+    tokens = rng.integers(-30, 30, t)
+    tokens[3::7] = 1 << 40
+    return {
+        "tokens": tokens,
+        "table": normal(rng, 100, 48, dtype=bf16),
+        "codes": normal(rng, 30, 48),
+        "weight": normal(rng, 48),
+        "w": normal(rng, 48, 20),
+        "x": normal(rng, m, n),
+        "columns": columns,
+        "rows": rng.integers(-m - 1, m + 1, (1, n)),
+        "flags": rng.random((m, n)) < 0.5,
+    }
+
+
+# ---- inputs of the benchmark's graphs on a GPU ----------------------------------------------------------------------
+
+
+def bf16_inputs(*names, width, vectors=()):
+    """Matrices of this width, but for the vectors among the names."""
+
+    def make(rng, m):
+        return {name: normal(rng, *([] if name in vectors else [m]), width, dtype=bf16) for name in names}
+
+    return make
+
+
+def bf16_softmax_inputs(rng, b, s, t):
+    return {name: array.astype(bf16) for name, array in softmax_inputs(rng, b, s, t).items()}
+
+
+def bf16_rope_inputs(rng, b, s, h):
+    cos, sin = (table[:, None, :].astype(bf16) for table in angle_tables(s, 128))
+    return {"x": normal(rng, b, s, h, 128, dtype=bf16), "cos": cos, "sin": sin}
+
+
+def cross_entropy_inputs(rng, m):
+    return {"logits": normal(rng, m, 32768, dtype=bf16) * bf16(3), "targets": rng.integers(0, 32768, m, dtype=np.int64)}
