@@ -146,11 +146,10 @@ void scan(const X& x, const Out& out, const ScanOrder& order, Stream stream) {
   const std::int64_t count = element_count(Index<R>(x.shape()));
   if (count == 0) return;
   const int threads = threads_for(stream, count);
-  if (order.axis == R - 1) {
-    scan_along<Sum, R>(x, out, order, threads);
-  } else {
-    scan_across<Sum, R>(x, out, order, threads);
+  if constexpr (R > 1) {
+    if (order.axis != R - 1) return scan_across<Sum, R>(x, out, order, threads);
   }
+  scan_along<Sum, R>(x, out, order, threads);
 }
 
 }  // namespace kgen::cpu
