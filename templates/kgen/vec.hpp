@@ -139,7 +139,8 @@ struct Vec {
   friend KGEN_FN Vec operator*(Vec a, Vec b) {
     return wrap(a, b, [](auto x, auto y) KGEN_LAMBDA { return x * y; });
   }
-  // Floats on an NVIDIA GPU: within 3 ulp, else correctly rounded. Integers truncate towards zero; dividing by 0 gives 0.
+  // Floats on an NVIDIA GPU: within 3 ulp, else correctly rounded. Integers truncate towards zero, and give 0 for a
+  // division by 0.
   friend KGEN_FN Vec operator/(Vec a, Vec b) {
     if constexpr (std::is_integral_v<T>) {
       return by_lane(a, b, [](T x, T y) KGEN_LAMBDA {

@@ -238,7 +238,8 @@ TEST_CASE("launches: rows by their length") {
 
 TEST_CASE("launches: rows of a length that their caller knows") {
   TestDevice device;
-  const auto check = [&]<std::int64_t Length>(std::integral_constant<std::int64_t, Length>, const std::string& expected) {
+  const auto check = [&]<std::int64_t Length>(std::integral_constant<std::int64_t, Length>,
+                                              const std::string& expected) {
     INFO("rows of ", Length);
     const auto x = random_tensor<float>(Index<2>{9, Length}, 1);
     const auto weight = random_tensor<float>(Index<1>{Length}, 2);

@@ -76,9 +76,8 @@ void scan_along(const X& x, const Out& out, const ScanOrder& order, int threads)
     return scan_stretch<Sum>(x, line, order, Range{begin, std::min(length, begin + stretch)}, emit);
   };
   const auto emit_from = [&](Sum offset) {
-    return [&out, offset]<int W>(const Index<R>& at, const Vec<Sum, W>& sums) KGEN_LAMBDA {
-      store_to(out, at, convert<source_lane_t<X, R>>(Vec<Sum, W>(offset) + sums));
-    };
+    return [&out, offset]<int W>(const Index<R>& at, const Vec<Sum, W>& sums)
+               KGEN_LAMBDA { store_to(out, at, convert<source_lane_t<X, R>>(Vec<Sum, W>(offset) + sums)); };
   };
   const bool shares_lines = lines < threads && stretches > 1;
   Sum* totals = shares_lines ? scratch<Sum>(0, lines * stretches) : nullptr;

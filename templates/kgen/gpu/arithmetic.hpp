@@ -1,5 +1,6 @@
-// Arithmetic of single lanes that a GPU does faster, or in another way, than C++ says. Where memory is what a kernel waits
-// for, every instruction of a lane counts: an H200 has room for about 30 between the two bytes read and written of a bf16.
+// Arithmetic of single lanes that a GPU does faster, or in another way, than C++ says. Where memory is what a kernel
+// waits for, every instruction of a lane counts: an H200 has room for about 30 between the two bytes read and written
+// of a bf16.
 #pragma once
 
 #include <bit>
@@ -21,9 +22,9 @@ KGEN_FN float reciprocal_of_normal(float x) {
 #endif
 }
 
-// a / b, within 3 ulp, as a times the reciprocal of b, which is computed once where many are divided by the same. A power
-// of two brings b to where its reciprocal is normal; what is smaller than 2^-128 divides as 0 does. IEEE division takes a
-// branch and three times the instructions.
+// a / b, within 3 ulp, as a times the reciprocal of b, which is computed once where many are divided by the same. A
+// power of two brings b to where its reciprocal is normal; what is smaller than 2^-128 divides as 0 does. IEEE division
+// takes a branch and three times the instructions.
 KGEN_FN float divide(float a, float b) {
 #if defined(__CUDA_ARCH__)
   const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(b) & 0x7fffffffu;

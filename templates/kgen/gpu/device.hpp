@@ -6,11 +6,11 @@
 //   block_index(), block_count()          this block in the grid
 //   dynamic_shared()                      the block's shared memory: as many bytes as the launch asked for
 //   block_barrier(where)                  waits for all threads of the block; only guards call it
-//   most_cluster_blocks                   that run at the same time and see each other's shared memory; 1: there are none
+//   most_cluster_blocks                   that run at once and see each other's shared memory; 1: there are none
 //   cluster_rank()                        this block in its cluster
 //   cluster_barrier(where)                waits for all threads of all blocks of the cluster; only guards call it
 //   cluster_wait(where)                   the same, but says nothing of what they wrote before
-//   cluster_shared(memory, rank)          what `memory`, of this block's shared memory, is in another block of the cluster
+//   cluster_shared(memory, rank)          where another block of the cluster has what is at `memory` in this one's
 //   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
 //   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group
 //   load_read_only<Bytes>(from)           aligned memory that nobody writes while the kernel runs

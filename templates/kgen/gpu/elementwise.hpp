@@ -1,5 +1,5 @@
-// Elementwise on a GPU: vectors of 16 bytes along the last axis; or tiles of two axes, where operands and results do not
-// run along the same one.
+// Elementwise on a GPU: vectors of 16 bytes along the last axis; or tiles of two axes, where operands and results do
+// not run along the same one.
 #pragma once
 
 #include "kgen/gpu/divide.hpp"
@@ -17,9 +17,10 @@ inline constexpr int elementwise_threads = 256;
 // Registers for 1536 threads of a multiprocessor where functors are small, else for 1024: 24 KB of each operand are on
 // their way, and 24 KB in all hide the latency of an H200's memory.
 template <int R, class Functor>
-inline constexpr int elementwise_blocks =
-    (R <= 2 && element_sizes<Functor>().reads <= 3 ? 1536 : R <= 3 && element_sizes<Functor>().reads <= 6 ? 1024 : 512) /
-    elementwise_threads;
+inline constexpr int elementwise_blocks = (R <= 2 && element_sizes<Functor>().reads <= 3   ? 1536
+                                           : R <= 3 && element_sizes<Functor>().reads <= 6 ? 1024
+                                                                                           : 512) /
+                                          elementwise_threads;
 
 // A box of the whole shape whose lines are whole vectors of W lanes, of which there are fewer than 2^31.
 template <int R>
@@ -41,7 +42,8 @@ KGEN_FN void apply_vector(const Functor& functor, const Box<R>& box, std::uint32
 }
 
 template <int W, Lanes Form, int R, class Functor>
-KGEN_GLOBAL(elementwise_threads, (elementwise_blocks<R, Functor>)) elementwise_kernel(Functor given, Box<R> box) {
+KGEN_GLOBAL(elementwise_threads, (elementwise_blocks<R, Functor>))
+elementwise_kernel(Functor given, Box<R> box) {
   const Functor functor = known<Form>(given);
   const auto number = static_cast<std::uint32_t>(block_index() * elementwise_threads + thread_index());
   if (number < box.vectors) apply_vector<W, Form>(functor, box, number);

@@ -24,8 +24,8 @@ KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
 
 // ---- from types -----------------------------------------------------------------------------------------------------
 
-// How many Views a functor has, how many of them it reads only, and the sizes of their elements; 0 where there are none.
-// What it reads in lines counts for the narrowest that is read alone.
+// How many Views a functor has, how many of them it reads only, and the sizes of their elements; 0 where there are
+// none. What it reads in lines counts for the narrowest that is read alone.
 struct ElementSizes {
   int views = 0, reads = 0, read_bytes = 0;  // read_bytes: of one element of each
   int smallest_read = 0, smallest = 0, largest = 0;
@@ -166,7 +166,8 @@ KGEN_FN View<T, R> known_view(const View<T, R>& view) {
     Index<R> strides = view.strides();
     strides[R - 1] = 1;
     constexpr bool streaming = Form == Lanes::streaming;
-    return View<T, R>(view.data(), view.shape(), strides).with_access({true, std::is_const_v<T> && streaming, streaming});
+    return View<T, R>(view.data(), view.shape(), strides)
+        .with_access({true, std::is_const_v<T> && streaming, streaming});
   }
 }
 template <Lanes Form, class Functor>

@@ -56,9 +56,9 @@ struct MultiplyAddFunction {
   KGEN_FN double operator()(double a, double b, double c) const { return ::fma(a, b, c); }
 };
 
-// The standard normal distribution function. For floats 2^P(|x|) is the tail below -|x|, with a polynomial P whose worst
-// error, weighted by the tail, is least on [0, 6] (fitted by linear programming): within 2e-7, and a third of what the
-// error function costs, which in the tail has lost its digits when 1 is added.
+// The standard normal distribution function. For floats 2^P(|x|) is the tail below -|x|, with a polynomial P whose
+// worst error, weighted by the tail, is least on [0, 6] (fitted by linear programming): within 2e-7, and a third of
+// what the error function costs, which in the tail has lost its digits when 1 is added.
 struct NormalDistributionFunction {
   KGEN_FN float operator()(float x) const {
     const float distance = fabsf(x);

@@ -1,5 +1,6 @@
-// Row programs on a GPU. A row is computed by 32 lanes of a wave or by a block, in registers where it fits, else from
-// memory; by several blocks where rows are few and long; and by threads that are far apart where rows lie across memory.
+// Row programs on a GPU. A row is computed by lanes of a wave, by a block or by a cluster of blocks, in registers where it
+// fits, else from memory; by several blocks where rows are few and long; and by threads that are far apart where rows lie
+// across memory.
 // Reductions are deterministic: for the same shapes on the same device, the same bits.
 #pragma once
 
@@ -19,9 +20,9 @@ namespace kgen::gpu {
 template <int V>
 inline constexpr Lanes row_lanes = V > 1 ? Lanes::vectors : Lanes::any;
 
-// What a thread holds of each operand, in pieces, and for how many threads of a multiprocessor a kernel leaves registers.
-// While a row waits for its reductions nothing of it is on its way, so that many small blocks are better than few; where
-// a program is so small that it waits for little else, more threads are. Measured on an H200.
+// What a thread holds of each operand, in pieces, and for how many threads of a multiprocessor a kernel leaves
+// registers. While a row waits for its reductions nothing of it is on its way, so that many small blocks are better
+// than few; where a program is so small that it waits for little else, more threads are. Measured on an H200.
 template <class Program>
 inline constexpr bool is_small_program = element_sizes<Program>().views <= 3 && element_sizes<Program>().reads <= 2;
 template <class Program>
@@ -36,8 +37,8 @@ consteval int blocks_at_once() {
   return std::max(1, threads / Team::most_threads);
 }
 
-// Fewer than 2^31 rows, in the order in which blocks take them: along axes that an operand repeats on first, so that what
-// is read again is still in a cache.
+// Fewer than 2^31 rows, in the order in which blocks take them: along axes that an operand repeats on first, so that
+// what is read again is still in a cache.
 template <int R>
 class RowOrder {
  public:
@@ -132,9 +133,8 @@ memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launch
     const RowScratch mine{scratch + room * sharing.scratch_bytes, team.index(), team.count()};
     // Teams beyond the last row compute it once more, since others wait for them; they do not store.
     const std::int64_t inside = number < rows ? number : rows - 1;
-    MemoryRow<R, K, V, vectors_at_once<Program, V>(), Team> row(shape, unflatten(inside, outer), inside,
-                                                                static_cast<int>(unit % launched), team, mine, sharing,
-                                                                number < rows);
+    MemoryRow<R, K, V, vectors_at_once<Program, V>(), Team> row(
+        shape, unflatten(inside, outer), inside, static_cast<int>(unit % launched), team, mine, sharing, number < rows);
     program(row);
   }
 }
@@ -243,7 +243,8 @@ bool has_row_vectors(const Program& program, const Index<R>& shape, int width) {
   return all;
 }
 
-// How the rows of a known length are divided, in vectors of `width`: what each thread holds, and how many compute a row.
+// How the rows of a known length are divided, in vectors of `width`: what each thread holds, and how many compute a
+// row.
 struct RowDivision {
   int pieces = 0;   // of a thread; 0 where rows are too long for registers
   int threads = 0;  // up to 32: so many neighbours in a wave; else each block's, whole waves of any device
@@ -320,11 +321,11 @@ void launch_vector_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
 template <int K, std::int64_t Length, int R, class Program>
 void rows(const Index<R>& shape, const Program& program, Stream stream) {
   constexpr int width = vector_width<Program>(64);  // what is wide is often one for each row
-  constexpr int single_pieces = 4;  // of one element, in rows that are no vectors
+  constexpr int single_pieces = 4;                  // of one element, in rows that are no vectors
   const std::int64_t count = element_count(first_axes<R - K>(shape)), length = element_count(last_axes<K>(shape));
   if (Length != 0 && length != Length) {
-    throw LaunchError(std::string(stream.stub) + ": rows of " + std::to_string(length) + " elements, where its stub says " +
-                      std::to_string(Length));
+    throw LaunchError(std::string(stream.stub) + ": rows of " + std::to_string(length) +
+                      " elements, where its stub says " + std::to_string(Length));
   }
   if (count == 0) return;
   const RowLaunch<Program> launch{program, device_limits(stream), stream, count, length};

@@ -1,6 +1,6 @@
 // Running sums on a GPU. A block computes a stretch of a line along the last axis, tile by tile; along another axis, or
-// where lines are short, each thread computes a stretch of its own. Where lines are few they are cut into stretches: one
-// kernel finds the sum of each, a second one begins with those before its own.
+// where lines are short, each thread computes a stretch of its own. Where lines are few they are cut into stretches:
+// one kernel finds the sum of each, a second one begins with those before its own.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ struct ScanLines {
   }
 };
 
-// The index with `value` at an axis that is known at launch only: without addressing it, which would put it into memory.
+// The index with `value` at an axis that is known at launch only: without addressing it, which would put it into
+// memory.
 template <int R>
 KGEN_FN Index<R> replaced(Index<R> index, int axis, std::int64_t value) {
   KGEN_UNROLL
@@ -84,8 +85,8 @@ KGEN_FN Sum sum_of_lanes_up_to(Sum mine, Where where = Where::here()) {
   return mine;
 }
 
-// Adds up what the threads of a block pass, in their order. Two banks of slots take turns, so that one barrier is enough:
-// nobody writes to a bank again before everybody has left the sum that read it.
+// Adds up what the threads of a block pass, in their order. Two banks of slots take turns, so that one barrier is
+// enough: nobody writes to a bank again before everybody has left the sum that read it.
 template <class Sum>
 class BlockSums {
  public:

@@ -3,8 +3,8 @@
 //   rank(), size()              this thread's place in its team
 //   index(), count()            the team's place in its block
 //   blocks                      how many blocks it takes
-//   combine<Reduction>(mine)    the partial results of all, combined in the order of the ranks' places in memory, the same
-//                               on every thread. All threads of a wave, or of the block, come here together
+//   combine<Reduction>(mine)    the partial results of all, combined in an order that does not vary, the same on every
+//                               thread. All threads of a wave, of the block or of the cluster come here together
 #pragma once
 
 #include <type_traits>
@@ -36,8 +36,8 @@ KGEN_FN T shuffle_from(const T& value, int lane, int width, Where where) {
   return pass_words(value, [=](std::uint32_t word) KGEN_LAMBDA { return shuffle_from(word, lane, width, where); });
 }
 
-// The partial results of `count` neighbouring lanes, a power of two, combined: the same bits in every one of them, since
-// the lower lane's always stands first, or may stand anywhere. Lanes of each `group` come here together.
+// The partial results of `count` neighbouring lanes, a power of two, combined: the same bits in every one of them,
+// since the lower lane's always stands first, or may stand anywhere. Lanes of each `group` come here together.
 template <class Reduction, class Partial>
 KGEN_FN Partial combine_lanes_of(int group, Partial mine, int count, Where where = Where::here()) {
   KGEN_UNROLL
@@ -93,9 +93,9 @@ struct alignas(16) PartialSlot {
   }
 };
 
-// A whole block of `Threads`; 0 where the launch chooses, and then a power of two of waves. Two banks of slots take turns,
-// so that one barrier a reduction is enough: nobody writes to a bank again before everybody has left the reduction that
-// read it.
+// A whole block of `Threads`; 0 where the launch chooses, and then a power of two of waves. Two banks of slots take
+// turns, so that one barrier a reduction is enough: nobody writes to a bank again before everybody has left the
+// reduction that read it.
 template <int Threads = 0>
 class BlockTeam {
  public:
@@ -139,8 +139,8 @@ class BlockTeam {
   unsigned meetings_ = 0;
 };
 
-// All blocks of a cluster, whose threads number `Threads` in each (0: as the launch chooses). Two slots of each block take
-// turns, as the banks within a block do.
+// All blocks of a cluster, whose threads number `Threads` in each (0: as the launch chooses). Two slots of each block
+// take turns, as the banks within a block do.
 template <int Blocks, int Threads = 0>
 class ClusterTeam {
   using Part = BlockTeam<Threads>;

@@ -62,7 +62,7 @@ struct Staging {
 // A square of one operand in shared memory: lines along the results' axis, of which a thread's vectors are read.
 template <class T, int Edge>
 struct StagedTile {
-  static constexpr int width = 16 / static_cast<int>(sizeof(T));  // elements of the operand that a thread reads at a time
+  static constexpr int width = 16 / static_cast<int>(sizeof(T));  // elements that a thread reads at a time
   static constexpr int group = std::max(1, 4 / static_cast<int>(sizeof(T)));  // of its lines, to store whole words
   static constexpr int pitch = Edge + width;  // lines begin at multiples of 16 bytes, and not all in one bank
   static constexpr int side_by_side = 4;  // vectors of one line that a wave reads, 64 bytes; the rest reads other lines
@@ -70,8 +70,8 @@ struct StagedTile {
   static constexpr int of_thread = (pieces + tile_threads - 1) / tile_threads;
   static constexpr std::int64_t bytes = shared_bytes<T>(Edge * pitch);
 
-  // The first piece of a thread: where it begins along the results' axis, and across it. All pieces of a thread lie along
-  // one line, `step` vectors apart.
+  // The first piece of a thread: where it begins along the results' axis, and across it. All pieces of a thread lie
+  // along one line, `step` vectors apart.
   struct Place {
     int along, across;
   };
@@ -100,7 +100,8 @@ Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_l
       using Tile = StagedTile<std::remove_const_t<T>, tile_edge<Functor>>;
       if (runs_along<R>(view, staging.across) && !runs_along<R>(view, staging.axis) &&
           staging.shared_bytes + Tile::bytes <= shared_limit) {
-        const View<T, R> along(view.data(), with_last(view.shape(), staging.across), with_last(view.strides(), staging.across));
+        const View<T, R> along(view.data(), with_last(view.shape(), staging.across),
+                               with_last(view.strides(), staging.across));
         staged = true;
         staging.staged |= 1u << number;
         if (has_vectors(along, Tile::width)) staging.vectors |= 1u << number;
@@ -253,8 +254,8 @@ void launch_tiles_of(const Index<R>& shape, const Staging& staging, const Functo
   launch_tiles<width, Lanes::any, last, Other>(shape, staging, adapted, stream);
 }
 
-// Computes the whole in tiles, and returns true; or false where that is not compiled. `crossing`: what crossing_axis has
-// found. Tiles are of the last axis and either the one before it or the first.
+// Computes the whole in tiles, and returns true; or false where that is not compiled. `crossing`: what crossing_axis
+// has found. Tiles are of the last axis and either the one before it or the first.
 template <int R, class Functor>
 bool tiles(const Index<R>& shape, int crossing, const Functor& functor, Stream stream) {
   if (crossing != R - 2 && crossing != 0) return false;

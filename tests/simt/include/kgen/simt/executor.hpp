@@ -1,5 +1,5 @@
-// The SIMT executor: runs the kernels of a GPU on the CPU, one fiber for each thread of a block, one block (or one cluster
-// of blocks) after the other. It is strict where hardware is silent:
+// The SIMT executor: runs the kernels of a GPU on the CPU, one fiber for each thread of a block, one block (or one
+// cluster of blocks) after the other. It is strict where hardware is silent:
 //
 //   - a barrier wants every thread of the block, at the same place in the source;
 //   - an operation of a wave wants every lane of its group, at the same place, and reads lanes of the group only;
