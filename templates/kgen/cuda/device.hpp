@@ -16,7 +16,6 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
   return __shfl_sync(group_mask(width), word, lane, width);
 }
 
-// Clusters are of compute capability 9.0. Elsewhere no launch asks for them.
 #if __CUDA_ARCH__ >= 900
 KGEN_FN int cluster_rank() { return static_cast<int>(__clusterRelativeBlockRank()); }
 KGEN_FN void cluster_barrier(Where) {
@@ -30,14 +29,6 @@ KGEN_FN void cluster_wait(Where) {
 template <class T>
 KGEN_FN T* cluster_shared(T* memory, int rank) {
   return static_cast<T*>(__cluster_map_shared_rank(memory, static_cast<unsigned>(rank)));
-}
-#else
-KGEN_FN int cluster_rank() { return 0; }
-KGEN_FN void cluster_barrier(Where) {}
-KGEN_FN void cluster_wait(Where) {}
-template <class T>
-KGEN_FN T* cluster_shared(T* memory, int) {
-  return memory;
 }
 #endif
 

@@ -108,13 +108,6 @@ KGEN_FN std::int64_t block_index() { return 0; }
 KGEN_FN std::int64_t block_count() { return 1; }
 KGEN_FN unsigned char* dynamic_shared() { return nullptr; }
 KGEN_FN void block_barrier(Where) {}
-KGEN_FN int cluster_rank() { return 0; }
-KGEN_FN void cluster_barrier(Where) {}
-KGEN_FN void cluster_wait(Where) {}
-template <class T>
-KGEN_FN T* cluster_shared(T* memory, int) {
-  return memory;
-}
 KGEN_FN std::uint32_t shuffle_xor(std::uint32_t word, int, int, Where) { return word; }
 KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int, int, Where) { return word; }
 template <int Bytes>
@@ -133,4 +126,21 @@ KGEN_FN T atomic_add(T* to, T value) {
 }  // namespace kgen::gpu
 
 #endif
+#endif
+
+#if !defined(KGEN_SIMT) && !(defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900)
+
+namespace kgen::gpu {
+
+// Without clusters: no launch asks for them there.
+KGEN_FN int cluster_rank() { return 0; }
+KGEN_FN void cluster_barrier(Where) {}
+KGEN_FN void cluster_wait(Where) {}
+template <class T>
+KGEN_FN T* cluster_shared(T* memory, int) {
+  return memory;
+}
+
+}  // namespace kgen::gpu
+
 #endif

@@ -16,14 +16,6 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
   return static_cast<std::uint32_t>(__shfl(static_cast<int>(word), lane, width));
 }
 
-KGEN_FN int cluster_rank() { return 0; }
-KGEN_FN void cluster_barrier(Where) {}
-KGEN_FN void cluster_wait(Where) {}
-template <class T>
-KGEN_FN T* cluster_shared(T* memory, int) {
-  return memory;
-}
-
 // As other memory: what the hints would gain has not been measured.
 template <int Bytes>
 KGEN_FN Block<Bytes> load_read_only(const void* from) {
