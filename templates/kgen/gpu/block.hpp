@@ -66,4 +66,19 @@ class SharedMemory {
   std::int64_t taken_ = 0;
 };
 
+// Two banks of `Count` slots in shared memory that take turns, one for each meeting of the threads, so that one barrier
+// a meeting is enough: nobody writes to a bank again before everybody has left the meeting that read it.
+template <class Slot, int Count>
+class Banks {
+ public:
+  static constexpr std::int64_t shared() { return shared_bytes<Slot>(2 * Count); }
+
+  KGEN_FN explicit Banks(SharedMemory& memory) : slots_(memory.take<Slot>(2 * Count)) {}
+  KGEN_FN Slot* next() { return slots_ + meetings_++ % 2 * Count; }
+
+ private:
+  Slot* slots_;
+  unsigned meetings_ = 0;
+};
+
 }  // namespace kgen::gpu

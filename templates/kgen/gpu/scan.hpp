@@ -85,18 +85,17 @@ KGEN_FN Sum sum_of_lanes_up_to(Sum mine, Where where = Where::here()) {
   return mine;
 }
 
-// Adds up what the threads of a block pass, in their order. Two banks of slots take turns, so that one barrier is
-// enough: nobody writes to a bank again before everybody has left the sum that read it.
+// Adds up what the threads of a block pass, in their order.
 template <class Sum>
 class BlockSums {
  public:
   static constexpr int most_waves = scan_threads / 32;
-  static constexpr std::int64_t shared() { return shared_bytes<Sum>(2 * most_waves); }
+  static constexpr std::int64_t shared() { return Banks<Sum, most_waves>::shared(); }
 
-  KGEN_FN explicit BlockSums(SharedMemory& memory) : slots_(memory.take<Sum>(2 * most_waves)) {}
+  KGEN_FN explicit BlockSums(SharedMemory& memory) : banks_(memory) {}
   // The sum of what the threads before this one pass. `total` becomes that of all.
   KGEN_FN Sum before(Sum mine, Sum& total) {
-    Sum* bank = slots_ + meetings_++ % 2 * most_waves;
+    Sum* bank = banks_.next();
     const int lane = thread_index() % wave_size, wave = thread_index() / wave_size, waves = block_threads() / wave_size;
     const Sum up_to = sum_of_lanes_up_to(mine);
     {
@@ -114,8 +113,7 @@ class BlockSums {
   }
 
  private:
-  Sum* slots_;
-  unsigned meetings_ = 0;
+  Banks<Sum, most_waves> banks_;
 };
 
 // What a thread takes in at the steps s to s + scan_width before `end`, in the order of the steps.

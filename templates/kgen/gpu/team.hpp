@@ -93,25 +93,23 @@ struct alignas(16) PartialSlot {
   }
 };
 
-// A whole block of `Threads`; 0 where the launch chooses, and then a power of two of waves. Two banks of slots take
-// turns, so that one barrier a reduction is enough: nobody writes to a bank again before everybody has left the
-// reduction that read it.
+// A whole block of `Threads`; 0 where the launch chooses, and then a power of two of waves.
 template <int Threads = 0>
 class BlockTeam {
  public:
   static constexpr int most_threads = Threads == 0 ? 512 : Threads, least_size = Threads == 0 ? 64 : Threads;
   static constexpr int blocks = 1;
   static constexpr int most_waves = most_threads / 32;
-  static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * most_waves); }
+  static constexpr std::int64_t shared() { return Banks<PartialSlot, most_waves>::shared(); }
 
-  KGEN_FN explicit BlockTeam(SharedMemory& memory) : slots_(memory.take<PartialSlot>(2 * most_waves)) {}
+  KGEN_FN explicit BlockTeam(SharedMemory& memory) : banks_(memory) {}
   KGEN_FN int rank() const { return thread_index(); }
   KGEN_FN int size() const { return Threads == 0 ? block_threads() : Threads; }
   KGEN_FN int index() const { return 0; }
   KGEN_FN static constexpr int count() { return 1; }
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
-    PartialSlot* bank = slots_ + meetings_++ % 2 * most_waves;
+    PartialSlot* bank = banks_.next();
     const unsigned thread = static_cast<unsigned>(thread_index());
     const int waves = size() / wave_size;
     const Partial of_wave = combine_lanes<Reduction>(mine, wave_size);
@@ -135,21 +133,19 @@ class BlockTeam {
   // A slot that all read at once comes sooner than a shuffle: a few are combined one after the other.
   static constexpr bool in_turn = Threads != 0 && (Threads <= 8 * wave_size || (Threads & (Threads - 1)) != 0);
 
-  PartialSlot* slots_;
-  unsigned meetings_ = 0;
+  Banks<PartialSlot, most_waves> banks_;
 };
 
-// All blocks of a cluster, whose threads number `Threads` in each (0: as the launch chooses). Two slots of each block
-// take turns, as the banks within a block do.
+// All blocks of a cluster, whose threads number `Threads` in each (0: as the launch chooses).
 template <int Blocks, int Threads = 0>
 class ClusterTeam {
   using Part = BlockTeam<Threads>;
 
  public:
   static constexpr int most_threads = Part::most_threads, least_size = Blocks * Part::least_size, blocks = Blocks;
-  static constexpr std::int64_t shared() { return Part::shared() + shared_bytes<PartialSlot>(2); }
+  static constexpr std::int64_t shared() { return Part::shared() + Banks<PartialSlot, 1>::shared(); }
 
-  KGEN_FN explicit ClusterTeam(SharedMemory& memory) : part_(memory), slots_(memory.take<PartialSlot>(2)) {}
+  KGEN_FN explicit ClusterTeam(SharedMemory& memory) : part_(memory), banks_(memory) {}
   KGEN_FN int rank() const { return cluster_rank() * part_.size() + part_.rank(); }
   KGEN_FN int size() const { return Blocks * part_.size(); }
   KGEN_FN int index() const { return 0; }
@@ -157,7 +153,7 @@ class ClusterTeam {
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
     const Partial of_block = part_.template combine<Reduction>(mine);
-    PartialSlot* slot = slots_ + meetings_++ % 2;
+    PartialSlot* slot = banks_.next();
     {
       const ClusterPhase writing;
       if (part_.rank() == 0) slot->put(of_block);
@@ -172,8 +168,7 @@ class ClusterTeam {
 
   ClusterStay stay_;  // while others read this block's memory
   Part part_;
-  PartialSlot* slots_;
-  unsigned meetings_ = 0;
+  Banks<PartialSlot, 1> banks_;
 };
 
 // The threads of a block that are `width` apart, so that neighbours compute neighbouring rows: for rows that lie across
@@ -181,16 +176,16 @@ class ClusterTeam {
 class ColumnTeam {
  public:
   static constexpr int width = 32, segments = 8, threads = width * segments, most_threads = threads, blocks = 1;
-  static constexpr std::int64_t shared() { return shared_bytes<PartialSlot>(2 * threads); }
+  static constexpr std::int64_t shared() { return Banks<PartialSlot, threads>::shared(); }
 
-  KGEN_FN explicit ColumnTeam(SharedMemory& memory) : slots_(memory.take<PartialSlot>(2 * threads)) {}
+  KGEN_FN explicit ColumnTeam(SharedMemory& memory) : banks_(memory) {}
   KGEN_FN int rank() const { return thread_index() / width; }
   KGEN_FN int size() const { return segments; }
   KGEN_FN int index() const { return thread_index() % width; }
   KGEN_FN static constexpr int count() { return width; }
   template <class Reduction, class Partial>
   KGEN_FN Partial combine(const Partial& mine) {
-    PartialSlot* bank = slots_ + meetings_++ % 2 * threads;
+    PartialSlot* bank = banks_.next();
     {
       const BlockPhase writing;
       bank[thread_index()].put(mine);
@@ -203,8 +198,7 @@ class ColumnTeam {
   }
 
  private:
-  PartialSlot* slots_;
-  unsigned meetings_ = 0;
+  Banks<PartialSlot, threads> banks_;
 };
 
 }  // namespace kgen::gpu
