@@ -109,6 +109,11 @@ Launch::~Launch() {
   model_.api.pop_range();
 }
 
+void* Launch::workspace(void* launch, std::int64_t bytes) {
+  const Launch& self = *static_cast<const Launch*>(launch);
+  return self.model_.workspace(self.stream_, static_cast<std::size_t>(bytes));
+}
+
 void Launch::finish() {
   const std::string error = model_.api.take_launch_error();
   if (!error.empty()) fail(KGEN_DEVICE_ERROR, "the launch failed: ", error);

@@ -192,12 +192,15 @@ void kgen_model::launch(kgen::Run& run, bool is_known, kgen::Call& call, kgen::S
 void kgen_model::capture(kgen::Run& run, kgen::Call& call) {
   streams.begin(streams.own(), false);
   api.begin_capture(streams.own());
+  capturing = true;
   try {
     execute(graph.run, graph.name, call);
   } catch (...) {
+    capturing = false;
     api.discard_capture(streams.own());
     throw;
   }
+  capturing = false;
   const kgen::ReplayHandle replay = api.end_capture(streams.own(), run.replay.get());
   if (replay != run.replay.get()) run.replay.reset(replay);
   run.is_captured = true;
@@ -252,6 +255,20 @@ void kgen_model::grow_arena(std::size_t bytes) {
     }
   }
   arena_is_captured |= in_callers_graph;
+}
+
+void* kgen_model::workspace(int stream, std::size_t bytes) {
+  const auto number = static_cast<std::size_t>(stream);
+  if (number >= workspaces.size()) workspaces.resize(number + 1);
+  kgen::DeviceBuffer& memory = workspaces[number];
+  if (bytes > memory.size()) {
+    if (capturing || in_callers_graph) return nullptr;
+    const std::size_t size = std::max(bytes, 2 * memory.size());
+    if (memory.size() > 0) captured.push_back(std::move(memory));
+    memory = kgen::DeviceBuffer::undefined(api, size, streams.own());
+    streams.order(streams.own(), streams.at(stream));
+  }
+  return memory.data();
 }
 
 const void* kgen_model::stage_scalar(int input, const std::byte* value) {

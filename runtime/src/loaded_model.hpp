@@ -72,14 +72,16 @@ struct kgen_model {
   kgen::BufferTable states;
   kgen::BufferTable persistents;
   std::vector<kgen::StateElement> state_elements;
-  kgen::DeviceBuffer arena;                  // as large as any run has needed
-  std::vector<kgen::DeviceBuffer> scratch;   // of check functions
-  kgen::DeviceBuffer host_scalars, scalars;  // pinned, and on the device: those that stubs read, for each of `runs`
+  kgen::DeviceBuffer arena;                    // as large as any run has needed
+  std::vector<kgen::DeviceBuffer> workspaces;  // of stubs, by stream
+  std::vector<kgen::DeviceBuffer> scratch;     // of check functions
+  kgen::DeviceBuffer host_scalars, scalars;    // pinned, and on the device: those that stubs read, for each of `runs`
   kgen::Runs runs;
   kgen::Run* run_now = nullptr;              // the one that is under way on a GPU; null in a caller's graph
-  bool in_callers_graph = false;             // the run that is under way is not done but captured by the caller
+  bool capturing = false;                    // the run that is under way is not done but captured
+  bool in_callers_graph = false;             // by the caller
   bool arena_is_captured = false;            // callers' graphs point into the arena
-  std::vector<kgen::DeviceBuffer> captured;  // what else they point into, until the model is freed
+  std::vector<kgen::DeviceBuffer> captured;  // what else captured runs point into, until the model is freed
   std::string difference;                    // the first that check mode found in this run; empty: none
   std::string observed;                      // the stub whose operators agree one by one in this run; empty: none
   std::optional<kgen::Error> failure;        // what the end of a launch came to: the next one throws it
@@ -101,6 +103,9 @@ struct kgen_model {
   bool profiled() const { return profile.running() && !in_callers_graph; }
   void note_failure(const kgen::Error& error);
   void grow_arena(std::size_t bytes);
+  // For what is launched next on one of a run's streams, in its order. Null where there is too little and the launch is
+  // being captured.
+  void* workspace(int stream, std::size_t bytes);
   // The address on the device of a scalar that is copied there in the order of stream 0.
   const void* stage_scalar(int input, const std::byte* value);
 

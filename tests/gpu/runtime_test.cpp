@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kgen/runtime/call.hpp"
@@ -111,9 +112,12 @@ struct OwnedCudaStream {
 
 // x and y of swish on the device, and what y should be.
 struct Swish {
+  int device;
   kgen::Tensor x, y;
-  Swish(std::int64_t m, std::int64_t n)
-      : x(kgen::ElementType::f32, {m, n}, kgen::cuda::device), y(kgen::ElementType::f32, {m, n}, kgen::cuda::device) {
+  Swish(std::int64_t m, std::int64_t n, int on = 0)
+      : device(on),
+        x(kgen::ElementType::f32, {m, n}, kgen::cuda::device, on),
+        y(kgen::ElementType::f32, {m, n}, kgen::cuda::device, on) {
     renew();
   }
   // Other numbers at the same place, and nothing but NaN in y.
@@ -122,6 +126,7 @@ struct Swish {
     std::normal_distribution<float> normal;
     values.resize(static_cast<std::size_t>(x.element_count()));
     for (float& value : values) value = normal(generator);
+    const kgen::DeviceScope scope(kgen::cuda::device, device);
     require(cudaMemcpy(x.data(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
     require(cudaMemset(y.data(), 0xFF, values.size() * sizeof(float)));
     require(cudaDeviceSynchronize());  // the model's stream does not wait for the default one
@@ -313,6 +318,50 @@ TEST_CASE("Tensors in other memory") {
   require(kgen_model_run(model.get(), inputs, 1, outputs, 1));
   CHECK(one.is_right());
   require(cudaFreeHost(pinned));
+}
+
+TEST_CASE("Models on several devices run at once, each on its own") {
+  int devices = 0;
+  require(cudaGetDeviceCount(&devices));
+  if (devices < 2) {
+    MESSAGE("skipped: there is one device");
+    return;
+  }
+  std::vector<ModelPointer> models;
+  std::vector<Swish> data;
+  for (int device = 0; device < devices; ++device) {
+    models.push_back(load(kgen_graph_swish(), {.device = device}));
+    data.emplace_back(1000, 37 + device, device);
+  }
+  for (int round = 0; round < 4; ++round) {  // launched, captured, replayed
+    std::vector<kgen_status> statuses(models.size());
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < models.size(); ++i) {
+        threads.emplace_back([&, i] { statuses[i] = data[i].run(models[i]); });
+      }
+    }
+    for (std::size_t i = 0; i < models.size(); ++i) {
+      CAPTURE(i);
+      CHECK(statuses[i] == KGEN_OK);
+      CHECK(data[i].is_right());
+      data[i].renew();
+    }
+  }
+  int selected = -1;
+  require(cudaGetDevice(&selected));
+  CHECK(selected == 0);  // as it was
+  CHECK(data[0].run(models[1]) == KGEN_WRONG_DEVICE);
+  CHECK(std::string(kgen_last_error()) == "input 'x': the memory is on cuda:0, expected cuda:1, where the model is");
+
+  const kgen::GraphInfo graph = graph_that_runs(run_branches);
+  const ModelPointer first = load(kgen::as_c(graph)), second = load(kgen::as_c(graph), {.device = 1});
+  const auto both = [&] {
+    const std::jthread other([&] { (void)run(second); });
+    CHECK(run(first) == KGEN_OK);
+  };
+  both();
+  CHECK(milliseconds_of(both) < 4.5 * slow_us / 1e3);  // one after the other takes 6
 }
 
 TEST_CASE("A profile takes the time of each stub on the GPU") {

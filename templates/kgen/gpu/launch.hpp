@@ -103,13 +103,18 @@ void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), cons
 
 #endif
 
-// Memory of the device for the kernels that are launched on a stream while this lives.
+// Memory of the device for the kernels that are launched on a stream while this lives: one at a time. The stream's own,
+// or allocated in its order, which in a captured graph are two nodes more.
 class Workspace {
  public:
-  Workspace(std::int64_t bytes, Stream stream)
-      : stream_(stream), memory_(bytes > 0 ? static_cast<unsigned char*>(allocate(bytes, stream)) : nullptr) {}
+  Workspace(std::int64_t bytes, Stream stream) : stream_(stream) {
+    if (bytes == 0) return;
+    if (stream.workspace != nullptr) memory_ = static_cast<unsigned char*>(stream.workspace(stream.owner, bytes));
+    is_own_ = memory_ == nullptr;
+    if (is_own_) memory_ = static_cast<unsigned char*>(allocate(bytes, stream));
+  }
   ~Workspace() {
-    if (memory_ != nullptr) release(memory_, stream_);
+    if (is_own_) release(memory_, stream_);
   }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -118,7 +123,8 @@ class Workspace {
 
  private:
   Stream stream_;
-  unsigned char* memory_;
+  unsigned char* memory_ = nullptr;
+  bool is_own_ = false;
 };
 
 }  // namespace kgen::gpu

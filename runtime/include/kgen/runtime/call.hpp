@@ -28,14 +28,20 @@ struct LaunchOrder {
   int signal = -1;  // none
 };
 
+// Where a GPU's stub asks for memory, as kgen/gpu/stream.hpp says.
+struct StreamMemory {
+  void* (*workspace)(void* owner, std::int64_t bytes) = nullptr;
+  void* owner = nullptr;
+};
 // The Stream that stubs of this target take; headers of different targets have different ones, and the runtime none.
-__attribute__((always_inline)) inline Stream stream_of(StreamHandle native, int threads, const char* stub) {
+__attribute__((always_inline)) inline Stream stream_of(StreamHandle native, int threads, const char* stub,
+                                                       StreamMemory memory = {}) {
 #if defined(KGEN_SIMT)
-  return (void)native, (void)threads, Stream{.stub = stub};
+  return (void)native, (void)threads, (void)memory, Stream{.stub = stub};
 #elif defined(KGEN_GPU)
-  return (void)threads, Stream{native, stub};
+  return (void)threads, Stream{native, stub, memory.workspace, memory.owner};
 #else
-  return (void)native, (void)stub, Stream{threads};
+  return (void)native, (void)stub, (void)memory, Stream{threads};
 #endif
 }
 
@@ -48,7 +54,12 @@ class [[nodiscard]] Launch {
   Launch(const Launch&) = delete;
   Launch& operator=(const Launch&) = delete;
 
-  __attribute__((always_inline)) operator Stream() const { return stream_of(native_, threads_, stub_); }
+  __attribute__((always_inline)) operator Stream() const {
+    return stream_of(native_, threads_, stub_, StreamMemory{&Launch::workspace, const_cast<Launch*>(this)});
+  }
+  // Memory of the model for what is launched on the stream of this; null where the launch is captured and there is too
+  // little.
+  static void* workspace(void* launch, std::int64_t bytes);
 
  private:
   void finish();
