@@ -23,7 +23,7 @@
 //   load_scalar(lines)       the one line that this row has
 //   map(functor, a, b, ...)  elementwise; of what is one per row alone, a scalar
 //   reduce(reduction, a)     a scalar, or a struct of several
-//   keep(a)                  `a` computed now, and held for the passes to come
+//   keep(a)                  `a` held for the passes to come, or computed anew where that costs less
 //   store(view, a)           writes the row
 //   store_scalar(view, s)    writes the one element that this row has
 //

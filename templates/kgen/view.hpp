@@ -72,15 +72,17 @@ class View {
   KGEN_FN gpu::Elements<std::remove_const_t<T>, W> elements(Index<R> at) const {
     std::int64_t step = 0;
     if constexpr (R > 0) step = strides_[R - 1];
-    const gpu::Access access{access_.vectors && step == 1, access_.read_only};
-    return gpu::load_run<W, std::remove_const_t<T>>(address(at), step, access);
+    if constexpr (W == 8 && sizeof(T) == 2) {
+      if (access_.turned) return gpu::load_turned<std::remove_const_t<T>>(address(at), step);
+    }
+    return gpu::load_run<W, std::remove_const_t<T>>(address(at), step, access_);
   }
   template <class U, int W>
   requires(!std::is_const_v<T>) KGEN_FN void store(Index<R> at, const Vec<U, W>& lanes) const {
     static_assert(W == 1 || R > 0, "a scalar holds one lane");
     std::int64_t step = 0;
     if constexpr (R > 0) step = strides_[R - 1];
-    gpu::store_run(address(at), step, gpu::Access{access_.vectors && step == 1, false, access_.streaming}, lanes);
+    gpu::store_run(address(at), step, access_, lanes);
   }
 
   KGEN_FN constexpr gpu::Access access() const { return access_; }
@@ -333,7 +335,8 @@ consteval int rank_of_shape(Index<R> (*)()) {
 
 // How many axes a source has.
 template <class S>
-inline constexpr int source_rank = detail::rank_of_shape(static_cast<decltype(std::declval<const S&>().shape()) (*)()>(nullptr));
+inline constexpr int source_rank =
+    detail::rank_of_shape(static_cast<decltype(std::declval<const S&>().shape()) (*)()>(nullptr));
 
 // A source, and a sink for its lanes, of any number of axes.
 template <class S>

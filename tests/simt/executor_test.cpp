@@ -298,8 +298,8 @@ TEST_CASE("executor: shared memory begins as NaN in every block, and has an end"
 
 TEST_CASE("executor: vector accesses are aligned") {
   alignas(16) float memory[8] = {};
-  CHECK(report([&] { load_read_only<16>(memory + 4); }) == "");
-  CHECK(contains(report([&] { load_read_only<16>(memory + 1); }), "accesses 16 bytes at an address"));
+  CHECK(report([&] { load_global<16>(memory + 4); }) == "");
+  CHECK(contains(report([&] { load_global<16>(memory + 1); }), "accesses 16 bytes at an address"));
 }
 
 TEST_CASE("executor: grids, blocks and atomic additions") {

@@ -32,29 +32,71 @@ KGEN_FN T* cluster_shared(T* memory, int rank) {
 }
 #endif
 
-template <class Unit, int Bytes>
+// What was read stays in the second-level cache, from which lines that were written then go sooner and in longer runs
+// to memory: 1 to 4 % of the time of kernels that read as much as they write, measured on an H200.
+#if __CUDA_ARCH__ >= 800
+KGEN_FN std::uint64_t staying() {
+  std::uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0;" : "=l"(policy));
+  return policy;
+}
+template <bool Constant>
+KGEN_FN uint4 load_unit(const uint4* from) {
+  uint4 unit;
+  if constexpr (Constant) {
+    asm("ld.global.nc.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+        : "=r"(unit.x), "=r"(unit.y), "=r"(unit.z), "=r"(unit.w)
+        : "l"(__cvta_generic_to_global(from)), "l"(staying()));
+  } else {
+    asm("ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+        : "=r"(unit.x), "=r"(unit.y), "=r"(unit.z), "=r"(unit.w)
+        : "l"(__cvta_generic_to_global(from)), "l"(staying()));
+  }
+  return unit;
+}
+template <bool Constant>
+KGEN_FN uint2 load_unit(const uint2* from) {
+  uint2 unit;
+  if constexpr (Constant) {
+    asm("ld.global.nc.L2::cache_hint.v2.b32 {%0, %1}, [%2], %3;"
+        : "=r"(unit.x), "=r"(unit.y)
+        : "l"(__cvta_generic_to_global(from)), "l"(staying()));
+  } else {
+    asm("ld.global.L2::cache_hint.v2.b32 {%0, %1}, [%2], %3;"
+        : "=r"(unit.x), "=r"(unit.y)
+        : "l"(__cvta_generic_to_global(from)), "l"(staying()));
+  }
+  return unit;
+}
+#else
+template <bool Constant, class Unit>
+KGEN_FN Unit load_unit(const Unit* from) {
+  return *from;
+}
+#endif
+template <class Unit, bool Constant, int Bytes>
 KGEN_FN Block<Bytes> load_units(const void* from) {
   Block<Bytes> block;
   KGEN_UNROLL
   for (int i = 0; i < Bytes / static_cast<int>(sizeof(Unit)); ++i) {
-    const Unit unit = __ldg(static_cast<const Unit*>(from) + i);
+    const Unit unit = load_unit<Constant>(static_cast<const Unit*>(from) + i);
     memcpy(reinterpret_cast<unsigned char*>(&block) + i * sizeof(Unit), &unit, sizeof(Unit));
   }
   return block;
 }
-template <int Bytes>
-KGEN_FN Block<Bytes> load_read_only(const void* from) {
+template <int Bytes, bool Constant = false>
+KGEN_FN Block<Bytes> load_global(const void* from) {
   if constexpr (Bytes >= 16) {
-    return load_units<uint4, Bytes>(from);
+    return load_units<uint4, Constant, Bytes>(from);
   } else if constexpr (Bytes == 8) {
-    return load_units<uint2, Bytes>(from);
-  } else if constexpr (Bytes == 4) {
-    return load_units<unsigned, Bytes>(from);
-  } else if constexpr (Bytes == 2) {
-    return load_units<unsigned short, Bytes>(from);
+    return load_units<uint2, Constant, Bytes>(from);
   } else {
-    return load_units<unsigned char, Bytes>(from);
+    return *static_cast<const Block<Bytes>*>(from);
   }
+}
+template <int Bytes>
+KGEN_FN Block<Bytes> load_constant(const void* from) {
+  return load_global<Bytes, true>(from);
 }
 
 // One instruction for each unit: an assignment may become one for each of its words.
@@ -70,25 +112,28 @@ KGEN_FN void store_unit(uint2* to, uint2 unit) {
                : "l"(__cvta_generic_to_global(to)), "r"(unit.x), "r"(unit.y)
                : "memory");
 }
+KGEN_FN void store_shared(void* to, const Block<16>& block) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
+               :
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))), "r"(block.words[0]),
+                 "r"(block.words[1]), "r"(block.words[2]), "r"(block.words[3])
+               : "memory");
+}
 template <class Unit, int Bytes>
-KGEN_FN void store_units(void* to, const Block<Bytes>& block, bool streaming) {
+KGEN_FN void store_units(void* to, const Block<Bytes>& block) {
   KGEN_UNROLL
   for (int i = 0; i < Bytes / static_cast<int>(sizeof(Unit)); ++i) {
     Unit unit;
     memcpy(&unit, reinterpret_cast<const unsigned char*>(&block) + i * sizeof(Unit), sizeof(Unit));
-    if (streaming) {
-      __stcs(static_cast<Unit*>(to) + i, unit);
-    } else {
-      store_unit(static_cast<Unit*>(to) + i, unit);
-    }
+    store_unit(static_cast<Unit*>(to) + i, unit);
   }
 }
 template <int Bytes>
-KGEN_FN void store_block(void* to, const Block<Bytes>& block, bool streaming) {
+KGEN_FN void store_global(void* to, const Block<Bytes>& block) {
   if constexpr (Bytes >= 16) {
-    store_units<uint4>(to, block, streaming);
+    store_units<uint4>(to, block);
   } else if constexpr (Bytes == 8) {
-    store_units<uint2>(to, block, streaming);
+    store_units<uint2>(to, block);
   } else {
     *static_cast<Block<Bytes>*>(to) = block;
   }

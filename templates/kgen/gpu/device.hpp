@@ -7,14 +7,18 @@
 //   dynamic_shared()                      the block's shared memory: as many bytes as the launch asked for
 //   block_barrier(where)                  waits for all threads of the block; only guards call it
 //   most_cluster_blocks                   that run at once and see each other's shared memory; 1: there are none
+//   has_matrix_loads                      whether load_turned() of kgen/gpu/access.hpp is an instruction
 //   cluster_rank()                        this block in its cluster
 //   cluster_barrier(where)                waits for all threads of all blocks of the cluster; only guards call it
 //   cluster_wait(where)                   the same, but says nothing of what they wrote before
 //   cluster_shared(memory, rank)          where another block of the cluster has what is at `memory` in this one's
 //   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
 //   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group
-//   load_read_only<Bytes>(from)           aligned memory that nobody writes while the kernel runs
-//   store_block(to, block, streaming)     aligned memory; streaming: that nobody reads soon
+//   load_global<Bytes>(from)              aligned memory of the device, that nothing else writes before this is used. The
+//                                         second-level cache is to give up what was written before it gives up this
+//   load_constant<Bytes>(from)            the same, of memory that nothing writes while the kernel runs
+//   store_global(to, block)               aligned memory of the device
+//   store_shared(to, block)               aligned memory of a block
 //   atomic_add(to, value)                 returns what was there
 //
 // Each does its work on the device only: they are KGEN_FN because what calls them is.
@@ -67,8 +71,10 @@ struct Block<1> {
 namespace kgen::gpu {
 #if defined(KGEN_HIP)
 inline constexpr int most_cluster_blocks = 1;
+inline constexpr bool has_matrix_loads = false;
 #else
 inline constexpr int most_cluster_blocks = 8;
+inline constexpr bool has_matrix_loads = true;
 #endif
 }  // namespace kgen::gpu
 
@@ -111,11 +117,19 @@ KGEN_FN void block_barrier(Where) {}
 KGEN_FN std::uint32_t shuffle_xor(std::uint32_t word, int, int, Where) { return word; }
 KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int, int, Where) { return word; }
 template <int Bytes>
-KGEN_FN Block<Bytes> load_read_only(const void* from) {
+KGEN_FN Block<Bytes> load_global(const void* from) {
   return *static_cast<const Block<Bytes>*>(from);
 }
 template <int Bytes>
-KGEN_FN void store_block(void* to, const Block<Bytes>& block, bool) {
+KGEN_FN Block<Bytes> load_constant(const void* from) {
+  return load_global<Bytes>(from);
+}
+template <int Bytes>
+KGEN_FN void store_global(void* to, const Block<Bytes>& block) {
+  *static_cast<Block<Bytes>*>(to) = block;
+}
+template <int Bytes>
+KGEN_FN void store_shared(void* to, const Block<Bytes>& block) {
   *static_cast<Block<Bytes>*>(to) = block;
 }
 template <class T>

@@ -12,7 +12,8 @@ namespace kgen::gpu {
 
 // One vector for each thread, and a block for each piece: on an H200 faster than threads with several, and than blocks
 // that stay.
-inline constexpr int elementwise_threads = 256;
+template <class Functor>
+inline constexpr int elementwise_threads = element_sizes<Functor>().reads <= 1 ? 128 : 256;
 
 // Registers for 1536 threads of a multiprocessor where functors are small, else for 1024: 24 KB of each operand are on
 // their way, and 24 KB in all hide the latency of an H200's memory.
@@ -20,7 +21,7 @@ template <int R, class Functor>
 inline constexpr int elementwise_blocks = (R <= 2 && element_sizes<Functor>().reads <= 3   ? 1536
                                            : R <= 3 && element_sizes<Functor>().reads <= 6 ? 1024
                                                                                            : 512) /
-                                          elementwise_threads;
+                                          elementwise_threads<Functor>;
 
 // A box of the whole shape whose lines are whole vectors of W lanes, of which there are fewer than 2^31.
 template <int R>
@@ -42,17 +43,18 @@ KGEN_FN void apply_vector(const Functor& functor, const Box<R>& box, std::uint32
 }
 
 template <int W, Lanes Form, int R, class Functor>
-KGEN_GLOBAL(elementwise_threads, (elementwise_blocks<R, Functor>))
+KGEN_GLOBAL(elementwise_threads<Functor>, (elementwise_blocks<R, Functor>))
 elementwise_kernel(Functor given, Box<R> box) {
+  const auto number = static_cast<std::uint32_t>(block_index() * elementwise_threads<Functor> + thread_index());
+  if (number >= box.vectors) return;
   const Functor functor = known<Form>(given);
-  const auto number = static_cast<std::uint32_t>(block_index() * elementwise_threads + thread_index());
-  if (number < box.vectors) apply_vector<W, Form>(functor, box, number);
+  apply_vector<W, Form>(functor, box, number);
 }
 
 template <int W, Lanes Form, int R, class Functor>
 void launch_elementwise(const Box<R>& box, const Functor& functor, Stream stream) {
-  const Grid grid{"elementwise", (box.vectors + std::int64_t{elementwise_threads} - 1) / elementwise_threads,
-                  elementwise_threads};
+  constexpr int threads = elementwise_threads<Functor>;
+  const Grid grid{"elementwise", (box.vectors + std::int64_t{threads} - 1) / threads, threads};
   launch(grid, stream, elementwise_kernel<W, Form, R, Functor>, functor, box);
 }
 
@@ -140,11 +142,6 @@ void elementwise(const Index<R>& shape, const Functor& functor, Stream stream) {
     constexpr int width = vector_width<Functor>();
     const CommonLayout layout = common_layout(functor, width);
     if (width > 1 && layout.all_vectors) {
-      // Half of an H200's second-level cache: what is larger will have left it before it is read again.
-      constexpr std::int64_t stays_in_cache = 32 << 20;
-      if (covered_bytes(functor) > stays_in_cache && !is_in_place(functor)) {
-        return launch_vectors<width, Lanes::streaming>(shape, functor, stream);
-      }
       return launch_vectors<width, Lanes::vectors>(shape, functor, stream);
     }
     if constexpr (R > 1) {

@@ -68,6 +68,26 @@ consteval ElementSizes element_sizes() {
   }
 }
 
+namespace detail {
+template <int R, class... Fields>
+consteval std::uint32_t operand_bits_of_tuple(std::tuple<Fields&...>*) {
+  std::uint32_t bits = 0;
+  int number = 0;
+  const auto look = [&]<class Field>() {
+    if constexpr (is_view<Field>)
+      bits |= (std::is_const_v<typename Field::element_type> && Field::rank == R ? 1u : 0u) << number++;
+  };
+  (look.template operator()<std::remove_const_t<Fields>>(), ...);
+  return bits;
+}
+}  // namespace detail
+
+// Which of a functor's Views, by their number, are operands of R axes: a bit for each.
+template <int R, class S>
+consteval std::uint32_t operand_bits() {
+  return detail::operand_bits_of_tuple<R>(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));
+}
+
 // Lanes for a thread at a time: 16 bytes of the narrowest operand, but no more than `most` of the widest.
 template <class S>
 consteval int vector_width(int most = 32) {
@@ -102,14 +122,13 @@ struct Span {
   std::uintptr_t begin, end;
 
   template <class T, int R>
-  KGEN_FN explicit Span(const View<T, R>& view)
-      : begin(reinterpret_cast<std::uintptr_t>(view.data())), end(begin + sizeof(T)) {
+  explicit Span(const View<T, R>& view) : begin(reinterpret_cast<std::uintptr_t>(view.data())), end(begin + sizeof(T)) {
     for (int axis = 0; axis < R; ++axis) {
       const std::int64_t reach = (view.extent(axis) - 1) * view.stride(axis) * static_cast<std::int64_t>(sizeof(T));
       (reach < 0 ? begin : end) += static_cast<std::uintptr_t>(reach);
     }
   }
-  KGEN_FN bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+  bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
 };
 
 // True where something that the object only reads overlaps what it writes, as when a result takes its operand's place.
@@ -131,30 +150,15 @@ bool is_in_place(const S& object) {
 // The object with what its Views allow, when kernels load and store `width` lanes at multiples of `width`.
 template <class S>
 S with_access(S object, int width) {
-  const bool in_place = is_in_place(object);
-  for_each_view(object, [&](auto& view) {
-    using T = typename std::remove_cvref_t<decltype(view)>::element_type;
-    view = view.with_access({has_vectors(view, width), std::is_const_v<T> && !in_place});
-  });
+  for_each_view(object, [&](auto& view) { view = view.with_access({has_vectors(view, width)}); });
   return object;
-}
-
-// The bytes of all that an object's Views cover: what a kernel moves at least.
-template <class S>
-KGEN_FN std::int64_t covered_bytes(const S& object) {
-  std::int64_t bytes = 0;
-  for_each_view(object, [&](const auto& view) {
-    const Span span(view);
-    bytes += static_cast<std::int64_t>(span.end - span.begin);
-  });
-  return bytes;
 }
 
 // What a launch has seen of all Views of a functor.
 enum class Lanes {
-  any,        // each as with_access says
-  vectors,    // every View has_vectors
-  streaming,  // and nothing is in place, nor likely to be found in a cache later
+  any,               // each as with_access says
+  vectors,           // every View has_vectors
+  constant_vectors,  // and nothing is in place
 };
 
 // The View, in which that is a constant to the compiler.
@@ -165,9 +169,8 @@ KGEN_FN View<T, R> known_view(const View<T, R>& view) {
   } else {
     Index<R> strides = view.strides();
     strides[R - 1] = 1;
-    constexpr bool streaming = Form == Lanes::streaming;
-    return View<T, R>(view.data(), view.shape(), strides)
-        .with_access({true, std::is_const_v<T> && streaming, streaming});
+    constexpr bool reads = std::is_const_v<T>, constant = reads && Form == Lanes::constant_vectors;
+    return View<T, R>(view.data(), view.shape(), strides).with_access({true, reads, constant});
   }
 }
 template <Lanes Form, class Functor>

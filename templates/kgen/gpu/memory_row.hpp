@@ -1,6 +1,6 @@
-// A row that does not fit into registers. Its program goes over it once for each reduction, keep and store; operands are
-// read again each time, from shared memory where the launch has found room for them, else through the caches. Kept
-// values are in shared memory or in a workspace. A thread reads back only what it wrote, so no pass waits for another.
+// A row that does not fit into registers. Its program goes over it once for each reduction, keep and store; operands
+// are read again each time, through the caches, and kept values are computed anew, but for those of large expressions:
+// these are in shared memory or in a workspace. A thread reads back only what it wrote, so no pass waits for another.
 //
 // Several blocks may share a row ("parts"). Then the program runs once for each of its reductions, and once more to
 // store ("stages"): reductions before the stage's have been written by all parts, that of the stage is being computed,
@@ -15,10 +15,9 @@ namespace kgen::gpu {
 struct RowSharing {
   int parts = 1;
   int stage = 0;
-  int reductions = 0;                 // of the program: the last stage, which stores
-  PartialSlot* partials = nullptr;    // [rows][reductions][parts]
-  bool cache_loads = false;           // there is room for operands that differ by row
-  std::int64_t scratch_bytes = 0;     // for each group of rows, in shared memory where workspace is null
+  int reductions = 0;               // of the program: the last stage, which stores
+  PartialSlot* partials = nullptr;  // [rows][reductions][parts]
+  std::int64_t scratch_bytes = 0;   // for each group of rows, in shared memory where workspace is null
   unsigned char* workspace = nullptr;
 };
 
@@ -40,13 +39,11 @@ template <class T, int V, int K>
 struct MemoryLoad {
   static constexpr int size = 1;
   View<const T, K> view;
-  const Elements<T, V>* cached;  // null: read from the view
-  int step;                      // between neighbouring pieces
 
   template <int W>
   KGEN_FN auto value(const Piece<K>& piece) const {
     static_assert(W == V);
-    return (cached == nullptr ? view.template elements<V>(piece.at) : cached[piece.number * step]).lanes();
+    return view.template elements<V>(piece.at).lanes();
   }
 };
 template <class T, int V>
@@ -62,7 +59,7 @@ struct MemoryKeep {
   }
 };
 
-// `AtOnce`: how many pieces a thread loads before it looks at the first.
+// `AtOnce`: how many pieces a thread loads before it accumulates the first.
 template <int R, int K, int V, int AtOnce, class Team>
 class MemoryRow {
  public:
@@ -80,18 +77,10 @@ class MemoryRow {
         pieces_(element_count(extents_) / V) {}
 
   template <class T>
-  KGEN_FN auto load(const View<T, R>& view) {
-    using Stored = std::remove_const_t<T>;
-    MemoryLoad<Stored, V, K> load{View<const T, K>(row_of<K>(view, outer_)).with_access(view.access()), nullptr,
-                                  scratch_.lanes};
-    if (sharing_.cache_loads && differs_by_row<K>(view)) {
-      auto* cache = scratch_.template take<Elements<Stored, V>>(pieces_);
-      for_each_piece(pieces_, [&](const Piece<K>& piece) KGEN_LAMBDA {
-        cache[piece.number * scratch_.lanes] = load.view.template elements<V>(piece.at);
-      });
-      load.cached = cache;
-    }
-    return load;
+  KGEN_FN auto load(const View<T, R>& view) const {
+    // In the caches as whatever is written: kernels that read more than they write are slower otherwise.
+    const Access access{view.access().vectors};
+    return MemoryLoad<std::remove_const_t<T>, V, K>{View<const T, K>(row_of<K>(view, outer_)).with_access(access)};
   }
   template <class T>
   KGEN_FN auto load_scalar(const View<T, R>& view) const {
@@ -133,14 +122,13 @@ class MemoryRow {
 
   template <class A>
   KGEN_FN auto keep(const A& row) {
-    if constexpr (Scalar<A>) {
+    if constexpr (row_size<A> <= row_size_limit) {  // to compute it anew costs less than to write and to read it
       return row;
     } else {
       using T = row_lane_t<A, V, Piece<K>>;
       auto* values = scratch_.template take<Vec<T, V>>(pieces_);
-      for_each_piece(pieces_, [&](const Piece<K>& piece) KGEN_LAMBDA {
-        values[piece.number * scratch_.lanes] = spread<T, V>(row_value<V>(row, piece));
-      });
+      for_each_computed<T>(row, [&](std::int64_t number, const Vec<T, V>& lanes)
+                                    KGEN_LAMBDA { values[number * scratch_.lanes] = lanes; });
       return MemoryKeep<T, V>{values, scratch_.lanes};
     }
   }
@@ -150,9 +138,8 @@ class MemoryRow {
     using Lane = row_lane_t<A, V, Piece<K>>;
     if (!storing_) return;
     const View<T, K> to = row_of<K>(view, outer_);
-    for_each_piece(pieces_, [&](const Piece<K>& piece) KGEN_LAMBDA {
-      to.store(piece.at, spread<Lane, V>(row_value<V>(row, piece)));
-    });
+    for_each_computed<Lane>(row, [&](std::int64_t number, const Vec<Lane, V>& lanes)
+                                     KGEN_LAMBDA { to.store(piece_of<V>(number, extents_).at, lanes); });
   }
   template <class T, Scalar S>
   KGEN_FN void store_scalar(const View<T, R>& view, S scalar) const {
@@ -164,51 +151,92 @@ class MemoryRow {
     return sharing_.partials + (number_ * sharing_.reductions + index) * sharing_.parts;
   }
 
-  // body(piece) for this thread's pieces before `end`. Its team takes a stretch of memory of several pieces for each
-  // thread, without a branch between their loads. `begin` is a multiple of what all parts take at a time.
-  template <class Body>
-  KGEN_FN void for_each_piece(std::int64_t end, const Body& body, std::int64_t begin = 0) const {
-    const std::int64_t size = team_.size(), stretch = AtOnce * size;
+  // The team takes a stretch of memory of `Run` pieces for each thread: run(number of the first), where all of a
+  // thread's are before `end`, the others team_.size() apart, without a branch between their loads; else single(number)
+  // for each. `begin` is a multiple of what all parts take at a time.
+  template <int Run, class OfRun, class OfSingle>
+  KGEN_FN void for_each_run(std::int64_t begin, std::int64_t end, const OfRun& run, const OfSingle& single) const {
+    const std::int64_t size = team_.size(), stretch = Run * size;
     for (std::int64_t i = begin + part_ * stretch + team_.rank(); i < end; i += sharing_.parts * stretch) {
       if (i + stretch - size < end) {
-        KGEN_UNROLL
-        for (int c = 0; c < AtOnce; ++c) body(piece_of<V>(i + c * size, extents_));
+        run(i);
       } else {
-        for (std::int64_t j = i; j < end; j += size) body(piece_of<V>(j, extents_));
+        for (std::int64_t j = i; j < end; j += size) single(j);
       }
     }
   }
 
-  // The partial result of this thread's elements. Additions in sequence lose accuracy, and what goes over its elements
-  // twice should find them in a cache the second time: so many pieces of each thread make one partial result.
+  template <class T, class A>
+  KGEN_FN Vec<T, V> lanes_of(const A& row, std::int64_t number) const {
+    return spread<T, V>(row_value<V>(row, piece_of<V>(number, extents_)));
+  }
+  // several(pieces) of so many of this thread's pieces at a time as can be in registers, or of what is left of them:
+  // arrays of lanes, and the number of the first, the others team_.size() apart.
+  template <class T, class A, class Several>
+  KGEN_FN void for_each_few(const A& row, const Several& several) const {
+    constexpr int few = 4;
+    const auto run = [&](std::int64_t number) KGEN_LAMBDA {
+      Vec<T, V> pieces[few];
+      KGEN_UNROLL
+      for (int c = 0; c < few; ++c) pieces[c] = lanes_of<T>(row, number + c * team_.size());
+      several(number, pieces);
+    };
+    const auto single = [&](std::int64_t number) KGEN_LAMBDA {
+      const Vec<T, V> pieces[] = {lanes_of<T>(row, number)};
+      several(number, pieces);
+    };
+    for_each_run<few>(0, pieces_, run, single);
+  }
+  // body(number, lanes) for each of this thread's pieces. Loads do not wait for what the body stores.
+  template <class T, class A, class Body>
+  KGEN_FN void for_each_computed(const A& row, const Body& body) const {
+    for_each_few<T>(row, [&]<int Count>(std::int64_t number, const Vec<T, V>(&pieces)[Count]) KGEN_LAMBDA {
+      KGEN_UNROLL
+      for (int c = 0; c < Count; ++c) body(number + c * team_.size(), pieces[c]);
+    });
+  }
+
+  // The partial result of this thread's elements.
   template <class Reduction, class T, class A>
   KGEN_FN auto accumulated(const A& row) const {
-    constexpr int pieces = TwoPhase<Reduction> ? 16 : 1024;  // of each thread
-    static_assert(pieces % AtOnce == 0);
-    const std::int64_t run = std::int64_t{pieces} * sharing_.parts * team_.size();
     auto total = Reduction::template identity<T, 1>();
-    for (std::int64_t begin = 0; begin < pieces_; begin += run) {
-      const std::int64_t end = begin + run < pieces_ ? begin + run : pieces_;
-      auto partial = Reduction::template identity<T, V>();
-      if constexpr (TwoPhase<Reduction>) {
-        using First = typename Reduction::First;
-        const auto first = collapse<First, V>(accumulated_run<First, T>(
-            row, First::template identity<T, V>(), begin, end));
-        partial = Reduction::template prepared<T, V>(first.data);
+    if constexpr (TwoPhase<Reduction>) {
+      for_each_few<T>(row, [&](std::int64_t, const auto& pieces)
+                               KGEN_LAMBDA { total = Reduction::combine(total, reduced_twice<Reduction>(pieces)); });
+    } else {
+      // Additions in sequence lose accuracy: so many pieces of each thread make one partial result.
+      const std::int64_t run = std::int64_t{1024} * sharing_.parts * team_.size();
+      for (std::int64_t begin = 0; begin < pieces_; begin += run) {
+        const std::int64_t end = begin + run < pieces_ ? begin + run : pieces_;
+        total = Reduction::combine(total, collapse<Reduction, V>(accumulated_once<Reduction, T>(row, begin, end)));
       }
-      partial = accumulated_run<Reduction, T>(row, partial, begin, end);
-      total = Reduction::combine(total, collapse<Reduction, V>(partial));
     }
     return total;
   }
-  template <class Reduction, class T, class A, class Partial>
-  KGEN_FN Partial accumulated_run(const A& row, Partial partial, std::int64_t begin, std::int64_t end) const {
-    for_each_piece(
-        end,
-        [&](const Piece<K>& piece)
-            KGEN_LAMBDA { accumulate<Reduction>(partial, spread<T, V>(row_value<V>(row, piece)), piece.number * V); },
-        begin);
+  template <class Reduction, class T, class A>
+  KGEN_FN auto accumulated_once(const A& row, std::int64_t begin, std::int64_t end) const {
+    auto partial = Reduction::template identity<T, V>();
+    const auto one = [&](std::int64_t number)
+                         KGEN_LAMBDA { accumulate<Reduction>(partial, lanes_of<T>(row, number), number * V); };
+    const auto run = [&](std::int64_t number) KGEN_LAMBDA {
+      KGEN_UNROLL
+      for (int c = 0; c < AtOnce; ++c) one(number + c * team_.size());
+    };
+    static_assert(1024 % AtOnce == 0);
+    for_each_run<AtOnce>(begin, end, run, one);
     return partial;
+  }
+  // What pieces that are in registers, gone over twice, make together.
+  template <class Reduction, class T, int Count>
+  KGEN_FN static auto reduced_twice(const Vec<T, V> (&pieces)[Count]) {
+    using First = typename Reduction::First;
+    auto first = First::template identity<T, V>();
+    KGEN_UNROLL
+    for (const Vec<T, V>& piece : pieces) accumulate<First>(first, piece, 0);
+    auto partial = Reduction::template prepared<T, V>(collapse<First, V>(first).data);
+    KGEN_UNROLL
+    for (const Vec<T, V>& piece : pieces) accumulate<Reduction>(partial, piece, 0);
+    return collapse<Reduction, V>(partial);
   }
 
   Index<K> extents_;

@@ -43,28 +43,17 @@ KGEN_FN View<T, K> row_of(const View<T, R>& view, const Index<R - K>& outer) {
       .with_access(view.access());
 }
 
-// True where the rows of a View are not all the same memory.
-template <int K, class T, int R>
-KGEN_FN bool differs_by_row(const View<T, R>& view) {
-  bool differs = false;
-  KGEN_UNROLL
-  for (int axis = 0; axis < R - K; ++axis) differs = differs || (view.extent(axis) > 1 && view.stride(axis) != 0);
-  return differs;
-}
-
 // ---- what a program asks for ----------------------------------------------------------------------------------------
 
 // What a program does; bytes are those of one element.
 struct RowNeeds {
   int reductions = 0;
-  int stores = 0;  // of rows; stores of scalars do not count
-  int keeps = 0, keep_bytes = 0;  // kept values
-  int loads = 0, load_bytes = 0;  // operands that differ by row
+  int stores = 0;                 // of rows; stores of scalars do not count
+  int keeps = 0, keep_bytes = 0;  // kept values that are not computed anew
 
   int passes() const { return reductions + stores + keeps; }
   // For a group of rows of `elements` in all.
   std::int64_t keep_room(std::int64_t elements) const { return elements * keep_bytes + 16 * keeps; }
-  std::int64_t load_room(std::int64_t elements) const { return elements * load_bytes + 16 * loads; }
 };
 
 template <class T>
@@ -92,8 +81,7 @@ class RowProbe {
   RowNeeds needs;
 
   template <class T>
-  KGEN_FN auto load(const View<T, R>& view) {
-    if (differs_by_row<K>(view)) ++needs.loads, needs.load_bytes += static_cast<int>(sizeof(T));
+  KGEN_FN auto load(const View<T, R>&) const {
     return ProbedRow<compute_t<T>>{};
   }
   template <class T>
@@ -119,7 +107,7 @@ class RowProbe {
   }
   template <class A>
   KGEN_FN auto keep(const A& row) {
-    if constexpr (Scalar<A>) {
+    if constexpr (row_size<A> <= row_size_limit) {
       return row;
     } else {
       using T = row_lane_t<A, 1, Index<1>>;

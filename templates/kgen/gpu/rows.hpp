@@ -118,7 +118,7 @@ consteval int vectors_at_once() {
 
 // `launched`: how many of a row's parts have blocks.
 template <int V, class Team, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads, V <= 4 && element_sizes<Program>().views <= 2 ? 1024 / Team::most_threads : 1)
+KGEN_GLOBAL(Team::most_threads, (is_small_program<Program> && R <= 2 ? 1024 / Team::most_threads : 1))
 memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launched) {
   const Program program = known<row_lanes<V>>(given);
   SharedMemory shared;
@@ -178,23 +178,20 @@ void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, i
   const std::int64_t width = Team::count(), groups = (rows.rows + width - 1) / width;
   const RowNeeds needs = probe<K, R>(rows.program);
   RowSharing sharing;
-  sharing.parts =
-      parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, rows.device);
+  sharing.parts = parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, rows.device);
   std::int64_t blocks = groups * sharing.parts;
 
+  sharing.scratch_bytes = needs.keep_room(rows.length * width);
   // Two blocks at least are to find room in a multiprocessor.
   const std::int64_t room = rows.device.shared_bytes / 2 - Team::shared();
-  const std::int64_t keep = needs.keep_room(rows.length * width), all = keep + needs.load_room(rows.length * width);
-  sharing.cache_loads = sharing.parts == 1 && needs.passes() > 1 && all <= room;
-  sharing.scratch_bytes = sharing.cache_loads ? all : keep;
   const bool in_shared = sharing.parts == 1 && sharing.scratch_bytes <= room;
   if (!in_shared) blocks = std::min<std::int64_t>(blocks, 4 * static_cast<std::int64_t>(rows.device.multiprocessors));
-  const Workspace workspace(in_shared ? 0 : (sharing.parts > 1 ? groups : blocks) * sharing.scratch_bytes, rows.stream);
-  sharing.workspace = workspace.data();
   sharing.reductions = sharing.parts > 1 ? needs.reductions : 0;
-  const Workspace partials(
-      rows.rows * sharing.reductions * sharing.parts * static_cast<std::int64_t>(sizeof(PartialSlot)), rows.stream);
-  sharing.partials = reinterpret_cast<PartialSlot*>(partials.data());
+  const std::int64_t scratch = in_shared ? 0 : (sharing.parts > 1 ? groups : blocks) * sharing.scratch_bytes;
+  const std::int64_t partials = shared_bytes<PartialSlot>(rows.rows * sharing.reductions * sharing.parts);
+  const Workspace workspace(partials + scratch, rows.stream);
+  sharing.partials = reinterpret_cast<PartialSlot*>(workspace.data());
+  sharing.workspace = scratch > 0 ? workspace.data() + partials : nullptr;
 
   const std::int64_t shared = Team::shared() + (in_shared ? sharing.scratch_bytes + 16 : 0);
   for (sharing.stage = 0; sharing.stage <= sharing.reductions; ++sharing.stage) {
@@ -208,8 +205,11 @@ void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, i
 // A block for each row, or several.
 template <int V, int K, int R, class Program>
 void launch_long_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
+  // Where all that a block does is to read, it should not be done too soon; else what it reads again should be in a
+  // cache.
+  const int pieces = probe<K, R>(rows.program).passes() == 1 ? 16 : 8;
   int threads = 128;
-  while (threads < BlockTeam<>::most_threads && threads * 4 < rows.length / V) threads *= 2;
+  while (threads < BlockTeam<>::most_threads && threads * pieces < rows.length / V) threads *= 2;
   launch_memory_rows<V, BlockTeam<>, K, R>(rows, shape, threads);
 }
 
@@ -260,8 +260,7 @@ consteval RowDivision divide_row(std::int64_t length, int width, int pieces) {
   if (all > 512 * pieces) pieces = 4;
   const std::int64_t threads = (all + 64 * pieces - 1) / (64 * pieces) * 64;
   if (threads <= 512) return {pieces, static_cast<int>(threads)};
-  if (threads <= 1024) return {pieces, 1024};
-  for (const int blocks : {4, 8}) {
+  for (const int blocks : {2, 4, 8}) {
     const std::int64_t each = (all + 64 * pieces * blocks - 1) / (64 * pieces * blocks) * 64;
     if (each <= 512) return {pieces, static_cast<int>(each), blocks};
   }
@@ -272,6 +271,10 @@ consteval RowDivision divide_row(std::int64_t length, int width, int pieces) {
 template <int V, std::int64_t Length, int K, int R, class Program>
 void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   constexpr RowDivision division = divide_row(Length, V, row_pieces<Program>);
+  // What is gone over once does not have to stay: more is on its way from memory where threads hold little.
+  if constexpr (Length / V > 512 * row_pieces<Program>) {
+    if (probe<K, R>(rows.program).passes() == 1) return launch_long_rows<V, K>(rows, shape);
+  }
   if constexpr (division.pieces == 0 || division.blocks > most_cluster_blocks) {
     launch_long_rows<V, K>(rows, shape);
   } else if constexpr (division.threads <= 32) {
@@ -286,32 +289,15 @@ void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   }
 }
 
-// A cluster for each row that it can hold in its registers, and a block not in its shared memory.
-template <int V, int K, int R, class Program>
-void launch_cluster_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
-  constexpr int pieces = 4, blocks = 4;
-  using Team = ClusterTeam<blocks>;
-  const std::int64_t all = rows.length / V, bytes = probe<K, R>(rows.program).load_room(rows.length);
-  const bool fits = all <= blocks * pieces * Team::most_threads;
-  if (!fits || rows.device.cluster_blocks < blocks || bytes <= rows.device.shared_bytes / 2) {
-    return launch_long_rows<V, K>(rows, shape);
-  }
-  int threads = 64;
-  while (threads * blocks * pieces < all) threads *= 2;
-  launch_block_rows<V, pieces, Team, 0, K>(rows, shape, threads);
-}
-
 // Rows of vectors, of any length.
 template <int V, int K, int R, class Program>
 void launch_vector_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   using Team = BlockTeam<>;
-  constexpr int pieces = row_pieces<Program>;
+  constexpr int pieces = 4;  // as two reductions want it
+  constexpr int wave_pieces = row_pieces<Program>;
   const std::int64_t all = rows.length / V;
-  if (all <= 32 * pieces) return launch_wave_rows<V, pieces, 32, 0, K>(rows, shape);
-  if (all > Team::most_threads * pieces) {
-    if constexpr (most_cluster_blocks > 1) return launch_cluster_rows<V, K>(rows, shape);
-    return launch_long_rows<V, K>(rows, shape);
-  }
+  if (all <= 32 * wave_pieces) return launch_wave_rows<V, wave_pieces, 32, 0, K>(rows, shape);
+  if (all > 1024) return launch_long_rows<V, K>(rows, shape);  // which are faster from there on
   const bool few = rows.rows < 2 * static_cast<std::int64_t>(rows.device.multiprocessors);
   int threads = 64;
   while (threads < Team::most_threads && threads * (few ? 1 : pieces) < all) threads *= 2;

@@ -1,5 +1,5 @@
-// Elementwise where Views run along different axes of memory, as in a transpose: tiles of two axes. Operands that do not
-// run along the axis that the results run along are first read into shared memory, along their own.
+// Elementwise where Views run along different axes of memory, as in a transpose: tiles of two axes. Operands that do
+// not run along the axis that the results run along are first read into shared memory, along their own.
 #pragma once
 
 #include "kgen/gpu/block.hpp"
@@ -11,10 +11,15 @@
 namespace kgen::gpu {
 
 // Tiles of 128 x 128 elements of at most 2 bytes, else of 64 x 64: 16 or 32 KB of each operand are on their way to a
-// block, of which two find room.
-inline constexpr int tile_threads = 512;
+// block, of which several find room. Functors of many operands have registers for few elements of a thread.
+struct TileShape {
+  int edge, threads;
+};
 template <class Functor>
-inline constexpr int tile_edge = element_sizes<Functor>().largest <= 2 ? 128 : 64;
+inline constexpr bool is_small_functor = element_sizes<Functor>().views <= 3;
+template <class Functor>
+inline constexpr TileShape tile_shape{element_sizes<Functor>().largest <= 2 ? 128 : 64,
+                                      is_small_functor<Functor> && has_matrix_loads ? 256 : 512};
 
 // True for Views of R axes that run along `axis`, and not along the last one, or the other way round.
 template <int R, class T, int R2>
@@ -51,31 +56,32 @@ Index<R> with_last(Index<R> index, int axis) {
 
 // Which Views a tile's kernel stages, by their number among the functor's Views.
 struct Staging {
-  int axis;                   // that results run along
-  int across;                 // the tile's other axis, along which staged operands run
-  std::uint32_t staged = 0;   // bits
-  std::uint32_t vectors = 0;  // of those, the ones that may be read in vectors
+  int axis;                        // that results run along
+  int across;                      // the tile's other axis, along which staged operands run
+  std::uint32_t staged = 0;        // a bit for each
+  std::uint32_t vectors = 0;       // of those, the ones that may be read in vectors
   bool others_are_vectors = true;  // all that are not staged, along the last axis
   std::int64_t shared_bytes = 0;
 };
 
 // A square of one operand in shared memory: lines along the results' axis, of which a thread's vectors are read.
-template <class T, int Edge>
+// Elements of 16 bits may lie there as they lie in memory, to be turned when they are read.
+template <class T, TileShape Shape>
 struct StagedTile {
-  static constexpr int width = 16 / static_cast<int>(sizeof(T));  // elements that a thread reads at a time
+  static constexpr int width = 16 / static_cast<int>(sizeof(T));              // elements that a thread reads at a time
   static constexpr int group = std::max(1, 4 / static_cast<int>(sizeof(T)));  // of its lines, to store whole words
-  static constexpr int pitch = Edge + width;  // lines begin at multiples of 16 bytes, and not all in one bank
+  static constexpr int pitch = Shape.edge + width;  // lines begin at multiples of 16 bytes, and not all in one bank
   static constexpr int side_by_side = 4;  // vectors of one line that a wave reads, 64 bytes; the rest reads other lines
-  static constexpr int groups = Edge / group, pieces = groups * (Edge / width);
-  static constexpr int of_thread = (pieces + tile_threads - 1) / tile_threads;
-  static constexpr std::int64_t bytes = shared_bytes<T>(Edge * pitch);
+  static constexpr int groups = Shape.edge / group, pieces = groups * (Shape.edge / width);
+  static constexpr int of_thread = (pieces + Shape.threads - 1) / Shape.threads;
+  static constexpr std::int64_t bytes = shared_bytes<T>(Shape.edge * pitch);
 
   // The first piece of a thread: where it begins along the results' axis, and across it. All pieces of a thread lie
   // along one line, `step` vectors apart.
   struct Place {
     int along, across;
   };
-  static constexpr int step = std::max(1, tile_threads / groups);
+  static constexpr int step = std::max(1, Shape.threads / groups);
   KGEN_FN static Place first_piece() {
     const auto thread = static_cast<unsigned>(thread_index());
     const unsigned vector = thread / (side_by_side * groups) * side_by_side + thread % side_by_side;
@@ -97,7 +103,7 @@ Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_l
     using T = typename V::element_type;
     bool staged = false;
     if constexpr (std::is_const_v<T> && V::rank == R) {
-      using Tile = StagedTile<std::remove_const_t<T>, tile_edge<Functor>>;
+      using Tile = StagedTile<std::remove_const_t<T>, tile_shape<Functor>>;
       if (runs_along<R>(view, staging.across) && !runs_along<R>(view, staging.axis) &&
           staging.shared_bytes + Tile::bytes <= shared_limit) {
         const View<T, R> along(view.data(), with_last(view.shape(), staging.across),
@@ -114,24 +120,45 @@ Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_l
   return staging;
 }
 
-// The tile's part of `view`, whose elements lie side by side along `Across`: what of it is there, element by element.
-template <int Edge, int Axis, int Across, class T, int R>
-KGEN_FN void stage_elements(const View<const T, R>& view, const Index<R>& origin, const T* corner, T* tile) {
-  const std::int64_t lines = view.extent(Axis) - origin[Axis], columns = view.extent(Across) - origin[Across];
-  for (int number = thread_index(); number < Edge * Edge; number += tile_threads) {
-    const int along = number / Edge, across = number % Edge;
-    if (along >= lines || across >= columns) continue;
-    tile[across * StagedTile<T, Edge>::pitch + along] = corner[along * view.stride(Axis) + across];
+// True where operands of T are turned when they are read, W lanes at a time.
+template <class T, int W>
+inline constexpr bool is_turned = has_matrix_loads && W == 8 && sizeof(T) == 2;
+
+// The tile's part of an operand, whose elements lie side by side across it and whose lines are `line` apart: element by
+// element.
+template <TileShape Shape, bool Turned, class T>
+KGEN_FN void stage_elements(const T* corner, std::int64_t line, T* tile) {
+  constexpr int pitch = StagedTile<T, Shape>::pitch;
+  for (int number = thread_index(); number < Shape.edge * Shape.edge; number += Shape.threads) {
+    const int along = number / Shape.edge, across = number % Shape.edge;
+    tile[Turned ? turned_place(along) * pitch + across : across * pitch + along] = corner[along * line + across];
   }
 }
 
-// The same, of a tile that is there as a whole, in vectors.
-template <int Edge, class T>
-KGEN_FN void stage_vectors(const T* corner, std::int64_t line, T* tile) {
-  using Tile = StagedTile<T, Edge>;
+// The same in vectors, as it lies in memory.
+template <TileShape Shape, class T>
+KGEN_FN void stage_lines(const T* corner, std::int64_t line, Access access, T* tile) {
+  using Tile = StagedTile<T, Shape>;
+  constexpr int of_line = Shape.edge / Tile::width, step = Shape.threads / of_line, of_thread = Shape.edge / step;
+  const int along = thread_index() / of_line, across = thread_index() % of_line * Tile::width;
+  Elements<T, Tile::width> pieces[of_thread];
+  KGEN_UNROLL
+  for (int i = 0; i < of_thread; ++i) {
+    pieces[i] = load_run<Tile::width>(corner + (along + i * step) * line + across, 1, access);
+  }
+  KGEN_UNROLL
+  for (int i = 0; i < of_thread; ++i) {
+    store_shared(tile + turned_place(along + i * step) * Tile::pitch + across, pieces[i].block);
+  }
+}
+
+// The same in vectors, but turned as it is written.
+template <TileShape Shape, class T>
+KGEN_FN void stage_vectors(const T* corner, std::int64_t line, Access access, T* tile) {
+  using Tile = StagedTile<T, Shape>;
   using Word = Block<Tile::group * sizeof(T)>;
   const auto place = Tile::first_piece();
-  if (place.across >= Edge) return;
+  if (place.across >= Shape.edge) return;
   const T* from = corner + place.along * line + place.across;
   T* to = tile + place.across * Tile::pitch + place.along;
   Elements<T, Tile::width> pieces[Tile::of_thread][Tile::group];
@@ -139,7 +166,7 @@ KGEN_FN void stage_vectors(const T* corner, std::int64_t line, T* tile) {
   for (int k = 0; k < Tile::group; ++k, from += line) {
     KGEN_UNROLL
     for (int m = 0; m < Tile::of_thread; ++m) {
-      pieces[m][k] = load_run<Tile::width>(from + m * Tile::step * Tile::width, 1, Access{true, true});
+      pieces[m][k] = load_run<Tile::width>(from + m * Tile::step * Tile::width, 1, access);
     }
   }
   KGEN_UNROLL
@@ -148,7 +175,7 @@ KGEN_FN void stage_vectors(const T* corner, std::int64_t line, T* tile) {
     for (int e = 0; e < Tile::width; ++e) {
       T elements[Tile::group];
       KGEN_UNROLL
-      for (int k = 0; k < Tile::group; ++k) elements[k] = pieces[m][k].data[e];
+      for (int k = 0; k < Tile::group; ++k) elements[k] = pieces[m][k][e];
       Word word;
       memcpy(&word, elements, sizeof(word));
       *reinterpret_cast<Word*>(to + (m * Tile::step * Tile::width + e) * Tile::pitch) = word;
@@ -156,39 +183,67 @@ KGEN_FN void stage_vectors(const T* corner, std::int64_t line, T* tile) {
   }
 }
 
-template <int Edge, int Axis, int Across, class T, int R>
-KGEN_FN void stage(const View<const T, R>& view, const Index<R>& origin, bool vectors, bool whole, T* tile) {
+template <TileShape Shape, int Axis, int Across, bool Turned, Lanes Form, class T, int R>
+KGEN_FN void stage(const View<const T, R>& view, const Index<R>& origin, bool vectors, T* tile) {
   const T* corner = view.data();
   KGEN_UNROLL
   for (int axis = 0; axis < R; ++axis) corner += origin[axis] * (axis == Across ? 1 : view.stride(axis));
-  if (whole && vectors) return stage_vectors<Edge>(corner, view.stride(Axis), tile);
-  stage_elements<Edge, Axis, Across>(view, origin, corner, tile);
+  constexpr Access access{true, true, Form == Lanes::constant_vectors};
+  if (!vectors) {
+    stage_elements<Shape, Turned>(corner, view.stride(Axis), tile);
+  } else if constexpr (Turned) {
+    stage_lines<Shape>(corner, view.stride(Axis), access, tile);
+  } else {
+    stage_vectors<Shape>(corner, view.stride(Axis), access, tile);
+  }
 }
 
 // The tile as a View in which the whole's positions count.
-template <int Edge, int Axis, int Across, class T, int R>
+template <TileShape Shape, int Axis, int Across, bool Turned, class T, int R>
 KGEN_FN View<const T, R> staged_view(const Index<R>& shape, const Index<R>& origin, const T* tile) {
-  constexpr int pitch = StagedTile<T, Edge>::pitch;
+  constexpr int pitch = StagedTile<T, Shape>::pitch;
   Index<R> strides{};
-  strides[Axis] = 1;
-  strides[Across] = pitch;
-  const std::int64_t offset = origin[Axis] + origin[Across] * pitch;
-  return View<const T, R>(tile - offset, shape, strides).with_access({Axis == R - 1});
+  strides[Axis] = Turned ? pitch : 1;
+  strides[Across] = Turned ? 1 : pitch;
+  const std::int64_t offset = origin[Axis] * strides[Axis] + origin[Across] * strides[Across];
+  Access access{Axis == R - 1, Turned};  // turned ones are read as such, whatever else is said of them
+  access.turned = Turned;
+  return View<const T, R>(tile - offset, shape, strides).with_access(access);
 }
 
-// The functor at every position of one tile, lanes along `Axis`. A thread stays at the same place along it.
+// The functor at every position of a whole tile, lanes along `Axis`. With 8 lanes, 32 threads take 4 vectors of 8 lines
+// at a time, which is how tiles are turned; else a thread stays at the same place along the axis.
 template <int W, int Axis, int Across, int R, class Functor>
-KGEN_FN void apply_tile(const Functor& functor, const Index<R>& shape, const Index<R>& origin, bool whole) {
-  constexpr int edge = tile_edge<Functor>, per_line = edge / W, lines = tile_threads / per_line;
+KGEN_FN void apply_whole_tile(const Functor& functor, const Index<R>& origin) {
+  constexpr int edge = tile_shape<Functor>.edge, threads = tile_shape<Functor>.threads;
+  const auto thread = static_cast<unsigned>(thread_index());
+  Index<R> at = origin;
+  if constexpr (has_matrix_loads && W == 8) {
+    constexpr int of_line = edge / (4 * W), of_group = of_line * (edge / 8) / (threads / 32);
+    const unsigned first = thread / 32 * of_group, lane = thread % 32;
+    KGEN_UNROLL_LOADS
+    for (int i = 0; i < of_group; ++i) {
+      at[Axis] = origin[Axis] + (first + i) % of_line * (4 * W) + lane % 4 * W;
+      at[Across] = origin[Across] + (first + i) / of_line * 8 + lane / 4;
+      functor.template operator()<W>(at);
+    }
+  } else {
+    constexpr int per_line = edge / W, lines = threads / per_line;
+    at[Axis] += thread % per_line * W;
+    at[Across] += thread / per_line;
+    KGEN_UNROLL_LOADS
+    for (int line = 0; line < edge; line += lines, at[Across] += lines) functor.template operator()<W>(at);
+  }
+}
+
+// At those positions of a tile that are there, from memory: there are few such tiles.
+template <int W, int Axis, int Across, int R, class Functor>
+KGEN_FN void apply_partial_tile(const Functor& functor, const Index<R>& shape, const Index<R>& origin) {
+  constexpr int edge = tile_shape<Functor>.edge, per_line = edge / W, lines = tile_shape<Functor>.threads / per_line;
   const auto thread = static_cast<unsigned>(thread_index());
   Index<R> at = origin;
   at[Axis] += thread % per_line * W;
   at[Across] += thread / per_line;
-  if (whole) {
-    KGEN_UNROLL_LOADS
-    for (int line = 0; line < edge; line += lines, at[Across] += lines) functor.template operator()<W>(at);
-    return;
-  }
   for (int line = 0; line < edge && at[Across] < shape[Across]; line += lines, at[Across] += lines) {
     for (int i = 0; i < W && at[Axis] + i < shape[Axis]; ++i) {
       Index<R> one = at;
@@ -198,15 +253,10 @@ KGEN_FN void apply_tile(const Functor& functor, const Index<R>& shape, const Ind
   }
 }
 
-template <int W, Lanes Form, int Axis, int Across, int R, class Functor>
-KGEN_GLOBAL(tile_threads, R <= 2 && element_sizes<Functor>().views <= 3 ? 1024 / tile_threads : 1)
-tile_kernel(Functor given, Index<R> shape, Positions<R> tiles, Staging staging) {
-  constexpr int edge = tile_edge<Functor>;
-  Index<R> origin = tiles(static_cast<std::uint32_t>(block_index()));
-  origin[Axis] *= edge;
-  origin[Across] *= edge;
-  const bool whole = origin[Axis] + edge <= shape[Axis] && origin[Across] + edge <= shape[Across];
-  Functor functor = given;
+template <int W, Lanes Form, int Axis, int Across, int Single, int R, class Functor>
+KGEN_FN void compute_whole_tile(Functor functor, const Index<R>& shape, const Index<R>& origin,
+                                const Staging& staging) {
+  constexpr TileShape tile_of = tile_shape<Functor>;
   {
     const BlockPhase staging_phase;
     SharedMemory shared;
@@ -214,30 +264,67 @@ tile_kernel(Functor given, Index<R> shape, Positions<R> tiles, Staging staging) 
     for_each_view(functor, [&](auto& view) KGEN_LAMBDA {
       using V = std::remove_cvref_t<decltype(view)>;
       using T = typename V::element_type;
-      const std::uint32_t bit = 1u << view_number++;
+      const int number = view_number++;
       if constexpr (std::is_const_v<T> && V::rank == R) {
-        if ((staging.staged & bit) != 0) {
+        const bool known_staging = Single >= 0;
+        if (known_staging ? number == Single : (staging.staged >> number & 1) != 0) {
           using Element = std::remove_const_t<T>;
-          auto* tile = shared.template take<Element>(edge * StagedTile<Element, edge>::pitch);
-          stage<edge, Axis, Across>(view, origin, (staging.vectors & bit) != 0, whole, tile);
-          view = staged_view<edge, Axis, Across>(shape, origin, static_cast<const Element*>(tile));
+          constexpr bool turned = is_turned<Element, W>;
+          auto* tile = shared.template take<Element>(tile_of.edge * StagedTile<Element, tile_of>::pitch);
+          const bool vectors = known_staging || (staging.vectors >> number & 1) != 0;
+          stage<tile_of, Axis, Across, turned, Form>(view, origin, vectors, tile);
+          view = staged_view<tile_of, Axis, Across, turned>(shape, origin, static_cast<const Element*>(tile));
           return;
         }
       }
       view = known_view<Form>(view);
     });
   }
-  apply_tile<W, Axis, Across>(functor, shape, origin, whole);
+  apply_whole_tile<W, Axis, Across>(functor, origin);
 }
 
-template <int W, Lanes Form, int Axis, int Across, int R, class Functor>
+// `Single`: the one View that is staged, in vectors, by its number; -1: as `staging` says.
+template <int W, Lanes Form, int Axis, int Across, int Single, int R, class Functor>
+KGEN_GLOBAL(tile_shape<Functor>.threads, (R <= 2 && is_small_functor<Functor> ? 1024 / tile_shape<Functor>.threads : 1))
+tile_kernel(Functor functor, Index<R> shape, Positions<R> tiles, Staging staging) {
+  constexpr int edge = tile_shape<Functor>.edge;
+  Index<R> origin = tiles(static_cast<std::uint32_t>(block_index()));
+  origin[Axis] *= edge;
+  origin[Across] *= edge;
+  if (origin[Axis] + edge <= shape[Axis] && origin[Across] + edge <= shape[Across]) {
+    compute_whole_tile<W, Form, Axis, Across, Single>(functor, shape, origin, staging);
+  } else {
+    apply_partial_tile<W, Axis, Across>(functor, shape, origin);
+  }
+}
+
+template <int W, Lanes Form, int Axis, int Across, int Single = -1, int R, class Functor>
 void launch_tiles(const Index<R>& shape, const Staging& staging, const Functor& functor, Stream stream) {
   Index<R> counts = shape;
-  constexpr int edge = tile_edge<Functor>;
+  constexpr int edge = tile_shape<Functor>.edge;
   counts[Axis] = (shape[Axis] + edge - 1) / edge;
   counts[Across] = (shape[Across] + edge - 1) / edge;
-  const Grid grid{"elementwise in tiles", element_count(counts), tile_threads, staging.shared_bytes};
-  launch(grid, stream, tile_kernel<W, Form, Axis, Across, R, Functor>, functor, shape, Positions<R>(counts), staging);
+  const Grid grid{"elementwise in tiles", element_count(counts), tile_shape<Functor>.threads, staging.shared_bytes};
+  launch(grid, stream, tile_kernel<W, Form, Axis, Across, Single, R, Functor>, functor, shape, Positions<R>(counts),
+         staging);
+}
+
+// Launches the kernel that is compiled for what is staged; false where there is none.
+template <int Across, int... Number, int R, class Functor>
+bool launch_single_staging(std::integer_sequence<int, Number...>, const Index<R>& shape, const Staging& staging,
+                           const Functor& functor, Stream stream) {
+  constexpr std::uint32_t candidates = operand_bits<R, Functor>();
+  const auto launch_one = [&]<int Single>() {
+    if constexpr ((candidates >> Single & 1) == 0) {
+      return false;
+    } else {
+      if (staging.staged != 1u << Single || staging.vectors != staging.staged) return false;
+      launch_tiles<vector_width<Functor>(), Lanes::constant_vectors, R - 1, Across, Single>(shape, staging, functor,
+                                                                                            stream);
+      return true;
+    }
+  };
+  return (launch_one.template operator()<Number>() || ...);
 }
 
 // Results run along the last axis, or across it.
@@ -247,8 +334,13 @@ void launch_tiles_of(const Index<R>& shape, const Staging& staging, const Functo
   const Functor adapted = with_access(functor, width);
   if (staging.axis != last) return launch_tiles<1, Lanes::any, Other, last>(shape, staging, adapted, stream);
   if constexpr (width > 1) {
-    if (staging.others_are_vectors) {
-      return launch_tiles<width, Lanes::vectors, last, Other>(shape, staging, adapted, stream);
+    if (staging.others_are_vectors && !is_in_place(functor)) {
+      if constexpr (is_small_functor<Functor>) {
+        const std::make_integer_sequence<int, element_sizes<Functor>().views> numbers;
+        if (launch_single_staging<Other>(numbers, shape, staging, adapted, stream)) return;
+      } else {
+        return launch_tiles<width, Lanes::constant_vectors, last, Other>(shape, staging, adapted, stream);
+      }
     }
   }
   launch_tiles<width, Lanes::any, last, Other>(shape, staging, adapted, stream);

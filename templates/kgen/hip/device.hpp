@@ -18,11 +18,19 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
 
 // As other memory: what the hints would gain has not been measured.
 template <int Bytes>
-KGEN_FN Block<Bytes> load_read_only(const void* from) {
+KGEN_FN Block<Bytes> load_global(const void* from) {
   return *static_cast<const Block<Bytes>*>(from);
 }
 template <int Bytes>
-KGEN_FN void store_block(void* to, const Block<Bytes>& block, bool) {
+KGEN_FN Block<Bytes> load_constant(const void* from) {
+  return load_global<Bytes>(from);
+}
+template <int Bytes>
+KGEN_FN void store_global(void* to, const Block<Bytes>& block) {
+  *static_cast<Block<Bytes>*>(to) = block;
+}
+template <int Bytes>
+KGEN_FN void store_shared(void* to, const Block<Bytes>& block) {
   *static_cast<Block<Bytes>*>(to) = block;
 }
 

@@ -12,7 +12,7 @@ namespace kgen {
 struct KGEN_KERNEL(relu) Relu {
   template <Number X>
   static KGEN_FN auto apply(X x) {
-    return on_lanes([](auto v) KGEN_LAMBDA { return select(v < decltype(v)(0), decltype(v)(0), v); }, x);
+    return on_lanes([](auto v) KGEN_LAMBDA { return maximum(v, decltype(v)(0)); }, x);
   }
 };
 

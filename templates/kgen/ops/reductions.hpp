@@ -246,13 +246,15 @@ struct KGEN_KERNEL(softmax_statistics) SoftmaxStatistics {
   }
   template <class T, int W>
   static KGEN_FN void accumulate(Partial<T, W>& p, Vec<T, W> x) {
-    p.total = p.total + exp(x - finite(p.maximum));
+    p.total = p.total + exp_for_sum(x - finite(p.maximum));
   }
   template <class T, int W>
   static KGEN_FN Partial<T, W> combine(Partial<T, W> a, Partial<T, W> b) {
-    if (!any_of(a.maximum != b.maximum)) return {a.maximum, a.total + b.total};
-    const Vec<T, W> greater = maximum(a.maximum, b.maximum), subtract = finite(greater);
-    return {greater, a.total * exp(a.maximum - subtract) + b.total * exp(b.maximum - subtract)};
+    const Vec<T, W> greater = maximum(a.maximum, b.maximum);
+    // Not `!=`, so that the compiler sees that no lane differs from itself; of a NaN the total is NaN too.
+    if (!any_of((a.maximum < b.maximum) | (a.maximum > b.maximum))) return {greater, a.total + b.total};
+    const Vec<T, W> subtract = finite(greater);
+    return {greater, a.total * exp_for_sum(a.maximum - subtract) + b.total * exp_for_sum(b.maximum - subtract)};
   }
   template <class T>
   static KGEN_FN Result<T> finish(Partial<T, 1> p, std::int64_t) {

@@ -37,7 +37,7 @@ def softmax_inputs():
 def rope_inputs():
     angles = torch.arange(8192, device="cuda")[:, None] * 10000.0 ** (-(torch.arange(128, device="cuda") % 64) / 64)
     tables = [table[:, None, :].to(torch.bfloat16).contiguous() for table in (angles.cos(), angles.sin())]
-    return [normal(1, 8192, 32, 128), *tables]
+    return [normal(8192, 32, 128), *tables]
 
 
 def grayscale(image):

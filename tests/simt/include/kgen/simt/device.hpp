@@ -18,6 +18,7 @@ inline void block_barrier(Where where) { simt::block_barrier({where.line, where.
 
 // As the vendors' devices: waves of 32 lanes come with clusters, waves of 64 without.
 inline constexpr int most_cluster_blocks = wave_size == 32 ? 8 : 1;
+inline constexpr bool has_matrix_loads = wave_size == 32;
 inline int cluster_rank() { return simt::cluster_rank(); }
 inline void cluster_barrier(Where where) { simt::cluster_barrier({where.line, where.file}); }
 inline void cluster_wait(Where where) { simt::cluster_barrier({where.line, where.file}); }
@@ -36,7 +37,7 @@ inline std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Where
 }
 
 template <int Bytes>
-Block<Bytes> load_read_only(const void* from) {
+Block<Bytes> load_global(const void* from) {
   simt::require_aligned(from, alignof(Block<Bytes>));
   Block<Bytes> block;
   std::memcpy(&block, from, Bytes);
@@ -44,9 +45,18 @@ Block<Bytes> load_read_only(const void* from) {
 }
 
 template <int Bytes>
-void store_block(void* to, const Block<Bytes>& block, bool) {
+Block<Bytes> load_constant(const void* from) {
+  return load_global<Bytes>(from);
+}
+
+template <int Bytes>
+void store_global(void* to, const Block<Bytes>& block) {
   simt::require_aligned(to, alignof(Block<Bytes>));
   std::memcpy(to, &block, Bytes);
+}
+template <int Bytes>
+void store_shared(void* to, const Block<Bytes>& block) {
+  store_global(to, block);
 }
 
 // Fibers take turns, so nothing can come between.
