@@ -21,6 +21,7 @@
 // many are to find registers in a multiprocessor at once.
 // KGEN_UNROLL: before a loop over the lanes or axes of something that lives in registers. KGEN_UNROLL_LOADS: before one
 // of which several turns are to load together; fewer on AMD's, whose compiler loads first whatever it takes.
+// KGEN_NO_UNROLL: before one whose copies would only take registers.
 #if defined(__CUDACC__) || defined(__HIP__)
 #define KGEN_FN inline __host__ __device__ __attribute__((always_inline))
 #define KGEN_LAMBDA
@@ -30,6 +31,7 @@
 #define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
 #endif
 #define KGEN_UNROLL _Pragma("unroll")
+#define KGEN_NO_UNROLL _Pragma("unroll 1")
 #if defined(KGEN_HIP)
 #define KGEN_UNROLL_LOADS _Pragma("unroll 2")
 #else
@@ -40,6 +42,7 @@
 #define KGEN_LAMBDA __attribute__((always_inline))
 #define KGEN_GLOBAL(threads, blocks) void
 #define KGEN_UNROLL
+#define KGEN_NO_UNROLL
 #define KGEN_UNROLL_LOADS
 #endif
 

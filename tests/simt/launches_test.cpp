@@ -289,6 +289,42 @@ TEST_CASE("launches: blocks take rows along the axis that an operand repeats on 
   });
 }
 
+// One result of everything, a View of the operand's shape.
+struct Total {
+  View<const float, 1> x;
+  View<float, 1> y;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    row.store_scalar(y, row.reduce(Sum{}, row.load(x)));
+  }
+};
+
+TEST_CASE("launches: a sum of everything is read as vectors by as many blocks as there are four stretches for") {
+  TestDevice device;
+  simt::device().multiprocessors = 2;
+  const auto check = [&](View<const float, 1> x, const std::string& expected) {
+    INFO(x.extent(0), " elements, stride ", x.stride(0));
+    Tensor<float, 0> y(Index<0>{});
+    rows<1>(x.shape(), Total{x, y.view().broadcast_to(x.shape())});
+    CHECK(device.take() == expected);
+    double sum = 0;
+    for (std::int64_t i = 0; i < x.extent(0); ++i) sum += element(x, Index<1>{i});
+    CHECK(y.elements[0] == doctest::Approx(sum).epsilon(1e-5));
+  };
+  const auto memory = random_tensor<float>(Index<1>{2'000'000}, 1);
+  const View<const float, 1> x = memory.view();
+  const std::string vectors = "x7", single = "x30", last = ", rows, from memory x1";
+  check(x.slice<0>(0, 1'000'000), "rows, from memory " + vectors + last);
+  // A stretch that is not whole, of whole ones of fewer pieces, and of single pieces.
+  check(x.slice<0>(4, 1'000'000 + 4 * (8192 - 1)), "rows, from memory " + vectors + last);
+  check(x.slice<0>(0, 32 * 8192), "rows, from memory x4" + last);
+  check(x.slice<0>(0, 32 * 8192 - 4), "rows, from memory x4" + last);
+  // What the rows read are no vectors.
+  check(x.slice<0>(1, 1'000'000), "rows, from memory " + single + last);
+  check(x.slice<0>(0, 1'000'000, 2), "rows, from memory " + single + last);
+  check(x.slice<0>(0, 1'000'001), "rows, from memory " + single + last);
+}
+
 // 64 * x, as an expression that is too large to be computed twice, and its distance from the row's sum of such.
 struct FromSum {
   View<const float, 2> x;

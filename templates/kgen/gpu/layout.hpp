@@ -104,7 +104,7 @@ consteval int vector_width(int most = 32) {
 
 // True where any `width` elements at a multiple of `width` of the last axis are neighbours, aligned as vectors are.
 template <class T, int R>
-bool has_vectors(const View<T, R>& view, int width) {
+KGEN_FN bool has_vectors(const View<T, R>& view, int width) {
   if constexpr (R == 0) {
     return false;
   } else {

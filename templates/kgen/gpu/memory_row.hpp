@@ -16,7 +16,7 @@ struct RowSharing {
   int parts = 1;
   int stage = 0;
   int reductions = 0;               // of the program: the last stage, which stores
-  PartialSlot* partials = nullptr;  // [rows][reductions][parts]
+  PartialSlot* partials = nullptr;  // room for [rows][reductions][parts] results of any type
   std::int64_t scratch_bytes = 0;   // for each group of rows, in shared memory where workspace is null
   unsigned char* workspace = nullptr;
 };
@@ -108,15 +108,16 @@ class MemoryRow {
     const int index = reduction_++;
     Partial mine = Reduction::template identity<T, 1>();
     if (index < sharing_.stage) {
-      const PartialSlot* slots = partials(index);
+      const Partial* results = partials<Partial>(index);
+      KGEN_UNROLL_LOADS
       for (int part = team_.rank(); part < sharing_.parts; part += team_.size()) {
-        mine = Reduction::combine(mine, slots[part].template get<Partial>());
+        mine = Reduction::combine(mine, results[part]);
       }
     } else if (index == sharing_.stage || sharing_.parts == 1) {
       mine = accumulated<Reduction, T>(row);
     }
     const Partial total = team_.template combine<Reduction>(mine);
-    if (sharing_.parts > 1 && index == sharing_.stage && team_.rank() == 0) partials(index)[part_].put(total);
+    if (sharing_.parts > 1 && index == sharing_.stage && team_.rank() == 0) partials<Partial>(index)[part_] = total;
     return Reduction::finish(total, element_count(extents_));
   }
 
@@ -147,45 +148,50 @@ class MemoryRow {
   }
 
  private:
-  KGEN_FN PartialSlot* partials(int index) const {
-    return sharing_.partials + (number_ * sharing_.reductions + index) * sharing_.parts;
+  static constexpr int few = 4;
+
+  template <class Partial>
+  KGEN_FN Partial* partials(int index) const {
+    return &sharing_.partials[(number_ * sharing_.reductions + index) * sharing_.parts].template as<Partial>();
   }
 
-  // The team takes a stretch of memory of `Run` pieces for each thread: run(number of the first), where all of a
-  // thread's are before `end`, the others team_.size() apart, without a branch between their loads; else single(number)
-  // for each. `begin` is a multiple of what all parts take at a time.
-  template <int Run, class OfRun, class OfSingle>
-  KGEN_FN void for_each_run(std::int64_t begin, std::int64_t end, const OfRun& run, const OfSingle& single) const {
-    const std::int64_t size = team_.size(), stretch = Run * size;
-    for (std::int64_t i = begin + part_ * stretch + team_.rank(); i < end; i += sharing_.parts * stretch) {
-      if (i + stretch - size < end) {
-        run(i);
-      } else {
-        for (std::int64_t j = i; j < end; j += size) single(j);
-      }
+  // body.template operator()<Count>(number) for each of this thread's pieces, Count at a time: the first, and the others
+  // team_.size() apart, without a branch between their loads. The team takes a stretch of memory at a time, `Most` pieces
+  // of each thread; all parts share what is left of the row behind the last whole stretch.
+  template <int Most, class Body>
+  KGEN_FN void for_each_several(const Body& body) const {
+    std::int64_t taken = take_stretches<Most>(0, body);
+    if constexpr (Most > few) taken = take_stretches<few>(taken, body);
+    KGEN_NO_UNROLL
+    for (std::int64_t i = taken + part_ * team_.size() + team_.rank(); i < pieces_; i += sharing_.parts * team_.size()) {
+      body.template operator()<1>(i);
     }
+  }
+  // Returns where the whole stretches behind `begin` end. Teams are powers of two. How often threads go round is the same
+  // for all of them.
+  template <int Count, class Body>
+  KGEN_FN std::int64_t take_stretches(std::int64_t begin, const Body& body) const {
+    const std::int64_t stretch = Count * team_.size(), end = pieces_ & -stretch;
+    KGEN_NO_UNROLL
+    for (begin += part_ * stretch; begin < end; begin += sharing_.parts * stretch) {
+      body.template operator()<Count>(begin + team_.rank());
+    }
+    return end;
   }
 
   template <class T, class A>
   KGEN_FN Vec<T, V> lanes_of(const A& row, std::int64_t number) const {
     return spread<T, V>(row_value<V>(row, piece_of<V>(number, extents_)));
   }
-  // several(pieces) of so many of this thread's pieces at a time as can be in registers, or of what is left of them:
-  // arrays of lanes, and the number of the first, the others team_.size() apart.
+  // several(number, pieces) with as many of this thread's pieces at a time as can be in registers: arrays of lanes.
   template <class T, class A, class Several>
   KGEN_FN void for_each_few(const A& row, const Several& several) const {
-    constexpr int few = 4;
-    const auto run = [&](std::int64_t number) KGEN_LAMBDA {
-      Vec<T, V> pieces[few];
+    for_each_several<few>([&]<int Count>(std::int64_t number) KGEN_LAMBDA {
+      Vec<T, V> pieces[Count];
       KGEN_UNROLL
-      for (int c = 0; c < few; ++c) pieces[c] = lanes_of<T>(row, number + c * team_.size());
+      for (int c = 0; c < Count; ++c) pieces[c] = lanes_of<T>(row, number + c * team_.size());
       several(number, pieces);
-    };
-    const auto single = [&](std::int64_t number) KGEN_LAMBDA {
-      const Vec<T, V> pieces[] = {lanes_of<T>(row, number)};
-      several(number, pieces);
-    };
-    for_each_run<few>(0, pieces_, run, single);
+    });
   }
   // body(number, lanes) for each of this thread's pieces. Loads do not wait for what the body stores.
   template <class T, class A, class Body>
@@ -203,28 +209,25 @@ class MemoryRow {
     if constexpr (TwoPhase<Reduction>) {
       for_each_few<T>(row, [&](std::int64_t, const auto& pieces)
                                KGEN_LAMBDA { total = Reduction::combine(total, reduced_twice<Reduction>(pieces)); });
+      return total;
     } else {
-      // Additions in sequence lose accuracy: so many pieces of each thread make one partial result.
-      const std::int64_t run = std::int64_t{1024} * sharing_.parts * team_.size();
-      for (std::int64_t begin = 0; begin < pieces_; begin += run) {
-        const std::int64_t end = begin + run < pieces_ ? begin + run : pieces_;
-        total = Reduction::combine(total, collapse<Reduction, V>(accumulated_once<Reduction, T>(row, begin, end)));
-      }
+      auto partial = Reduction::template identity<T, V>();
+      int accumulated = 0;
+      for_each_several<AtOnce>([&]<int Count>(std::int64_t number) KGEN_LAMBDA {
+        KGEN_UNROLL
+        for (int c = 0; c < Count; ++c) {
+          const std::int64_t piece = number + c * team_.size();
+          accumulate<Reduction>(partial, lanes_of<T>(row, piece), piece * V);
+        }
+        accumulated += Count;
+        if (accumulated < 1024) return;
+        // Additions in sequence lose accuracy: so many pieces make one partial result.
+        total = Reduction::combine(total, collapse<Reduction, V>(partial));
+        partial = Reduction::template identity<T, V>();
+        accumulated = 0;
+      });
+      return Reduction::combine(total, collapse<Reduction, V>(partial));
     }
-    return total;
-  }
-  template <class Reduction, class T, class A>
-  KGEN_FN auto accumulated_once(const A& row, std::int64_t begin, std::int64_t end) const {
-    auto partial = Reduction::template identity<T, V>();
-    const auto one = [&](std::int64_t number)
-                         KGEN_LAMBDA { accumulate<Reduction>(partial, lanes_of<T>(row, number), number * V); };
-    const auto run = [&](std::int64_t number) KGEN_LAMBDA {
-      KGEN_UNROLL
-      for (int c = 0; c < AtOnce; ++c) one(number + c * team_.size());
-    };
-    static_assert(1024 % AtOnce == 0);
-    for_each_run<AtOnce>(begin, end, run, one);
-    return partial;
   }
   // What pieces that are in registers, gone over twice, make together.
   template <class Reduction, class T, int Count>

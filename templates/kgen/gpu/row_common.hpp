@@ -47,6 +47,7 @@ KGEN_FN View<T, K> row_of(const View<T, R>& view, const Index<R - K>& outer) {
 
 // What a program does; bytes are those of one element.
 struct RowNeeds {
+  bool vectors = true;            // of the rows that it reads or writes, each may be accessed as vectors
   int reductions = 0;
   int stores = 0;                 // of rows; stores of scalars do not count
   int keeps = 0, keep_bytes = 0;  // kept values that are not computed anew
@@ -74,14 +75,18 @@ struct ProbedLines {  // without elements: nothing is read
   }
 };
 
-// A row that computes nothing: a program that runs on it says what it needs. It runs on the host.
+// A row that computes nothing: a program that runs on it says what it needs, if its rows are to be vectors of `width`.
+// It runs on the host.
 template <int R, int K>
 class RowProbe {
  public:
   RowNeeds needs;
 
+  explicit RowProbe(int width) : width_(width) {}
+
   template <class T>
-  KGEN_FN auto load(const View<T, R>&) const {
+  KGEN_FN auto load(const View<T, R>& view) {
+    look_at(view);
     return ProbedRow<compute_t<T>>{};
   }
   template <class T>
@@ -116,16 +121,25 @@ class RowProbe {
     }
   }
   template <class T, class A>
-  KGEN_FN void store(const View<T, R>&, const A&) {
+  KGEN_FN void store(const View<T, R>& view, const A&) {
+    look_at(view);
     ++needs.stores;
   }
   template <class T, Scalar S>
   KGEN_FN void store_scalar(const View<T, R>&, S) {}
+
+ private:
+  template <class T>
+  KGEN_FN void look_at(const View<T, R>& view) {
+    needs.vectors = needs.vectors && has_vectors(view, width_);
+  }
+
+  int width_;
 };
 
 template <int K, int R, class Program>
-RowNeeds probe(const Program& program) {
-  RowProbe<R, K> row;
+RowNeeds probe(const Program& program, int width) {
+  RowProbe<R, K> row(width);
   program(row);
   return row.needs;
 }

@@ -116,11 +116,12 @@ consteval int vectors_at_once() {
 #endif
 }
 
-// `launched`: how many of a row's parts have blocks.
-template <int V, class Team, int K, int R, class Program>
+// `launched`: how many of a row's parts have blocks. `Length`: of the rows, where their caller knows; else 0.
+template <int V, class Team, std::int64_t Length, int K, int R, class Program>
 KGEN_GLOBAL(Team::most_threads, (is_small_program<Program> && R <= 2 ? 1024 / Team::most_threads : 1))
 memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launched) {
   const Program program = known<row_lanes<V>>(given);
+  if constexpr (K == 1 && Length != 0) shape[R - 1] = Length;
   SharedMemory shared;
   Team team(shared);
   const Index<R - K> outer = first_axes<R - K>(shape);
@@ -128,13 +129,17 @@ memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launch
   unsigned char* scratch = sharing.workspace;
   if (scratch == nullptr) scratch = shared.take<unsigned char>(sharing.scratch_bytes);
   for (std::int64_t unit = block_index(); unit < groups * launched; unit += block_count()) {
-    const std::int64_t group = unit / launched, number = group * team.count() + team.index();
+    // Of one row all units are parts; of few, several are; of many, each is a row.
+    std::int64_t group = 0;
+    if (R > K) group = launched == 1 ? unit : static_cast<std::uint32_t>(unit) / static_cast<std::uint32_t>(launched);
+    const int part = static_cast<int>(unit - group * launched);
+    const std::int64_t number = group * team.count() + team.index();
     const std::int64_t room = sharing.workspace == nullptr ? 0 : sharing.parts > 1 ? group : block_index();
     const RowScratch mine{scratch + room * sharing.scratch_bytes, team.index(), team.count()};
     // Teams beyond the last row compute it once more, since others wait for them; they do not store.
     const std::int64_t inside = number < rows ? number : rows - 1;
-    MemoryRow<R, K, V, vectors_at_once<Program, V>(), Team> row(
-        shape, unflatten(inside, outer), inside, static_cast<int>(unit % launched), team, mine, sharing, number < rows);
+    MemoryRow<R, K, V, vectors_at_once<Program, V>(), Team> row(shape, unflatten(inside, outer), inside, part, team,
+                                                                mine, sharing, number < rows);
     program(row);
   }
 }
@@ -147,6 +152,7 @@ struct RowLaunch {
   DeviceLimits device;
   Stream stream;
   std::int64_t rows, length;  // how many, and the elements of each
+  RowNeeds needs;
 };
 
 template <int V, int C, int Lanes, std::int64_t Length, int K, int R, class Program>
@@ -167,25 +173,34 @@ void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape, in
          order_rows<K>(rows.program, shape));
 }
 
-// How many blocks share a row, so that 1024 threads of each multiprocessor have work, and each at least 8 pieces.
-inline int parts_of_rows(std::int64_t groups, std::int64_t pieces, int team, int threads, const DeviceLimits& device) {
+// How many blocks share a row, so that 1024 threads of each multiprocessor have work, and each at least 8 pieces. Where
+// all that they do is to read (`reads` pieces of a thread at once, else 0), each takes four stretches of a long row:
+// multiprocessors differ in how fast memory is for them, and those that are done sooner take more blocks.
+inline int parts_of_rows(std::int64_t groups, std::int64_t pieces, int team, int threads, int reads,
+                         const DeviceLimits& device) {
   const std::int64_t wanted = 1024 / threads * static_cast<std::int64_t>(device.multiprocessors) / groups;
-  return static_cast<int>(std::clamp<std::int64_t>(std::min(wanted, pieces / (8 * team)), 1, 4096));
+  std::int64_t parts = std::min(wanted, pieces / (8 * team));
+  if (parts > 1 && reads > 0) parts = std::max(parts, pieces / (4 * reads * team));
+  return static_cast<int>(std::clamp<std::int64_t>(parts, 1, 4096));
 }
 
-template <int V, class Team, int K, int R, class Program>
+template <int V, class Team, std::int64_t Length, int K, int R, class Program>
 void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, int threads) {
   const std::int64_t width = Team::count(), groups = (rows.rows + width - 1) / width;
-  const RowNeeds needs = probe<K, R>(rows.program);
+  const RowNeeds& needs = rows.needs;
+  const int reads = needs.passes() == 1 && needs.reductions == 1 ? vectors_at_once<Program, V>() : 0;
   RowSharing sharing;
-  sharing.parts = parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, rows.device);
+  sharing.parts =
+      parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, reads, rows.device);
   std::int64_t blocks = groups * sharing.parts;
 
   sharing.scratch_bytes = needs.keep_room(rows.length * width);
   // Two blocks at least are to find room in a multiprocessor.
   const std::int64_t room = rows.device.shared_bytes / 2 - Team::shared();
   const bool in_shared = sharing.parts == 1 && sharing.scratch_bytes <= room;
-  if (!in_shared) blocks = std::min<std::int64_t>(blocks, 4 * static_cast<std::int64_t>(rows.device.multiprocessors));
+  if (sharing.parts == 1 && !in_shared) {
+    blocks = std::min<std::int64_t>(blocks, 4 * static_cast<std::int64_t>(rows.device.multiprocessors));
+  }
   sharing.reductions = sharing.parts > 1 ? needs.reductions : 0;
   const std::int64_t scratch = in_shared ? 0 : (sharing.parts > 1 ? groups : blocks) * sharing.scratch_bytes;
   const std::int64_t partials = shared_bytes<PartialSlot>(rows.rows * sharing.reductions * sharing.parts);
@@ -198,19 +213,25 @@ void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, i
     const bool scalars_only = sharing.stage == sharing.reductions && needs.stores == 0 && sharing.parts > 1;
     const int launched = scalars_only ? 1 : sharing.parts;
     const Grid grid{"rows, from memory", std::min(blocks, groups * launched), threads, shared};
-    launch(grid, rows.stream, memory_rows_kernel<V, Team, K, R, Program>, rows.program, shape, sharing, launched);
+    launch(grid, rows.stream, memory_rows_kernel<V, Team, Length, K, R, Program>, rows.program, shape, sharing,
+           launched);
   }
 }
 
 // A block for each row, or several.
-template <int V, int K, int R, class Program>
+template <int V, int K, std::int64_t Length = 0, int R, class Program>
 void launch_long_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   // Where all that a block does is to read, it should not be done too soon; else what it reads again should be in a
   // cache.
-  const int pieces = probe<K, R>(rows.program).passes() == 1 ? 16 : 8;
-  int threads = 128;
-  while (threads < BlockTeam<>::most_threads && threads * pieces < rows.length / V) threads *= 2;
-  launch_memory_rows<V, BlockTeam<>, K, R>(rows, shape, threads);
+  const int pieces = rows.needs.passes() == 1 ? 16 : 8;
+  constexpr int most = BlockTeam<>::most_threads;
+  if constexpr (Length / V >= 16 * most) {
+    launch_memory_rows<V, BlockTeam<most>, Length, K>(rows, shape, most);
+  } else {
+    int threads = 128;
+    while (threads < most && threads * pieces < rows.length / V) threads *= 2;
+    launch_memory_rows<V, BlockTeam<>, 0, K>(rows, shape, threads);
+  }
 }
 
 // True where more operands run along the last of the outer axes than along the rows.
@@ -229,18 +250,6 @@ bool lies_across(const Program& program) {
     });
     return across > 0;
   }
-}
-
-// True where every row is vectors of `width`, in memory that allows them.
-template <int R, class Program>
-bool has_row_vectors(const Program& program, const Index<R>& shape, int width) {
-  bool all = shape[R - 1] % width == 0;
-  for_each_view(program, [&](const auto& view) {
-    constexpr int rank = std::remove_cvref_t<decltype(view)>::rank;
-    const bool scalar = rank == R && view.shape()[rank - 1] == 1;  // one for each row
-    all = all && (scalar || has_vectors(view, width));
-  });
-  return all;
 }
 
 // How the rows of a known length are divided, in vectors of `width`: what each thread holds, and how many compute a
@@ -273,10 +282,10 @@ void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   constexpr RowDivision division = divide_row(Length, V, row_pieces<Program>);
   // What is gone over once does not have to stay: more is on its way from memory where threads hold little.
   if constexpr (Length / V > 512 * row_pieces<Program>) {
-    if (probe<K, R>(rows.program).passes() == 1) return launch_long_rows<V, K>(rows, shape);
+    if (rows.needs.passes() == 1) return launch_long_rows<V, K, Length>(rows, shape);
   }
   if constexpr (division.pieces == 0 || division.blocks > most_cluster_blocks) {
-    launch_long_rows<V, K>(rows, shape);
+    launch_long_rows<V, K, Length>(rows, shape);
   } else if constexpr (division.threads <= 32) {
     launch_wave_rows<V, division.pieces, division.threads, Length, K>(rows, shape);
   } else if constexpr (division.blocks == 1) {
@@ -284,7 +293,7 @@ void launch_known_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
     launch_block_rows<V, division.pieces, Team, Length, K>(rows, shape, division.threads);
   } else {
     using Team = ClusterTeam<division.blocks, division.threads>;
-    if (rows.device.cluster_blocks < division.blocks) return launch_long_rows<V, K>(rows, shape);
+    if (rows.device.cluster_blocks < division.blocks) return launch_long_rows<V, K, Length>(rows, shape);
     launch_block_rows<V, division.pieces, Team, Length, K>(rows, shape, division.threads);
   }
 }
@@ -314,12 +323,12 @@ void rows(const Index<R>& shape, const Program& program, Stream stream) {
                       " elements, where its stub says " + std::to_string(Length));
   }
   if (count == 0) return;
-  const RowLaunch<Program> launch{program, device_limits(stream), stream, count, length};
-  if (lies_across<K, R>(program)) return launch_memory_rows<1, ColumnTeam, K, R>(launch, shape, ColumnTeam::threads);
+  const RowLaunch<Program> launch{program, device_limits(stream), stream, count, length, probe<K, R>(program, width)};
+  if (lies_across<K, R>(program)) return launch_memory_rows<1, ColumnTeam, 0, K>(launch, shape, ColumnTeam::threads);
   constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;  // of which each has a row at least
   if (count > most_blocks) return launch_long_rows<1, K>(launch, shape);
   if constexpr (width > 1 && Length % width == 0) {
-    if (has_row_vectors(program, shape, width)) {
+    if (launch.needs.vectors && shape[R - 1] % width == 0) {
       if constexpr (Length == 0) {
         return launch_vector_rows<width, K>(launch, shape);
       } else {

@@ -76,20 +76,14 @@ struct WaveTeam {
   }
 };
 
-// A place in shared memory for a partial result of any reduction.
+// A place in memory for a partial result of any reduction. Accesses are those of its type: nvcc copies bytes otherwise.
 struct alignas(16) PartialSlot {
-  std::uint32_t words[8];
+  unsigned char bytes[32];
 
   template <class Partial>
-  KGEN_FN void put(const Partial& partial) {
-    static_assert(sizeof(Partial) <= sizeof(words) && std::is_trivially_copyable_v<Partial>);
-    memcpy(words, &partial, sizeof(Partial));
-  }
-  template <class Partial>
-  KGEN_FN Partial get() const {
-    Partial partial;
-    memcpy(&partial, words, sizeof(Partial));
-    return partial;
+  KGEN_FN Partial& as() {
+    static_assert(sizeof(Partial) <= sizeof(bytes) && alignof(Partial) <= 16 && std::is_trivially_copyable_v<Partial>);
+    return *reinterpret_cast<Partial*>(bytes);
   }
 };
 
@@ -115,16 +109,16 @@ class BlockTeam {
     const Partial of_wave = combine_lanes<Reduction>(mine, wave_size);
     {
       const BlockPhase writing;
-      if (thread % wave_size == 0) bank[thread / wave_size].put(of_wave);
+      if (thread % wave_size == 0) bank[thread / wave_size].template as<Partial>() = of_wave;
     }
     if constexpr (in_turn) {
-      Partial total = bank[0].template get<Partial>();
+      Partial total = bank[0].template as<Partial>();
       KGEN_UNROLL
-      for (int i = 1; i < waves; ++i) total = Reduction::combine(total, bank[i].template get<Partial>());
+      for (int i = 1; i < waves; ++i) total = Reduction::combine(total, bank[i].template as<Partial>());
       return total;
     } else {
       const unsigned slot = thread % wave_size & static_cast<unsigned>(waves - 1);
-      return combine_lanes_of<Reduction>(wave_size, bank[slot].template get<Partial>(), waves);
+      return combine_lanes_of<Reduction>(wave_size, bank[slot].template as<Partial>(), waves);
     }
   }
 
@@ -156,10 +150,10 @@ class ClusterTeam {
     PartialSlot* slot = banks_.next();
     {
       const ClusterPhase writing;
-      if (part_.rank() == 0) slot->put(of_block);
+      if (part_.rank() == 0) slot->template as<Partial>() = of_block;
     }
     // A block's for each lane: one access of the other blocks' memory for all of them.
-    const Partial of_other = cluster_shared(slot, thread_index() % Blocks)->template get<Partial>();
+    const Partial of_other = cluster_shared(slot, thread_index() % Blocks)->template as<Partial>();
     return combine_lanes_of<Reduction>(wave_size, of_other, Blocks);
   }
 
@@ -188,11 +182,11 @@ class ColumnTeam {
     PartialSlot* bank = banks_.next();
     {
       const BlockPhase writing;
-      bank[thread_index()].put(mine);
+      bank[thread_index()].template as<Partial>() = mine;
     }
-    Partial total = bank[index()].template get<Partial>();
+    Partial total = bank[index()].template as<Partial>();
     for (int segment = 1; segment < segments; ++segment) {
-      total = Reduction::combine(total, bank[segment * width + index()].template get<Partial>());
+      total = Reduction::combine(total, bank[segment * width + index()].template as<Partial>());
     }
     return total;
   }
