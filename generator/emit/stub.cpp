@@ -81,7 +81,7 @@ class Body {
 
  private:
   std::string loop_name() const {
-    if (stub_.kind != GroupKind::rows) return "elementwise";
+    if (stub_.kind != GroupKind::rows) return stub_.functors.front().across ? "elementwise_across" : "elementwise";
     const std::string length = stub_.row_length == 0 ? "" : fmt::format(", {}", stub_.row_length);
     return fmt::format("rows<{}{}>", stub_.row_rank, length);
   }

@@ -106,6 +106,7 @@ struct Functor {
   std::string incoming;                         // epilogue: the value it receives
   std::string compute;                          // epilogue: the C++ type of that value's lanes
   std::vector<FunctorMember> members;
+  bool across = false;                          // elementwise: a member may lie along another axis than the loop's last
   std::vector<Statement> statements;            // prologue: the last one is what load returns
   std::size_t shape_member = 0;                 // one that shows the loop's whole shape
   // The loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its

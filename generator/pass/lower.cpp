@@ -226,7 +226,8 @@ void append_view(std::string& key, const MemberView& view) {
 }
 
 void append_functor(std::string& key, const Functor& functor) {
-  fmt::format_to(std::back_inserter(key), "\nfunctor {} {} {}", static_cast<int>(functor.role), functor.rank, functor.compute);
+  fmt::format_to(std::back_inserter(key), "\nfunctor {} {} {} {}", static_cast<int>(functor.role), functor.rank, functor.across,
+                 functor.compute);
   for (const FunctorMember& member : functor.members) {
     append_view(key, member.view);
     fmt::format_to(std::back_inserter(key), "l{}", member.line_axis);

@@ -212,6 +212,9 @@ class Body {
         found_shape = true;
       }
       functor_.rank = made.view.rank;
+      if (request_.role == Functor::Role::elementwise && use.line_axis < 0) {
+        functor_.across = functor_.across || lies_across(facts_, request_.space, use);
+      }
       functor_.members.push_back(std::move(made));
     }
     assert(found_shape && "a functor reads or writes something of its loop's shape");

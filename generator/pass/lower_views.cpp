@@ -101,6 +101,13 @@ std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const Loo
   return merges;
 }
 
+bool lies_across(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use) {
+  const Walk walk = walk_of(facts, space, use);
+  std::size_t axis = walk.shape.size();
+  while (axis > 1 && walk.shape[axis - 1] == Dim(1)) --axis;  // axes of extent 1 have no say
+  return axis > 1 && walk.strides[axis - 1] != Dim(0) && walk.strides[axis - 1] != Dim(1);
+}
+
 MemberView view_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use, std::size_t parameter,
                    const std::vector<std::pair<int, int>>& merges) {
   MemberView view;

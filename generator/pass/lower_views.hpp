@@ -34,6 +34,10 @@ std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space);
 std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const LoopSpace& space,
                                                const std::vector<LoopUse>& uses);
 
+// True where the memory of a use may lie along another axis than the last, because neighbours there are not known to be
+// neighbours in memory, nor the same. So it is with those that are a constant step apart, too.
+bool lies_across(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use);
+
 // `merges` empty: none.
 MemberView view_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use, std::size_t parameter,
                    const std::vector<std::pair<int, int>>& merges);

@@ -27,6 +27,16 @@ void elementwise(const Index<R>& shape, const Functor& functor, Stream stream = 
   target::elementwise(shape, functor, stream);
 }
 
+// The same, for Views that may lie along another axis than the last, as transposed ones do. A GPU turns them in tiles,
+// through shared memory, for which it has kernels of its own; elementwise() would read them element by element.
+template <int R, class Functor>
+void elementwise_across(const Index<R>& shape, const Functor& functor, Stream stream = {}) {
+#if defined(KGEN_GPU)
+  if (gpu::elementwise_in_tiles(shape, functor, stream)) return;
+#endif
+  target::elementwise(shape, functor, stream);
+}
+
 namespace detail {
 template <int R, class S, class Out>
 struct Copy {
@@ -43,7 +53,7 @@ struct Copy {
 // All of a source, given to a sink.
 template <int R, class S, class Out>
 void copy(const Index<R>& shape, const S& source, const Out& out, Stream stream = {}) {
-  elementwise(shape, detail::Copy<R, S, Out>{source, out}, stream);
+  elementwise_across(shape, detail::Copy<R, S, Out>{source, out}, stream);
 }
 
 }  // namespace kgen

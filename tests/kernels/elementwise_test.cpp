@@ -24,11 +24,18 @@ struct Accumulate {
 
 template <class T, int R>
 void check(View<const T, R> a, View<const T, R> b, View<T, R> y, Stream stream) {
-  for_each_position(y.shape(), [&](Index<R> at) { y.store(at, Vec<T, 1>(0)); });
-  elementwise(y.shape(), Accumulate<T, R>{a, b, y}, stream);
-  for_each_position(y.shape(), [&](Index<R> at) {
-    REQUIRE(element(y, at) == static_cast<T>(static_cast<T>(element(a, at)) * static_cast<T>(element(b, at)) + 1));
-  });
+  for (const bool across : {false, true}) {
+    for_each_position(y.shape(), [&](Index<R> at) { y.store(at, Vec<T, 1>(0)); });
+    const Accumulate<T, R> accumulate{a, b, y};
+    if (across) {
+      elementwise_across(y.shape(), accumulate, stream);
+    } else {
+      elementwise(y.shape(), accumulate, stream);
+    }
+    for_each_position(y.shape(), [&](Index<R> at) {
+      REQUIRE(element(y, at) == static_cast<T>(static_cast<T>(element(a, at)) * static_cast<T>(element(b, at)) + 1));
+    });
+  }
 }
 
 }  // namespace

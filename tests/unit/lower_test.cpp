@@ -99,6 +99,23 @@ outputs: [c]
   CHECK(has(body_of(part.stubs[0]), "b.broadcast_to(c.shape()).merge<1, 2>()"));
 }
 
+TEST_CASE("a loop says where an operand may lie across it in memory") {
+  const auto loop_of = [](const std::string& inputs, const std::string& nodes) {
+    Fixture f;
+    const Lowered lowered = lower_text(f, "graph: g\ndims: {M: 1..64, N: 1..64}\ninputs: {" + inputs + "}\nnodes:\n" +
+                                              nodes + "outputs: [y]\n");
+    const std::string text = body_of(lowered.stubs.back());
+    return has(text, "kgen::elementwise_across(") ? "across" : has(text, "kgen::elementwise(") ? "along" : "neither";
+  };
+  const std::string turn = "  - {op: transpose, in: x, out: t, perm: [1, 0]}\n";
+  CHECK(loop_of("x: \"f32[M, N]\", b: \"f32[N]\"", "  - {op: add, in: [x, b], out: y}\n") == "along");
+  CHECK(loop_of("x: \"f32[M, N]\", b: \"f32[M, 1]\"", "  - {op: add, in: [x, b], out: y}\n") == "along");
+  CHECK(loop_of("x: \"f32[M, N]\", b: \"f32[M]\"", turn + "  - {op: add, in: [t, b], out: y}\n") == "across");
+  CHECK(loop_of("x: {type: \"f32[M, N]\", strided: true}, b: \"f32[N]\"", "  - {op: add, in: [x, b], out: y}\n") == "across");
+  // What repeats lies across nothing.
+  CHECK(loop_of("x: \"f32[1, N]\", b: \"f32[N, 4]\"", turn + "  - {op: add, in: [t, b], out: y}\n") == "along");
+}
+
 TEST_CASE("rows whose axis is not the last are permuted, and what is one element per row is loaded and stored as such") {
   Fixture f;
   const Lowered lowered = lower_text(f, R"(

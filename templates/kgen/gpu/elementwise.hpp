@@ -144,12 +144,20 @@ void elementwise(const Index<R>& shape, const Functor& functor, Stream stream) {
     if (width > 1 && layout.all_vectors) {
       return launch_vectors<width, Lanes::vectors>(shape, functor, stream);
     }
-    if constexpr (R > 1) {
-      if (const int axis = crossing_axis<R>(functor); axis >= 0 && tiles(shape, axis, functor, stream)) return;
-    }
     const Functor adapted = with_access(functor, width);
     if (layout.any_vectors) return launch_vectors<width, Lanes::any>(shape, adapted, stream);
     launch_boxes<1, Lanes::any>(Index<R>{}, shape, adapted, stream);
+  }
+}
+
+// The same in tiles, where some View lies along another axis than the last; else false, and nothing is done.
+template <int R, class Functor>
+bool elementwise_in_tiles(const Index<R>& shape, const Functor& functor, Stream stream) {
+  if constexpr (R < 2) {
+    return false;
+  } else {
+    const int axis = crossing_axis<R>(functor);
+    return axis >= 0 && element_count(shape) != 0 && tiles(shape, axis, functor, stream);
   }
 }
 

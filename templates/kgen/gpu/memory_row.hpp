@@ -1,10 +1,12 @@
 // A row that does not fit into registers. Its program goes over it once for each reduction, keep and store; operands
 // are read again each time, through the caches, and kept values are computed anew, but for those of large expressions:
-// these are in shared memory or in a workspace. A thread reads back only what it wrote, so no pass waits for another.
+// these are in shared memory or in a workspace. A thread reads back only what it wrote, since all passes give it the same
+// pieces, so that none waits for another.
 //
 // Several blocks may share a row ("parts"). Then the program runs once for each of its reductions, and once more to
 // store ("stages"): reductions before the stage's have been written by all parts, that of the stage is being computed,
-// and those behind it give what they give of nothing. Results depend on the number of parts, but on no order of events.
+// and those behind it give what they give of nothing. No value is kept, as a stage goes over the row but once. Results
+// depend on the number of parts, but on no order of events.
 #pragma once
 
 #include "kgen/gpu/row_common.hpp"
@@ -15,10 +17,10 @@ namespace kgen::gpu {
 struct RowSharing {
   int parts = 1;
   int stage = 0;
-  int reductions = 0;               // of the program: the last stage, which stores
-  PartialSlot* partials = nullptr;  // room for [rows][reductions][parts] results of any type
-  std::int64_t scratch_bytes = 0;   // for each group of rows, in shared memory where workspace is null
-  unsigned char* workspace = nullptr;
+  int reductions = 0;                  // of the program: the last stage, which stores
+  PartialSlot* partials = nullptr;     // room for [rows][reductions][parts] results of any type
+  std::int64_t scratch_bytes = 0;      // for a group of rows, in shared memory where workspace is null
+  unsigned char* workspace = nullptr;  // a room of so many bytes for each block
 };
 
 // Room for values of a row, [pieces][lanes], where `lanes` threads side by side compute one row each.
@@ -46,16 +48,17 @@ struct MemoryLoad {
     return view.template elements<V>(piece.at).lanes();
   }
 };
-template <class T, int V>
+template <class T, int V, class A>
 struct MemoryKeep {
   static constexpr int size = 1;
-  const Vec<T, V>* values;
+  A row;
+  const Vec<T, V>* values;  // null: computed anew
   int step;
 
   template <int W, int K>
   KGEN_FN auto value(const Piece<K>& piece) const {
     static_assert(W == V);
-    return values[piece.number * step];
+    return values != nullptr ? values[piece.number * step] : spread<T, V>(row_value<V>(row, piece));
   }
 };
 
@@ -127,10 +130,11 @@ class MemoryRow {
       return row;
     } else {
       using T = row_lane_t<A, V, Piece<K>>;
+      if (sharing_.parts > 1) return MemoryKeep<T, V, A>{row, nullptr, 0};
       auto* values = scratch_.template take<Vec<T, V>>(pieces_);
       for_each_computed<T>(row, [&](std::int64_t number, const Vec<T, V>& lanes)
                                     KGEN_LAMBDA { values[number * scratch_.lanes] = lanes; });
-      return MemoryKeep<T, V>{values, scratch_.lanes};
+      return MemoryKeep<T, V, A>{row, values, scratch_.lanes};
     }
   }
 
@@ -167,11 +171,11 @@ class MemoryRow {
       body.template operator()<1>(i);
     }
   }
-  // Returns where the whole stretches behind `begin` end. Teams are powers of two. How often threads go round is the same
-  // for all of them.
+  // Returns where the whole stretches behind `begin` end. How often threads go round is the same for all of them.
   template <int Count, class Body>
   KGEN_FN std::int64_t take_stretches(std::int64_t begin, const Body& body) const {
-    const std::int64_t stretch = Count * team_.size(), end = pieces_ & -stretch;
+    static_assert((Count & (Count - 1)) == 0 && (Team::most_threads & (Team::most_threads - 1)) == 0);
+    const std::int64_t stretch = Count * team_.size(), end = pieces_ & -stretch;  // powers of two
     KGEN_NO_UNROLL
     for (begin += part_ * stretch; begin < end; begin += sharing_.parts * stretch) {
       body.template operator()<Count>(begin + team_.rank());

@@ -134,7 +134,7 @@ memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launch
     if (R > K) group = launched == 1 ? unit : static_cast<std::uint32_t>(unit) / static_cast<std::uint32_t>(launched);
     const int part = static_cast<int>(unit - group * launched);
     const std::int64_t number = group * team.count() + team.index();
-    const std::int64_t room = sharing.workspace == nullptr ? 0 : sharing.parts > 1 ? group : block_index();
+    const std::int64_t room = sharing.workspace == nullptr ? 0 : block_index();
     const RowScratch mine{scratch + room * sharing.scratch_bytes, team.index(), team.count()};
     // Teams beyond the last row compute it once more, since others wait for them; they do not store.
     const std::int64_t inside = number < rows ? number : rows - 1;
@@ -174,13 +174,13 @@ void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape, in
 }
 
 // How many blocks share a row, so that 1024 threads of each multiprocessor have work, and each at least 8 pieces. Where
-// all that they do is to read (`reads` pieces of a thread at once, else 0), each takes four stretches of a long row:
+// all that they do is to read, `at_once` pieces of each thread (else 0), each takes four times as much of a long row:
 // multiprocessors differ in how fast memory is for them, and those that are done sooner take more blocks.
-inline int parts_of_rows(std::int64_t groups, std::int64_t pieces, int team, int threads, int reads,
+inline int parts_of_rows(std::int64_t groups, std::int64_t pieces, int team, int threads, int at_once,
                          const DeviceLimits& device) {
   const std::int64_t wanted = 1024 / threads * static_cast<std::int64_t>(device.multiprocessors) / groups;
   std::int64_t parts = std::min(wanted, pieces / (8 * team));
-  if (parts > 1 && reads > 0) parts = std::max(parts, pieces / (4 * reads * team));
+  if (parts > 1 && at_once > 0) parts = std::max(parts, pieces / (4 * at_once * team));
   return static_cast<int>(std::clamp<std::int64_t>(parts, 1, 4096));
 }
 
@@ -188,21 +188,21 @@ template <int V, class Team, std::int64_t Length, int K, int R, class Program>
 void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, int threads) {
   const std::int64_t width = Team::count(), groups = (rows.rows + width - 1) / width;
   const RowNeeds& needs = rows.needs;
-  const int reads = needs.passes() == 1 && needs.reductions == 1 ? vectors_at_once<Program, V>() : 0;
+  // Where lanes of a block have a row each, few threads put the results of a row's parts together.
+  const bool only_reads = needs.passes() == 1 && needs.reductions == 1 && width == 1;
+  const int at_once = only_reads ? vectors_at_once<Program, V>() : 0;
   RowSharing sharing;
   sharing.parts =
-      parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, reads, rows.device);
+      parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, at_once, rows.device);
   std::int64_t blocks = groups * sharing.parts;
 
-  sharing.scratch_bytes = needs.keep_room(rows.length * width);
+  sharing.scratch_bytes = sharing.parts > 1 ? 0 : needs.keep_room(rows.length * width);
   // Two blocks at least are to find room in a multiprocessor.
   const std::int64_t room = rows.device.shared_bytes / 2 - Team::shared();
-  const bool in_shared = sharing.parts == 1 && sharing.scratch_bytes <= room;
-  if (sharing.parts == 1 && !in_shared) {
-    blocks = std::min<std::int64_t>(blocks, 4 * static_cast<std::int64_t>(rows.device.multiprocessors));
-  }
+  const bool in_shared = sharing.scratch_bytes <= room;
+  if (!in_shared) blocks = std::min<std::int64_t>(blocks, 4 * static_cast<std::int64_t>(rows.device.multiprocessors));
   sharing.reductions = sharing.parts > 1 ? needs.reductions : 0;
-  const std::int64_t scratch = in_shared ? 0 : (sharing.parts > 1 ? groups : blocks) * sharing.scratch_bytes;
+  const std::int64_t scratch = in_shared ? 0 : blocks * sharing.scratch_bytes;
   const std::int64_t partials = shared_bytes<PartialSlot>(rows.rows * sharing.reductions * sharing.parts);
   const Workspace workspace(partials + scratch, rows.stream);
   sharing.partials = reinterpret_cast<PartialSlot*>(workspace.data());

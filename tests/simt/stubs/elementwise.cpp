@@ -52,7 +52,7 @@ struct transpose_relu_elementwise {
 void transpose_relu(kgen::View<kgen::bf16, 2> y, kgen::View<const kgen::bf16, 2> x,
                     kgen::View<const kgen::bf16, 1> bias, kgen::Stream stream) {
   const transpose_relu_elementwise body{x.permute<1, 0>(), bias.broadcast_to(y.shape()), y};
-  kgen::elementwise(y.shape(), body, stream);
+  kgen::elementwise_across(y.shape(), body, stream);
 }
 
 }  // namespace stubs
