@@ -157,7 +157,7 @@ S with_access(S object, int width) {
 // What a launch has seen of all Views of a functor.
 enum class Lanes {
   any,               // each as with_access says
-  vectors,           // every View that is accessed in lanes has_vectors; of the others, position 0 of the last axis is
+  vectors,           // every one has_vectors, but for those of which rows access one element alone
   constant_vectors,  // and nothing is in place
 };
 
