@@ -104,6 +104,7 @@ KGEN_FN T atomic_add(T* to, T value) {
 }  // namespace kgen::gpu
 
 #else  // the host's pass of the compiler, in which none of these is ever called
+#include "kgen/gpu/plain_memory.hpp"
 
 namespace kgen::gpu {
 
@@ -116,22 +117,6 @@ KGEN_FN unsigned char* dynamic_shared() { return nullptr; }
 KGEN_FN void block_barrier(Where) {}
 KGEN_FN std::uint32_t shuffle_xor(std::uint32_t word, int, int, Where) { return word; }
 KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int, int, Where) { return word; }
-template <int Bytes>
-KGEN_FN Block<Bytes> load_global(const void* from) {
-  return *static_cast<const Block<Bytes>*>(from);
-}
-template <int Bytes>
-KGEN_FN Block<Bytes> load_constant(const void* from) {
-  return load_global<Bytes>(from);
-}
-template <int Bytes>
-KGEN_FN void store_global(void* to, const Block<Bytes>& block) {
-  *static_cast<Block<Bytes>*>(to) = block;
-}
-template <int Bytes>
-KGEN_FN void store_shared(void* to, const Block<Bytes>& block) {
-  *static_cast<Block<Bytes>*>(to) = block;
-}
 template <class T>
 KGEN_FN T atomic_add(T* to, T value) {
   return *to + value;

@@ -1,6 +1,8 @@
 // The part of kgen/gpu/device.hpp that is AMD's own.
 #pragma once
 
+#include "kgen/gpu/plain_memory.hpp"  // what hints would gain has not been measured
+
 namespace kgen::gpu {
 
 #if defined(__GFX9__)
@@ -14,24 +16,6 @@ KGEN_FN std::uint32_t shuffle_xor(std::uint32_t word, int distance, int width, W
 }
 KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Where) {
   return static_cast<std::uint32_t>(__shfl(static_cast<int>(word), lane, width));
-}
-
-// As other memory: what the hints would gain has not been measured.
-template <int Bytes>
-KGEN_FN Block<Bytes> load_global(const void* from) {
-  return *static_cast<const Block<Bytes>*>(from);
-}
-template <int Bytes>
-KGEN_FN Block<Bytes> load_constant(const void* from) {
-  return load_global<Bytes>(from);
-}
-template <int Bytes>
-KGEN_FN void store_global(void* to, const Block<Bytes>& block) {
-  *static_cast<Block<Bytes>*>(to) = block;
-}
-template <int Bytes>
-KGEN_FN void store_shared(void* to, const Block<Bytes>& block) {
-  *static_cast<Block<Bytes>*>(to) = block;
 }
 
 }  // namespace kgen::gpu
