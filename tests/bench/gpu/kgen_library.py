@@ -79,15 +79,11 @@ class Model:
             self.library.require(self.library.c.kgen_graph_output(self.graph, index, ctypes.byref(info)))
             yield DTYPES[info.dtype_name.decode()]
 
-    def bind(self, inputs, outputs):
-        """A call on these tensors, in the order of PyTorch's current stream."""
+    def run(self, inputs, outputs):
+        """Queues a call on these tensors in PyTorch's current stream."""
         held = [[as_dlpack(tensor) for tensor in tensors] for tensors in (inputs, outputs)]
         arrays = [(ctypes.c_void_p * len(side))(*[pointer for _, pointer in side]) for side in held]
-
-        def run(held=held):
-            stream = torch.cuda.current_stream().cuda_stream
-            self.library.require(
-                self.library.c.kgen_model_run_on(self.handle, arrays[0], len(inputs), arrays[1], len(outputs), stream)
-            )
-
-        return run
+        stream = torch.cuda.current_stream().cuda_stream
+        self.library.require(
+            self.library.c.kgen_model_run_on(self.handle, arrays[0], len(inputs), arrays[1], len(outputs), stream)
+        )
