@@ -19,8 +19,8 @@
 // without optimisation: it passes vector registers by value. KGEN_LAMBDA: the same for a lambda, after its parameters.
 // KGEN_GLOBAL(threads, blocks): a kernel that is launched on a GPU, in blocks of at most so many threads, of which so
 // many are to find registers in a multiprocessor at once.
-// KGEN_UNROLL: before a loop over the lanes or axes of something that lives in registers. KGEN_UNROLL_LOADS: before one
-// of which several turns are to load together; fewer on AMD's, whose compiler loads first whatever it takes.
+// KGEN_UNROLL: before a loop over the lanes or axes of something that lives in registers. KGEN_UNROLL_LOADS(count):
+// before one of which so many turns are to load together; fewer on AMD's, whose compiler loads first whatever it takes.
 // KGEN_NO_UNROLL: before one whose copies would only take registers.
 #if defined(__CUDACC__) || defined(__HIP__)
 #define KGEN_FN inline __host__ __device__ __attribute__((always_inline))
@@ -33,9 +33,10 @@
 #define KGEN_UNROLL _Pragma("unroll")
 #define KGEN_NO_UNROLL _Pragma("unroll 1")
 #if defined(KGEN_HIP)
-#define KGEN_UNROLL_LOADS _Pragma("unroll 2")
+#define KGEN_UNROLL_LOADS(count) _Pragma("unroll 2")
 #else
-#define KGEN_UNROLL_LOADS _Pragma("unroll 4")
+#define KGEN_PRAGMA(text) _Pragma(#text)
+#define KGEN_UNROLL_LOADS(count) KGEN_PRAGMA(unroll count)
 #endif
 #else
 #define KGEN_FN inline __attribute__((always_inline))
@@ -43,7 +44,7 @@
 #define KGEN_GLOBAL(threads, blocks) void
 #define KGEN_UNROLL
 #define KGEN_NO_UNROLL
-#define KGEN_UNROLL_LOADS
+#define KGEN_UNROLL_LOADS(count)
 #endif
 
 namespace kgen {

@@ -25,6 +25,7 @@ struct Thread {
   WaveOperation operation{};  // that it waits in
   std::uint32_t word = 0;     // what it passes
   int source = 0;             // the lane it reads
+  bool waited = false;        // for what is ahead of the kernel
 };
 
 constexpr int group_widths = 7;  // 1, 2, ..., 64
@@ -77,7 +78,12 @@ void fiber_main() {
     } catch (const std::exception& exception) {
       running->error = exception.what();
     }
-    running->threads[static_cast<std::size_t>(running->current)].state = State::done;
+    Thread& thread = running->threads[static_cast<std::size_t>(running->current)];
+    if (running->launch.early && !thread.waited && running->error.empty()) {
+      running->error = "thread " + std::to_string(running->current) +
+                       " leaves without having awaited what is ahead of its kernel, which was launched early";
+    }
+    thread.state = State::done;
     switch_to_scheduler();
   }
 }
@@ -332,7 +338,12 @@ void require_shared(std::size_t bytes) {
   }
 }
 
-void require_aligned(const void* address, std::size_t alignment) {
+void await_earlier() { this_thread().waited = true; }
+
+void access(const void* address, std::size_t alignment) {
+  if (running != nullptr && running->launch.early && !this_thread().waited) {  // null: the host's own accesses
+    fail("accesses memory before it has awaited what is ahead of its kernel, which was launched early");
+  }
   if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
     fail(text("accesses ", alignment, " bytes at an address that is no multiple of it"));
   }

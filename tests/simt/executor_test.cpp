@@ -329,6 +329,38 @@ TEST_CASE("executor: after an error, it runs on") {
   }
 }
 
+TEST_CASE("executor: kernels that are launched early wait before they access memory, and before they leave") {
+  static float memory[4] = {1, 2, 3, 4};
+  const auto early = [](auto kernel) -> std::string {
+    try {
+      launch_early(Grid{"early", 3, 64}, Stream{}, +kernel);
+    } catch (const simt::Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(early([] {
+          take_turn();
+          load_global<4>(memory);
+        }) == "");
+  CHECK(contains(early([] {
+                   load_global<4>(memory);
+                   take_turn();
+                 }),
+                 ": accesses memory before it has awaited what is ahead"));
+  CHECK(contains(early([] {
+                   store_global(memory, Block<4>{});
+                   take_turn();
+                 }),
+                 ": accesses memory before"));
+  CHECK(contains(early([] {
+                   if (thread_index() == 33) return;
+                   take_turn();
+                 }),
+                 "block 0: thread 33 leaves without having awaited"));
+  launch(Grid{"in its turn", 1, 64}, Stream{}, +[] { load_global<4>(memory); });
+}
+
 TEST_CASE("launches name the stub and the kernel") {
   const auto kernel = +[](int leaving) {
     if (thread_index() == leaving) return;

@@ -37,6 +37,7 @@ struct TestDevice {
   std::string take() {
     std::string text;
     for (const simt::Launch& launch : launches) {
+      CHECK(launch.early);
       text += (text.empty() ? "" : ", ") + launch.name.substr(launch.name.find(": ") + 2) + " x" + std::to_string(launch.blocks);
     }
     launches.clear();
@@ -299,7 +300,7 @@ struct Total {
   }
 };
 
-TEST_CASE("launches: a sum of everything is read as vectors by as many blocks as there are four stretches for") {
+TEST_CASE("launches: a sum of everything is read as vectors by as many blocks as there are two stretches for") {
   TestDevice device;
   simt::device().multiprocessors = 2;
   const auto check = [&](View<const float, 1> x, const std::string& expected) {
@@ -313,7 +314,7 @@ TEST_CASE("launches: a sum of everything is read as vectors by as many blocks as
   };
   const auto memory = random_tensor<float>(Index<1>{2'000'000}, 1);
   const View<const float, 1> x = memory.view();
-  const std::string vectors = "x7", single = "x30", last = ", rows, from memory x1";
+  const std::string vectors = "x15", single = "x61", last = ", rows, from memory x1";
   check(x.slice<0>(0, 1'000'000), "rows, from memory " + vectors + last);
   // A stretch that is not whole, of whole ones of fewer pieces, and of single pieces.
   check(x.slice<0>(4, 1'000'000 + 4 * (8192 - 1)), "rows, from memory " + vectors + last);
@@ -497,6 +498,46 @@ TEST_CASE("launches: division by multiplication is exact") {
   }
 }
 
+// y = a + b + c.
+template <class From, class To>
+struct AddThree {
+  View<const From, 2> a, b, c;
+  View<To, 2> y;
+  template <int W>
+  KGEN_FN void operator()(Index<2> at) const {
+    y.store(at, Add::apply(Add::apply(a.template load<W>(at), b.template load<W>(at)), c.template load<W>(at)));
+  }
+};
+
+// The grid that adds two operands of this shape and a third that repeats over `repeated` of its lines, 1 for none.
+template <class From, class To>
+std::string grid_of_add_three(Index<2> shape, std::int64_t repeated = 1) {
+  TestDevice device;
+  const auto a = random_tensor<From>(shape, 1), b = random_tensor<From>(shape, 2);
+  const auto c = random_tensor<From>(Index<2>{shape[0] / repeated, shape[1]}, 3);
+  Tensor<To, 2> y(shape);
+  elementwise(shape, AddThree<From, To>{a.view(), b.view(), c.view().broadcast_to(shape), y.view()});
+  for_each_position(shape, [&](Index<2> at) {
+    const float sum = static_cast<float>(element(a.view(), at)) + static_cast<float>(element(b.view(), at));
+    const double total = sum + static_cast<float>(element(c.view(), {at[0] / repeated, at[1]}));
+    REQUIRE(element(y.view(), at) == doctest::Approx(total).epsilon(std::is_same_v<To, float> ? 1e-6 : 0.01));
+  });
+  const std::string threads = std::to_string(device.launches.front().threads);
+  return device.take() + " of " + threads;
+}
+
+TEST_CASE("launches: vectors of elementwise kernels are as wide as types, alignment and operands let them be") {
+  // Of three operands that are read in full each thread takes 8 bytes, else 16.
+  CHECK(grid_of_add_three<float, float>({64, 256}) == "elementwise x16 of 512");
+  CHECK(grid_of_add_three<float, float>({64, 256}, 64) == "elementwise x16 of 256");
+  CHECK(grid_of_add_three<bf16, bf16>({64, 256}) == "elementwise x8 of 512");
+  CHECK(grid_of_add_three<bf16, bf16>({64, 256}, 64) == "elementwise x8 of 256");
+  // 16 bytes of a result that is narrower than the operands, or of these where its lines do not begin at such.
+  CHECK(grid_of_add_three<float, bf16>({64, 64}, 64) == "elementwise x2 of 256");
+  CHECK(grid_of_add_three<float, bf16>({64, 100}, 64) == "elementwise x7 of 256");
+  CHECK(grid_of_add_three<float, bf16>({64, 102}, 64) == "elementwise x26 of 256");
+}
+
 TEST_CASE("launches: the fields of functors, and what they say") {
   struct Two {
     View<const bf16, 2> x;
@@ -512,6 +553,8 @@ TEST_CASE("launches: the fields of functors, and what they say") {
   CHECK(gpu::field_count<View<float, 2>>() == 0);  // no aggregate
   CHECK(gpu::vector_width<Two>() == 8);
   CHECK(gpu::vector_width<Mixed>() == 4);  // 32 bytes of z
+  CHECK(gpu::vector_width<AddThree<float, bf16>>() == 4);
+  CHECK(gpu::vector_width<AddThree<float, bf16>>(32, true) == 8);
   CHECK(gpu::vector_width<View<const float, 2>>() == 4);
   alignas(16) float memory[64] = {};
   const View<float, 2> view(memory, Index<2>{4, 16});

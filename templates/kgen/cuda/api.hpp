@@ -12,7 +12,6 @@ inline constexpr Status success = cudaSuccess;
 
 inline const char* name(Status status) { return cudaGetErrorName(status); }
 inline const char* text(Status status) { return cudaGetErrorString(status); }
-inline Status last_error() { return cudaGetLastError(); }  // clears it
 
 inline Status get_device(int* device) { return cudaGetDevice(device); }
 inline Status multiprocessors(int* count, int device) {
@@ -36,20 +35,38 @@ inline Status allow_shared(const void* kernel, int bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
 
+// Whether all that nvcc compiles here waits in await_earlier(): the list begins with the least architecture.
+inline constexpr bool has_early_launches = [] {
+  constexpr int architectures[] = {__CUDA_ARCH_LIST__};
+  return architectures[0] >= 900;
+}();
+
 template <class Grid, class... Parameters, class... Arguments>
-Status launch_clusters(const Grid& grid, void* handle, void (*kernel)(Parameters...), const Arguments&... arguments) {
-  cudaLaunchAttribute cluster;
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = static_cast<unsigned>(grid.cluster);
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+Status launch(const Grid& grid, bool early, void* handle, void (*kernel)(Parameters...),
+              const Arguments&... arguments) {
+  cudaLaunchAttribute attributes[2];
+  unsigned count = 0;
+  if (grid.cluster > 1) {
+    cudaLaunchAttribute& cluster = attributes[count++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = static_cast<unsigned>(grid.cluster);
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  }
+  if (early && has_early_launches) {
+    cudaLaunchAttribute& programmatic = attributes[count++];
+    programmatic.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    programmatic.val.programmaticStreamSerializationAllowed = 1;
+  }
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(grid.blocks));
   config.blockDim = dim3(static_cast<unsigned>(grid.threads));
   config.dynamicSmemBytes = static_cast<std::size_t>(grid.shared_bytes);
   config.stream = stream(handle);
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  config.attrs = attributes;
+  config.numAttrs = count;
+  const Status status = cudaLaunchKernelEx(&config, kernel, arguments...);
+  if (status != success) (void)cudaGetLastError();  // that nobody else meets it
+  return status;
 }
 
 }  // namespace kgen::gpu::api

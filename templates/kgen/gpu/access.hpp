@@ -96,7 +96,12 @@ KGEN_FN void store_run(T* to, std::int64_t step, Access access, const Vec<U, W>&
     store_global(to, block);
   } else {
     KGEN_UNROLL
-    for (int i = 0; i < W; ++i) to[i * step] = elements[i];
+    for (int i = 0; i < W; ++i) {
+#if defined(KGEN_SIMT)
+      simt::access(to + i * step, alignof(T));
+#endif
+      to[i * step] = elements[i];
+    }
   }
 }
 

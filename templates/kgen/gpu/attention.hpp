@@ -108,6 +108,7 @@ KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionShape<
 template <class T, class Q, class K, class V, class Mask, class Out>
 KGEN_GLOBAL(attention_threads, 4)
 attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionShape<T> shape) {
+  take_turn();
   SharedMemory shared;
   const AttentionMemory<T> memory(shared, shape);
   const int lane = thread_index() % attention_lanes, team = thread_index() / attention_lanes;
@@ -156,8 +157,8 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
   const std::int64_t blocks = shape.B * shape.key_heads * shape.blocks_per_head();
   const Grid grid{"attention", std::min<std::int64_t>(blocks, 1 << 20), attention_threads,
                   AttentionMemory<T>::bytes(shape)};
-  launch(grid, stream, attention_kernel<T, Q, K, V, Mask, Out>, with_access(q, 1), with_access(k, 1), with_access(v, 1),
-         with_access(mask, 1), with_access(out, 1), shape);
+  launch_early(grid, stream, attention_kernel<T, Q, K, V, Mask, Out>, with_access(q, 1), with_access(k, 1),
+               with_access(v, 1), with_access(mask, 1), with_access(out, 1), shape);
 }
 
 }  // namespace kgen::gpu

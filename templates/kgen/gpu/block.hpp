@@ -5,6 +5,16 @@
 
 namespace kgen::gpu {
 
+// The first thing that a kernel does which launch_early() launches: waits for what is ahead of it on its stream. With
+// `allows`, the kernel behind it may find places from then on; else once all blocks have left.
+KGEN_FN void take_turn(bool allows = false) {
+  await_earlier();
+  if (allows) allow_next();
+}
+
+// Whether blocks that read and write so many bytes should allow it: an H200 takes them one by one, 1.2 ns each.
+KGEN_FN constexpr bool should_allow_next(std::int64_t block_bytes) { return block_bytes >= 8 * 1024; }
+
 // A scope that all threads of the block leave together: what they wrote to shared memory in it, all may read behind it,
 // and what they read in it, all may overwrite.
 class BlockPhase {

@@ -4,6 +4,9 @@
 //   wave_size                             lanes that run in step: 32 or 64
 //   thread_index(), block_threads()       this thread in its block, and how many there are
 //   block_index(), block_count()          this block in the grid
+//   await_earlier()                       waits until what is ahead of this kernel on its stream is done, and sees what
+//                                         that wrote: launch_early() launches before. take_turn() calls it
+//   allow_next()                          the kernel behind this one may begin, once all blocks have said so or left
 //   dynamic_shared()                      the block's shared memory: as many bytes as the launch asked for
 //   block_barrier(where)                  waits for all threads of the block; only guards call it
 //   most_cluster_blocks                   that run at once and see each other's shared memory; 1: there are none
@@ -131,7 +134,9 @@ KGEN_FN T atomic_add(T* to, T value) {
 
 namespace kgen::gpu {
 
-// Without clusters: no launch asks for them there.
+// Without early launches and clusters: nothing is launched so there.
+KGEN_FN void await_earlier() {}
+KGEN_FN void allow_next() {}
 KGEN_FN int cluster_rank() { return 0; }
 KGEN_FN void cluster_barrier(Where) {}
 KGEN_FN void cluster_wait(Where) {}

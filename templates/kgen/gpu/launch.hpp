@@ -42,13 +42,15 @@ inline DeviceLimits device_limits(Stream) {
 inline void* allocate(std::int64_t bytes, Stream) { return simt::allocate(static_cast<std::size_t>(bytes)); }
 inline void release(void* memory, Stream) { simt::release(memory); }
 
+namespace detail {
 template <class... Parameters, class... Arguments>
-void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
+void launch(const Grid& grid, bool early, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
   simt::device().wave_size = wave_size;
   simt::run({std::string(stream.stub) + ": " + grid.kernel, grid.blocks, grid.threads,
-             static_cast<std::size_t>(grid.shared_bytes), grid.cluster},
+             static_cast<std::size_t>(grid.shared_bytes), grid.cluster, early},
             [&] { kernel(arguments...); });
 }
+}  // namespace detail
 
 #else
 
@@ -76,8 +78,9 @@ inline void* allocate(std::int64_t bytes, Stream stream) {
 }
 inline void release(void* memory, Stream stream) { (void)api::release(memory, stream.handle); }
 
+namespace detail {
 template <class... Parameters, class... Arguments>
-void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
+void launch(const Grid& grid, bool early, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
   const auto doing = [&] {
     return "launching " + std::string(grid.kernel) + " of " + std::to_string(grid.blocks) + " blocks of " +
            std::to_string(grid.threads) + " threads with " + std::to_string(grid.shared_bytes) +
@@ -90,18 +93,24 @@ void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), cons
     require(api::allow_shared(reinterpret_cast<const void*>(kernel), static_cast<int>(grid.shared_bytes)), stream,
             doing());
   }
-  api::Status status;
-  if (grid.cluster > 1) {
-    status = api::launch_clusters(grid, stream.handle, kernel, arguments...);
-  } else {
-    kernel<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads),
-             static_cast<std::size_t>(grid.shared_bytes), api::stream(stream.handle)>>>(arguments...);
-    status = api::last_error();
-  }
+  const api::Status status = api::launch(grid, early, stream.handle, kernel, arguments...);
   if (status != api::success) require(status, stream, doing());
 }
+}  // namespace detail
 
 #endif
+
+// Both throw LaunchError where the grid is more than the device can run.
+template <class... Parameters, class... Arguments>
+void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  detail::launch(grid, false, stream, kernel, arguments...);
+}
+// The same for a kernel that begins with take_turn(): its blocks may find their places, and wait there, while what is
+// ahead of it on the stream ends. On an H200 that hides 0.3 to 0.9 us.
+template <class... Parameters, class... Arguments>
+void launch_early(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  detail::launch(grid, true, stream, kernel, arguments...);
+}
 
 // Memory of the device for the kernels that are launched on a stream while this lives: one at a time. The stream's own,
 // or allocated in its order, which in a captured graph are two nodes more.

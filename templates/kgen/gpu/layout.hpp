@@ -27,7 +27,7 @@ KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
 // How many Views a functor has, how many of them it reads only, and the sizes of their elements; 0 where there are
 // none. What it reads in lines counts for the narrowest that is read alone.
 struct ElementSizes {
-  int views = 0, reads = 0, read_bytes = 0;  // read_bytes: of one element of each
+  int views = 0, reads = 0;
   int smallest_read = 0, smallest = 0, largest = 0;
 };
 
@@ -45,7 +45,6 @@ consteval void add_size(ElementSizes& sizes) {
     if (std::is_const_v<typename View::element_type>) {
       sizes.smallest_read = lesser(sizes.smallest_read, size);
       ++sizes.reads;
-      sizes.read_bytes += size;
     }
   }
 }
@@ -88,14 +87,16 @@ consteval std::uint32_t operand_bits() {
   return detail::operand_bits_of_tuple<R>(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));
 }
 
-// Lanes for a thread at a time: 16 bytes of the narrowest operand, but no more than `most` of the widest.
+// Lanes for a thread at a time: 16 bytes of the narrowest operand, or result as well, but no more than `most` of the
+// widest.
 template <class S>
-consteval int vector_width(int most = 32) {
+consteval int vector_width(int most = 32, bool or_result = false) {
   constexpr ElementSizes sizes = element_sizes<S>();
   if constexpr (sizes.smallest == 0) {
     return 1;
   } else {
-    const int narrow = sizes.smallest_read != 0 ? sizes.smallest_read : sizes.smallest;
+    int narrow = sizes.smallest_read != 0 ? sizes.smallest_read : sizes.smallest;
+    if (or_result) narrow = std::min(narrow, sizes.smallest);
     return std::max(1, std::min({16 / narrow, most / sizes.largest, 16}));
   }
 }

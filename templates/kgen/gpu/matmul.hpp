@@ -76,6 +76,7 @@ KGEN_GLOBAL(MatmulTile::threads, 2)
 matmul_kernel(A a, B b, C c, MatmulShape shape, bool a_along_rows, bool b_along_rows) {
   constexpr int edge = MatmulTile::edge, depth = MatmulTile::depth, lanes = MatmulTile::lanes;
   constexpr int pitch = MatmulTile::pitch;
+  take_turn();
   SharedMemory shared;
   T* left = shared.take<T>(depth * pitch);
   T* right = shared.take<T>(depth * pitch);
@@ -118,8 +119,8 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
   const std::int64_t tiles = (shape.M + edge - 1) / edge * ((shape.N + edge - 1) / edge);
   const Grid grid{"matmul", std::min<std::int64_t>(tiles, 1 << 20), MatmulTile::threads,
                   2 * shared_bytes<T>(MatmulTile::depth * MatmulTile::pitch)};
-  launch(grid, stream, matmul_kernel<T, A, B, C>, with_access(a, lanes), with_access(b, lanes), with_access(c, lanes),
-         shape, runs_along_rows(a), runs_along_rows(b));
+  launch_early(grid, stream, matmul_kernel<T, A, B, C>, with_access(a, lanes), with_access(b, lanes),
+               with_access(c, lanes), shape, runs_along_rows(a), runs_along_rows(b));
 }
 
 }  // namespace kgen::gpu

@@ -112,7 +112,7 @@ class MemoryRow {
     Partial mine = Reduction::template identity<T, 1>();
     if (index < sharing_.stage) {
       const Partial* results = partials<Partial>(index);
-      KGEN_UNROLL_LOADS
+      KGEN_UNROLL_LOADS(8)
       for (int part = team_.rank(); part < sharing_.parts; part += team_.size()) {
         mine = Reduction::combine(mine, results[part]);
       }

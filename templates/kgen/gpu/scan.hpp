@@ -51,6 +51,7 @@ template <bool totals_only, class T, int R, class X, class Out>
 KGEN_GLOBAL(scan_threads, 4)
 scan_across_kernel(X x, Out out, ScanLines<R> scan, accumulator_t<T>* totals) {
   using Sum = accumulator_t<T>;
+  take_turn();
   const std::int64_t blocks = (scan.count + scan_threads - 1) / scan_threads;
   for (std::int64_t work = block_index(); work < blocks * scan.stretches; work += block_count()) {
     const std::int64_t stretch = work / blocks, line = work % blocks * scan_threads + thread_index();
@@ -163,6 +164,7 @@ template <bool totals_only, class T, int R, class X, class Out>
 KGEN_GLOBAL(scan_threads, 4)
 scan_along_kernel(X x, Out out, ScanLines<R> scan, accumulator_t<T>* totals) {
   using Sum = accumulator_t<T>;
+  take_turn();
   SharedMemory shared;
   BlockSums<Sum> block(shared);
   for (std::int64_t work = block_index(); work < scan.count * scan.stretches; work += block_count()) {
@@ -224,8 +226,8 @@ void scan(const X& x, const Out& out, const ScanOrder& order, Stream stream) {
                   scan_threads, along ? BlockSums<Sum>::shared() : 0};
   const Workspace totals(lines.stretches > 1 ? lines.count * lines.stretches * sizeof(Sum) : 0, stream);
   const auto run = [&](auto kernel) {
-    launch(grid, stream, kernel, with_access(x, scan_width), with_access(out, scan_width), lines,
-           reinterpret_cast<Sum*>(totals.data()));
+    launch_early(grid, stream, kernel, with_access(x, scan_width), with_access(out, scan_width), lines,
+                 reinterpret_cast<Sum*>(totals.data()));
   };
   if (lines.stretches > 1) {
     run(along ? scan_along_kernel<true, T, R, X, Out> : scan_across_kernel<true, T, R, X, Out>);

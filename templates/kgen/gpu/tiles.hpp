@@ -221,7 +221,7 @@ KGEN_FN void apply_whole_tile(const Functor& functor, const Index<R>& origin) {
   if constexpr (has_matrix_loads && W == 8) {
     constexpr int of_line = edge / (4 * W), of_group = of_line * (edge / 8) / (threads / 32);
     const unsigned first = thread / 32 * of_group, lane = thread % 32;
-    KGEN_UNROLL_LOADS
+    KGEN_UNROLL_LOADS(4)
     for (int i = 0; i < of_group; ++i) {
       at[Axis] = origin[Axis] + (first + i) % of_line * (4 * W) + lane % 4 * W;
       at[Across] = origin[Across] + (first + i) / of_line * 8 + lane / 4;
@@ -231,7 +231,7 @@ KGEN_FN void apply_whole_tile(const Functor& functor, const Index<R>& origin) {
     constexpr int per_line = edge / W, lines = threads / per_line;
     at[Axis] += thread % per_line * W;
     at[Across] += thread / per_line;
-    KGEN_UNROLL_LOADS
+    KGEN_UNROLL_LOADS(4)
     for (int line = 0; line < edge; line += lines, at[Across] += lines) functor.template operator()<W>(at);
   }
 }
@@ -288,6 +288,7 @@ template <int W, Lanes Form, int Axis, int Across, int Single, int R, class Func
 KGEN_GLOBAL(tile_shape<Functor>.threads, (R <= 2 && is_small_functor<Functor> ? 1024 / tile_shape<Functor>.threads : 1))
 tile_kernel(Functor functor, Index<R> shape, Positions<R> tiles, Staging staging) {
   constexpr int edge = tile_shape<Functor>.edge;
+  take_turn(should_allow_next(edge * edge * element_sizes<Functor>().smallest));
   Index<R> origin = tiles(static_cast<std::uint32_t>(block_index()));
   origin[Axis] *= edge;
   origin[Across] *= edge;
@@ -305,8 +306,8 @@ void launch_tiles(const Index<R>& shape, const Staging& staging, const Functor& 
   counts[Axis] = (shape[Axis] + edge - 1) / edge;
   counts[Across] = (shape[Across] + edge - 1) / edge;
   const Grid grid{"elementwise in tiles", element_count(counts), tile_shape<Functor>.threads, staging.shared_bytes};
-  launch(grid, stream, tile_kernel<W, Form, Axis, Across, Single, R, Functor>, functor, shape, Positions<R>(counts),
-         staging);
+  launch_early(grid, stream, tile_kernel<W, Form, Axis, Across, Single, R, Functor>, functor, shape,
+               Positions<R>(counts), staging);
 }
 
 // Launches the kernel that is compiled for what is staged; false where there is none.

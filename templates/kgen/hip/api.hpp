@@ -12,7 +12,6 @@ inline constexpr Status success = hipSuccess;
 
 inline const char* name(Status status) { return hipGetErrorName(status); }
 inline const char* text(Status status) { return hipGetErrorString(status); }
-inline Status last_error() { return hipGetLastError(); }  // clears it
 
 inline Status get_device(int* device) { return hipGetDevice(device); }
 inline Status multiprocessors(int* count, int device) {
@@ -37,9 +36,13 @@ inline Status allow_shared(const void* kernel, int bytes) {
   return hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
 
+// There are no clusters and no early launches.
 template <class Grid, class... Parameters, class... Arguments>
-Status launch_clusters(const Grid&, void*, void (*)(Parameters...), const Arguments&...) {
-  return hipErrorNotSupported;
+Status launch(const Grid& grid, bool, void* handle, void (*kernel)(Parameters...), const Arguments&... arguments) {
+  if (grid.cluster > 1) return hipErrorNotSupported;
+  kernel<<<static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.threads),
+           static_cast<std::size_t>(grid.shared_bytes), stream(handle)>>>(arguments...);
+  return hipGetLastError();
 }
 
 }  // namespace kgen::gpu::api

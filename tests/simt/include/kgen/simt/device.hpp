@@ -13,6 +13,8 @@ inline int thread_index() { return simt::thread_index(); }
 inline int block_threads() { return simt::block_threads(); }
 inline std::int64_t block_index() { return simt::block_index(); }
 inline std::int64_t block_count() { return simt::block_count(); }
+inline void await_earlier() { simt::await_earlier(); }
+inline void allow_next() {}  // kernels run one after the other
 inline unsigned char* dynamic_shared() { return simt::shared_memory(); }
 inline void block_barrier(Where where) { simt::block_barrier({where.line, where.file}); }
 
@@ -38,7 +40,7 @@ inline std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Where
 
 template <int Bytes>
 Block<Bytes> load_global(const void* from) {
-  simt::require_aligned(from, alignof(Block<Bytes>));
+  simt::access(from, alignof(Block<Bytes>));
   Block<Bytes> block;
   std::memcpy(&block, from, Bytes);
   return block;
@@ -51,7 +53,7 @@ Block<Bytes> load_constant(const void* from) {
 
 template <int Bytes>
 void store_global(void* to, const Block<Bytes>& block) {
-  simt::require_aligned(to, alignof(Block<Bytes>));
+  simt::access(to, alignof(Block<Bytes>));
   std::memcpy(to, &block, Bytes);
 }
 template <int Bytes>
@@ -62,6 +64,7 @@ void store_shared(void* to, const Block<Bytes>& block) {
 // Fibers take turns, so nothing can come between.
 template <class T>
 T atomic_add(T* to, T value) {
+  simt::access(to, alignof(T));
   const T before = *to;
   *to += value;
   return before;

@@ -4,7 +4,8 @@
 //   - a barrier wants every thread of the block, at the same place in the source;
 //   - an operation of a wave wants every lane of its group, at the same place, and reads lanes of the group only;
 //   - shared memory begins as NaN in every block, and ends where the launch said;
-//   - vector accesses are aligned.
+//   - vector accesses are aligned;
+//   - where a launch is early, each thread awaits what is ahead of it before it accesses a View or leaves.
 //
 // Between two such points a thread runs alone, so that the order of the fibers decides who comes first: a missing
 // barrier gives wrong values in one order or another.
@@ -26,7 +27,8 @@ struct Launch {
   std::int64_t blocks = 1;
   int threads = 1;
   std::size_t shared_bytes = 0;
-  int cluster = 1;  // so many blocks run at the same time
+  int cluster = 1;     // so many blocks run at the same time
+  bool early = false;  // threads have to call await_earlier() before they access Views, or leave
 };
 
 // What the executor pretends to be. Tests change it; it belongs to the thread that launches.
@@ -78,7 +80,9 @@ std::int64_t block_count();
 unsigned char* shared_memory();
 // All of the shared memory that is in use, in bytes, counted from its start. More than the launch asked for is an error.
 void require_shared(std::size_t bytes);
-void require_aligned(const void* address, std::size_t alignment);
+// An access to memory at a multiple of `alignment` bytes.
+void access(const void* address, std::size_t alignment);
+void await_earlier();
 void block_barrier(Place place);
 int cluster_rank();
 void cluster_barrier(Place place);
