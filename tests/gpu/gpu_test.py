@@ -24,6 +24,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "tests/examples"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+# Of an example on four streams, 4 of 221 runs under initcheck ended in an illegal access that no tool placed, and that
+# no run had without initcheck, with its launches one by one (200), or with none of them early (96).
+OPTIONS = {"initcheck": ["--force-blocking-launches"]}
 SMALL = {tool: 600_000 for tool in TOOLS} | {"racecheck": 40_000}  # bytes of a case's inputs
 
 # What check mode says of each corrupted stub.
@@ -65,7 +68,7 @@ def numerics(build, work):
 
 def sanitized(sanitizer, build, work):
     for tool in TOOLS:
-        command = [sanitizer, "--tool", tool, "--error-exitcode", "9", "--print-limit", "3"]
+        command = [sanitizer, "--tool", tool, "--error-exitcode", "9", "--print-limit", "3", *OPTIONS.get(tool, [])]
         for folder in sorted((ROOT / "emitted/cuda").glob("*")):
             place = work / tool / folder.name
             options = ["--smaller-than", str(SMALL[tool]), "--under", " ".join(map(str, command))]
