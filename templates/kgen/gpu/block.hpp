@@ -5,8 +5,8 @@
 
 namespace kgen::gpu {
 
-// The first thing that a kernel does which launch_early() launches: waits for what is ahead of it on its stream. With
-// `allows`, the kernel behind it may find places from then on; else once all blocks have left.
+// The first thing that a kernel does which launch_early() launches: waits for what is ahead of it on its stream. The
+// kernel behind it may find places once all blocks have left or, with `allows`, have come this far.
 KGEN_FN void take_turn(bool allows = false) {
   await_earlier();
   if (allows) allow_next();
