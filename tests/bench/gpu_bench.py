@@ -1,6 +1,6 @@
 """Times what kgen emits for memory-bound graphs against PyTorch on the same GPU, in one run.
 
-    gpu_bench.py --library build/libkgen_rows.so [--rows TEXT,...] [--peers eager,compile,max-autotune | none]
+    gpu_bench.py --library build/libkgen_rows.so [--rows TEXT,...] [--peers eager,compile,max-autotune,vendor | none]
                  [--rounds N] [--write GPU.md]
 
 Every side is captured in a CUDA graph of several calls, which go round three sets of random tensors, each larger than
@@ -42,13 +42,31 @@ def compile_ahead(rows, peers):
             print(f"{row.title}: could not be compiled ahead: {text[-600:]}", flush=True)
 
 
-def peer_function(peer, row):
+def peer_function(peer, row, library=None):
+    """None where the peer does not compute the row."""
     import torch
 
     if peer == "eager":
         return row.compute
+    if peer == "vendor":
+        return vendor_function(row, library)
     torch._dynamo.reset()
     return torch.compile(row.compute, mode=MODES[peer], dynamic=False, fullgraph=True)
+
+
+def vendor_function(row, library):
+    import torch
+    import vendor
+
+    try:
+        function = vendor.function_of(row.graph, library.with_name("libkgen_vendor.so"))
+        if function is not None:
+            function(*row.make())
+            torch.cuda.synchronize()
+        return function
+    except (AttributeError, OSError, RuntimeError) as error:
+        print(f"{row.title}, vendor: {error}", flush=True)
+        return None
 
 
 # ---- results
@@ -153,7 +171,7 @@ def double(tensors):
     return [tensor.double() if tensor.is_floating_point() else tensor for tensor in tensors]
 
 
-def time_row(library, row, peers, copy, rounds):
+def time_row(library, path, row, peers, copy, rounds):
     """Microseconds by side, and the bytes that must move."""
     import torch
 
@@ -167,7 +185,9 @@ def time_row(library, row, peers, copy, rounds):
     pool = torch.cuda.graph_pool_handle()  # a side's results are let go of before the next one is captured
     sides = {"kgen": kgen_side(library, row, sets, expected, count, pool)}
     for peer in peers:
-        function = peer_function(peer, row)
+        function = peer_function(peer, row, path)
+        if function is None:
+            continue
         side = sides[peer] = Side([functools.partial(function, *inputs) for inputs in sets], count, pool)
         side.graph.replay()
         judge(f"{row.title}, {peer}", side.results[0], expected, least=0.1)  # it may round in between
@@ -194,10 +214,11 @@ def table(measured, copy_us, peers):
     lines = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
     for row, figures, moved in measured:
         floor = moved / rate
-        who = min(peers, key=figures.get) if peers else None
+        timed = [peer for peer in peers if peer in figures]
+        who = min(timed, key=figures.get, default=None)
         kgen, best = figures["kgen"], figures.get(who)
         cells = [row.title, f"{floor:.1f}", f"{kgen:.1f}", f"{kgen / floor:.3f}"]
-        cells += [f"{figures[peer]:.1f}" for peer in peers]
+        cells += [f"{figures[peer]:.1f}" if peer in figures else "-" for peer in peers]
         cells += [f"{best:.1f}", who, f"{best / floor:.2f}", f"{kgen / best:.3f}"] if who else ["-"] * 4
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -224,10 +245,11 @@ driver {driver}, CUDA {nvcc}, PyTorch {torch.__version__}, Triton {triton.__vers
 
 bf16 unless a row says otherwise. Every side in one run, captured as a CUDA graph of several calls that go round {SETS}
 sets of random tensors, so that the L2 cache holds nothing of the next one; results of all sides come from one pool of
-memory. Medians of {rounds} rounds in which each is timed once, in random order, behind another replay of the same graph.
+memory. Medians of {rounds} rounds in which each is timed once, in random order, behind a replay of the same graph.
 kgen's calls go through the C ABI on PyTorch's tensors. Results were compared with float64 first. The floor is the row's
 bytes, moved once, at the rate of a copy of 134 MB from device to device: {copy_us:.1f} us,
-{2 * COPIED / copy_us / 1e3:.0f} GB/s. Peers: PyTorch eager, `torch.compile`, and `torch.compile` with max-autotune.
+{2 * COPIED / copy_us / 1e3:.0f} GB/s. Peers: PyTorch eager, `torch.compile`, `torch.compile` with max-autotune, and
+NVIDIA's libraries where one call of theirs computes the row (CUB's sum, cuDNN's swish).
 
 {text}
 """
@@ -237,7 +259,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", required=True, type=pathlib.Path)
     parser.add_argument("--rows", default="", help="those whose graph contains one of these texts")
-    parser.add_argument("--peers", default="eager,compile,max-autotune", help="or none")
+    parser.add_argument("--peers", default="eager,compile,max-autotune,vendor", help="or none")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
     parser.add_argument("--compile-only", action="store_true", help=argparse.SUPPRESS)
@@ -262,7 +284,8 @@ def main():
 
     from kgen_library import Library
 
-    library = Library(options.library.resolve())
+    path = options.library.resolve()
+    library = Library(path)
     missing = [row.graph for row in rows if library.graph(row.graph) is None]
     rows = [row for row in rows if row.graph not in missing]
     if missing:
@@ -271,7 +294,7 @@ def main():
     copy, measured, failures = copy_side(), [], 0
     for row in rows:
         try:
-            figures, moved = time_row(library, row, peers, copy, options.rounds)
+            figures, moved = time_row(library, path, row, peers, copy, options.rounds)
         except RuntimeError as error:
             if "CUDA error" in str(error):
                 raise  # the device is of no use after it
