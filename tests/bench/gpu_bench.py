@@ -49,19 +49,20 @@ def peer_function(peer, row, library=None):
     if peer == "eager":
         return row.compute
     if peer == "vendor":
-        return vendor_function(row, library)
+        return vendor_function(row, library.path.with_name("libkgen_vendor.so"))
     torch._dynamo.reset()
     return torch.compile(row.compute, mode=MODES[peer], dynamic=False, fullgraph=True)
 
 
-def vendor_function(row, library):
+def vendor_function(row, cub_path):
     import torch
     import vendor
 
     try:
-        function = vendor.function_of(row.graph, library.with_name("libkgen_vendor.so"))
+        inputs = row.make()
+        function = vendor.function_of(row.graph, inputs, cub_path)
         if function is not None:
-            function(*row.make())
+            function(*inputs)
             torch.cuda.synchronize()
         return function
     except (AttributeError, OSError, RuntimeError) as error:
@@ -171,7 +172,7 @@ def double(tensors):
     return [tensor.double() if tensor.is_floating_point() else tensor for tensor in tensors]
 
 
-def time_row(library, path, row, peers, copy, rounds):
+def time_row(library, row, peers, copy, rounds):
     """Microseconds by side, and the bytes that must move."""
     import torch
 
@@ -185,7 +186,7 @@ def time_row(library, path, row, peers, copy, rounds):
     pool = torch.cuda.graph_pool_handle()  # a side's results are let go of before the next one is captured
     sides = {"kgen": kgen_side(library, row, sets, expected, count, pool)}
     for peer in peers:
-        function = peer_function(peer, row, path)
+        function = peer_function(peer, row, library)
         if function is None:
             continue
         side = sides[peer] = Side([functools.partial(function, *inputs) for inputs in sets], count, pool)
@@ -284,8 +285,7 @@ def main():
 
     from kgen_library import Library
 
-    path = options.library.resolve()
-    library = Library(path)
+    library = Library(options.library.resolve())
     missing = [row.graph for row in rows if library.graph(row.graph) is None]
     rows = [row for row in rows if row.graph not in missing]
     if missing:
@@ -294,7 +294,7 @@ def main():
     copy, measured, failures = copy_side(), [], 0
     for row in rows:
         try:
-            figures, moved = time_row(library, path, row, peers, copy, options.rounds)
+            figures, moved = time_row(library, row, peers, copy, options.rounds)
         except RuntimeError as error:
             if "CUDA error" in str(error):
                 raise  # the device is of no use after it

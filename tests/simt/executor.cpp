@@ -64,6 +64,13 @@ thread_local Device this_device;
 thread_local Block* running = nullptr;
 thread_local std::vector<std::unique_ptr<Fiber>> all_fibers;
 
+template <class... Parts>
+std::string text(const Parts&... parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+
 // Memory is switched with setjmp and longjmp, which unlike swapcontext make no system call. Locals that live across a
 // switch must not change between: hence these two small functions.
 void switch_to_scheduler() {
@@ -80,8 +87,8 @@ void fiber_main() {
     }
     Thread& thread = running->threads[static_cast<std::size_t>(running->current)];
     if (running->launch.early && !thread.waited && running->error.empty()) {
-      running->error = "thread " + std::to_string(running->current) +
-                       " leaves without having awaited what is ahead of its kernel, which was launched early";
+      running->error = text("thread ", running->current, " leaves without having awaited what is ahead of its kernel, ",
+                            "which was launched early");
     }
     thread.state = State::done;
     switch_to_scheduler();
@@ -98,13 +105,6 @@ void switch_to_fiber(Fiber& fiber) {
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, fiber_main, 0);
   setcontext(&fiber.context);
-}
-
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::ostringstream stream;
-  (stream << ... << parts);
-  return stream.str();
 }
 
 std::string name_of(const Place& place) {

@@ -47,7 +47,7 @@ def as_dlpack(tensor):
 
 class Library:
     def __init__(self, path):
-        self.c = ctypes.CDLL(str(path))
+        self.path, self.c = path, ctypes.CDLL(str(path))
         self.c.kgen_last_error.restype = ctypes.c_char_p
         self.c.kgen_rows_graph.restype = ctypes.c_void_p
         self.c.kgen_rows_graph.argtypes = [ctypes.c_char_p]

@@ -27,52 +27,44 @@ class Cub:
         return (y,)
 
 
-class Cudnn:
-    """PyTorch's own copy, through the C API of cudnn_ops.h."""
+class CudnnSwish:
+    """Of matrices of one shape: PyTorch's own copy of cuDNN, through the C API of cudnn_ops.h."""
 
     nchw, bf16, swish, propagate_nan = 0, 9, 6, 1  # values of its enumerations
 
-    def __init__(self):
+    def __init__(self, shape):
         self.c = ctypes.CDLL("libcudnn.so.9")  # PyTorch has loaded it
         self.c.cudnnGetErrorString.restype = ctypes.c_char_p
-        self.handle, self.activation, self.shapes = self.create("cudnnCreate"), None, {}
-
-    def require(self, status, function):
-        if status != 0:
-            raise RuntimeError(f"{function}: {self.c.cudnnGetErrorString(status).decode()}")
+        self.handle = self.create("cudnnCreate")
+        self.activation = self.create("cudnnCreateActivationDescriptor")
+        self.call("cudnnSetActivationDescriptor", self.activation, self.swish, self.propagate_nan, ctypes.c_double(1))
+        self.call("cudnnSetActivationDescriptorSwishBeta", self.activation, ctypes.c_double(1))
+        self.matrix = self.create("cudnnCreateTensorDescriptor")
+        self.call("cudnnSetTensor4dDescriptor", self.matrix, self.nchw, self.bf16, 1, 1, *shape)
 
     def call(self, function, *arguments):
-        self.require(getattr(self.c, function)(*arguments), function)
+        status = getattr(self.c, function)(*arguments)
+        if status != 0:
+            raise RuntimeError(f"{function}: {self.c.cudnnGetErrorString(status).decode()}")
 
     def create(self, function):
         made = ctypes.c_void_p()
         self.call(function, ctypes.byref(made))
         return made
 
-    def shape(self, x):
-        if x.shape not in self.shapes:
-            made = self.shapes[x.shape] = self.create("cudnnCreateTensorDescriptor")
-            self.call("cudnnSetTensor4dDescriptor", made, self.nchw, self.bf16, 1, 1, *x.shape)
-        return self.shapes[x.shape]
-
-    def silu(self, x):
-        if self.activation is None:
-            made = self.create("cudnnCreateActivationDescriptor")
-            self.call("cudnnSetActivationDescriptor", made, self.swish, self.propagate_nan, ctypes.c_double(1))
-            self.call("cudnnSetActivationDescriptorSwishBeta", made, ctypes.c_double(1))
-            self.activation = made
-        y, shape, one, zero = torch.empty_like(x), self.shape(x), ctypes.c_float(1), ctypes.c_float(0)
+    def __call__(self, x):
+        y, one, zero = torch.empty_like(x), ctypes.c_float(1), ctypes.c_float(0)
         self.call("cudnnSetStream", self.handle, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
-        self.call("cudnnActivationForward", self.handle, self.activation, ctypes.byref(one), shape,
-                  ctypes.c_void_p(x.data_ptr()), ctypes.byref(zero), shape, ctypes.c_void_p(y.data_ptr()))
+        self.call("cudnnActivationForward", self.handle, self.activation, ctypes.byref(one), self.matrix,
+                  ctypes.c_void_p(x.data_ptr()), ctypes.byref(zero), self.matrix, ctypes.c_void_p(y.data_ptr()))
         return (y,)
 
 
-def function_of(graph, cub_path):
-    """The row's results of its inputs; None where no call computes it. Raises OSError or RuntimeError where a library
-    is missing or declines."""
+def function_of(graph, inputs, cub_path):
+    """The row's results of such inputs; None where no call computes it. Raises AttributeError, OSError or RuntimeError
+    where a library is missing, lacks a function or declines."""
     if graph == "sum_f32":
         return Cub(cub_path).sum
     if graph == "silu_bf16":
-        return Cudnn().silu
+        return CudnnSwish(inputs[0].shape)
     return None
