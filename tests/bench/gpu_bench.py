@@ -238,6 +238,7 @@ def page(text, copy_us, rounds):
 
     driver = said_by("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     nvcc = said_by("nvcc", "--version").split("release ")[-1].split(",")[0]
+    cudnn = ".".join(str(torch.backends.cudnn.version() // part % 100) for part in (10000, 100, 1))
     version = (ROOT / "bundle.txt").read_text().strip() if (ROOT / "bundle.txt").exists() else "unknown"
     return f"""# Memory-bound graphs on a GPU, against PyTorch
 
@@ -250,7 +251,8 @@ memory. Medians of {rounds} rounds in which each is timed once, in random order,
 kgen's calls go through the C ABI on PyTorch's tensors. Results were compared with float64 first. The floor is the row's
 bytes, moved once, at the rate of a copy of 134 MB from device to device: {copy_us:.1f} us,
 {2 * COPIED / copy_us / 1e3:.0f} GB/s. Peers: PyTorch eager, `torch.compile`, `torch.compile` with max-autotune, and
-NVIDIA's libraries where one call of theirs computes the row (CUB's sum, cuDNN's swish).
+NVIDIA's libraries where one call of theirs computes the row: CUB's sum, graphs of cuDNN {cudnn} (the fastest of the
+engines that it names).
 
 {text}
 """

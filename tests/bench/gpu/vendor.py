@@ -1,8 +1,9 @@
-"""Rows of the benchmark that one call of NVIDIA's libraries computes: CUB's sum, cuDNN's swish."""
+"""Rows of the benchmark that one call of NVIDIA's libraries computes: CUB's sum, graphs of cuDNN."""
 
 import ctypes
 
 import torch
+from cudnn_graph import Graph
 
 
 class Cub:
@@ -27,44 +28,54 @@ class Cub:
         return (y,)
 
 
-class CudnnSwish:
-    """Of matrices of one shape: PyTorch's own copy of cuDNN, through the C API of cudnn_ops.h."""
-
-    nchw, bf16, swish, propagate_nan = 0, 9, 6, 1  # values of its enumerations
-
-    def __init__(self, shape):
-        self.c = ctypes.CDLL("libcudnn.so.9")  # PyTorch has loaded it
-        self.c.cudnnGetErrorString.restype = ctypes.c_char_p
-        self.handle = self.create("cudnnCreate")
-        self.activation = self.create("cudnnCreateActivationDescriptor")
-        self.call("cudnnSetActivationDescriptor", self.activation, self.swish, self.propagate_nan, ctypes.c_double(1))
-        self.call("cudnnSetActivationDescriptorSwishBeta", self.activation, ctypes.c_double(1))
-        self.matrix = self.create("cudnnCreateTensorDescriptor")
-        self.call("cudnnSetTensor4dDescriptor", self.matrix, self.nchw, self.bf16, 1, 1, *shape)
-
-    def call(self, function, *arguments):
-        status = getattr(self.c, function)(*arguments)
-        if status != 0:
-            raise RuntimeError(f"{function}: {self.c.cudnnGetErrorString(status).decode()}")
-
-    def create(self, function):
-        made = ctypes.c_void_p()
-        self.call(function, ctypes.byref(made))
-        return made
-
-    def __call__(self, x):
-        y, one, zero = torch.empty_like(x), ctypes.c_float(1), ctypes.c_float(0)
-        self.call("cudnnSetStream", self.handle, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
-        self.call("cudnnActivationForward", self.handle, self.activation, ctypes.byref(one), self.matrix,
-                  ctypes.c_void_p(x.data_ptr()), ctypes.byref(zero), self.matrix, ctypes.c_void_p(y.data_ptr()))
-        return (y,)
+def grayscale(graph, red, green, blue):
+    parts = [graph.pointwise("mul", x, graph.scalar(w)) for x, w in ((red, 0.21), (green, 0.71), (blue, 0.07))]
+    return (graph.pointwise("add", graph.pointwise("add", parts[0], parts[1]), parts[2], dtype=red.dtype),)
 
 
-def function_of(graph, inputs, cub_path):
+def silu(graph, x):
+    return (graph.pointwise("swish", x, dtype=x.dtype),)
+
+
+def bias_gelu_residual(graph, x, bias, residual):
+    active = graph.pointwise("gelu", graph.pointwise("add", x, bias))
+    return (graph.pointwise("add", active, residual, dtype=x.dtype),)
+
+
+def rms_norm(graph, x, weight):
+    return (graph.norm("rms_norm", x, weight, epsilon=1e-6, dtype=x.dtype),)
+
+
+def add_rms_norm(graph, x, residual, weight):
+    h = graph.pointwise("add", x, residual, dtype=x.dtype)
+    return h, graph.norm("rms_norm", h, weight, epsilon=1e-6, dtype=x.dtype)
+
+
+def swiglu(graph, gate, up):
+    return (graph.pointwise("mul", graph.pointwise("swish", gate), up, dtype=gate.dtype),)
+
+
+def layer_norm_gelu(graph, x, weight, bias):
+    normed = graph.norm("layer_norm", x, weight, bias, epsilon=1e-5)
+    return (graph.pointwise("gelu", normed, dtype=x.dtype),)
+
+
+CUDNN = {
+    "silu_bf16": silu,
+    "bias_gelu_residual_bf16": bias_gelu_residual,
+    "rms_norm_bf16": rms_norm,
+    "add_rms_norm_bf16": add_rms_norm,
+    "swiglu_bf16": swiglu,
+    "layer_norm_gelu_bf16": layer_norm_gelu,
+}
+
+
+def function_of(row, inputs, cub_path):
     """The row's results of such inputs; None where no call computes it. Raises AttributeError, OSError or RuntimeError
     where a library is missing, lacks a function or declines."""
-    if graph == "sum_f32":
+    if row == "sum_f32":
         return Cub(cub_path).sum
-    if graph == "silu_bf16":
-        return CudnnSwish(inputs[0].shape)
-    return None
+    if row == "grayscale":
+        graph = Graph(grayscale, *inputs[0])
+        return lambda image: graph(*image)
+    return Graph(CUDNN[row], *inputs) if row in CUDNN else None
