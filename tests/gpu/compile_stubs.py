@@ -29,18 +29,23 @@ REGISTERS = {
 OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two waves
 # Where scalar registers go to lanes of vector registers, clang keeps 8 or 16 bytes of stack for the swap.
 STACK = {"cuda": 0, "hip": 16}
+STACK_OF_SINES = 32  # CUDA's, for angles that are large
+# Scalar registers of a wave that go to lanes of vector registers, where its 102 do not suffice.
+SCALARS_IN_LANES = 128
 SHARED = 48 * 1024
 
 
 @dataclasses.dataclass
 class Kernel:
-    """What one kernel takes: a thread's registers, its bytes of stack and of spills; bytes of static shared memory."""
+    """What one kernel takes: a thread's registers, its bytes of stack and of spills; a block's bytes of static shared
+    memory; and what HIP's put into lanes instead of scalar registers."""
 
     name: str
     registers: int = 0
     stack: int = 0
     spills: int = 0
     shared: int = 0
+    scalars_in_lanes: int = 0
 
 
 @dataclasses.dataclass
@@ -97,7 +102,7 @@ class Cuda:
     def __init__(self, arguments, scratch):
         self.nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
         if not self.nvcc:
-            skip("there is no nvcc on the path")
+            skip("there is no nvcc on the path (of NVIDIA's CUDA toolkit)")
         self.arch = arguments.arch
 
     def compile(self, source, includes):
@@ -113,14 +118,15 @@ class Cuda:
 def read_amdgpu_metadata(assembly):
     """The kernels that the metadata of an assembly file speaks of.
 
-    Scalar registers that do not suffice go to lanes of vector registers, so they count as spilled only where those do.
+    Scalar registers that do not suffice go to lanes of vector registers: they are in memory only where those are, too.
     """
     block = re.search(r"^amdhsa\.kernels:\n(.*?)^amdhsa\.", assembly, re.S | re.M)
     kernels = []
     for entry in re.split(r"^  - ", block[1], flags=re.M)[1:] if block else []:
         value = dict(re.findall(r"^    \.(\w+):\s+(\S+)", entry, re.M))  # those of its arguments stand further in
         kernels.append(Kernel(value["name"], int(value["vgpr_count"]), int(value["private_segment_fixed_size"]),
-                              int(value["vgpr_spill_count"]), int(value["group_segment_fixed_size"])))
+                              int(value["vgpr_spill_count"]), int(value["group_segment_fixed_size"]),
+                              int(value["sgpr_spill_count"])))
     return kernels
 
 
@@ -134,7 +140,7 @@ class Hip:
         binaries = subprocess.run([arguments.llvm_config, "--bindir"], capture_output=True, text=True) \
             if shutil.which(arguments.llvm_config) else None
         if not binaries:
-            skip(f"there is no {arguments.llvm_config} on the path")
+            skip(f"there is no {arguments.llvm_config} on the path (Debian: llvm-19 and clang-19)")
         self.binaries = pathlib.Path(binaries.stdout.strip())
         if not (self.rocm / "include/hip/hip_runtime.h").exists():
             skip(f"there are no HIP headers in {self.rocm}/include (Debian: libamdhip64-dev)")
@@ -179,8 +185,9 @@ def essence(text, graph):
 def plan(graph, arguments, scratch, known):
     """Plans a graph; a Source of its stubs that are not `known` yet, or None, and the wrapper."""
     folder = scratch / graph.stem
+    own = ["--specs", arguments.specs, "--kernels", arguments.kernels] if arguments.specs else []
     run([arguments.kgen, "plan", graph, "--emit", folder, "--target", arguments.target, "--arch", arguments.arch,
-         "--quiet"])
+         "--quiet", *own])
     new = []
     for stub in sorted((folder / "stubs").glob("*.*")):
         text = essence(stub.read_text(), graph.stem)
@@ -203,19 +210,21 @@ def too_much(kernel, arguments):
     """What the kernel takes more of than it may, in words."""
     name = re.search(r"kgen::gpu::(\w+)", kernel.name)
     registers = REGISTERS.get(arguments.arch, {}).get(name and name[1], OTHER_REGISTERS[arguments.target])
-    ceilings = {"registers": min(registers, arguments.registers), "stack": STACK[arguments.target], "spills": 0,
-                "shared": SHARED}
-    for what, ceiling in ceilings.items():
+    stack = STACK_OF_SINES if "snake::" in kernel.name else STACK[arguments.target]
+    ceilings = {"registers": (min(registers, arguments.registers), "registers"), "stack": (stack, "bytes of stack"),
+                "spills": (0, "bytes of spills"), "shared": (SHARED, "bytes of shared"),
+                "scalars_in_lanes": (SCALARS_IN_LANES, "scalar registers in lanes of others")}
+    for what, (ceiling, unit) in ceilings.items():
         found = getattr(kernel, what)
         if found > ceiling:
-            unit = "" if what == "registers" else "bytes of "
-            yield f"{kernel.name}: {found} {unit}{what}, more than {ceiling}"
+            yield f"{kernel.name}: {found} {unit}, more than {ceiling}"
 
 
 def compile_all(arguments, scratch):
     """The kernels of all sources, and how many stubs they are of."""
     compiler = {"cuda": Cuda, "hip": Hip}[arguments.target](arguments, scratch)
     includes = ["-I", arguments.source / "templates", "-I", arguments.source / "runtime/include"]
+    includes += ["-I", arguments.kernels.parent] if arguments.kernels else []
     sources, wrappers, known = [], [], set()
     for path in arguments.sources:
         if path.suffix == ".yaml":
@@ -242,6 +251,8 @@ def main():
     parser.add_argument("--source", required=True, type=pathlib.Path, help="the repository")
     parser.add_argument("--target", choices=["cuda", "hip"], required=True)
     parser.add_argument("--arch", required=True)
+    parser.add_argument("--specs", type=pathlib.Path, help="of the graphs' own operators; with --kernels")
+    parser.add_argument("--kernels", type=pathlib.Path, help="the folder of their own kernels")
     parser.add_argument("--registers", type=int, default=512, help="of a thread, where that is less than its ceiling")
     parser.add_argument("--wrappers", action="store_true", help="compile the wrappers too: the same for all archs")
     parser.add_argument("--rocm-path", default="/usr")
@@ -254,7 +265,9 @@ def main():
     problems = [problem for kernel in kernels for problem in too_much(kernel, arguments)]
     print(f"{stubs} stubs, {len(kernels)} kernels for {arguments.arch}; at most "
           f"{max(k.registers for k in kernels)} registers, {max(k.stack for k in kernels)} bytes of stack, "
-          f"{max(k.spills for k in kernels)} of spills, {max(k.shared for k in kernels)} of static shared memory")
+          f"{max(k.spills for k in kernels)} of spills, {max(k.shared for k in kernels)} of static shared memory"
+          + (f", {max(k.scalars_in_lanes for k in kernels)} scalar registers in lanes of others"
+             if arguments.target == "hip" else ""))
     sys.exit("\n".join(problems) if problems else 0)
 
 

@@ -216,8 +216,10 @@ class MemoryRow {
       return total;
     } else {
       auto partial = Reduction::template identity<T, V>();
+      // A partial result that is larger than a piece, such as an element and its number, leaves registers for fewer.
+      constexpr int at_once = sizeof(partial) > sizeof(Vec<T, V>) && AtOnce > few ? AtOnce / 2 : AtOnce;
       int accumulated = 0;
-      for_each_several<AtOnce>([&]<int Count>(std::int64_t number) KGEN_LAMBDA {
+      for_each_several<at_once>([&]<int Count>(std::int64_t number) KGEN_LAMBDA {
         KGEN_UNROLL
         for (int c = 0; c < Count; ++c) {
           const std::int64_t piece = number + c * team_.size();

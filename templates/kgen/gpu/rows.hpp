@@ -120,9 +120,13 @@ consteval int vectors_at_once() {
 // Vectors of a row from which on it is read from memory.
 inline constexpr int long_row = 1024;
 
+// Two registers for each f64 leave room for fewer threads.
+template <class Program>
+inline constexpr bool is_slight_program = is_small_program<Program> && element_sizes<Program>().largest <= 4;
+
 // `launched`: how many of a row's parts have blocks. `Length`: of the rows, where their caller knows; else 0.
 template <int V, class Team, std::int64_t Length, int K, int R, class Program>
-KGEN_GLOBAL(Team::most_threads, (is_small_program<Program> && R <= 2 ? 1024 / Team::most_threads : 1))
+KGEN_GLOBAL(Team::most_threads, (is_slight_program<Program> && R <= 2 ? 1024 / Team::most_threads : 1))
 memory_rows_kernel(Program given, Index<R> shape, RowSharing sharing, int launched) {
   take_turn(should_allow_next(V > 1 ? long_row * V * element_sizes<Program>().smallest_read : 0));
   const Program program = known<row_lanes<V>>(given);
