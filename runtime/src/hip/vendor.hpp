@@ -45,13 +45,21 @@ inline hipError_t exchange_mode(hipStreamCaptureMode* mode) {
 inline hipError_t exchange_mode(hipStreamCaptureMode* mode) { return hipThreadExchangeStreamCaptureMode(mode); }
 #endif
 
-// roctx, looked up where a profiler has loaded it, so that nothing links to it.
+// A function of roctx, to which nothing is linked: of the library that the program or a profiler has loaded, else of
+// rocprofv3's, else of the older profilers'. Null where there is none.
+inline void* roctx(const char* function) {
+  if (void* loaded = ::dlsym(RTLD_DEFAULT, function)) return loaded;
+  for (const char* library : {"librocprofiler-sdk-roctx.so.1", "libroctx64.so.4"}) {
+    if (void* opened = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL)) return ::dlsym(opened, function);
+  }
+  return nullptr;
+}
 inline void push_range(const char* range) {
-  static const auto push = reinterpret_cast<int (*)(const char*)>(::dlsym(RTLD_DEFAULT, "roctxRangePushA"));
+  static const auto push = reinterpret_cast<int (*)(const char*)>(roctx("roctxRangePushA"));
   if (push != nullptr) push(range);
 }
 inline void pop_range() noexcept {
-  static const auto pop = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "roctxRangePop"));
+  static const auto pop = reinterpret_cast<int (*)()>(roctx("roctxRangePop"));
   if (pop != nullptr) pop();
 }
 
