@@ -120,6 +120,12 @@ EXAMPLES = {
         ),
         {"p": "f32", "normed": "f32"},
     ),
+    "wide_rows": Example(
+        over_shapes(
+            lambda rng, m: {"x": normal(rng, m, 20000) * 5, "low": normal(rng, m, 65536, dtype=bf16)}, [(1,), (3,), (0,)]
+        ),
+        {"p": "f32", "q": "bf16"},
+    ),
     "siblings": Example(
         over_shapes(
             lambda rng, m: {"x": normal(rng, m, 48), "w1": normal(rng, 48, 33) / 7, "w2": normal(rng, 48, 33) / 7}, ROWS

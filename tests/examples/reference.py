@@ -248,6 +248,10 @@ def long_rows(x):
     return [softmax_last(x), layer_norm(x, 1, 0, 1e-5)]
 
 
+def wide_rows(x, low):
+    return [softmax_last(x), softmax_last(low)]
+
+
 def siblings(x, w1, w2):
     return [np.exp(x), np.tanh(x), silu(x @ w1) * (x @ w2)]
 
