@@ -23,8 +23,8 @@ KGEN_FN float reciprocal_of_normal(float x) {
 }
 
 // a / b, within 3 ulp, as a times the reciprocal of b, which is computed once where many are divided by the same. A
-// power of two brings b to where its reciprocal is normal; what is smaller than 2^-128 divides as 0 does. IEEE division
-// takes a branch and three times the instructions.
+// power of two brings b to where its reciprocal is normal. The reciprocal of what is greater than 2^126 is subnormal:
+// 7 ulp; what is smaller than 2^-128 divides as 0 does. IEEE division takes a branch and three times the instructions.
 KGEN_FN float divide(float a, float b) {
 #if defined(__CUDA_ARCH__)
   const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(b) & 0x7fffffffu;

@@ -1,0 +1,8 @@
+// Kernels of the test of arithmetic.
+#pragma once
+
+enum class Function { divide, reciprocal_sqrt, power_of_two };
+
+// Queues, on the default stream, y[i] = function(a[i], b[i]) for `count` elements in memory that the device has, too;
+// functions of one operand take a's.
+void apply(Function function, const float* a, const float* b, float* y, int count);
