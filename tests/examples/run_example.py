@@ -46,6 +46,17 @@ def bytes_of(case: Case) -> int:
     return sum(array.nbytes for step in case[1] for array in step.values())
 
 
+def has_elements(case: Case) -> bool:
+    """True where a call has no empty input; of others the program may have nothing to launch."""
+    return any(all(array.size for array in step.values()) for step in case[1])
+
+
+def small_ones(cases: list[Case], limit: float) -> list[Case]:
+    """Those with at most `limit` bytes of inputs; where all of these are empty, the smallest that is not as well."""
+    small = [case for case in cases if bytes_of(case) <= limit]
+    return small if any(map(has_elements, small)) else sorted(filter(has_elements, cases), key=bytes_of)[:1] + small
+
+
 def describe_input(array: np.ndarray, path: Path) -> dict:
     """Writes the memory that a (perhaps strided) array spans, and says where its elements stand in it."""
     description = {"dtype": DTYPE_NAMES[array.dtype], "file": str(path), "shape": list(array.shape)}
@@ -137,7 +148,7 @@ def main() -> int:
     parser.add_argument("--profile", type=int, default=0, metavar="RUNS", help="time this many more runs of each call")
     parser.add_argument("--case", help="only the case of this label")
     parser.add_argument("--smaller-than", type=float, default=float("inf"), metavar="BYTES",
-                        help="only the cases with no more bytes of inputs, or else the smallest")
+                        help="only the cases with no more bytes of inputs, and at least one that is not empty")
     parser.add_argument("--under", default="", metavar="COMMAND", help="what the program is run under")
     options = parser.parse_args()
 
@@ -151,8 +162,10 @@ def main() -> int:
     if constants:
         safetensors.write(options.work / f"{options.graph}.safetensors", constants)
     cases = [case for case in example.cases(rng) if options.case in (None, case[0])]
-    limit = max(options.smaller_than, min(map(bytes_of, cases), default=0))
-    cases = [case for case in cases if bytes_of(case) <= limit]
+    cases = small_ones(cases, options.smaller_than)
+    if not cases or not (options.case or any(map(has_elements, cases))):
+        print(f"FAILED {options.graph}: there is nothing to compute in the cases that were asked for")
+        return 1
     expected = [expected_outputs(options.graph, steps, constants) for _, steps in cases]
     manifest = write_manifest(options.graph, example, cases, expected, options.work)
 
