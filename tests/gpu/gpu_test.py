@@ -8,7 +8,8 @@
 
     gpu_test.py --build FOLDER --work FOLDER [--only TEXT] [--no-sanitizer]
 
-A line per run that fails, with the end of what it said; the exit code says whether any did.
+A line per run that fails, with the end of what it said, and what tests say that they skip; the exit code says whether
+any run failed.
 """
 
 import argparse
@@ -83,8 +84,15 @@ def sanitized(sanitizer, build, work):
                                       "--subcase-exclude=with branches"])
 
 
+@dataclasses.dataclass
+class Result:
+    run: Run
+    seconds: float
+    wrong: str  # "" where nothing is
+    skipped: list  # what tests said of it
+
+
 def carry_out(run):
-    """The run, how long it took in seconds, and "" or what is wrong."""
     begin = time.monotonic()
     done = subprocess.run([str(part) for part in run.command], capture_output=True, text=True, errors="replace")
     text = done.stdout + done.stderr
@@ -92,22 +100,25 @@ def carry_out(run):
         good = re.search(run.expected, text) is not None
     else:
         good = done.returncode == 0
-    return run, time.monotonic() - begin, "" if good else f"exit code {done.returncode}\n" + text[-1500:]
+    wrong = "" if good else f"exit code {done.returncode}\n" + text[-1500:]
+    return Result(run, time.monotonic() - begin, wrong, re.findall("skipped: .*", text))
 
 
 def carry_out_all(runs, jobs):
     """How many runs failed."""
-    results, failures = [], 0
+    results, failures, begin = [], 0, time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for done in concurrent.futures.as_completed([pool.submit(carry_out, run) for run in runs]):
-            results.append(done.result())
-            run, _, wrong = results[-1]
-            if wrong:
+            result = done.result()
+            results.append(result)
+            for what in result.skipped:
+                print(f"{result.run.name}: {what}", flush=True)
+            if result.wrong:
                 failures += 1
-                print(f"FAILED {run.name}: {wrong}\n", flush=True)
-    slowest = sorted(results, key=lambda result: -result[1])[:3]
-    print(f"{len(results) - failures} of {len(results)} runs passed; the slowest: "
-          + ", ".join(f"{run.name} {seconds:.0f} s" for run, seconds, _ in slowest), flush=True)
+                print(f"FAILED {result.run.name}: {result.wrong}\n", flush=True)
+    slowest = sorted(results, key=lambda result: -result.seconds)[:3]
+    print(f"{len(results) - failures} of {len(results)} runs passed in {time.monotonic() - begin:.0f} s; the slowest: "
+          + ", ".join(f"{result.run.name} {result.seconds:.0f} s" for result in slowest), flush=True)
     return failures
 
 
