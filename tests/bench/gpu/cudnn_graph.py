@@ -68,8 +68,9 @@ DATA_TYPES = {torch.float32: FLOAT, torch.float16: 2, torch.bfloat16: 9}
 FUNCTIONS = {"add": 0, "mul": 1, "gelu": 104, "swish": 106}
 NORMS = {"layer_norm": 0, "rms_norm": 4}
 INFERENCE = 0  # phase of a norm whose statistics are no results
-BY_SPEED, FALLBACK = 3, 2  # modes of the choice of engines
+HEUR_MODE_A, HEUR_MODE_FALLBACK = 3, 2
 MOST_ENGINES = 8
+TIMED_CALLS = 5  # of each engine, from which the fastest is chosen
 
 
 @functools.cache
@@ -103,7 +104,7 @@ def handle():
 
 
 def descriptor(kind, **attributes):
-    """Of values or lists of values; attributes that are None are left out."""
+    """A finished descriptor of one of KINDS. Each attribute is a value or a list of values; None leaves it unset."""
     number, known = KINDS[kind]
     result = created("cudnnBackendCreateDescriptor", number)
     for name, value in attributes.items():
@@ -116,11 +117,12 @@ def descriptor(kind, **attributes):
     return result
 
 
-def values_of(descriptor, kind, name, places=(0,)):
-    """Of an attribute: as many as there are places, at most. They hold what cuDNN fills where those are descriptors."""
+def values_of(of, kind, name, places=(0,)):
+    """The values of the attribute `name` of the descriptor `of`, as many as there are places at most. Where values are
+    descriptors, cuDNN makes none: the places are such, created by the caller, and it fills those."""
     attribute, (type_number, element) = KINDS[kind][1][name]
     array, count = (element * len(places))(*places), ctypes.c_int64()
-    call("cudnnBackendGetAttribute", pointer(descriptor), attribute, type_number, ctypes.c_int64(len(places)),
+    call("cudnnBackendGetAttribute", pointer(of), attribute, type_number, ctypes.c_int64(len(places)),
          ctypes.byref(count), array)
     return array[: count.value]
 
@@ -136,8 +138,8 @@ class Matrix:
 class Graph:
     """Of operations in f32. `describe(graph, *matrices)` adds them, and returns a tuple of those that are results.
 
-    Takes contiguous tensors like `tensors`; returns a tuple of them. Of the engines that cuDNN names it keeps the
-    fastest. Raises RuntimeError where cuDNN declines."""
+    Takes contiguous tensors like `tensors`; returns a tuple of them. Of the engines that cuDNN names, MOST_ENGINES at
+    most, it keeps the fastest by one timing. Raises RuntimeError where cuDNN declines."""
 
     def __init__(self, describe, *tensors):
         self.count, self.operations, self.scalars = 0, [], {}
@@ -219,13 +221,13 @@ class Graph:
         return results
 
     def time(self, plan, tensors):
-        """Milliseconds of several runs; infinite where the plan cannot be run."""
+        """Milliseconds of TIMED_CALLS; infinite where the plan cannot be run."""
         graph = torch.cuda.CUDAGraph()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         try:
             self.run(plan, tensors)
             with torch.cuda.graph(graph):
-                for _ in range(5):
+                for _ in range(TIMED_CALLS):
                     self.run(plan, tensors)
         except RuntimeError:
             return float("inf")
@@ -238,9 +240,10 @@ class Graph:
 
 
 def plans_of(graph):
-    """Those for the engines that cuDNN would choose; where it has none, of its fallback."""
+    """A plan for each of the engines that cuDNN's heuristics name for the graph, the likely fastest first; where it can
+    plan with none of those, for each of its fallback's. Raises what cuDNN said last where it can plan with none."""
     declined = RuntimeError("cuDNN has no engine for it")
-    for mode in (BY_SPEED, FALLBACK):
+    for mode in (HEUR_MODE_A, HEUR_MODE_FALLBACK):
         plans = []
         try:
             choice = descriptor("engineheur", mode=mode, operation_graph=graph)
