@@ -1,18 +1,17 @@
-"""Times what kgen emits for memory-bound graphs against PyTorch on the same GPU, in one run.
+"""Times what kgen emits for memory-bound graphs against PyTorch and NVIDIA's libraries on the same GPU, in one run.
 
-    gpu_bench.py --library build/libkgen_rows.so [--rows TEXT,...] [--peers eager,compile,max-autotune,vendor | none]
-                 [--rounds N] [--write GPU.md]
+    gpu_bench.py [--rows TEXT,...] [--peers eager,compile,max-autotune,vendor | none] [--rounds N] [--write GPU.md]
 
 Every side is captured in a CUDA graph of several calls, which go round three sets of random tensors, each larger than
 the L2 cache. Results of all sides come from one pool of memory, which each lets go of before the next. A round times
 each side once, in an order of its own, behind another replay of the same side: the caches are then full of its own
 data, and its launch is not waited for. The figures are medians of the rounds. The floor is the time in which a
 device-to-device copy of 134 MB, timed among them in the same way, would move the bytes that the row must move. Results
-are compared with float64 before they are timed.
+are compared with float64 before they are timed: a row of which kgen's are wrong fails, and the exit code says so; a
+peer that is wrong is left out, and named. Times fail nothing; what is slower than it should be is listed.
 """
 
 import argparse
-import datetime
 import functools
 import os
 import pathlib
@@ -34,7 +33,7 @@ def compile_ahead(rows, peers):
     modes = [peer for peer in peers if peer in MODES]
     if not modes:
         return
-    command = [sys.executable, __file__, "--library", "", "--peers", ",".join(modes), "--compile-only", "--rows"]
+    command = [sys.executable, __file__, "--peers", ",".join(modes), "--compile-only", "--rows"]
     start = functools.partial(subprocess.Popen, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for row, process in [(row, start([*command, row.graph])) for row in rows]:
         text, _ = process.communicate()
@@ -49,25 +48,11 @@ def peer_function(peer, row, library=None):
     if peer == "eager":
         return row.compute
     if peer == "vendor":
-        return vendor_function(row, library.path.with_name("libkgen_vendor.so"))
+        import vendor
+
+        return vendor.function_of(row.graph, row.make(), library.path.with_name("libkgen_vendor.so"))
     torch._dynamo.reset()
     return torch.compile(row.compute, mode=MODES[peer], dynamic=False, fullgraph=True)
-
-
-def vendor_function(row, cub_path):
-    import torch
-    import vendor
-
-    try:
-        inputs = row.make()
-        function = vendor.function_of(row.graph, inputs, cub_path)
-        if function is not None:
-            function(*inputs)
-            torch.cuda.synchronize()
-        return function
-    except (AttributeError, OSError, RuntimeError) as error:
-        print(f"{row.title}, vendor: {error}", flush=True)
-        return None
 
 
 # ---- results
@@ -89,11 +74,11 @@ def tolerance(dtype):
     return {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float8_e4m3fn: 0.07}[dtype]
 
 
-def judge(title, found, expected, least=0):
+def judge(found, expected, least=0, when=""):
     for index, (one, other) in enumerate(zip(found, expected, strict=True)):
         error = largest_error(one, other)
         if not error <= max(tolerance(one.dtype), least):
-            raise RuntimeError(f"{title}: output {index} is wrong by {error:.2e}")
+            raise RuntimeError(f"output {index} is wrong by {error:.2e}{when}")
 
 
 # ---- times
@@ -158,11 +143,11 @@ def kgen_side(library, row, sets, expected, count, pool):
             for tensor in outputs:
                 tensor.view(-1).view(torch.uint8).fill_(0xFF)
 
-    judge(f"{row.title}, kgen", call(sets[0]), expected)
+    judge(call(sets[0]), expected)
     side = Side([functools.partial(call, inputs) for inputs in sets], count, pool)
     poison(side.results[0])
     side.graph.replay()
-    judge(f"{row.title}, kgen captured", side.results[0], expected)
+    judge(side.results[0], expected, when=" when captured")
     side.results = None
     side.model = model  # its memory is the graph's too
     return side
@@ -172,8 +157,33 @@ def double(tensors):
     return [tensor.double() if tensor.is_floating_point() else tensor for tensor in tensors]
 
 
-def time_row(library, row, peers, copy, rounds):
-    """Microseconds by side, and the bytes that must move."""
+def peer_side(peer, library, row, sets, expected, count, pool):
+    """None where the peer does not compute the row. Raises where it declines, fails or is wrong."""
+    function = peer_function(peer, row, library)
+    if function is None:
+        return None
+    side = Side([functools.partial(function, *inputs) for inputs in sets], count, pool)
+    side.graph.replay()
+    judge(side.results[0], expected, least=0.1)  # it may round in between
+    side.results = None
+    return side
+
+
+def first_line(error):
+    return (str(error).strip() or repr(error)).splitlines()[0].replace(f"{ROOT}/", "")
+
+
+def require_device(error):
+    """Raises where the device is of no use after the error."""
+    import torch
+
+    if "CUDA error" in str(error):
+        raise error
+    torch.cuda.synchronize()
+
+
+def time_row(library, row, peers, copy, rounds, left_out):
+    """Microseconds of each round by side, and the bytes that must move. To `left_out` goes what is said of peers."""
     import torch
 
     sets = [row.make() for _ in range(SETS)]
@@ -186,13 +196,15 @@ def time_row(library, row, peers, copy, rounds):
     pool = torch.cuda.graph_pool_handle()  # a side's results are let go of before the next one is captured
     sides = {"kgen": kgen_side(library, row, sets, expected, count, pool)}
     for peer in peers:
-        function = peer_function(peer, row, library)
-        if function is None:
+        try:
+            side = peer_side(peer, library, row, sets, expected, count, pool)
+        except (AttributeError, OSError, RuntimeError) as error:
+            require_device(error)
+            left_out.append(f"{row.title}, {peer}: {first_line(error)}")
+            print("LEFT OUT", left_out[-1], flush=True)
             continue
-        side = sides[peer] = Side([functools.partial(function, *inputs) for inputs in sets], count, pool)
-        side.graph.replay()
-        judge(f"{row.title}, {peer}", side.results[0], expected, least=0.1)  # it may round in between
-        side.results = None
+        if side is not None:
+            sides[peer] = side
     del expected
     for timed in (False, True):
         for _ in range(rounds if timed else 3):
@@ -201,72 +213,48 @@ def time_row(library, row, peers, copy, rounds):
         if not timed:
             for side in sides.values():
                 side.times.clear()
-    figures = {name: side.median() for name, side in sides.items()}
-    return figures, moved
+    return {name: side.times for name, side in sides.items()}, moved
 
 
-# ---- the table
+# ---- all rows
 
 
-def table(measured, copy_us, peers):
-    rate = 2 * COPIED / copy_us  # bytes a microsecond
-    columns = ["row", "floor us", "kgen us", "kgen / floor", *[f"{peer} us" for peer in peers], "best peer us", "who",
-               "best peer / floor", "kgen / best peer"]
-    lines = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
-    for row, figures, moved in measured:
-        floor = moved / rate
-        timed = [peer for peer in peers if peer in figures]
-        who = min(timed, key=figures.get, default=None)
-        kgen, best = figures["kgen"], figures.get(who)
-        cells = [row.title, f"{floor:.1f}", f"{kgen:.1f}", f"{kgen / floor:.3f}"]
-        cells += [f"{figures[peer]:.1f}" if peer in figures else "-" for peer in peers]
-        cells += [f"{best:.1f}", who, f"{best / floor:.2f}", f"{kgen / best:.3f}"] if who else ["-"] * 4
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def said_by(*command):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def page(text, copy_us, rounds):
+def time_all(library, rows, peers, rounds, left_out):
+    """What was measured of each row, and the microseconds of the copy. Rows that fail go to `left_out`, as peers do."""
     import torch
-    import triton
+    from report import Measured
 
-    driver = said_by("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-    nvcc = said_by("nvcc", "--version").split("release ")[-1].split(",")[0]
-    cudnn = ".".join(str(torch.backends.cudnn.version() // part % 100) for part in (10000, 100, 1))
-    version = (ROOT / "bundle.txt").read_text().strip() if (ROOT / "bundle.txt").exists() else "unknown"
-    return f"""# Memory-bound graphs on a GPU, against PyTorch
+    copy, timed = copy_side(), []
+    for row in rows:
+        try:
+            times, moved = time_row(library, row, peers, copy, rounds, left_out)
+        except RuntimeError as error:
+            require_device(error)
+            left_out.append(f"{row.title}, FAILED: {first_line(error)}")
+            print(left_out[-1], flush=True)
+            continue
+        timed.append((row, moved, times))
+        print(row.title, {name: round(statistics.median(us), 1) for name, us in times.items()}, flush=True)
+        torch.cuda.empty_cache()
+    if not timed:
+        sys.exit("no row was timed")
+    rate = 2 * COPIED / copy.median()  # bytes a microsecond
+    return [Measured(row, moved / rate, times) for row, moved, times in timed], copy.median()
 
-Written by `scripts/gpu_bench --write tests/bench/GPU.md` on {datetime.date.today()}: {torch.cuda.get_device_name()},
-driver {driver}, CUDA {nvcc}, PyTorch {torch.__version__}, Triton {triton.__version__}; kgen {version}.
 
-bf16 unless a row says otherwise. Every side in one run, captured as a CUDA graph of several calls that go round {SETS}
-sets of random tensors, so that the L2 cache holds nothing of the next one; results of all sides come from one pool of
-memory. Medians of {rounds} rounds in which each is timed once, in random order, behind a replay of the same graph.
-kgen's calls go through the C ABI on PyTorch's tensors. Results were compared with float64 first. The floor is the row's
-bytes, moved once, at the rate of a copy of 134 MB from device to device: {copy_us:.1f} us,
-{2 * COPIED / copy_us / 1e3:.0f} GB/s. Peers: PyTorch eager, `torch.compile`, `torch.compile` with max-autotune, and
-NVIDIA's libraries where one call of theirs computes the row: CUB's sum, graphs of cuDNN {cudnn} (the fastest of the
-engines that it names).
-
-{text}
-"""
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", default=ROOT / "build/libkgen_rows.so", type=pathlib.Path)
+    parser.add_argument("--rows", default="", help="those whose graph contains one of these texts")
+    parser.add_argument("--peers", default="eager,compile,max-autotune,vendor", help="or none")
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
+    parser.add_argument("--compile-only", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--library", required=True, type=pathlib.Path)
-    parser.add_argument("--rows", default="", help="those whose graph contains one of these texts")
-    parser.add_argument("--peers", default="eager,compile,max-autotune,vendor", help="or none")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
-    parser.add_argument("--compile-only", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse()
     peers = [] if options.peers == "none" else options.peers.split(",")
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(ROOT / "build/inductor"))
     os.environ.setdefault("TORCHINDUCTOR_AUTOTUNE_LOCAL_CACHE", "0")  # each process measures for itself
@@ -285,32 +273,23 @@ def main():
                 peer_function(peer, row)(*inputs)
         return 0
 
+    import report
     from kgen_library import Library
 
     library = Library(options.library.resolve())
     missing = [row.graph for row in rows if library.graph(row.graph) is None]
     rows = [row for row in rows if row.graph not in missing]
-    if missing:
-        print("skipped, as the library has none of it:", *missing)
+    left_out = [f"{graph}: skipped, as the library has none of it" for graph in missing]
+    for line in left_out:
+        print(line)
     compile_ahead(rows, peers)
-    copy, measured, failures = copy_side(), [], 0
-    for row in rows:
-        try:
-            figures, moved = time_row(library, row, peers, copy, options.rounds)
-        except RuntimeError as error:
-            if "CUDA error" in str(error):
-                raise  # the device is of no use after it
-            failures += 1
-            print("FAILED", error, flush=True)
-            continue
-        measured.append((row, figures, moved))
-        print(row.title, {name: round(us, 1) for name, us in figures.items()}, flush=True)
-        torch.cuda.empty_cache()
-    text = table(measured, copy.median(), peers)
-    print(f"\na copy of 134 MB: {copy.median():.1f} us\n\n{text}")
+    measured, copy_us = time_all(library, rows, peers, options.rounds, left_out)
+    text = report.table(measured, peers)
+    print(f"\na copy of 134 MB: {copy_us:.1f} us\n\n{text}\n", *report.remarks(measured), sep="\n")
     if options.write:
-        options.write.write_text(page(text, copy.median(), options.rounds))
-    return 1 if failures else 0
+        made = report.Made(sys.argv[1:], options.rounds, SETS, COPIED, copy_us, peers, left_out)
+        options.write.write_text(report.page(made, text))
+    return 1 if len(measured) < len(rows) else 0
 
 
 if __name__ == "__main__":

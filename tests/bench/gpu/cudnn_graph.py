@@ -230,6 +230,7 @@ class Graph:
                 for _ in range(TIMED_CALLS):
                     self.run(plan, tensors)
         except RuntimeError:
+            torch.cuda.synchronize()  # raises where the device is of no use any more
             return float("inf")
         graph.replay()
         begin.record()
