@@ -16,7 +16,7 @@ template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> exp(const Vec<T, W>& x) {
   return target::on_registers(target::ExpFunction{}, x);
 }
-// exp(x) of x <= 0, within 2^-23 of 1 and not of the result: for sums in which exp(0) is a term.
+// exp(x) of x <= 0, within 2^-22 of 1 and not of the result: for sums in which exp(0) is a term.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> exp_for_sum(const Vec<T, W>& x) {
 #if defined(KGEN_GPU)

@@ -142,6 +142,26 @@ build "$work/src_build" || fail "building the emitted folder with check mode"
 compiled 'gated_bias\.observed/' || fail "the emitted folder does not observe its stubs"
 echo "ok: the emitted folder builds on its own"
 
+# The same project for a GPU: the program is linked, but not run.
+nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || true)
+if [ -n "$nvcc" ] && [ -f "$prefix/lib/libkgen_runtime_cuda.a" ]; then
+  cuda=$work/cuda
+  mkdir "$cuda"
+  cp "$project"/{main.cpp,gated_bias.yaml} "$cuda"
+  sed 's/LANGUAGES CXX/LANGUAGES CXX CUDA/; s/TARGET cpu/TARGET cuda ARCH sm_90a/; /check/d' \
+    "$source/project/CMakeLists.txt" >"$cuda/CMakeLists.txt"
+  CUDACXX=$nvcc "$cmake" -S "$cuda" -B "$cuda/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 ||
+    fail "CUDA: configuring"
+  build "$cuda/build" || fail "CUDA: building"
+  compiled 'gated_bias\.emitted/stubs/stub_y\.cu' || fail "CUDA: the stub is not compiled"
+  [ -x "$cuda/build/consumer" ] || fail "CUDA: no program is linked"
+  build "$cuda/build" || fail "CUDA: again"
+  grep -q 'ninja: no work to do' "$log" || fail "CUDA: the build has something to do again"
+  echo "ok: CUDA: the graph's library and the program build"
+else
+  echo "skipped: the project for CUDA: there is no nvcc, or kgen was built without CUDA's toolkit"
+fi
+
 # Kernels of one's own, with the kgen that is installed.
 own=$work/own
 cp -r "$source/../../specs/graphs/custom" "$own"

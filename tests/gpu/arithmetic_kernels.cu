@@ -1,4 +1,6 @@
 #include "kgen/gpu/arithmetic.hpp"
+#include "kgen/math.hpp"
+#include "kgen/vec.hpp"
 #include "tests/gpu/arithmetic_kernels.hpp"
 
 namespace {
@@ -10,6 +12,7 @@ __global__ void apply_to_each(Function function, const float* a, const float* b,
     case Function::divide: y[i] = kgen::gpu::divide(a[i], b[i]); break;
     case Function::reciprocal_sqrt: y[i] = kgen::gpu::reciprocal_sqrt(a[i]); break;
     case Function::power_of_two: y[i] = kgen::gpu::power_of_two(a[i]); break;
+    case Function::exp_for_sum: y[i] = kgen::exp_for_sum(kgen::Vec<float, 1>(a[i])).data; break;
   }
 }
 

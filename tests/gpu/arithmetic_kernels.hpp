@@ -1,7 +1,7 @@
 // Kernels of the test of arithmetic.
 #pragma once
 
-enum class Function { divide, reciprocal_sqrt, power_of_two };
+enum class Function { divide, reciprocal_sqrt, power_of_two, exp_for_sum };
 
 // Queues, on the default stream, y[i] = function(a[i], b[i]) for `count` elements in memory that the device has, too;
 // functions of one operand take a's.

@@ -46,7 +46,7 @@ KGEN_FN float reciprocal_sqrt(float x) {
 }
 KGEN_FN double reciprocal_sqrt(double x) { return 1.0 / ::sqrt(x); }
 
-// 2 to the power x, within 2 ulp; 0 where that is subnormal.
+// 2 to the power x, within 3 ulp; 0 where that is subnormal.
 KGEN_FN float power_of_two(float x) {
 #if defined(__CUDA_ARCH__)
   float result;
