@@ -3,18 +3,24 @@
 #define NVTX_NO_IMPL  // what calls NVTX has that of its own
 #include <nvtx3/nvToolsExt.h>
 
+#include <mutex>
 #include <utility>
 
 namespace {
 
-NvtxRanges ranges;
+std::mutex mutex;
+NvtxRanges ranges;  // of all threads
 
 int begin_range(const char* name) {
+  const std::lock_guard lock(mutex);
   ranges.begun.emplace_back(name);
   return ranges.open++;
 }
 
-int end_range() { return --ranges.open; }
+int end_range() {
+  const std::lock_guard lock(mutex);
+  return --ranges.open;
+}
 
 // Puts the two functions above in the table of those that NVTX calls. 1: it worked.
 int attach(NvtxGetExportTableFunc_t get_table) {
@@ -35,4 +41,7 @@ extern "C" {
 NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr = attach;
 }
 
-NvtxRanges take_nvtx_ranges() { return std::exchange(ranges, {.begun = {}, .open = ranges.open}); }
+NvtxRanges take_nvtx_ranges() {
+  const std::lock_guard lock(mutex);
+  return std::exchange(ranges, {.begun = {}, .open = ranges.open});
+}
