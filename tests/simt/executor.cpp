@@ -45,6 +45,14 @@ struct Fiber {
   bool started = false;
 };
 
+struct Block;
+
+// A thread of another block, which may read a block's memory until the next barrier of the cluster.
+struct Reader {
+  const Block* block = nullptr;  // null: there is none
+  int thread = 0;
+};
+
 // One block while it runs.
 struct Block {
   const Launch& launch;
@@ -56,6 +64,8 @@ struct Block {
   std::vector<Thread> threads;
   std::vector<Arrival> arrivals;  // [first lane of the group][logarithm of its width]
   int current = 0;
+  std::size_t left = 0;  // threads that have left the kernel
+  Reader reader;
   jmp_buf scheduler;
   std::string error;  // empty: none
 };
@@ -78,6 +88,21 @@ void switch_to_scheduler() {
   if (_setjmp(fiber.here) == 0) _longjmp(running->scheduler, 1);
 }
 
+// The thread that runs has come to the kernel's end.
+void leave(Block& block) {
+  Thread& thread = block.threads[static_cast<std::size_t>(block.current)];
+  thread.state = State::done;
+  ++block.left;
+  if (!block.error.empty()) return;
+  if (block.launch.early && !thread.waited) {
+    block.error = text("thread ", block.current, " leaves without having awaited what is ahead of its kernel, ",
+                       "which was launched early");
+  } else if (block.left == block.threads.size() && block.reader.block != nullptr) {
+    block.error = text("leaves while thread ", block.reader.thread, " of block ", block.reader.block->index,
+                       " may still read its shared memory: no barrier of the cluster came between");
+  }
+}
+
 void fiber_main() {
   for (;;) {
     try {
@@ -85,12 +110,7 @@ void fiber_main() {
     } catch (const std::exception& exception) {
       running->error = exception.what();
     }
-    Thread& thread = running->threads[static_cast<std::size_t>(running->current)];
-    if (running->launch.early && !thread.waited && running->error.empty()) {
-      running->error = text("thread ", running->current, " leaves without having awaited what is ahead of its kernel, ",
-                            "which was launched early");
-    }
-    thread.state = State::done;
+    leave(*running);
     switch_to_scheduler();
   }
 }
@@ -182,6 +202,7 @@ bool open_cluster_barrier(std::vector<Block>& cluster) {
   }
   for (Block& block : cluster) {
     for (Thread& thread : block.threads) thread.state = State::ready;
+    block.reader = {};
   }
   return true;
 }
@@ -375,7 +396,12 @@ void* cluster_shared(void* memory, int rank) {
   if (rank < 0 || rank >= running->launch.cluster) {
     fail(text("maps an address to block ", rank, " of a cluster of ", running->launch.cluster));
   }
-  return (*running->cluster)[static_cast<std::size_t>(rank)].shared + offset;
+  Block& other = (*running->cluster)[static_cast<std::size_t>(rank)];
+  if (other.left == other.threads.size()) {
+    fail(text("maps an address to the shared memory of block ", other.index, ", which has left the kernel"));
+  }
+  if (&other != running) other.reader = {running, running->current};
+  return other.shared + offset;
 }
 
 std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source) {

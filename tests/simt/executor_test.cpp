@@ -154,8 +154,8 @@ TEST_CASE("executor: threads that leave, or wait elsewhere, before a barrier tha
 
 #if KGEN_SIMT_WAVE == 32  // those of 64 have no clusters
 
-// What block 0 of each cluster of 4 finds in the next block's memory, with or without the barriers between.
-bool reads_neighbours(bool writes_first, bool stays) {
+// Whether blocks of clusters of 4 find what is in the next block's memory, with or without the barriers between.
+bool reads_neighbours(bool writes_first, bool reads_before_overwriting) {
   std::vector<float> found(8, -1);
   const std::string problem = report(
       [&] {
@@ -173,8 +173,9 @@ bool reads_neighbours(bool writes_first, bool stays) {
         if (thread_index() == 0) {
           found[static_cast<std::size_t>(block_index())] = *cluster_shared(value, (cluster_rank() + 1) % 4);
         }
-        if (stays) const ClusterPhase reading;
+        if (reads_before_overwriting) const ClusterPhase reading;
         *value = -2;
+        const ClusterPhase staying;
       },
       16, threads, 8, 4);
   return problem.empty() && found == std::vector<float>{2, 3, 4, 1, 6, 7, 8, 5};
@@ -184,6 +185,28 @@ TEST_CASE("executor: blocks of a cluster see each other's memory between barrier
   CHECK(orders_in_which([] { return reads_neighbours(true, true); }) == 6);
   CHECK(orders_in_which([] { return reads_neighbours(false, true); }) < 6);
   CHECK(orders_in_which([] { return reads_neighbours(true, false); }) < 6);
+}
+
+TEST_CASE("executor: a block leaves while another of its cluster reads its memory, or before") {
+  const auto problem = [](bool stays) {
+    return report(
+        [=] {
+          if (cluster_rank() == 0 && thread_index() == 3) cluster_shared(dynamic_shared(), 1);
+          if (stays) const ClusterStay stay;
+        },
+        16, threads, 4, 2);
+  };
+  CHECK(orders_in_which([&] { return problem(true).empty(); }) == 6);
+  const std::string left = "stub_y: test: block 1: leaves while thread 3 of block 0 may still read its shared memory: "
+                           "no barrier of the cluster came between";
+  const std::string was_left =
+      "stub_y: test: block 0: thread 3: maps an address to the shared memory of block 1, which has left the kernel";
+  const int with_left = orders_in_which([&] { return problem(false) == left; });
+  const int with_was_left = orders_in_which([&] { return problem(false) == was_left; });
+  CHECK(with_left > 0);
+  CHECK(with_was_left > 0);
+  CHECK(with_left + with_was_left == 6);
+  CHECK(report([] { cluster_shared(dynamic_shared(), cluster_rank()); }, 16, threads, 2, 2) == "");
 }
 
 TEST_CASE("executor: blocks that leave, or wait elsewhere, before a barrier of the cluster") {
@@ -215,6 +238,7 @@ TEST_CASE("executor: clusters and addresses that there are not") {
   const auto map = [](int rank, std::int64_t taken) {
     return report(
         [=] {
+          const ClusterStay stay;
           SharedMemory shared;
           cluster_shared(shared.take<float>(4) + taken, rank);
         },

@@ -4,6 +4,7 @@
 //   - a barrier wants every thread of the block, at the same place in the source;
 //   - an operation of a wave wants every lane of its group, at the same place, and reads lanes of the group only;
 //   - shared memory begins as NaN in every block, and ends where the launch said;
+//   - a block whose shared memory another block has mapped leaves behind the cluster's next barrier only;
 //   - vector accesses are aligned;
 //   - where a launch is early, each thread awaits what is ahead of it before it accesses a View or leaves.
 //
