@@ -127,10 +127,6 @@ void switch_to_fiber(Fiber& fiber) {
   setcontext(&fiber.context);
 }
 
-std::string name_of(const Place& place) {
-  return text(place.file.substr(place.file.rfind('/') + 1), ":", place.line);
-}
-
 std::string doing(const Thread& thread) {
   switch (thread.state) {
     case State::at_barrier:
@@ -318,6 +314,10 @@ void run_cluster(const Launch& launch, const std::function<void()>& body, std::i
 
 }  // namespace
 
+std::string name_of(const Place& place) {
+  return text(place.file.substr(place.file.rfind('/') + 1), ":", place.line);
+}
+
 void run(const Launch& launch, const std::function<void()>& body) {
   if (launch.threads < 1 || launch.threads > 1024 || launch.blocks < 1) {
     throw Error(text(launch.name, ": a grid of ", launch.blocks, " blocks of ", launch.threads, " threads"));
@@ -371,7 +371,7 @@ void access(const void* address, std::size_t alignment) {
 }
 
 void block_barrier(Place place) {
-  if (this_device.drop_barriers) return;
+  if (this_device.omits && this_device.omits(place)) return;
   Thread& thread = this_thread();
   thread.state = State::at_barrier;
   thread.place = place;
@@ -381,7 +381,7 @@ void block_barrier(Place place) {
 int cluster_rank() { return static_cast<int>(running - running->cluster->data()); }
 
 void cluster_barrier(Place place) {
-  if (this_device.drop_barriers) return;
+  if (this_device.omits && this_device.omits(place)) return;
   Thread& thread = this_thread();
   thread.state = State::at_cluster_barrier;
   thread.place = place;

@@ -1,11 +1,10 @@
-// What launches choose: kernels by layout and length, boxes, divisions; and that their barriers are needed.
+// What launches choose: kernels by layout and length, boxes, divisions.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "kgen/attention.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
 #include "kgen/matmul.hpp"
@@ -397,49 +396,6 @@ TEST_CASE("launches: the same bits in every order of the threads") {
     CHECK((run(simt::Order::reverse) == expected));
     CHECK((run(simt::Order::shuffled) == expected));
   }
-}
-
-TEST_CASE("launches: no kernel does without its barriers") {
-  TestDevice device;
-  // Says in how many of the orders a kernel's results are the same without barriers.
-  const auto unharmed = [](const auto& results) {
-    simt::device().drop_barriers = false;
-    const auto expected = results();
-    simt::device().drop_barriers = true;
-    int same = 0;
-    for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
-      simt::device().order = order;
-      same += results() == expected ? 1 : 0;
-    }
-    simt::device().drop_barriers = false;
-    return same;
-  };
-  const auto a = random_tensor<float>(Index<2>{70, 90}, 1), b = random_tensor<float>(Index<2>{90, 80}, 2);
-  const auto long_rows = random_tensor<float>(Index<2>{5, 1000}, 3);
-  const auto q = random_tensor<float>(Index<4>{1, 6, 2, 16}, 4);
-  CHECK(unharmed([&] {
-          Tensor<float, 2> y(Index<2>{90, 70});
-          const auto a_t = a.view().permute<1, 0>();
-          elementwise_across(y.shape, Scale<float, 2>{a_t, a_t, y.view()});
-          return y.elements;
-        }) < 3);
-  CHECK(unharmed([&] { return norm(long_rows.view(), long_rows.view()).y.elements; }) < 3);
-  CHECK(unharmed([&] { return norm(a.view().permute<1, 0>(), a.view().permute<1, 0>()).y.elements; }) < 3);
-  CHECK(unharmed([&] {
-          Tensor<float, 2> c(Index<2>{70, 80});
-          matmul(a.view(), b.view(), c.view());
-          return c.elements;
-        }) < 3);
-  CHECK(unharmed([&] {
-          Tensor<float, 2> sums(long_rows.shape);
-          cumsum(long_rows.view(), 1, false, false, sums.view());
-          return sums.elements;
-        }) < 3);
-  CHECK(unharmed([&] {
-          Tensor<float, 4> out(q.shape);
-          attention(q.view(), q.view(), q.view(), 0.5, false, out.view());
-          return out.elements;
-        }) < 3);
 }
 
 TEST_CASE("launches: few lines of a running sum are cut into stretches") {

@@ -12,6 +12,7 @@
 // barrier gives wrong values in one order or another.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,6 +33,14 @@ struct Launch {
   bool early = false;  // threads have to call await_earlier() before they access Views, or leave
 };
 
+// Where in the source threads meet.
+struct Place {
+  int line;
+  std::string_view file;
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+std::string name_of(const Place& place);  // "team.hpp:111"
+
 // What the executor pretends to be. Tests change it; it belongs to the thread that launches.
 struct Device {
   int wave_size = 32;
@@ -39,8 +48,9 @@ struct Device {
   std::size_t shared_bytes = 48 * 1024;  // that a block may ask for
   Order order = Order::forward;
   std::uint32_t seed = 1;                     // of Order::shuffled
-  bool drop_barriers = false;                 // blocks do without: what a kernel computes then shows what they are for
   std::function<void(const Launch&)> notice;  // of each launch
+  // Whether blocks do without the barrier there: what a kernel computes then shows what it is for. Asked at each.
+  std::function<bool(const Place&)> omits;
 };
 Device& device();
 
@@ -58,12 +68,6 @@ void* allocate(std::size_t bytes);
 void release(void* memory);
 
 // ---- for the thread that runs
-
-struct Place {
-  int line;
-  std::string_view file;
-  friend bool operator==(const Place&, const Place&) = default;
-};
 
 // What a wave does together: lanes of one group of `width` must agree in all of this.
 struct WaveOperation {

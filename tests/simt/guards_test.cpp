@@ -1,0 +1,150 @@
+// Each guard of the kernel library is needed: without the barrier of any one of them, some kernel goes wrong.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kgen/attention.hpp"
+#include "kgen/cumsum.hpp"
+#include "kgen/elementwise.hpp"
+#include "kgen/matmul.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "kgen/ops/reductions.hpp"
+#include "kgen/rows.hpp"
+#include "kgen/simt/executor.hpp"
+#include "testing.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+
+namespace {
+
+struct Copy {
+  View<const float, 2> x;
+  View<float, 2> y;
+  template <int W>
+  KGEN_FN void operator()(Index<2> at) const {
+    y.store(at, x.load<W>(at));
+  }
+};
+
+struct Shares {
+  View<const float, 2> x;
+  View<float, 2> y;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto distances = row.map(Sub{}, row.load(x), row.reduce(Max{}, row.load(x)));
+    row.store(y, row.map(Div{}, distances, row.reduce(Sum{}, distances)));
+  }
+};
+
+// Runs a kernel and returns its results.
+using Case = std::function<std::vector<float>()>;
+
+template <std::int64_t Length = 0>
+std::vector<float> shares(View<const float, 2> x) {
+  Tensor<float, 2> y(x.shape());
+  rows<1, Length>(x.shape(), Shares{x, y.view()});
+  return y.elements;
+}
+
+// Every kernel that has guards, in each of its ways to share work among the threads of a block or a cluster.
+std::vector<Case> cases() {
+  const auto matrix = random_tensor<float>(Index<2>{70, 90}, 1), other = random_tensor<float>(Index<2>{90, 80}, 2);
+  const auto long_rows = random_tensor<float>(Index<2>{5, 1000}, 3);
+  const auto longer = random_tensor<float>(Index<2>{1, 16384}, 4);
+  const auto q = random_tensor<float>(Index<4>{1, 80, 2, 16}, 5);
+  return {
+      [=] {
+        Tensor<float, 2> y(Index<2>{90, 70});
+        elementwise_across(y.shape, Copy{matrix.view().permute<1, 0>(), y.view()});
+        return y.elements;
+      },
+      [=] { return shares(long_rows.view()); },
+      [=] {
+        Tensor<float, 2> y(matrix.shape);
+        rows<1>(Index<2>{90, 70}, Shares{matrix.view().permute<1, 0>(), y.view().permute<1, 0>()});
+        return y.elements;
+      },
+      [=] { return shares<16384>(longer.view()); },
+      [=] {
+        Tensor<float, 2> c(Index<2>{70, 80});
+        matmul(matrix.view(), other.view(), c.view());
+        return c.elements;
+      },
+      [=] {
+        Tensor<float, 2> sums(long_rows.shape);
+        cumsum(long_rows.view(), 1, false, false, sums.view());
+        return sums.elements;
+      },
+      [=] {
+        Tensor<float, 4> out(q.shape);
+        attention(q.view(), q.view(), q.view(), 0.5, false, out.view());
+        return out.elements;
+      },
+  };
+}
+
+// Whether this gives other results, or the executor finds fault with it, in some order of the threads.
+bool goes_wrong(const Case& run, const std::vector<float>& expected) {
+  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+    simt::device().order = order;
+    try {
+      if (run() != expected) return true;
+    } catch (const simt::Error&) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// How many guards each header of the kernel library declares for this device.
+std::map<std::string, int> guards_declared() {
+  const std::regex guard(gpu::most_cluster_blocks > 1 ? R"(^ +(const )?(BlockPhase|ClusterPhase|ClusterStay) \w+;.*)"
+                                                      : R"(^ +(const )?BlockPhase \w+;.*)");
+  std::map<std::string, int> count;
+  for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) {
+      if (std::regex_match(line, guard)) ++count[entry.path().filename()];
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("guards: no kernel does without any of them") {
+  const simt::Device before = simt::device();
+  std::map<simt::Place, bool> needed;
+  for (const Case& run : cases()) {
+    std::set<simt::Place> places;
+    simt::device().omits = [&](const simt::Place& place) {
+      places.insert(place);
+      return false;
+    };
+    const std::vector<float> expected = run();
+    CHECK_FALSE(goes_wrong(run, expected));
+    for (const simt::Place& place : places) {
+      simt::device().omits = [&](const simt::Place& at) { return at == place; };
+      needed[place] = needed[place] || goes_wrong(run, expected);
+    }
+  }
+  simt::device() = before;
+  std::string all, idle;
+  std::map<std::string, int> met;
+  for (const auto& [place, is_needed] : needed) {
+    const std::string name = name_of(place);
+    all += " " + name;
+    if (!is_needed) idle += " " + name;
+    ++met[name.substr(0, name.find(':'))];
+  }
+  CHECK_MESSAGE(idle.empty(), "no case goes wrong without the guards at", idle);
+  CHECK_MESSAGE(met == guards_declared(), "the headers declare other guards than the cases come to:", all);
+}
