@@ -70,7 +70,6 @@ struct Block {
   std::string error;  // empty: none
 };
 
-thread_local Device this_device;
 thread_local Block* running = nullptr;
 thread_local std::vector<std::unique_ptr<Fiber>> all_fibers;
 
@@ -79,6 +78,14 @@ std::string text(const Parts&... parts) {
   std::ostringstream stream;
   (stream << ... << parts);
   return stream.str();
+}
+
+Order order_of_environment() {
+  const char* name = std::getenv("KGEN_SIMT_ORDER");
+  if (name == nullptr || name == std::string("forward")) return Order::forward;
+  if (name == std::string("reverse")) return Order::reverse;
+  if (name == std::string("shuffled")) return Order::shuffled;
+  throw Error(text("KGEN_SIMT_ORDER is '", name, "'; it can be forward, reverse or shuffled"));
 }
 
 // Memory is switched with setjmp and longjmp, which unlike swapcontext make no system call. Locals that live across a
@@ -240,10 +247,10 @@ void run_threads(std::vector<Block>& cluster) {
   const std::size_t threads = cluster.front().threads.size();
   std::vector<std::size_t> order(cluster.size() * threads);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (this_device.order == Order::reverse) std::reverse(order.begin(), order.end());
-  std::mt19937 generator(this_device.seed + static_cast<std::uint32_t>(cluster.front().index));
+  if (device().order == Order::reverse) std::reverse(order.begin(), order.end());
+  std::mt19937 generator(device().seed + static_cast<std::uint32_t>(cluster.front().index));
   for (std::size_t done = 0; done < order.size();) {
-    if (this_device.order == Order::shuffled) std::shuffle(order.begin(), order.end(), generator);
+    if (device().order == Order::shuffled) std::shuffle(order.begin(), order.end(), generator);
     bool progress = false;
     for (const std::size_t number : order) {
       Block& block = cluster[number / threads];
@@ -281,12 +288,6 @@ struct Shared {
   }
 };
 
-}  // namespace
-
-Device& device() { return this_device; }
-
-namespace {
-
 // Runs the cluster that begins with block `first`; throws what is wrong with one of its blocks.
 void run_cluster(const Launch& launch, const std::function<void()>& body, std::int64_t first,
                  const std::vector<Shared>& shared, const std::vector<Fiber*>& fibers) {
@@ -318,6 +319,11 @@ std::string name_of(const Place& place) {
   return text(place.file.substr(place.file.rfind('/') + 1), ":", place.line);
 }
 
+Device& device() {
+  thread_local Device device{.order = order_of_environment()};
+  return device;
+}
+
 void run(const Launch& launch, const std::function<void()>& body) {
   if (launch.threads < 1 || launch.threads > 1024 || launch.blocks < 1) {
     throw Error(text(launch.name, ": a grid of ", launch.blocks, " blocks of ", launch.threads, " threads"));
@@ -325,10 +331,10 @@ void run(const Launch& launch, const std::function<void()>& body) {
   if (launch.cluster < 1 || launch.cluster > 8 || launch.blocks % launch.cluster != 0) {
     throw Error(text(launch.name, ": clusters of ", launch.cluster, " blocks in a grid of ", launch.blocks));
   }
-  if (launch.shared_bytes > this_device.shared_bytes) {
-    throw Error(text(launch.name, ": ", launch.shared_bytes, " bytes of shared memory, of ", this_device.shared_bytes));
+  if (launch.shared_bytes > device().shared_bytes) {
+    throw Error(text(launch.name, ": ", launch.shared_bytes, " bytes of shared memory, of ", device().shared_bytes));
   }
-  if (this_device.notice) this_device.notice(launch);
+  if (device().notice) device().notice(launch);
   const auto wanted = static_cast<std::size_t>(launch.threads) * static_cast<std::size_t>(launch.cluster);
   while (all_fibers.size() < wanted) all_fibers.push_back(std::make_unique<Fiber>());
   std::vector<Fiber*> fibers;
@@ -371,7 +377,7 @@ void access(const void* address, std::size_t alignment) {
 }
 
 void block_barrier(Place place) {
-  if (this_device.omits && this_device.omits(place)) return;
+  if (device().omits && device().omits(place)) return;
   Thread& thread = this_thread();
   thread.state = State::at_barrier;
   thread.place = place;
@@ -381,7 +387,7 @@ void block_barrier(Place place) {
 int cluster_rank() { return static_cast<int>(running - running->cluster->data()); }
 
 void cluster_barrier(Place place) {
-  if (this_device.omits && this_device.omits(place)) return;
+  if (device().omits && device().omits(place)) return;
   Thread& thread = this_thread();
   thread.state = State::at_cluster_barrier;
   thread.place = place;
@@ -405,10 +411,10 @@ void* cluster_shared(void* memory, int rank) {
 }
 
 std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source) {
-  const int lane = running->current % this_device.wave_size, wave = running->current - lane;
+  const int lane = running->current % device().wave_size, wave = running->current - lane;
   const int width = operation.width, first = lane / std::max(width, 1) * std::max(width, 1);
-  if (width < 1 || width > this_device.wave_size || (width & (width - 1)) != 0) {
-    fail(text(operation.name, " of width ", width, " in a wave of ", this_device.wave_size, " at ",
+  if (width < 1 || width > device().wave_size || (width & (width - 1)) != 0) {
+    fail(text(operation.name, " of width ", width, " in a wave of ", device().wave_size, " at ",
               name_of(operation.place)));
   }
   if (source < first || source >= first + width) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kgen/gpu/launch.hpp"
@@ -341,6 +343,26 @@ TEST_CASE("executor: grids, blocks and atomic additions") {
   CHECK(count == 3 * 96);
   CHECK(contains(report([] {}, 0, 2048), "a grid of 1 blocks of 2048 threads"));
   CHECK(contains(report([] {}, 0, 1, 0), "a grid of 0 blocks"));
+}
+
+TEST_CASE("executor: the environment names the order that a thread's device begins with") {
+  const auto begun = [](const char* name) {
+    std::string text;
+    setenv("KGEN_SIMT_ORDER", name, 1);
+    std::thread([&] {
+      try {
+        text = std::to_string(static_cast<int>(simt::device().order));
+      } catch (const simt::Error& error) {
+        text = error.what();
+      }
+    }).join();
+    unsetenv("KGEN_SIMT_ORDER");
+    return text;
+  };
+  CHECK(begun("forward") == std::to_string(static_cast<int>(simt::Order::forward)));
+  CHECK(begun("reverse") == std::to_string(static_cast<int>(simt::Order::reverse)));
+  CHECK(begun("shuffled") == std::to_string(static_cast<int>(simt::Order::shuffled)));
+  CHECK(begun("backward") == "KGEN_SIMT_ORDER is 'backward'; it can be forward, reverse or shuffled");
 }
 
 TEST_CASE("executor: after an error, it runs on") {

@@ -41,7 +41,8 @@ struct Place {
 };
 std::string name_of(const Place& place);  // "team.hpp:111"
 
-// What the executor pretends to be. Tests change it; it belongs to the thread that launches.
+// What the executor pretends to be. Tests change it; it belongs to the thread that launches. KGEN_SIMT_ORDER names the
+// order that it begins with: forward, reverse or shuffled.
 struct Device {
   int wave_size = 32;
   int multiprocessors = 4;
