@@ -139,6 +139,11 @@ TEST_CASE_TEMPLATE("arithmetic", T, float, double) {
 TEST_CASE_TEMPLATE("elementary functions and activations", T, float, double) {
   using L = long double;
   const double ulp = 1.5;  // 1 ulp, and half of one for the reference
+#if defined(KGEN_SIMT)
+  const double tanh_ulp = 3;  // there the C library stands in for a device's
+#else
+  const double tanh_ulp = ulp;
+#endif
   const double tiny = sizeof(T) == 8 ? 1e-300 : 1e-36;
   check_unary<T>(
       Exp{}, [](L x) { return std::exp(x); }, ulp, 100);
@@ -149,7 +154,7 @@ TEST_CASE_TEMPLATE("elementary functions and activations", T, float, double) {
   check_unary<T>(
       Cos{}, [](L x) { return std::cos(x); }, ulp, 100, 0, false);
   check_unary<T>(
-      Tanh{}, [](L x) { return std::tanh(x); }, ulp, 20);
+      Tanh{}, [](L x) { return std::tanh(x); }, tanh_ulp, 20);
   check_unary<T>(
       Erf{}, [](L x) { return std::erf(x); }, ulp, 5);
   check_unary<T>(
