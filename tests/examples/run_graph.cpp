@@ -11,7 +11,7 @@
 // Each case loads the graph anew; its steps are calls of the one model. A misaligned case places every tensor at an
 // address that is a multiple of its element size and of nothing more. With --passes a case's steps are run N times
 // over, each time from a fresh state, and judged by the last: on a GPU the second pass captures them, and further ones
-// replay what was captured.
+// replay what was captured. All passes must give the same bits.
 #include <kgen_runtime.h>
 
 #include <algorithm>
@@ -26,6 +26,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kgen/runtime/graph_info.hpp"
@@ -129,6 +130,13 @@ class Tensor {
     std::memcpy(memory_.get(), image.data(), total_);
   }
 
+  // Whether it holds what it held when this was last asked.
+  bool repeats() {
+    fetch();
+    const std::vector<unsigned char> before = std::exchange(seen_, {memory_.get(), memory_.get() + total_});
+    return before.empty() || before == seen_;
+  }
+
   bool unchanged() const { return std::equal(original_.begin(), original_.end(), memory_.get()); }
   bool guards_unchanged() const {
     return std::equal(original_.begin(), original_.begin() + begin_, memory_.get()) &&
@@ -148,7 +156,7 @@ class Tensor {
   std::vector<std::int64_t> shape_, strides_;
   std::string file_;
   std::unique_ptr<unsigned char[], Free> memory_;
-  std::vector<unsigned char> original_;
+  std::vector<unsigned char> original_, seen_;
   std::size_t begin_ = 0, bytes_ = 0, total_ = 0;
   std::optional<kgen::Tensor> there_;
   DLTensor tensor_ = {};
@@ -219,6 +227,14 @@ void judge_step(Step& step) {
   }
 }
 
+void require_repeated(std::vector<Tensor>& outputs, int pass) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].repeats()) continue;
+    throw std::runtime_error("output " + std::to_string(i) + " of pass " + std::to_string(pass) +
+                             " has other bits than that of the pass before");
+  }
+}
+
 // body(i), whose errors say which step they are of.
 template <class Body>
 void for_each_step(std::size_t count, const Body& body) {
@@ -247,6 +263,7 @@ void run_case(const kgen_graph* graph, const std::string& weights, const json& i
     for_each_step(steps.size(), [&](std::size_t i) {
       for (Tensor& output : steps[i].outputs) output.restore();
       run_step(model.get(), steps[i]);
+      if (options.passes > 1) require_repeated(steps[i].outputs, pass);
     });
   }
   for_each_step(steps.size(), [&](std::size_t i) {
