@@ -212,7 +212,7 @@ def too_much(kernel, arguments):
     registers = REGISTERS.get(arguments.arch, {}).get(name and name[1], OTHER_REGISTERS[arguments.target])
     stack = STACK_OF_SINES if "snake::" in kernel.name else STACK[arguments.target]
     ceilings = {"registers": (min(registers, arguments.registers), "registers"), "stack": (stack, "bytes of stack"),
-                "spills": (0, "bytes of spills"), "shared": (SHARED, "bytes of shared"),
+                "spills": (0, "bytes of spills"), "shared": (SHARED, "bytes of shared memory"),
                 "scalars_in_lanes": (SCALARS_IN_LANES, "scalar registers in lanes of others")}
     for what, (ceiling, unit) in ceilings.items():
         found = getattr(kernel, what)
