@@ -148,7 +148,7 @@ if [ -n "$nvcc" ] && [ -f "$prefix/lib/libkgen_runtime_cuda.a" ]; then
   cuda=$work/cuda
   mkdir "$cuda"
   cp "$project"/{main.cpp,gated_bias.yaml} "$cuda"
-  sed 's/LANGUAGES CXX/LANGUAGES CXX CUDA/; s/TARGET cpu/TARGET cuda ARCH sm_90a/; /check/d' \
+  sed 's/LANGUAGES CXX/LANGUAGES CXX CUDA/; s/TARGET cpu/TARGET cuda ARCH sm_90a/' \
     "$source/project/CMakeLists.txt" >"$cuda/CMakeLists.txt"
   CUDACXX=$nvcc "$cmake" -S "$cuda" -B "$cuda/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 ||
     fail "CUDA: configuring"

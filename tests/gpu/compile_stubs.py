@@ -29,7 +29,6 @@ REGISTERS = {
 OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two waves
 # Where scalar registers go to lanes of vector registers, clang keeps 8 or 16 bytes of stack for the swap.
 STACK = {"cuda": 0, "hip": 16}
-STACK_OF_SINES = 32  # CUDA's, for angles that are large
 # Scalar registers of a wave that go to lanes of vector registers, where its 102 do not suffice.
 SCALARS_IN_LANES = 128
 SHARED = 48 * 1024
@@ -210,7 +209,7 @@ def too_much(kernel, arguments):
     """What the kernel takes more of than it may, in words."""
     name = re.search(r"kgen::gpu::(\w+)", kernel.name)
     registers = REGISTERS.get(arguments.arch, {}).get(name and name[1], OTHER_REGISTERS[arguments.target])
-    stack = STACK_OF_SINES if "snake::" in kernel.name else STACK[arguments.target]
+    stack = max(STACK[arguments.target], arguments.stack)
     ceilings = {"registers": (min(registers, arguments.registers), "registers"), "stack": (stack, "bytes of stack"),
                 "spills": (0, "bytes of spills"), "shared": (SHARED, "bytes of shared memory"),
                 "scalars_in_lanes": (SCALARS_IN_LANES, "scalar registers in lanes of others")}
@@ -254,6 +253,7 @@ def main():
     parser.add_argument("--specs", type=pathlib.Path, help="of the graphs' own operators; with --kernels")
     parser.add_argument("--kernels", type=pathlib.Path, help="the folder of their own kernels")
     parser.add_argument("--registers", type=int, default=512, help="of a thread, where that is less than its ceiling")
+    parser.add_argument("--stack", type=int, default=0, help="bytes of a thread, where that is more than its ceiling")
     parser.add_argument("--wrappers", action="store_true", help="compile the wrappers too: the same for all archs")
     parser.add_argument("--rocm-path", default="/usr")
     parser.add_argument("--llvm-config", default="llvm-config-19")

@@ -64,7 +64,7 @@ KINDS = {
 }
 
 FLOAT = 0
-DATA_TYPES = {torch.float32: FLOAT, torch.float16: 2, torch.bfloat16: 9}
+DATA_TYPES = {torch.float32: FLOAT, torch.bfloat16: 9}
 FUNCTIONS = {"add": 0, "mul": 1, "gelu": 104, "swish": 106}
 NORMS = {"layer_norm": 0, "rms_norm": 4}
 INFERENCE = 0  # phase of a norm whose statistics are no results
