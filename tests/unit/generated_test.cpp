@@ -33,7 +33,7 @@ struct Example {
 
 std::vector<SourceFile> emit_example(const Example& example, const ClangServices& clang) {
   const fs::path& graph = example.graph;
-  const fs::path root = KGEN_SOURCE_DIRECTORY;
+  const fs::path root = repository::root();
   PipelineOptions options;
   options.graph = graph.string();
   for (const auto& entry : fs::directory_iterator(root / "specs" / "ops")) options.spec_files.push_back(entry.path().string());
@@ -77,7 +77,7 @@ std::set<std::string> files_in(const fs::path& folder) {
 }
 
 std::vector<Example> examples() {
-  const fs::path root = KGEN_SOURCE_DIRECTORY;
+  const fs::path root = repository::root();
   std::vector<Example> found;
   for (const auto& entry : fs::recursive_directory_iterator(root / "specs" / "graphs")) {
     if (entry.path().extension() != ".yaml" || !is_graph(entry.path())) continue;
@@ -98,7 +98,7 @@ TEST_CASE("generated/ is current") {
     return;
   }
   const bool update = std::getenv("KGEN_UPDATE") != nullptr;
-  const fs::path root = KGEN_SOURCE_DIRECTORY;
+  const fs::path root = repository::root();
   const std::vector<Example> all = examples();
   for (const Example& example : all) {
     const fs::path& folder = example.folder;

@@ -7,6 +7,7 @@
 
 #include "generator/base/source_map.hpp"
 #include "tests/unit/load_fixture.hpp"
+#include "tests/unit/repository.hpp"
 
 namespace kgen {
 namespace {
@@ -146,7 +147,7 @@ TEST_CASE("load: kernels") {
 
 TEST_CASE("load: the repository's operators, kernels and example graphs") {
   namespace fs = std::filesystem;
-  const fs::path root = KGEN_SOURCE_DIRECTORY;
+  const fs::path root = repository::root();
   SourceMap texts;
   OpSet set;
   Diagnostics diagnostics;

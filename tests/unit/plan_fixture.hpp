@@ -19,6 +19,7 @@
 #include "generator/pass/materialise.hpp"
 #include "generator/pass/schedule.hpp"
 #include "generator/pass/simplify.hpp"
+#include "tests/unit/repository.hpp"
 
 namespace kgen::test {
 
@@ -29,7 +30,7 @@ struct Fixture {
 
   // `own_ops` and `own_kernels` are texts of such files, or empty: a user's own.
   explicit Fixture(const std::string& own_ops = "", const std::string& own_kernels = "") {
-    const std::filesystem::path root = KGEN_SOURCE_DIRECTORY;
+    const std::filesystem::path root = repository::root();
     for (const auto& entry : std::filesystem::directory_iterator(root / "specs" / "ops")) {
       load_ops(*sources.read(entry.path().string(), diagnostics), ops, diagnostics);
     }

@@ -12,7 +12,7 @@
 
 namespace kgen::repository {
 
-inline std::filesystem::path root() { return KGEN_SOURCE_DIRECTORY; }
+std::filesystem::path root();
 
 inline std::string read(const std::filesystem::path& path) {
   std::ifstream stream(root() / path, std::ios::binary);

@@ -16,6 +16,7 @@
 #include "generator/pass/decompose.hpp"
 #include "generator/pass/infer.hpp"
 #include "generator/pass/simplify.hpp"
+#include "tests/unit/repository.hpp"
 
 namespace kgen {
 
@@ -23,7 +24,7 @@ class Rewrites {
  public:
   explicit Rewrites(const std::string& extra_ops = "") {
     std::vector<std::filesystem::path> files;
-    for (const auto& file : std::filesystem::directory_iterator(KGEN_SOURCE_DIRECTORY "/specs/ops")) {
+    for (const auto& file : std::filesystem::directory_iterator(repository::root() / "specs/ops")) {
       files.push_back(file.path());
     }
     std::sort(files.begin(), files.end());

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 // The files of an example planned for a target, by path; without their banners.
 std::map<std::string, std::string> files_for(const Target& target, const std::string& example) {
-  const fs::path root = KGEN_SOURCE_DIRECTORY;
+  const fs::path root = repository::root();
   PipelineOptions options;
   options.graph = (root / "specs" / "graphs" / (example + ".yaml")).string();
   for (const auto& entry : fs::directory_iterator(root / "specs" / "ops")) {
