@@ -104,7 +104,7 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
   writer.line("  find_package(kgen REQUIRED)");
   writer.line("endif()");
   writer.line("include(${{CMAKE_CURRENT_LIST_DIR}}/sources.cmake)");
-  writer.line("add_library({} STATIC ${{kgen_sources}})", name);
+  writer.line("add_library({} ${{kgen_sources}})", name);
   writer.line("target_include_directories({} PUBLIC ${{CMAKE_CURRENT_LIST_DIR}})", name);
   writer.line("kgen_compile_emitted({}{})", name, build_arguments(options));
   if (!options.include_directories.empty()) {

@@ -10,12 +10,25 @@ set(KGEN_CPU_ARCH native CACHE STRING
 function(kgen_compile_emitted target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TARGET;ARCH" "")
   target_compile_features(${target} PUBLIC cxx_std_20)
+  if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE)  # a shared library may be made of it, whoever links it
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3>)
   target_link_libraries(${target} PUBLIC kgen::runtime kgen::templates)
   if(ARG_TARGET STREQUAL cuda OR ARG_TARGET STREQUAL hip)
     _kgen_compile_for_gpu(${target} ${ARG_TARGET} ${ARG_ARCH})
   elseif(KGEN_CPU_ARCH)
     target_compile_options(${target} PRIVATE -march=${KGEN_CPU_ARCH})
+  endif()
+endfunction()
+
+# Finds what kgen::runtime_<vendor> links to: CUDA::cudart_static, hip::host. Only who asks for a vendor looks for it.
+function(kgen_find_toolkit vendor)
+  if(vendor STREQUAL cuda)
+    find_package(CUDAToolkit 12 QUIET GLOBAL)
+  else()
+    set(CMAKE_POLICY_VERSION_MINIMUM 3.10)  # HIP's package asks for policies that CMake 4 has dropped
+    find_package(hip QUIET GLOBAL)
   endif()
 endfunction()
 
@@ -31,6 +44,7 @@ function(_kgen_compile_for_gpu target vendor arch)
     message(FATAL_ERROR "${target}: TARGET ${vendor} needs kgen::runtime_${vendor}, which is built where kgen is built "
                         "with the toolkit of ${vendor} at hand")
   endif()
+  kgen_find_toolkit(${vendor})
   string(REGEX REPLACE "^sm_" "" architecture ${arch})
   set_target_properties(${target} PROPERTIES ${language}_ARCHITECTURES ${architecture})
   target_compile_definitions(${target} PRIVATE
@@ -68,11 +82,14 @@ function(kgen_observe_stubs target folder)
   endforeach()
 endfunction()
 
-# kgen_add_graph(<name> GRAPH <file.yaml> [TARGET cpu|cuda|hip] [ARCH <arch>] [SPECS <file>...] [KERNELS <folder>...] [CHECK])
+# kgen_add_graph(<name> GRAPH <file.yaml> [STATIC|SHARED] [TARGET cpu|cuda|hip] [ARCH <arch>] [SPECS <file>...]
+#                [KERNELS <folder>...] [CHECK])
 #
-# Creates the static library <name>, whose emitted folder is on the include path of what links it. The build plans again
-# when the graph, a spec, a kernel's header or kgen itself changes, and compiles only the files that came out
-# different.
+# Creates the library <name>, whose emitted folder is on the include path of what links it. The build plans again when the
+# graph, a spec, a kernel's header or kgen itself changes, and compiles only the files that came out different. Programs
+# in C may link it, and projects that have no other C++.
+#   STATIC, SHARED   the kind of library (default: as BUILD_SHARED_LIBS says, as for add_library). Its code is position
+#            independent, so a static one may go into a shared library of yours. A shared one holds the runtime.
 #   TARGET   what to emit for (default: cpu). The project must have the language of a GPU: CUDA or HIP.
 #   ARCH     of a GPU, as `kgen plan --arch` takes it: sm_90a; gfx942, gfx90a, gfx1100 (default: the first of these)
 #   SPECS    more operators, as specs/ops/*.yaml
@@ -87,12 +104,20 @@ endfunction()
 # different. Other generators cannot; there an installed kgen plans while CMake configures, which it does again when an
 # input changes.
 function(kgen_add_graph name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "CHECK" "GRAPH;TARGET;ARCH" "SPECS;KERNELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;SHARED;CHECK" "GRAPH;TARGET;ARCH" "SPECS;KERNELS")
   if(NOT ARG_GRAPH)
     message(FATAL_ERROR "kgen_add_graph(${name}): GRAPH <file.yaml> is missing")
   endif()
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kgen_add_graph(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  set(library_type "")
+  if(ARG_STATIC AND ARG_SHARED)
+    message(FATAL_ERROR "kgen_add_graph(${name}): a library is STATIC or SHARED, not both")
+  elseif(ARG_STATIC)
+    set(library_type STATIC)
+  elseif(ARG_SHARED)
+    set(library_type SHARED)
   endif()
   if(NOT ARG_TARGET)
     set(ARG_TARGET cpu)
@@ -113,8 +138,10 @@ function(kgen_add_graph name)
   elseif(ARG_TARGET STREQUAL hip AND NOT ARG_ARCH)
     set(ARG_ARCH gfx942)
   endif()
+  set(architecture "")
   if(ARG_ARCH)
     list(APPEND arguments --arch ${ARG_ARCH})
+    set(architecture ARCH ${ARG_ARCH})
   endif()
   if(ARG_CHECK)
     list(APPEND arguments --check)
@@ -140,9 +167,9 @@ function(kgen_add_graph name)
     set(not_planned_yet ${folder}.cpp)
     file(CONFIGURE OUTPUT ${not_planned_yet} CONTENT "")
   endif()
-  add_library(${name} STATIC ${kgen_sources} ${not_planned_yet})
+  add_library(${name} ${library_type} ${kgen_sources} ${not_planned_yet})
   target_include_directories(${name} PUBLIC ${folder} PRIVATE ${kernel_directories})
-  kgen_compile_emitted(${name} TARGET ${ARG_TARGET} ARCH "${ARG_ARCH}")
+  kgen_compile_emitted(${name} TARGET ${ARG_TARGET} ${architecture})
   kgen_observe_stubs(${name} ${folder} ${kgen_observed})
 
   if(CMAKE_GENERATOR STREQUAL Ninja)

@@ -162,6 +162,20 @@ else
   echo "skipped: the project for CUDA: there is no nvcc, or kgen was built without CUDA's toolkit"
 fi
 
+# A project in C alone; CMake has nothing to remark on it.
+c_project=$work/c_project
+cp -r "$source/c_project" "$c_project"
+"$cmake" -S "$c_project" -B "$c_project/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>"$work/remarks.log" ||
+  fail "C: configuring: $(cat "$work/remarks.log")"
+[ ! -s "$work/remarks.log" ] || fail "C: configuring says: $(cat "$work/remarks.log")"
+build "$c_project/build" || fail "C: building"
+[ -f "$c_project/build/libshared_bias.so" ] || fail "C: SHARED makes no shared library"
+for program in with_static with_shared with_own; do
+  found=$("$c_project/build/$program") || fail "C: $program fails"
+  [ "$found" = "0 0 1 3 5 7 9 11 " ] || fail "C: $program prints '$found'"
+done
+echo "ok: C: static, shared, and inside a shared library"
+
 # Kernels of one's own, with the kgen that is installed.
 own=$work/own
 cp -r "$source/../../specs/graphs/custom" "$own"

@@ -394,7 +394,7 @@ set(kgen_headers
 example.hpp
 stubs.hpp
 ))"));
-  CHECK(has_lines(file_of(plan, "CMakeLists.txt"), "add_library(example STATIC ${kgen_sources})"));
+  CHECK(has_lines(file_of(plan, "CMakeLists.txt"), "add_library(example ${kgen_sources})"));
   CHECK(has_lines(file_of(plan, "CMakeLists.txt"), "kgen_compile_emitted(example)"));
 }
 
