@@ -45,6 +45,13 @@ Shape drop_axes(const Shape& shape, const std::vector<int>& axes) {
   return out;
 }
 
+std::optional<RowForm> row_form(const Shape& shape, const Shape& loop, const std::vector<int>& row_axes) {
+  if (shape == loop) return RowForm::full;
+  if (shape == keep_axes(loop, row_axes)) return RowForm::kept;
+  if (shape == drop_axes(loop, row_axes)) return RowForm::dropped;
+  return std::nullopt;
+}
+
 FuseFacts::FuseFacts(const Graph& graph)
     : graph_(graph),
       first_(graph.values.size() + 1, 0),

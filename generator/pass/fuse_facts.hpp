@@ -1,6 +1,7 @@
 // What fusion asks about a graph, answered in constant time.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,13 @@ const double* single_number(const Graph& graph, ValueId value);
 Shape keep_axes(Shape shape, const std::vector<int>& axes);
 // `shape` without `axes`.
 Shape drop_axes(const Shape& shape, const std::vector<int>& axes);
+
+// What the nodes of a rows group make: one element for each of the loop, or one for each row, where the reduced axes are
+// kept with extent 1 or dropped. An operand is aligned with the result of the node that reads it, as NumPy does, and
+// stands to the loop as that result does.
+enum class RowForm { full, kept, dropped };
+// That of a node's result; nothing where it has no such shape. Where every row has one element, kept is full.
+std::optional<RowForm> row_form(const Shape& shape, const Shape& loop, const std::vector<int>& row_axes);
 
 class FuseFacts {
  public:

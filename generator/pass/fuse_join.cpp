@@ -16,6 +16,11 @@ bool reads_lines(const Node& node) {
   return elementwise && !elementwise->line_axes.empty();
 }
 
+bool one_per_row(const Shape& shape, const GrowingGroup& rows) {
+  const auto form = row_form(shape, rows.loop, rows.row_axes);
+  return form && *form != RowForm::full;
+}
+
 // Axes that a kernel wants walked as one cannot be where something is read in lines along one of them.
 bool lines_fit(const FuseFacts& facts, const std::vector<NodeId>& nodes, const Shape& loop, int kernel_rank) {
   if (kernel_rank < 1 || static_cast<int>(loop.size()) <= kernel_rank) return true;
@@ -45,7 +50,7 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
     } else if (guest.kind != GroupKind::elementwise) {
       return refuse("its operands come from two structured kernels");
     } else if (guest.loop != host.loop &&
-               !(host.kind == GroupKind::rows && row_class(guest.loop, host.loop, host.row_axes) == RowClass::per_row)) {
+               !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
       return refuse("its operands come from loops of different shapes");
     }
     if (host.kind == GroupKind::structured) {
@@ -86,21 +91,22 @@ Joint elementwise_into_rows(const FuseFacts& facts, const FuseGroups& groups, co
                             const std::vector<std::uint32_t>& ids, GrowingGroup joint) {
   const Graph& graph = facts.graph();
   const Shape& shape = graph.type(node.outputs[0]).shape;
-  const RowClass made = row_class(shape, joint.loop, joint.row_axes);
-  if (made == RowClass::neither) {
+  const auto made = row_form(shape, joint.loop, joint.row_axes);
+  if (!made) {
     return refuse(fmt::format("its result {} is neither a row of {} nor one element of each", to_text(shape),
                               to_text(joint.loop)));
   }
   for (const ValueId input : node.inputs) {
     const ValueId shown = input == no_id ? no_id : facts.peel(input);
     if (shown == no_id || !made_by(groups, shown, ids)) continue;
-    const RowClass from = row_class(graph.type(input).shape, joint.loop, joint.row_axes);
-    if (shown != input && row_class(graph.type(shown).shape, joint.loop, joint.row_axes) != RowClass::per_row) {
+    if (shown != input && !one_per_row(graph.type(shown).shape, joint)) {
       return refuse("'" + graph.value(input).name + "' is a view of it");
     }
-    const bool lines_up = from == made ||
-                          (made == RowClass::full && graph.type(input).shape == keep_axes(joint.loop, joint.row_axes));
-    if (!lines_up || from == RowClass::neither) return refuse("its operand does not line up with the rows");
+    // One element per row meets rows where its axes were kept. Two of one per row always meet: an axis that NumPy's rule
+    // puts in another's place has extent 1.
+    const auto from = row_form(graph.type(input).shape, joint.loop, joint.row_axes);
+    const bool lines_up = from && (*made == RowForm::full ? *from != RowForm::dropped : *from != RowForm::full);
+    if (!lines_up) return refuse("its operand does not line up with the rows");
   }
   return {std::move(joint), {}};
 }
@@ -146,7 +152,7 @@ Joint reduction_into(const FuseFacts& facts, const FuseGroups& groups, const Nod
   if (joint.kind == GroupKind::rows && joint.row_axes != reduction.axes) {
     return refuse("it reduces other axes than the rows it would join");
   }
-  if (row_class(keep_axes(shape, reduction.axes), shape, reduction.axes) != RowClass::per_row) {
+  if (keep_axes(shape, reduction.axes) == shape) {
     return refuse("there is nothing to reduce: every row has one element");
   }
   joint.kind = GroupKind::rows;
@@ -155,12 +161,6 @@ Joint reduction_into(const FuseFacts& facts, const FuseGroups& groups, const Nod
 }
 
 }  // namespace
-
-RowClass row_class(const Shape& shape, const Shape& loop, const std::vector<int>& row_axes) {
-  if (shape == loop) return RowClass::full;
-  if (shape == keep_axes(loop, row_axes) || shape == drop_axes(loop, row_axes)) return RowClass::per_row;
-  return RowClass::neither;
-}
 
 bool merges_to_rank(const FuseFacts& facts, ValueId value, const Shape& shape, int kernel_rank) {
   if (kernel_rank < 1 || static_cast<int>(shape.size()) <= kernel_rank) return true;
@@ -235,8 +235,7 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
   }
   if (own.kind == GroupKind::elementwise) own.row_axes = other.row_axes;
   own.kind = std::max(own.kind, other.kind);
-  if (own.kind == GroupKind::rows &&
-      row_class(keep_axes(own.loop, own.row_axes), own.loop, own.row_axes) != RowClass::per_row) {
+  if (own.kind == GroupKind::rows && keep_axes(own.loop, own.row_axes) == own.loop) {
     return refuse("there is nothing to reduce: every row has one element");
   }
   return {std::move(own), {}};

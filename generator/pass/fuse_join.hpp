@@ -10,10 +10,6 @@
 
 namespace kgen {
 
-// How a value of a rows group relates to its rows: one element for each element of the row, or one for each row.
-enum class RowClass { full, per_row, neither };
-RowClass row_class(const Shape& shape, const Shape& loop, const std::vector<int>& row_axes);
-
 // What a group would become, or why it cannot.
 struct Joint {
   std::optional<GrowingGroup> group;  // kind, root, loop, row_axes and at_load are set

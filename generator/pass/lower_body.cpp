@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 namespace kgen {
@@ -52,29 +53,34 @@ class Body {
     return static_cast<std::size_t>(found - uses_.begin());
   }
 
-  bool made_per_row(ValueId value) const {
-    return rows() &&
-           graph_.type(value).shape != request_.space.shape;
+  std::optional<RowForm> form_of(ValueId value) const {
+    return row_form(graph_.type(value).shape, request_.space.shape, request_.space.row_axes);
   }
 
-  // Memory read beside a result of one element per row is such an element itself; so is memory that has one.
-  bool read_per_row(ValueId value, bool for_per_row) const {
-    if (!rows()) return false;
-    const Shape& shape = graph_.type(value).shape;
-    return for_per_row || (shape != request_.space.shape && shape == keep_axes(request_.space.shape, request_.space.row_axes));
+  // Of a value that a node of this functor makes.
+  RowForm made_form(ValueId value) const {
+    assert((!rows() || form_of(value)) && "fuse lets nothing else into rows");
+    return rows() ? *form_of(value) : RowForm::full;
   }
 
-  Operand read(const Node& node, ValueId value, bool for_per_row) {
+  // Memory that a node reads for a result of one element per row is such an element itself; so is memory that has one.
+  RowForm read_form(ValueId value, RowForm result) const {
+    const bool has_one = rows() && form_of(value) == RowForm::kept;
+    return result == RowForm::full && has_one ? RowForm::kept : result;
+  }
+
+  // `result`: that of the node's result.
+  Operand read(const Node& node, ValueId value, RowForm result) {
     if (is_literal(graph_, node, value)) {
       return {.kind = Operand::Kind::literal, .literal = literal_text(*single_number(graph_, value), graph_.type(value).dtype)};
     }
     if (const auto found = known_.find(facts_.peel(value)); found != known_.end()) return found->second;
-    const bool per_row = read_per_row(value, for_per_row);
-    const std::size_t place = member({value, per_row});
+    const RowForm form = read_form(value, result);
+    const std::size_t place = member({value, form});
     if (const auto found = loads_.find(place); found != loads_.end()) {
       return {.kind = Operand::Kind::statement, .statement = found->second};
     }
-    Statement load{.kind = Statement::Kind::load, .per_row = per_row, .member = place};
+    Statement load{.kind = Statement::Kind::load, .per_row = form != RowForm::full, .member = place};
     load.names = {graph_.value(value).name};
     const std::size_t id = append(std::move(load));
     loads_[place] = id;
@@ -82,8 +88,9 @@ class Body {
   }
 
   // Lines cost nothing to load: each reader has its own, so that they stand in its text.
-  Operand read_lines(ValueId value, int axis, bool per_row) {
-    Statement load{.kind = Statement::Kind::load, .per_row = per_row, .member = member({value, per_row, axis})};
+  Operand read_lines(ValueId value, int axis, RowForm result) {
+    Statement load{.kind = Statement::Kind::load, .per_row = result != RowForm::full};
+    load.member = member({value, result, axis});
     load.names = {graph_.value(value).name};
     return {.kind = Operand::Kind::statement, .statement = append(std::move(load))};
   }
@@ -101,16 +108,16 @@ class Body {
 
   void add_node(const Node& node) {
     const bool reduces = std::holds_alternative<Reduction>(node.kind);
-    const bool per_row = reduces || made_per_row(node.outputs[0]);
+    const RowForm form = made_form(node.outputs[0]);
     if (passes_through(node)) {
-      const Operand operand = read(node, node.inputs[0], per_row);
+      const Operand operand = read(node, node.inputs[0], form);
       known_[node.outputs[0]] = operand;
       return;
     }
     const KernelSignature* kernel = node.kernel;
     assert(kernel && "choose_kernels reports operators that no kernel implements");
     Statement statement{.kind = reduces ? Statement::Kind::reduce : Statement::Kind::apply};
-    statement.per_row = rows() && per_row;
+    statement.per_row = reduces || form != RowForm::full;
     statement.functor = kernel->name;
     std::string template_arguments;
     for (const KernelAttribute& attribute : kernel->attributes) {
@@ -127,16 +134,16 @@ class Body {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == no_id) continue;
       const int axis = line_axis(node, i);
-      statement.operands.push_back(axis < 0 ? read(node, node.inputs[i], per_row && !reduces)
-                                            : read_lines(node.inputs[i], axis, statement.per_row));
+      statement.operands.push_back(axis < 0 ? read(node, node.inputs[i], reduces ? RowForm::full : form)
+                                            : read_lines(node.inputs[i], axis, form));
     }
     statement.where = node.where;
     statement.within = node.within;
     for (const ValueId output : node.outputs) statement.names.push_back(graph_.value(output).name);
-    std::size_t id = append(std::move(statement));
+    const std::size_t id = append(std::move(statement));
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       Operand made{.kind = Operand::Kind::statement, .statement = id, .result = i};
-      known_[node.outputs[i]] = rounded(node, node.outputs[i], std::move(made), per_row);
+      known_[node.outputs[i]] = rounded(node, node.outputs[i], std::move(made), functor_.statements[id].per_row);
     }
   }
 
@@ -147,7 +154,7 @@ class Body {
     const OpSpec* cast = ops_.with_role(OpRole::cast);
     const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
     if (!kernel || node.op->role == OpRole::cast) return made;
-    Statement round{.kind = Statement::Kind::apply, .per_row = rows() && per_row};
+    Statement round{.kind = Statement::Kind::apply, .per_row = per_row};
     round.functor = fmt::format("{}<{}>", kernel->name, type.cpp);
     round.operands = {std::move(made)};
     round.where = node.where;
@@ -157,8 +164,8 @@ class Body {
   }
 
   void add_store(ValueId value) {
-    Statement store{.kind = Statement::Kind::store, .per_row = made_per_row(value)};
-    store.member = member({value, store.per_row});
+    const RowForm form = made_form(value);
+    Statement store{.kind = Statement::Kind::store, .per_row = form != RowForm::full, .member = member({value, form})};
     store.operands = {known_.at(value)};
     store.where = graph_.value(value).producer == no_id ? SourceLocation{} : graph_.nodes[graph_.value(value).producer].where;
     append(std::move(store));
@@ -207,7 +214,7 @@ class Body {
         made.view = std::move(lines.view);
         made.line_axis = lines.axis;
       }
-      if (!use.per_row && use.line_axis < 0 && !found_shape) {
+      if (use.form == RowForm::full && use.line_axis < 0 && !found_shape) {
         functor_.shape_member = functor_.members.size();
         found_shape = true;
       }
@@ -243,10 +250,7 @@ class Body {
     } else if (at.kind != Operand::Kind::incoming) {
       return held;
     }
-    const std::size_t rank = graph_.type(value).shape.size();
-    const LoopSpace& space = request_.space;
-    if (rank != space.shape.size() && rank + space.row_axes.size() != space.shape.size()) return held;
-    held.view = view_in(facts_, space, {value, made_per_row(value)}, 0, merges);
+    held.view = view_in(facts_, request_.space, {value, made_form(value)}, 0, merges);
     held.shown = held.maker == producer && !held.view.broadcast;
     return held;
   }

@@ -28,7 +28,7 @@ struct Walk {
 Walk walk_of(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use) {
   Shape shape = facts.graph().type(use.value).shape;
   Strides strides = facts.strides(use.value);
-  if (use.per_row) {
+  if (use.form == RowForm::dropped) {
     for (const int axis : dropped_axes(shape.size(), space)) {
       shape.insert(shape.begin() + axis, Dim(1));
       strides.insert(strides.begin() + axis, Dim(0));
@@ -58,19 +58,14 @@ int merged_rank(std::size_t rank, const std::vector<std::pair<int, int>>& merges
 }  // namespace
 
 std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space) {
-  const std::size_t full = space.shape.size();
-  if (rank == full || rank == 0) return {};
-  std::vector<int> kept;
-  for (int axis = 0; axis < static_cast<int>(full); ++axis) {
-    if (!is_row_axis(space, axis)) kept.push_back(axis);
-  }
-  if (rank == kept.size()) return space.row_axes;
-  // Fewer axes than rows have are aligned at the right, as numpy does.
-  const std::vector<int> own(kept.end() - static_cast<std::ptrdiff_t>(std::min(rank, kept.size())), kept.end());
-  const int first = own.front();
+  if (rank == 0) return {};
+  const auto full = static_cast<int>(space.shape.size());
+  int first = full;  // the axis of the loop that the shape's first one is aligned with
+  for (std::size_t left = rank; left > 0;) left -= is_row_axis(space, --first) ? 0 : 1;
+  if (rank + space.row_axes.size() == space.shape.size()) first = 0;
   std::vector<int> inserted;
-  for (int axis = first; axis < static_cast<int>(full); ++axis) {
-    if (!std::binary_search(own.begin(), own.end(), axis)) inserted.push_back(axis - first);
+  for (const int axis : space.row_axes) {
+    if (axis >= first) inserted.push_back(axis - first);
   }
   return inserted;
 }
@@ -113,11 +108,11 @@ MemberView view_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse
   MemberView view;
   view.parameter = parameter;
   Shape shape = facts.graph().type(use.value).shape;
-  if (use.per_row) {
+  if (use.form == RowForm::dropped) {
     view.unsqueeze = dropped_axes(shape.size(), space);
     for (const int axis : view.unsqueeze) shape.insert(shape.begin() + axis, Dim(1));
   }
-  const bool one_per_row = use.per_row && shape == keep_axes(space.shape, space.row_axes);
+  const bool one_per_row = use.form != RowForm::full && shape == keep_axes(space.shape, space.row_axes);
   view.broadcast = shape != space.shape && !one_per_row;
   view.permutation = rows_last(space);
   view.merges = merges;
@@ -129,7 +124,7 @@ LinesView lines_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse
   LinesView lines{{.parameter = parameter}, use.line_axis};
   MemberView& view = lines.view;
   const std::size_t rank = facts.graph().type(use.value).shape.size();
-  if (use.per_row) view.unsqueeze = dropped_axes(rank, space);
+  if (use.form == RowForm::dropped) view.unsqueeze = dropped_axes(rank, space);
   view.unsqueeze.resize(space.shape.size() - rank, 0);  // the axes in front
   for (const int axis : view.unsqueeze) lines.axis += axis <= lines.axis ? 1 : 0;
   view.permutation = rows_last(space);

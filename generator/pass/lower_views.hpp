@@ -20,13 +20,14 @@ struct LoopSpace {
 // One use of a value in that space, before merging.
 struct LoopUse {
   ValueId value = no_id;
-  bool per_row = false;        // a value of one element per row whose reduced axes may have been dropped
+  RowForm form = RowForm::full;  // that of the node's result that it is read for, or its own where it is written
   int line_axis = -1;          // of the value, along which it is read in lines
 
   bool operator==(const LoopUse&) const = default;
 };
 
-// Axes to insert into a shape of `rank` axes so that its axes line up with those of the loop that are not reduced.
+// Axes to insert into a shape of `rank` axes, which is aligned with the loop's without the reduced ones, so that it is
+// aligned with all of them.
 std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space);
 
 // The axis ranges that can be walked as one by every use, descending; none where one is read in lines. Structured:

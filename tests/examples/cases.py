@@ -113,6 +113,10 @@ EXAMPLES = {
         ),
         {name: "f32" for name in ("middle", "second", "leading", "outer", "total", "shifted")},
     ),
+    "row_forms": Example(
+        over_shapes(inputs.row_form_inputs, [(1, 1), (4, 4), (5, 33), (7, 1), (0, 3)]),
+        {f"y_{name}": "f32" for name in ("kept", "full", "dropped", "first", "first_dropped", "middle", "all", "channel")},
+    ),
     "long_rows": Example(
         joined(
             over_shapes(lambda rng, m, n: {"x": normal(rng, m, n) * 5}, [(1, 1), (3, 17), (2, 70001), (0, 9)]),

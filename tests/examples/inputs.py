@@ -56,6 +56,14 @@ def matmul_inputs(k, n, dtype=np.float32):
     return make
 
 
+def row_form_inputs(rng, m, n):
+    shapes = {
+        "x": (m, m, n), "plane": (4, 5), "images": (2, 3, 4, 5),
+        "column": (m, 1), "one": (1,), "channel": (3, 1, 1), "row": (m,), "scalar": (),
+    }  # fmt: skip
+    return {name: 1 + normal(rng, *shape) for name, shape in shapes.items()}
+
+
 def swish_special(rng):
     yield "specials", [{"x": with_specials(normal(rng, 5, 67) * 30, rng)}]
 

@@ -244,6 +244,14 @@ def reduce_axes(x):
     return [x.sum(axis=(1, 2)), second, x.sum(axis=0), x.sum(axis=(0, 3)), x.sum(), x - second]
 
 
+def row_forms(x, plane, images, column, one, channel, row, scalar):
+    kept, dropped = x.sum(axis=-1, keepdims=True) + column, (x.sum(axis=-1) + column) * row
+    first, middle = x.max(axis=0, keepdims=True, initial=-np.inf), x.min(axis=1, keepdims=True, initial=np.inf)
+    every = (plane.sum(keepdims=True) + one) * (plane.max() + scalar)
+    by_channel = images.sum(axis=(2, 3), keepdims=True) * channel
+    return [kept, x + kept, dropped, first * column, first[0] + column, x - (middle + one), every, by_channel]
+
+
 def long_rows(x):
     return [softmax_last(x), layer_norm(x, 1, 0, 1e-5)]
 

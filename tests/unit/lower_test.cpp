@@ -135,6 +135,45 @@ outputs: [total]
   CHECK(has(text, "row.store_scalar(total, "));
 }
 
+TEST_CASE("memory beside one element per row is aligned with what reads it: the reduced axes were kept, or dropped") {
+  const auto text_of = [](const std::string& inputs, const std::string& reduction) {
+    Fixture f;
+    const Lowered lowered = lower_text(f, "graph: g\ninputs: {" + inputs + "}\nnodes:\n  - {op: sum, in: x, out: m, " +
+                                              reduction + "}\n  - {op: add, in: [m, w], out: y}\noutputs: [y]\n");
+    REQUIRE(lowered.stubs.size() == 1);
+    return body_of(lowered.stubs[0]);
+  };
+  const std::string square = "x: \"f32[4, 4, 5]\", w: \"f32[4, 1]\"";
+  CHECK(has(text_of(square, "axes: [-1], keepdims: true"), "w.broadcast_to(x.shape())"));
+  CHECK(has(text_of(square, "axes: [-1]"), "w.unsqueeze<2>().broadcast_to(x.shape())"));
+  CHECK(has(text_of("x: \"f32[4, 5]\", w: \"f32[1]\"", "keepdims: true"), "w.broadcast_to(x.shape())"));
+  CHECK(has(text_of("x: \"f32[4, 5]\", w: \"f32[]\"", "keepdims: false"), "w.broadcast_to(x.shape())"));
+  CHECK(has(text_of("x: \"f32[2, 3, 4, 5]\", w: \"f32[3, 1, 1]\"", "axes: [2, 3], keepdims: true"),
+            "w.broadcast_to(x.shape())"));
+  CHECK(has(text_of("x: \"f32[2, 3, 4, 5]\", w: \"f32[3]\"", "axes: [2, 3]"),
+            "w.unsqueeze<1>().unsqueeze<2>().broadcast_to(x.shape())"));
+  CHECK(has(text_of("x: \"f32[4, 4, 5]\", w: \"f32[5]\"", "axes: [1]"), "w.broadcast_to(x.shape())"));
+}
+
+TEST_CASE("reductions that keep their axes and those that drop them share rows, and each is read as its reader needs it") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+inputs: {x: "f32[4, 4, 5]", w: "f32[4, 1]"}
+nodes:
+  - {op: sum, in: x, out: kept, axes: [-1], keepdims: true}
+  - {op: max, in: x, out: dropped, axes: [-1]}
+  - {op: add, in: [kept, w], out: y_kept}
+  - {op: add, in: [dropped, w], out: y_dropped}
+outputs: [y_kept, y_dropped]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  const std::string text = body_of(lowered.stubs[0]);
+  CHECK(has(text, "w.broadcast_to(x.shape())"));
+  CHECK(has(text, "w.unsqueeze<2>().broadcast_to(x.shape())"));
+  CHECK(has(text, "y_dropped.unsqueeze<2>()"));
+}
+
 TEST_CASE("a row that several passes need is kept, unless it is too long") {
   const auto text = [](const char* extent) {
     return std::string("graph: g\ndims: {M: 1..64}\ninputs: {x: \"f32[M, ") + extent + "]\"}\n" + R"(nodes:
