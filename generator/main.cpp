@@ -140,7 +140,7 @@ std::string command_text(const Arguments& arguments) {
 }
 
 EmitOptions emit_options(const Arguments& arguments) {
-  EmitOptions options{KGEN_VERSION, command_text(arguments)};
+  EmitOptions options{fs::path(arguments.graph).filename().string(), command_text(arguments)};
   options.target = find_target(arguments.target);
   options.architecture = arguments.architecture;
   for (const std::string& path : arguments.kernels) {

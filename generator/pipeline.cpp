@@ -7,6 +7,7 @@
 #include <future>
 
 #include "generator/emit/check.hpp"
+#include "generator/emit/lines_yaml.hpp"
 #include "generator/emit/plan_yaml.hpp"
 #include "generator/emit/stub.hpp"
 #include "generator/emit/wrapper.hpp"
@@ -161,6 +162,7 @@ std::vector<SourceFile> emit_plan(const Plan& plan, const EmitOptions& options) 
     files.push_back(emit_check_source(plan, options));
   }
   files.push_back(plan_yaml.get());
+  files.push_back(emit_lines_yaml(plan, options));
   return files;
 }
 

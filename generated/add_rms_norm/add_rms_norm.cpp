@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7594c4cb7e625339.
+// Written by kgen from add_rms_norm.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "add_rms_norm.hpp"
 
@@ -23,7 +23,7 @@ void run(kgen::Call& call) {
   const auto h = call.output<float, 2>(0, {M, 1024});
   const auto y = call.output<float, 2>(1, {M, 1024});
 
-  stub_y(h, y, x, residual, weight, call.launch("stub_y"));  // :10-11
+  stub_y(h, y, x, residual, weight, call.launch("stub_y"));
 }
 
 }  // namespace

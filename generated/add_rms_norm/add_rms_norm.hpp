@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 51b67b488adc3ca3.
+// Written by kgen from add_rms_norm.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph add_rms_norm: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, 1024]

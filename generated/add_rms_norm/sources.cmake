@@ -1,5 +1,5 @@
-# Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-# Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is a366301873248750.
+# Written by kgen from add_rms_norm.yaml.
+# Edit it as you like: `kgen plan` merges what is new with your edits.
 
 # The emitted C++, relative to this folder.
 set(kgen_sources

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan conv_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 88009aaecffc9510.
+// Written by kgen from conv_bias_relu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "conv_bias_relu.hpp"
 
@@ -24,7 +24,7 @@ void run(kgen::Call& call) {
   const auto bias = call.input<float, 1>(2, {48});
   const auto y = call.output<float, 4>(0, {N, (H + 1) / 2, (W + 1) / 2, 48});
 
-  stub_y(y, x, filters, bias, call.launch("stub_y"));  // :9-11
+  stub_y(y, x, filters, bias, call.launch("stub_y"));
 }
 
 }  // namespace

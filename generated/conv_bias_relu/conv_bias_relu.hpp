@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan conv_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 1e76798a61eac00b.
+// Written by kgen from conv_bias_relu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph conv_bias_relu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[N, H, W, 32]

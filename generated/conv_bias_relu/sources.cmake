@@ -1,5 +1,5 @@
-# Written by kgen 0.1.0: kgen plan conv_bias_relu.yaml --target cpu
-# Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is e4a7d1cc87675200.
+# Written by kgen from conv_bias_relu.yaml.
+# Edit it as you like: `kgen plan` merges what is new with your edits.
 
 # The emitted C++, relative to this folder.
 set(kgen_sources

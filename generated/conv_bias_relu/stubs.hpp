@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan conv_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 3d1f0846694199c1.
+// Written by kgen from conv_bias_relu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The stubs of conv_bias_relu, each in stubs/<name>.cpp.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace conv_bias_relu {
 
-// y = relu(add(conv2d(x, filters), bias))   (conv_bias_relu.yaml:9-11)
+// y = relu(add(conv2d(x, filters), bias))
 void stub_y(kgen::View<float, 4> y, kgen::View<const float, 4> x, kgen::View<const float, 4> filters,
             kgen::View<const float, 1> bias, kgen::Stream stream);
 

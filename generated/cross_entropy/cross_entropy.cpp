@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan cross_entropy.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 07103ac206472aaa.
+// Written by kgen from cross_entropy.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "cross_entropy.hpp"
 
@@ -21,8 +21,8 @@ void run(kgen::Call& call) {
   const auto target = call.input<std::int64_t, 1>(1, {N});
   const auto loss = call.output<kgen::bf16, 1>(0, {N});
 
-  const auto loss_column = target.unsqueeze<1>();                  // :9  a view: no copy
-  stub_loss(loss, loss_column, logits, call.launch("stub_loss"));  // :9
+  const auto loss_column = target.unsqueeze<1>();  // a view: no copy
+  stub_loss(loss, loss_column, logits, call.launch("stub_loss"));
 }
 
 }  // namespace

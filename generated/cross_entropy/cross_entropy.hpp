@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan cross_entropy.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 9fc54d93a9f726a9.
+// Written by kgen from cross_entropy.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph cross_entropy: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   logits: bf16[N, 32768]

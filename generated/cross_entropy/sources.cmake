@@ -1,5 +1,5 @@
-# Written by kgen 0.1.0: kgen plan cross_entropy.yaml --target cpu
-# Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 82a6549b69097722.
+# Written by kgen from cross_entropy.yaml.
+# Edit it as you like: `kgen plan` merges what is new with your edits.
 
 # The emitted C++, relative to this folder.
 set(kgen_sources

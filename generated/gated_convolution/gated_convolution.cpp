@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan gated_convolution.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is e52ac1f21eafd114.
+// Written by kgen from gated_convolution.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "gated_convolution.hpp"
 
@@ -24,7 +24,7 @@ void run(kgen::Call& call) {
   const auto bias = call.input<kgen::bf16, 1>(3, {96});
   const auto y = call.output<kgen::bf16, 3>(0, {B, L, 96});
 
-  stub_y(y, x, gate, weight, bias, call.launch("stub_y"));  // :11-15
+  stub_y(y, x, gate, weight, bias, call.launch("stub_y"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan gated_convolution.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 0126082c219c3884.
+// Written by kgen from gated_convolution.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph gated_convolution: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: bf16[B, L, 96]

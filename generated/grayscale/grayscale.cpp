@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b09f3546fd253872.
+// Written by kgen from grayscale.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "grayscale.hpp"
 
@@ -21,10 +21,10 @@ void run(kgen::Call& call) {
   const auto image = call.input<float, 3>(0, {3, H, W});
   const auto gray = call.output<float, 2>(0, {H, W});
 
-  const auto red = image.select<0>(0);                          // :8  a view: no copy
-  const auto green = image.select<0>(1);                        // :9  a view: no copy
-  const auto blue = image.select<0>(2);                         // :10  a view: no copy
-  stub_gray(gray, red, green, blue, call.launch("stub_gray"));  // :11-15
+  const auto red = image.select<0>(0);    // a view: no copy
+  const auto green = image.select<0>(1);  // a view: no copy
+  const auto blue = image.select<0>(2);   // a view: no copy
+  stub_gray(gray, red, green, blue, call.launch("stub_gray"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4244138fea761f1b.
+// Written by kgen from grayscale.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph grayscale: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   image: f32[3, H, W]

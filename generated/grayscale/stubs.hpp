@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 36800e83c50ce5dc.
+// Written by kgen from grayscale.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The stubs of grayscale, each in stubs/<name>.cpp.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace grayscale {
 
-// gray = add(add(mul(red, 0.21), mul(green, 0.71)), mul(blue, 0.07))   (grayscale.yaml:11-15)
+// gray = add(add(mul(red, 0.21), mul(green, 0.71)), mul(blue, 0.07))
 void stub_gray(kgen::View<float, 2> gray, kgen::View<const float, 2> red, kgen::View<const float, 2> green,
                kgen::View<const float, 2> blue, kgen::Stream stream);
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 6dcb796ca8195d89.
+// Written by kgen from kernel_choice.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kernel_choice.hpp"
 
@@ -27,9 +27,9 @@ void run(kgen::Call& call) {
   const auto y_many = call.output<float, 2>(1, {M, 192});
   const auto y_low = call.output<kgen::bf16, 2>(2, {M, 192});
 
-  stub_y_few(y_few, few, weight, bias, call.launch("stub_y_few"));  // :13-15
-  stub_y_many(y_many, many, weight, call.launch("stub_y_many"));    // :16
-  stub_y_low(y_low, low, call.launch("stub_y_low"));                // :17
+  stub_y_few(y_few, few, weight, bias, call.launch("stub_y_few"));
+  stub_y_many(y_many, many, weight, call.launch("stub_y_many"));
+  stub_y_low(y_low, low, call.launch("stub_y_low"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 50b19510749946e1.
+// Written by kgen from kernel_choice.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph kernel_choice: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   few: f32[S, 256]

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 639be65a32129154.
+// Written by kgen from layer_norm_gelu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "layer_norm_gelu.hpp"
 
@@ -22,7 +22,7 @@ void run(kgen::Call& call) {
   const auto bias = call.input<float, 1>(2, {768});
   const auto y = call.output<float, 2>(0, {M, 768});
 
-  stub_y(y, x, weight, bias, call.launch("stub_y"));  // :10-11
+  stub_y(y, x, weight, bias, call.launch("stub_y"));
 }
 
 }  // namespace

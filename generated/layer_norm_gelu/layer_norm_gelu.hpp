@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b18d1241534ec2c7.
+// Written by kgen from layer_norm_gelu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph layer_norm_gelu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, 768]

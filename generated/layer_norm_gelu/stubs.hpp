@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is cbdafcb63b92944d.
+// Written by kgen from layer_norm_gelu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The stubs of layer_norm_gelu, each in stubs/<name>.cpp.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace layer_norm_gelu {
 
-// y: layer_norm, gelu   (layer_norm_gelu.yaml:10-11)
+// y: layer_norm, gelu
 void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::View<const float, 1> weight,
             kgen::View<const float, 1> bias, kgen::Stream stream);
 

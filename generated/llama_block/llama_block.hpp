@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 35947a20656c3f05.
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph llama_block: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, S, 512]

@@ -1,5 +1,5 @@
-# Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-# Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 612af927435cc1e9.
+# Written by kgen from llama_block.yaml.
+# Edit it as you like: `kgen plan` merges what is new with your edits.
 
 # The emitted C++, relative to this folder.
 set(kgen_sources

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4403fd9706bd4529.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "llama_tiny.hpp"
 
@@ -68,48 +68,46 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto up = arena.view<float, 3>(slot[3], {B, S, 176});
   const auto hidden = arena.view<float, 3>(slot[3], {B, S, 176});
 
-  stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("stub_decoder_layer_normed"));  // :45
-  stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("stub_decoder_layer_q_flat"));         // :46
-  stub_decoder_layer_k_flat(k_flat, normed, memory.wk, call.launch("stub_decoder_layer_k_flat"));         // :47
-  stub_decoder_layer_k_flat(v_flat, normed, memory.wv, call.launch("stub_decoder_layer_k_flat"));         // :48
+  stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("stub_decoder_layer_normed"));
+  stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("stub_decoder_layer_q_flat"));
+  stub_decoder_layer_k_flat(k_flat, normed, memory.wk, call.launch("stub_decoder_layer_k_flat"));
+  stub_decoder_layer_k_flat(v_flat, normed, memory.wv, call.launch("stub_decoder_layer_k_flat"));
 
-  const auto q_first_rotated = q.slice<3>(0, 8);          // :53  written in place
-  const auto q_second_rotated = q.slice<3>(8, 8);         // :53  written in place
-  const auto q_heads = q_flat.reshape<4>({B, S, 4, 16});  // :49  a view: no copy
-  const auto q_first = q_heads.slice<3>(0, 8);            // :53  a view: no copy
-  const auto q_first_cos = cos.slice<2>(0, 8);            // :53  a view: no copy
-  const auto q_second = q_heads.slice<3>(8, 8);           // :53  a view: no copy
-  const auto q_first_sin = sin.slice<2>(0, 8);            // :53  a view: no copy
-  const auto q_second_cos = cos.slice<2>(8, 8);           // :53  a view: no copy
-  const auto q_second_sin = sin.slice<2>(8, 8);           // :53  a view: no copy
-  // :53
+  const auto q_first_rotated = q.slice<3>(0, 8);          // written in place
+  const auto q_second_rotated = q.slice<3>(8, 8);         // written in place
+  const auto q_heads = q_flat.reshape<4>({B, S, 4, 16});  // a view: no copy
+  const auto q_first = q_heads.slice<3>(0, 8);            // a view: no copy
+  const auto q_first_cos = cos.slice<2>(0, 8);            // a view: no copy
+  const auto q_second = q_heads.slice<3>(8, 8);           // a view: no copy
+  const auto q_first_sin = sin.slice<2>(0, 8);            // a view: no copy
+  const auto q_second_cos = cos.slice<2>(8, 8);           // a view: no copy
+  const auto q_second_sin = sin.slice<2>(8, 8);           // a view: no copy
   stub_decoder_layer_q_second_rotated(q_first_rotated, q_second_rotated, q_first, q_first_cos, q_second, q_first_sin,
                                       q_second_cos, q_second_sin, call.launch("stub_decoder_layer_q_second_rotated"));
 
-  const auto k = memory.k_cache.slice<1>(P, S);           // :57  written in place
-  const auto k_first_rotated = k.slice<3>(0, 8);          // :54  written in place
-  const auto k_second_rotated = k.slice<3>(8, 8);         // :54  written in place
-  const auto k_heads = k_flat.reshape<4>({B, S, 2, 16});  // :50  a view: no copy
-  const auto k_first = k_heads.slice<3>(0, 8);            // :54  a view: no copy
-  const auto k_second = k_heads.slice<3>(8, 8);           // :54  a view: no copy
-  // :54
+  const auto k = memory.k_cache.slice<1>(P, S);           // written in place
+  const auto k_first_rotated = k.slice<3>(0, 8);          // written in place
+  const auto k_second_rotated = k.slice<3>(8, 8);         // written in place
+  const auto k_heads = k_flat.reshape<4>({B, S, 2, 16});  // a view: no copy
+  const auto k_first = k_heads.slice<3>(0, 8);            // a view: no copy
+  const auto k_second = k_heads.slice<3>(8, 8);           // a view: no copy
   stub_decoder_layer_k_second_rotated(k_first_rotated, k_second_rotated, k_first, q_first_cos, k_second, q_first_sin,
                                       q_second_cos, q_second_sin, call.launch("stub_decoder_layer_k_second_rotated"));
 
-  const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // :58  written in place
-  const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});    // :51  a view: no copy
-  stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("stub_decoder_layer_v_heads_copy"));  // :58
+  const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
+  const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});    // a view: no copy
+  stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("stub_decoder_layer_v_heads_copy"));
 
-  const auto k_used = memory.k_cache.slice<1>(0, P + S);  // :59  a view: no copy
-  const auto v_used = memory.v_cache.slice<1>(0, P + S);  // :60  a view: no copy
-  stub_decoder_layer_attended(attended, q, k_used, v_used, call.launch("stub_decoder_layer_attended"));  // :62
+  const auto k_used = memory.k_cache.slice<1>(0, P + S);  // a view: no copy
+  const auto v_used = memory.v_cache.slice<1>(0, P + S);  // a view: no copy
+  stub_decoder_layer_attended(attended, q, k_used, v_used, call.launch("stub_decoder_layer_attended"));
 
-  const auto attended_flat = attended.reshape<3>({B, S, 64});                                 // :63  a view: no copy
-  stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("stub_decoder_layer_a"));  // :64-65
-  stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("stub_decoder_layer_normed"));         // :68
-  stub_decoder_layer_up(up, a_normed, memory.w_up, call.launch("stub_decoder_layer_up"));                    // :70
-  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, up, call.launch("stub_decoder_layer_hidden"));  // :69-72
-  stub_decoder_layer_h_out(h_out, hidden, memory.w_down, a, call.launch("stub_decoder_layer_h_out"));        // :73-74
+  const auto attended_flat = attended.reshape<3>({B, S, 64});  // a view: no copy
+  stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("stub_decoder_layer_a"));
+  stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("stub_decoder_layer_normed"));
+  stub_decoder_layer_up(up, a_normed, memory.w_up, call.launch("stub_decoder_layer_up"));
+  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, up, call.launch("stub_decoder_layer_hidden"));
+  stub_decoder_layer_h_out(h_out, hidden, memory.w_down, a, call.launch("stub_decoder_layer_h_out"));
 }
 
 void run(kgen::Call& call) {
@@ -139,18 +137,18 @@ void run(kgen::Call& call) {
   const auto h = arena.view<float, 3>(slot[0], {B, S, 64});
   const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 64});
 
-  const auto cos_rows = cos_table.slice<0>(P, S);  // :77  a view: no copy
-  const auto cos = cos_rows.unsqueeze<1>();        // :79  a view: no copy
-  const auto sin_rows = sin_table.slice<0>(P, S);  // :78  a view: no copy
-  const auto sin = sin_rows.unsqueeze<1>();        // :80  a view: no copy
-  // :82  each call reads what the call before it wrote.
+  const auto cos_rows = cos_table.slice<0>(P, S);  // a view: no copy
+  const auto cos = cos_rows.unsqueeze<1>();        // a view: no copy
+  const auto sin_rows = sin_table.slice<0>(P, S);  // a view: no copy
+  const auto sin = sin_rows.unsqueeze<1>();        // a view: no copy
+  // Each call reads what the call before it wrote.
   const kgen::View<float, 3> h_carried[2] = {arena.view<float, 3>(slot[2], {B, S, 64}), h};
   for (std::int64_t i = 0; i < 32; ++i) {
     decoder_layer(call, arena.part(slot[1]), decoder_layer_memory_of(call, i, B), h_carried[i % 2],
                   i == 0 ? x : h_carried[(i + 1) % 2], cos, sin, B, S, P);
   }
-  stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("stub_decoder_layer_normed"));  // :83
-  stub_logits(logits, h_normed, lm_head, call.launch("stub_logits"));                            // :84
+  stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("stub_decoder_layer_normed"));
+  stub_logits(logits, h_normed, lm_head, call.launch("stub_logits"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-# Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-# Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 12cca3a186ed9395.
+# Written by kgen from llama_tiny.yaml.
+# Edit it as you like: `kgen plan` merges what is new with your edits.
 
 # The emitted C++, relative to this folder.
 set(kgen_sources

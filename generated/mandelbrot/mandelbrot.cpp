@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is c0cd475969e6000f.
+// Written by kgen from mandelbrot.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "mandelbrot.hpp"
 
@@ -31,9 +31,9 @@ void run(kgen::Call& call) {
   const kgen::Arena arena = call.arena(slot.total);
   const auto region = arena.view<fractal::Region, 0>(slot[0], {});
 
-  stub_region(region, center_x, center_y, width, call.launch("stub_region"));  // :14
-  stub_steps(steps, region, call.launch("stub_steps"));                        // :15
-  stub_shade(shade, steps, call.launch("stub_shade"));                         // :16-18
+  stub_region(region, center_x, center_y, width, call.launch("stub_region"));
+  stub_steps(steps, region, call.launch("stub_steps"));
+  stub_shade(shade, steps, call.launch("stub_shade"));
 }
 
 }  // namespace

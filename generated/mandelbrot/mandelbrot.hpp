@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 6759ae6f2461b91a.
+// Written by kgen from mandelbrot.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph mandelbrot: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   center_x: f64[]

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7e5315fbae4148e7.
+// Written by kgen from mandelbrot.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The stubs of mandelbrot, each in stubs/<name>.cpp.
 #pragma once
@@ -11,20 +11,20 @@
 #include "my_kernels/fractal.hpp"
 
 // The memory of structs was laid out as they are declared. Where one of these fails, correct the declaration.
-static_assert(sizeof(fractal::Region) == 32, "fractal::Region has 32 bytes: my_ops.yaml:3");
-static_assert(alignof(fractal::Region) == 8, "fractal::Region is aligned to 8 bytes: my_ops.yaml:3");
-static_assert(std::is_trivially_copyable_v<fractal::Region>, "fractal::Region is copied as bytes: my_ops.yaml:3");
+static_assert(sizeof(fractal::Region) == 32, "fractal::Region has 32 bytes: my_ops.yaml");
+static_assert(alignof(fractal::Region) == 8, "fractal::Region is aligned to 8 bytes: my_ops.yaml");
+static_assert(std::is_trivially_copyable_v<fractal::Region>, "fractal::Region is copied as bytes: my_ops.yaml");
 
 namespace mandelbrot {
 
-// region = fractal_region(center_x, center_y, width)   (mandelbrot.yaml:14)
+// region = fractal_region(center_x, center_y, width)
 void stub_region(kgen::View<fractal::Region, 0> region, kgen::View<const double, 0> center_x,
                  kgen::View<const double, 0> center_y, kgen::View<const double, 0> width, kgen::Stream stream);
 
-// steps = mandelbrot(region)   (mandelbrot.yaml:15)
+// steps = mandelbrot(region)
 void stub_steps(kgen::View<std::int32_t, 2> steps, kgen::View<const fractal::Region, 0> region, kgen::Stream stream);
 
-// shade = sub(1, div(cast(steps), 200))   (mandelbrot.yaml:16-18)
+// shade = sub(1, div(cast(steps), 200))
 void stub_shade(kgen::View<float, 2> shade, kgen::View<const std::int32_t, 2> steps, kgen::Stream stream);
 
 }  // namespace mandelbrot

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 8f6ca77d23a4c881.
+// Written by kgen from matmul_bias_relu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "matmul_bias_relu.hpp"
 
@@ -22,7 +22,7 @@ void run(kgen::Call& call) {
   const auto bias = call.input<float, 1>(2, {512});
   const auto y = call.output<float, 2>(0, {M, 512});
 
-  stub_y(y, A, B, bias, call.launch("stub_y"));  // :10-12
+  stub_y(y, A, B, bias, call.launch("stub_y"));
 }
 
 }  // namespace

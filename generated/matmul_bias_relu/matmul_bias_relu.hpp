@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is a0c5458c74b5a9ea.
+// Written by kgen from matmul_bias_relu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph matmul_bias_relu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   A: f32[M, 512]

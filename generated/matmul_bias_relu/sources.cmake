@@ -1,5 +1,5 @@
-# Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-# Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is f1fac6dd02c2c18c.
+# Written by kgen from matmul_bias_relu.yaml.
+# Edit it as you like: `kgen plan` merges what is new with your edits.
 
 # The emitted C++, relative to this folder.
 set(kgen_sources

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan rope.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is bcde968738eb4256.
+// Written by kgen from rope.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "rope.hpp"
 
@@ -24,13 +24,13 @@ void run(kgen::Call& call) {
   const auto sin = call.input<float, 2>(2, {S, 32});
   const auto y = call.output<float, 4>(0, {B, S, H, 64});
 
-  const auto first = y.slice<3>(0, 32);                                  // :22  written in place
-  const auto second = y.slice<3>(32, 32);                                // :22  written in place
-  const auto x1 = x.slice<3>(0, 32);                                     // :14  a view: no copy
-  const auto c = cos.unsqueeze<1>();                                     // :12  a view: no copy
-  const auto x2 = x.slice<3>(32, 32);                                    // :15  a view: no copy
-  const auto s = sin.unsqueeze<1>();                                     // :13  a view: no copy
-  stub_second(first, second, x1, c, x2, s, call.launch("stub_second"));  // :16-21
+  const auto first = y.slice<3>(0, 32);    // written in place
+  const auto second = y.slice<3>(32, 32);  // written in place
+  const auto x1 = x.slice<3>(0, 32);       // a view: no copy
+  const auto c = cos.unsqueeze<1>();       // a view: no copy
+  const auto x2 = x.slice<3>(32, 32);      // a view: no copy
+  const auto s = sin.unsqueeze<1>();       // a view: no copy
+  stub_second(first, second, x1, c, x2, s, call.launch("stub_second"));
 }
 
 }  // namespace

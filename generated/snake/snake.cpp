@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 12621408c9c174fa.
+// Written by kgen from snake.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "snake.hpp"
 
@@ -25,7 +25,7 @@ void run(kgen::Call& call) {
   const auto gain = call.input<float, 2>(3, {C, 1});
   const auto y = call.output<float, 3>(0, {B, C, L});
 
-  stub_y(y, x, bias, alpha, gain, call.launch("stub_y"));  // :12-14
+  stub_y(y, x, bias, alpha, gain, call.launch("stub_y"));
 }
 
 }  // namespace

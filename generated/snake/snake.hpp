@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 941ceadeee6c95b9.
+// Written by kgen from snake.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph snake: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, C, L]

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4bf419c86a311eb2.
+// Written by kgen from snake.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The stubs of snake, each in stubs/<name>.cpp.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace snake {
 
-// y = mul(snake(add(x, bias), alpha), gain)   (snake.yaml:12-14)
+// y = mul(snake(add(x, bias), alpha), gain)
 void stub_y(kgen::View<float, 3> y, kgen::View<const float, 3> x, kgen::View<const float, 2> bias,
             kgen::View<const float, 2> alpha, kgen::View<const float, 2> gain, kgen::Stream stream);
 

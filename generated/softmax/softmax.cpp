@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is d88372bf5c284c36.
+// Written by kgen from softmax.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "softmax.hpp"
 
@@ -23,7 +23,7 @@ void run(kgen::Call& call) {
   const auto mask = call.input<float, 2>(1, {S, T});
   const auto probabilities = call.output<float, 3>(0, {B, S, T});
 
-  stub_probabilities(probabilities, scores, mask, call.launch("stub_probabilities"));  // :10-12
+  stub_probabilities(probabilities, scores, mask, call.launch("stub_probabilities"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 2586d78c7cca1bbf.
+// Written by kgen from softmax.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph softmax: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   scores: f32[B, S, T]

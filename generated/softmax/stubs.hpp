@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is e8f8b0f17a9590e1.
+// Written by kgen from softmax.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The stubs of softmax, each in stubs/<name>.cpp.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace softmax {
 
-// probabilities: mul, add, softmax   (softmax.yaml:10-12)
+// probabilities: mul, add, softmax
 void stub_probabilities(kgen::View<float, 3> probabilities, kgen::View<const float, 3> scores,
                         kgen::View<const float, 2> mask, kgen::Stream stream);
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan swiglu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is a68633a183fff24a.
+// Written by kgen from swiglu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The stubs of swiglu, each in stubs/<name>.cpp.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace swiglu {
 
-// y = mul(silu(gate), up)   (swiglu.yaml:10-11)
+// y = mul(silu(gate), up)
 void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> gate, kgen::View<const float, 2> up,
             kgen::Stream stream);
 

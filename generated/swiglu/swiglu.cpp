@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan swiglu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b1dc81940d554060.
+// Written by kgen from swiglu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "swiglu.hpp"
 
@@ -20,9 +20,9 @@ void run(kgen::Call& call) {
   const auto gate_up = call.input<float, 2>(0, {M, 2752});
   const auto y = call.output<float, 2>(0, {M, 1376});
 
-  const auto gate = gate_up.slice<1>(0, 1376);   // :8  a view: no copy
-  const auto up = gate_up.slice<1>(1376, 1376);  // :9  a view: no copy
-  stub_y(y, gate, up, call.launch("stub_y"));    // :10-11
+  const auto gate = gate_up.slice<1>(0, 1376);   // a view: no copy
+  const auto up = gate_up.slice<1>(1376, 1376);  // a view: no copy
+  stub_y(y, gate, up, call.launch("stub_y"));
 }
 
 }  // namespace

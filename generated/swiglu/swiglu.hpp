@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan swiglu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 127a90a6128e7112.
+// Written by kgen from swiglu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph swiglu: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   gate_up: f32[M, 2752]

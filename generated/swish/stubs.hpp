@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 95d59a2905a5a16e.
+// Written by kgen from swish.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The stubs of swish, each in stubs/<name>.cpp.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace swish {
 
-// y = mul(x, sigmoid(x))   (swish.yaml:7-8)
+// y = mul(x, sigmoid(x))
 void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::Stream stream);
 
 }  // namespace swish

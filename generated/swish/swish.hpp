@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is a52f326559a64353.
+// Written by kgen from swish.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph swish: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[M, N]

@@ -1,5 +1,5 @@
 // Where a thing stands in a text file that a person wrote. Every value, node and specification carries one, so that a
-// diagnostic can show the line and an emitted stub can name the line it came from.
+// diagnostic can show the line, and a map beside the plan can say which line each emitted name came from.
 #pragma once
 
 #include <cstdint>

@@ -2,16 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "generator/base/hash.hpp"
-
 namespace kgen {
 
 std::string with_banner(const EmitOptions& options, std::string_view content, std::string_view comment) {
   return fmt::format(
-      "{0} Written by kgen {1}: {2}\n"
-      "{0} Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is {3}.\n"
-      "\n{4}",  // the empty line parts an edit at the top from the hash, which is new whenever anything is
-      comment, options.version, options.command, hash_text(content_hash(content)), content);
+      "{0} Written by kgen from {1}.\n"
+      "{0} Edit it as you like: `kgen plan` merges what is new with your edits.\n"
+      "\n{2}",
+      comment, options.source, content);
 }
 
 }  // namespace kgen

@@ -1,7 +1,6 @@
 // The lines that head every emitted file.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,7 +8,8 @@
 
 namespace kgen {
 
-// `content` headed by what wrote it, with which command, and the hash of `content`. `comment` opens a comment line.
+// `content` headed by what it was written from. `comment` opens a comment line. Nothing that changes while the content
+// stays (a version, an option, a hash) stands there: those are in plan.yaml and in the folder's record.
 std::string with_banner(const EmitOptions& options, std::string_view content, std::string_view comment = "//");
 
 }  // namespace kgen

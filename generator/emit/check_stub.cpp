@@ -123,8 +123,7 @@ void CheckBody::call_reference(NodeId node, std::vector<std::string> outputs, co
   const StubProgram& reference = stub_.references[stub_.unfused.stub_of[stub_.unfused.fused.group_of[node]]];
   outputs.insert(outputs.end(), inputs.begin(), inputs.end());
   outputs.push_back("call.stream()");
-  const SourceLocation& where = stub_.graph.nodes[node].where;
-  write_list(out_, reference.name + "(", outputs, ");", where.known() ? fmt::format("// :{}", where.line) : "");
+  write_list(out_, reference.name + "(", outputs, ");");
 }
 
 }  // namespace kgen

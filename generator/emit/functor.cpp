@@ -105,8 +105,7 @@ class BodyWriter {
 
   std::string comment_of(const Statement& statement) const {
     const bool computes = statement.kind == Statement::Kind::apply || statement.kind == Statement::Kind::reduce;
-    if (!statement.where.known() || !computes) return {};
-    return fmt::format("// :{}{}{}", statement.where.line, statement.within.empty() ? "" : " ", statement.within);
+    return computes && !statement.within.empty() ? "// " + statement.within : "";
   }
 
   std::string claim(const std::string& wish, const char* suffix) {

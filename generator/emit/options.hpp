@@ -9,8 +9,8 @@
 namespace kgen {
 
 struct EmitOptions {
-  std::string version;  // kgen's own: "0.1.0"
-  std::string command;  // for banners, without machine paths: "kgen plan softmax.yaml --target cpu"
+  std::string source;   // the graph's file, for banners: "softmax.yaml"
+  std::string command;  // for plan.yaml, without machine paths: "kgen plan softmax.yaml --target cpu"
   // Where the folders of a user's kernels are, relative to the emitted folder: for its CMakeLists.txt.
   std::vector<std::string> include_directories = {};
   const Target* target = &cpu_target;

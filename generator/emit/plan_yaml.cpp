@@ -7,28 +7,12 @@
 
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
+#include "generator/emit/yaml_text.hpp"
 
 namespace kgen {
 namespace {
 
 using Kind = Placement::Kind;
-
-// A name as it stands in YAML: quoted where it would mean something else.
-std::string plain(std::string_view name) {
-  static const std::unordered_set<std::string_view> taken = {
-      "y",  "n",   "yes",  "no",    "on",   "off", "true", "false", "null", "Y",    "N",     "Yes", "No",
-      "On", "Off", "True", "False", "Null", "YES", "NO",   "ON",    "OFF",  "TRUE", "FALSE", "NULL"};
-  return taken.contains(name) ? fmt::format("\"{}\"", name) : std::string(name);
-}
-
-std::string in_quotes(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c == '\n' ? ' ' : c;
-  }
-  return result + "\"";
-}
 
 std::string_view kind_name(GroupKind kind) {
   switch (kind) {
@@ -49,11 +33,11 @@ void write_stub(Writer& writer, const StubProgram& stub) {
   for (const StubParameter& parameter : stub.parameters) {
     std::string& list = parameter.writable ? results : operands;
     list +=
-        fmt::format("{}{}: {}", list.empty() ? "" : ", ", plain(parameter.name), in_quotes(to_text(parameter.type)));
+        fmt::format("{}{}: {}", list.empty() ? "" : ", ", yaml_name(parameter.name), yaml_string(to_text(parameter.type)));
   }
   writer.line("{}:", stub.name);
   writer.line("  kind: {}", kind_name(stub.kind));
-  if (!stub.kernel.empty()) writer.line("  kernel: {}", in_quotes(stub.kernel));
+  if (!stub.kernel.empty()) writer.line("  kernel: {}", yaml_string(stub.kernel));
   writer.line("  results: {{{}}}", results);
   writer.line("  operands: {{{}}}", operands);
 }
@@ -78,9 +62,9 @@ class GraphText {
   std::string name(ValueId value) const {
     if (value == no_id) return "~";
     const Value& v = graph_.value(value);
-    if (v.kind != ValueKind::constant) return plain(v.name);
+    if (v.kind != ValueKind::constant) return yaml_name(v.name);
     const std::vector<double>& numbers = graph_.constants[v.index].values;
-    return numbers.size() == 1 ? fmt::format("{}", numbers[0]) : plain(v.name);
+    return numbers.size() == 1 ? fmt::format("{}", numbers[0]) : yaml_name(v.name);
   }
   std::string names(const std::vector<ValueId>& values) const {
     std::string text;
@@ -123,14 +107,14 @@ class GraphText {
     return items;
   }
 
-  static std::string operator_name(const Node& node) { return node.op ? plain(node.op->name) : "~"; }
+  static std::string operator_name(const Node& node) { return node.op ? yaml_name(node.op->name) : "~"; }
 
   std::string operands_and_results(const Node& node) const {
     return fmt::format("in: [{}], out: [{}]", names(node.inputs), names(node.outputs));
   }
 
   std::string node_text(const Node& node) const {
-    const std::string within = node.within.empty() ? "" : ", within: " + plain(node.within);
+    const std::string within = node.within.empty() ? "" : ", within: " + yaml_name(node.within);
     return fmt::format("op: {}, {}{}", operator_name(node), operands_and_results(node), within);
   }
 
@@ -185,7 +169,7 @@ class GraphText {
     seen_.clear();
     writer_.line("{}:", title);
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      writer_.line("- {{bytes: {}, holds: [{}]}}", in_quotes(slots[i].bytes.text()), owners[i]);
+      writer_.line("- {{bytes: {}, holds: [{}]}}", yaml_string(slots[i].bytes.text()), owners[i]);
     }
   }
 
@@ -212,10 +196,10 @@ class GraphText {
       std::string others;
       for (const KernelChoice::Refusal& other : choice.others) {
         others +=
-            fmt::format("{}{}: {}", others.empty() ? "" : ", ", in_quotes(other.kernel->name), in_quotes(other.reason));
+            fmt::format("{}{}: {}", others.empty() ? "" : ", ", yaml_string(other.kernel->name), yaml_string(other.reason));
       }
-      writer_.line("- [{}, {}, {}, {}, {{{}}}]", plain(choice.value), plain(choice.op->name),
-                   choice.kernel ? in_quotes(choice.kernel->name) : "expanded", in_quotes(choice.reason), others);
+      writer_.line("- [{}, {}, {}, {}, {{{}}}]", yaml_name(choice.value), yaml_name(choice.op->name),
+                   choice.kernel ? yaml_string(choice.kernel->name) : "expanded", yaml_string(choice.reason), others);
     }
   }
 
@@ -225,7 +209,7 @@ class GraphText {
         "decisions:  # value, its reader, whether one stub computes both, bytes that this saves or would, why");
     for (const Decision& decision : function_.fused.decisions) {
       writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), name(graph_.nodes[decision.consumer].outputs[0]),
-                   decision.fused ? "fused" : "apart", in_quotes(decision.bytes.text()), in_quotes(decision.reason));
+                   decision.fused ? "fused" : "apart", yaml_string(decision.bytes.text()), yaml_string(decision.reason));
     }
   }
 
@@ -240,7 +224,8 @@ class GraphText {
 
 SourceFile emit_plan_yaml(const Plan& plan, const EmitOptions& options) {
   Writer writer;
-  writer.line("graph: {}", plain(plan.main.fused.graph.name));
+  writer.line("# Planned by: {}", options.command);
+  writer.line("graph: {}", yaml_name(plan.main.fused.graph.name));
   if (!plan.stubs.empty()) {
     const auto stubs = writer.scope("stubs:", "");
     for (const StubProgram& stub : plan.stubs) write_stub(writer, stub);
@@ -252,7 +237,7 @@ SourceFile emit_plan_yaml(const Plan& plan, const EmitOptions& options) {
   if (!plan.functions.empty()) {
     const auto functions = writer.scope("functions:", "");
     for (const FunctionPlan& function : plan.functions) {
-      writer.line("{}:", plain(function.fused.graph.name));
+      writer.line("{}:", yaml_name(function.fused.graph.name));
       const auto scope = writer.indent("");
       GraphText(writer, plan, function).write();
     }

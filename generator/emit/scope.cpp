@@ -49,9 +49,6 @@ ViewCall view_call(Scope& scope, const View& view, const Shape& result) {
   return {};
 }
 
-// ":12" and a blank, or nothing.
-std::string line_text(const SourceLocation& where) { return where.known() ? fmt::format(":{}  ", where.line) : ""; }
-
 }  // namespace
 
 Scope::Scope(const WrapperFacts& facts, GraphIndex graph)
@@ -112,12 +109,10 @@ const std::string& Scope::express(Writer& writer, ValueId value) {
 void Scope::write_view(Writer& writer, ValueId value) {
   const Placement& placement = plan_.placements[value];
   const bool part = placement.kind == Kind::part_of;
-  const Node& node = graph().nodes[graph().value(part ? placement.base : value).producer];
   const ViewCall call = view_call(*this, placement.view, graph().type(value).shape);
   const std::string base = expression(placement.base);
   write_list(writer, fmt::format("const auto {} = {}{}", name_value(value), base, call.head), call.arguments,
-             call.tail + ";",
-             fmt::format("// {}{}", line_text(node.where), part ? "written in place" : "a view: no copy"));
+             call.tail + ";", part ? "// written in place" : "// a view: no copy");
 }
 
 // ---- the arena ------------------------------------------------------------------------------------------------------
@@ -210,19 +205,6 @@ void Scope::write_steps(Writer& writer, const std::vector<Step>& steps) {
   }
 }
 
-// "// :8-10": the lines of the graph that the group computes.
-std::string Scope::lines_of(const Group& group) const {
-  std::uint32_t low = 0, high = 0;
-  for (const NodeId id : group.nodes) {
-    const SourceLocation& where = graph().nodes[id].where;
-    if (!where.known()) continue;
-    low = low == 0 ? where.line : std::min(low, where.line);
-    high = std::max(high, where.line);
-  }
-  if (low == 0) return "";
-  return low == high ? fmt::format("// :{}", low) : fmt::format("// :{}-{}", low, high);
-}
-
 void Scope::write_stub(Writer& writer, const Step& step) {
   const StubProgram& stub = facts_.plan.stubs[step.stub];
   std::vector<std::string> arguments;
@@ -234,8 +216,7 @@ void Scope::write_stub(Writer& writer, const Step& step) {
     const char* separator = order.empty() ? "" : ", ";
     arguments.push_back(fmt::format("{}.launch({}{}{})", names_.call, quoted(stub.name), separator, order));
   }
-  write_list(writer, (facts_.plan.check ? checked_name(stub) : stub.name) + "(", arguments, ");",
-             lines_of(plan_.fused.groups[step.group]));
+  write_list(writer, (facts_.plan.check ? checked_name(stub) : stub.name) + "(", arguments, ");");
 }
 
 // The number of this call among all calls of its function.
@@ -252,10 +233,7 @@ std::string Scope::call_number(const Call& call) const {
 // Two buffers for each result, used in turn, so that the last call writes the result itself.
 std::vector<std::string> Scope::write_carried(Writer& writer, const Step& step, std::int64_t repeat) {
   std::vector<std::string> carried;
-  if (!step.carried_slots.empty()) {
-    const std::string where = lines_of(plan_.fused.groups[step.group]);
-    writer.line("{}  each call reads what the call before it wrote.", where.empty() ? "//" : where);
-  }
+  if (!step.carried_slots.empty()) writer.line("// Each call reads what the call before it wrote.");
   for (std::size_t i = 0; i < step.carried_slots.size(); ++i) {
     const ValueId result = step.arguments[i];
     const TensorType& type = graph().type(result);
@@ -317,7 +295,7 @@ void Scope::write_call_itself(Writer& writer, const Step& step) {
   }
   use(callee.dims);
   arguments.insert(arguments.end(), callee.dims.begin(), callee.dims.end());
-  if (call.repeat == 1) return write_list(writer, callee.name + "(", arguments, ");", lines_of(group));
+  if (call.repeat == 1) return write_list(writer, callee.name + "(", arguments, ");");
   const auto loop =
       writer.scope(fmt::format("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", names_.count, call.repeat));
   write_list(writer, callee.name + "(", arguments, ");");

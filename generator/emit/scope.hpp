@@ -83,7 +83,6 @@ class Scope {
   std::vector<std::string> slot_owners(const std::vector<Slot>& slots, const std::vector<Step>& steps) const;
   std::string slot_size(std::uint32_t slot, const Dim& bytes, const std::vector<Step>& steps);
   std::vector<std::string> write_carried(Writer& writer, const Step& step, std::int64_t repeat);
-  std::string lines_of(const Group& group) const;
 
   const WrapperFacts& facts_;
   GraphIndex index_;

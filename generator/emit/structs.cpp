@@ -33,7 +33,7 @@ void write_structs(Writer& writer, const std::vector<const StructType*>& structs
   writer.line(
       "// The memory of structs was laid out as they are declared. Where one of these fails, correct the declaration.");
   for (const StructType* structure : structs) {
-    const std::string at = short_text(structure->where);
+    const std::string at(structure->where.known() ? file_name(*structure->where.text) : "");
     const std::string& name = structure->name;
     const auto claim = [&](const std::string& what, const std::string& claimed) {
       write_list(writer, "static_assert(", {what, quoted(claimed + (at.empty() ? "" : ": " + at))}, ");");

@@ -94,7 +94,6 @@ struct Statement {
   std::vector<std::string> fields;              // of the functor: literals
   std::vector<Operand> operands;
   std::vector<std::string> names;               // the values it defines, after the graph; store: none
-  SourceLocation where;
   std::string within;                           // the composite it belongs to, for the comment
 };
 
@@ -141,7 +140,7 @@ struct StubProgram {
   std::vector<KernelArgument> kernel_arguments; // structured: operands, attributes, results
   int row_rank = 0;                             // rows: how many trailing axes form the row
   std::int64_t row_length = 0;                  // rows: how many elements that is, where the graph says it; else 0
-  std::vector<std::string> comment;             // what it computes, where that stands in the graph, what it saves
+  std::vector<std::string> comment;             // what it computes, what it saves
 };
 
 // ---- place -----------------------------------------------------------------------------------------------------------
@@ -234,6 +233,8 @@ struct SourceFile {
   // Where `content` came out of a formatter: the hash of what went in, by which an unchanged file need not be formatted
   // again.
   std::optional<std::uint64_t> unformatted = std::nullopt;
+  // False: written anew each time. An edited one is kept aside, as no merge of it could mean anything.
+  bool merges = true;
 };
 
 }  // namespace kgen

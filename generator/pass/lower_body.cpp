@@ -137,7 +137,6 @@ class Body {
       statement.operands.push_back(axis < 0 ? read(node, node.inputs[i], reduces ? RowForm::full : form)
                                             : read_lines(node.inputs[i], axis, form));
     }
-    statement.where = node.where;
     statement.within = node.within;
     for (const ValueId output : node.outputs) statement.names.push_back(graph_.value(output).name);
     const std::size_t id = append(std::move(statement));
@@ -157,7 +156,6 @@ class Body {
     Statement round{.kind = Statement::Kind::apply, .per_row = per_row};
     round.functor = fmt::format("{}<{}>", kernel->name, type.cpp);
     round.operands = {std::move(made)};
-    round.where = node.where;
     round.within = node.within;
     round.names = {graph_.value(value).name};
     return {.kind = Operand::Kind::statement, .statement = append(std::move(round))};
@@ -167,7 +165,6 @@ class Body {
     const RowForm form = made_form(value);
     Statement store{.kind = Statement::Kind::store, .per_row = form != RowForm::full, .member = member({value, form})};
     store.operands = {known_.at(value)};
-    store.where = graph_.value(value).producer == no_id ? SourceLocation{} : graph_.nodes[graph_.value(value).producer].where;
     append(std::move(store));
   }
 

@@ -100,28 +100,10 @@ class Comment {
   const Group& group_;
 };
 
-// "matmul_bias_relu.yaml:8-10"
-std::string place(const Graph& graph, const Group& group) {
-  const SourceLocation* first = nullptr;
-  std::uint32_t last = 0;
-  for (const NodeId id : group.nodes) {
-    const SourceLocation& where = graph.nodes[id].where;
-    if (!where.known()) continue;
-    if (!first || where.line < first->line) first = &where;
-    last = std::max(last, where.line);
-  }
-  if (!first) return {};
-  std::string text = short_text(*first);
-  if (last > first->line) text += fmt::format("-{}", last);
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::string> stub_comment(const FuseFacts& facts, const Group& group) {
-  std::vector<std::string> lines = Comment(facts, group).lines();
-  if (std::string where = place(facts.graph(), group); !where.empty()) lines[0] += fmt::format("   ({})", where);
-  return lines;
+  return Comment(facts, group).lines();
 }
 
 }  // namespace kgen

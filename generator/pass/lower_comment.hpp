@@ -1,4 +1,4 @@
-// The lines above a stub: what it computes, where that stands in the graph, what fusing saves.
+// The lines above a stub: what it computes, what fusing saves.
 #pragma once
 
 #include <string>

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "generator/base/hash.hpp"
-#include "generator/write/line_references.hpp"
 #include "generator/write/text_merge.hpp"
 
 namespace kgen {
@@ -56,13 +55,6 @@ void check_name_beside(const fs::path& path, Diagnostics& diagnostics) {
   if (is_free && error && error != std::errc::no_such_file_or_directory) {
     report_failure(diagnostics, "keep a file as", beside, error);
   }
-}
-
-// The user's text and the new one, merged. Comments that point to lines of the graph follow the graph first, so that a
-// node that was added above is no conflict with an edit of a line that it did not touch.
-std::optional<Merge> merge_edits(std::string_view base, std::string_view edited, std::string_view emitted) {
-  const LineMoves moves = moved_references(base, emitted);
-  return merge_texts(move_references(base, moves), move_references(edited, moves), emitted);
 }
 
 // Decides on one folder, file by file.
@@ -123,7 +115,7 @@ void Decider::edited_file(const SourceFile& file, const EmittedFile& known, cons
     ++decision_.report.edited;
     return;
   }
-  std::optional<Merge> merge = merge_edits(base, edited, file.content);
+  std::optional<Merge> merge = merge_texts(base, edited, file.content);
   if (!merge) {
     leave({Conflict::Kind::unmergeable, file.path, edited}, known, has_news);
     return;
@@ -161,7 +153,7 @@ void Decider::emitted_file(const SourceFile& file) {
     change(file, FileAction::write, existing, file.content);
     return;
   }
-  const auto base = known ? read_base(options_.folder, file.path, known->hash) : std::nullopt;
+  const auto base = known && file.merges ? read_base(options_.folder, file.path, known->hash) : std::nullopt;
   if (base) {
     edited_file(file, *known, *existing, *base);
   } else {

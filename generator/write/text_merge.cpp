@@ -24,10 +24,12 @@ git_merge_file_input input_of(std::string_view text) {
   return input;
 }
 
-Patch make_patch(const char* path, std::string_view before, std::string_view after, std::uint32_t context) {
+constexpr std::uint32_t lines_around = 3;
+
+Patch make_patch(const char* path, std::string_view before, std::string_view after) {
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
   options.flags = GIT_DIFF_FORCE_TEXT;
-  options.context_lines = context;
+  options.context_lines = lines_around;
   git_patch* patch = nullptr;
   git_patch_from_buffers(&patch, before.data(), before.size(), path, after.data(), after.size(), path, &options);
   return {patch, git_patch_free};
@@ -107,35 +109,12 @@ std::vector<std::uint32_t> conflict_lines(std::string_view text) {
 
 std::optional<std::string> unified_diff(const std::string& path, std::string_view before, std::string_view after,
                                         bool color) {
-  constexpr std::uint32_t lines_around = 3;
   start_library();
-  const Patch patch = make_patch(path.c_str(), before, after, lines_around);
+  const Patch patch = make_patch(path.c_str(), before, after);
   if (!patch) return std::nullopt;
   DiffText result{{}, color};
   git_patch_print(patch.get(), append_diff_line, &result);
   return result.text;
-}
-
-std::optional<LinePairs> common_lines(std::string_view before, std::string_view after) {
-  start_library();
-  const auto whole = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n') + 1);
-  LinePairs pairs;
-  if (before == after) {  // which has no hunk
-    for (std::uint32_t line = 1; line <= whole; ++line) pairs.emplace_back(line, line);
-    return pairs;
-  }
-  const Patch patch = make_patch(nullptr, before, after, whole);
-  if (!patch) return std::nullopt;
-  for (std::size_t hunk = 0; hunk < git_patch_num_hunks(patch.get()); ++hunk) {
-    const int lines = git_patch_num_lines_in_hunk(patch.get(), hunk);
-    for (int i = 0; i < lines; ++i) {
-      const git_diff_line* line = nullptr;
-      git_patch_get_line_in_hunk(&line, patch.get(), hunk, static_cast<std::size_t>(i));
-      if (line->origin != GIT_DIFF_LINE_CONTEXT) continue;
-      pairs.emplace_back(static_cast<std::uint32_t>(line->old_lineno), static_cast<std::uint32_t>(line->new_lineno));
-    }
-  }
-  return pairs;
 }
 
 }  // namespace kgen

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace kgen {
@@ -27,9 +26,5 @@ std::vector<std::uint32_t> conflict_lines(std::string_view text);
 // ANSI escapes. Nothing where a text is too large.
 std::optional<std::string> unified_diff(const std::string& path, std::string_view before, std::string_view after,
                                         bool color);
-
-// Numbers, from 1, of the lines that both texts have, as the difference pairs them.
-using LinePairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
-std::optional<LinePairs> common_lines(std::string_view before, std::string_view after);
 
 }  // namespace kgen

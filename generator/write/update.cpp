@@ -86,8 +86,13 @@ bool keep_aside(const fs::path& path, const std::string& name, Carrying& carryin
     return false;
   }
   ++carrying.outcome.kept_aside;
-  const bool known = carrying.before.files.contains(name);
-  const std::string_view why = known ? "was edited, but what it was made from is lost" : "was not written by kgen";
+  const auto known = carrying.before.files.find(name);
+  std::string_view why = "was not written by kgen";
+  if (known != carrying.before.files.end()) {
+    const bool has_base = read_base(carrying.folder, name, known->second.hash).has_value();
+    why = has_base ? "was edited, and kgen writes it anew each time"
+                   : "was edited, but what it was made from is lost";
+  }
   carrying.diagnostics.warning({}, fmt::format("'{}' {}: it is kept as '{}'", path.string(), why, kept.string()))
       .advise("carry over what you need from it, then remove it");
   return true;

@@ -26,7 +26,7 @@ std::string stub_of(const std::string& graph) {
   lower(fused, f.ops, "stub_", table);
   const std::vector<StubProgram> stubs = table.take();
   REQUIRE(stubs.size() == 1);
-  return emit_stub(stubs[0], "g", "stubs", {"0", "kgen plan g.yaml"}).content;
+  return emit_stub(stubs[0], "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content;
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

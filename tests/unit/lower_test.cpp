@@ -23,7 +23,7 @@ Lowered lower_text(Fixture& f, const std::string& text) {
   return out;
 }
 
-std::string body_of(const StubProgram& stub) { return emit_stub(stub, "g", "stubs", {"0", "kgen plan g.yaml"}).content; }
+std::string body_of(const StubProgram& stub) { return emit_stub(stub, "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content; }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

@@ -31,7 +31,7 @@ std::map<std::string, std::string> files_for(const Target& target, const std::st
   Session session;
   const auto plan = make_plan(options, session);
   REQUIRE_MESSAGE(plan, session.diagnostics.text(false));
-  EmitOptions emit{"0.1.0", "kgen plan"};
+  EmitOptions emit{"graph.yaml", "kgen plan graph.yaml"};
   emit.target = &target;
   if (!target.architectures.empty()) emit.architecture = target.architectures.front();
   std::map<std::string, std::string> files;

@@ -12,18 +12,18 @@ using namespace kgen;
 namespace {
 
 // A stub with room for edits that do not touch each other; `add` stands in a line of its own.
-std::string stub(const std::string& add, int line = 4) {
+std::string stub(const std::string& add) {
   return fmt::format(
       "#include \"kgen/view.hpp\"\n"
       "\n"
-      "// y: add, mul   (graph.yaml:{}-{})\n"
+      "// y: add, mul\n"
       "struct stub_y {{\n"
-      "  const auto sum = {};  // :{}\n"
-      "  const auto scaled = mul(sum, 2);  // :{}\n"
+      "  const auto sum = {};\n"
+      "  const auto scaled = mul(sum, 2);\n"
       "\n"
       "  y.store(scaled);\n"
       "}};\n",
-      line, line + 1, add, line, line + 1);
+      add);
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -83,14 +83,20 @@ TEST_CASE("edits: what is new elsewhere is merged in, again and again") {
   CHECK(folder.stub_text() == stub("add(a, f)"));
 }
 
-TEST_CASE("edits: lines of the graph that moved are no conflict, and comments follow them") {
-  const std::string mine = "mul(sum, 3);  // :5 was 2";
-  const Edited folder("mul(sum, 2);  // :5", mine);
-  CHECK(folder.write(emitted(stub("add(a, b)", 6))).merged.size() == 1);
-  CHECK(folder.stub_text() == replaced(stub("add(a, b)", 6), "mul(sum, 2);  // :7", "mul(sum, 3);  // :7 was 2"));
-  // Together with something new in the line above, which is another matter.
-  const std::string text = folder.messages(emitted(stub("add(a, c)", 6)), folder.options());
-  CHECK(text.starts_with("out/stubs/stub_y.cpp:5:1: error"));
+TEST_CASE("edits: a file that is written anew each time is never merged, and an edit of it is kept aside") {
+  const TemporaryFolder folder;
+  const auto lines = [](const std::string& text) {
+    return std::vector<SourceFile>{{.path = "lines.yaml", .content = text, .merges = false}};
+  };
+  folder.write(lines("y: 4\n"));
+  CHECK(folder.write(lines("y: 5\n")).written == 1);
+  CHECK(folder.read("lines.yaml") == "y: 5\n");
+  folder.edit("lines.yaml", "mine: 1\ny: 5\n");
+  CHECK(folder.messages(lines("y: 6\n"), folder.options()) ==
+        "warning: 'out/lines.yaml' was edited, and kgen writes it anew each time: it is kept as "
+        "'out/lines.yaml.edited'\nhelp: carry over what you need from it, then remove it\n");
+  CHECK(folder.read("lines.yaml") == "y: 6\n");
+  CHECK(folder.read("lines.yaml.edited") == "mine: 1\ny: 5\n");
 }
 
 TEST_CASE("edits: a conflict is marked as git marks it, and all other files are written") {
@@ -107,11 +113,11 @@ TEST_CASE("edits: a conflict is marked as git marks it, and all other files are 
   CHECK(report.conflicts == 1);
   CHECK(report.written == 2);
   CHECK(folder.read("other.cpp") == "new\n");
-  CHECK(folder.stub_text() == replaced(stub("add(a, b)"), "  const auto sum = add(a, b);  // :4\n",
+  CHECK(folder.stub_text() == replaced(stub("add(a, b)"), "  const auto sum = add(a, b);\n",
                                        "<<<<<<< yours\n"
-                                       "  const auto sum = add(a, mine);  // :4\n"
+                                       "  const auto sum = add(a, mine);\n"
                                        "=======\n"
-                                       "  const auto sum = add(a, c);  // :4\n"
+                                       "  const auto sum = add(a, c);\n"
                                        ">>>>>>> kgen\n"));
 }
 

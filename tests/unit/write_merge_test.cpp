@@ -1,5 +1,4 @@
-// The parts that edits are kept with: merges, differences, references to the graph, records.
-#include "generator/write/line_references.hpp"
+// The parts that edits are kept with: merges, differences, records.
 #include "generator/write/manifest.hpp"
 #include "generator/write/record.hpp"
 #include "generator/write/text_merge.hpp"
@@ -44,32 +43,6 @@ TEST_CASE("diff: unified, as git has it") {
   CHECK(unified_diff("a", "1\n", "2\n", true) ==
         "\x1b[1mdiff --git a/a b/a\x1b[m\n\x1b[1m--- a/a\x1b[m\n\x1b[1m+++ b/a\x1b[m\n"
         "\x1b[36m@@ -1 +1 @@\x1b[m\n\x1b[31m-1\x1b[m\n\x1b[32m+2\x1b[m\n");
-}
-
-TEST_CASE("diff: lines that two texts share") {
-  CHECK(common_lines("a\nb\nc\n", "a\nx\ny\nc\n") == LinePairs{{1, 1}, {3, 4}});
-  CHECK(common_lines("a\nb\n", "a\nb\n")->front() == std::pair<std::uint32_t, std::uint32_t>{1, 1});
-  CHECK(common_lines("a\n", "b\n") == LinePairs{});
-}
-
-TEST_CASE("references: found in comments alone") {
-  const LineMoves moves = {{8, 10}, {9, 11}, {12, 40}};
-  const auto moved = [&](const std::string& line) { return move_references(line, moves); };
-  CHECK(moved("x = 8;  // :8\n") == "x = 8;  // :10\n");
-  CHECK(moved("x = a ? 9:8;  // :9 silu") == "x = a ? 9:8;  // :11 silu");
-  CHECK(moved("// y: add   (graph.yaml:8-12)\n// :8-9\n") == "// y: add   (graph.yaml:10-40)\n// :10-11\n");
-  CHECK(moved("// :7, 8 and 9 of [8, 9]: 8, :88\n") == "// :7, 8 and 9 of [8, 9]: 8, :88\n");
-  CHECK(moved("// :99999999999999999999999\n") == "// :99999999999999999999999\n");
-  CHECK(moved("// :") == "// :");
-  CHECK(moved("") == "");
-}
-
-TEST_CASE("references: moves are read from lines that are otherwise the same") {
-  CHECK(moved_references("a  // :8\nb  // :9\n", "a  // :8\nnew  // :9\nb  // :10\n") == LineMoves{{8, 8}, {9, 10}});
-  CHECK(moved_references("// g.yaml:8-9\n", "// g.yaml:18-20\n") == LineMoves{{8, 18}, {9, 20}});
-  // Equal nodes that became one, or one that became two: either is a guess.
-  CHECK(moved_references("a  // :8\nb  // :8\n", "a  // :8\nb  // :9\n") == LineMoves{});
-  CHECK(moved_references("a  // :8\n", "b  // :9\n") == LineMoves{});
 }
 
 TEST_CASE("record: text and back") {

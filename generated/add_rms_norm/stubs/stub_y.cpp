@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan add_rms_norm.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 30be8a2bba11b95a.
+// Written by kgen from add_rms_norm.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -8,7 +8,7 @@
 
 namespace add_rms_norm {
 
-// h, y: add, rms_norm   (add_rms_norm.yaml:10-11)
+// h, y: add, rms_norm
 // 5 intermediates never reach memory: 16408*M bytes of traffic saved.
 struct stub_y_rows {
   kgen::View<const float, 2> x;         // [M, 1024]
@@ -19,14 +19,14 @@ struct stub_y_rows {
 
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
-    const auto h_row = row.keep(row.map(kgen::Add{}, row.load(x), row.load(residual)));  // :10
-    const auto y_squared = row.map(kgen::Square{}, h_row);                               // :11 rms_norm
-    const auto y_mean_square = row.reduce(kgen::Mean{}, y_squared);                      // :11 rms_norm
-    const auto y_shifted = row.map(kgen::Add{}, y_mean_square, 1e-06f);                  // :11 rms_norm
-    const auto y_scale = row.map(kgen::Rsqrt{}, y_shifted);                              // :11 rms_norm
-    const auto y_normalised = row.map(kgen::Mul{}, h_row, y_scale);                      // :11 rms_norm
+    const auto h_row = row.keep(row.map(kgen::Add{}, row.load(x), row.load(residual)));
+    const auto y_squared = row.map(kgen::Square{}, h_row);               // rms_norm
+    const auto y_mean_square = row.reduce(kgen::Mean{}, y_squared);      // rms_norm
+    const auto y_shifted = row.map(kgen::Add{}, y_mean_square, 1e-06f);  // rms_norm
+    const auto y_scale = row.map(kgen::Rsqrt{}, y_shifted);              // rms_norm
+    const auto y_normalised = row.map(kgen::Mul{}, h_row, y_scale);      // rms_norm
     row.store(h, h_row);
-    row.store(y, row.map(kgen::Mul{}, y_normalised, row.load(weight)));  // :11 rms_norm
+    row.store(y, row.map(kgen::Mul{}, y_normalised, row.load(weight)));  // rms_norm
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan conv_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 12343863a8a9907a.
+// Written by kgen from conv_bias_relu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/convolution.hpp"
 #include "kgen/ops/activation.hpp"
@@ -8,7 +8,7 @@
 
 namespace conv_bias_relu {
 
-// y = relu(add(conv2d(x, filters), bias))   (conv_bias_relu.yaml:9-11)
+// y = relu(add(conv2d(x, filters), bias))
 // features and sum never reach memory: 768*((H + 1)/2)*((W + 1)/2)*N bytes of traffic saved.
 struct stub_y_epilogue {
   kgen::View<const float, 4> bias;  // [48] broadcast
@@ -16,8 +16,8 @@ struct stub_y_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<4> at, kgen::Vec<float, W> features) const {
-    const auto sum = kgen::Add::apply(features, bias.load<W>(at));  // :10
-    y.store(at, kgen::Relu::apply(sum));                            // :11
+    const auto sum = kgen::Add::apply(features, bias.load<W>(at));
+    y.store(at, kgen::Relu::apply(sum));
   }
 };
 

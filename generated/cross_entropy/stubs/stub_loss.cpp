@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan cross_entropy.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is dc4b903ad5a130da.
+// Written by kgen from cross_entropy.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -11,7 +11,7 @@
 
 namespace cross_entropy {
 
-// loss: cross_entropy   (cross_entropy.yaml:9)
+// loss: cross_entropy
 // 9 intermediates never reach memory: 62*N bytes of traffic saved.
 struct stub_loss_rows {
   kgen::View<const std::int64_t, 2> loss_column;     // [N, 1]
@@ -22,15 +22,14 @@ struct stub_loss_rows {
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     const auto loss_column_value = row.load_scalar(loss_column);
-    const auto loss_ignored = row.map(kgen::Equal{}, loss_column_value, std::int64_t{-100});  // :9 cross_entropy
-    // :9 cross_entropy
-    const auto [loss_maximum, loss_total] = row.reduce(kgen::SoftmaxStatistics{}, row.load(logits));
-    // :9 cross_entropy
+    const auto loss_ignored = row.map(kgen::Equal{}, loss_column_value, std::int64_t{-100});          // cross_entropy
+    const auto [loss_maximum, loss_total] = row.reduce(kgen::SoftmaxStatistics{}, row.load(logits));  // cross_entropy
+    // cross_entropy
     const auto loss_chosen = row.map(kgen::Gather{}, row.load_scalar(logits_lines), loss_column_value);
-    const auto loss_log_total = row.map(kgen::Log{}, loss_total);                   // :9 cross_entropy
-    const auto loss_distance = row.map(kgen::Sub{}, loss_maximum, loss_chosen);     // :9 cross_entropy
-    const auto loss_loss = row.map(kgen::Add{}, loss_log_total, loss_distance);     // :9 cross_entropy
-    row.store_scalar(loss, row.map(kgen::Where{}, loss_ignored, 0.0f, loss_loss));  // :9 cross_entropy
+    const auto loss_log_total = row.map(kgen::Log{}, loss_total);                   // cross_entropy
+    const auto loss_distance = row.map(kgen::Sub{}, loss_maximum, loss_chosen);     // cross_entropy
+    const auto loss_loss = row.map(kgen::Add{}, loss_log_total, loss_distance);     // cross_entropy
+    row.store_scalar(loss, row.map(kgen::Where{}, loss_ignored, 0.0f, loss_loss));  // cross_entropy
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan gated_convolution.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 9138544e952722ed.
+// Written by kgen from gated_convolution.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -8,7 +8,7 @@
 
 namespace gated_convolution {
 
-// y = add(silu(add(causal_conv1d(mul(x, gate), weight), bias)), x)   (gated_convolution.yaml:11-15)
+// y = add(silu(add(causal_conv1d(mul(x, gate), weight), bias)), x)
 // gated, mixed, biased and 1 intermediate never reach memory: 1536*B*L bytes of traffic saved.
 struct stub_y_prologue_x {
   kgen::View<const kgen::bf16, 3> x;     // [B, L, 96]
@@ -18,7 +18,7 @@ struct stub_y_prologue_x {
 
   template <int W>
   KGEN_FN auto load(kgen::Index<3> at) const {
-    return kgen::Mul::apply(x.load<W>(at), gate.load<W>(at));  // :11
+    return kgen::Mul::apply(x.load<W>(at), gate.load<W>(at));
   }
 };
 
@@ -29,9 +29,9 @@ struct stub_y_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<3> at, kgen::Vec<float, W> mixed) const {
-    const auto biased = kgen::Add::apply(mixed, bias.load<W>(at));  // :13
-    const auto active = kgen::Silu::apply(biased);                  // :14
-    y.store(at, kgen::Add::apply(active, x.load<W>(at)));           // :15
+    const auto biased = kgen::Add::apply(mixed, bias.load<W>(at));
+    const auto active = kgen::Silu::apply(biased);
+    y.store(at, kgen::Add::apply(active, x.load<W>(at)));
   }
 };
 

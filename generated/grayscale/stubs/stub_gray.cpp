@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan grayscale.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 13f6480169165127.
+// Written by kgen from grayscale.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace grayscale {
 
-// gray = add(add(mul(red, 0.21), mul(green, 0.71)), mul(blue, 0.07))   (grayscale.yaml:11-15)
+// gray = add(add(mul(red, 0.21), mul(green, 0.71)), mul(blue, 0.07))
 // red_part, green_part, blue_part and 1 intermediate never reach memory: 32*H*W bytes of traffic saved.
 struct stub_gray_elementwise {
   kgen::View<const float, 1> red;    // [H, W]
@@ -17,11 +17,11 @@ struct stub_gray_elementwise {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<1> at) const {
-    const auto red_part = kgen::Mul::apply(red.load<W>(at), 0.21f);      // :11
-    const auto green_part = kgen::Mul::apply(green.load<W>(at), 0.71f);  // :12
-    const auto blue_part = kgen::Mul::apply(blue.load<W>(at), 0.07f);    // :13
-    const auto yellow_part = kgen::Add::apply(red_part, green_part);     // :14
-    gray.store(at, kgen::Add::apply(yellow_part, blue_part));            // :15
+    const auto red_part = kgen::Mul::apply(red.load<W>(at), 0.21f);
+    const auto green_part = kgen::Mul::apply(green.load<W>(at), 0.71f);
+    const auto blue_part = kgen::Mul::apply(blue.load<W>(at), 0.07f);
+    const auto yellow_part = kgen::Add::apply(red_part, green_part);
+    gray.store(at, kgen::Add::apply(yellow_part, blue_part));
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan rope.yaml --target hip --arch gfx942
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 43a3ce5674257868.
+// Written by kgen from rope.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 // The graph rope: load it with kgen_model_load, run it with kgen_model_run.
 //   inputs   x: f32[B, S, H, 64]

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan kernel_choice.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ba6a8d7a0b493d16.
+// Written by kgen from kernel_choice.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
@@ -8,7 +8,7 @@
 
 namespace kernel_choice {
 
-// y_few = gelu(add(matmul(few, weight), bias))   (kernel_choice.yaml:13-15)
+// y_few = gelu(add(matmul(few, weight), bias))
 // few_product and few_sum never reach memory: 3072*S bytes of traffic saved.
 struct stub_y_few_epilogue {
   kgen::View<const float, 2> bias;  // [192] broadcast
@@ -16,8 +16,8 @@ struct stub_y_few_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> few_product) const {
-    const auto few_sum = kgen::Add::apply(few_product, bias.load<W>(at));  // :14
-    y_few.store(at, mine::FastGelu::apply(few_sum));                       // :15
+    const auto few_sum = kgen::Add::apply(few_product, bias.load<W>(at));
+    y_few.store(at, mine::FastGelu::apply(few_sum));
   }
 };
 

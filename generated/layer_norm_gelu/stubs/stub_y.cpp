@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan layer_norm_gelu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is fc58473194abe638.
+// Written by kgen from layer_norm_gelu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -9,7 +9,7 @@
 
 namespace layer_norm_gelu {
 
-// y: layer_norm, gelu   (layer_norm_gelu.yaml:10-11)
+// y: layer_norm, gelu
 // 9 intermediates never reach memory: 30752*M bytes of traffic saved.
 struct stub_y_rows {
   kgen::View<const float, 2> x;       // [M, 768]
@@ -20,16 +20,16 @@ struct stub_y_rows {
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     const auto x_row = row.load(x);
-    const auto normed_mean = row.reduce(kgen::Mean{}, x_row);                                // :10 layer_norm
-    const auto normed_centred = row.keep(row.map(kgen::Sub{}, x_row, normed_mean));          // :10 layer_norm
-    const auto normed_squared = row.map(kgen::Square{}, normed_centred);                     // :10 layer_norm
-    const auto normed_variance = row.reduce(kgen::Mean{}, normed_squared);                   // :10 layer_norm
-    const auto normed_shifted = row.map(kgen::Add{}, normed_variance, 1e-05f);               // :10 layer_norm
-    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);                        // :10 layer_norm
-    const auto normed_normalised = row.map(kgen::Mul{}, normed_centred, normed_scale);       // :10 layer_norm
-    const auto normed_weighted = row.map(kgen::Mul{}, normed_normalised, row.load(weight));  // :10 layer_norm
-    const auto normed = row.map(kgen::Add{}, normed_weighted, row.load(bias));               // :10 layer_norm
-    row.store(y, row.map(kgen::Gelu{}, normed));                                             // :11
+    const auto normed_mean = row.reduce(kgen::Mean{}, x_row);                                // layer_norm
+    const auto normed_centred = row.keep(row.map(kgen::Sub{}, x_row, normed_mean));          // layer_norm
+    const auto normed_squared = row.map(kgen::Square{}, normed_centred);                     // layer_norm
+    const auto normed_variance = row.reduce(kgen::Mean{}, normed_squared);                   // layer_norm
+    const auto normed_shifted = row.map(kgen::Add{}, normed_variance, 1e-05f);               // layer_norm
+    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);                        // layer_norm
+    const auto normed_normalised = row.map(kgen::Mul{}, normed_centred, normed_scale);       // layer_norm
+    const auto normed_weighted = row.map(kgen::Mul{}, normed_normalised, row.load(weight));  // layer_norm
+    const auto normed = row.map(kgen::Add{}, normed_weighted, row.load(bias));               // layer_norm
+    row.store(y, row.map(kgen::Gelu{}, normed));
   }
 };
 

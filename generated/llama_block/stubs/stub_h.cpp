@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is cd142e8e7b7bdbdb.
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace llama_block {
 
-// h = add(x, matmul(attended_flat, wo))   (llama_block.yaml:59-60)
+// h = add(x, matmul(attended_flat, wo))
 // projected never reaches memory: 4096*B*S bytes of traffic saved.
 struct stub_h_epilogue {
   kgen::View<const float, 2> x;  // [B, S, 512]
@@ -15,7 +15,7 @@ struct stub_h_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> projected) const {
-    h.store(at, kgen::Add::apply(x.load<W>(at), projected));  // :60
+    h.store(at, kgen::Add::apply(x.load<W>(at), projected));
   }
 };
 

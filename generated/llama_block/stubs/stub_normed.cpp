@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b3af93aab3ca4780.
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -8,7 +8,7 @@
 
 namespace llama_block {
 
-// normed: rms_norm   (llama_block.yaml:35)
+// normed: rms_norm
 // 5 intermediates never reach memory: 8216*B*S bytes of traffic saved.
 struct stub_normed_rows {
   kgen::View<const float, 2> x;               // [B, S, 512]
@@ -18,12 +18,12 @@ struct stub_normed_rows {
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     const auto x_row = row.load(x);
-    const auto normed_squared = row.map(kgen::Square{}, x_row);                            // :35 rms_norm
-    const auto normed_mean_square = row.reduce(kgen::Mean{}, normed_squared);              // :35 rms_norm
-    const auto normed_shifted = row.map(kgen::Add{}, normed_mean_square, 1e-05f);          // :35 rms_norm
-    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);                      // :35 rms_norm
-    const auto normed_normalised = row.map(kgen::Mul{}, x_row, normed_scale);              // :35 rms_norm
-    row.store(normed, row.map(kgen::Mul{}, normed_normalised, row.load(attention_norm)));  // :35 rms_norm
+    const auto normed_squared = row.map(kgen::Square{}, x_row);                            // rms_norm
+    const auto normed_mean_square = row.reduce(kgen::Mean{}, normed_squared);              // rms_norm
+    const auto normed_shifted = row.map(kgen::Add{}, normed_mean_square, 1e-05f);          // rms_norm
+    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);                      // rms_norm
+    const auto normed_normalised = row.map(kgen::Mul{}, x_row, normed_scale);              // rms_norm
+    row.store(normed, row.map(kgen::Mul{}, normed_normalised, row.load(attention_norm)));  // rms_norm
   }
 };
 

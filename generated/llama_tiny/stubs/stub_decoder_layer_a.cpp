@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 6b33072b4da14112.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace llama_tiny {
 
-// a = add(h, matmul(attended_flat, wo))   (llama_tiny.yaml:64-65)
+// a = add(h, matmul(attended_flat, wo))
 // projected never reaches memory: 512*B*S bytes of traffic saved.
 struct stub_decoder_layer_a_epilogue {
   kgen::View<const float, 2> h;  // [B, S, 64]
@@ -15,7 +15,7 @@ struct stub_decoder_layer_a_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> projected) const {
-    a.store(at, kgen::Add::apply(h.load<W>(at), projected));  // :65
+    a.store(at, kgen::Add::apply(h.load<W>(at), projected));
   }
 };
 

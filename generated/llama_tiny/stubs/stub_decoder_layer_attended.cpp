@@ -1,12 +1,12 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 523b82abfa066b46.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/attention.hpp"
 #include "kgen/view.hpp"
 
 namespace llama_tiny {
 
-// attended = attention(q, k_used, v_used)   (llama_tiny.yaml:62)
+// attended = attention(q, k_used, v_used)
 void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q,
                                  kgen::View<const float, 4> k_used, kgen::View<const float, 4> v_used,
                                  kgen::Stream stream) {

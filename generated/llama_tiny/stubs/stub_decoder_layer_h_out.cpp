@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is be1e5893a11c0422.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace llama_tiny {
 
-// h_out = add(a, matmul(hidden, w_down))   (llama_tiny.yaml:73-74)
+// h_out = add(a, matmul(hidden, w_down))
 // down never reaches memory: 512*B*S bytes of traffic saved.
 struct stub_decoder_layer_h_out_epilogue {
   kgen::View<const float, 2> a;  // [B, S, 64]
@@ -15,7 +15,7 @@ struct stub_decoder_layer_h_out_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> down) const {
-    h_out.store(at, kgen::Add::apply(a.load<W>(at), down));  // :74
+    h_out.store(at, kgen::Add::apply(a.load<W>(at), down));
   }
 };
 

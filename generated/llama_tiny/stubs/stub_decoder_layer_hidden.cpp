@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4028020dc7a517b4.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
@@ -8,7 +8,7 @@
 
 namespace llama_tiny {
 
-// hidden = mul(silu(matmul(a_normed, w_gate)), up)   (llama_tiny.yaml:69-72)
+// hidden = mul(silu(matmul(a_normed, w_gate)), up)
 // gate and activated never reach memory: 2816*B*S bytes of traffic saved.
 struct stub_decoder_layer_hidden_epilogue {
   kgen::View<const float, 2> up;  // [B, S, 176]
@@ -16,8 +16,8 @@ struct stub_decoder_layer_hidden_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> gate) const {
-    const auto activated = kgen::Silu::apply(gate);                 // :71
-    hidden.store(at, kgen::Mul::apply(activated, up.load<W>(at)));  // :72
+    const auto activated = kgen::Silu::apply(gate);
+    hidden.store(at, kgen::Mul::apply(activated, up.load<W>(at)));
   }
 };
 

@@ -1,12 +1,12 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 1f2a273e2ea9b4d7.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
 namespace llama_tiny {
 
-// k_flat = matmul(normed, wk)   (llama_tiny.yaml:47)
+// k_flat = matmul(normed, wk)
 void stub_decoder_layer_k_flat(kgen::View<float, 3> k_flat, kgen::View<const float, 3> normed,
                                kgen::View<const float, 2> wk, kgen::Stream stream) {
   kgen::matmul(normed.merge<0, 1>(), wk, k_flat.merge<0, 1>(), stream);

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 1456dc0f2876c5fd.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
@@ -8,7 +8,7 @@
 
 namespace llama_tiny {
 
-// normed: rms_norm   (llama_tiny.yaml:45)
+// normed: rms_norm
 // 5 intermediates never reach memory: 1048*B*S bytes of traffic saved.
 struct stub_decoder_layer_normed_rows {
   kgen::View<const float, 2> h;               // [B, S, 64]
@@ -18,12 +18,12 @@ struct stub_decoder_layer_normed_rows {
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     const auto h_row = row.load(h);
-    const auto normed_squared = row.map(kgen::Square{}, h_row);                            // :45 rms_norm
-    const auto normed_mean_square = row.reduce(kgen::Mean{}, normed_squared);              // :45 rms_norm
-    const auto normed_shifted = row.map(kgen::Add{}, normed_mean_square, 1e-05f);          // :45 rms_norm
-    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);                      // :45 rms_norm
-    const auto normed_normalised = row.map(kgen::Mul{}, h_row, normed_scale);              // :45 rms_norm
-    row.store(normed, row.map(kgen::Mul{}, normed_normalised, row.load(attention_norm)));  // :45 rms_norm
+    const auto normed_squared = row.map(kgen::Square{}, h_row);                            // rms_norm
+    const auto normed_mean_square = row.reduce(kgen::Mean{}, normed_squared);              // rms_norm
+    const auto normed_shifted = row.map(kgen::Add{}, normed_mean_square, 1e-05f);          // rms_norm
+    const auto normed_scale = row.map(kgen::Rsqrt{}, normed_shifted);                      // rms_norm
+    const auto normed_normalised = row.map(kgen::Mul{}, h_row, normed_scale);              // rms_norm
+    row.store(normed, row.map(kgen::Mul{}, normed_normalised, row.load(attention_norm)));  // rms_norm
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 50fa00aa4b6ff959.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace llama_tiny {
 
-// q_first_rotated, q_second_rotated: rope   (llama_tiny.yaml:53)
+// q_first_rotated, q_second_rotated: rope
 // 4 intermediates never reach memory: 1024*B*S bytes of traffic saved.
 struct stub_decoder_layer_q_second_rotated_elementwise {
   kgen::View<const float, 4> q_first;       // [B, S, 4, 8]
@@ -22,13 +22,13 @@ struct stub_decoder_layer_q_second_rotated_elementwise {
   template <int W>
   KGEN_FN void operator()(kgen::Index<4> at) const {
     const auto q_first_value = q_first.load<W>(at);
-    const auto q_first_kept = kgen::Mul::apply(q_first_value, q_first_cos.load<W>(at));  // :53 rope
+    const auto q_first_kept = kgen::Mul::apply(q_first_value, q_first_cos.load<W>(at));  // rope
     const auto q_second_value = q_second.load<W>(at);
-    const auto q_first_turned = kgen::Mul::apply(q_second_value, q_first_sin.load<W>(at));   // :53 rope
-    const auto q_second_kept = kgen::Mul::apply(q_second_value, q_second_cos.load<W>(at));   // :53 rope
-    const auto q_second_turned = kgen::Mul::apply(q_first_value, q_second_sin.load<W>(at));  // :53 rope
-    q_first_rotated.store(at, kgen::Sub::apply(q_first_kept, q_first_turned));               // :53 rope
-    q_second_rotated.store(at, kgen::Add::apply(q_second_kept, q_second_turned));            // :53 rope
+    const auto q_first_turned = kgen::Mul::apply(q_second_value, q_first_sin.load<W>(at));   // rope
+    const auto q_second_kept = kgen::Mul::apply(q_second_value, q_second_cos.load<W>(at));   // rope
+    const auto q_second_turned = kgen::Mul::apply(q_first_value, q_second_sin.load<W>(at));  // rope
+    q_first_rotated.store(at, kgen::Sub::apply(q_first_kept, q_first_turned));               // rope
+    q_second_rotated.store(at, kgen::Add::apply(q_second_kept, q_second_turned));            // rope
   }
 };
 

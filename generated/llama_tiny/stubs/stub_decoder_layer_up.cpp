@@ -1,12 +1,12 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is c48c9c18b77ce08a.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
 namespace llama_tiny {
 
-// up = matmul(a_normed, w_up)   (llama_tiny.yaml:70)
+// up = matmul(a_normed, w_up)
 void stub_decoder_layer_up(kgen::View<float, 3> up, kgen::View<const float, 3> a_normed,
                            kgen::View<const float, 2> w_up, kgen::Stream stream) {
   kgen::matmul(a_normed.merge<0, 1>(), w_up, up.merge<0, 1>(), stream);

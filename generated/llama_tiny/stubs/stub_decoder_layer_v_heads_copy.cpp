@@ -1,12 +1,12 @@
-// Written by kgen 0.1.0: kgen plan llama_tiny.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ad9d21d47c6625a9.
+// Written by kgen from llama_tiny.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/view.hpp"
 
 namespace llama_tiny {
 
-// v_heads_copy = copy(v_heads)   (llama_tiny.yaml:58)
+// v_heads_copy = copy(v_heads)
 struct stub_decoder_layer_v_heads_copy_elementwise {
   kgen::View<const float, 2> v_heads;  // [B, S, 2, 16]
   kgen::View<float, 2> v_heads_copy;   // [B, S, 2, 16]

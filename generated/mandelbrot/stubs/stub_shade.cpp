@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan mandelbrot.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 66c6261760bb5e7b.
+// Written by kgen from mandelbrot.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -8,7 +8,7 @@
 
 namespace mandelbrot {
 
-// shade = sub(1, div(cast(steps), 200))   (mandelbrot.yaml:16-18)
+// shade = sub(1, div(cast(steps), 200))
 // count and share never reach memory: 16*H*W bytes of traffic saved.
 struct stub_shade_elementwise {
   kgen::View<const std::int32_t, 1> steps;  // [H, W]
@@ -16,9 +16,9 @@ struct stub_shade_elementwise {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<1> at) const {
-    const auto count = kgen::Cast<float>::apply(steps.load<W>(at));  // :16
-    const auto share = kgen::Div::apply(count, 200.0f);              // :17
-    shade.store(at, kgen::Sub::apply(1.0f, share));                  // :18
+    const auto count = kgen::Cast<float>::apply(steps.load<W>(at));
+    const auto share = kgen::Div::apply(count, 200.0f);
+    shade.store(at, kgen::Sub::apply(1.0f, share));
   }
 };
 

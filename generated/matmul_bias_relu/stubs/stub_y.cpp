@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan matmul_bias_relu.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is b0a32cd84545384b.
+// Written by kgen from matmul_bias_relu.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
@@ -8,7 +8,7 @@
 
 namespace matmul_bias_relu {
 
-// y = relu(add(matmul(A, B), bias))   (matmul_bias_relu.yaml:10-12)
+// y = relu(add(matmul(A, B), bias))
 // C and sum never reach memory: 8192*M bytes of traffic saved.
 struct stub_y_epilogue {
   kgen::View<const float, 2> bias;  // [512] broadcast
@@ -16,8 +16,8 @@ struct stub_y_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> C) const {
-    const auto sum = kgen::Add::apply(C, bias.load<W>(at));  // :11
-    y.store(at, kgen::Relu::apply(sum));                     // :12
+    const auto sum = kgen::Add::apply(C, bias.load<W>(at));
+    y.store(at, kgen::Relu::apply(sum));
   }
 };
 

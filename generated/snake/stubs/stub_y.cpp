@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan snake.yaml --target cpu --specs my_ops.yaml --kernels my_kernels
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 373cef3562fb5152.
+// Written by kgen from snake.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -8,7 +8,7 @@
 
 namespace snake {
 
-// y = mul(snake(add(x, bias), alpha), gain)   (snake.yaml:12-14)
+// y = mul(snake(add(x, bias), alpha), gain)
 // biased and wave never reach memory: 16*B*C*L bytes of traffic saved.
 struct stub_y_elementwise {
   kgen::View<const float, 3> x;      // [B, C, L]
@@ -19,9 +19,9 @@ struct stub_y_elementwise {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<3> at) const {
-    const auto biased = kgen::Add::apply(x.load<W>(at), bias.load<W>(at));  // :12
-    const auto wave = mine::Snake::apply(biased, alpha.load<W>(at));        // :13
-    y.store(at, kgen::Mul::apply(wave, gain.load<W>(at)));                  // :14
+    const auto biased = kgen::Add::apply(x.load<W>(at), bias.load<W>(at));
+    const auto wave = mine::Snake::apply(biased, alpha.load<W>(at));
+    y.store(at, kgen::Mul::apply(wave, gain.load<W>(at)));
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan softmax.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is ef183421ded18b3a.
+// Written by kgen from softmax.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -9,7 +9,7 @@
 
 namespace softmax {
 
-// probabilities: mul, add, softmax   (softmax.yaml:10-12)
+// probabilities: mul, add, softmax
 // scaled, masked and 4 intermediates never reach memory: 32*B*S*T + 16*B*S bytes of traffic saved.
 struct stub_probabilities_rows {
   kgen::View<const float, 3> scores;   // [B, S, T]
@@ -18,13 +18,13 @@ struct stub_probabilities_rows {
 
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
-    const auto scaled = row.map(kgen::Mul{}, row.load(scores), 0.125f);                              // :10
-    const auto masked = row.keep(row.map(kgen::Add{}, scaled, row.load(mask)));                      // :11
-    const auto probabilities_maximum = row.reduce(kgen::Max{}, masked);                              // :12 softmax
-    const auto probabilities_shifted = row.map(kgen::Sub{}, masked, probabilities_maximum);          // :12 softmax
-    const auto probabilities_exponential = row.keep(row.map(kgen::Exp{}, probabilities_shifted));    // :12 softmax
-    const auto probabilities_total = row.reduce(kgen::Sum{}, probabilities_exponential);             // :12 softmax
-    row.store(probabilities, row.map(kgen::Div{}, probabilities_exponential, probabilities_total));  // :12 softmax
+    const auto scaled = row.map(kgen::Mul{}, row.load(scores), 0.125f);
+    const auto masked = row.keep(row.map(kgen::Add{}, scaled, row.load(mask)));
+    const auto probabilities_maximum = row.reduce(kgen::Max{}, masked);                              // softmax
+    const auto probabilities_shifted = row.map(kgen::Sub{}, masked, probabilities_maximum);          // softmax
+    const auto probabilities_exponential = row.keep(row.map(kgen::Exp{}, probabilities_shifted));    // softmax
+    const auto probabilities_total = row.reduce(kgen::Sum{}, probabilities_exponential);             // softmax
+    row.store(probabilities, row.map(kgen::Div{}, probabilities_exponential, probabilities_total));  // softmax
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan swish.yaml --target cpu
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4077eb3e9a239817.
+// Written by kgen from swish.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/activation.hpp"
@@ -8,7 +8,7 @@
 
 namespace swish {
 
-// y = mul(x, sigmoid(x))   (swish.yaml:7-8)
+// y = mul(x, sigmoid(x))
 // gate never reaches memory: 8*M*N bytes of traffic saved.
 struct stub_y_elementwise {
   kgen::View<const float, 1> x;  // [M, N]
@@ -17,8 +17,8 @@ struct stub_y_elementwise {
   template <int W>
   KGEN_FN void operator()(kgen::Index<1> at) const {
     const auto x_value = x.load<W>(at);
-    const auto gate = kgen::Sigmoid::apply(x_value);  // :7
-    y.store(at, kgen::Mul::apply(x_value, gate));     // :8
+    const auto gate = kgen::Sigmoid::apply(x_value);
+    y.store(at, kgen::Mul::apply(x_value, gate));
   }
 };
 

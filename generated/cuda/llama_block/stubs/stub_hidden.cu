@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 7cb23e63ca3e647e.
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
@@ -8,7 +8,7 @@
 
 namespace llama_block {
 
-// hidden = mul(silu(matmul(h_normed, w_gate)), up)   (llama_block.yaml:64-67)
+// hidden = mul(silu(matmul(h_normed, w_gate)), up)
 // gate and activated never reach memory: 22016*B*S bytes of traffic saved.
 struct stub_hidden_epilogue {
   kgen::View<const float, 2> up;  // [B, S, 1376]
@@ -16,8 +16,8 @@ struct stub_hidden_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> gate) const {
-    const auto activated = kgen::Silu::apply(gate);                 // :66
-    hidden.store(at, kgen::Mul::apply(activated, up.load<W>(at)));  // :67
+    const auto activated = kgen::Silu::apply(gate);
+    hidden.store(at, kgen::Mul::apply(activated, up.load<W>(at)));
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 99e519d8e3c6bb5e.
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace llama_block {
 
-// k_first_rotated, k_second_rotated: rope   (llama_block.yaml:49)
+// k_first_rotated, k_second_rotated: rope
 // 4 intermediates never reach memory: 4096*B*S bytes of traffic saved.
 struct stub_k_second_rotated_elementwise {
   kgen::View<const float, 4> k_first;       // [B, S, 4, 32]
@@ -22,13 +22,13 @@ struct stub_k_second_rotated_elementwise {
   template <int W>
   KGEN_FN void operator()(kgen::Index<4> at) const {
     const auto k_first_value = k_first.load<W>(at);
-    const auto k_first_kept = kgen::Mul::apply(k_first_value, q_first_cos.load<W>(at));  // :49 rope
+    const auto k_first_kept = kgen::Mul::apply(k_first_value, q_first_cos.load<W>(at));  // rope
     const auto k_second_value = k_second.load<W>(at);
-    const auto k_first_turned = kgen::Mul::apply(k_second_value, q_first_sin.load<W>(at));   // :49 rope
-    const auto k_second_kept = kgen::Mul::apply(k_second_value, q_second_cos.load<W>(at));   // :49 rope
-    const auto k_second_turned = kgen::Mul::apply(k_first_value, q_second_sin.load<W>(at));  // :49 rope
-    k_first_rotated.store(at, kgen::Sub::apply(k_first_kept, k_first_turned));               // :49 rope
-    k_second_rotated.store(at, kgen::Add::apply(k_second_kept, k_second_turned));            // :49 rope
+    const auto k_first_turned = kgen::Mul::apply(k_second_value, q_first_sin.load<W>(at));   // rope
+    const auto k_second_kept = kgen::Mul::apply(k_second_value, q_second_cos.load<W>(at));   // rope
+    const auto k_second_turned = kgen::Mul::apply(k_first_value, q_second_sin.load<W>(at));  // rope
+    k_first_rotated.store(at, kgen::Sub::apply(k_first_kept, k_first_turned));               // rope
+    k_second_rotated.store(at, kgen::Add::apply(k_second_kept, k_second_turned));            // rope
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 15164294551d66a4.
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace llama_block {
 
-// q_first_rotated, q_second_rotated: rope   (llama_block.yaml:48)
+// q_first_rotated, q_second_rotated: rope
 // 4 intermediates never reach memory: 8192*B*S bytes of traffic saved.
 struct stub_q_second_rotated_elementwise {
   kgen::View<const float, 4> q_first;       // [B, S, 8, 32]
@@ -22,13 +22,13 @@ struct stub_q_second_rotated_elementwise {
   template <int W>
   KGEN_FN void operator()(kgen::Index<4> at) const {
     const auto q_first_value = q_first.load<W>(at);
-    const auto q_first_kept = kgen::Mul::apply(q_first_value, q_first_cos.load<W>(at));  // :48 rope
+    const auto q_first_kept = kgen::Mul::apply(q_first_value, q_first_cos.load<W>(at));  // rope
     const auto q_second_value = q_second.load<W>(at);
-    const auto q_first_turned = kgen::Mul::apply(q_second_value, q_first_sin.load<W>(at));   // :48 rope
-    const auto q_second_kept = kgen::Mul::apply(q_second_value, q_second_cos.load<W>(at));   // :48 rope
-    const auto q_second_turned = kgen::Mul::apply(q_first_value, q_second_sin.load<W>(at));  // :48 rope
-    q_first_rotated.store(at, kgen::Sub::apply(q_first_kept, q_first_turned));               // :48 rope
-    q_second_rotated.store(at, kgen::Add::apply(q_second_kept, q_second_turned));            // :48 rope
+    const auto q_first_turned = kgen::Mul::apply(q_second_value, q_first_sin.load<W>(at));   // rope
+    const auto q_second_kept = kgen::Mul::apply(q_second_value, q_second_cos.load<W>(at));   // rope
+    const auto q_second_turned = kgen::Mul::apply(q_first_value, q_second_sin.load<W>(at));  // rope
+    q_first_rotated.store(at, kgen::Sub::apply(q_first_kept, q_first_turned));               // rope
+    q_second_rotated.store(at, kgen::Add::apply(q_second_kept, q_second_turned));            // rope
   }
 };
 

@@ -1,12 +1,12 @@
-// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 4a135658ec40aa62.
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/view.hpp"
 
 namespace llama_block {
 
-// v_heads_copy = copy(v_heads)   (llama_block.yaml:53)
+// v_heads_copy = copy(v_heads)
 struct stub_v_heads_copy_elementwise {
   kgen::View<const float, 2> v_heads;  // [B, S, 4, 64]
   kgen::View<float, 2> v_heads_copy;   // [B, S, 4, 64]

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan llama_block.yaml --target cuda --arch sm_90a
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 78cdc53fee6f9ede.
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace llama_block {
 
-// y = add(h, matmul(hidden, w_down))   (llama_block.yaml:68-69)
+// y = add(h, matmul(hidden, w_down))
 // down never reaches memory: 4096*B*S bytes of traffic saved.
 struct stub_y_epilogue {
   kgen::View<const float, 2> h;  // [B, S, 512]
@@ -15,7 +15,7 @@ struct stub_y_epilogue {
 
   template <int W>
   KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> down) const {
-    y.store(at, kgen::Add::apply(h.load<W>(at), down));  // :69
+    y.store(at, kgen::Add::apply(h.load<W>(at), down));
   }
 };
 

@@ -1,5 +1,5 @@
-// Written by kgen 0.1.0: kgen plan rope.yaml --target hip --arch gfx942
-// Edit it as you like: `kgen plan` merges what is new with your edits. As written, its content is 22161f0a642924b4.
+// Written by kgen from rope.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
 
 #include "kgen/elementwise.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -7,7 +7,7 @@
 
 namespace rope {
 
-// first, second: mul, sub, mul, add   (rope.yaml:16-21)
+// first, second: mul, sub, mul, add
 // x1_cos, x2_sin, x2_cos and 1 intermediate never reach memory: 1024*B*H*S bytes of traffic saved.
 struct stub_second_elementwise {
   kgen::View<const float, 4> x1;  // [B, S, H, 32]
@@ -21,14 +21,14 @@ struct stub_second_elementwise {
   KGEN_FN void operator()(kgen::Index<4> at) const {
     const auto x1_value = x1.load<W>(at);
     const auto c_value = c.load<W>(at);
-    const auto x1_cos = kgen::Mul::apply(x1_value, c_value);  // :16
+    const auto x1_cos = kgen::Mul::apply(x1_value, c_value);
     const auto x2_value = x2.load<W>(at);
     const auto s_value = s.load<W>(at);
-    const auto x2_sin = kgen::Mul::apply(x2_value, s_value);  // :17
-    const auto x2_cos = kgen::Mul::apply(x2_value, c_value);  // :19
-    const auto x1_sin = kgen::Mul::apply(x1_value, s_value);  // :20
-    first.store(at, kgen::Sub::apply(x1_cos, x2_sin));        // :18
-    second.store(at, kgen::Add::apply(x2_cos, x1_sin));       // :21
+    const auto x2_sin = kgen::Mul::apply(x2_value, s_value);
+    const auto x2_cos = kgen::Mul::apply(x2_value, c_value);
+    const auto x1_sin = kgen::Mul::apply(x1_value, s_value);
+    first.store(at, kgen::Sub::apply(x1_cos, x2_sin));
+    second.store(at, kgen::Add::apply(x2_cos, x1_sin));
   }
 };
 
