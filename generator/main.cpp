@@ -15,6 +15,7 @@
 #include "generator/emit/target.hpp"
 #include "generator/explain/explain.hpp"
 #include "generator/explain/list_ops.hpp"
+#include "generator/explain/schema.hpp"
 #include "generator/format_emitted.hpp"
 #include "generator/introspect/signatures_yaml.hpp"
 #include "generator/kernels.hpp"
@@ -63,11 +64,11 @@ bool use_color(const Arguments& arguments, int stream) {
 
 // Where the operators, the signatures of kernels, and their headers are.
 struct Library {
-  fs::path operators, signatures, headers;
+  fs::path operators, graph_schema, signatures, headers;
 };
 
 Library library_in(const fs::path& folder) {
-  return {folder / "specs" / "ops", folder / "templates" / "kgen" / "signatures.yaml", folder / "templates"};
+  return {folder / "specs" / "ops", folder / "specs" / "schemas" / "graph.schema.json", folder / "templates" / "kgen" / "signatures.yaml", folder / "templates"};
 }
 
 // $KGEN_SHARE, what is installed beside the executable, or the source tree that it was built from.
@@ -285,6 +286,15 @@ int run_ops(const Arguments& arguments) {
   return report(session, arguments);
 }
 
+// The schema of graphs with the operators that they may use.
+int run_schema(const Arguments& arguments) {
+  Session session;
+  if (!load_operators(pipeline_options(arguments), session)) return report(session, arguments);
+  const SourceText* general = session.sources.read(find_library().graph_schema.string(), session.diagnostics);
+  if (general) fmt::print("{}", graph_schema(general->content, session.ops));
+  return report(session, arguments);
+}
+
 // The kernels of the headers alone; with --check, whether they are what the operators ask for.
 int run_introspect(const Arguments& arguments) {
   Session session;
@@ -380,6 +390,12 @@ CLI::App* add_ops(CLI::App& app, Arguments& arguments) {
   return ops;
 }
 
+CLI::App* add_schema(CLI::App& app, Arguments& arguments) {
+  CLI::App* schema = add_verb(app, "schema", "Print the JSON Schema of graphs, with the operators that they may use, for editors");
+  add_common_options(*schema, arguments);
+  return schema;
+}
+
 CLI::App* add_introspect(CLI::App& app, Arguments& arguments) {
   CLI::App* introspect = add_verb(app, "introspect", "Print what the kernels of headers say of themselves");
   introspect->add_option("headers", arguments.headers, "The headers to read")->required()->type_name("HEADER.hpp");
@@ -435,7 +451,7 @@ int run(int argc, char** argv) {
       {add_plan(app, arguments), run_plan},       {add_explain(app, arguments), run_explain},
       {add_status(app, arguments), run_status},   {add_diff(app, arguments), run_diff},
       {add_observe(app, arguments), run_observe}, {add_introspect(app, arguments), run_introspect},
-      {add_ops(app, arguments), run_ops}};
+      {add_ops(app, arguments), run_ops},         {add_schema(app, arguments), run_schema}};
 
   std::vector<std::string> names;
   for (const auto& [verb, run_verb] : verbs) names.push_back(verb->get_name());

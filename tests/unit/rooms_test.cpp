@@ -54,7 +54,7 @@ const std::vector<Room> rooms = {
     on_model("introspect", {"dlfcn.h"}),
     on_model("pass"),
     on_model("emit"),
-    on_model("explain"),
+    on_model("explain", {"nlohmann/"}),
     on_model("import"),
     on_model("write", joined(posix, {"git2.h"})),
     {driver, {"generator/"}, joined({"fmt/", "CLI/"}, posix)},
