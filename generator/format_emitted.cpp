@@ -24,7 +24,7 @@ std::uint64_t unformatted_hash(const std::string& content) { return content_hash
 
 // What came out when the same went in last time.
 std::optional<std::string> last_result(const SourceFile& file, std::uint64_t unformatted,
-                                       const std::filesystem::path& folder, const Manifest& last) {
+                                       const EmittedFolder& folder, const Manifest& last) {
   const auto known = last.files.find(file.path);
   if (known == last.files.end() || known->second.unformatted != unformatted) return std::nullopt;
   return read_base(folder, file.path, known->second.hash);
@@ -32,7 +32,7 @@ std::optional<std::string> last_result(const SourceFile& file, std::uint64_t unf
 
 }  // namespace
 
-std::vector<SourceFile> format_emitted(std::vector<SourceFile> files, const std::filesystem::path& folder,
+std::vector<SourceFile> format_emitted(std::vector<SourceFile> files, const EmittedFolder& folder,
                                        const Manifest& last, const std::function<const ClangServices*()>& services) {
   const ClangServices* clang = nullptr;
   bool asked = false;

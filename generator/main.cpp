@@ -25,6 +25,7 @@
 #include "generator/stub_signatures.hpp"
 #include "generator/write/depfile.hpp"
 #include "generator/write/disk.hpp"
+#include "generator/write/emitted_folder.hpp"
 #include "generator/write/status.hpp"
 #include "generator/write/write_files.hpp"
 
@@ -193,7 +194,8 @@ std::string written_text(const Plan& plan, const WriteReport& written, const std
 }
 
 // Without Clang files keep the layout that the emitter gave them. What is wrong with the record, writing will report.
-std::vector<SourceFile> formatted(std::vector<SourceFile> files, const fs::path& folder) {
+std::vector<SourceFile> formatted(std::vector<SourceFile> files, const fs::path& path) {
+  const EmittedFolder folder(path);
   Diagnostics ignored;
   const Manifest last = read_manifest(folder, ignored);
   return format_emitted(std::move(files), folder, last, [&] { return clang_services("format", ignored); });
@@ -317,7 +319,7 @@ int run_observe(const Arguments& arguments) {
   const auto source = read_file(arguments.stub, error);
   if (!source) {
     diagnostics.error({}, fmt::format("cannot read '{}': {}", arguments.stub, error.message()));
-  } else if (Disk().replace(arguments.output, observed_source(*source, arguments.stub), diagnostics)) {
+  } else if (replace_file(arguments.output, observed_source(*source, arguments.stub), diagnostics)) {
     return 0;
   }
   fmt::print(stderr, "{}", diagnostics.text(use_color(arguments, STDERR_FILENO)));
@@ -416,7 +418,7 @@ CLI::App* add_observe(CLI::App& app, Arguments& arguments) {
 }
 
 CLI::App* add_status(CLI::App& app, Arguments& arguments) {
-  CLI::App* status = add_verb(app, "status", "List what is edited, stale, conflicting, missing, orphaned or pinned");
+  CLI::App* status = add_verb(app, "status", "List what is edited, stale, conflicting, unreadable, missing, orphaned or pinned");
   status->add_option("folder", arguments.folder, "What --emit was given")->required()->type_name("FOLDER");
   add_color_option(*status, arguments, "Colour in diagnostics");
   status->footer(

@@ -1,67 +1,59 @@
 #include "generator/write/decide.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "generator/base/hash.hpp"
+#include "generator/write/disk.hpp"
 #include "generator/write/text_merge.hpp"
 
 namespace kgen {
 namespace {
 
-namespace fs = std::filesystem;
-
-// What stands between the output folder and its files must be folders, those that exist must be writable.
-void check_parents(const fs::path& folder, const std::set<fs::path>& parents, Diagnostics& diagnostics) {
-  for (const fs::path& parent : parents) {
-    fs::path at = parent.empty() ? folder : folder / parent;
-    std::error_code error;
-    while (!fs::exists(at, error) && at != folder) at = at.parent_path();
-    if (!fs::is_directory(at, error)) {
-      diagnostics.error({}, fmt::format("'{}' is in the way: a folder is needed there", at.string()))
-          .advise("move it, or choose another output folder");
-    } else if (::access(at.c_str(), W_OK | X_OK) != 0) {
-      report_failure(diagnostics, "write to", at, {errno, std::generic_category()});
+// The folders that changes go to, or those above that exist, must be writable.
+void check_writable(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
+  std::set<std::string> checked;
+  for (const FileChange& change : changes) {
+    if (checked.empty()) checked.insert("");  // the record is there
+    const bool touches = change.content || change.action == FileAction::remove;
+    std::string at = touches ? change.path : "";
+    while (!at.empty() && folder.kind(at) != EntryKind::folder) at.erase(at.rfind('/') == at.npos ? 0 : at.rfind('/'));
+    checked.insert(at);
+  }
+  for (const std::string& at : checked) {
+    if (const std::error_code error = folder.check_writable(at)) {
+      report_failure(diagnostics, "write to", folder.path(at), error);
     }
   }
 }
 
-// The content that a path holds: none where there is no file. False, with an error reported, where something else is.
-bool read_existing(const fs::path& path, std::optional<std::string>& content, Diagnostics& diagnostics) {
+// The content of a file; none where there is no file. False, with an error reported, where it cannot be read.
+bool read_existing(const EmittedFolder& folder, const std::string& path, std::optional<std::string>& content,
+                   Diagnostics& diagnostics) {
   std::error_code error;
-  const fs::file_type type = fs::symlink_status(path, error).type();
-  if (type == fs::file_type::not_found || error == std::errc::not_a_directory) return true;
-  if (type != fs::file_type::none && !fs::is_regular_file(path, error)) {
-    diagnostics.error({}, fmt::format("cannot write '{}': what is there is not a file", path.string()))
-        .advise("move it, or choose another output folder");
-    return false;
-  }
-  content = read_file(path, error);
-  if (!content) report_failure(diagnostics, "read", path, error);
+  const EntryKind kind = folder.kind(path, error);
+  if (!error && kind != EntryKind::file) return true;
+  content = folder.read(path, error);
+  if (!content) report_failure(diagnostics, "read", folder.path(path), error);
   return content.has_value();
 }
 
 // A file that is to be kept aside needs a name that the file system allows.
-void check_name_beside(const fs::path& path, Diagnostics& diagnostics) {
-  const fs::path beside = name_beside(path);
+void check_name_beside(const EmittedFolder& folder, const std::string& path, Diagnostics& diagnostics) {
+  const std::string beside = name_beside(folder, path);
   std::error_code error;
-  const bool is_free = !fs::exists(fs::symlink_status(beside, error));
-  if (is_free && error && error != std::errc::no_such_file_or_directory) {
-    report_failure(diagnostics, "keep a file as", beside, error);
-  }
+  folder.kind(beside, error);
+  if (error) report_failure(diagnostics, "keep a file as", folder.path(beside), error);
 }
 
 // Decides on one folder, file by file.
 class Decider {
  public:
-  Decider(const WriteOptions& options, const Manifest& before, Diagnostics& diagnostics)
-      : options_(options), before_(before), diagnostics_(diagnostics) {}
+  Decider(const EmittedFolder& folder, const WriteOptions& options, const Manifest& before, Diagnostics& diagnostics)
+      : folder_(folder), options_(options), before_(before), diagnostics_(diagnostics) {}
 
   void emitted_file(const SourceFile& file);
   void orphan(const std::string& path, const EmittedFile& known);
@@ -75,6 +67,7 @@ class Decider {
               std::optional<std::string> content);
   void keep(const std::string& path, EmittedFile file, Standing standing);
 
+  const EmittedFolder& folder_;
   const WriteOptions& options_;
   const Manifest& before_;
   FolderDecision decision_;
@@ -132,10 +125,11 @@ void Decider::edited_file(const SourceFile& file, const EmittedFile& known, cons
 
 void Decider::emitted_file(const SourceFile& file) {
   std::optional<std::string> existing;
-  if (!read_existing(options_.folder / file.path, existing, diagnostics_)) return;
+  const bool is_pinned = options_.pinned.contains(file.path) && folder_.kind(file.path) != EntryKind::none;
+  if (!is_pinned && !read_existing(folder_, file.path, existing, diagnostics_)) return;
   const auto found = before_.files.find(file.path);
   const EmittedFile* known = found == before_.files.end() ? nullptr : &found->second;
-  if (existing && options_.pinned.contains(file.path)) {
+  if (is_pinned) {
     ++decision_.report.pinned;
     if (known) keep(file.path, *known, Standing::pinned);
     return;
@@ -144,8 +138,7 @@ void Decider::emitted_file(const SourceFile& file) {
   decision_.update.manifest.files[file.path] = {hash, Standing::emitted, file.unformatted};
   if (existing == file.content) {
     ++decision_.report.unchanged;
-    std::error_code error;
-    const bool based = known && known->hash == hash && fs::exists(base_folder(options_.folder) / file.path, error);
+    const bool based = known && known->hash == hash && folder_.kind(base_name(file.path)) == EntryKind::file;
     if (!based) change(file, FileAction::write, existing, std::nullopt);
     return;
   }
@@ -153,27 +146,28 @@ void Decider::emitted_file(const SourceFile& file) {
     change(file, FileAction::write, existing, file.content);
     return;
   }
-  const auto base = known && file.merges ? read_base(options_.folder, file.path, known->hash) : std::nullopt;
+  const auto base = known && file.merges ? read_base(folder_, file.path, known->hash) : std::nullopt;
   if (base) {
     edited_file(file, *known, *existing, *base);
   } else {
-    check_name_beside(options_.folder / file.path, diagnostics_);
+    check_name_beside(folder_, file.path, diagnostics_);
     change(file, FileAction::keep_aside, existing, file.content);
   }
 }
 
 // A file of an earlier emission that is emitted no longer.
 void Decider::orphan(const std::string& path, const EmittedFile& known) {
-  const fs::path full = options_.folder / path;
-  std::error_code error;
   std::optional<std::string> existing;
-  if (fs::is_regular_file(full, error) && !read_existing(full, existing, diagnostics_)) return;
+  const bool is_pinned = options_.pinned.contains(path) && folder_.kind(path) != EntryKind::none;
+  if (!is_pinned && !read_existing(folder_, path, existing, diagnostics_)) return;
   const bool edited = existing && content_hash(*existing) != known.hash;
-  if (existing && options_.pinned.contains(path)) {
+  if (is_pinned) {
     keep(path, known, Standing::pinned);
   } else if (edited) {
     keep(path, known, Standing::orphaned);
-    diagnostics_.warning({}, fmt::format("'{}' is no longer emitted, and stays because it was edited", full.string()))
+    diagnostics_
+        .warning({},
+                 fmt::format("'{}' is no longer emitted, and stays because it was edited", folder_.path(path).string()))
         .advise("remove it when you need it no more");
   } else {
     decision_.report.removed += existing.has_value();
@@ -186,21 +180,17 @@ FolderDecision Decider::take() {
   manifest.version = waiting_ ? before_.version : options_.version;
   manifest.inputs = waiting_ ? before_.inputs : options_.inputs;
   manifest.include_directories = options_.include_directories;
-  std::set<fs::path> parents;
-  for (const FileChange& change : decision_.update.changes) {
-    if (change.content || change.action == FileAction::remove) parents.insert(fs::path(change.path).parent_path());
-  }
-  if (!decision_.update.changes.empty()) parents.insert(fs::path());  // the record is there
-  check_parents(options_.folder, parents, diagnostics_);
+  check_ways(decision_.update.changes, folder_, diagnostics_);
+  check_writable(decision_.update.changes, folder_, diagnostics_);
   decision_.report.conflicts = decision_.conflicts.size();
   return std::move(decision_);
 }
 
 }  // namespace
 
-FolderDecision decide(const std::vector<SourceFile>& files, const WriteOptions& options, const Manifest& before,
-                Diagnostics& diagnostics) {
-  Decider decider(options, before, diagnostics);
+FolderDecision decide(const std::vector<SourceFile>& files, const EmittedFolder& folder, const WriteOptions& options,
+                      const Manifest& before, Diagnostics& diagnostics) {
+  Decider decider(folder, options, before, diagnostics);
   std::set<std::string_view> emitted;
   for (const SourceFile& file : files) emitted.insert(file.path);
   for (const auto& [path, known] : before.files) {

@@ -31,7 +31,7 @@ struct FolderDecision {
 
 // For each emitted file, and each that was emitted before. The paths are relative, safe, and differ from one another.
 // Errors: what stands in the way of an update.
-FolderDecision decide(const std::vector<SourceFile>& files, const WriteOptions& options, const Manifest& before,
-                Diagnostics& diagnostics);
+FolderDecision decide(const std::vector<SourceFile>& files, const EmittedFolder& folder, const WriteOptions& options,
+                      const Manifest& before, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -37,7 +37,7 @@ std::string depfile_text(const std::vector<std::string>& targets, const std::vec
 
 bool write_depfile(const std::filesystem::path& path, const std::vector<std::string>& targets,
                    const std::vector<std::string>& dependencies, Diagnostics& diagnostics) {
-  return Disk().replace(path, depfile_text(targets, dependencies), diagnostics);
+  return replace_file(path, depfile_text(targets, dependencies), diagnostics);
 }
 
 }  // namespace kgen

@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <memory>
+
+#include "generator/base/source_map.hpp"
 
 namespace kgen {
 
@@ -15,100 +15,80 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-
-File open_file(const fs::path& path, const char* mode) { return File(std::fopen(path.c_str(), mode), std::fclose); }
-
-std::error_code last_error() { return {errno, std::generic_category()}; }
+// Why a file is not read that the system would read.
+class Refusals : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "kgen"; }
+  std::string message(int kind) const override { return fmt::format("it is {}", kind_text(EntryKind{kind})); }
+};
 
 }  // namespace
 
-std::optional<std::string> read_file(const fs::path& path, std::error_code& error) {
+std::error_code refusal_of(EntryKind kind) {
+  static const Refusals category;
+  return {static_cast<int>(kind), category};
+}
+
+std::error_code last_error() { return {errno, std::generic_category()}; }
+
+std::optional<std::string> read_descriptor(int descriptor, std::error_code& error) {
   error.clear();
-  const File file = open_file(path, "rb");
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) {
+    error = last_error();
+  } else if (S_ISDIR(status.st_mode)) {
+    error = std::make_error_code(std::errc::is_a_directory);
+  } else if (!S_ISREG(status.st_mode)) {
+    error = refusal_of(EntryKind::other);
+  }
   std::string content;
   char buffer[1 << 16];
-  while (file && !std::feof(file.get()) && !std::ferror(file.get())) {
-    content.append(buffer, std::fread(buffer, 1, sizeof buffer, file.get()));
+  while (!error) {
+    const ssize_t count = ::read(descriptor, buffer, sizeof buffer);
+    if (count == 0) return content;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) error = last_error();
+    if (count > 0) content.append(buffer, static_cast<std::size_t>(count));
+    if (content.size() > largest_file) error = std::make_error_code(std::errc::file_too_large);
   }
-  if (file && !std::ferror(file.get())) return content;
-  error = last_error();
   return std::nullopt;
 }
 
-void Disk::changing() const {
-  if (before_change_) before_change_();
-}
-
-std::error_code Disk::write(const fs::path& path, std::string_view content) const {
-  changing();
-  File file = open_file(path, "wb");
-  if (!file) return last_error();
-  changing();
-  if (std::fwrite(content.data(), 1, content.size(), file.get()) != content.size()) return last_error();
-  return std::fclose(file.release()) == 0 ? std::error_code{} : last_error();  // a full disk may show here only
-}
-
-std::error_code Disk::move(const fs::path& from, const fs::path& to) const {
-  std::error_code error = create_folder(to.parent_path());
-  if (error) return error;
-  changing();
-  fs::rename(from, to, error);
-  return error;
-}
-
-std::error_code Disk::remove(const fs::path& path, const fs::path& root) const {
-  changing();
-  std::error_code error;
-  fs::remove(path, error);
-  const fs::path& last = root.has_filename() ? root : root.parent_path();
-  std::error_code occupied;  // as it should be, where a folder still holds something
-  for (fs::path at = path.parent_path(); at != last && at.has_relative_path() && !occupied; at = at.parent_path()) {
-    changing();
-    fs::remove(at, occupied);
+std::optional<std::string> read_file(const fs::path& path, std::error_code& error) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a pipe would wait for a writer
+  if (descriptor < 0) {
+    error = last_error();
+    return std::nullopt;
   }
-  return error;
+  std::optional<std::string> content = read_descriptor(descriptor, error);
+  ::close(descriptor);
+  return content;
 }
 
-std::error_code Disk::remove_folder(const fs::path& folder) const {
-  changing();
+bool replace_file(const fs::path& path, std::string_view content, Diagnostics& diagnostics) {
   std::error_code error;
-  fs::remove_all(folder, error);
-  return error;
-}
-
-std::error_code Disk::create_folder(const fs::path& folder) const {
-  std::error_code error;
-  if (folder.empty() || fs::is_directory(folder, error)) return {};
-  changing();
-  fs::create_directories(folder, error);
-  return error;
-}
-
-bool Disk::replace(const fs::path& path, std::string_view content, Diagnostics& diagnostics) const {
-  std::error_code error;
-  if (read_file(path, error) == content) return true;
-  const fs::path aside = path.string() + fmt::format(".{}.tmp", ::getpid());
-  error = write(aside, content);
-  if (!error) error = move(aside, path);
+  const fs::path target = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : path;
+  const EmittedFolder folder(target.has_parent_path() ? target.parent_path() : ".");
+  const std::string name = target.filename().string(), aside = fmt::format("{}.{}.tmp", name, ::getpid());
+  const EntryKind kind = folder.kind(name, error);
+  if (kind != EntryKind::none && kind != EntryKind::file) {
+    diagnostics.error({}, fmt::format("cannot write '{}': {} is there", path.string(), kind_text(kind)))
+        .advise("name a file");
+    return false;
+  }
+  if (folder.read(name, error) == content) return true;
+  error = folder.write(aside, content);
+  if (!error && kind == EntryKind::file) error = folder.copy_permissions(name, aside);
+  if (!error) error = folder.move(aside, name);
   if (!error) return true;
-  std::error_code ignored;
-  fs::remove(aside, ignored);
+  folder.remove(aside);
   report_failure(diagnostics, "write", path, error);
   return false;
 }
 
-FolderLock::FolderLock(const fs::path& folder) : descriptor_(::open(folder.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ >= 0) ::flock(descriptor_, LOCK_EX);
-}
-
-FolderLock::~FolderLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-void report_failure(Diagnostics& diagnostics, std::string_view what, const fs::path& path,
-                    const std::error_code& error) {
-  diagnostics.error({}, fmt::format("cannot {} '{}': {}", what, path.string(), error.message()));
+Diagnostic& report_failure(Diagnostics& diagnostics, std::string_view what, const fs::path& path,
+                           const std::error_code& error) {
+  return diagnostics.error({}, fmt::format("cannot {} '{}': {}", what, path.string(), error.message()));
 }
 
 }  // namespace kgen

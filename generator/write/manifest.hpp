@@ -15,14 +15,18 @@
 #include <vector>
 
 #include "generator/base/diagnostics.hpp"
+#include "generator/write/emitted_folder.hpp"
 
 namespace kgen {
 
 inline constexpr std::string_view record_name = ".kgen";
 inline constexpr std::string_view old_manifest_name = ".kgen-manifest";  // of kgen before it kept bases
 
-std::filesystem::path manifest_path(const std::filesystem::path& folder);
-std::filesystem::path base_folder(const std::filesystem::path& folder);
+inline constexpr std::string_view manifest_name = ".kgen/manifest";
+inline constexpr std::string_view bases_name = ".kgen/base";
+
+// ".kgen/base/PATH"
+std::string base_name(std::string_view path);
 
 enum class Standing {
   emitted,   // part of the last emission
@@ -47,24 +51,26 @@ struct EmissionInput {
 struct Manifest {
   std::string version;  // of the kgen that wrote it
   std::vector<EmissionInput> inputs;
-  std::vector<std::string> include_directories;  // of own kernels, relative to the folder
+  std::vector<std::string> include_directories;           // of own kernels, relative to the folder
   std::map<std::string, EmittedFile, std::less<>> files;  // by path, relative to the folder
   bool operator==(const Manifest&) const = default;
 };
 
-// As record.hpp has it. Words and lines that it does not know are passed over when read: a file that a damaged manifest
-// does not know counts as the user's, and is kept.
+// As record.hpp has it. Words and lines that a later kgen may have added are passed over when read. An error, which
+// names the manifest as `shown`, where it is not what any kgen wrote: edits could not be told from what it no longer
+// says.
 std::string manifest_text(const Manifest& manifest);
-Manifest parse_manifest(std::string_view text);
+Manifest parse_manifest(std::string_view text, const std::filesystem::path& shown, Diagnostics& diagnostics);
 
 // The manifest of the folder; an empty one where there is none, or after an error. One that kgen wrote before it kept
-// bases, .kgen-manifest, is understood; its files have no base.
-Manifest read_manifest(const std::filesystem::path& folder, Diagnostics& diagnostics);
+// bases, .kgen-manifest, is understood; its files have no base. Errors: it is damaged, or cannot be read; something
+// that is no folder stands where the record should be.
+Manifest read_manifest(const EmittedFolder& folder, Diagnostics& diagnostics);
 
 // True for the path of a file below the folder that is none of kgen's records.
 bool is_emitted_path(const std::string& path);
 
 // The text that kgen last emitted to `path`; nothing where it is lost or is not the one of the manifest.
-std::optional<std::string> read_base(const std::filesystem::path& folder, const std::string& path, std::uint64_t hash);
+std::optional<std::string> read_base(const EmittedFolder& folder, const std::string& path, std::uint64_t hash);
 
 }  // namespace kgen

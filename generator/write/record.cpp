@@ -1,5 +1,7 @@
 #include "generator/write/record.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -52,11 +54,24 @@ std::string record_text(const RecordLine& line) {
 
 std::vector<RecordLine> parse_record(std::string_view text) {
   std::vector<RecordLine> lines;
-  while (!text.empty()) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = take_until(text, '\n');
-    if (!line.empty() && line.front() != '#') lines.push_back(parse_line(line));
+    if (line.empty() || line.front() == '#') continue;
+    lines.push_back(parse_line(line));
+    lines.back().number = number;
+    lines.back().text = line;
   }
   return lines;
+}
+
+bool may_be_later(const RecordLine& line) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  return std::all_of(line.kind.begin(), line.kind.end(), is_letter);
+}
+
+Diagnostic& report_damage(const std::filesystem::path& record, const RecordLine& line, Diagnostics& diagnostics) {
+  return diagnostics.error({},
+                           fmt::format("'{}' is damaged in line {}: '{}'", record.string(), line.number, line.text));
 }
 
 }  // namespace kgen

@@ -12,13 +12,14 @@
 namespace kgen {
 
 // The most pressing thing that can be said of a file.
-enum class FileState { conflicting, missing, orphaned, pinned, edited, unedited };
+enum class FileState { conflicting, unreadable, missing, orphaned, pinned, edited, unedited };
 
 struct FileStatus {
   std::string path;
   FileState state = FileState::unedited;
   std::uint32_t line = 0;  // of the first conflict
   bool edited = false;     // it differs from what kgen emitted
+  std::string reason;      // of what is unreadable: "Permission denied"
 };
 
 struct FolderStatus {
@@ -26,7 +27,8 @@ struct FolderStatus {
   std::vector<FileStatus> files;  // by path
 };
 
-// Finishes first what a run that was killed has left undone. An error, with what to do, where kgen wrote nothing there.
+// Finishes first what a run that was killed has left undone. An error, with what to do, where kgen wrote nothing there,
+// or its record is damaged.
 FolderStatus folder_status(const std::filesystem::path& folder, Diagnostics& diagnostics);
 
 // Lines such as "edited       stubs/stub_y.cpp", most pressing first, and what to do. `stale` are the reasons why the

@@ -6,24 +6,30 @@
 #include <utility>
 
 #include "generator/base/hash.hpp"
+#include "generator/write/disk.hpp"
 #include "generator/write/record.hpp"
 
 namespace kgen {
 namespace {
 
-namespace fs = std::filesystem;
-
-fs::path staging_folder(const fs::path& folder) { return folder / record_name / "staging"; }
-fs::path pending_folder(const fs::path& folder) { return folder / record_name / "pending"; }
+constexpr std::string_view staging_name = ".kgen/staging";
+constexpr std::string_view pending_name = ".kgen/pending";
 
 // Within staging and pending:
-constexpr std::string_view steps_name = "steps";        // a line for each change
-constexpr std::string_view files_name = "files";        // new texts
-constexpr std::string_view bases_name = "base";         // new bases
-constexpr std::string_view manifest_name = "manifest";  // as it is if every step is taken
+constexpr std::string_view steps_name = "steps";            // a line for each change
+constexpr std::string_view texts_name = "files";            // new texts
+constexpr std::string_view new_bases_name = "base";         // new bases
+constexpr std::string_view new_manifest_name = "manifest";  // as it is if every step is taken
+constexpr std::string_view settled_name = "settled";        // as it is with the steps that were taken
 
 constexpr std::pair<FileAction, std::string_view> action_words[] = {
     {FileAction::write, "write"}, {FileAction::keep_aside, "keep_aside"}, {FileAction::remove, "remove"}};
+
+std::string joined(std::string_view folder, std::string_view name) { return fmt::format("{}/{}", folder, name); }
+
+std::string pending(std::string_view name) { return joined(pending_name, name); }
+std::string pending_text(std::string_view path) { return pending(joined(texts_name, path)); }
+std::string pending_base(std::string_view path) { return pending(joined(new_bases_name, path)); }
 
 std::string steps_text(const std::vector<FileChange>& changes) {
   std::string text;
@@ -35,121 +41,101 @@ std::string steps_text(const std::vector<FileChange>& changes) {
   return text;
 }
 
-// The changes of a pending update, without their texts.
-std::vector<FileChange> parse_steps(std::string_view text) {
-  std::vector<FileChange> changes;
-  for (const RecordLine& line : parse_record(text)) {
-    for (const auto& [action, word] : action_words) {
-      if (line.kind == word && is_emitted_path(line.path)) changes.push_back({line.path, action, line.hash, {}, {}});
-    }
-  }
-  return changes;
-}
-
-bool write_staged(const fs::path& path, std::string_view content, const Disk& disk, const fs::path& shown,
-                  Diagnostics& diagnostics) {
-  std::error_code error = disk.create_folder(path.parent_path());
-  if (!error) error = disk.write(path, content);
-  if (error) report_failure(diagnostics, "write", shown, error);
-  return !error;
-}
-
 // Writes all that the update needs aside. What fails for lack of space or of rights fails here.
-bool stage(const Update& update, const fs::path& folder, const Disk& disk, Diagnostics& diagnostics) {
-  const fs::path staging = staging_folder(folder);
-  const auto write = [&](const fs::path& name, std::string_view content, const fs::path& shown) {
-    return write_staged(staging / name, content, disk, shown, diagnostics);
+bool stage(const Update& update, const EmittedFolder& folder, Diagnostics& diagnostics) {
+  const auto write = [&](const std::string& name, std::string_view content, std::string_view shown) {
+    const std::error_code error = folder.write(joined(staging_name, name), content);
+    if (error) report_failure(diagnostics, "write", folder.path(shown), error);
+    return !error;
   };
   for (const FileChange& change : update.changes) {
-    const fs::path shown = folder / change.path;
     if (change.action == FileAction::remove) continue;
-    if (change.content && !write(fs::path(files_name) / change.path, *change.content, shown)) return false;
-    if (!write(fs::path(bases_name) / change.path, change.base, shown)) return false;
+    if (change.content && !write(joined(texts_name, change.path), *change.content, change.path)) return false;
+    if (!write(joined(new_bases_name, change.path), change.base, change.path)) return false;
   }
-  return write(steps_name, steps_text(update.changes), manifest_path(folder)) &&
-         write(manifest_name, manifest_text(update.manifest), manifest_path(folder));
+  return write(std::string(steps_name), steps_text(update.changes), manifest_name) &&
+         write(std::string(new_manifest_name), manifest_text(update.manifest), manifest_name);
 }
 
 // A pending update on its way to the folder.
 struct Carrying {
-  const fs::path& folder;
-  const Disk& disk;
-  Manifest before;  // the manifest is the last thing to be replaced
+  const EmittedFolder& folder;
+  const std::vector<FileChange>& changes;  // their texts are in the folder
+  Manifest before;                         // the manifest is the last thing to be replaced
+  Manifest after;
   Outcome outcome;
   Diagnostics& diagnostics;
 };
 
-bool keep_aside(const fs::path& path, const std::string& name, Carrying& carrying) {
-  const fs::path kept = name_beside(path);
-  if (const std::error_code error = carrying.disk.move(path, kept)) {
-    report_failure(carrying.diagnostics, "keep a file as", kept, error);
+bool keep_aside(const std::string& path, Carrying& carrying) {
+  const EmittedFolder& folder = carrying.folder;
+  const std::string kept = name_beside(folder, path);
+  if (const std::error_code error = folder.move(path, kept)) {
+    report_failure(carrying.diagnostics, "keep a file as", folder.path(kept), error);
     return false;
   }
   ++carrying.outcome.kept_aside;
-  const auto known = carrying.before.files.find(name);
+  const auto known = carrying.before.files.find(path);
   std::string_view why = "was not written by kgen";
   if (known != carrying.before.files.end()) {
-    const bool has_base = read_base(carrying.folder, name, known->second.hash).has_value();
-    why = has_base ? "was edited, and kgen writes it anew each time"
-                   : "was edited, but what it was made from is lost";
+    const bool has_base = read_base(folder, path, known->second.hash).has_value();
+    why = has_base ? "was edited, and kgen writes it anew each time" : "was edited, but what it was made from is lost";
   }
-  carrying.diagnostics.warning({}, fmt::format("'{}' {}: it is kept as '{}'", path.string(), why, kept.string()))
+  carrying.diagnostics
+      .warning({},
+               fmt::format("'{}' {}: it is kept as '{}'", folder.path(path).string(), why, folder.path(kept).string()))
       .advise("carry over what you need from it, then remove it");
   return true;
 }
 
 // What stands at the path now; nothing where no file does. False, with an error reported, where it cannot be read.
-bool read_present(const fs::path& path, std::optional<std::string>& present, Diagnostics& diagnostics) {
+bool read_present(const std::string& path, std::optional<std::string>& present, Carrying& carrying) {
   std::error_code error;
-  present = read_file(path, error);
-  if (present || error == std::errc::no_such_file_or_directory) return true;
-  report_failure(diagnostics, "read", path, error);
-  return false;
+  if (carrying.folder.kind(path) != EntryKind::file) return true;
+  present = carrying.folder.read(path, error);
+  if (!present) report_failure(carrying.diagnostics, "read", carrying.folder.path(path), error);
+  return present.has_value();
 }
 
 // Moves the staged text of a file, and then its base, into place. The staged text is there for as long as the file has
 // not been replaced: by that, a run that finishes this one knows which of the two the user's edits were made in.
-bool take_write(const FileChange& change, const fs::path& pending, Carrying& carrying) {
-  const fs::path target = carrying.folder / change.path;
-  const fs::path staged = pending / files_name / change.path, staged_base = pending / bases_name / change.path;
+bool take_write(const FileChange& change, Carrying& carrying) {
+  const EmittedFolder& folder = carrying.folder;
+  const std::string text = pending_text(change.path), base = pending_base(change.path);
   std::error_code error;
-  if (fs::exists(staged, error)) {
+  if (folder.kind(text) == EntryKind::file) {
     std::optional<std::string> present;
-    if (!read_present(target, present, carrying.diagnostics)) return false;
+    if (!read_present(change.path, present, carrying)) return false;
     if (present && content_hash(*present) != change.before) {
       carrying.outcome.changed_since.insert(change.path);
       return true;
     }
-    if (present && change.action == FileAction::keep_aside && !keep_aside(target, change.path, carrying)) return false;
-    error = carrying.disk.move(staged, target);
+    if (present && change.action == FileAction::write) error = folder.copy_permissions(change.path, text);
+    if (present && change.action == FileAction::keep_aside && !keep_aside(change.path, carrying)) return false;
+    if (!error) error = folder.move(text, change.path);
   }
-  if (!error && fs::exists(staged_base, error)) {
-    error = carrying.disk.move(staged_base, base_folder(carrying.folder) / change.path);
-  }
-  if (error) report_failure(carrying.diagnostics, "write", target, error);
+  if (!error && folder.kind(base) == EntryKind::file) error = folder.move(base, base_name(change.path));
+  if (error) report_failure(carrying.diagnostics, "write", folder.path(change.path), error);
   return !error;
 }
 
 bool take_remove(const FileChange& change, Carrying& carrying) {
-  const fs::path target = carrying.folder / change.path;
   std::optional<std::string> present;
-  std::error_code error;
-  if (fs::is_regular_file(target, error) && !read_present(target, present, carrying.diagnostics)) return false;
+  if (!read_present(change.path, present, carrying)) return false;
   if (present && content_hash(*present) != change.before) {
     carrying.outcome.changed_since.insert(change.path);
     return true;
   }
-  const fs::path bases = base_folder(carrying.folder);
-  error = present ? carrying.disk.remove(target, carrying.folder) : std::error_code();
-  if (error) report_failure(carrying.diagnostics, "remove", target, error);
-  if (!error) carrying.disk.remove(bases / change.path, bases);
+  const EmittedFolder& folder = carrying.folder;
+  const std::error_code error = present ? folder.remove(change.path) : std::error_code();
+  if (error) report_failure(carrying.diagnostics, "remove", folder.path(change.path), error);
+  if (!error) folder.remove(base_name(change.path), bases_name);
   return !error;
 }
 
 // The pending manifest, in which what was left alone stands as before.
-Manifest settled_manifest(const fs::path& pending, const Carrying& carrying) {
-  std::error_code error;
-  Manifest manifest = parse_manifest(read_file(pending / manifest_name, error).value_or(""));
+Manifest settled_manifest(const Carrying& carrying) {
+  Manifest manifest = carrying.after;
   for (const std::string& path : carrying.outcome.changed_since) {
     const auto known = carrying.before.files.find(path);
     manifest.files.erase(path);
@@ -160,54 +146,140 @@ Manifest settled_manifest(const fs::path& pending, const Carrying& carrying) {
 
 // Every step can be taken again: the one that the last run was killed in, and those before it.
 bool take_steps(Carrying& carrying) {
-  const fs::path pending = pending_folder(carrying.folder);
-  std::error_code error;
-  for (const FileChange& change : parse_steps(read_file(pending / steps_name, error).value_or(""))) {
+  for (const FileChange& change : carrying.changes) {
     const bool removes = change.action == FileAction::remove;
-    if (!(removes ? take_remove(change, carrying) : take_write(change, pending, carrying))) return false;
+    if (!(removes ? take_remove(change, carrying) : take_write(change, carrying))) return false;
   }
-  const fs::path manifest = manifest_path(carrying.folder), settled = pending / "settled";
-  const std::string text = manifest_text(settled_manifest(pending, carrying));
-  error = carrying.disk.write(settled, text);
-  if (!error) error = carrying.disk.move(settled, manifest);
-  if (!error) carrying.disk.remove(carrying.folder / old_manifest_name, carrying.folder);
-  if (!error) error = carrying.disk.move(pending, staging_folder(carrying.folder));
-  if (!error) error = carrying.disk.remove_folder(staging_folder(carrying.folder));
-  if (error) report_failure(carrying.diagnostics, "write", manifest, error);
+  const EmittedFolder& folder = carrying.folder;
+  std::error_code error = folder.write(pending(settled_name), manifest_text(settled_manifest(carrying)));
+  if (!error) error = folder.move(pending(settled_name), manifest_name);
+  if (!error) folder.remove(old_manifest_name);
+  if (!error) error = folder.move(pending_name, staging_name);
+  if (!error) error = folder.remove_folder(staging_name);
+  if (error) report_failure(carrying.diagnostics, "write", folder.path(manifest_name), error);
   return !error;
+}
+
+// What the user can do where a pending update is none that kgen left.
+void advise_on_pending(Diagnostic& diagnostic, const EmittedFolder& folder) {
+  diagnostic.note("it is part of what a `kgen plan` that was stopped left to be finished; nothing was touched");
+  diagnostic.advise(fmt::format("remove '{}', and run `kgen plan` again", folder.path(pending_name).string()));
+}
+
+// A file of the pending update; nothing after an error.
+std::optional<std::string> read_pending(std::string_view name, const EmittedFolder& folder, Diagnostics& diagnostics) {
+  std::error_code error;
+  std::optional<std::string> text = folder.read(pending(name), error);
+  if (!text) advise_on_pending(report_failure(diagnostics, "read", folder.path(pending(name)), error), folder);
+  return text;
+}
+
+std::vector<FileChange> read_steps(const EmittedFolder& folder, Diagnostics& diagnostics) {
+  std::vector<FileChange> changes;
+  const std::optional<std::string> text = read_pending(steps_name, folder, diagnostics);
+  for (const RecordLine& line : parse_record(text.value_or(""))) {
+    const std::size_t before = changes.size();
+    for (const auto& [action, word] : action_words) {
+      if (line.kind == word && is_emitted_path(line.path)) changes.push_back({line.path, action, line.hash, {}, {}});
+    }
+    if (changes.size() > before) continue;
+    advise_on_pending(report_damage(folder.path(pending(steps_name)), line, diagnostics), folder);
+    return {};
+  }
+  return changes;
+}
+
+// What lies in a pending update must be files, and where they go must be free for them.
+void check_pending(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
+  for (const FileChange& change : changes) {
+    for (const std::string& name : {pending_text(change.path), pending_base(change.path)}) {
+      const std::string obstacle = folder.obstacle(name);
+      const std::string& odd = obstacle.empty() ? name : obstacle;
+      const EntryKind kind = folder.kind(odd);
+      if (obstacle.empty() && (kind == EntryKind::none || kind == EntryKind::file)) continue;
+      advise_on_pending(diagnostics.error({}, fmt::format("'{}' is {}", folder.path(odd).string(), kind_text(kind))),
+                        folder);
+      return;
+    }
+  }
+  check_ways(changes, folder, diagnostics);
+}
+
+// Reports what is on the way to a file and no folder; each such thing once.
+void check_way(const std::string& name, const EmittedFolder& folder, std::set<std::string>& reported,
+               Diagnostics& diagnostics) {
+  const std::string obstacle = folder.obstacle(name);
+  if (obstacle.empty() || !reported.insert(obstacle).second) return;
+  const std::string shown = folder.path(obstacle).string();
+  if (folder.kind(obstacle) == EntryKind::link) {
+    diagnostics.error({}, fmt::format("'{}' is a link: kgen writes to no place outside of its folder", shown))
+        .advise("put a folder there, or give --emit the place where the link leads");
+  } else {
+    diagnostics.error({}, fmt::format("'{}' is in the way: a folder is needed there", shown))
+        .advise("move it, or choose another output folder");
+  }
+}
+
+// Reports what is at the place of a file and none.
+void check_place(const std::string& name, const EmittedFolder& folder, Diagnostics& diagnostics) {
+  const EntryKind kind = folder.kind(name);
+  if (kind == EntryKind::none || kind == EntryKind::file) return;
+  Diagnostic& diagnostic =
+      diagnostics.error({}, fmt::format("cannot write '{}': what is there is not a file", folder.path(name).string()));
+  if (kind == EntryKind::link) diagnostic.note("it is a link: kgen neither follows nor replaces one");
+  diagnostic.advise("move it, or choose another output folder");
 }
 
 }  // namespace
 
-fs::path name_beside(const fs::path& path) {
-  const std::string base = path.string() + ".edited";
-  fs::path name = base;
-  std::error_code error;
-  for (int i = 2; fs::exists(fs::symlink_status(name, error)); ++i) name = fmt::format("{}.{}", base, i);
+std::string name_beside(const EmittedFolder& folder, const std::string& path) {
+  const std::string base = path + ".edited";
+  std::string name = base;
+  for (int i = 2; folder.kind(name) != EntryKind::none; ++i) name = fmt::format("{}.{}", base, i);
   return name;
 }
 
-Outcome carry_out(const Update& update, const fs::path& folder, const Disk& disk, Diagnostics& diagnostics) {
-  const fs::path staging = staging_folder(folder);
-  if (!stage(update, folder, disk, diagnostics)) {
-    disk.remove_folder(staging);
+void check_ways(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
+  std::set<std::string> reported;
+  for (const FileChange& change : changes) {
+    check_way(change.path, folder, reported, diagnostics);
+    check_way(base_name(change.path), folder, reported, diagnostics);
+    if (change.action == FileAction::remove) continue;  // only a file is removed
+    check_place(change.path, folder, diagnostics);
+    check_place(base_name(change.path), folder, diagnostics);
+  }
+}
+
+Outcome carry_out(const Update& update, const EmittedFolder& folder, Diagnostics& diagnostics) {
+  if (!stage(update, folder, diagnostics)) {
+    folder.remove_folder(staging_name);
     return {};
   }
-  if (const std::error_code error = disk.move(staging, pending_folder(folder))) {
-    report_failure(diagnostics, "write", pending_folder(folder), error);
+  if (const std::error_code error = folder.move(staging_name, pending_name)) {
+    report_failure(diagnostics, "write", folder.path(pending_name), error);
     return {};
   }
-  Carrying carrying{folder, disk, read_manifest(folder, diagnostics), {}, diagnostics};
+  Carrying carrying{folder, update.changes, read_manifest(folder, diagnostics), update.manifest, {}, diagnostics};
   take_steps(carrying);
   return carrying.outcome;
 }
 
-void finish_pending_update(const fs::path& folder, const Disk& disk, Diagnostics& diagnostics) {
-  std::error_code error;
-  if (fs::exists(staging_folder(folder), error)) disk.remove_folder(staging_folder(folder));
-  if (!fs::exists(pending_folder(folder), error)) return;
-  Carrying carrying{folder, disk, read_manifest(folder, diagnostics), {}, diagnostics};
-  if (!diagnostics.has_errors()) take_steps(carrying);
+bool is_update_pending(const EmittedFolder& folder) { return folder.kind(pending_name) != EntryKind::none; }
+
+void finish_pending_update(const EmittedFolder& folder, Diagnostics& diagnostics) {
+  Manifest before = read_manifest(folder, diagnostics);
+  if (diagnostics.has_errors()) return;
+  if (folder.kind(staging_name) != EntryKind::none) folder.remove_folder(staging_name);
+  if (!is_update_pending(folder)) return;
+  const std::vector<FileChange> changes = read_steps(folder, diagnostics);
+  if (diagnostics.has_errors()) return;
+  check_pending(changes, folder, diagnostics);
+  const std::optional<std::string> manifest = read_pending(new_manifest_name, folder, diagnostics);
+  if (diagnostics.has_errors()) return;
+  Manifest after = parse_manifest(*manifest, folder.path(pending(new_manifest_name)), diagnostics);
+  if (diagnostics.has_errors()) return;
+  Carrying carrying{folder, changes, std::move(before), std::move(after), {}, diagnostics};
+  take_steps(carrying);
 }
 
 }  // namespace kgen

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "generator/base/diagnostics.hpp"
-#include "generator/write/disk.hpp"
+#include "generator/write/emitted_folder.hpp"
 #include "generator/write/manifest.hpp"
 
 namespace kgen {
@@ -41,14 +40,20 @@ struct Outcome {
 };
 
 // "<path>.edited", or with the first number that is free: where a file is kept aside.
-std::filesystem::path name_beside(const std::filesystem::path& path);
+std::string name_beside(const EmittedFolder& folder, const std::string& path);
+
+// Reports what stands in the way of the changes: links, and what is neither a file nor a folder where one is needed.
+void check_ways(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics);
 
 // Carries out the update whole, or not at all: what fails for lack of space or of rights fails, with an error reported,
 // before any file is touched.
-Outcome carry_out(const Update& update, const std::filesystem::path& folder, const Disk& disk,
-                  Diagnostics& diagnostics);
+Outcome carry_out(const Update& update, const EmittedFolder& folder, Diagnostics& diagnostics);
 
-// Finishes the update of a run that was killed, if there is one. A file that was edited since then is left.
-void finish_pending_update(const std::filesystem::path& folder, const Disk& disk, Diagnostics& diagnostics);
+// Whether a run that was killed left an update.
+bool is_update_pending(const EmittedFolder& folder);
+
+// Finishes the update of a run that was killed, if there is one. A file that was edited since then is left. Errors:
+// what is left is not what kgen writes, or something stands in its way; nothing is touched then.
+void finish_pending_update(const EmittedFolder& folder, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "generator/write/decide.hpp"
+#include "generator/write/disk.hpp"
+#include "generator/write/emitted_folder.hpp"
 #include "generator/write/text_merge.hpp"
 #include "generator/write/update.hpp"
 
@@ -26,14 +28,13 @@ void check_paths(const std::vector<SourceFile>& files, Diagnostics& diagnostics)
   }
 }
 
-// Creates the folder and those above it. `missing` becomes the first that was not there, so that a failed run can take
-// them away again.
-std::error_code create_folders(const fs::path& folder, fs::path& missing) {
-  std::error_code error;
-  for (fs::path at = fs::absolute(folder, error); !error && !fs::exists(at, error); at = at.parent_path()) missing = at;
-  if (!error) fs::create_directories(folder, error);
-  if (!error && !fs::is_directory(folder, error)) error = std::make_error_code(std::errc::not_a_directory);
-  return error;
+// What is wrong with a folder that cannot be opened or made.
+void report_folder(const fs::path& path, const std::error_code& error, Diagnostics& diagnostics) {
+  Diagnostic& diagnostic = report_failure(diagnostics, "create the folder", path, error);
+  std::error_code unknown;
+  if (!fs::is_symlink(path, unknown)) return;
+  diagnostic.note(fmt::format("it is a link to '{}'", fs::read_symlink(path, unknown).string()));
+  diagnostic.advise("create the folder that it leads to, or remove the link");
 }
 
 void report_conflict(Conflict&& conflict, const fs::path& folder, SourceMap& sources, Diagnostics& diagnostics) {
@@ -46,31 +47,31 @@ void report_conflict(Conflict&& conflict, const fs::path& folder, SourceMap& sou
   const std::vector<std::uint32_t> lines = conflict_lines(conflict.text);
   const SourceText& text = sources.add(path, std::move(conflict.text));
   const bool is_new = conflict.kind == Conflict::Kind::marked;
-  Diagnostic& diagnostic = diagnostics.error(
-      {&text, lines.front(), 1}, is_new ? "your edit and what kgen now writes change the same lines"
-                                        : "a conflict of an earlier `kgen plan` is not resolved");
+  Diagnostic& diagnostic =
+      diagnostics.error({&text, lines.front(), 1}, is_new ? "your edit and what kgen now writes change the same lines"
+                                                          : "a conflict of an earlier `kgen plan` is not resolved");
   if (lines.size() > 1) diagnostic.note(fmt::format("the file has {} such places", lines.size()));
   diagnostic.note("your lines stand above =======, kgen's below");
   diagnostic.advise("leave the lines that you want, remove the markers, and run `kgen plan` again");
 }
 
 // Recovers, decides, and does it. The folder is there, and this run alone works on it.
-WriteReport update_folder(const std::vector<SourceFile>& files, const WriteOptions& options, SourceMap& sources,
-                          Diagnostics& diagnostics) {
-  finish_pending_update(options.folder, options.disk, diagnostics);
-  const Manifest before = read_manifest(options.folder, diagnostics);
+WriteReport update_folder(const std::vector<SourceFile>& files, const EmittedFolder& folder,
+                          const WriteOptions& options, SourceMap& sources, Diagnostics& diagnostics) {
+  finish_pending_update(folder, diagnostics);
   if (diagnostics.has_errors()) return {};
-  FolderDecision decision = decide(files, options, before, diagnostics);
+  const Manifest before = read_manifest(folder, diagnostics);
+  if (diagnostics.has_errors()) return {};
+  FolderDecision decision = decide(files, folder, options, before, diagnostics);
   if (diagnostics.has_errors()) return {};
   Outcome outcome;
   if (!decision.update.changes.empty() || decision.update.manifest != before) {
-    outcome = carry_out(decision.update, options.folder, options.disk, diagnostics);
+    outcome = carry_out(decision.update, folder, diagnostics);
     decision.report.kept_aside = outcome.kept_aside;
   }
   if (diagnostics.has_errors()) return decision.report;
   for (const std::string& path : outcome.changed_since) {
-    diagnostics
-        .error({}, fmt::format("'{}' changed while kgen was at work, and is left", (options.folder / path).string()))
+    diagnostics.error({}, fmt::format("'{}' changed while kgen was at work, and is left", folder.path(path).string()))
         .advise("run `kgen plan` again");
   }
   for (Conflict& conflict : decision.conflicts) {
@@ -86,17 +87,14 @@ WriteReport write_files(const std::vector<SourceFile>& files, const WriteOptions
                         Diagnostics& diagnostics) {
   check_paths(files, diagnostics);
   if (diagnostics.has_errors()) return {};
-  fs::path missing;
-  if (const std::error_code error = create_folders(options.folder, missing)) {
-    report_failure(diagnostics, "create the folder", options.folder, error);
-  }
+  EmittedFolder folder(options.folder, options.before_change);
+  if (const std::error_code error = folder.create()) report_folder(options.folder, error, diagnostics);
   WriteReport report;
   if (!diagnostics.has_errors()) {
-    const FolderLock lock(options.folder);
-    report = update_folder(files, options, sources, diagnostics);
+    const FolderLock lock(folder);
+    report = update_folder(files, folder, options, sources, diagnostics);
   }
-  std::error_code ignored;
-  if (diagnostics.has_errors() && !missing.empty()) fs::remove_all(missing, ignored);
+  if (diagnostics.has_errors()) folder.remove_created();
   return report;
 }
 

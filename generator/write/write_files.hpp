@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,7 +13,6 @@
 #include "generator/base/diagnostics.hpp"
 #include "generator/base/source_map.hpp"
 #include "generator/model/plan.hpp"
-#include "generator/write/disk.hpp"
 #include "generator/write/manifest.hpp"
 
 namespace kgen {
@@ -24,7 +24,7 @@ struct WriteOptions {
   std::string version;
   std::vector<EmissionInput> inputs;
   std::vector<std::string> include_directories;
-  Disk disk;
+  std::function<void()> before_change;  // see EmittedFolder
 };
 
 // How many files.

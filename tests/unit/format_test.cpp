@@ -54,17 +54,20 @@ TEST_CASE("format: what was laid out in the last emission is taken from its reco
   CHECK(asked == 1);
   Manifest manifest;
   for (const SourceFile& file : first) {
-    fs::create_directories(base_folder(folder.path()));
-    std::ofstream(base_folder(folder.path()) / file.path, std::ios::binary) << file.content;
+    fs::create_directories(folder.path() / bases_name);
+    std::ofstream(folder.path() / bases_name / file.path, std::ios::binary) << file.content;
     manifest.files[file.path] = {content_hash(file.content), Standing::emitted, file.unformatted};
   }
-  manifest = parse_manifest(manifest_text(manifest));
+  manifest.version = "1.0";
+  Diagnostics none;
+  manifest = parse_manifest(manifest_text(manifest), "manifest", none);
+  CHECK(none.all().empty());
   CHECK(format_emitted({{"a.cpp", "a"}, {"b.cpp", "b"}}, folder.path(), manifest, clang)[1].content == "b!");
   CHECK(asked == 1);
   CHECK(format_emitted({{"a.cpp", "a"}, {"b.cpp", "new"}}, folder.path(), manifest, clang)[1].content == "new!");
   CHECK(asked == 2);
   // A record whose text was damaged is not believed.
-  std::ofstream(base_folder(folder.path()) / "a.cpp") << "damaged";
+  std::ofstream(folder.path() / bases_name / "a.cpp") << "damaged";
   CHECK(format_emitted({{"a.cpp", "a"}}, folder.path(), manifest, clang)[0].content == "a!");
   CHECK(asked == 3);
 }

@@ -27,7 +27,7 @@ struct Room {
   Prefixes libraries;  // <...> includes: how the path begins
 };
 
-const Prefixes posix = {"unistd.h", "fcntl.h", "dlfcn.h", "sys/"};
+const Prefixes posix = {"unistd.h", "fcntl.h", "dirent.h", "dlfcn.h", "sys/"};
 const Prefixes vendor = {"immintrin.h", "arm_neon.h", "sleef.h",           "omp.h", "cuda", "mma.h", "nvtx3/", "hip/",
                          "rocprim/",    "roctracer/", "cooperative_groups"};
 

@@ -151,7 +151,7 @@ TEST_CASE("edits: while something new waits for a conflict, the record says of w
     WriteOptions options = folder.options();
     options.inputs = {{"../graph.yaml", hash}};
     folder.messages(emitted(stub(add)), options);
-    return parse_manifest(folder.read(".kgen/manifest")).inputs.at(0).hash;
+    return folder.manifest().inputs.at(0).hash;
   };
   CHECK(input_after("add(a, c)", 1) == 1);  // a conflict, but all that is new stands in it
   CHECK(input_after("add(a, d)", 2) == 1);
@@ -221,7 +221,7 @@ TEST_CASE("edits: a file that is no longer emitted stays, and is told of until i
     CHECK(report.removed == 0);
     CHECK(folder.stub_text() == mine);
   }
-  CHECK(parse_manifest(folder.read(".kgen/manifest")).files.at("stubs/stub_y.cpp").standing == Standing::orphaned);
+  CHECK(folder.manifest().files.at("stubs/stub_y.cpp").standing == Standing::orphaned);
 
   // Emitted again, it is merged as if it had never been away.
   CHECK(folder.write(emitted(stub("add(a, c)"))).merged.size() == 1);
@@ -230,7 +230,7 @@ TEST_CASE("edits: a file that is no longer emitted stays, and is told of until i
   CHECK(folder.messages({other}, folder.options()) == warning);
   fs::remove(folder.out() / "stubs/stub_y.cpp");
   CHECK(folder.write({other}).removed == 0);
-  CHECK_FALSE(parse_manifest(folder.read(".kgen/manifest")).files.contains("stubs/stub_y.cpp"));
+  CHECK_FALSE(folder.manifest().files.contains("stubs/stub_y.cpp"));
   CHECK_FALSE(fs::exists(folder.out() / ".kgen/base/stubs"));
 }
 
@@ -243,7 +243,7 @@ TEST_CASE("edits: a pinned file is left, and what it was edited from is kept") {
   CHECK(report.written == 0);
   CHECK(folder.stub_text() == mine);
   CHECK(folder.base("stubs/stub_y.cpp") == stub("add(a, b)"));
-  CHECK(parse_manifest(folder.read(".kgen/manifest")).files.at("stubs/stub_y.cpp").standing == Standing::pinned);
+  CHECK(folder.manifest().files.at("stubs/stub_y.cpp").standing == Standing::pinned);
   CHECK(folder.write({other}, pinned).removed == 0);  // even where it is no longer emitted
   CHECK(folder.stub_text() == mine);
 

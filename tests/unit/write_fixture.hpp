@@ -40,6 +40,12 @@ class TemporaryFolder {
     std::ifstream stream(out() / file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
   }
+  Manifest manifest() const {
+    Diagnostics diagnostics;
+    const Manifest manifest = parse_manifest(read(".kgen/manifest"), "manifest", diagnostics);
+    CHECK(diagnostics.text(false) == "");
+    return manifest;
+  }
   std::string base(const std::string& file) const { return read(".kgen/base/" + file); }
   void edit(const std::string& file, const std::string& content) const {
     std::ofstream(out() / file, std::ios::binary) << content;
@@ -72,17 +78,21 @@ class TemporaryFolder {
     options.version = "1.0";
     return options;
   }
-  // What it reports, as a terminal has it, with the temporary folder's name left out.
+  // As a terminal has it, with the temporary folder's name left out.
+  std::string shown(const Diagnostics& diagnostics) const {
+    std::string text = diagnostics.text(false);
+    const std::string prefix = path_.string() + "/";
+    for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix)) text.erase(at, prefix.size());
+    return text;
+  }
+  // What it reports.
   std::string messages(const std::vector<SourceFile>& emitted, const WriteOptions& options,
                        WriteReport* report = nullptr) const {
     SourceMap sources;
     Diagnostics diagnostics;
     const WriteReport written = write_files(emitted, options, sources, diagnostics);
     if (report) *report = written;
-    std::string text = diagnostics.text(false);
-    const std::string prefix = path_.string() + "/";
-    for (auto at = text.find(prefix); at != text.npos; at = text.find(prefix)) text.erase(at, prefix.size());
-    return text;
+    return shown(diagnostics);
   }
   // Expects neither an error nor a warning.
   WriteReport write(const std::vector<SourceFile>& emitted, const std::set<std::string>& pinned = {}) const {

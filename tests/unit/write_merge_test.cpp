@@ -73,11 +73,39 @@ TEST_CASE("manifest: text and back") {
                        "file hash=0000000000000004 path=a/x.hpp\n"
                        "file pinned hash=0000000000000003 path=b c.cpp\n"
                        "file orphaned hash=fedcba9876543210 path=z.cpp\n"));
-  CHECK(parse_manifest(text) == manifest);
-  CHECK(parse_manifest("") == Manifest{});
-  // What a later kgen may add is passed over, and so is damage.
+  Diagnostics none;
+  CHECK(parse_manifest(text, "manifest", none) == manifest);
+  // What a later kgen may add is passed over.
   const std::string hash = "hash=0000000000000001";
-  CHECK(parse_manifest("file " + hash + " unformatted=1 path=a\nlater " + hash + " path=b\n").files ==
-        decltype(Manifest::files){{"a", {1, Standing::emitted}}});
-  CHECK(parse_manifest("<<<<<<< ours\nfile " + hash + "\nfile path=a\nfile " + hash + " path=../a\n") == Manifest{});
+  CHECK(parse_manifest("kgen 2.0\nfile " + hash + " unformatted=1 later path=a\nlater " + hash + " path=b\n", "", none)
+            .files == decltype(Manifest::files){{"a", {1, Standing::emitted}}});
+  CHECK(none.all().empty());
+}
+
+TEST_CASE("manifest: damage is named, and nothing is read from what is left") {
+  const auto said = [](const std::string& text) {
+    Diagnostics diagnostics;
+    CHECK(parse_manifest(text, "src/.kgen/manifest", diagnostics) == Manifest{});
+    return diagnostics.text(false);
+  };
+  const std::string advice =
+      "note: by its manifest kgen tells what you edited from what it wrote; nothing was touched\n"
+      "help: take it back from version control; or remove .kgen and run `kgen plan`, which then keeps each file that "
+      "differs from what it writes as <file>.edited\n";
+  const std::string hash = "hash=0000000000000001";
+  for (const std::string line : {"<<<<<<< ours", "file path=a", "file hash=1 path=a", "include", "input path=a",
+                                 "kgen 1.0 2.0"}) {
+    CHECK(said("kgen 1.0\n\n" + line + "\n") ==
+          "error: 'src/.kgen/manifest' is damaged in line 3: '" + line + "'\n" + advice);
+  }
+  for (const std::string path : {"../a", "/a", "a/../../b", "a//b", ".kgen/manifest", "a/"}) {
+    const std::string line = "file " + hash + " path=" + path;
+    CHECK(said("kgen 1.0\n" + line + "\n") ==
+          "error: 'src/.kgen/manifest' is damaged in line 2: '" + line + "'\n" + advice);
+  }
+  const std::string mute = "error: 'src/.kgen/manifest' is damaged: it does not say which kgen wrote it\n" + advice;
+  CHECK(said("") == mute);
+  CHECK(said("file " + hash + " path=a\n") == mute);
+  CHECK(said("kgen 1.0\nfile " + hash + " path=stubs/stub_") ==
+        "error: 'src/.kgen/manifest' is damaged: its end is missing\n" + advice);
 }

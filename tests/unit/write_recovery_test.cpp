@@ -52,9 +52,9 @@ struct Killed {};
 bool write_until(const TemporaryFolder& folder, const std::string& round, int last) {
   int changes = 0;
   WriteOptions options = folder.options(pinned);
-  options.disk = Disk([&] {
+  options.before_change = [&] {
     if (++changes == last) throw Killed();
-  });
+  };
   try {
     folder.messages(emission(round), options);
     return false;
@@ -180,7 +180,13 @@ TEST_CASE("recovery: a damaged list of steps cannot reach out of the folder") {
   std::ofstream(folder.path() / "outside") << "content";
   fs::create_directories(folder.out() / ".kgen/pending/files");
   folder.edit(".kgen/pending/manifest", folder.read(".kgen/manifest"));
-  folder.edit(".kgen/pending/steps", "remove path=../outside\nwrite path=/outside\nnonsense\n");
+  for (const std::string step : {"remove path=../outside", "write path=/outside", "nonsense"}) {
+    folder.edit(".kgen/pending/steps", step + "\n");
+    CHECK(folder.messages({{"a.cpp", "b\n"}}, folder.options())
+              .starts_with("error: 'out/.kgen/pending/steps' is damaged in line 1: '" + step + "'\n"));
+    CHECK(folder.read("a.cpp") == "a\n");
+  }
+  fs::remove_all(folder.out() / ".kgen/pending");
   folder.write({{"a.cpp", "b\n"}});
   CHECK(fs::exists(folder.path() / "outside"));
   CHECK(folder.read("a.cpp") == "b\n");

@@ -99,15 +99,57 @@ TEST_CASE("status: a folder that kgen did not write to") {
         "help: name the folder that `kgen plan --emit` was given\n");
 }
 
+TEST_CASE("status: what cannot be read is not missing") {
+  const TemporaryFolder folder;
+  folder.write(emitted);
+  fs::remove(folder.out() / "a.cpp");
+  fs::create_directories(folder.out() / "a.cpp/inside");
+  fs::remove_all(folder.out() / "stubs");
+  folder.edit("stubs", "");
+  const bool is_root = ::geteuid() == 0;  // who may read everything
+  if (!is_root) fs::permissions(folder.out() / "b.cpp", fs::perms::none);
+  CHECK(status_of(folder) ==
+        "unreadable   a.cpp: a folder is there\n" +
+            std::string(is_root ? "" : "unreadable   b.cpp: Permission denied\n") +
+            "unreadable   stubs/c.cpp: 'stubs' is a file\n"
+            "unreadable   stubs/d.cpp: 'stubs' is a file\n"
+            "\n"
+            "Unreadable: let there be a file that you may read, or move away what is there and run `kgen plan`.\n");
+  CHECK_FALSE(settled(folder));
+}
+
+TEST_CASE("status: a damaged record is an error, and nothing is moved aside for it") {
+  const TemporaryFolder folder;
+  folder.write(emitted);
+  folder.edit("a.cpp", "mine\n");
+  const std::string manifest = folder.read(".kgen/manifest");
+  const Names damages = {"", "<<<<<<< ours\n" + manifest, manifest.substr(0, manifest.size() - 4)};
+  for (const std::string& damaged : damages) {
+    folder.edit(".kgen/manifest", damaged);
+    const auto before = folder.all_files();
+    const std::string said = diff_of(folder);
+    CHECK(said.starts_with("error: 'out/.kgen/manifest' is damaged"));
+    CHECK(folder.messages({{"a.cpp", "new\n"}}, folder.options()) == said);
+    CHECK(folder.all_files() == before);
+  }
+  fs::remove_all(folder.out() / ".kgen");
+  folder.edit(".kgen", "");
+  const std::string said = diff_of(folder);
+  CHECK(said == "error: 'out/.kgen' is a file: kgen keeps its record of what it wrote in a folder of that name\n"
+                "help: move it away, and run `kgen plan` again\n");
+  CHECK(folder.messages(emitted, folder.options()) == said);
+  CHECK(folder.read("a.cpp") == "mine\n");
+}
+
 TEST_CASE("status: what a killed run left is finished first") {
   const TemporaryFolder folder;
   folder.write(emitted);
   struct Killed {};
   WriteOptions options = folder.options();
   const std::string new_text = "new\n";
-  options.disk = Disk([&] {
+  options.before_change = [&] {
     if (folder.read("a.cpp") == new_text) throw Killed();  // its base is not yet
-  });
+  };
   CHECK_THROWS_AS(folder.messages({{"a.cpp", new_text}}, options), Killed);
   CHECK(folder.base("a.cpp") == emitted[0].content);
   CHECK(status_of(folder) == "nothing edited, nothing to do\n");
