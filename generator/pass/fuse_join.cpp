@@ -27,6 +27,34 @@ bool lines_fit(const FuseFacts& facts, const std::vector<NodeId>& nodes, const S
   return std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return reads_lines(facts.graph().nodes[id]); });
 }
 
+std::string cannot_write(const FuseFacts& facts, NodeId id, const KernelSignature& kernel) {
+  return fmt::format("the epilogue of {} cannot write '{}' where it lies, in a part of a larger tensor", kernel.name,
+                     facts.graph().value(facts.graph().nodes[id].outputs[0]).name);
+}
+
+// Whether an epilogue of a kernel of that rank can write what the node makes, where that lies.
+bool writes_where_it_lies(const FuseFacts& facts, NodeId id, int kernel_rank) {
+  const std::vector<ValueId>& outputs = facts.graph().nodes[id].outputs;
+  return std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+    return merges_to_rank(facts, output, facts.graph().type(output).shape, kernel_rank);
+  });
+}
+
+// Why an epilogue of `kernel` cannot take all of the group; empty where it can.
+std::string why_no_epilogue(const FuseFacts& facts, const GrowingGroup& guest, const Shape& loop,
+                            const KernelSignature& kernel) {
+  const int rank = kernel.results[0].rank;
+  if (!lines_fit(facts, guest.nodes, loop, rank)) return refuse_merged_lines().refusal;
+  for (const ValueId value : guest.reads) {
+    if (merges_to_rank(facts, value, loop, rank)) continue;
+    return "the kernel's epilogue cannot walk '" + facts.graph().value(value).name + "'";
+  }
+  for (const NodeId id : guest.nodes) {
+    if (!writes_where_it_lies(facts, id, rank)) return cannot_write(facts, id, kernel);
+  }
+  return {};
+}
+
 // What several groups become when one node needs results of all of them.
 Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids) {
   const auto rank = [&](std::uint32_t id) { return static_cast<int>(groups.group(id).kind); };
@@ -53,15 +81,9 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
                !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
       return refuse("its operands come from loops of different shapes");
     }
-    if (host.kind == GroupKind::structured) {
-      const KernelSignature* kernel = facts.graph().nodes[host.root].kernel;
-      if (!lines_fit(facts, guest.nodes, host.loop, kernel->results[0].rank)) return refuse_merged_lines();
-      for (const ValueId value : guest.reads) {
-        if (!merges_to_rank(facts, value, host.loop, kernel->results[0].rank)) {
-          return refuse("the kernel's epilogue cannot walk '" + facts.graph().value(value).name + "'");
-        }
-      }
-    }
+    if (host.kind != GroupKind::structured) continue;
+    std::string why = why_no_epilogue(facts, guest, host.loop, *facts.graph().nodes[host.root].kernel);
+    if (!why.empty()) return refuse(std::move(why));
   }
   return {std::move(joint), {}};
 }
@@ -125,6 +147,7 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
   const Joint loop = elementwise_into_loop(facts, groups, node, ids, joint);
   if (!loop.group) return loop;
   if (!lines_fit(facts, {id}, joint.loop, kernel->results[0].rank)) return refuse_merged_lines();
+  if (!writes_where_it_lies(facts, id, kernel->results[0].rank)) return refuse(cannot_write(facts, id, *kernel));
   for (const ValueId input : node.inputs) {
     if (input == no_id || is_literal(graph, node, input)) continue;
     if (made_by(groups, input, ids)) {

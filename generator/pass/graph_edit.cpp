@@ -48,6 +48,16 @@ void number_producers(Graph& graph) {
   }
 }
 
+ValueId updated_state(const Graph& graph, ValueId value) {
+  while (graph.value(value).kind == ValueKind::result) {
+    const Node& node = graph.nodes[graph.value(value).producer];
+    const auto* view = std::get_if<View>(&node.kind);
+    if (!view || view->form != ViewRule::Form::update) return no_id;
+    value = node.inputs[0];
+  }
+  return graph.value(value).kind == ValueKind::state ? value : no_id;
+}
+
 std::vector<std::uint32_t> count_readers(const Graph& graph) {
   std::vector<std::uint32_t> readers(graph.values.size(), 0);
   std::vector<NodeId> last_reader(graph.values.size(), no_id);

@@ -103,9 +103,9 @@ std::vector<Order::Vertex> Order::groups_writing(ValueId value) const {
   while (!open.empty()) {
     const NodeId producer = graph_.value(open.back()).producer;
     open.pop_back();
-    if (const View* view = destination_view(producer)) {
-      const std::vector<ValueId>& inputs = graph_.nodes[producer].inputs;
-      open.insert(open.end(), inputs.begin() + (view->form == ViewRule::Form::update ? 1 : 0), inputs.end());
+    if (destination_view(producer)) {
+      const Node& node = graph_.nodes[producer];
+      for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) open.push_back(node.inputs[i]);
     } else if (producer != no_id && fused_.group_of[producer] != no_id) {
       groups.push_back(fused_.group_of[producer]);
     }

@@ -133,6 +133,12 @@ bool is_destination(const View& view) {
   return view.form == ViewRule::Form::concat || view.form == ViewRule::Form::update;
 }
 
+std::size_t first_part(const Node& node) {
+  const auto* view = std::get_if<View>(&node.kind);
+  if (!view || !is_destination(*view)) return node.inputs.size();
+  return view->form == ViewRule::Form::update ? 1 : 0;
+}
+
 std::vector<Strides> layouts(const Graph& graph) {
   std::vector<Strides> out(graph.values.size());
   for (std::size_t id = 0; id < graph.values.size(); ++id) {
@@ -154,10 +160,7 @@ std::vector<Strides> layouts(const Graph& graph) {
   }
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    const auto* view = std::get_if<View>(&node.kind);
-    if (!view || !is_destination(*view)) continue;
-    const std::size_t first_part = view->form == ViewRule::Form::update ? 1 : 0;
-    for (std::size_t part = first_part; part < node.inputs.size(); ++part) {
+    for (std::size_t part = first_part(node); part < node.inputs.size(); ++part) {
       out[node.inputs[part]] = out[node.outputs[0]];
     }
   }

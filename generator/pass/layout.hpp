@@ -28,6 +28,8 @@ std::optional<Strides> view_strides(const View& view, const TensorType& base, co
 
 // The form writes its operands into slices of its result (concat, update) instead of reading one.
 bool is_destination(const View& view);
+// The first of a node's operands that it writes into its result; their number, where it is no destination.
+std::size_t first_part(const Node& node);
 
 // By ValueId. Values written into a slice of another have the strides of the whole; a state those of its greatest size;
 // strides of an input that may have any are symbols of their own. A reshape that needs a copy counts as dense, for

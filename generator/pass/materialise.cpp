@@ -23,15 +23,9 @@ class Copies {
   // A new value that holds `source` in dense memory; its node stands before node `before`.
   ValueId insert(ValueId source, NodeId before, const SourceLocation& where, std::string name = {}) {
     if (name.empty()) name = unique(graph_.value(source).name + "_copy");
-    Node node{.op = &copy_, .kernel = kernel_, .kind = Elementwise{}, .inputs = {source}, .where = where};
-    return insert(std::move(node), before, std::move(name), graph_.type(source));
-  }
-
-  // The result of a new node, which stands before node `before`.
-  ValueId insert(Node node, NodeId before, std::string name, TensorType type) {
-    const ValueId id = add_result(graph_, std::move(name), std::move(type), node.where);
-    node.outputs = {id};
-    inserted_[before].push_back(std::move(node));
+    const ValueId id = add_result(graph_, std::move(name), graph_.type(source), where);
+    inserted_[before].push_back(
+        {.op = &copy_, .kernel = kernel_, .kind = Elementwise{}, .inputs = {source}, .outputs = {id}, .where = where});
     return id;
   }
 
@@ -62,65 +56,10 @@ class Copies {
   std::unordered_map<NodeId, std::vector<Node>> inserted_;
 };
 
-const View* destination(const Graph& graph, ValueId value) {
-  if (graph.value(value).kind != ValueKind::result) return nullptr;
-  const auto* view = std::get_if<View>(&graph.nodes[graph.value(value).producer].kind);
-  return view && is_destination(*view) ? view : nullptr;
-}
-
 const View* plain_view(const Graph& graph, ValueId value) {
   if (graph.value(value).kind != ValueKind::result) return nullptr;
   const auto* view = std::get_if<View>(&graph.nodes[graph.value(value).producer].kind);
   return view && !is_destination(*view) ? view : nullptr;
-}
-
-// The state whose buffer `value` lives in: the state itself or a chain of updates of it.
-ValueId updated_state(const Graph& graph, ValueId value) {
-  while (true) {
-    if (graph.value(value).kind == ValueKind::state) return value;
-    const View* view = destination(graph, value);
-    if (!view || view->form != ViewRule::Form::update) return no_id;
-    value = graph.nodes[graph.value(value).producer].inputs[0];
-  }
-}
-
-// What an update leaves of `source` along its axis, from `begin` on: a slice, whose node stands before node `update`.
-ValueId insert_rest(const Graph& graph, Copies& copies, NodeId update, const Dim& begin, const Dim& length,
-                    const char* suffix) {
-  const Node& node = graph.nodes[update];
-  const ValueId source = node.inputs[0];
-  View slice;
-  slice.form = ViewRule::Form::slice;
-  slice.axis = std::get<View>(node.kind).axis;
-  slice.begin = begin;
-  slice.length = length;
-  TensorType type = graph.type(source);
-  type.shape[static_cast<std::size_t>(slice.axis)] = length;
-  Node rest{.op = node.op, .kind = std::move(slice), .inputs = {source}, .where = node.where};
-  return copies.insert(std::move(rest), update, copies.unique(graph.value(source).name + suffix), std::move(type));
-}
-
-// Rule: update(x, part) -> concat(x[0, begin), part, x[end, extent)), where x lies in no state's buffer: the result has
-// memory of its own, and x stays as it is for its other readers.
-void replace_updates_of_values(Graph& graph, Copies& copies) {
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const auto* view = std::get_if<View>(&graph.nodes[id].kind);
-    if (!view || view->form != ViewRule::Form::update || updated_state(graph, graph.nodes[id].inputs[0]) != no_id) continue;
-    const auto axis = static_cast<std::size_t>(view->axis);
-    const ValueId part = graph.nodes[id].inputs[1];
-    const Dim begin = view->begin;
-    const Dim end = begin + graph.type(part).shape[axis];
-    const Dim extent = graph.type(graph.nodes[id].inputs[0]).shape[axis];
-    std::vector<ValueId> parts;
-    if (begin != Dim(0)) parts.push_back(insert_rest(graph, copies, id, 0, begin, "_before"));
-    parts.push_back(part);
-    if (end != extent) parts.push_back(insert_rest(graph, copies, id, end, extent - end, "_after"));
-    View concat;
-    concat.form = ViewRule::Form::concat;
-    concat.axis = view->axis;
-    graph.nodes[id].kind = std::move(concat);
-    graph.nodes[id].inputs = std::move(parts);
-  }
 }
 
 // Rule: an update writes into its state's buffer. Nothing but that update may read the version before it, and the
@@ -163,32 +102,6 @@ void check_updates(const Graph& graph, Diagnostics& diagnostics) {
   }
 }
 
-// Rule: a part is written by the stub that makes it, straight into the whole. So a node of this graph must make it, for
-// this destination only, and it must not have to live somewhere else.
-void copy_parts(Graph& graph, Copies& copies) {
-  std::unordered_set<ValueId> elsewhere(graph.outputs.begin(), graph.outputs.end());
-  for (const StateData& state : graph.states) {
-    if (state.next != no_id) elsewhere.insert(state.next);
-  }
-  std::unordered_set<ValueId> taken;
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const auto* view = std::get_if<View>(&graph.nodes[id].kind);
-    if (!view || !is_destination(*view)) continue;
-    const std::size_t first_part = view->form == ViewRule::Form::update ? 1 : 0;
-    for (std::size_t i = first_part; i < graph.nodes[id].inputs.size(); ++i) {
-      const ValueId part = graph.nodes[id].inputs[i];
-      const Value& value = graph.value(part);
-      const bool made_here = value.kind == ValueKind::result && !plain_view(graph, part) &&
-                             !std::holds_alternative<Call>(graph.nodes[value.producer].kind) &&
-                             updated_state(graph, part) == no_id;
-      if (made_here && !elsewhere.contains(part) && taken.insert(part).second) continue;
-      const ValueId copy = copies.insert(part, id, graph.nodes[id].where);
-      graph.nodes[id].inputs[i] = copy;
-      taken.insert(copy);
-    }
-  }
-}
-
 // Rule: results go where the caller or the state wants them, each written by a stub, once.
 void copy_results(Graph& graph, Copies& copies) {
   const auto end = static_cast<NodeId>(graph.nodes.size());
@@ -206,9 +119,7 @@ void copy_results(Graph& graph, Copies& copies) {
   }
   std::unordered_set<ValueId> parts;
   for (const Node& node : graph.nodes) {
-    const auto* view = std::get_if<View>(&node.kind);
-    if (!view || !is_destination(*view)) continue;
-    parts.insert(node.inputs.begin() + (view->form == ViewRule::Form::update ? 1 : 0), node.inputs.end());
+    for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) parts.insert(node.inputs[i]);
   }
   for (ValueId& output : graph.outputs) {
     const Value& value = graph.value(output);
@@ -272,6 +183,61 @@ void copy_awkward_operands(Graph& graph, Copies& copies) {
   }
 }
 
+// Whether the stub that makes `value` can write it into memory with these strides. What rides in a kernel's epilogue is
+// for `fuse` to ask.
+bool can_be_written(const Graph& graph, ValueId value, const Strides& strides) {
+  const Value& made = graph.value(value);
+  if (made.kind != ValueKind::result || plain_view(graph, value) || updated_state(graph, value) != no_id) return false;
+  const Node& node = graph.nodes[made.producer];
+  if (std::holds_alternative<Call>(node.kind)) return false;
+  return !calls_kernel(node) || leading_axes_merge(graph, value, strides, node.kernel->results[made.index].rank);
+}
+
+// By ValueId: the destination that it is a part of; the first, where it is a part of several. no_id: none, or it has to
+// live somewhere else.
+std::vector<NodeId> find_wholes(const Graph& graph) {
+  std::vector<NodeId> whole_of(graph.values.size(), no_id);
+  std::vector<bool> elsewhere(graph.values.size(), false);
+  for (const ValueId output : graph.outputs) elsewhere[output] = true;
+  for (const StateData& state : graph.states) {
+    if (state.next != no_id) elsewhere[state.next] = true;
+  }
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) {
+      NodeId& whole = whole_of[node.inputs[i]];
+      if (whole == no_id && !elsewhere[node.inputs[i]]) whole = id;
+    }
+  }
+  return whole_of;
+}
+
+// Rule: a part is written by the stub that makes it, straight into the whole. So a node of this graph must make it, for
+// this destination only, it must not have to live somewhere else, and its stub must be able to walk it there. Wholes
+// come before their parts: what a whole lies in decides how its parts lie.
+void copy_parts(Graph& graph, Copies& copies) {
+  const std::vector<NodeId> whole_of = find_wholes(graph);
+  std::vector<Strides> strides = layouts(graph);
+  std::vector<std::pair<NodeId, std::size_t>> copied;  // operands of nodes
+  for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
+    const Node& node = graph.nodes[id];
+    std::unordered_set<ValueId> taken;
+    for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) {
+      const ValueId part = node.inputs[i];
+      const bool is_ours = whole_of[part] == id && taken.insert(part).second;
+      const Strides& there = strides[node.outputs[0]];
+      const bool in_place = is_ours && can_be_written(graph, part, there);
+      if (is_ours) strides[part] = in_place ? there : dense_strides(graph.type(part).shape);
+      if (!in_place) copied.emplace_back(id, i);
+    }
+  }
+  std::sort(copied.begin(), copied.end());
+  for (const auto& [id, i] : copied) {
+    const ValueId copy = copies.insert(graph.nodes[id].inputs[i], id, graph.nodes[id].where);
+    graph.nodes[id].inputs[i] = copy;
+  }
+}
+
 // Whether `node` may load an operand of type `from` where it reads one of type `to`: elementwise nodes and reductions
 // load any float in its compute type, kernels the types that their signatures name.
 bool loads_as(const Node& node, std::size_t operand, DType from, DType to) {
@@ -306,8 +272,6 @@ void absorb_widening_casts(Graph& graph) {
 
 void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, Diagnostics& diagnostics) {
   Copies copies(graph, copy, ops.kernel_of(copy));
-  replace_updates_of_values(graph, copies);
-  copies.finish();
   check_updates(graph, diagnostics);
   if (diagnostics.has_errors()) return;
   absorb_widening_casts(graph);

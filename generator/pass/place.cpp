@@ -15,9 +15,6 @@ using Kind = Placement::Kind;
 
 const View* view_of(const Node& node) { return std::get_if<View>(&node.kind); }
 
-// Of a destination's operands, the first that is written into it.
-std::size_t first_part(const View& view) { return view.form == ViewRule::Form::update ? 1 : 0; }
-
 View slice_of(int axis, Dim begin, Dim length) {
   View slice;
   slice.form = ViewRule::Form::slice;
@@ -34,7 +31,7 @@ void place_parts(const Graph& graph, std::vector<Placement>& placements) {
     const View* view = view_of(node);
     if (!view || !is_destination(*view)) continue;
     Dim begin = view->begin;
-    for (std::size_t i = first_part(*view); i < node.inputs.size(); ++i) {
+    for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
       const Dim& length = graph.type(part).shape[static_cast<std::size_t>(view->axis)];
       if (placements[part].kind == Kind::arena) {

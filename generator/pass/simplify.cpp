@@ -1,6 +1,7 @@
 #include "generator/pass/simplify.hpp"
 
 #include "generator/pass/apply_algebra.hpp"
+#include "generator/pass/expand_updates.hpp"
 #include "generator/pass/fold_constants.hpp"
 #include "generator/pass/graph_edit.hpp"
 #include "generator/pass/merge_equal_nodes.hpp"
@@ -45,6 +46,7 @@ void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnosti
     if (node.within.empty()) warn_if_unread(graph, node, readers, diagnostics);
   }
   Rewriting rewriting = start_rewriting(graph, ops, numerics);
+  expand_updates(rewriting, diagnostics);
   bool changed = true;
   std::size_t known_constants = 0;  // how many were there when equal ones were last merged
   for (int round = 0; changed && round < most_rounds; ++round) {

@@ -173,7 +173,10 @@ EXAMPLES = {
     ),
     "running_state": Example(inputs.running_cases, {"total_next": "f32", "change": "f32"}),
     "update_state": Example(inputs.update_cases, {"totals": "f32", "grown": "f32"}),
-    "update_values": Example(inputs.update_value_cases, {"y": "f32", "both": "f32", "whole": "f32"}),
+    "update_values": Example(inputs.update_value_cases, {name: "f32" for name in ("y", "both", "whole", "replaced")}),
+    "kernels_in_place": Example(
+        inputs.in_place_cases, {name: "f32" for name in ("twice", "below", "totals", "beside", "pair")}
+    ),
     "batched_prologue": Example(over_shapes(inputs.batched_inputs, [(1, 1), (3, 7), (4, 64), (0, 3), (2, 0)])),
     "attention_plain": Example(
         over_shapes(inputs.attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])

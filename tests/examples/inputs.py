@@ -263,6 +263,21 @@ def update_value_cases(rng):
         yield f"{n}_columns_at_{start}", [inputs]
 
 
+def in_place_cases(rng):
+    def call(batch, length, width, start):
+        return {
+            "x": normal(rng, batch, length, 12) / 4,
+            "w": normal(rng, 12, width) / 4,
+            "v": normal(rng, width, 12) / 4,
+            "bias": normal(rng, width),
+            "row": normal(rng, batch, 1, width),
+            "position": position(start),
+        }
+
+    for shape in [(1, 1, 1), (3, 2, 5), (4, 9, 32), (2, 7, 17), (0, 3, 4), (3, 0, 4)]:
+        yield "x".join(map(str, shape)), [call(*shape, 0), call(*shape, 23), call(*shape, 4)]
+
+
 def batched_inputs(rng, b, s):
     return {
         "x": normal(rng, b, s, 37),

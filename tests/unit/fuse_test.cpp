@@ -223,6 +223,45 @@ outputs: [y]
   CHECK(reason(fused, "total", "y") == "it is computed once, at load; its reader runs at each call");
 }
 
+TEST_CASE("an epilogue takes no result that it cannot write where that lies") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {x: "f32[3, 2, 4]", w: "f32[4, 5]"}
+nodes:
+  - {op: matmul, in: [x, w], out: y}
+  - {op: exp, in: y, out: e}
+  - {op: relu, in: e, out: z}
+  - {op: concat, in: [z, z], out: c, axis: 1}
+  - {op: tanh, in: x, out: t}
+  - {op: matmul, in: [t, w], out: m}
+  - {op: exp, in: m, out: inner}
+  - {op: concat, in: [inner, m], out: beside, axis: 2}
+outputs: [c, beside]
+)");
+  CHECK(together(fused, "y", "e"));
+  CHECK_FALSE(together(fused, "e", "z"));
+  CHECK(reason(fused, "e", "z") ==
+        "the epilogue of kgen::matmul cannot write 'z' where it lies, in a part of a larger tensor");
+  CHECK(together(fused, "m", "inner"));  // parts of the last axis: their rows follow each other
+}
+
+TEST_CASE("an epilogue takes no loop beside it whose result it cannot write where that lies") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {x: "f32[3, 2, 4]", w: "f32[4, 5]", a: "f32[3, 2, 5]", row: "f32[3, 1, 5]"}
+nodes:
+  - {op: exp, in: a, out: gate}
+  - {op: concat, in: [row, gate], out: gates, axis: 1}
+  - {op: matmul, in: [x, w], out: y}
+  - {op: mul, in: [y, gate], out: gated}
+outputs: [gates, gated]
+)");
+  CHECK_FALSE(together(fused, "gate", "y"));
+  CHECK_FALSE(together(fused, "gate", "gated"));
+}
+
 TEST_CASE("fusion: forbid keeps nodes apart, and says so") {
   Fixture f;
   const FusedGraph fused = f.fuse_main(R"(

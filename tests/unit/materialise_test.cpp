@@ -42,6 +42,45 @@ outputs: [y]
   CHECK(count_role(module.main, OpRole::copy) == 1);
 }
 
+TEST_CASE("a part whose kernel cannot walk it where it would lie is copied there") {
+  Fixture f;
+  const auto copies = [&](const std::string& shape, int axis) {
+    const Module module = f.prepare("graph: g\ninputs: {x: \"f32[" + shape + R"(, 4]", w: "f32[4, 5]"}
+nodes:
+  - {op: matmul, in: [x, w], out: y}
+  - {op: exp, in: y, out: e}
+  - {op: concat, in: [y, e], out: c, axis: )" + std::to_string(axis) + "}\noutputs: [c]\n");
+    REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+    return count_role(module.main, OpRole::copy);
+  };
+  CHECK(copies("3, 2", 1) == 1);  // the rows of one matrix follow each other, those of the next are further on
+  CHECK(copies("1, 2", 1) == 0);
+  CHECK(copies("3, 1", 1) == 0);
+  CHECK(copies("3, 2", 0) == 0);
+  CHECK(copies("3, 2", 2) == 0);
+  CHECK(copies("3", 0) == 0);
+}
+
+TEST_CASE("a kernel's result that updates a state is copied there where its rows do not follow each other") {
+  Fixture f;
+  const Module module = f.prepare(R"(
+graph: g
+dims: {B: 1..4, S: 1..8, P: {range: 0..24, from: position}}
+inputs: {x: "f32[B, S, 4]", z: "f32[S, 6, 4]", w: "f32[4, 5]", position: "i64[]"}
+state: {cache: {type: "f32[B, 32, 5]", next: all}, log: {type: "f32[32, 6, 5]", next: logged}}
+nodes:
+  - {op: matmul, in: [x, w], out: keys}
+  - {op: index_update, in: [cache, keys], out: all, axis: 1, begin: P}
+  - {op: matmul, in: [z, w], out: lines}
+  - {op: index_update, in: [log, lines], out: logged, axis: 0, begin: P}
+  - {op: sum, in: all, out: total, axes: [1]}
+outputs: [total]
+)");
+  REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+  CHECK(count_role(module.main, OpRole::copy) == 1);
+  CHECK(module.main.value(value_named(module.main, "keys_copy")).kind == ValueKind::result);
+}
+
 TEST_CASE("an output that is a view, an input or an output twice is copied") {
   Fixture f;
   const Module module = f.prepare(R"(
