@@ -28,6 +28,7 @@
 #include "generator/pass/schedule.hpp"
 #include "generator/pass/simplify.hpp"
 #include "generator/pass/verify.hpp"
+#include "generator/pass/verify_views.hpp"
 
 namespace kgen {
 namespace {
@@ -81,7 +82,7 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
     verify(p, done, session.diagnostics);
     return p;
   });
-  return passes.run("lower", std::move(plan), [&](FunctionPlan p) {
+  plan = passes.run("lower", std::move(plan), [&](FunctionPlan p) {
     const std::vector<std::uint32_t> stub_of = lower(p.fused, session.ops, prefix, stubs);
     for (auto* steps : {&p.load_steps, &p.steps}) {
       for (Step& step : *steps) {
@@ -90,6 +91,10 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
         step.arguments = stub_arguments(p.fused.groups[step.group]);
       }
     }
+    return p;
+  });
+  return passes.run("verify_views", std::move(plan), [&](FunctionPlan p) {
+    verify_views(p, stubs.stubs(), session.diagnostics);
     return p;
   });
 }

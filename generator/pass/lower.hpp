@@ -17,6 +17,7 @@ class StubTable {
  public:
   // The index of a program equal to `stub` in all but names and comments; adds it, under a name of its own, if new.
   std::uint32_t intern(StubProgram stub);
+  const std::vector<StubProgram>& stubs() const { return stubs_; }
   std::vector<StubProgram> take() { return std::move(stubs_); }
 
  private:

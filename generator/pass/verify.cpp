@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "generator/pass/verify_samples.hpp"
 #include "generator/pass/verify_steps.hpp"
 
 namespace kgen {
@@ -227,34 +228,6 @@ void PlacementCheck::check_steps() {
 
 // ---- what is tried for some sizes -----------------------------------------------------------------------------------
 
-// The lowest and highest values, the middles, and each dim high while the others are low; without those that the
-// graph's requirements exclude.
-std::vector<DimBindings> sample_bindings(const Graph& graph) {
-  constexpr std::size_t most = 6;
-  const auto bind = [&](const auto& choose) {
-    DimBindings bindings;
-    for (std::size_t i = 0; i < graph.dims.size(); ++i) bindings[graph.dims[i].name] = choose(i, graph.dims[i].range);
-    return bindings;
-  };
-  std::vector<DimBindings> samples = {
-      bind([](std::size_t, DimRange range) { return range.low; }),
-      bind([](std::size_t, DimRange range) { return range.high; }),
-      bind([](std::size_t, DimRange range) { return range.low + (range.high - range.low) / 2; })};
-  for (std::size_t high = 0; high < graph.dims.size() && samples.size() < most; ++high) {
-    samples.push_back(bind([&](std::size_t i, DimRange range) { return i == high ? range.high : range.low; }));
-  }
-  std::erase_if(samples, [&](const DimBindings& bindings) {
-    return std::any_of(graph.requirements.begin(), graph.requirements.end(), [&](const DimRequirement& requirement) {
-      return requirement.left.evaluate(bindings) > requirement.right.evaluate(bindings);
-    });
-  });
-  std::vector<DimBindings> unique;
-  for (DimBindings& bindings : samples) {
-    if (std::find(unique.begin(), unique.end(), bindings) == unique.end()) unique.push_back(std::move(bindings));
-  }
-  return unique;
-}
-
 PlacedGraph look_up(const FunctionPlan& plan, const std::vector<FunctionPlan>& functions) {
   PlacedGraph placed{plan, functions, {}, {}, {}};
   std::unordered_map<std::string, std::uint32_t> type_ids;
@@ -279,29 +252,14 @@ PlacedGraph look_up(const FunctionPlan& plan, const std::vector<FunctionPlan>& f
   return placed;
 }
 
-std::string bindings_text(const DimBindings& bindings) {
-  std::string text;
-  for (const auto& [name, value] : bindings) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
-  return text;
-}
-
 }  // namespace
 
 void verify(const FunctionPlan& plan, const std::vector<FunctionPlan>& functions, Diagnostics& diagnostics) {
   const Graph& graph = plan.fused.graph;
-  const auto report = [&](const std::vector<std::string>& problems, const std::string& note) {
-    for (const std::string& problem : problems) {
-      Diagnostic& error =
-          diagnostics.error(graph.where, fmt::format("internal error in the plan of '{}': {}", graph.name, problem));
-      if (!note.empty()) error.note(note);
-      error.advise("this is a fault of kgen, not of the graph; please report it with the graph");
-    }
-    return !problems.empty();
-  };
-  if (report(PlacementCheck(plan).run(), "")) return;
+  if (report_problems(graph, PlacementCheck(plan).run(), {}, diagnostics)) return;
   const PlacedGraph placed = look_up(plan, functions);
   for (const DimBindings& bindings : sample_bindings(graph)) {
-    if (report(walk_steps(placed, bindings), bindings.empty() ? "" : "found with " + bindings_text(bindings))) return;
+    if (report_problems(graph, walk_steps(placed, bindings), bindings, diagnostics)) return;
   }
 }
 

@@ -1,0 +1,20 @@
+// What the checks of a plan share: sizes to try it with, and how they report what they find.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/model/graph.hpp"
+
+namespace kgen {
+
+// The lowest and highest values, the middles, and each dim high while the others are low; without those that the
+// graph's requirements exclude.
+std::vector<DimBindings> sample_bindings(const Graph& graph);
+
+// An internal error for each of the problems, found with `bindings`. True where there are any.
+bool report_problems(const Graph& graph, const std::vector<std::string>& problems, const DimBindings& bindings,
+                     Diagnostics& diagnostics);
+
+}  // namespace kgen

@@ -1,0 +1,128 @@
+#include "generator/pass/verify_views.hpp"
+
+#include "generator/pass/place.hpp"
+#include "generator/pass/strided_memory.hpp"
+#include "tests/unit/plan_fixture.hpp"
+
+using namespace kgen;
+using namespace kgen::test;
+
+namespace {
+
+// The plan of a graph, by hand: fuse ... lower.
+struct Planned {
+  FunctionPlan plan;
+  std::vector<StubProgram> stubs;
+
+  Planned(Fixture& f, const std::string& text) {
+    plan = place(schedule(f.fuse_main(text)), {});
+    StubTable table;
+    const std::vector<std::uint32_t> stub_of = lower(plan.fused, f.ops, "stub_", table);
+    for (Step& step : plan.steps) {
+      step.stub = stub_of[step.group];
+      step.arguments = stub_arguments(plan.fused.groups[step.group]);
+    }
+    stubs = table.take();
+    CHECK(problems() == "");
+  }
+
+  std::string problems() const {
+    Diagnostics diagnostics;
+    verify_views(plan, stubs, diagnostics);
+    std::string text;
+    for (const Diagnostic& diagnostic : diagnostics.all()) text += diagnostic.message + "\n";
+    return text;
+  }
+  // The step whose first argument is `from` is given `to` in its place.
+  void give(const std::string& from, const std::string& to) {
+    for (Step& step : plan.steps) {
+      if (step.arguments[0] == value_named(plan.fused.graph, from))
+        step.arguments[0] = value_named(plan.fused.graph, to);
+    }
+  }
+};
+
+const char* const matmul_into_parts = R"(
+graph: g
+inputs: {x: "f32[3, 2, 4]", w: "f32[4, 5]"}
+nodes:
+  - {op: matmul, in: [x, w], out: y}
+  - {op: exp, in: y, out: e}
+  - {op: concat, in: [y, e], out: c, axis: 1}
+outputs: [c]
+)";
+
+}  // namespace
+
+TEST_CASE("verify: a kernel of fixed rank can walk its result where it lies") {
+  Fixture f;
+  Planned planned(f, matmul_into_parts);
+  planned.give("y", "y_copy");
+  CHECK(
+      planned.problems() ==
+      "internal error in the plan of 'g': stub_y walks axes 0 to 1 of 'y_copy' as one, which do not follow each other "
+      "where it lies\n");
+}
+
+TEST_CASE("verify: a loop can walk what it writes where it lies") {
+  Fixture f;
+  Planned planned(f, R"(
+graph: g
+dims: {M: 1..8}
+inputs: {x: "f32[M, 4]", z: "f32[M, 6]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: tanh, in: x, out: t}
+  - {op: concat, in: [z, t], out: c, axis: 1}
+outputs: [e, c]
+fusion: {forbid: [[e, t]]}
+)");
+  planned.give("e", "t");
+  CHECK(planned.problems().find("as one, which do not follow each other where it lies") != std::string::npos);
+}
+
+TEST_CASE("verify: strides of an input that may have any are not taken to fit") {
+  Fixture f;
+  Planned planned(f, R"(
+graph: g
+inputs: {x: "f32[3, 2, 4]", w: "f32[4, 5]"}
+nodes: [{op: matmul, in: [x, w], out: y}]
+outputs: [y]
+)");
+  planned.plan.fused.graph.inputs[0].strided = true;
+  CHECK(
+      planned.problems() ==
+      "internal error in the plan of 'g': stub_y walks axes 0 to 1 of 'x' as one, which do not follow each other where "
+      "it lies\n");
+}
+
+TEST_CASE("verify: a view shows memory as that lies") {
+  Fixture f;
+  Planned planned(f, R"(
+graph: g
+inputs: {x: "f32[6, 4]"}
+nodes:
+  - {op: reshape, in: x, out: r, shape: [4, 6]}
+  - {op: sum, in: r, out: y, axes: [1]}
+outputs: [y]
+)");
+  planned.plan.fused.graph.inputs[0].strided = true;
+  CHECK(planned.problems() == "internal error in the plan of 'g': 'r' cannot be shown in the memory of 'x'\n");
+}
+
+TEST_CASE("strided_memory: reshapes and merges that need no copy") {
+  const StridedMemory rows{0, {3, 2, 5}, {20, 5, 1}};  // a part of [3, 4, 5]
+  CHECK(can_merge(rows, 1, 2));
+  CHECK_FALSE(can_merge(rows, 0, 1));
+  CHECK(can_merge({0, {3, 1, 5}, {20, 7, 1}}, 1, 2));
+  CHECK_FALSE(can_merge({0, {3, 1, 5}, {20, 7, 1}}, 0, 2));
+  CHECK(can_merge({0, {3, 0, 5}, {20, 7, 1}}, 0, 1));  // nothing to walk
+
+  View reshape;
+  reshape.form = ViewRule::Form::reshape;
+  CHECK(viewed(rows, reshape, {}, {3, 10}) == StridedMemory{0, {3, 10}, {20, 1}});
+  CHECK(viewed(rows, reshape, {}, {3, 5, 2}) == StridedMemory{0, {3, 5, 2}, {20, 2, 1}});
+  CHECK_FALSE(viewed(rows, reshape, {}, {6, 5}).has_value());
+  CHECK_FALSE(viewed(rows, reshape, {}, {3, 11}).has_value());
+  CHECK(viewed({4, {2, 1}, {3, 9}}, reshape, {}, {2}) == StridedMemory{4, {2}, {3}});
+}
