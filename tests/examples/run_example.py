@@ -21,6 +21,7 @@ import numpy as np
 import reference
 import safetensors
 from cases import DTYPES, EXAMPLES, TOLERANCES, Case, Example
+from tensor_files import describe_input
 
 DTYPE_NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 
@@ -57,30 +58,14 @@ def small_ones(cases: list[Case], limit: float) -> list[Case]:
     return small if any(map(has_elements, small)) else sorted(filter(has_elements, cases), key=bytes_of)[:1] + small
 
 
-def describe_input(array: np.ndarray, path: Path) -> dict:
-    """Writes the memory that a (perhaps strided) array spans, and says where its elements stand in it."""
-    description = {"dtype": DTYPE_NAMES[array.dtype], "file": str(path), "shape": list(array.shape)}
-    if array.flags.c_contiguous:
-        path.write_bytes(array.tobytes())
-        return description
-    size = array.itemsize
-    strides = [stride // size for stride in array.strides]
-    reach = [(extent - 1) * stride for extent, stride in zip(array.shape, strides)] if array.size else []
-    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-    memory = np.full((high - low + 1 if array.size else 0) * size, 0xFF, np.uint8)  # gaps hold NaN
-    target = np.lib.stride_tricks.as_strided(memory[-low * size :].view(array.dtype), array.shape, array.strides)
-    target[...] = array
-    path.write_bytes(memory.tobytes())
-    return description | {"strides": strides, "offset": -low}
-
-
 def write_manifest(name: str, example: Example, cases: list[Case], expected, work: Path) -> Path:
     items = []
     for index, (label, steps) in enumerate(cases):
         described = []
         for call, (step, results) in enumerate(zip(steps, expected[index])):
             prefix = f"{index}.{call}"
-            inputs = [describe_input(array, work / f"{prefix}.{key}.in") for key, array in step.items()]
+            inputs = [describe_input(DTYPE_NAMES[array.dtype], array, work / f"{prefix}.{key}.in")
+                      for key, array in step.items()]
             outputs = [
                 {"dtype": dtype, "file": str(work / f"{prefix}.{key}.out"), "shape": list(np.shape(result))}
                 for (key, dtype), result in zip(example.outputs.items(), results, strict=True)

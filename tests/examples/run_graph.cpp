@@ -5,13 +5,16 @@
 //   run_graph MANIFEST.json [--check] [--passes N] [--profile RUNS]
 //
 // The manifest:
-//   {"graph": name, "weights": folder, "cases": [{"label": text, "misaligned": bool, "steps": [{
+//   {"graph": name, "library": path, "weights": folder, "cases": [{
+//      "label": text, "misaligned": bool, "threads": count, "steps": [{
 //      "inputs": [{"dtype": "f32", "file": path, "shape": [...], "strides": [...], "offset": elements}],
 //      "outputs": [{"dtype": "f32", "file": path, "shape": [...]}]}]}]}
+// A graph that this program was not linked with is found in the library; `threads` may be left out too.
 // Each case loads the graph anew; its steps are calls of the one model. A misaligned case places every tensor at an
 // address that is a multiple of its element size and of nothing more. With --passes a case's steps are run N times
 // over, each time from a fresh state, and judged by the last: on a GPU the second pass captures them, and further ones
 // replay what was captured. All passes must give the same bits.
+#include <dlfcn.h>
 #include <kgen_runtime.h>
 
 #include <algorithm>
@@ -51,9 +54,12 @@ constexpr unsigned char poison = 0xFF;  // NaN in every float type, -1 in every 
 
 const std::map<std::string, DLDataType> dtypes = {
     {"f64", {kDLFloat, 64, 1}},   {"f32", {kDLFloat, 32, 1}},     {"f16", {kDLFloat, 16, 1}},
-    {"bf16", {kDLBfloat, 16, 1}}, {"i8", {kDLInt, 8, 1}},         {"i32", {kDLInt, 32, 1}},
-    {"i64", {kDLInt, 64, 1}},     {"u8", {kDLUInt, 8, 1}},        {"bool", {KGEN_DL_BOOL, 8, 1}},
+    {"bf16", {kDLBfloat, 16, 1}}, {"i8", {kDLInt, 8, 1}},         {"i16", {kDLInt, 16, 1}},
+    {"i32", {kDLInt, 32, 1}},     {"i64", {kDLInt, 64, 1}},       {"u8", {kDLUInt, 8, 1}},
+    {"u16", {kDLUInt, 16, 1}},    {"u32", {kDLUInt, 32, 1}},      {"u64", {kDLUInt, 64, 1}},
+    {"bool", {KGEN_DL_BOOL, 8, 1}},
     {"f8e4m3", {KGEN_DL_FLOAT8_E4M3FN, 8, 1}},
+    {"f8e5m2", {KGEN_DL_FLOAT8_E5M2, 8, 1}},
 };
 
 void check(kgen_status status) {
@@ -251,6 +257,7 @@ void run_case(const kgen_graph* graph, const std::string& weights, const json& i
   kgen_load_options load_options = {};
   load_options.weights_directory = weights.c_str();
   load_options.check = options.check;
+  load_options.threads = item.value("threads", 0);
   kgen_model* loaded = nullptr;
   check(kgen_model_load(graph, &load_options, &loaded));
   const std::unique_ptr<kgen_model, void (*)(kgen_model*)> model(loaded, kgen_model_free);
@@ -272,6 +279,15 @@ void run_case(const kgen_graph* graph, const std::string& weights, const json& i
       profile(model.get(), options.profiled_runs, [&] { run_step(model.get(), steps[i]); });
     }
   });
+}
+
+const kgen_graph* find_graph(const json& manifest) {
+  const std::string name = manifest.at("graph");
+  if (!manifest.contains("library")) return graphs.at(name)();
+  void* library = dlopen(manifest.at("library").get<std::string>().c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* found = library ? dlsym(library, ("kgen_graph_" + name).c_str()) : nullptr;
+  if (!found) throw std::runtime_error(dlerror());
+  return reinterpret_cast<const kgen_graph* (*)()>(found)();
 }
 
 Options parse(const std::vector<std::string>& arguments) {
@@ -302,7 +318,7 @@ int main(int argc, char** argv) {
     const Options options = parse({argv + 1, argv + argc});
     std::ifstream file(argv[1]);
     const json manifest = json::parse(file);
-    const kgen_graph* graph = graphs.at(manifest.at("graph"))();
+    const kgen_graph* graph = find_graph(manifest);
     for (const json& item : manifest.at("cases")) {
       label = item.at("label");
       run_case(graph, manifest.at("weights"), item, options);

@@ -19,12 +19,18 @@ DTYPE_NAMES = {
 }
 
 
-def write(path: Path, tensors: dict[str, np.ndarray]) -> None:
+def name_of(dtype: str) -> str:
+    """The format's name of one of kgen's dtypes."""
+    return {"f8e4m3": "F8_E4M3", "f8e5m2": "F8_E5M2"}.get(dtype, dtype.upper())
+
+
+def write(path: Path, tensors: dict[str, np.ndarray], dtypes: dict[str, str] | None = None) -> None:
+    """`dtypes`: kgen's, of arrays that hold codes for want of a NumPy type."""
     header, offset = {}, 0
     for name, tensor in tensors.items():
         end = offset + tensor.nbytes
         header[name] = {
-            "dtype": DTYPE_NAMES[tensor.dtype],
+            "dtype": name_of(dtypes[name]) if dtypes else DTYPE_NAMES[tensor.dtype],
             "shape": list(tensor.shape),
             "data_offsets": [offset, end],
         }

@@ -1,0 +1,427 @@
+"""Draws one node of a given operator, right by construction in dtypes and shapes.
+
+Elementwise operators, reductions and operators with shape patterns are drawn from their specifications alone; HINTS
+completes the few whose shapes hang together by more than the patterns' names, and FORMS knows the forms of views.
+"""
+
+from typing import Any, Callable
+
+import number_formats
+from dims import Dim, Shape
+from graph import Type
+from scope import NotPossible, Scope, broadcast
+from specs import Operand, Operator
+
+RANKS = [0, 1, 1, 2, 2, 2, 3, 3, 4]
+
+
+def draw_node(scope: Scope, op: Operator) -> None:
+    if op.name in HINTS:
+        HINTS[op.name](scope, op)
+    elif op.kind == "view":
+        FORMS[op.form](scope, op)
+    elif op.kind == "reduction":
+        reduction(scope, op)
+    elif any(each.pattern is not None for each in op.operands):
+        patterned(scope, op, {}, {})
+    else:
+        broadcasting(scope, op)
+
+
+# ---- from the specification ------------------------------------------------------------------------------------------
+
+
+def choose_types(scope: Scope, op: Operator, first: str) -> dict[str, str]:
+    """A dtype for each type variable, beginning with that of the first operand, which is of this dtype."""
+    bound = {op.operands[0].type: first}
+    for name, allowed in op.types.items():
+        bound.setdefault(name, scope.dtype(allowed))
+    return bound
+
+
+def dtype_of(result: Operand, bound: dict[str, str], attributes: dict[str, Any]) -> str:
+    return attributes[result.type[1:]] if result.type.startswith("$") else bound.get(result.type, result.type)
+
+
+def attributes_of(scope: Scope, op: Operator, rank: int) -> dict[str, Any]:
+    """Those that have a default now and then take another value; the others must."""
+    values: dict[str, Any] = {}
+    for name, spec in op.attributes.items():
+        if "default" in spec and scope.chance(0.4):
+            continue
+        match spec["type"]:
+            case "boolean":
+                values[name] = scope.chance(0.5)
+            case "dtype":
+                values[name] = scope.dtype(number_formats.ALL)
+            case "text":
+                values[name] = scope.one_of(spec["allowed"])
+            case "integer" if name == "axis":
+                values[name] = any_axis(scope, rank)
+            case "dims" if name == "axes":
+                values[name] = any_axes(scope, rank)
+            case "number" if "epsilon" in name:
+                values[name] = scope.one_of([1e-6, 1e-3, 0.5])
+    if {"minimum", "maximum"} <= set(op.attributes):
+        values = {"minimum": scope.one_of([-1.0, 0.0, -3.5]), "maximum": scope.one_of([1.0, 0.5, 6.0])}
+    return values
+
+
+def any_axis(scope: Scope, rank: int) -> int:
+    if rank == 0:
+        raise NotPossible
+    return scope.integer(-rank, rank - 1)
+
+
+def any_axes(scope: Scope, rank: int) -> list[int]:
+    chosen = [axis for axis in range(rank) if scope.chance(0.5)] or ([scope.integer(0, rank - 1)] if rank else [])
+    return [axis - rank if scope.chance(0.3) else axis for axis in chosen]
+
+
+def broadcasting(scope: Scope, op: Operator) -> None:
+    """Operands that broadcast: elementwise operators, and composites without shapes."""
+    ranks = RANKS if op.kind == "elementwise" else RANKS[1:]  # the others may have an axis that they mean
+    first = scope.pick_or_make(op.dtypes_of(op.operands[0].type), ranks)
+    bound = choose_types(scope, op, scope.type_of(first).dtype)
+    inputs: list[Any] = [first]
+    shape = scope.type_of(first).shape
+    for operand in op.operands[1:]:
+        if operand.optional and scope.chance(0.5):
+            break
+        chosen = broadcast_operand(scope, bound.get(operand.type, operand.type), shape)
+        inputs.append(chosen)
+        if isinstance(chosen, str):
+            shape = broadcast(shape, scope.type_of(chosen).shape)
+    if op.kind == "elementwise" and len(inputs) == 2 and scope.chance(0.3):
+        inputs.reverse()
+    attributes = attributes_of(scope, op, len(shape))
+    scope.add_node(op.name, inputs, [Type(dtype_of(each, bound, attributes), shape) for each in op.results], attributes)
+
+
+def broadcast_operand(scope: Scope, dtype: str, shape: Shape) -> Any:
+    if dtype != "bool" and scope.chance(0.2):
+        return scope.element(dtype)
+    if scope.chance(0.6):
+        try:
+            return scope.pick([dtype], lambda other: broadcast(shape, other) is not None)
+        except NotPossible:
+            pass
+    other = list(shape)
+    if scope.chance(0.5):
+        other = other[scope.integer(0, len(other)):]
+    other = [Dim.of(1) if scope.chance(0.25) else extent for extent in other]
+    return scope.need(Type(dtype, tuple(other)))
+
+
+def reduction(scope: Scope, op: Operator) -> None:
+    x = scope.pick_or_make(op.dtypes_of(op.operands[0].type), RANKS)
+    shape = scope.type_of(x).shape
+    bound = choose_types(scope, op, scope.type_of(x).dtype)
+    attributes = attributes_of(scope, op, len(shape))
+    axes = attributes.get("axes", op.attributes["axes"]["default"])
+    if axes and not shape:
+        attributes["axes"] = axes = []
+    reduced = {axis % len(shape) for axis in axes} or set(range(len(shape)))
+    kept = attributes.get("keepdims", False)
+    result = tuple(Dim.of(1) if axis in reduced else extent
+                   for axis, extent in enumerate(shape) if kept or axis not in reduced)
+    scope.add_node(op.name, [x], [Type(dtype_of(each, bound, {}), result) for each in op.results], attributes)
+
+
+def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dict[str, Any]) -> None:
+    """Operands of given axes. `sizes`: extents by name, or functions that find them from those that are known."""
+    pattern = op.operands[0].pattern
+    fixed = [name for name in pattern if name != "..."]
+    ranks = [len(fixed)] if len(fixed) == len(pattern) else [len(fixed), len(fixed) + 1, len(fixed) + 2]
+    known: dict[str, Any] = {name: each for name, each in sizes.items() if isinstance(each, Dim)}
+
+    def fits(shape: Shape) -> bool:
+        return len(shape) in ranks and all(known.get(name, extent) == extent
+                                           for name, extent in zip(reversed(fixed), reversed(shape)))
+
+    allowed = op.dtypes_of(op.operands[0].type)
+    try:
+        first = scope.pick(allowed, fits) if scope.chance(0.8) else None
+    except NotPossible:
+        first = None
+    if first is None:
+        shape = scope.shape(scope.one_of(ranks))
+        shape = tuple(known.get(name, extent) for name, extent in zip(
+            ["..."] * (len(shape) - len(fixed)) + fixed, shape))
+        first = scope.fresh(Type(scope.dtype(allowed), shape))
+    bound = choose_types(scope, op, scope.type_of(first).dtype)
+    shape = scope.type_of(first).shape
+    known["..."] = shape[: len(shape) - len(fixed)]
+    known.update(zip(fixed, shape[len(shape) - len(fixed):]))
+    inputs = [first]
+    for operand in op.operands[1:]:
+        if operand.optional and scope.chance(0.5):
+            break
+        if operand.pattern is None:
+            inputs.append(broadcast_operand(scope, bound.get(operand.type, operand.type), shape))
+            continue
+        wanted = Type(bound.get(operand.type, operand.type), extents_of(scope, operand.pattern, known, sizes))
+        if wanted.dtype in ("i32", "i64"):
+            inputs.append(scope.fresh(wanted, extent=shape[-1]))
+        else:
+            inputs.append(scope.need(wanted))
+    attributes = attributes_of(scope, op, len(shape)) | attributes
+    results = [Type(dtype_of(each, bound, attributes), extents_of(scope, each.pattern, known, sizes))
+               for each in op.results]
+    scope.add_node(op.name, inputs, results, attributes)
+
+
+def extents_of(scope: Scope, pattern: list[str], known: dict[str, Any], sizes: dict[str, Any]) -> Shape:
+    shape: tuple[Dim, ...] = ()
+    for name in pattern:
+        if name not in known:
+            known[name] = Dim.of(sizes[name](known)) if name in sizes else scope.extent()
+        shape += known[name] if name == "..." else (known[name],)
+    return shape
+
+
+# ---- operators whose sizes hang together -----------------------------------------------------------------------------
+
+
+def attention(scope: Scope, op: Operator) -> None:
+    shared = scope.one_of([1, 1, 2, 3])
+    groups = scope.one_of([1, 2, 3])
+    sizes = {"H": Dim.of(groups * shared), "G": Dim.of(groups), "D": Dim.of(scope.one_of([4, 8, 16, 20, 24, 64])),
+             "T": lambda known: known["S"] if scope.chance(0.5) else scope.extent()}
+    patterned(scope, op, sizes, {"causal": scope.chance(0.5)} | ({"scale": 0.25} if scope.chance(0.4) else {}))
+
+
+def rope(scope: Scope, op: Operator) -> None:
+    width = Dim.of(2 * scope.integer(1, 9))
+    x = scope.need(Type(scope.dtype(op.types["T"]), (*scope.shape(scope.integer(1, 3)), width)))
+    type_ = scope.type_of(x)
+    tables = [scope.need(Type(type_.dtype, type_.shape[scope.integer(0, len(type_.shape) - 1):])) for _ in range(2)]
+    scope.add_node(op.name, [x, *tables], [type_])
+
+
+def convolution(axes: int) -> Callable[[Scope, Operator], None]:
+    def draw(scope: Scope, op: Operator) -> None:
+        group = scope.one_of([1, 1, 1, 2, 3])
+        channels, filters = group * scope.integer(1, 8), group * scope.integer(1, 9)
+        taps = [scope.integer(1, 4) for _ in range(axes)]
+        strides, dilations = ([scope.integer(1, 2) for _ in range(axes)] for _ in range(2))
+        pads = [scope.integer(0, 2) for _ in range(2 * axes)]
+        image = [Dim.of(scope.integer(4, 12)) if strides[axis] > 1 else scope.extent() for axis in range(axes)]
+        x = scope.need(Type(scope.dtype(op.types["T"]), (scope.extent(), *image, Dim.of(channels))))
+        type_ = scope.type_of(x)
+        result = [type_.shape[0]]
+        for axis in range(axes):
+            span = image[axis] + pads[axis] + pads[axes + axis] - (dilations[axis] * (taps[axis] - 1) + 1)
+            scope.require(0, span)
+            result.append(span + 1 if strides[axis] == 1 else Dim.of(span.constant // strides[axis] + 1))
+        weights = scope.need(Type(type_.dtype, tuple(map(Dim.of, [*taps, channels // group, filters]))))
+        names = ["strides", "dilations"] if axes == 2 else ["stride", "dilation"]
+        values = [strides, dilations] if axes == 2 else [strides[0], dilations[0]]
+        attributes = dict(zip(names, values)) | {"pads": pads, "group": group}
+        scope.add_node(op.name, [x, weights], [Type(type_.dtype, (*result, Dim.of(filters)))], attributes)
+
+    return draw
+
+
+def pad(scope: Scope, op: Operator) -> None:
+    x = scope.pick_or_make(op.types["T"], [1, 2, 2, 3, 4])
+    type_ = scope.type_of(x)
+    rank = len(type_.shape)
+    mode = scope.one_of(op.attributes["mode"]["allowed"])
+    pads = [scope.one_of([0, 0, 1, 2, 5]) for _ in range(2 * rank)]
+    for axis, extent in enumerate(type_.shape):
+        if mode == "reflect":
+            scope.require(max(pads[axis], pads[rank + axis]) + 1, extent)
+        elif mode == "edge":
+            scope.require(1, extent)
+    attributes = {"pads": pads} | ({"mode": mode} if mode != "constant" or scope.chance(0.5) else {})
+    if mode == "constant" and scope.chance(0.5):
+        attributes["value"] = 1 if type_.dtype == "bool" else scope.element(type_.dtype)
+    shape = tuple(extent + pads[axis] + pads[rank + axis] for axis, extent in enumerate(type_.shape))
+    scope.add_node(op.name, [x], [Type(type_.dtype, shape)], attributes)
+
+
+def gather(scope: Scope, op: Operator) -> None:
+    x = scope.pick_or_make(op.types["T"], [1, 2, 2, 3])
+    type_ = scope.type_of(x)
+    axis = any_axis(scope, len(type_.shape))
+    shape = [Dim.of(1) if scope.chance(0.2) else extent for extent in type_.shape]
+    shape[axis] = scope.extent()
+    indices = scope.fresh(Type(scope.dtype(op.types["I"]), tuple(shape)), extent=type_.shape[axis])
+    line = tuple(Dim.of(1) if i == axis % len(shape) else extent for i, extent in enumerate(type_.shape))
+    result = broadcast(line, scope.type_of(indices).shape)
+    scope.add_node(op.name, [x, indices], [Type(type_.dtype, result)], {"axis": axis})
+
+
+def embedding(scope: Scope, op: Operator) -> None:
+    rows, width = scope.extent(), scope.extent()
+    weight = scope.need(Type(scope.dtype(op.types["T"]), (rows, width)))
+    shape = scope.shape(scope.integer(1, 3))
+    indices = scope.fresh(Type(scope.dtype(op.types["I"]), shape), extent=rows)
+    scope.add_node(op.name, [indices, weight], [Type(scope.type_of(weight).dtype, (*shape, width))])
+
+
+def cast(scope: Scope, op: Operator) -> None:
+    x = scope.pick_or_make(op.types["T"], RANKS)
+    scope.converted(x, scope.dtype(number_formats.ALL))
+
+
+HINTS: dict[str, Callable[[Scope, Operator], None]] = {
+    "attention": attention,
+    "rope": rope,
+    "conv1d": convolution(1),
+    "conv2d": convolution(2),
+    "pad": pad,
+    "gather": gather,
+    "embedding": embedding,
+    "cast": cast,
+}
+
+# ---- views -----------------------------------------------------------------------------------------------------------
+
+
+def viewed(scope: Scope, op: Operator, ranks: list[int]) -> tuple[str, Type]:
+    x = scope.pick_or_make(op.types["T"], ranks)
+    return x, scope.type_of(x)
+
+
+def permute(scope: Scope, op: Operator) -> None:
+    x, type_ = viewed(scope, op, [2, 2, 3, 4])
+    perm = [int(axis) for axis in scope.rng.permutation(len(type_.shape))]
+    scope.add_node(op.name, [x], [Type(type_.dtype, tuple(type_.shape[axis] for axis in perm))], {"perm": perm})
+
+
+def reshape(scope: Scope, op: Operator) -> None:
+    x, type_ = viewed(scope, op, [1, 2, 3, 4])
+    shape = list(type_.shape)
+    for _ in range(scope.integer(1, 2)):
+        axis = scope.integer(0, len(shape) - 1)
+        number = shape[axis].constant
+        factors = [n for n in range(2, 9) if number and number % n == 0]
+        if factors and scope.chance(0.5):
+            factor = scope.one_of(factors)
+            shape[axis: axis + 1] = [Dim.of(factor), Dim.of(number // factor)]
+        elif axis + 1 < len(shape):
+            shape[axis: axis + 2] = [shape[axis] * shape[axis + 1]]
+        else:
+            shape.insert(axis, Dim.of(1))
+    if len(shape) > 5:
+        raise NotPossible
+    written = list(shape)
+    axis = scope.integer(0, len(shape) - 1)
+    others = [extent.constant for i, extent in enumerate(shape) if i != axis]
+    if scope.chance(0.3) and all(others):  # -1 follows where the others are numbers
+        written[axis] = Dim.of(-1)
+    scope.add_node(op.name, [x], [Type(type_.dtype, tuple(shape))], {"shape": written})
+
+
+def broadcast_view(scope: Scope, op: Operator) -> None:
+    x, type_ = viewed(scope, op, [0, 1, 2, 3])
+    shape = [scope.extent() if extent == 1 else extent for extent in type_.shape]
+    shape = [*scope.shape(scope.integer(0, 1)), *shape]
+    scope.add_node(op.name, [x], [Type(type_.dtype, tuple(shape))], {"shape": shape})
+
+
+def slice_view(scope: Scope, op: Operator) -> None:
+    x, type_ = viewed(scope, op, [1, 2, 3, 4])
+    axis = any_axis(scope, len(type_.shape))
+    extent = type_.shape[axis]
+    begin, cut, step = scope.integer(0, 2), scope.integer(0, 2), scope.one_of([1, 1, 1, 2, 3])
+    if extent.constant is None:
+        step = 1
+    length = extent - begin - cut
+    scope.require(0, length)
+    attributes: dict[str, Any] = {"axis": axis}
+    if begin or scope.chance(0.3):
+        attributes["begin"] = begin
+    if cut and scope.chance(0.5):
+        attributes["end"] = -cut
+    elif cut or scope.chance(0.3):
+        attributes["end"] = extent - cut
+    if step > 1:
+        attributes["step"] = step
+        length = Dim.of((length.constant + step - 1) // step)
+    shape = list(type_.shape)
+    shape[axis] = length
+    scope.add_node(op.name, [x], [Type(type_.dtype, tuple(shape))], attributes)
+
+
+def select(scope: Scope, op: Operator) -> None:
+    x, type_ = viewed(scope, op, [1, 2, 3, 4])
+    axis = any_axis(scope, len(type_.shape))
+    index = scope.integer(0, 2)
+    scope.require(index + 1, type_.shape[axis])
+    shape = [extent for i, extent in enumerate(type_.shape) if i != axis % len(type_.shape)]
+    written = -1 - index if scope.chance(0.3) else index
+    scope.add_node(op.name, [x], [Type(type_.dtype, tuple(shape))], {"axis": axis, "index": written})
+
+
+def unsqueeze(scope: Scope, op: Operator) -> None:
+    x, type_ = viewed(scope, op, [0, 1, 2, 3])
+    axis = scope.integer(0, len(type_.shape))
+    shape = (*type_.shape[:axis], Dim.of(1), *type_.shape[axis:])
+    written = axis - len(shape) if scope.chance(0.3) else axis
+    scope.add_node(op.name, [x], [Type(type_.dtype, shape)], {"axis": written})
+
+
+def squeeze(scope: Scope, op: Operator) -> None:
+    x = scope.pick(op.types["T"], lambda shape: any(extent == 1 for extent in shape))
+    type_ = scope.type_of(x)
+    axis = scope.one_of(i for i, extent in enumerate(type_.shape) if extent == 1)
+    shape = type_.shape[:axis] + type_.shape[axis + 1:]
+    scope.add_node(op.name, [x], [Type(type_.dtype, shape)], {"axis": axis})
+
+
+def flip(scope: Scope, op: Operator) -> None:
+    x, type_ = viewed(scope, op, [1, 2, 3, 4])
+    scope.add_node(op.name, [x], [type_], {"axis": any_axis(scope, len(type_.shape))})
+
+
+def concat(scope: Scope, op: Operator) -> None:
+    x, type_ = viewed(scope, op, [1, 2, 3, 4])
+    axis = any_axis(scope, len(type_.shape))
+    parts, total = [x], type_.shape[axis]
+    for _ in range(scope.one_of([0, 1, 1, 1, 2])):
+        shape = list(type_.shape)
+        shape[axis] = shape[axis] if scope.chance(0.5) else scope.extent()
+        parts.append(scope.need(Type(type_.dtype, tuple(shape))))
+        total = total + shape[axis]
+    shape = list(type_.shape)
+    shape[axis] = total
+    scope.add_node(op.name, parts, [Type(type_.dtype, tuple(shape))], {"axis": axis})
+
+
+def index_update(scope: Scope, op: Operator) -> None:
+    """Of a value, or of a state that nothing else reads."""
+    x, type_ = viewed(scope, op, [1, 2, 3, 4])
+    axis = any_axis(scope, len(type_.shape))
+    shape = list(type_.shape)
+    shape[axis] = scope.one_of([shape[axis], Dim.of(1), Dim.of(2), scope.extent()])
+    room = type_.shape[axis] - shape[axis]
+    begin = Dim.of(scope.one_of([0, 0, 1, 2]))
+    positions = [name for name, each in scope.graph.symbols.items() if each.source]
+    if positions and scope.chance(0.6):
+        begin = Dim.symbol(scope.one_of(positions))
+    scope.require(begin, room)
+    update = scope.need(Type(type_.dtype, tuple(shape)))
+    attributes = {"axis": axis} | ({"begin": begin} if begin != 0 or scope.chance(0.3) else {})
+    if scope.chance(0.35):
+        state = scope.add_state(type_)
+        (result,) = scope.add_node(op.name, [state, update], [type_], attributes)
+        scope.body.states[state].next = result
+    else:
+        scope.add_node(op.name, [x, update], [type_], attributes)
+
+
+FORMS: dict[str, Callable[[Scope, Operator], None]] = {
+    "permute": permute,
+    "reshape": reshape,
+    "broadcast": broadcast_view,
+    "slice": slice_view,
+    "select": select,
+    "unsqueeze": unsqueeze,
+    "squeeze": squeeze,
+    "flip": flip,
+    "concat": concat,
+    "update": index_update,
+}
