@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "generator/base/languages.hpp"
 #include "generator/emission_inputs.hpp"
 #include "generator/emit/observe.hpp"
 #include "generator/emit/target.hpp"
@@ -134,11 +135,11 @@ std::string path_from(const std::string& path, const fs::path& folder) {
 std::string command_text(const Arguments& arguments) {
   const fs::path graph = arguments.graph;
   std::string more;
-  for (const std::string& path : arguments.specs) more += " --specs " + path_from(path, graph.parent_path());
-  for (const std::string& path : arguments.kernels) more += " --kernels " + path_from(path, graph.parent_path());
+  for (const std::string& path : arguments.specs) more += " --specs " + shell_word(path_from(path, graph.parent_path()));
+  for (const std::string& path : arguments.kernels) more += " --kernels " + shell_word(path_from(path, graph.parent_path()));
   const std::string arch = arguments.architecture.empty() ? "" : " --arch " + arguments.architecture;
-  return fmt::format("kgen plan {} --target {}{}{}{}", graph.filename().string(), arguments.target, arch, more,
-                     arguments.check ? " --check" : "");
+  return fmt::format("kgen plan {} --target {}{}{}{}", shell_word(graph.filename().string()), arguments.target, arch,
+                     more, arguments.check ? " --check" : "");
 }
 
 EmitOptions emit_options(const Arguments& arguments) {

@@ -7,6 +7,8 @@
 #include <cctype>
 #include <numeric>
 
+#include "generator/base/utf8.hpp"
+
 namespace kgen {
 namespace {
 
@@ -21,19 +23,6 @@ struct Style {
 };
 constexpr Style plain_style{};
 constexpr Style color_style{"\x1b[1m", "\x1b[1;31m", "\x1b[1;35m", "\x1b[1;36m", "\x1b[1;32m", "\x1b[0m"};
-
-// The length in bytes of the UTF-8 character that starts `text`; 0 where the bytes are none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf5 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
 
 // U+0000 to U+001F, and U+007F to U+009F.
 bool is_control(std::string_view character) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "generator/base/languages.hpp"
+
 namespace kgen {
 
 std::string with_banner(const EmitOptions& options, std::string_view content, std::string_view comment) {
@@ -9,7 +11,7 @@ std::string with_banner(const EmitOptions& options, std::string_view content, st
       "{0} Written by kgen from {1}.\n"
       "{0} Edit it as you like: `kgen plan` merges what is new with your edits.\n"
       "\n{2}",
-      comment, options.source, content);
+      comment, comment_text(options.source), content);
 }
 
 }  // namespace kgen

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/base/languages.hpp"
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
 #include "generator/emit/check_stub.hpp"
@@ -65,14 +66,14 @@ void write_compare(Writer& out, const std::string& head, const CheckedStub& stub
     return;
   }
   const Node& node = stub.maker(value);
-  std::vector<std::string> arguments = {quoted(node.within.empty() ? node.op->name : node.within),
-                                        quoted(short_text(node.where))};
+  std::vector<std::string> arguments = {cpp_string(node.within.empty() ? node.op->name : node.within),
+                                        cpp_string(short_text(node.where))};
   arguments.insert(arguments.end(), views.begin(), views.end());
   write_list(out, head, arguments, ");");
 }
 
 std::string compare_stored(const CheckedStub& stub) {
-  return fmt::format("call.compare({}, ", quoted(stub.program.name));
+  return fmt::format("call.compare({}, ", cpp_string(stub.program.name));
 }
 
 // void checked_stub_y(...): the references in a chain, then the stub. Where the stub names values on the way, it first
@@ -80,7 +81,7 @@ std::string compare_stored(const CheckedStub& stub) {
 void write_checked(Writer& out, const CheckedStub& stub, bool locates) {
   CheckBody body(out, stub, {"scratch"});
   const std::string& name = stub.program.name;
-  const auto launch = body.arguments({}, fmt::format("call.launch({})", quoted(name)));
+  const auto launch = body.arguments({}, fmt::format("call.launch({})", cpp_string(name)));
   write_list(out, fmt::format("if (!call.checking()) return {}(", name), launch, ");");
   out.line("const auto scratch = call.scratch_scope();");
   for (const NodeId id : stub.group.nodes) {
@@ -134,7 +135,7 @@ void write_located_node(Writer& out, const CheckedStub& stub, CheckBody& body, N
 void write_locating(Writer& out, const CheckedStub& stub, const std::vector<WatchedValue>& watched) {
   CheckBody body(out, stub, {"scratch", "scratch_of_operator", "observer", "observed"});
   out.line("const auto scratch = call.scratch_scope();");
-  out.line("kgen::Observer observer(call, {});", quoted(stub.program.name));
+  out.line("kgen::Observer observer(call, {});", cpp_string(stub.program.name));
   for (std::size_t i = 0; i < stub.group.outputs.size(); ++i) body.use(stub.group.outputs[i], body.parameters()[i]);
   for (const NodeId id : stub.group.nodes) {
     for (const ValueId value : stub.graph.nodes[id].outputs) {
@@ -144,7 +145,7 @@ void write_locating(Writer& out, const CheckedStub& stub, const std::vector<Watc
       const auto found =
           std::find_if(watched.begin(), watched.end(), [&](const WatchedValue& w) { return w.held->value == value; });
       if (found == watched.end()) continue;
-      out.line("observer.watch({}, {});", quoted(found->key), view_text(name, found->held->view, {}));
+      out.line("observer.watch({}, {});", cpp_string(found->key), view_text(name, found->held->view, {}));
     }
   }
   write_list(out, fmt::format("observed::{}(", stub.program.name), body.arguments({}, "call.stream()"), ");");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "generator/base/languages.hpp"
+
 namespace kgen {
 namespace {
 
@@ -25,20 +27,6 @@ std::string lines_type(const TensorType& type, std::size_t rank, int axis) {
 }
 
 std::string braced(const std::vector<std::string>& items) { return "{" + joined(items) + "}"; }
-
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') result += '\\';
-    if (byte < 0x20 || byte == 0x7f) {
-      result += fmt::format("\\{:03o}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
-}
 
 void write_list(Writer& writer, const std::string& head, const std::vector<std::string>& items, const std::string& tail,
                 const std::string& comment) {
@@ -77,7 +65,9 @@ void write_initializer(Writer& writer, const std::string& head, const std::vecto
   writer.raw_line(tail);
 }
 
-void write_comment(Writer& writer, std::string_view text) {
+void write_comment(Writer& writer, std::string_view content) {
+  const std::string shown = comment_text(content);
+  std::string_view text = shown;
   const std::size_t room = line_width - writer.indentation() - 3;
   while (text.size() > room) {
     const std::size_t at = text.rfind(' ', room);

@@ -20,8 +20,6 @@ std::string view_type(const TensorType& type, std::size_t rank, bool writable);
 std::string lines_type(const TensorType& type, std::size_t rank, int axis);
 // "{M, 4096}"
 std::string braced(const std::vector<std::string>& items);
-// A C++ string literal with its quotes.
-std::string quoted(std::string_view text);
 
 // One statement: head + items separated by ", " + tail, indented as `writer` is, broken after commas where it is too
 // long. `comment` ("// ...") stands at the end where there is room, else on its own line above.
@@ -30,7 +28,7 @@ void write_list(Writer& writer, const std::string& head, const std::vector<std::
 // The same for what stands in braces, one item a line where it does not fit in one.
 void write_initializer(Writer& writer, const std::string& head, const std::vector<std::string>& items,
                        const std::string& tail);
-// "// text", broken between words.
-void write_comment(Writer& writer, std::string_view text);
+// "// content", broken between words.
+void write_comment(Writer& writer, std::string_view content);
 
 }  // namespace kgen

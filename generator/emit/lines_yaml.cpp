@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "generator/base/languages.hpp"
 #include "generator/base/writer.hpp"
 #include "generator/emit/structs.hpp"
-#include "generator/emit/yaml_text.hpp"
 
 namespace kgen {
 namespace {
@@ -37,7 +37,7 @@ void write_lines(Writer& writer, const Graph& graph) {
 SourceFile emit_lines_yaml(const Plan& plan, const EmitOptions& options) {
   Writer writer;
   writer.line("# The line of {} that each value was written in. `kgen plan` writes this file anew each time.",
-              options.source);
+              comment_text(options.source));
   {
     const auto main = writer.scope("main:", "");
     write_lines(writer, plan.main.fused.graph);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "generator/base/languages.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/cpp_tokens.hpp"
 
@@ -145,13 +146,13 @@ class Observing {
   void observe_return(std::size_t begin, std::size_t end) {
     if (end == begin + 1) return;
     insert(tokens_[begin + 1].begin,
-           fmt::format("kgen::observed<W>(at, {}, ", quoted(observed_key(functor_, observed_return))));
+           fmt::format("kgen::observed<W>(at, {}, ", cpp_string(observed_key(functor_, observed_return))));
     insert(tokens_[end].begin, ")");
   }
 
   std::string call_of_observe(const FunctionHead& head, std::string_view name) const {
     const char* call = head.walk == Walk::row ? "observe(row" : "observe<W>(at";
-    return fmt::format(" kgen::{}, {}, {});", call, quoted(observed_key(functor_, name)), name);
+    return fmt::format(" kgen::{}, {}, {});", call, cpp_string(observed_key(functor_, name)), name);
   }
 
   std::vector<CppToken> tokens_;
@@ -167,7 +168,7 @@ std::string observed_key(std::string_view functor, std::string_view name) {
 }
 
 std::string observed_source(std::string_view source, std::string_view path) {
-  std::string text = fmt::format("#include \"kgen/observe.hpp\"\n#line 1 {}\n", quoted(path));
+  std::string text = fmt::format("#include \"kgen/observe.hpp\"\n#line 1 {}\n", cpp_string(path));
   std::size_t done = 0;
   for (const Insertion& insertion : Observing(source).find()) {
     text += source.substr(done, insertion.offset - done);

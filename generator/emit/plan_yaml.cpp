@@ -5,9 +5,9 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "generator/base/languages.hpp"
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
-#include "generator/emit/yaml_text.hpp"
 
 namespace kgen {
 namespace {
@@ -224,7 +224,7 @@ class GraphText {
 
 SourceFile emit_plan_yaml(const Plan& plan, const EmitOptions& options) {
   Writer writer;
-  writer.line("# Planned by: {}", options.command);
+  writer.line("# Planned by: {}", comment_text(options.command));
   writer.line("graph: {}", yaml_name(plan.main.fused.graph.name));
   if (!plan.stubs.empty()) {
     const auto stubs = writer.scope("stubs:", "");

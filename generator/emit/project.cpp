@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "generator/base/languages.hpp"
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
 #include "generator/emit/check.hpp"
@@ -112,8 +113,7 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
     writer.line("# Where the folders of your own kernels are.");
     writer.line("target_include_directories({} PRIVATE", name);
     for (const std::string& directory : options.include_directories) {
-      const bool relative = !directory.starts_with('/');
-      writer.line("  {}{}", relative ? "${CMAKE_CURRENT_LIST_DIR}/" : "", directory);
+      writer.line("  {}", cmake_path(directory));
     }
     writer.line(")");
   }
@@ -134,7 +134,7 @@ SourceFile emit_source_list(const Plan& plan, const EmitOptions& options) {
   Writer writer;
   writer.line("# The emitted C++, relative to this folder.");
   writer.line("set(kgen_sources");
-  for (const std::string& source : sources) writer.line("  {}", source);
+  for (const std::string& source : sources) writer.line("  {}", cmake_argument(source));
   writer.line(")");
   writer.line("set(kgen_headers");
   writer.line("  {}.hpp", name);

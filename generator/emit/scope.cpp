@@ -6,6 +6,7 @@
 #include <cassert>
 #include <utility>
 
+#include "generator/base/languages.hpp"
 #include "generator/emit/check.hpp"
 #include "generator/emit/cpp_text.hpp"
 
@@ -214,7 +215,7 @@ void Scope::write_stub(Writer& writer, const Step& step) {
   } else {
     const std::string order = launch_order(plan_.fused, step.group, facts_.events(index_));
     const char* separator = order.empty() ? "" : ", ";
-    arguments.push_back(fmt::format("{}.launch({}{}{})", names_.call, quoted(stub.name), separator, order));
+    arguments.push_back(fmt::format("{}.launch({}{}{})", names_.call, cpp_string(stub.name), separator, order));
   }
   write_list(writer, (facts_.plan.check ? checked_name(stub) : stub.name) + "(", arguments, ");");
 }

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "generator/base/languages.hpp"
 #include "generator/emit/cpp_text.hpp"
 
 namespace kgen {
@@ -130,7 +131,7 @@ bool write_sizes(Writer& writer, const Graph& graph, const std::vector<std::stri
       writer.line("constexpr std::int64_t {} = {};", name, range.low);
     } else {
       write_list(writer, fmt::format("const std::int64_t {} = {}.dim(", name, call),
-                 {quoted(name), std::to_string(range.low), std::to_string(range.high), origin.expression}, ");");
+                 {cpp_string(name), std::to_string(range.low), std::to_string(range.high), origin.expression}, ");");
     }
   }
   return true;
@@ -164,7 +165,7 @@ void write_requirements(Writer& writer, const std::vector<const DimRequirement*>
                         const std::string& call) {
   for (const DimRequirement* requirement : requirements) {
     write_list(writer, fmt::format("{}.require(", call),
-               {requirement->left.cpp(), requirement->right.cpp(), quoted(requirement->meaning)}, ");");
+               {requirement->left.cpp(), requirement->right.cpp(), cpp_string(requirement->meaning)}, ");");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "generator/base/languages.hpp"
 #include "generator/emit/cpp_text.hpp"
 
 namespace kgen {
@@ -36,7 +37,7 @@ void write_structs(Writer& writer, const std::vector<const StructType*>& structs
     const std::string at(structure->where.known() ? file_name(*structure->where.text) : "");
     const std::string& name = structure->name;
     const auto claim = [&](const std::string& what, const std::string& claimed) {
-      write_list(writer, "static_assert(", {what, quoted(claimed + (at.empty() ? "" : ": " + at))}, ");");
+      write_list(writer, "static_assert(", {what, cpp_string(claimed + (at.empty() ? "" : ": " + at))}, ");");
     };
     claim(fmt::format("sizeof({}) == {}", name, structure->bytes),
           fmt::format("{} has {} bytes", name, structure->bytes));

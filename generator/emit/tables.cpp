@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "generator/base/languages.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/sizes.hpp"
 
@@ -31,7 +32,7 @@ std::string greatest_extents(const Shape& shape, const DimRanges& ranges) {
 }
 
 std::string row_name(const Plan& plan, const TableRow& row, const std::string& name) {
-  return row.graph == main_graph ? quoted(name) : quoted(plan.functions[row.graph].fused.graph.name + "." + name);
+  return row.graph == main_graph ? cpp_string(name) : cpp_string(plan.functions[row.graph].fused.graph.name + "." + name);
 }
 
 // The initialisers that every row has.
@@ -52,8 +53,8 @@ void write_constant(Writer& writer, const Plan& plan, const TableRow& row, const
   const ConstantData& constant = graph_of(plan, row.graph).fused.graph.constants[row.index];
   std::vector<std::string> items = row_items(plan, row, constant.value);
   if (constant.values.empty()) {
-    items.push_back(".file = " + quoted(constant.file));
-    items.push_back(".key = " + quoted(constant.key));
+    items.push_back(".file = " + cpp_string(constant.file));
+    items.push_back(".key = " + cpp_string(constant.key));
   } else {
     // Each number is an item of its own, so that lines break between them.
     items.push_back(".values = {" + number_text(constant.values.front()));
@@ -81,9 +82,9 @@ void write_tensors(Writer& writer, const Graph& graph, std::string_view member, 
   for (const Argument& argument : arguments) {
     const TensorType& type = graph.type(argument.value);
     std::vector<std::string> dims;
-    for (const Dim& extent : type.shape) dims.push_back(quoted(extent.text()));
+    for (const Dim& extent : type.shape) dims.push_back(cpp_string(extent.text()));
     const std::string head =
-        fmt::format("{{.name = {}, .type = {}, .dims = {{", quoted(argument.name), element_type(type.dtype));
+        fmt::format("{{.name = {}, .type = {}, .dims = {{", cpp_string(argument.name), element_type(type.dtype));
     std::string tail = argument.strided ? "}, .strided = true" : "}";
     if (argument.is_size && !target.device.empty()) tail += ", .on_host = true";
     write_list(writer, head, dims, tail + "},");
@@ -176,7 +177,7 @@ std::vector<Argument> output_arguments(const Graph& graph) {
 void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers,
                       const Target& target) {
   const Graph& graph = plan.main.fused.graph;
-  writer.line(".name = {},", quoted(graph.name));
+  writer.line(".name = {},", cpp_string(graph.name));
   write_tensors(writer, graph, "inputs", input_arguments(graph), target);
   write_tensors(writer, graph, "outputs", output_arguments(graph), target);
   if (!tables.constants.empty()) {

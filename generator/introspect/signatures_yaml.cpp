@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "generator/base/hash.hpp"
+#include "generator/base/languages.hpp"
 #include "generator/base/writer.hpp"
 
 namespace kgen {
@@ -31,13 +32,10 @@ constexpr std::string_view heading =
 // "[1, 2]"
 std::string list_text(const std::vector<std::string>& items) { return fmt::format("[{}]", fmt::join(items, ", ")); }
 
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + '"';
+std::string words_text(const std::vector<std::string>& words) {
+  std::vector<std::string> items;
+  for (const std::string& word : words) items.push_back(yaml_name(word));
+  return list_text(items);
 }
 
 // The name of the class that these dtypes are, or their list.
@@ -53,14 +51,14 @@ std::string types_text(const std::vector<DType>& dtypes) {
 std::string place_text(const SourceLocation& where) { return fmt::format("{}:{}", where.line, where.column); }
 
 std::string operand_text(const KernelOperand& operand, bool of_function) {
-  std::string text = fmt::format("{{name: {}", operand.name);
+  std::string text = fmt::format("{{name: {}", yaml_name(operand.name));
   if (operand.rank >= 0) text += fmt::format(", rank: {}", operand.rank);
   if (!operand.dtypes.empty()) text += ", types: " + types_text(operand.dtypes);
   if (of_function || operand.accepts == Accepts::line) {
     constexpr std::string_view names[] = {"view", "source", "sink", "line"};
     text += fmt::format(", accepts: {}", names[static_cast<std::size_t>(operand.accepts)]);
   }
-  if (!operand.structure.empty()) text += fmt::format(", struct: {}", quoted(operand.structure));
+  if (!operand.structure.empty()) text += fmt::format(", struct: {}", yaml_string(operand.structure));
   if (operand.element) text += fmt::format(", element: {}", info(*operand.element).name);
   if (operand.optional) text += ", optional: true";
   return text + fmt::format(", at: {}}}", place_text(operand.where));
@@ -78,23 +76,24 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
   constexpr std::string_view kinds[] = {"elementwise", "view", "reduction", "structured", "opaque"};
   const bool is_function = kernel.kind == KernelKind::structured || kernel.kind == KernelKind::opaque;
   const auto operand = [&](const KernelOperand& each) { return operand_text(each, is_function); };
-  writer.line("- kernel: {}", kernel.name);
-  writer.line("  header: {}", kernel.header);
+  writer.line("- kernel: {}", yaml_name(kernel.name));
+  writer.line("  header: {}", yaml_name(kernel.header));
   writer.line("  at: {}", place_text(kernel.where));
-  writer.line("  operator: {}", kernel.op);
-  if (!kernel.when.empty()) writer.line("  when: {}", quoted(kernel.when));
+  writer.line("  operator: {}", yaml_name(kernel.op));
+  if (!kernel.when.empty()) writer.line("  when: {}", yaml_string(kernel.when));
   writer.line("  kind: {}", kinds[static_cast<std::size_t>(kernel.kind)]);
   write_list(writer, "operands", kernel.operands, operand);
   write_list(writer, "results", kernel.results, operand);
   write_list(writer, "attributes", kernel.attributes, [](const KernelAttribute& each) {
-    const std::string values = each.values.empty() ? "" : ", values: " + list_text(each.values);
-    return fmt::format("{{name: {}, type: {}{}, at: {}}}", each.name, each.type, values, place_text(each.where));
+    const std::string values = each.values.empty() ? "" : ", values: " + words_text(each.values);
+    return fmt::format("{{name: {}, type: {}{}, at: {}}}", yaml_name(each.name), yaml_name(each.type), values,
+                       place_text(each.where));
   });
   write_list(writer, "parameters", kernel.parameters, [](const KernelParameter& each) {
-    return fmt::format("{{name: {}, values: [{}], default: {}, at: {}}}", each.name, fmt::join(each.values, ", "),
+    return fmt::format("{{name: {}, values: [{}], default: {}, at: {}}}", yaml_name(each.name), fmt::join(each.values, ", "),
                        each.default_value, place_text(each.where));
   });
-  if (!kernel.doc.empty()) writer.line("  doc: {}", quoted(kernel.doc));
+  if (!kernel.doc.empty()) writer.line("  doc: {}", yaml_string(kernel.doc));
 }
 
 }  // namespace
@@ -103,7 +102,7 @@ std::string signatures_yaml(const KernelLibrary& library) {
   Writer writer;
   writer.append(heading);
   writer.line("headers:{}", library.headers.empty() ? " {}" : "");
-  for (const HeaderFile& each : library.headers) writer.line("  {}: {}", each.name, quoted(hash_text(each.hash)));
+  for (const HeaderFile& each : library.headers) writer.line("  {}: {}", yaml_name(each.name), yaml_string(hash_text(each.hash)));
   writer.line("kernels:{}", library.kernels.empty() ? " []" : "");
   for (const KernelSignature& each : library.kernels) write_kernel(writer, each);
   return writer.take();

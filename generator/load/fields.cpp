@@ -242,6 +242,24 @@ bool is_identifier(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
 }
 
+bool is_qualified_name(std::string_view text) {
+  for (std::size_t colons = text.find("::"); colons != text.npos; colons = text.find("::")) {
+    if (!is_identifier(text.substr(0, colons))) return false;
+    text.remove_prefix(colons + 2);
+  }
+  return is_identifier(text);
+}
+
+bool check_header_name(std::string_view header, SourceLocation where, Diagnostics& diagnostics) {
+  const bool good = std::none_of(header.begin(), header.end(), [](char c) {
+    return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  if (good) return true;
+  diagnostics.error(where, fmt::format("#include cannot name the header '{}'", header))
+      .advise("give the file a name without quotes, backslashes and line ends");
+  return false;
+}
+
 bool check_name(Yaml value, std::string_view what, Diagnostics& diagnostics) {
   if (!value.is_scalar()) {
     report_mismatch(value, fmt::format("the name of {}", what), "a word", diagnostics);

@@ -58,6 +58,10 @@ void report_unknown_dtype(SourceLocation where, std::string_view name, Diagnosti
 
 // True where the text is [A-Za-z_][A-Za-z0-9_]*.
 bool is_identifier(std::string_view text);
+// Identifiers with "::" between them.
+bool is_qualified_name(std::string_view text);
+// Whether #include "..." can name the header: the text between the quotes has no escapes. Else reports why not.
+bool check_header_name(std::string_view header, SourceLocation where, Diagnostics& diagnostics);
 // True where `value` may name a thing of emitted C++: an identifier and no word that C++ reserves. `what` says what
 // it names: "a value".
 bool check_name(Yaml value, std::string_view what, Diagnostics& diagnostics);

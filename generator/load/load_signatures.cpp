@@ -1,6 +1,7 @@
 // The YAML form of what a kernel's declaration says. Introspection prints the same.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -142,6 +143,21 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
   return kernel;
 }
 
+// What of a kernel stands in emitted C++ as it is.
+void check_emitted_text(const KernelSignature& kernel, Diagnostics& diagnostics) {
+  check_header_name(kernel.header, kernel.where, diagnostics);
+  if (!is_qualified_name(kernel.name)) {
+    diagnostics.error(kernel.where, fmt::format("'{}' cannot name a kernel", kernel.name))
+        .advise("write the qualified C++ name of a struct or a function, such as kgen::matmul");
+  }
+  for (const KernelAttribute& attribute : kernel.attributes) {
+    if (attribute.values.empty()) continue;  // of a type that operators know
+    const bool good = is_qualified_name(attribute.type) &&
+                      std::all_of(attribute.values.begin(), attribute.values.end(), is_identifier);
+    if (!good) diagnostics.error(attribute.where, fmt::format("'{}' is no enumeration of words", attribute.type));
+  }
+}
+
 std::vector<HeaderFile> read_headers(Yaml headers, Diagnostics& diagnostics) {
   std::vector<HeaderFile> result;
   if (!headers.is_mapping()) report_mismatch(headers, "'headers'", "a mapping of headers to hashes", diagnostics);
@@ -179,6 +195,7 @@ KernelLibrary read_signatures(const SourceText& source, Diagnostics& diagnostics
 
 void add_kernels(std::vector<KernelSignature> kernels, OpSet& set, Diagnostics& diagnostics) {
   for (KernelSignature& kernel : kernels) {
+    check_emitted_text(kernel, diagnostics);
     const auto [place, is_new] = set.kernel_index.emplace(kernel.name, set.kernels.size());
     if (is_new) {
       set.kernels.push_back(std::move(kernel));

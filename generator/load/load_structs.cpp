@@ -13,12 +13,7 @@ constexpr std::int64_t most_alignment = 64;  // at which every value in memory b
 bool check_qualified_name(Yaml value, Diagnostics& diagnostics) {
   const auto text = read_text(value, "the name of a struct", diagnostics);
   if (!text) return false;
-  std::string_view rest = *text;
-  for (std::size_t colons = rest.find("::"); colons != rest.npos; colons = rest.find("::")) {
-    if (!is_identifier(rest.substr(0, colons))) break;
-    rest.remove_prefix(colons + 2);
-  }
-  if (is_identifier(rest) && !dtype_from_name(rest)) return true;
+  if (is_qualified_name(*text) && !dtype_from_name(*text)) return true;
   diagnostics.error(value.where(), fmt::format("'{}' cannot name a struct", *text))
       .advise("write its qualified C++ name, such as fractal::Region");
   return false;
@@ -36,6 +31,7 @@ void read_struct(Yaml entry, Structs& structs, Diagnostics& diagnostics) {
   made.name = name.text();
   made.where = name.where();
   made.header = read_text(header, "'header'", diagnostics).value_or("");
+  if (header.is_scalar()) check_header_name(made.header, header.where(), diagnostics);
   made.bytes = read_integer(bytes, "'bytes'", diagnostics).value_or(1);
   made.alignment = read_integer(alignment, "'alignment'", diagnostics).value_or(1);
   const bool is_alignment =

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "generator/base/utf8.hpp"
+
 namespace kgen {
 namespace {
 
@@ -18,19 +20,10 @@ bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') |
 bool is_arithmetic(char c) { return is_word(c) || std::string_view(" +-*/(),").find(c) != std::string_view::npos; }
 
 // The length in bytes of the character at `i`; 0 where there is none that may stand in a text.
-std::size_t character_length(std::string_view text, std::size_t i) {
+std::size_t text_character_length(std::string_view text, std::size_t i) {
   const unsigned char lead = byte_at(text, i);
-  if (lead < 0x80) return (lead >= 0x20 && lead != 0x7f) || lead == '\t' || lead == '\n' || lead == '\r' ? 1 : 0;
-  const std::size_t length = lead >= 0xf5 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
-  if (length == 0 || i + length > text.size()) return 0;
-  for (std::size_t k = 1; k < length; ++k) {
-    if ((byte_at(text, i + k) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte_at(text, i + 1);
-  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool surrogate = lead == 0xed && second >= 0xa0;
-  const bool too_great = lead == 0xf4 && second >= 0x90;
-  return overlong || surrogate || too_great ? 0 : length;
+  const bool may_stand = (lead >= 0x20 && lead != 0x7f) || lead == '\t' || lead == '\n' || lead == '\r';
+  return may_stand ? character_length(text.substr(i)) : 0;
 }
 
 std::string translate(std::string_view text, std::string_view from, std::string_view to) {
@@ -47,7 +40,7 @@ std::string translate(std::string_view text, std::string_view from, std::string_
 bool check_plain_text(const SourceText& source, Diagnostics& diagnostics) {
   const std::string_view text = source.content;
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = character_length(text, i);
+    const std::size_t length = text_character_length(text, i);
     if (length > 0) {
       i += length;
       continue;

@@ -12,7 +12,7 @@ namespace kgen {
 // "target: \\\n  dependency \\\n  dependency\n", with what make gives a meaning escaped.
 std::string depfile_text(const std::vector<std::string>& targets, const std::vector<std::string>& dependencies);
 
-// False, with an error reported, where the file cannot be written.
+// False, with an error reported, where the file cannot be written, or a path has a line end, which make cannot hold.
 bool write_depfile(const std::filesystem::path& path, const std::vector<std::string>& targets,
                    const std::vector<std::string>& dependencies, Diagnostics& diagnostics);
 

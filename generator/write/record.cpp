@@ -20,6 +20,26 @@ std::string_view take_until(std::string_view& text, char separator) {
   return taken;
 }
 
+// A path as it stands in a record, on one line whatever it holds.
+std::string escaped(std::string_view path) {
+  std::string result;
+  for (const char c : path) {
+    if (c == '\\') result += '\\';
+    result += c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return result;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '\\' && i + 1 < text.size();
+    if (escape) ++i;
+    result += escape && text[i] == 'n' ? '\n' : text[i];
+  }
+  return result;
+}
+
 RecordLine parse_line(std::string_view text) {
   RecordLine line;
   line.kind = take_until(text, ' ');
@@ -31,7 +51,7 @@ RecordLine parse_line(std::string_view text) {
       line.words.emplace_back(word);
     }
   }
-  if (!text.empty()) line.path = text.substr(path_key.size());
+  if (!text.empty()) line.path = unescaped(text.substr(path_key.size()));
   return line;
 }
 
@@ -48,7 +68,7 @@ std::string record_text(const RecordLine& line) {
   std::string text = line.kind;
   for (const std::string& word : line.words) text.append(" ").append(word);
   if (line.hash) text.append(" ").append(hash_key).append(hash_text(*line.hash));
-  if (!line.path.empty()) text.append(" ").append(path_key).append(line.path);
+  if (!line.path.empty()) text.append(" ").append(path_key).append(escaped(line.path));
   return text + "\n";
 }
 

@@ -105,7 +105,7 @@ struct KGEN_KERNEL(lanes) Lanes {
   kind: elementwise
   operands:
   - {name: x, types: float, at: 12:24}
-  - {name: y, types: number, optional: true, at: 12:29}
+  - {name: "y", types: number, optional: true, at: 12:29}
   results:
   - {name: out, at: 12:16}
   attributes:

@@ -158,6 +158,26 @@ note: known operators: 'f'
 )text");
 }
 
+TEST_CASE("kernels: what would be no C++ where it is emitted") {
+  CHECK_EQ(ops_messages(std::string(test_operators), R"yaml(kernels:
+- {kernel: "f(); g", header: "a\nb.hpp", operator: add, kind: opaque, operands: [], results: [],
+   attributes: [{name: mode, type: "M; }", values: [full, causal]}]}
+)yaml"),
+           R"text(kernels.yaml:2:13: error: #include cannot name the header 'a
+b.hpp'
+    2 | - {kernel: "f(); g", header: "a\nb.hpp", operator: add, kind: opaque, operands: [], results: [],
+      |             ^
+help: give the file a name without quotes, backslashes and line ends
+kernels.yaml:2:13: error: 'f(); g' cannot name a kernel
+    2 | - {kernel: "f(); g", header: "a\nb.hpp", operator: add, kind: opaque, operands: [], results: [],
+      |             ^
+help: write the qualified C++ name of a struct or a function, such as kgen::matmul
+kernels.yaml:3:17: error: 'M; }' is no enumeration of words
+    3 |    attributes: [{name: mode, type: "M; }", values: [full, causal]}]}
+      |                 ^
+)text");
+}
+
 TEST_CASE("load, bad: operators and kernels that disagree") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - op: f

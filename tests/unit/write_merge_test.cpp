@@ -59,6 +59,15 @@ TEST_CASE("record: text and back") {
   CHECK_FALSE(parse_record("file hash=fedc path=a")[0].hash);
 }
 
+TEST_CASE("record: a path with a line end stays on its line") {
+  const std::string path = "evil\nfile hash=0000000000000000 path=stub_y.cpp\\n\\";
+  const std::string text = record_text({"input", {}, std::uint64_t{1}, path});
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1);
+  const std::vector<RecordLine> read = parse_record(text);
+  REQUIRE(read.size() == 1);
+  CHECK(read[0].path == path);
+}
+
 TEST_CASE("manifest: text and back") {
   const Manifest manifest = {"1.0",
                              {{"kgen:a.yaml", 1}, {"../my graph.yaml", 2}},

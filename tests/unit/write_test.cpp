@@ -195,6 +195,20 @@ TEST_CASE("hash: FNV-1a") {  // the values that its authors publish
   CHECK(hash_text(1) == "0000000000000001");
 }
 
+TEST_CASE("depfile: a path with a line end is refused, and nothing is written") {
+  const TemporaryFolder folder;
+  Diagnostics diagnostics;
+  const fs::path depfile = folder.path() / "plan.d";
+  CHECK_FALSE(write_depfile(depfile, {"stamp"}, {"a\nall: evil"}, diagnostics));
+  CHECK_FALSE(fs::exists(depfile));
+  CHECK(diagnostics.text(false) == fmt::format(R"text(error: 'a
+all: evil' cannot stand in {}
+note: make and ninja know no paths with line ends
+help: rename it
+)text",
+                                               depfile.string()));
+}
+
 TEST_CASE("depfile: one rule, escaped as make reads it") {
   CHECK(depfile_text({"src/stamp"}, {"g.yaml", "specs/ops/math.yaml"}) ==
         "src/stamp: \\\n  g.yaml \\\n  specs/ops/math.yaml\n");
