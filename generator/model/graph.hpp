@@ -112,6 +112,9 @@ struct Node {
   Attributes attributes;        // after infer: every attribute of the spec, defaults filled in
   SourceLocation where;
   std::string within;           // the composite it was expanded from ("softmax"), for comments; else empty
+  // A cast that no graph and no specification spells out: like the rounding of any other operator's result, `numerics:
+  // fast` may leave it out inside a stub.
+  bool implied = false;
 };
 
 // The axis along which the node reads that operand in lines; -1: none.

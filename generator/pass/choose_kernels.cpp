@@ -183,6 +183,10 @@ Module choose_kernels(Module module, const OpSet& ops, Diagnostics& diagnostics)
   return module;
 }
 
+bool takes_node(const KernelSignature& kernel, const Graph& graph, const Node& node, const DimRanges& ranges) {
+  return refusal({graph, node, ranges}, {&kernel, condition_of(kernel)}).empty();
+}
+
 void warn_of_hidden_kernels(const OpSet& ops, Diagnostics& diagnostics) {
   std::unordered_map<std::string, std::vector<const KernelSignature*>> loaded;  // by operator: but for its own
   for (const KernelSignature& kernel : ops.kernels) {

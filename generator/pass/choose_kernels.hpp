@@ -35,6 +35,9 @@ void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges
 // That for every node of an inferred module. The nodes of expansions follow in decompose. Linear in their number.
 Module choose_kernels(Module module, const OpSet& ops, Diagnostics& diagnostics);
 
+// Whether a kernel of the node's operator takes the node as it stands.
+bool takes_node(const KernelSignature& kernel, const Graph& graph, const Node& node, const DimRanges& ranges);
+
 // A warning for each kernel that can never be chosen: one before it takes everything that it takes.
 void warn_of_hidden_kernels(const OpSet& ops, Diagnostics& diagnostics);
 

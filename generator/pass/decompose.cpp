@@ -101,7 +101,8 @@ ValueId add_cast(Decomposition& state, const Expanding& at, ValueId from, ValueI
             .outputs = {to},
             .attributes = {{"to", state.graph.type(to).dtype}},
             .where = at.composite.where,
-            .within = at.within};
+            .within = at.within,
+            .implied = true};
   state.nodes.push_back(std::move(node));
   return to;
 }

@@ -204,6 +204,10 @@ GrowingGroup alone(const FuseFacts& facts, NodeId id) {
     group.kind = GroupKind::rows;
     group.loop = graph.type(node.inputs[0]).shape;
     group.row_axes = reduction->axes;
+    if (group.loop.empty()) {  // a number is a row of one element
+      group.loop = {Dim(1)};
+      group.row_axes = {0};
+    }
   } else if (std::holds_alternative<Call>(node.kind)) {
     group.kind = GroupKind::call;
     group.root = id;

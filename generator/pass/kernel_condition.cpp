@@ -6,6 +6,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -21,8 +22,10 @@ using Operation = Expression::Operation;
 
 constexpr std::array<std::string_view, 3> functions = {"extent", "rank", "given"};
 
+// Where operands of one type are read from memory of several, a variable stands for all of them.
+using DTypes = std::set<DType>;
 // What a part of a condition is: a size, a type, a condition, or a name that a function takes.
-using Part = std::variant<Dim, DType, Proof, std::string_view>;
+using Part = std::variant<Dim, DTypes, Proof, std::string_view>;
 
 // The operator, and the node where it is used; without a node every size is unknown.
 struct Scope {
@@ -46,6 +49,12 @@ Proof equal(const Dim& a, const Dim& b, const DimRanges& ranges) {
   if (a == b) return Proof::always;
   const bool apart = at_most(a, b, ranges) == Proof::never || at_most(b, a, ranges) == Proof::never;
   return apart ? Proof::never : Proof::sometimes;
+}
+
+Proof equal(const DTypes& a, const DTypes& b) {
+  if (a == b && a.size() == 1) return Proof::always;
+  const bool may_be = std::any_of(a.begin(), a.end(), [&](DType each) { return b.contains(each); });
+  return may_be ? Proof::sometimes : Proof::never;
 }
 
 std::optional<Part> sizes_joined(Operation operation, const Dim& a, const Dim& b, const DimRanges& ranges) {
@@ -80,10 +89,9 @@ std::optional<Part> joined(Operation operation, const Part& a, const Part& b, co
   if (const auto* x = std::get_if<Dim>(&a), *y = std::get_if<Dim>(&b); x && y) {
     return sizes_joined(operation, *x, *y, ranges);
   }
-  if (const auto* x = std::get_if<DType>(&a), *y = std::get_if<DType>(&b); x && y) {
-    const Proof same = *x == *y ? Proof::always : Proof::never;
-    if (operation == Operation::equal) return same;
-    return operation == Operation::not_equal ? std::optional<Part>(negation(same)) : std::nullopt;
+  if (const auto* x = std::get_if<DTypes>(&a), *y = std::get_if<DTypes>(&b); x && y) {
+    if (operation == Operation::equal) return equal(*x, *y);
+    return operation == Operation::not_equal ? std::optional<Part>(negation(equal(*x, *y))) : std::nullopt;
   }
   if (const auto* x = std::get_if<Proof>(&a), *y = std::get_if<Proof>(&b); x && y) {
     if (operation == Operation::logical_and) return std::min(*x, *y);
@@ -127,14 +135,15 @@ std::optional<Part> attribute_named(const Scope& scope, const AttributeSpec& spe
   }
 }
 
-// The dtype of the first operand given whose type is that variable.
-DType dtype_of_variable(const ConditionScope& at, std::string_view variable) {
+// The dtypes of the operands given whose type is that variable.
+DTypes dtypes_of_variable(const ConditionScope& at, std::string_view variable) {
+  DTypes dtypes;
   const auto& operands = at.node.op->operands;
   for (std::size_t i = 0; i < at.node.inputs.size(); ++i) {
     const OperandSpec& operand = operands[std::min(i, operands.size() - 1)];
-    if (operand.type == variable && at.node.inputs[i] != no_id) return at.graph.type(at.node.inputs[i]).dtype;
+    if (operand.type == variable && at.node.inputs[i] != no_id) dtypes.insert(at.graph.type(at.node.inputs[i]).dtype);
   }
-  return at.graph.type(at.node.outputs[0]).dtype;
+  return dtypes.empty() ? DTypes{at.graph.type(at.node.outputs[0]).dtype} : dtypes;
 }
 
 std::optional<Part> part_named(const Scope& scope, std::string_view name) {
@@ -145,9 +154,9 @@ std::optional<Part> part_named(const Scope& scope, std::string_view name) {
   }
   if (const AttributeSpec* spec = scope.op.attribute(name)) return attribute_named(scope, *spec);
   if (const auto variable = scope.op.types.find(std::string(name)); variable != scope.op.types.end()) {
-    return scope.at ? dtype_of_variable(*scope.at, name) : variable->second.front();
+    return scope.at ? dtypes_of_variable(*scope.at, name) : DTypes{variable->second.front()};
   }
-  if (const auto dtype = dtype_from_name(name)) return *dtype;
+  if (const auto dtype = dtype_from_name(name)) return DTypes{*dtype};
   return std::nullopt;
 }
 
@@ -303,8 +312,8 @@ std::string condition_facts(const Expression& condition, const ConditionScope& s
         const DimRange range = size->range(scope.ranges);
         fact = fmt::format("{}{}..{}", fact == name ? "" : fact + ", ", range.low, range.high);
       }
-    } else if (const auto* dtype = part ? std::get_if<DType>(&*part) : nullptr) {
-      fact = info(*dtype).name;
+    } else if (const auto* dtypes = part ? std::get_if<DTypes>(&*part) : nullptr) {
+      for (const DType each : *dtypes) fact += fmt::format("{}{}", fact.empty() ? "" : " and ", info(each).name);
     } else if (const auto* flag = part ? std::get_if<Proof>(&*part) : nullptr) {
       fact = *flag == Proof::always ? "true" : "false";
     }

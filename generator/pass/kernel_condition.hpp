@@ -2,7 +2,7 @@
 // expression.hpp) that compares sizes (== != < <= > >=) and types (== !=), and joins that with &&, || and !.
 //   sizes       whole numbers; names in the operator's shape patterns; attributes of the types integer and dim;
 //               extent(operand, axis), 0 where there is no such axis; rank(operand); + - * / (rounding down) of sizes
-//   types       the operator's type variables; dtypes
+//   types       the operator's type variables, each of which stands for the dtypes of all operands of that type; dtypes
 //   conditions  attributes of the type boolean; given(operand): an optional operand is there
 #pragma once
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "generator/pass/scalar_value.hpp"
+
 namespace kgen {
 namespace {
 
@@ -95,15 +97,25 @@ class Body {
     return {.kind = Operand::Kind::statement, .statement = append(std::move(load))};
   }
 
-  // A conversion that changes nothing of how lanes are computed is no statement: `numerics: fast` keeps what a chain
-  // computes in its compute type, and storing rounds.
+  // Whether anything sees the lanes of a value that a node of this functor makes; storing them rounds.
+  bool read_in_registers(ValueId value) const {
+    const auto is_it = [&](ValueId read) { return read != no_id && facts_.peel(read) == value; };
+    return is_it(request_.result) || std::any_of(request_.nodes.begin(), request_.nodes.end(), [&](NodeId id) {
+             const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
+             return std::any_of(inputs.begin(), inputs.end(), is_it);
+           });
+  }
+
+  // A conversion that changes no lane is no statement: one to a type that holds every value, one that is only stored,
+  // and, with `numerics: fast`, one that nobody asked for.
   bool passes_through(const Node& node) const {
     if (node.op->role == OpRole::copy) return true;
     if (node.op->role != OpRole::cast) return false;
     const DType from = graph_.type(node.inputs[0]).dtype;
     const DType to = graph_.type(node.outputs[0]).dtype;
     if (compute_dtype(from) != compute_dtype(to) || !info(to).floating) return false;
-    return graph_.numerics == Numerics::fast || info(to).bytes >= info(from).bytes;
+    if (holds_every_value(to, from) || !read_in_registers(node.outputs[0])) return true;
+    return node.implied && graph_.numerics == Numerics::fast;
   }
 
   void add_node(const Node& node) {
@@ -152,7 +164,7 @@ class Body {
     if (graph_.numerics != Numerics::match_unfused || !type.floating || compute_dtype(type.dtype) == type.dtype) return made;
     const OpSpec* cast = ops_.with_role(OpRole::cast);
     const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
-    if (!kernel || node.op->role == OpRole::cast) return made;
+    if (!kernel || node.op->role == OpRole::cast || !read_in_registers(value)) return made;
     Statement round{.kind = Statement::Kind::apply, .per_row = per_row};
     round.functor = fmt::format("{}<{}>", kernel->name, type.cpp);
     round.operands = {std::move(made)};

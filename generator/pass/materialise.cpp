@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "generator/pass/choose_kernels.hpp"
 #include "generator/pass/graph_edit.hpp"
 #include "generator/pass/layout.hpp"
 #include "generator/pass/widening.hpp"
@@ -238,26 +239,29 @@ void copy_parts(Graph& graph, Copies& copies) {
   }
 }
 
-// Whether `node` may load an operand of type `from` where it reads one of type `to`: elementwise nodes and reductions
-// load any float in its compute type, kernels the types that their signatures name.
-bool loads_as(const Node& node, std::size_t operand, DType from, DType to) {
-  if (!info(from).floating || compute_dtype(from) != to) return false;
+// Whether `node` may load `source` instead of that widened: elementwise nodes and reductions load any float in its
+// compute type, kernels where they still take the node.
+bool loads_as(const Graph& graph, const Node& node, std::size_t operand, ValueId source, const DimRanges& ranges) {
+  const DType from = graph.type(source).dtype;
+  if (!info(from).floating || compute_dtype(from) != graph.type(node.inputs[operand]).dtype) return false;
   if (std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind)) {
     return node.op->role == OpRole::none;
   }
   if (!calls_kernel(node) || operand >= node.kernel->operands.size()) return false;
   const std::vector<DType>& taken = node.kernel->operands[operand].dtypes;
-  return std::find(taken.begin(), taken.end(), from) != taken.end();
+  if (std::find(taken.begin(), taken.end(), from) == taken.end()) return false;
+  Node changed = node;
+  changed.inputs[operand] = source;
+  return takes_node(*node.kernel, graph, changed, ranges);
 }
 
 // Rule: f(cast(x)) -> f(x), where the cast widens and f would load x in that type anyhow. The cast would only keep a
 // loop, or memory, for itself.
-void absorb_widening_casts(Graph& graph) {
+void absorb_widening_casts(Graph& graph, const DimRanges& ranges) {
   for (Node& node : graph.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId source = before_widening(graph, node.inputs[i]);
-      if (source == node.inputs[i]) continue;
-      if (loads_as(node, i, graph.type(source).dtype, graph.type(node.inputs[i]).dtype)) node.inputs[i] = source;
+      if (source != node.inputs[i] && loads_as(graph, node, i, source, ranges)) node.inputs[i] = source;
     }
   }
   const std::vector<std::uint32_t> readers = count_readers(graph);
@@ -270,11 +274,12 @@ void absorb_widening_casts(Graph& graph) {
   drop_unused_values(graph);
 }
 
-void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, Diagnostics& diagnostics) {
+void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, const DimRanges& ranges,
+                       Diagnostics& diagnostics) {
   Copies copies(graph, copy, ops.kernel_of(copy));
   check_updates(graph, diagnostics);
   if (diagnostics.has_errors()) return;
-  absorb_widening_casts(graph);
+  absorb_widening_casts(graph, ranges);
   copy_results(graph, copies);
   copies.finish();
   copy_parts(graph, copies);
@@ -291,8 +296,9 @@ Module materialise(Module module, const OpSet& ops, Diagnostics& diagnostics) {
     diagnostics.error({}, "no operator has the role `copy`").advise("give one of the specs `role: copy`");
     return module;
   }
-  for (Graph& function : module.functions) materialise_graph(function, ops, *copy, diagnostics);
-  materialise_graph(module.main, ops, *copy, diagnostics);
+  const DimRanges ranges = ranges_of(module.main);
+  for (Graph& function : module.functions) materialise_graph(function, ops, *copy, ranges, diagnostics);
+  materialise_graph(module.main, ops, *copy, ranges, diagnostics);
   return module;
 }
 

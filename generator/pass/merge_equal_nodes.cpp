@@ -131,13 +131,14 @@ SeenNodes no_seen_nodes(const Graph& graph) {
 }
 
 bool merge_equal_node(Rewriting& rewriting, SeenNodes& seen, NodeId id) {
-  const Graph& graph = rewriting.graph;
+  Graph& graph = rewriting.graph;
   const Node& node = graph.nodes[id];
   if (!may_merge(rewriting, node)) return false;
   const auto [found, is_new] = seen.insert(id);
   const auto is_named = [&](ValueId output) { return rewriting.named[output]; };
   if (is_new || std::any_of(node.outputs.begin(), node.outputs.end(), is_named)) return false;
-  const Node& first = graph.nodes[*found];
+  Node& first = graph.nodes[*found];
+  first.implied = first.implied && node.implied;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) rewriting.replacement[node.outputs[i]] = first.outputs[i];
   rewriting.removed[id] = true;
   return true;

@@ -29,7 +29,7 @@
 //
 // Rows are lazy: `map` and `load` cost nothing by themselves. Each reduce, keep and store is one pass over the row that
 // loads and computes what it needs; so a store must not overwrite what a later pass of the same row still loads.
-// Reductions accumulate in f32 (f64 for f64, 64 bits for integers).
+// Reductions accumulate in f32 (f64 for f64, integers in their own type, in which they wrap).
 //
 // A program reads and writes its Views through the Row alone. Before a GPU's kernel is chosen it runs once on the host, on
 // a Row of zeros, to say what it needs.

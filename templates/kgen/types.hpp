@@ -121,7 +121,7 @@ inline constexpr bool is_narrow_float =
 template <class T>
 using compute_t = std::conditional_t<is_narrow_float<std::remove_const_t<T>>, float, std::remove_const_t<T>>;
 
-// The type that sums of T are kept in.
+// The type that running sums of T are kept in.
 template <class T>
 using accumulator_t = std::conditional_t<!std::is_integral_v<T> || std::is_same_v<T, bool>, T,
                                          std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;

@@ -24,6 +24,7 @@ DTYPES = {
     "i64": np.int64,
     "i8": np.int8,
     "u8": np.uint8,
+    "u64": np.uint64,
     "bool": np.bool_,
 }
 
@@ -170,6 +171,21 @@ EXAMPLES = {
     "integers_bools": Example(
         over_shapes(inputs.integer_inputs, PLANES),
         {"above": "bool", "larger": "i32", "both": "bool", "totals": "i64", "halves": "f32", "mixed": "i32"},
+    ),
+    "wrapping": Example(
+        joined(over_shapes(inputs.wrapping_inputs, PLANES), inputs.wrapping_by_hand),
+        {
+            "positive": "bool", "below": "bool", "larger": "u8", "wide_squared": "i32", "small_f32": "f32", "grew": "bool",
+            "wide_lower": "i64", "huge_wrapped": "bool",
+        },
+    ),  # fmt: skip
+    **dict.fromkeys(
+        ("casts", "casts_match_unfused"),
+        Example(
+            over_shapes(inputs.cast_inputs, PLANES),
+            {"quantised": "f8e4m3", "lost": "f32", "total": "f32", "tripled": "f32", "product": "f32", "nothing": "f32"},
+            tolerance={"f8e4m3": 0.0},
+        ),
     ),
     "running_state": Example(inputs.running_cases, {"total_next": "f32", "change": "f32"}),
     "update_state": Example(inputs.update_cases, {"totals": "f32", "grown": "f32"}),

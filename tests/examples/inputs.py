@@ -247,6 +247,27 @@ def integer_inputs(rng, m, n):
     }
 
 
+def wrapping_inputs(rng, m, n):
+    dtypes = {"a": np.int32, "b": np.uint8, "c": np.int8, "d": np.uint64}
+    whole = {name: np.iinfo(dtype) for name, dtype in dtypes.items()}
+    return {
+        name: rng.integers(info.min, info.max, (m, n), dtype=dtypes[name], endpoint=True) | dtypes[name](1)
+        for name, info in whole.items()
+    }
+
+
+def wrapping_by_hand(rng):
+    a = np.array([[2**31 - 1, 100, 3, 1, 1], [-(2**31), -1, 1, 1, 1]], dtype=np.int32)
+    b = np.array([[200, 57, 0, 0, 0], [255, 1, 1, 1, 1]], dtype=np.uint8)
+    c = np.array([[-128, 127, 64, 2, 1], [-1, 2, 4, 64, 1]], dtype=np.int8)
+    d = np.array([[2**64 - 1, 8, 0, 0, 0], [0, 0, 0, 0, 0]], dtype=np.uint64)
+    yield "by_hand", [{"a": a, "b": b, "c": c, "d": d}]
+
+
+def cast_inputs(rng, m, n):
+    return {"x": normal(rng, m, n) * 300, "h": normal(rng, m, n, dtype=bf16), "w": normal(rng, n, 24)}
+
+
 def running_cases(rng):
     yield "three_calls", [{"x": normal(rng, 5, 7)} for _ in range(3)]
     yield "sizes_change", [{"x": normal(rng, m, n)} for m, n in ((8, 16), (3, 16), (0, 4), (8, 5), (8, 16))]

@@ -309,6 +309,33 @@ def integers_bools(a, b, wide, bytes, flag):
     return [a > b, np.maximum(a, b), (a > b) & flag, wide.sum(axis=1), halves, mixed]
 
 
+def wrapping(a, b, c, d):
+    """NumPy's integers wrap, once it is kept from summing in wider ones."""
+    positive = a.sum(axis=-1, dtype=a.dtype) > 0
+    below = a.prod(axis=-1, keepdims=True, dtype=a.dtype) < a
+    bytes = b.sum(axis=-1, keepdims=True, dtype=b.dtype)
+    squared = (bytes * bytes).astype(np.int32)
+    small = c.prod(axis=0, dtype=c.dtype).astype(np.float64)
+    lower = (-c - np.int8(100)).astype(np.int64)
+    huge_wrapped = d.sum(dtype=d.dtype) < 9
+    return [positive, below, np.maximum(b, bytes), squared, small, b * b >= b, lower, huge_wrapped]
+
+
+def casts(x, h, w):
+    quantised = round_to(ml_dtypes.float8_e4m3fn, np.clip(x, -448, 448))
+    return [
+        quantised,
+        x - quantised,
+        round_to(np.float16, x).sum(axis=-1),
+        round_to(np.float16, h) * 3,
+        round_to_bf16(x) @ w,
+        np.zeros(x.shape),
+    ]
+
+
+casts_match_unfused = casts
+
+
 def running_state(x, state):
     total = state.setdefault("total", np.zeros((8, 16)))
     previous = state.setdefault("previous", np.zeros((8, 16)))

@@ -83,7 +83,9 @@ def compare(actual: np.ndarray, expected: np.ndarray, tolerance: float | None) -
     Without a tolerance the arrays must be equal.
     """
     actual, expected = as_float64(actual).reshape(-1), as_float64(expected).reshape(-1)
-    if tolerance is None:
+    if tolerance is None:  # NumPy compares i64 with u64 as float64
+        if actual.dtype.kind != expected.dtype.kind:
+            actual, expected = actual.astype(object), expected.astype(object)
         wrong = np.flatnonzero(actual != expected)
         return 0.0, f"[{wrong[0]}] is {actual[wrong[0]]}, expected {expected[wrong[0]]}" if wrong.size else ""
     finite = np.isfinite(expected)

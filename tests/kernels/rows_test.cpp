@@ -14,6 +14,18 @@ using namespace kgen::testing;
 
 namespace {
 
+// What a row is reduced by: a reduction, or one of the row's elements as `To`.
+template <class To, class Reduction>
+struct Converted {};
+template <class Row, class Reduction, class A>
+auto reduced_by(Row& row, Reduction reduction, const A& x) {
+  return row.reduce(reduction, x);
+}
+template <class Row, class To, class Reduction, class A>
+auto reduced_by(Row& row, Converted<To, Reduction>, const A& x) {
+  return row.reduce(Reduction{}, row.map(Cast<To>{}, x));
+}
+
 // One result per row: result[outer..., 1...] = reduction of x.
 template <class Reduction, class T, class U, int R>
 struct ReduceRow {
@@ -22,7 +34,7 @@ struct ReduceRow {
 
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
-    row.store_scalar(result, row.reduce(Reduction{}, row.load(x)));
+    row.store_scalar(result, reduced_by(row, Reduction{}, row.load(x)));
   }
 };
 
@@ -216,15 +228,24 @@ TEST_CASE_TEMPLATE("reductions over rows of every length", T, float, double, bf1
   check_reduction<Prod, 1, compute_t<T>>(small.view(), product, tolerance);
 }
 
-TEST_CASE("integers accumulate in 64 bits") {
+TEST_CASE("sums and products of integers wrap to their type, in registers as in memory; a wider one converts first") {
   Tensor<std::int8_t, 2> x(Index<2>{3, 1000});
   for (auto& element : x.elements) element = 100;
   const auto& read = x;
-  check_reduction<Sum, 1, std::int64_t>(read.view(), sum, 0);
+  const auto low_byte = [](double total) { return double(static_cast<std::int8_t>(static_cast<std::int64_t>(total))); };
+  const auto wrapped_sum = [&](const std::vector<double>& v) { return low_byte(sum(v)); };
+  check_reduction<Sum, 1, std::int64_t>(read.view(), wrapped_sum, 0);
+  check_reduction<Converted<std::int64_t, Sum>, 1, std::int64_t>(read.view(), sum, 0);
   check_reduction<Max, 1, std::int8_t>(read.view(), greatest, 0);
   check_reduction<Min, 1, std::int64_t>(read.view(), least, 0);
   const auto some = random_tensor<std::int32_t>(Index<2>{3, 9}, 3, -9, 9);
-  check_reduction<Prod, 1, std::int64_t>(some.view(), product, 0);
+  check_reduction<Prod, 1, std::int64_t>(
+      some.view(),
+      [](const std::vector<double>& v) {
+        return double(static_cast<std::int32_t>(static_cast<std::int64_t>(product(v))));
+      },
+      0);
+  check_reduction<Converted<std::int64_t, Prod>, 1, std::int64_t>(some.view(), product, 0);
   const auto none = random_tensor<std::int32_t>(Index<2>{2, 0}, 3);
   Tensor<std::int64_t, 2> least_integer(Index<2>{2, 1});
   rows<1>(none.shape, ReduceRow<Max, std::int32_t, std::int64_t, 2>{none.view(), least_integer.view()});

@@ -77,6 +77,47 @@ outputs: [d]
   CHECK(has(rounding, "kgen::Cast<kgen::bf16>::apply("));
 }
 
+TEST_CASE("a cast that a graph spells out rounds in every mode, unless storing does") {
+  const auto text_of = [](const std::string& nodes, const std::string& outputs, const std::string& mode) {
+    Fixture f;
+    const Lowered lowered = lower_text(f, "graph: g\ninputs: {x: \"f32[32]\", h: \"bf16[32]\"}\nnodes:\n" + nodes + "outputs: [" +
+                                              outputs + "]\nnumerics: " + mode + "\n");
+    REQUIRE(lowered.stubs.size() == 1);
+    return body_of(lowered.stubs[0]);
+  };
+  const std::string there_and_back =
+      "  - {op: cast, in: x, out: q, to: f8e4m3}\n  - {op: cast, in: q, out: back, to: f32}\n"
+      "  - {op: mul, in: [back, 2.0], out: y}\n";
+  for (const char* mode : {"fast", "match_unfused"}) {
+    CHECK(has(text_of(there_and_back, "y", mode), "kgen::Mul::apply(q, 2.0f)"));
+    CHECK(has(text_of(there_and_back, "y", mode), "kgen::Cast<kgen::f8e4m3>::apply(x.load<W>(at));"));
+    CHECK(has(text_of(there_and_back, "y, q", mode), "q.store(at, q_value)"));
+    CHECK_FALSE(has(text_of("  - {op: cast, in: x, out: y, to: bf16}\n", "y", mode), "Cast"));
+    // As wide, but another format.
+    CHECK(has(text_of("  - {op: cast, in: h, out: q, to: f16}\n  - {op: exp, in: q, out: y}\n", "y", mode), "Cast<kgen::f16>"));
+    CHECK_FALSE(has(text_of("  - {op: cast, in: h, out: q, to: f32}\n  - {op: exp, in: q, out: y}\n", "y", mode), "Cast"));
+  }
+  // What a composite makes is rounded as any other operator's result is.
+  const std::string composite = "  - {op: silu, in: h, out: s}\n  - {op: exp, in: s, out: y}\n";
+  CHECK_FALSE(has(text_of(composite, "y", "fast"), "Cast"));
+  CHECK(has(text_of(composite, "y", "match_unfused"), "Cast<kgen::bf16>"));
+}
+
+TEST_CASE("what a person asked for and a composite does anyway is what a person asked for") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+inputs: {h: "bf16[4, 32]", x: "f32[4, 32]"}
+nodes:
+  - {op: softmax, in: h, out: s}
+  - {op: cast, in: x, out: q, to: bf16}
+  - {op: cast, in: q, out: wide, to: f32}
+  - {op: sum, in: wide, out: y, axes: [-1]}
+outputs: [s, y]
+)");
+  CHECK(has(body_of(lowered.stubs.back()), "kgen::Cast<kgen::bf16>"));
+}
+
 TEST_CASE("axes that every operand walks alike are merged; a broadcast in the middle keeps them apart") {
   Fixture f;
   const Lowered whole = lower_text(f, R"(
@@ -153,6 +194,23 @@ TEST_CASE("memory beside one element per row is aligned with what reads it: the 
   CHECK(has(text_of("x: \"f32[2, 3, 4, 5]\", w: \"f32[3]\"", "axes: [2, 3]"),
             "w.unsqueeze<1>().unsqueeze<2>().broadcast_to(x.shape())"));
   CHECK(has(text_of("x: \"f32[4, 4, 5]\", w: \"f32[5]\"", "axes: [1]"), "w.broadcast_to(x.shape())"));
+}
+
+TEST_CASE("a number is reduced as a row of one element") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+inputs: {x: "f32[]"}
+nodes:
+  - {op: sum, in: x, out: total, keepdims: true}
+  - {op: add, in: [total, 1.0], out: y}
+outputs: [y]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  const std::string text = body_of(lowered.stubs[0]);
+  CHECK(has(text, "const kgen::Index<1> body_shape{1};"));
+  CHECK(has(text, "x.broadcast_to(body_shape)"));
+  CHECK(has(text, "kgen::rows<1, 1>("));
 }
 
 TEST_CASE("reductions that keep their axes and those that drop them share rows, and each is read as its reader needs it") {

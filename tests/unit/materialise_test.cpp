@@ -29,6 +29,29 @@ outputs: [y]
   CHECK(count_role(module.main, OpRole::cast) == 1);
 }
 
+TEST_CASE("a kernel reads what a widening cast reads only where its condition holds of that too") {
+  const auto casts_left = [](const std::string& operands, const std::string& kernels) {
+    Fixture f("", kernels);
+    const Module module = f.prepare("graph: g\ninputs: {x: \"bf16[32, 32]\", w: \"f32[32, 32]\"}\nnodes:\n"
+                                    "  - {op: cast, in: x, out: wide, to: f32}\n  - {op: matmul, in: " +
+                                    operands + ", out: y}\noutputs: [y]\n");
+    REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+    return count_role(module.main, OpRole::cast);
+  };
+  const std::string own = R"(kernels:
+- kernel: mine::product
+  header: my/product.hpp
+  operator: matmul
+  kind: structured
+  when: T == f32
+  operands: [{name: a, rank: 2, types: float, accepts: source}, {name: b, rank: 2, types: float, accepts: source}]
+  results: [{name: c, rank: 2, accepts: sink}]
+)";
+  CHECK(casts_left("[wide, w]", "") == 0);
+  CHECK(casts_left("[wide, w]", own) == 1);
+  CHECK(casts_left("[w, wide]", own) == 1);
+}
+
 TEST_CASE("parts of a concat that nothing here makes are copied; what a node makes is written in place") {
   Fixture f;
   const Module module = f.prepare(R"(

@@ -3,7 +3,8 @@
 // may ask for the number of the first of those elements in the row; the numbers of a lane ascend. One may ask for
 // another reduction of the same elements First, and begin with what that found (prepared). It may say that the order of
 // two partial results does not matter to any bit of their combination (symmetric).
-// Floats accumulate in their compute type, integers in 64 bits.
+// They accumulate in the type of the lanes: floats in their compute type, integers in their own, in which they wrap. For a
+// wider sum, convert first.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,12 @@
 
 namespace kgen {
 
-// The sum; 0 of nothing.
+// The sum; 0 of nothing. Integers wrap.
 struct KGEN_KERNEL(sum) Sum {
   static constexpr bool symmetric = true;
   template <Number T, int W>
   static KGEN_FN auto identity() {
-    return Vec<accumulator_t<T>, W>(0);
+    return Vec<T, W>(0);
   }
   template <class T, int W>
   static KGEN_FN Vec<T, W> combine(Vec<T, W> a, Vec<T, W> b) {
@@ -50,12 +51,12 @@ struct KGEN_KERNEL(mean) Mean {
   }
 };
 
-// The product; 1 of nothing.
+// The product; 1 of nothing. Integers wrap.
 struct KGEN_KERNEL(prod) Prod {
   static constexpr bool symmetric = true;
   template <Number T, int W>
   static KGEN_FN auto identity() {
-    return Vec<accumulator_t<T>, W>(1);
+    return Vec<T, W>(1);
   }
   template <class T, int W>
   static KGEN_FN Vec<T, W> combine(Vec<T, W> a, Vec<T, W> b) {
