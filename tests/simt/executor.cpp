@@ -328,6 +328,9 @@ void run(const Launch& launch, const std::function<void()>& body) {
   if (launch.threads < 1 || launch.threads > 1024 || launch.blocks < 1) {
     throw Error(text(launch.name, ": a grid of ", launch.blocks, " blocks of ", launch.threads, " threads"));
   }
+  if (launch.blocks > device().most_blocks) {
+    throw Error(text(launch.name, ": a grid of ", launch.blocks, " blocks, of ", device().most_blocks));
+  }
   if (launch.cluster < 1 || launch.cluster > 8 || launch.blocks % launch.cluster != 0) {
     throw Error(text(launch.name, ": clusters of ", launch.cluster, " blocks in a grid of ", launch.blocks));
   }

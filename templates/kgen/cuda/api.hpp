@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace kgen::gpu::api {
 
@@ -24,6 +25,8 @@ inline Status shared_bytes(int* bytes, int device) {
 inline Status has_clusters(int* answer, int device) {
   return cudaDeviceGetAttribute(answer, cudaDevAttrClusterLaunch, device);
 }
+
+inline std::int64_t most_blocks(int) { return (std::int64_t{1} << 31) - 1; }
 
 inline cudaStream_t stream(void* handle) { return static_cast<cudaStream_t>(handle); }
 inline Status allocate(void** memory, std::size_t bytes, void* handle) {

@@ -155,7 +155,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
   const DeviceLimits device = device_limits(stream);
   while (shape.tile > 1 && AttentionMemory<T>::bytes(shape) > device.shared_bytes) shape.tile /= 2;
   const std::int64_t blocks = shape.B * shape.key_heads * shape.blocks_per_head();
-  const Grid grid{"attention", std::min<std::int64_t>(blocks, 1 << 20), attention_threads,
+  const Grid grid{"attention", blocks_for(blocks, attention_threads), attention_threads,
                   AttentionMemory<T>::bytes(shape)};
   launch_early(grid, stream, attention_kernel<T, Q, K, V, Mask, Out>, with_access(q, 1), with_access(k, 1),
                with_access(v, 1), with_access(mask, 1), with_access(out, 1), shape);

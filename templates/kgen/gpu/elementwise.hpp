@@ -81,28 +81,29 @@ void launch_elementwise(const Box<R>& box, const Functor& functor, Stream stream
   launch_early(grid, stream, elementwise_kernel<W, Form, Threads, R, Functor>, functor, box);
 }
 
-// body(origin, extents) for boxes that make up the given one, each of fewer than 2^30 vectors of `width`.
+// body(origin, extents) for boxes that make up the given one, each of at most `most` vectors of `width`.
 template <int R, class Body>
-void for_each_box(const Index<R>& origin, const Index<R>& extents, int width, int axis, const Body& body) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;
+void for_each_box(const Index<R>& origin, const Index<R>& extents, int width, std::int64_t most, const Body& body,
+                  int axis = 0) {
   std::int64_t each = std::max<std::int64_t>(1, extents[R - 1] / width);
   for (int other = 0; other < R - 1; ++other) each *= extents[other];
-  if (each < most) return body(origin, extents);
+  if (each <= most) return body(origin, extents);
   const std::int64_t unit = axis == R - 1 ? width : 1;
   const std::int64_t per_unit = std::max<std::int64_t>(1, each / ((extents[axis] + unit - 1) / unit));
-  const std::int64_t piece = std::max<std::int64_t>(1, (most - 1) / per_unit) * unit;
+  const std::int64_t piece = std::max<std::int64_t>(1, most / per_unit) * unit;
   for (std::int64_t begin = 0; begin < extents[axis]; begin += piece) {
     Index<R> part_origin = origin, part = extents;
     part_origin[axis] += begin;
     part[axis] = std::min(piece, extents[axis] - begin);
-    for_each_box(part_origin, part, width, axis + 1, body);
+    for_each_box(part_origin, part, width, most, body, axis + 1);
   }
 }
 
 template <int W, Lanes Form, int Threads = elementwise_threads, int R, class Functor>
 void launch_boxes(const Index<R>& origin, const Index<R>& extents, const Functor& functor, Stream stream) {
   const bool allows_next = should_allow_next(Threads * W * moved_bytes<R>(functor));
-  for_each_box(origin, extents, W, 0, [&](const Index<R>& begin, const Index<R>& part) {
+  const std::int64_t most = std::min((std::int64_t{1} << 30) - 1, most_blocks(Threads) * Threads);
+  for_each_box(origin, extents, W, most, [&](const Index<R>& begin, const Index<R>& part) {
     Index<R> counts = part;
     counts[R - 1] /= W;
     const std::int64_t vectors = element_count(counts);

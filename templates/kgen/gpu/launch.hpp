@@ -1,6 +1,7 @@
 // Launches, and what they need of the host's side of a GPU's library.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -39,6 +40,9 @@ inline DeviceLimits device_limits(Stream) {
           most_cluster_blocks};
 }
 
+// The blocks of so many threads that one grid may have, less than 2^31 of them.
+inline std::int64_t most_blocks(int) { return simt::device().most_blocks; }
+
 inline void* allocate(std::int64_t bytes, Stream) { return simt::allocate(static_cast<std::size_t>(bytes)); }
 inline void release(void* memory, Stream) { simt::release(memory); }
 
@@ -70,6 +74,8 @@ inline DeviceLimits device_limits(Stream stream) {
   return {multiprocessors, bytes, clusters != 0 ? most_cluster_blocks : 1};
 }
 
+inline std::int64_t most_blocks(int threads) { return api::most_blocks(threads); }
+
 inline void* allocate(std::int64_t bytes, Stream stream) {
   void* memory = nullptr;
   require(api::allocate(&memory, static_cast<std::size_t>(bytes), stream.handle), stream,
@@ -86,8 +92,9 @@ void launch(const Grid& grid, bool early, Stream stream, void (*kernel)(Paramete
            std::to_string(grid.threads) + " threads with " + std::to_string(grid.shared_bytes) +
            " bytes of shared memory";
   };
-  constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;
-  if (grid.blocks > most_blocks) throw LaunchError(std::string(stream.stub) + ": " + doing() + ": too many blocks");
+  if (grid.blocks > most_blocks(grid.threads)) {
+    throw LaunchError(std::string(stream.stub) + ": " + doing() + ": too many blocks");
+  }
   constexpr std::int64_t granted = 48 * 1024;  // without asking
   if (grid.shared_bytes > granted) {
     require(api::allow_shared(reinterpret_cast<const void*>(kernel), static_cast<int>(grid.shared_bytes)), stream,
@@ -99,6 +106,11 @@ void launch(const Grid& grid, bool early, Stream stream, void (*kernel)(Paramete
 }  // namespace detail
 
 #endif
+
+// The grid of a kernel that goes over its work in steps of block_count(): a million blocks keep any device busy.
+inline std::int64_t blocks_for(std::int64_t work, int threads) {
+  return std::min({work, std::int64_t{1} << 20, most_blocks(threads)});
+}
 
 // Both throw LaunchError where the grid is more than the device can run.
 template <class... Parameters, class... Arguments>

@@ -117,7 +117,7 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
   const MatmulShape shape{a.shape()[0], b.shape()[1], a.shape()[1]};
   if (shape.M == 0 || shape.N == 0) return;
   const std::int64_t tiles = (shape.M + edge - 1) / edge * ((shape.N + edge - 1) / edge);
-  const Grid grid{"matmul", std::min<std::int64_t>(tiles, 1 << 20), MatmulTile::threads,
+  const Grid grid{"matmul", blocks_for(tiles, MatmulTile::threads), MatmulTile::threads,
                   2 * shared_bytes<T>(MatmulTile::depth * MatmulTile::pitch)};
   launch_early(grid, stream, matmul_kernel<T, A, B, C>, with_access(a, lanes), with_access(b, lanes),
                with_access(c, lanes), shape, runs_along_rows(a), runs_along_rows(b));

@@ -164,13 +164,33 @@ struct RowLaunch {
   RowNeeds needs;
 };
 
+template <int V, int K, std::int64_t Length = 0, int R, class Program>
+void launch_long_rows(const RowLaunch<Program>& rows, const Index<R>& shape);
+template <int V, class Team, std::int64_t Length, int K, int R, class Program>
+void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, int threads);
+
+// Rows up to this long are a wave's also where they are no vectors: so many elements of each thread.
+inline constexpr int single_pieces = 4, short_row = 32 * single_pieces;
+
+// Launches rows of which each has a team of its own; where they are more than a grid has teams, blocks that go from row
+// to row.
+template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
+void launch_register_rows(const Grid& grid, const RowLaunch<Program>& rows, const Index<R>& shape) {
+  constexpr std::int64_t most_rows = (std::int64_t{1} << 31) - 1;
+  if (rows.rows > most_rows || grid.blocks > most_blocks(grid.threads)) {
+    if (rows.length > short_row) return launch_long_rows<1, K>(rows, shape);
+    return launch_memory_rows<1, ColumnTeam, 0, K>(rows, shape, ColumnTeam::threads);
+  }
+  launch_early(grid, rows.stream, register_rows_kernel<V, C, Team, Length, K, R, Program>, rows.program, shape,
+               order_rows<K>(rows.program, shape));
+}
+
 template <int V, int C, int Lanes, std::int64_t Length, int K, int R, class Program>
 void launch_wave_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   using Team = WaveTeam<Lanes>;
   constexpr int teams = Team::most_threads / Lanes;
   const Grid grid{"rows, a wave each", (rows.rows + teams - 1) / teams, Team::most_threads};
-  launch_early(grid, rows.stream, register_rows_kernel<V, C, Team, Length, K, R, Program>, rows.program, shape,
-               order_rows<K>(rows.program, shape));
+  launch_register_rows<V, C, Team, Length, K>(grid, rows, shape);
 }
 
 template <int V, int C, class Team, std::int64_t Length, int K, int R, class Program>
@@ -178,8 +198,7 @@ void launch_block_rows(const RowLaunch<Program>& rows, const Index<R>& shape, in
   constexpr bool clusters = Team::blocks > 1;
   const Grid grid{clusters ? "rows, a cluster each" : "rows, a block each", rows.rows * Team::blocks, threads,
                   Team::shared(), Team::blocks};
-  launch_early(grid, rows.stream, register_rows_kernel<V, C, Team, Length, K, R, Program>, rows.program, shape,
-               order_rows<K>(rows.program, shape));
+  launch_register_rows<V, C, Team, Length, K>(grid, rows, shape);
 }
 
 // How many blocks share a row, so that 1024 threads of each multiprocessor have work, and each at least 8 pieces. Where
@@ -203,7 +222,7 @@ void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, i
   RowSharing sharing;
   sharing.parts =
       parts_of_rows(groups, rows.length / V, threads / static_cast<int>(width), threads, at_once, rows.device);
-  std::int64_t blocks = groups * sharing.parts;
+  std::int64_t blocks = std::min(groups * sharing.parts, most_blocks(threads));
 
   sharing.scratch_bytes = sharing.parts > 1 ? 0 : needs.keep_room(rows.length * width);
   // Two blocks at least are to find room in a multiprocessor.
@@ -228,7 +247,7 @@ void launch_memory_rows(const RowLaunch<Program>& rows, const Index<R>& shape, i
 }
 
 // A block for each row, or several.
-template <int V, int K, std::int64_t Length = 0, int R, class Program>
+template <int V, int K, std::int64_t Length, int R, class Program>
 void launch_long_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
   // Where all that a block does is to read, it should not be done too soon; else what it reads again should be in a
   // cache.
@@ -331,7 +350,6 @@ void launch_vector_rows(const RowLaunch<Program>& rows, const Index<R>& shape) {
 template <int K, std::int64_t Length, int R, class Program>
 void rows(const Index<R>& shape, const Program& program, Stream stream) {
   constexpr int width = vector_width<Program>(64);  // what is wide is often one for each row
-  constexpr int single_pieces = 4;                  // of one element, in rows that are no vectors
   const std::int64_t count = element_count(first_axes<R - K>(shape)), length = element_count(last_axes<K>(shape));
   if (Length != 0 && length != Length) {
     throw LaunchError(std::string(stream.stub) + ": rows of " + std::to_string(length) +
@@ -340,8 +358,6 @@ void rows(const Index<R>& shape, const Program& program, Stream stream) {
   if (count == 0) return;
   const RowLaunch<Program> launch{program, device_limits(stream), stream, count, length, probe<K, R>(program, width)};
   if (lies_across<K, R>(program)) return launch_memory_rows<1, ColumnTeam, 0, K>(launch, shape, ColumnTeam::threads);
-  constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;  // of which each has a row at least
-  if (count > most_blocks) return launch_long_rows<1, K>(launch, shape);
   if constexpr (width > 1 && Length % width == 0) {
     if (launch.needs.vectors && shape[R - 1] % width == 0) {
       if constexpr (Length == 0) {
@@ -351,8 +367,8 @@ void rows(const Index<R>& shape, const Program& program, Stream stream) {
       }
     }
   }
-  if constexpr (Length <= 32 * single_pieces) {
-    if (length <= 32 * single_pieces) return launch_wave_rows<1, single_pieces, 32, Length, K>(launch, shape);
+  if constexpr (Length <= short_row) {
+    if (length <= short_row) return launch_wave_rows<1, single_pieces, 32, Length, K>(launch, shape);
   }
   launch_long_rows<1, K>(launch, shape);
 }

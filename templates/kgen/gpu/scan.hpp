@@ -222,8 +222,8 @@ void scan(const X& x, const Out& out, const ScanOrder& order, Stream stream) {
   const std::int64_t in_block = along ? 1 : scan_threads;  // lines
   const ScanLines<R> lines = cut_lines(shape, order, in_block, along ? 4 * scan_tile : 256);
   const std::int64_t blocks = (lines.count + in_block - 1) / in_block * lines.stretches;
-  const Grid grid{along ? "scan along lines" : "scan across lines", std::min<std::int64_t>(blocks, 1 << 20),
-                  scan_threads, along ? BlockSums<Sum>::shared() : 0};
+  const Grid grid{along ? "scan along lines" : "scan across lines", blocks_for(blocks, scan_threads), scan_threads,
+                  along ? BlockSums<Sum>::shared() : 0};
   const Workspace totals(lines.stretches > 1 ? lines.count * lines.stretches * sizeof(Sum) : 0, stream);
   const auto run = [&](auto kernel) {
     launch_early(grid, stream, kernel, with_access(x, scan_width), with_access(out, scan_width), lines,

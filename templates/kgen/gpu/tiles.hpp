@@ -299,12 +299,19 @@ tile_kernel(Functor functor, Index<R> shape, Positions<R> tiles, Staging staging
   }
 }
 
-template <int W, Lanes Form, int Axis, int Across, int Single = -1, int R, class Functor>
-void launch_tiles(const Index<R>& shape, const Staging& staging, const Functor& functor, Stream stream) {
+// How many tiles of two axes there are along each axis.
+template <class Functor, int R>
+Index<R> count_tiles(const Index<R>& shape, int axis, int across) {
   Index<R> counts = shape;
   constexpr int edge = tile_shape<Functor>.edge;
-  counts[Axis] = (shape[Axis] + edge - 1) / edge;
-  counts[Across] = (shape[Across] + edge - 1) / edge;
+  counts[axis] = (shape[axis] + edge - 1) / edge;
+  counts[across] = (shape[across] + edge - 1) / edge;
+  return counts;
+}
+
+template <int W, Lanes Form, int Axis, int Across, int Single = -1, int R, class Functor>
+void launch_tiles(const Index<R>& shape, const Staging& staging, const Functor& functor, Stream stream) {
+  const Index<R> counts = count_tiles<Functor>(shape, Axis, Across);
   const Grid grid{"elementwise in tiles", element_count(counts), tile_shape<Functor>.threads, staging.shared_bytes};
   launch_early(grid, stream, tile_kernel<W, Form, Axis, Across, Single, R, Functor>, functor, shape,
                Positions<R>(counts), staging);
@@ -347,11 +354,14 @@ void launch_tiles_of(const Index<R>& shape, const Staging& staging, const Functo
   launch_tiles<width, Lanes::any, last, Other>(shape, staging, adapted, stream);
 }
 
-// Computes the whole in tiles, and returns true; or false where that is not compiled. `crossing`: what crossing_axis
-// has found. Tiles are of the last axis and either the one before it or the first.
+// Computes the whole in tiles, and returns true; or false where that is not compiled, or where there are more tiles
+// than a grid has blocks: many other positions have tiles of few elements then. `crossing`: what crossing_axis has
+// found. Tiles are of the last axis and either the one before it or the first.
 template <int R, class Functor>
 bool tiles(const Index<R>& shape, int crossing, const Functor& functor, Stream stream) {
   if (crossing != R - 2 && crossing != 0) return false;
+  const std::int64_t count = element_count(count_tiles<Functor>(shape, crossing, R - 1));
+  if (count > most_blocks(tile_shape<Functor>.threads)) return false;
   // Two blocks at least are to find room in a multiprocessor.
   const Staging staging = plan_staging<R>(functor, crossing, device_limits(stream).shared_bytes / 2);
   if constexpr (R > 2) {

@@ -3,7 +3,9 @@
 
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 namespace kgen::gpu::api {
 
@@ -24,6 +26,11 @@ inline Status shared_bytes(int* bytes, int device) {
 inline Status has_clusters(int* answer, int) {
   *answer = 0;
   return success;
+}
+
+// A grid has fewer than 2^32 threads.
+inline std::int64_t most_blocks(int threads) {
+  return std::min((std::int64_t{1} << 31) - 1, ((std::int64_t{1} << 32) - 1) / threads);
 }
 
 inline hipStream_t stream(void* handle) { return static_cast<hipStream_t>(handle); }
