@@ -20,8 +20,9 @@ concept AttentionFloat = OneOf<T, double, float, f16, bf16>;
 // out[b, s, h, :] = sum over t of p[t] * v[b, t, g, :] with p = softmax(scale * (q[b, s, h, :] . k[b, t, g, :]) +
 // mask[b, h, s, t]), where g = h / (H / G): each of the G heads of k and v serves H / G heads of q.
 // q: [B, S, H, D]; k, v: [B, T, G, D]; mask: broadcast to [B, H, S, T]; out: [B, S, H, D], lanes along D.
-// causal: query s sees keys t <= T - S + s, so that the last query sees all keys. A query that sees no key, or whose
-// scores are all -inf, gives 0. Computed in f32 (f64 for f64), by the online softmax of FlashAttention
+// causal: query s sees keys t <= T - S + s, so that the last query sees all keys. What it does not see does not touch
+// its result, be it NaN; a mask is arithmetic: 0 times a value that is NaN or infinite is NaN. A query that sees no
+// key, or whose scores are all -inf, gives 0. Computed in f32 (f64 for f64), by the online softmax of FlashAttention
 // (Dao et al., arXiv:2205.14135): scores never reach memory.
 template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, Sink<source_lane_t<Q, 4>, 4> Out>
 KGEN_KERNEL(attention)

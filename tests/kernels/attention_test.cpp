@@ -172,3 +172,55 @@ TEST_CASE("a prologue on the queries, an epilogue on the result") {
     }
   }
 }
+
+TEST_CASE_TEMPLATE("what a causal mask hides does not touch a result, be it NaN or infinite", T, float, double, bf16) {
+  using Lane = compute_t<T>;
+  for (const Case& c :
+       {Case{1, 2, 1, 4, 2, 1}, Case{2, 3, 2, 7, 11, 2}, Case{1, 4, 4, 64, 135, 2}, Case{1, 8, 1, 5, 300, 1},
+        Case{1, 37, 4, 40, 37, 2}, Case{2, 20, 6, 33, 150, 3}, Case{1, 9, 2, 8, 5, 2}, Case{1, 200, 1, 64, 200, 1}}) {
+    for (const std::int64_t hidden :
+         {std::int64_t{0}, c.T / 2, c.T - c.S / 2, c.T - 1}) {  // this key and all behind it
+      for (const float wrong : {not_a_number, infinity}) {
+        INFO("S ", c.S, " T ", c.T, " keys from ", hidden, " on are ", wrong);
+        Operands<T> x(c);
+        const Operands<T>& read = x;
+        Tensor<Lane, 4> clean(x.q.shape), out(x.q.shape);
+        attention(read.q.view(), read.k.view(), read.v.view(), 0.3, true, clean.view());
+        for_each_position(x.k.shape, [&](Index<4> at) {
+          if (at[1] < hidden) return;
+          x.k.view().store(at, Vec<float, 1>(wrong));
+          x.v.view().store(at, Vec<float, 1>(wrong));
+        });
+        attention(read.q.view(), read.k.view(), read.v.view(), 0.3, true, out.view());
+        for_each_position(out.shape, [&](Index<4> at) {
+          const double before = element(clean.view(), at), after = element(out.view(), at);
+          const bool sees = c.T - c.S + at[1] >= hidden;
+          REQUIRE((sees ? std::isnan(after) || wrong == infinity : after == before));
+        });
+      }
+    }
+  }
+}
+
+// As NumPy has it: 0 times a NaN or an infinity is NaN.
+TEST_CASE("a mask of -inf is added, and hides nothing; where no key has a weight the result is 0") {
+  for (const std::int64_t S : {2, 40}) {
+    const Case c{1, S, 2, 8, 70, 1};
+    Operands<float> x(c);
+    auto mask = random_tensor<float>(Index<4>{1, 1, S, c.T}, 4);
+    for_each_position(mask.shape, [&](Index<4> at) {
+      if (at[3] == 9 || at[2] == 1) mask.view().store(at, Vec<float, 1>(-infinity));
+    });
+    const Operands<float>& read = x;
+    const Tensor<float, 4>& read_mask = mask;
+    for (const float wrong : {not_a_number, infinity}) {
+      x.v.view().store(Index<4>{0, 9, 0, 3}, Vec<float, 1>(wrong));
+      Tensor<float, 4> out(x.q.shape);
+      attention(read.q.view(), read.k.view(), read.v.view(), read_mask.view(), 0.3, false, out.view());
+      for_each_position(out.shape, [&](Index<4> at) {
+        const double got = element(out.view(), at);
+        REQUIRE((at[1] == 1 ? got == 0 : std::isnan(got) == (at[3] == 3)));
+      });
+    }
+  }
+}

@@ -42,6 +42,14 @@ struct AttentionProblem {
   std::int64_t keys_seen(std::int64_t query) const {
     return causal ? std::clamp<std::int64_t>(keys - S + query + 1, 0, keys) : keys;
   }
+  // Of those in `range`, how many the query of a row sees: the first ones.
+  std::int64_t keys_seen_by(std::int64_t row, Range range) const {
+    return std::clamp<std::int64_t>(keys_seen(query_of(row)) - range.begin, 0, range.end - range.begin);
+  }
+  // The first row that sees a key: all behind it do.
+  std::int64_t first_row_that_sees(std::int64_t key) const {
+    return causal ? std::clamp<std::int64_t>(key - (keys - S), 0, S) * group : 0;
+  }
 };
 
 // One row's running softmax: its greatest score so far, and the sum of exp(score - maximum).
@@ -79,9 +87,7 @@ T advance_softmax(T* scores, std::int64_t count, SoftmaxState<T>& state) {
 template <class Problem, class T>
 void finish_scores(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, Range range,
                    T* scores, SoftmaxState<T>& state, T* output) {
-  const std::int64_t query = problem.query_of(row);
-  const std::int64_t seen =
-      std::clamp<std::int64_t>(problem.keys_seen(query) - range.begin, 0, range.end - range.begin);
+  const std::int64_t query = problem.query_of(row), seen = problem.keys_seen_by(row, range);
   if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(problem.mask)>, NoMask>) {
     const std::int64_t head = problem.head_of(row, key_head);
     const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
@@ -96,12 +102,12 @@ void finish_scores(const Problem& problem, std::int64_t b, std::int64_t key_head
   }
 }
 
-// Gives the finished sums of one row to `out`.
+// Gives the finished sums of one row to `out`: 0, whatever the values, where no key has a weight.
 template <class Problem, class T, class Out>
 void emit_attention(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row,
                     const SoftmaxState<T>& state, T* output, const Out& out) {
-  const T factor = state.total == 0 ? T(0) : 1 / state.total;
-  for (std::int64_t d = 0; d < problem.D; ++d) output[d] *= factor;
+  const T factor = 1 / state.total;
+  for (std::int64_t d = 0; d < problem.D; ++d) output[d] = state.total == 0 ? T(0) : output[d] * factor;
   emit_row(out, output, Index<4>{b, problem.query_of(row), problem.head_of(row, key_head), 0}, problem.D);
 }
 
@@ -162,6 +168,32 @@ struct AttentionBlock {
   static constexpr std::int64_t rows = 8 * RegisterTile<T>::rows;
 };
 
+// output += scores * values of a block's keys in `range`, for the rows of `rows`. A key that a row does not see does
+// not touch it, be it NaN: the keys that all rows of a panel see are multiplied as panels, and the others row by row.
+template <class T, class Problem>
+void add_values(const Problem& problem, const PackedKeys<T>& packed, std::int64_t block, Range range, Range rows,
+                const T* scores, T* output) {
+  using Register = RegisterTile<T>;
+  const std::int64_t stride = packed.padded_D();
+  for (std::int64_t j = 0; j < stride; j += Register::columns) {
+    const T* panel = packed.value_panel(block, j / Register::columns);
+    const View<const T, 2> values(panel, Index<2>{attention_keys, Register::columns});
+    for (std::int64_t first = rows.begin; first < rows.end; first += Register::rows) {
+      const std::int64_t last = std::min<std::int64_t>(first + Register::rows, rows.end) - 1;
+      const std::int64_t seen_by_all = problem.keys_seen_by(first, range);
+      const T* left = scores + (first - rows.begin) * attention_keys;
+      T* sums = output + (first - rows.begin) * stride + j;
+      multiply_panels<attention_keys, 1>(left, panel, seen_by_all, sums, stride, false);
+      if (problem.keys_seen_by(last, range) == seen_by_all) continue;
+      for (std::int64_t i = 1; i <= last - first; ++i) {
+        const Range others{seen_by_all, problem.keys_seen_by(first + i, range)};
+        add_product(sums + i * stride, stride, left + i * attention_keys + others.begin, attention_keys, 1, values,
+                    others, 0, Register::columns);
+      }
+    }
+  }
+}
+
 // Rows of one head, from `rows.begin` to `rows.end`: at most AttentionBlock<T>::rows.
 template <class T, class Problem, class Out>
 void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head, Range rows,
@@ -195,13 +227,7 @@ void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head,
       finish_scores(problem, b, key_head, rows.begin + i, range, scores + i * attention_keys, states[i],
                     output + i * stride);
     }
-    for (std::int64_t j = 0; j < stride; j += Register::columns) {
-      for (std::int64_t i = 0; i < row_panels; ++i) {
-        multiply_panels<attention_keys, 1>(scores + i * Register::rows * attention_keys,
-                                           packed.value_panel(block, j / Register::columns), range.end - range.begin,
-                                           output + i * Register::rows * stride + j, stride, false);
-      }
-    }
+    add_values(problem, packed, block, range, rows, scores, output);
   }
   for (std::int64_t i = 0; i < count; ++i) {
     emit_attention(problem, b, key_head, rows.begin + i, states[i], output + i * stride, out);
@@ -286,13 +312,16 @@ void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const 
     for_each_row([&](std::int64_t head, std::int64_t row, std::int64_t i) {
       finish_scores(problem, b, head, row, range, scores + i * attention_keys, states[i], output + i * D);
     });
+    // Several keys at a time as far as all rows see them; the others one by one, for the rows that do.
     constexpr std::int64_t values_at_once = 8;
-    for (std::int64_t t = range.begin; t < range.end; t += values_at_once) {
-      const Range some{t, std::min(range.end, t + values_at_once)};
+    const std::int64_t seen_by_all = problem.keys_seen(0);
+    for (std::int64_t t = range.begin, next; t < range.end; t = next) {
+      next = t < seen_by_all ? std::min({range.end, seen_by_all, t + values_at_once}) : t + 1;
+      const std::int64_t blind = problem.first_row_that_sees(t);
       for (std::int64_t head = heads.begin; head < heads.end; ++head) {
-        const std::int64_t first = (head - heads.begin) * rows;
-        add_product(output + first * D, D, scores + first * attention_keys + t - range.begin, attention_keys, rows,
-                    v.template select<1>(head), some, 0, D);
+        const std::int64_t first = (head - heads.begin) * rows + blind;
+        add_product(output + first * D, D, scores + first * attention_keys + t - range.begin, attention_keys,
+                    rows - blind, v.template select<1>(head), Range{t, next}, 0, D);
       }
     }
   }

@@ -80,10 +80,10 @@ struct RunningSoftmax {
   }
 };
 
-// One tile of `count` keys from `first`, of which this row sees `seen`.
+// One tile of keys, of which this row sees `seen`: the first ones.
 template <class T, class Mask>
 KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionShape<T>& shape, const Mask& mask,
-                         Index<4> mask_at, std::int64_t count, std::int64_t seen, RunningSoftmax<T>& state) {
+                         Index<4> mask_at, std::int64_t seen, RunningSoftmax<T>& state) {
   const int lane = thread_index() % attention_lanes;
   T score = -std::numeric_limits<T>::infinity();
   if (lane < seen) {
@@ -97,7 +97,8 @@ KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionShape<
   T correction;
   const T mine = state.advance(score, correction);
   for (std::int64_t d = lane; d < shape.D; d += attention_lanes) memory.sums[d] *= correction;
-  for (int key = 0; key < count; ++key) {
+  // A key that the row does not see does not touch it, be it NaN.
+  for (int key = 0; key < seen; ++key) {
     const T weight = shuffle_from(mine, key, attention_lanes, Where::here());
     for (std::int64_t d = lane; d < shape.D; d += attention_lanes) {
       memory.sums[d] += weight * memory.values[key * shape.pitch() + d];
@@ -134,11 +135,12 @@ attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionShape<T> shape) {
       }
       const BlockPhase attending;
       const std::int64_t left = shape.keys_seen(row) - first;
-      attend_tile(memory, shape, mask, Index<4>{at[0], at[2], at[1], first}, count, left < count ? left : count, state);
+      attend_tile(memory, shape, mask, Index<4>{at[0], at[2], at[1], first}, left < count ? left : count, state);
     }
-    const T factor = state.total == 0 ? T(0) : 1 / state.total;
+    const T factor = 1 / state.total;
     for (std::int64_t d = lane; d < shape.D && first_row + team <= last; d += attention_lanes) {
-      store_to(out, Index<4>{at[0], at[1], at[2], d}, Vec<T, 1>(memory.sums[d] * factor));
+      const T result = state.total == 0 ? T(0) : memory.sums[d] * factor;
+      store_to(out, Index<4>{at[0], at[1], at[2], d}, Vec<T, 1>(result));
     }
   }
 }
