@@ -156,9 +156,10 @@ struct AddNorm {
   }
 };
 
+template <class T>
 struct MeanVarianceRow {
-  View<const float, 2> x;
-  View<float, 2> mean, variance;
+  View<const T, 2> x;
+  View<T, 2> mean, variance;
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     const auto [center, spread] = row.reduce(MeanVariance{}, row.load(x));
@@ -370,7 +371,7 @@ TEST_CASE("rows of nothing give the identity, and no rows nothing") {
   check_reduction<Mean, 1, float>(
       x.view(), [](auto&) { return not_a_number; }, 0);
   Tensor<float, 2> mean_result(Index<2>{3, 1}), variance_result(Index<2>{3, 1});
-  rows<1>(x.shape, MeanVarianceRow{x.view(), mean_result.view(), variance_result.view()});
+  rows<1>(x.shape, MeanVarianceRow<float>{x.view(), mean_result.view(), variance_result.view()});
   CHECK(std::isnan(mean_result.elements[2]));
   CHECK(std::isnan(variance_result.elements[2]));
   Tensor<float, 2> maximum(Index<2>{3, 1}), total(Index<2>{3, 1});
@@ -400,13 +401,61 @@ TEST_CASE("mean and variance do not cancel") {
     for (int threads : {1, 2}) {
       auto x = random_tensor<float>(Index<2>{2, length}, 9, 1000, 1001);
       Tensor<float, 2> mean_result(Index<2>{2, 1}), variance_result(Index<2>{2, 1});
-      rows<1>(x.shape, MeanVarianceRow{x.view(), mean_result.view(), variance_result.view()}, Stream{threads});
+      rows<1>(x.shape, MeanVarianceRow<float>{x.view(), mean_result.view(), variance_result.view()}, Stream{threads});
       for (std::int64_t i = 0; i < 2; ++i) {
         std::vector<double> values;
         for (std::int64_t j = 0; j < length; ++j) values.push_back(element(x.view(), Index<2>{i, j}));
         CHECK(std::abs(mean_result.elements[static_cast<std::size_t>(i)] - mean(values)) < 3e-4);
         CHECK(std::abs(variance_result.elements[static_cast<std::size_t>(i)] - variance(values)) <
               1e-3 * variance(values) + 1e-9);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("mean and variance of what is large or infinite are NumPy's", T, float, double) {
+  constexpr T large = std::is_same_v<T, float> ? T(1e30) : T(1e300), most = std::numeric_limits<T>::max();
+  constexpr T infinite = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  // The first and the last element of a row of ones, what its mean is, and its variance. Two are their own mean.
+  struct Case {
+    T first, last, mean, variance;
+  };
+  for (const std::int64_t length : {2, 3, 7, 64, 300, 5000, 70001}) {
+    const T n = static_cast<T>(length);
+    const Case cases[] = {{large, 1, large / n, infinite},
+                          {1, large, large / n, infinite},
+                          {large, -large, 0, infinite},
+                          {most, -most, 0, infinite},
+                          {most, most, most / n * 2, infinite},
+                          {infinite, 1, infinite, nan},
+                          {1, infinite, infinite, nan},
+                          {-infinite, -infinite, -infinite, nan},
+                          {infinite, -infinite, nan, nan},
+                          {1, nan, nan, nan},
+                          {1, 1, 1, 0}};
+    for (const Case& c : cases) {
+      for (int threads : {1, 2}) {
+        Tensor<T, 2> x(Index<2>{2, length}), mean_result(Index<2>{2, 1}), variance_result(Index<2>{2, 1});
+        std::fill(x.elements.begin(), x.elements.end(), T(1));
+        x.elements[static_cast<std::size_t>(length)] = c.first;
+        x.elements.back() = c.last;
+        const Tensor<T, 2>& read = x;
+        rows<1>(x.shape, MeanVarianceRow<T>{read.view(), mean_result.view(), variance_result.view()}, Stream{threads});
+        INFO(length, " elements from ", c.first, " to ", c.last);
+        CHECK(mean_result.elements[0] == 1);
+        CHECK(variance_result.elements[0] == 0);
+        const T mean_got = mean_result.elements[1], variance_got = variance_result.elements[1];
+        INFO("mean ", mean_got, " variance ", variance_got);
+        if (std::isnan(c.mean) || std::isinf(c.mean)) {
+          CHECK((mean_got == c.mean || (std::isnan(c.mean) && std::isnan(mean_got))));
+        } else {  // of opposites, what is left of the largest
+          const bool exact = length == 2 || c.first != -c.last;
+          CHECK(std::abs(mean_got / 2 - c.mean / 2) <=
+                (exact ? std::abs(c.mean) : std::abs(c.first)) * T(1e-5) + T(1e-5));
+        }
+        // Two that are equal have none, however large they are.
+        const T expected = length == 2 && c.first == c.last && !std::isinf(c.first) ? T(0) : c.variance;
+        CHECK((variance_got == expected || (std::isnan(expected) && std::isnan(variance_got))));
       }
     }
   }

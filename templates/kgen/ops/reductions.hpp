@@ -271,18 +271,22 @@ struct KGEN_KERNEL(softmax_statistics) SoftmaxStatistics {
 };
 
 // The mean and the population variance, in one pass (Welford 1962; combined as Chan, Golub and LeVeque 1979). NaN of
-// nothing.
+// nothing. Of finite elements the mean is finite, and the variance is infinite where the squares are beyond T's range;
+// where an element is infinite, the variance is NaN, and the mean is what the sum is.
 struct KGEN_KERNEL(mean_variance) MeanVariance {
   template <class T, int W>
   struct Partial {
-    Vec<T, W> mean, squares;  // squares: the sum of squared distances from the mean
-    T count;                  // of each lane
+    // Of the elements' halves, whose distances are always within T's range. squares: the sum of squared distances
+    // from the mean.
+    Vec<T, W> mean, squares;
+    Vec<T, W> sum;  // of the elements, for where there are infinite ones
+    T count;        // of each lane
 
     friend KGEN_FN Partial<T, W / 2> low_half(const Partial& p) {
-      return {low_half(p.mean), low_half(p.squares), p.count};
+      return {low_half(p.mean), low_half(p.squares), low_half(p.sum), p.count};
     }
     friend KGEN_FN Partial<T, W / 2> high_half(const Partial& p) {
-      return {high_half(p.mean), high_half(p.squares), p.count};
+      return {high_half(p.mean), high_half(p.squares), high_half(p.sum), p.count};
     }
   };
   template <class T>
@@ -292,26 +296,31 @@ struct KGEN_KERNEL(mean_variance) MeanVariance {
 
   template <Float T, int W>
   static KGEN_FN auto identity() {
-    return Partial<T, W>{Vec<T, W>(0), Vec<T, W>(0), T(0)};
+    return Partial<T, W>{Vec<T, W>(0), Vec<T, W>(0), Vec<T, W>(0), T(0)};
   }
   template <class T, int W>
   static KGEN_FN void accumulate(Partial<T, W>& p, Vec<T, W> x) {
     p.count += 1;
-    const Vec<T, W> distance = x - p.mean;
+    const Vec<T, W> half(T(0.5)), distance = multiply_add(x, half, -p.mean);
     p.mean = p.mean + distance * (1 / p.count);
-    p.squares = p.squares + distance * (x - p.mean);
+    p.squares = p.squares + distance * multiply_add(x, half, -p.mean);
+    p.sum = p.sum + x;
   }
   template <class T, int W>
   static KGEN_FN Partial<T, W> combine(Partial<T, W> a, Partial<T, W> b) {
     const T count = a.count + b.count;
     const T weight = b.count > 0 ? b.count / count : 0;
     const Vec<T, W> distance = b.mean - a.mean;
-    return {a.mean + distance * weight, a.squares + b.squares + distance * distance * (a.count * weight), count};
+    // Where one of them is empty the last term is 0, also where the square of the distance is infinite.
+    return {a.mean + distance * weight, a.squares + b.squares + distance * (distance * (a.count * weight)),
+            a.sum + b.sum, count};
   }
   template <class T>
   static KGEN_FN Result<T> finish(Partial<T, 1> p, std::int64_t) {
-    const T nothing = p.count > 0 ? T(0) : std::numeric_limits<T>::quiet_NaN();
-    return {p.mean.data + nothing, p.count > 0 ? p.squares.data / p.count : nothing};
+    constexpr T nothing = std::numeric_limits<T>::quiet_NaN();
+    if (!(p.count > 0)) return {nothing, nothing};
+    const bool is_finite = p.mean.data - p.mean.data == 0;
+    return {is_finite ? 2 * p.mean.data : p.sum.data, p.squares.data / p.count * 4};
   }
 };
 
