@@ -40,6 +40,20 @@ struct GatherRows {
   }
 };
 
+// Rows of two axes: what the indices choose from lines along an axis of x, and its sum.
+template <int Axis>
+struct GatherBoxes {
+  Lines<const float, 3, Axis> x;
+  View<const std::int64_t, 3> indices;
+  View<float, 3> y, total;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    const auto gathered = row.map(Gather{}, row.load(x), row.load(indices));
+    row.store(y, gathered);
+    row.store_scalar(total, row.reduce(Sum{}, gathered));
+  }
+};
+
 // A whole line of a table for each row, and its sum.
 struct EmbedRows {
   Lines<const bf16, 2, 0> table;
@@ -185,5 +199,31 @@ TEST_CASE("gather in rows: a line of a table for each") {
       const auto token = static_cast<std::int64_t>(element(tokens.view(), Index<2>{at[0], 0}));
       REQUIRE(same(element(y.view(), at), looked_up(table.view(), at, 0, token)));
     });
+  }
+}
+
+TEST_CASE("gather: rows and lines without elements") {
+  const auto check = [&]<int Axis>(std::integral_constant<int, Axis>, Index<3> shape, std::int64_t extent) {
+    INFO(shape[0], " ", shape[1], " ", shape[2], " along ", Axis, " of ", extent);
+    Index<3> source = shape;
+    source[Axis] = extent;
+    const auto x = random_tensor<float>(source, 1);
+    const auto indices = random_indices<std::int64_t>(shape, std::max<std::int64_t>(extent, 1) - 1, 2);
+    Tensor<float, 3> y(shape), total(Index<3>{shape[0], 1, 1});
+    rows<2>(shape, GatherBoxes<Axis>{x.view(), indices.view(), y.view(), total.view()});
+    const View<const float, 3> read = x.view();
+    for_each_position(shape, [&](Index<3> at) {
+      const auto index = static_cast<std::int64_t>(element(indices.view(), at));
+      REQUIRE(same(element(y.view(), at), looked_up(read, at, Axis, index)));
+    });
+    for (const float sum : total.elements) CHECK((element_count(shape) > 0 || sum == 0));
+    check_gather<Axis>(read, indices.view());
+  };
+  for (const Index<3> shape : {Index<3>{3, 4, 0}, {3, 0, 4}, {0, 4, 5}, {3, 0, 0}, {3, 4, 5}}) {
+    for (const std::int64_t extent : {0, 1, 7}) {
+      check(std::integral_constant<int, 0>(), shape, extent);
+      check(std::integral_constant<int, 1>(), shape, extent);
+      check(std::integral_constant<int, 2>(), shape, extent);
+    }
   }
 }

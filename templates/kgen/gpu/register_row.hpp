@@ -76,7 +76,9 @@ class RegisterRow {
   KGEN_FN auto load(const Lines<T, R, Axis>& lines) const {
     RegisterLines<std::remove_const_t<T>, V, C> result;
     KGEN_UNROLL
-    for (int c = 0; c < C; ++c) result.pieces[c] = lines.template load<V>(join(outer_, position(c)));
+    for (int c = 0; c < C; ++c) {
+      if (holds(c)) result.pieces[c] = lines.template load<V>(join(outer_, position(c)));
+    }
     return result;
   }
   template <class T, int Axis>
