@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "kgen/attention.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
 #include "kgen/matmul.hpp"
@@ -13,134 +12,11 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"
-#include "kgen/simt/executor.hpp"
-#include "testing.hpp"
+#include "launches.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;
-
-namespace {
-
-// The device as a test wants it, and what was launched on it.
-struct TestDevice {
-  simt::Device before = simt::device();
-  std::vector<simt::Launch> launches;
-
-  TestDevice() {
-    simt::device().notice = [this](const simt::Launch& launch) { launches.push_back(launch); };
-  }
-  ~TestDevice() { simt::device() = before; }
-  TestDevice(const TestDevice&) = delete;
-  TestDevice& operator=(const TestDevice&) = delete;
-
-  // "name xblocks, name xblocks", and begins anew.
-  std::string take() {
-    std::string text;
-    for (const simt::Launch& launch : launches) {
-      CHECK(launch.early);
-      text += (text.empty() ? "" : ", ") + launch.name.substr(launch.name.find(": ") + 2) + " x" + std::to_string(launch.blocks);
-    }
-    launches.clear();
-    return text;
-  }
-};
-
-template <class T, int R>
-struct Scale {
-  View<const T, R> x, bias;
-  View<T, R> y;
-  template <int W>
-  KGEN_FN void operator()(Index<R> at) const {
-    y.store(at, Add::apply(Mul::apply(x.template load<W>(at), 2.0f), bias.template load<W>(at)));
-  }
-};
-
-template <class T, int R>
-void check_scale(View<const T, R> x, View<const T, R> bias, View<T, R> y) {
-  std::vector<T> values;  // before the call: y may be x
-  for_each_position(y.shape(), [&](Index<R> at) {
-    const auto sum = static_cast<compute_t<T>>(2 * element(x, at)) + static_cast<compute_t<T>>(element(bias, at));
-    values.push_back(static_cast<T>(sum));
-  });
-  elementwise_across(y.shape(), Scale<T, R>{x, bias, y});
-  std::size_t i = 0;
-  for_each_position(y.shape(), [&](Index<R> at) {
-    REQUIRE(element(y, at) == static_cast<double>(values[i++]));
-  });
-}
-
-template <class T, int R>
-View<const T, R> read(const View<T, R>& view) {
-  return view;
-}
-
-// Two results, a kept value, three reductions.
-struct Norm {
-  View<const float, 2> x, weight;
-  View<float, 2> h, y, mean;
-  template <class Row>
-  KGEN_FN void operator()(Row& row) const {
-    const auto x_row = row.load(x);
-    const auto [center, variance] = row.reduce(MeanVariance{}, x_row);
-    const auto centred = row.keep(row.map(Sub{}, x_row, center));
-    const auto greatest = row.reduce(Max{}, centred);
-    const auto total = row.reduce(Sum{}, row.map(Exp{}, row.map(Sub{}, centred, greatest)));
-    row.store(h, centred);
-    row.store(y, row.map(Add{}, row.map(Mul{}, centred, row.load(weight)), row.map(Add{}, total, variance)));
-    row.store_scalar(mean, center);
-  }
-};
-
-// Results that lie in memory as x does.
-struct NormResults {
-  bool across;
-  Tensor<float, 2> h, y, mean;
-  explicit NormResults(Index<2> shape, bool across)
-      : across(across), h(memory_shape(shape, across)), y(h.shape), mean(Index<2>{shape[0], 1}) {}
-  View<float, 2> view(Tensor<float, 2>& tensor) const {
-    return across ? tensor.view().permute<1, 0>() : tensor.view();
-  }
-  static Index<2> memory_shape(Index<2> shape, bool across) {
-    return across ? Index<2>{shape[1], shape[0]} : shape;
-  }
-  friend bool operator==(const NormResults& a, const NormResults& b) {
-    return a.h.elements == b.h.elements && a.y.elements == b.y.elements && a.mean.elements == b.mean.elements;
-  }
-};
-
-template <std::int64_t Length = 0>
-NormResults norm(View<const float, 2> x, View<const float, 2> weight) {
-  NormResults results(x.shape(), x.stride(1) != 1);
-  rows<1, Length>(x.shape(), Norm{x, weight, results.view(results.h), results.view(results.y), results.mean.view()});
-  return results;
-}
-
-template <std::int64_t Length = 0>
-void check_norm(View<const float, 2> x, View<const float, 2> weight) {
-  NormResults results = norm<Length>(x, weight);
-  const auto h = results.view(results.h), y = results.view(results.y);
-  for (std::int64_t i = 0; i < x.extent(0); ++i) {
-    const double length = static_cast<double>(x.extent(1));
-    double sum = 0, squares = 0, greatest = -1e30, total = 0;
-    for (std::int64_t j = 0; j < x.extent(1); ++j) sum += element(x, Index<2>{i, j});
-    const double center = sum / length;
-    for (std::int64_t j = 0; j < x.extent(1); ++j) {
-      const double centred = element(x, Index<2>{i, j}) - center;
-      squares += centred * centred;
-      greatest = std::max(greatest, centred);
-    }
-    for (std::int64_t j = 0; j < x.extent(1); ++j) total += std::exp(element(x, Index<2>{i, j}) - center - greatest);
-    REQUIRE(std::abs(element(results.mean.view(), Index<2>{i, 0}) - center) < 1e-5);
-    for (std::int64_t j = 0; j < x.extent(1); ++j) {
-      const double centred = element(x, Index<2>{i, j}) - center;
-      const double expected = centred * element(weight, Index<2>{i, j}) + total + squares / length;
-      REQUIRE(std::abs(element(h, Index<2>{i, j}) - centred) < 1e-5);
-      REQUIRE(std::abs(element(y, Index<2>{i, j}) - expected) < 2e-5 * (1 + std::abs(expected)));
-    }
-  }
-}
-
-}  // namespace
+using namespace kgen::simt_testing;
 
 TEST_CASE("launches: vectors where lines allow them, the rest of each line one by one") {
   TestDevice device;
@@ -436,97 +312,6 @@ TEST_CASE("launches: boxes of fewer than 2^30 vectors make up any shape") {
   CHECK(check(Index<2>{std::int64_t{1} << 20, 1 << 14}, 8) == 3);
   CHECK(check(Index<3>{2, std::int64_t{1} << 31, 6}, 1) == 26);
   CHECK(check(Index<3>{3, 5, 8}, 8) == 1);
-}
-
-// The device's grids have few blocks, fewer than what is launched on it has rows, boxes or tiles.
-struct SmallGrids : TestDevice {
-  explicit SmallGrids(std::int64_t blocks) { simt::device().most_blocks = blocks; }
-
-  // The kernels that were launched, each once, and begins anew.
-  std::string kernels() {
-    std::string text;
-    for (const simt::Launch& launch : launches) {
-      CHECK(launch.blocks <= simt::device().most_blocks);
-      const std::string name = launch.name.substr(launch.name.find(": ") + 2);
-      if (text.find(name) == std::string::npos) text += (text.empty() ? "" : ", ") + name;
-    }
-    launches.clear();
-    return text;
-  }
-};
-
-TEST_CASE("launches: more blocks than a grid has, elementwise and in tiles") {
-  SmallGrids device(3);
-  for (const Index<2> shape : {Index<2>{50, 128}, {50, 63}, {1, 9001}, {9001, 1}}) {
-    const auto x = random_tensor<float>(shape, 1);
-    Tensor<float, 2> y(shape);
-    check_scale(x.view(), x.view(), y.view());
-    CHECK(device.kernels() == "elementwise");
-  }
-  const auto x = random_tensor<float>(Index<2>{130, 190}, 1);
-  Tensor<float, 2> y(Index<2>{190, 130});
-  check_scale(x.view().permute<1, 0>(), x.view().permute<1, 0>(), y.view());
-  CHECK(device.kernels() == "elementwise");
-  simt::device().most_blocks = 9;
-  check_scale(x.view().permute<1, 0>(), x.view().permute<1, 0>(), y.view());
-  CHECK(device.kernels() == "elementwise in tiles");
-}
-
-TEST_CASE("launches: more rows than a grid has blocks") {
-  SmallGrids device(5);
-  const auto check = [&](std::int64_t count, std::int64_t length) {
-    INFO(count, " rows of ", length);
-    const auto x = random_tensor<float>(Index<2>{count, length}, 1);
-    const auto weight = random_tensor<float>(Index<1>{length}, 2);
-    check_norm(x.view(), weight.view().broadcast_to(x.shape));
-    return device.kernels();
-  };
-  CHECK(check(40, 128) == "rows, a wave each");
-  CHECK(check(41, 128) == "rows, from memory");
-  CHECK(check(200, 7) == "rows, from memory");
-  CHECK(check(5, 516) == "rows, a block each");
-  CHECK(check(6, 516) == "rows, from memory");
-  CHECK(check(9, 5000) == "rows, from memory");
-  CHECK(check(2, 50000) == "rows, from memory");  // of which several blocks share one
-  const auto across = random_tensor<float>(Index<2>{30, 200}, 1);
-  const auto weight = random_tensor<float>(Index<2>{30, 1}, 2);
-  check_norm(across.view().permute<1, 0>(), weight.view().permute<1, 0>().broadcast_to(Index<2>{200, 30}));
-  CHECK(device.kernels() == "rows, from memory");
-  const auto known = random_tensor<float>(Index<2>{9, 16384}, 1);
-  check_norm<16384>(known.view(), known.view());
-  CHECK(device.kernels() == "rows, from memory");
-}
-
-TEST_CASE("launches: kernels whose blocks go from one piece of work to the next") {
-  SmallGrids device(2);
-  const auto x = random_tensor<float>(Index<2>{300, 200}, 1);
-  Tensor<float, 2> sums(x.shape), product(Index<2>{300, 300});
-  for (const int axis : {0, 1}) {
-    cumsum(x.view(), axis, false, false, sums.view());
-    CHECK(device.kernels() == (axis == 0 ? "scan across lines" : "scan along lines"));
-    for (const Index<2> at : {Index<2>{0, 0}, {299, 0}, {299, 199}, {130, 77}}) {
-      double expected = 0;
-      for (std::int64_t i = 0; i <= at[axis]; ++i) {
-        expected += element(x.view(), axis == 0 ? Index<2>{i, at[1]} : Index<2>{at[0], i});
-      }
-      CHECK(element(sums.view(), at) == doctest::Approx(expected).epsilon(1e-4));
-    }
-  }
-  matmul(x.view(), x.view().permute<1, 0>(), product.view());
-  CHECK(device.kernels() == "matmul");
-  for (const Index<2> at : {Index<2>{0, 0}, {299, 0}, {299, 299}, {130, 77}}) {
-    double expected = 0;
-    for (std::int64_t k = 0; k < 200; ++k) expected += element(x.view(), {at[0], k}) * element(x.view(), {at[1], k});
-    CHECK(element(product.view(), at) == doctest::Approx(expected).epsilon(1e-4));
-  }
-  const auto q = random_tensor<float>(Index<4>{3, 9, 2, 8}, 1);
-  const auto heads = q.view();
-  Tensor<float, 4> out(q.shape), whole(q.shape);
-  attention(heads, heads, heads, 0.3, true, out.view());
-  CHECK(device.kernels() == "attention");
-  simt::device().most_blocks = 1000;
-  attention(heads, heads, heads, 0.3, true, whole.view());
-  CHECK(out.elements == whole.elements);
 }
 
 TEST_CASE("launches: division by multiplication is exact") {
