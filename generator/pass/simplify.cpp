@@ -10,6 +10,7 @@
 #include "generator/pass/rewriting.hpp"
 #include "generator/pass/simplify_casts.hpp"
 #include "generator/pass/simplify_views.hpp"
+#include "generator/pass/sink_broadcasts.hpp"
 
 namespace kgen {
 namespace {
@@ -40,11 +41,14 @@ bool rewrite_nodes(Rewriting& rewriting, std::size_t& known_constants) {
   return changed;
 }
 
-void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnostics& diagnostics, std::size_t& visits) {
+void warn_of_unread(const Graph& graph, Diagnostics& diagnostics) {
   const std::vector<std::uint32_t> readers = count_readers(graph);
   for (const Node& node : graph.nodes) {
     if (node.within.empty()) warn_if_unread(graph, node, readers, diagnostics);
   }
+}
+
+void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnostics& diagnostics, std::size_t& visits) {
   Rewriting rewriting = start_rewriting(graph, ops, numerics);
   expand_updates(rewriting, diagnostics);
   bool changed = true;
@@ -63,6 +67,9 @@ void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnosti
 
 Module simplify(Module module, const OpSet& ops, Diagnostics& diagnostics, std::size_t* node_visits) {
   std::size_t visits = 0;
+  for (const Graph& function : module.functions) warn_of_unread(function, diagnostics);
+  warn_of_unread(module.main, diagnostics);
+  module = sink_broadcasts(std::move(module));
   for (Graph& function : module.functions) simplify_graph(function, ops, module.main.numerics, diagnostics, visits);
   simplify_graph(module.main, ops, module.main.numerics, diagnostics, visits);
   if (node_visits) *node_visits = visits;

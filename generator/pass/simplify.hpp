@@ -1,5 +1,5 @@
-// Rule: rewrites that leave every result as it was are applied until none applies any more. After expand_updates, each
-// round is
+// Rule: rewrites that leave every result as it was are applied until none applies any more. After
+// sink_broadcasts and expand_updates, each round is
 //   one sweep over the nodes in order, each of them rewritten with simplified operands:
 //       fold_constants, apply_algebra, simplify_casts, simplify_views, merge_equal_nodes
 //   then remove_dead_nodes, and one sweep from the last node to the first: pull_views.
