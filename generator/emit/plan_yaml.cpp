@@ -146,6 +146,10 @@ class GraphText {
       case Kind::view_of:
         return fmt::format("{} of {}", operator_name(graph_.nodes[graph_.value(id).producer]), name(placement.base));
       case Kind::part_of:
+        if (view.form != ViewRule::Form::slice) {
+          const Node& shows = graph_.nodes[graph_.value(placement.base).producer];
+          return fmt::format("in {}, which is {} of it", name(placement.base), operator_name(shows));
+        }
         return fmt::format("part of {} along axis {} from {}", name(placement.base), view.axis, view.begin.text());
     }
     return "";

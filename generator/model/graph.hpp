@@ -88,6 +88,9 @@ struct View {
   Dim begin;              // slice, select (the index), update
   Dim length;             // slice: extent of the result
   std::int64_t step = 1;  // slice
+  // After materialise, of a form that shows every element: the result has memory of its own, and the operand is written
+  // straight into it, as the inverse of the view shows it.
+  bool written_through = false;
 };
 // A call of graph.functions[function], `repeat` times in a row: result i of one call is operand i of the next.
 struct Call {

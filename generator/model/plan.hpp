@@ -146,7 +146,8 @@ struct StubProgram {
 // ---- place -----------------------------------------------------------------------------------------------------------
 
 // Where a value lives. view_of: the view `view` of `base` (an operand of a view node read in place).
-// part_of: written straight into the slice `view` of `base` (concat, update): `base` is the result of that node.
+// part_of: written straight into the slice `view` of `base` (concat, update), or into all of it, shown by `view` as it was
+// before the view that `base` is: `base` is the result of that node.
 struct Placement {
   enum class Kind { registers, input, output, constant, state, arena, persistent, view_of, part_of };
   Kind kind = Kind::registers;

@@ -27,9 +27,17 @@ bool lines_fit(const FuseFacts& facts, const std::vector<NodeId>& nodes, const S
   return std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return reads_lines(facts.graph().nodes[id]); });
 }
 
+// A node whose result lies in that of another.
 std::string cannot_write(const FuseFacts& facts, NodeId id, const KernelSignature& kernel) {
-  return fmt::format("the epilogue of {} cannot write '{}' where it lies, in a part of a larger tensor", kernel.name,
-                     facts.graph().value(facts.graph().nodes[id].outputs[0]).name);
+  const Graph& graph = facts.graph();
+  const ValueId result = graph.nodes[id].outputs[0];
+  std::string whole = graph.value(result).name;
+  for (const NodeId reader : facts.consumers(result)) {
+    const auto* view = std::get_if<View>(&graph.nodes[reader].kind);
+    if (view && is_destination(*view)) whole = graph.value(graph.nodes[reader].outputs[0]).name;
+  }
+  return fmt::format("the epilogue of {} cannot write '{}' where it lies in '{}'", kernel.name,
+                     graph.value(result).name, whole);
 }
 
 // Whether an epilogue of a kernel of that rank can write what the node makes, where that lies.

@@ -129,14 +129,54 @@ std::optional<Strides> view_strides(const View& view, const TensorType& base, co
   return std::nullopt;
 }
 
+std::optional<View> inverse_view(const View& view, const Shape& operand) {
+  using Form = ViewRule::Form;
+  View inverse;
+  inverse.form = view.form;
+  inverse.axis = view.axis;
+  switch (view.form) {
+    case Form::permute:
+      inverse.axes.resize(view.axes.size());
+      for (std::size_t i = 0; i < view.axes.size(); ++i) {
+        inverse.axes[static_cast<std::size_t>(view.axes[i])] = static_cast<int>(i);
+      }
+      return inverse;
+    case Form::reshape:
+      inverse.shape = operand;
+      return inverse;
+    case Form::unsqueeze:
+      inverse.form = Form::squeeze;
+      return inverse;
+    case Form::squeeze:
+      inverse.form = Form::unsqueeze;
+      return inverse;
+    case Form::flip:
+      return inverse;
+    case Form::broadcast:
+    case Form::slice:
+    case Form::select:
+    case Form::concat:
+    case Form::update:
+      break;
+  }
+  return std::nullopt;
+}
+
 bool is_destination(const View& view) {
-  return view.form == ViewRule::Form::concat || view.form == ViewRule::Form::update;
+  return view.form == ViewRule::Form::concat || view.form == ViewRule::Form::update || view.written_through;
 }
 
 std::size_t first_part(const Node& node) {
   const auto* view = std::get_if<View>(&node.kind);
   if (!view || !is_destination(*view)) return node.inputs.size();
   return view->form == ViewRule::Form::update ? 1 : 0;
+}
+
+Strides part_strides(const Graph& graph, const Node& node, ValueId part, const Strides& whole) {
+  const View& view = std::get<View>(node.kind);
+  if (!view.written_through) return whole;
+  const Shape& shape = graph.type(part).shape;
+  return *view_strides(*inverse_view(view, shape), graph.type(node.outputs[0]), whole, shape);
 }
 
 std::vector<Strides> layouts(const Graph& graph) {
@@ -161,7 +201,7 @@ std::vector<Strides> layouts(const Graph& graph) {
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
     for (std::size_t part = first_part(node); part < node.inputs.size(); ++part) {
-      out[node.inputs[part]] = out[node.outputs[0]];
+      out[node.inputs[part]] = part_strides(graph, node, node.inputs[part], out[node.outputs[0]]);
     }
   }
   for (const Node& node : graph.nodes) {

@@ -26,12 +26,20 @@ std::optional<Strides> reshape_strides(const Shape& shape, const Strides& stride
 std::optional<Strides> view_strides(const View& view, const TensorType& base, const Strides& strides,
                                     const Shape& result);
 
-// The form writes its operands into slices of its result (concat, update) instead of reading one.
+// The view that shows the result of `view` as its operand, of shape `operand`, was; nothing where it shows only a part of
+// the operand, or an element more than once.
+std::optional<View> inverse_view(const View& view, const Shape& operand);
+
+// The operands are written into the result (concat, update, and what is written through) instead of one being read.
 bool is_destination(const View& view);
 // The first of a node's operands that it writes into its result; their number, where it is no destination.
 std::size_t first_part(const Node& node);
 
-// By ValueId. Values written into a slice of another have the strides of the whole; a state those of its greatest size;
+// The strides of an operand that the destination `node` is given in memory with the strides `whole`.
+Strides part_strides(const Graph& graph, const Node& node, ValueId part, const Strides& whole);
+
+// By ValueId. Values written into a slice of another have the strides of the whole, those written through a view those
+// that its inverse shows; a state those of its greatest size;
 // strides of an input that may have any are symbols of their own. A reshape that needs a copy counts as dense, for
 // `materialise` gives it one.
 std::vector<Strides> layouts(const Graph& graph);

@@ -103,43 +103,6 @@ void check_updates(const Graph& graph, Diagnostics& diagnostics) {
   }
 }
 
-// Rule: results go where the caller or the state wants them, each written by a stub, once.
-void copy_results(Graph& graph, Copies& copies) {
-  const auto end = static_cast<NodeId>(graph.nodes.size());
-  for (StateData& state : graph.states) {
-    if (state.next == no_id || updated_state(graph, state.next) == state.value) continue;
-    ValueId source = state.next;
-    const bool reads_state = graph.value(source).kind == ValueKind::state || plain_view(graph, source) ||
-                             updated_state(graph, source) != no_id;
-    if (reads_state) source = copies.insert(source, end, state.where);
-    state.next = copies.insert(source, end, state.where, copies.unique(graph.value(state.value).name + "_next"));
-  }
-  std::unordered_set<ValueId> written;
-  for (const StateData& state : graph.states) {
-    if (state.next != no_id) written.insert(state.next);
-  }
-  std::unordered_set<ValueId> parts;
-  for (const Node& node : graph.nodes) {
-    for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) parts.insert(node.inputs[i]);
-  }
-  for (ValueId& output : graph.outputs) {
-    const Value& value = graph.value(output);
-    const bool own = value.kind == ValueKind::result && !plain_view(graph, output) && updated_state(graph, output) == no_id &&
-                     !parts.contains(output);
-    if (own && written.insert(output).second) continue;
-    // The copy takes the public name; what it copies is renamed where nobody outside knows it.
-    std::string name = value.name;
-    const SourceLocation where = value.where;
-    if (value.kind == ValueKind::result) {
-      graph.value(output).name = copies.unique(name + "_source");
-    } else {
-      name = copies.unique(name + "_output");
-    }
-    output = copies.insert(output, end, where, name);
-    written.insert(output);
-  }
-}
-
 // Axes of an operand of `rank` that a kernel of fixed lower rank wants walked as one.
 bool leading_axes_merge(const Graph& graph, ValueId value, const Strides& strides, int kernel_rank) {
   const Shape& shape = graph.type(value).shape;
@@ -194,6 +157,88 @@ bool can_be_written(const Graph& graph, ValueId value, const Strides& strides) {
   return !calls_kernel(node) || leading_axes_merge(graph, value, strides, node.kernel->results[made.index].rank);
 }
 
+// Whether neighbours along the last axis are neighbours in memory. Results that are stored far apart, one element at a
+// time, cost more than to write them densely and to turn them in blocks after that.
+bool keeps_neighbours(const Shape& shape, const Strides& strides) {
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    if (shape[axis] != Dim(1)) return strides[axis] == Dim(1) || strides[axis] == Dim(-1);
+  }
+  return true;
+}
+
+// Lets the node behind the views that `value` is of another value write through them, into the memory of `value`, and
+// notes where the values between lie then. False, doing nothing, where `value` is no view, where something else reads a
+// value between, or where that node cannot write it there.
+bool write_through(Graph& graph, const std::vector<std::uint32_t>& readers, ValueId value,
+                   std::vector<Strides>& strides) {
+  std::vector<std::pair<NodeId, Strides>> views;  // each with the strides of its operand
+  while (const View* view = plain_view(graph, value)) {
+    const NodeId id = graph.value(value).producer;
+    const ValueId operand = graph.nodes[id].inputs[0];
+    const Shape& shape = graph.type(operand).shape;
+    const auto inverse = inverse_view(*view, shape);
+    if (!inverse || readers[operand] != 1) return false;
+    const auto shown = view_strides(*inverse, graph.type(value), views.empty() ? strides[value] : views.back().second, shape);
+    if (!shown) return false;
+    views.emplace_back(id, *shown);
+    value = operand;
+  }
+  // Where only axes of extent 1 come and go, a copy rides with what is copied.
+  const bool moves = std::any_of(views.begin(), views.end(), [&](const auto& view) {
+    const ViewRule::Form form = std::get<View>(graph.nodes[view.first].kind).form;
+    return form != ViewRule::Form::unsqueeze && form != ViewRule::Form::squeeze;
+  });
+  if (!moves || !keeps_neighbours(graph.type(value).shape, views.back().second)) return false;
+  if (!can_be_written(graph, value, views.back().second)) return false;
+  for (auto& [id, shown] : views) {
+    std::get<View>(graph.nodes[id].kind).written_through = true;
+    strides[graph.nodes[id].inputs[0]] = std::move(shown);
+  }
+  return true;
+}
+
+// Rule: results go where the caller or the state wants them, each written by a stub, once. One that is a view is written
+// through it.
+void copy_results(Graph& graph, Copies& copies) {
+  const auto end = static_cast<NodeId>(graph.nodes.size());
+  for (StateData& state : graph.states) {
+    if (state.next == no_id || updated_state(graph, state.next) == state.value) continue;
+    ValueId source = state.next;
+    const bool reads_state = graph.value(source).kind == ValueKind::state || plain_view(graph, source) ||
+                             updated_state(graph, source) != no_id;
+    if (reads_state) source = copies.insert(source, end, state.where);
+    state.next = copies.insert(source, end, state.where, copies.unique(graph.value(state.value).name + "_next"));
+  }
+  std::unordered_set<ValueId> written;
+  for (const StateData& state : graph.states) {
+    if (state.next != no_id) written.insert(state.next);
+  }
+  std::unordered_set<ValueId> parts;
+  for (const Node& node : graph.nodes) {
+    for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) parts.insert(node.inputs[i]);
+  }
+  const std::vector<std::uint32_t> readers = count_readers(graph);
+  std::vector<Strides> strides(graph.values.size());
+  for (ValueId& output : graph.outputs) {
+    const Value& value = graph.value(output);
+    const bool free = value.kind == ValueKind::result && updated_state(graph, output) == no_id &&
+                      !parts.contains(output) && !written.contains(output);
+    if (free) strides[output] = dense_strides(value.type->shape);
+    const bool own = free && (!plain_view(graph, output) || write_through(graph, readers, output, strides));
+    if (own && written.insert(output).second) continue;
+    // The copy takes the public name; what it copies is renamed where nobody outside knows it.
+    std::string name = value.name;
+    const SourceLocation where = value.where;
+    if (value.kind == ValueKind::result) {
+      graph.value(output).name = copies.unique(name + "_source");
+    } else {
+      name = copies.unique(name + "_output");
+    }
+    output = copies.insert(output, end, where, name);
+    written.insert(output);
+  }
+}
+
 // By ValueId: the destination that it is a part of; the first, where it is a part of several. no_id: none, or it has to
 // live somewhere else.
 std::vector<NodeId> find_wholes(const Graph& graph) {
@@ -214,22 +259,24 @@ std::vector<NodeId> find_wholes(const Graph& graph) {
 }
 
 // Rule: a part is written by the stub that makes it, straight into the whole. So a node of this graph must make it, for
-// this destination only, it must not have to live somewhere else, and its stub must be able to walk it there. Wholes
-// come before their parts: what a whole lies in decides how its parts lie.
+// this destination only, it must not have to live somewhere else, and its stub must be able to walk it there. A part that
+// is a view is written through it. Wholes come before their parts: what a whole lies in decides how its parts lie.
 void copy_parts(Graph& graph, Copies& copies) {
   const std::vector<NodeId> whole_of = find_wholes(graph);
+  const std::vector<std::uint32_t> readers = count_readers(graph);
   std::vector<Strides> strides = layouts(graph);
   std::vector<std::pair<NodeId, std::size_t>> copied;  // operands of nodes
   for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
     const Node& node = graph.nodes[id];
+    if (const auto* view = std::get_if<View>(&node.kind); view && view->written_through) continue;  // nothing to decide
     std::unordered_set<ValueId> taken;
     for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
       const bool is_ours = whole_of[part] == id && taken.insert(part).second;
-      const Strides& there = strides[node.outputs[0]];
-      const bool in_place = is_ours && can_be_written(graph, part, there);
-      if (is_ours) strides[part] = in_place ? there : dense_strides(graph.type(part).shape);
-      if (!in_place) copied.emplace_back(id, i);
+      if (is_ours) strides[part] = strides[node.outputs[0]];
+      if (is_ours && (can_be_written(graph, part, strides[part]) || write_through(graph, readers, part, strides))) continue;
+      if (is_ours) strides[part] = dense_strides(graph.type(part).shape);
+      copied.emplace_back(id, i);
     }
   }
   std::sort(copied.begin(), copied.end());

@@ -2,7 +2,9 @@
 // in place and write every part of a destination where it belongs:
 //   - a part of a concat or update that no stub of this graph produces for it alone, or that its kernel cannot walk
 //     where it would lie: one whose leading axes must merge, in a whole where they do not;
-//   - a graph output that is an input, a constant, a state, a view, a part, or an output twice;
+//   - a graph output that is an input, a constant, a state, a part, or an output twice; and one that is a view, as well as
+//     a part that is one, unless what it shows can be written through the view: it shows all of what one stub of this
+//     graph makes for it alone, and keeps neighbours along the last axis together;
 //   - a state's next value that is not an update of that state (the copy stores it, after everything else);
 //   - an operand of a call that is not dense;
 //   - a reshape of memory whose strides cannot show it, and an operand of a structured kernel whose leading axes must

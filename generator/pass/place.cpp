@@ -33,6 +33,10 @@ void place_parts(const Graph& graph, std::vector<Placement>& placements) {
     Dim begin = view->begin;
     for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
+      if (view->written_through) {
+        placements[part] = {Kind::part_of, 0, node.outputs[0], *inverse_view(*view, graph.type(part).shape)};
+        continue;
+      }
       const Dim& length = graph.type(part).shape[static_cast<std::size_t>(view->axis)];
       if (placements[part].kind == Kind::arena) {
         placements[part] = {Kind::part_of, 0, node.outputs[0], slice_of(view->axis, begin, length)};
@@ -60,7 +64,7 @@ std::vector<Placement> place_values(const FusedGraph& fused) {
     if (!view) continue;
     Placement& result = placements[node.outputs[0]];
     const Placement& operand = placements[node.inputs[0]];
-    if (view->form == ViewRule::Form::concat) {
+    if (view->form == ViewRule::Form::concat || view->written_through) {
       result = {Kind::arena, no_id, no_id, {}};
     } else if (view->form == ViewRule::Form::update) {
       result = operand;

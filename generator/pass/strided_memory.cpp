@@ -70,6 +70,15 @@ std::optional<StridedMemory> broadcast(const StridedMemory& memory, Extents exte
   return result;
 }
 
+bool same_elements(const StridedMemory& a, const StridedMemory& b) {
+  if (a.extents != b.extents) return false;
+  if (count(a.extents) == 0) return true;
+  for (std::size_t axis = 0; axis < a.extents.size(); ++axis) {
+    if (a.extents[axis] != 1 && a.strides[axis] != b.strides[axis]) return false;
+  }
+  return a.begin == b.begin;
+}
+
 bool can_merge(const StridedMemory& memory, std::size_t first, std::size_t last) {
   if (count(memory.extents) == 0) return true;
   std::int64_t extent = 1, stride = 0;

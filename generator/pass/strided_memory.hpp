@@ -27,6 +27,9 @@ std::optional<StridedMemory> viewed(const StridedMemory& memory, const View& vie
 // Broadcast as numpy does; nothing where the extents do not fit.
 std::optional<StridedMemory> broadcast(const StridedMemory& memory, std::vector<std::int64_t> extents);
 
+// Whether both have the same extents, and each element at the same place.
+bool same_elements(const StridedMemory& a, const StridedMemory& b);
+
 // Whether the axes first to last can be walked as one. Memory of no elements can be walked in any way.
 bool can_merge(const StridedMemory& memory, std::size_t first, std::size_t last);
 

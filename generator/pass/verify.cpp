@@ -52,7 +52,7 @@ class PlacementCheck {
   }
   bool is_whole(ValueId id) const {
     const View* view = view_of(id);
-    return view && (view->form == ViewRule::Form::concat || view->form == ViewRule::Form::update);
+    return view && (view->form == ViewRule::Form::concat || view->form == ViewRule::Form::update || view->written_through);
   }
 
   // Of a destination's operands, the first that is written into it.

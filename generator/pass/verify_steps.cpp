@@ -154,6 +154,7 @@ void Walk::check_destinations() {
     if (destination != &node) continue;
     const ValueId whole = node.outputs[0];
     const auto& view = std::get<View>(node.kind);
+    if (view.written_through) continue;  // verify_views looks at those
     const bool update = view.form == ViewRule::Form::update;
     const auto axis = static_cast<std::size_t>(view.axis);
     const Bytes extent = graph().type(whole).shape[axis].evaluate(bindings_);
@@ -264,7 +265,8 @@ void Walk::read(ValueId value) {
   }
 }
 
-// The first element of a part in the coordinates of its root, and the one after its last.
+// The first element of a part in the coordinates of its root, and the one after its last; of all that it may touch, where
+// it is written through a view.
 std::pair<std::vector<Bytes>, std::vector<Bytes>> Walk::box_of(ValueId part) const {
   std::vector<Bytes> begin, end;
   for (const Dim& extent : graph().type(part).shape) {
@@ -273,6 +275,13 @@ std::pair<std::vector<Bytes>, std::vector<Bytes>> Walk::box_of(ValueId part) con
   }
   for (; placed_.placement(part).kind == Kind::part_of; part = placed_.placement(part).base) {
     const View& slice = placed_.placement(part).view;
+    if (slice.form != ViewRule::Form::slice) {
+      const Shape& whole = graph().type(placed_.placement(part).base).shape;
+      begin.assign(whole.size(), 0);
+      end.clear();
+      for (const Dim& extent : whole) end.push_back(extent.evaluate(bindings_));
+      continue;
+    }
     const Bytes shift = slice.begin.evaluate(bindings_);
     begin[static_cast<std::size_t>(slice.axis)] += shift;
     end[static_cast<std::size_t>(slice.axis)] += shift;
@@ -439,7 +448,8 @@ const Node* PlacedGraph::destination(ValueId value) const {
   const NodeId producer = graph().value(value).producer;
   if (producer == no_id) return nullptr;
   const auto* view = std::get_if<View>(&graph().nodes[producer].kind);
-  const bool writes = view && (view->form == ViewRule::Form::concat || view->form == ViewRule::Form::update);
+  const bool writes = view && (view->form == ViewRule::Form::concat || view->form == ViewRule::Form::update ||
+                               view->written_through);
   return writes ? &graph().nodes[producer] : nullptr;
 }
 

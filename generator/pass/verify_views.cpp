@@ -37,6 +37,7 @@ class ViewCheck {
 
   std::vector<std::string> run() {
     if (!find_memory()) return {};  // no machine runs it
+    check_written_through();
     for (const auto* steps : {&plan_.load_steps, &plan_.steps}) {
       for (const Step& step : *steps) check_step(step);
     }
@@ -57,6 +58,7 @@ class ViewCheck {
   bool find_memory();
   bool find_own_memory(ValueId value);
   void show(ValueId value);
+  void check_written_through();
   void check_step(const Step& step);
   void check_call(const Step& step);
   void check_functor(const StubProgram& stub, const Functor& functor, const Step& step);
@@ -122,6 +124,18 @@ bool ViewCheck::find_memory() {
     if (plan_.placements[node.outputs[0]].kind == Kind::view_of) show(node.outputs[0]);
   }
   return true;
+}
+
+// The view that a value is written through, of where it lies, is its result as that lies.
+void ViewCheck::check_written_through() {
+  for (const Node& node : graph_.nodes) {
+    const auto* view = std::get_if<View>(&node.kind);
+    if (!view || !view->written_through || !memory_[node.inputs[0]] || !memory_[node.outputs[0]]) continue;
+    const ValueId result = node.outputs[0];
+    const auto again = viewed(*memory_[node.inputs[0]], *view, bindings_, extents_of(result));
+    if (again && same_elements(*again, *memory_[result])) continue;
+    problem(fmt::format("'{}' is not written where '{}' shows it", name(node.inputs[0]), name(result)));
+  }
 }
 
 // ---- what steps take for granted ------------------------------------------------------------------------------------

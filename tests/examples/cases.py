@@ -193,6 +193,18 @@ EXAMPLES = {
     "kernels_in_place": Example(
         inputs.in_place_cases, {name: "f32" for name in ("twice", "below", "totals", "beside", "pair")}
     ),
+    "written_views": Example(
+        inputs.written_view_cases,
+        {name: "f32" for name in ("turned", "mirrored", "crossed", "spread", "heads", "column", "below")}
+        | {"peak_mirrored": "f32", "shifted": "f32"},
+        tolerance={"f32": 2e-5},  # e to the power of a sum
+    ),
+    "function_broadcasts": Example(
+        over_shapes(
+            lambda rng, b, s: {"x": normal(rng, b, 4, s, s), "mask": normal(rng, b, 1, 1, s), "gain": normal(rng, s)},
+            [(1, 1), (3, 5), (8, 32), (0, 3), (2, 0)],
+        )
+    ),
     "batched_prologue": Example(over_shapes(inputs.batched_inputs, [(1, 1), (3, 7), (4, 64), (0, 3), (2, 0)])),
     "attention_plain": Example(
         over_shapes(inputs.attention_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (0, 2, 3), (2, 0, 3)])

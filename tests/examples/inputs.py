@@ -299,6 +299,20 @@ def in_place_cases(rng):
         yield "x".join(map(str, shape)), [call(*shape, 0), call(*shape, 23), call(*shape, 4)]
 
 
+def written_view_cases(rng):
+    def call(m, n, start):
+        return {
+            "x": normal(rng, m, 12) / 4,
+            "w": normal(rng, 12, n),
+            "row": normal(rng, 1, 6),
+            "position": position(start),
+        }
+
+    for m, n in [(1, 1), (5, 33), (64, 64), (17, 8), (3, 0)]:
+        yield f"{m}x{n}", [call(m, n, 0), call(m, n, 60), call(m, n, 4)]
+    yield "0x3", [call(0, 3, 2)]
+
+
 def batched_inputs(rng, b, s):
     return {
         "x": normal(rng, b, s, 37),

@@ -242,7 +242,7 @@ outputs: [c, beside]
   CHECK(together(fused, "y", "e"));
   CHECK_FALSE(together(fused, "e", "z"));
   CHECK(reason(fused, "e", "z") ==
-        "the epilogue of kgen::matmul cannot write 'z' where it lies, in a part of a larger tensor");
+        "the epilogue of kgen::matmul cannot write 'z' where it lies in 'c'");
   CHECK(together(fused, "m", "inner"));  // parts of the last axis: their rows follow each other
 }
 

@@ -104,6 +104,67 @@ outputs: [total]
   CHECK(module.main.value(value_named(module.main, "keys_copy")).kind == ValueKind::result);
 }
 
+TEST_CASE("what only a view reads, which is an output or a part, is written through the view") {
+  Fixture f;
+  const auto copies = [&](const std::string& views, const std::string& more = "") {
+    const Module module = f.prepare(R"(
+graph: g
+inputs: {x: "f32[6, 4]", w: "f32[4, 5]", row: "f32[1, 3]"}
+nodes:
+  - {op: matmul, in: [x, w], out: m}
+)" + views + "outputs: [y" + more + "]\n");
+    REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+    return count_role(module.main, OpRole::copy);
+  };
+  CHECK(copies("  - {op: reshape, in: m, out: y, shape: [2, 15]}\n") == 0);
+  CHECK(copies("  - {op: flip, in: m, out: y, axis: 0}\n") == 0);
+  CHECK(copies("  - {op: flip, in: m, out: y, axis: 1}\n") == 0);
+  CHECK(copies("  - {op: relu, in: m, out: r}\n  - {op: reshape, in: r, out: y, shape: [30]}\n") == 0);
+  CHECK(copies("  - {op: unsqueeze, in: m, out: u, axis: 1}\n  - {op: flip, in: u, out: y, axis: 2}\n") == 0);
+  CHECK(copies("  - {op: unsqueeze, in: m, out: u, axis: 1}\n  - {op: transpose, in: u, out: y, perm: [1, 0, 2]}\n") == 0);
+  // Into a part.
+  CHECK(copies("  - {op: reshape, in: m, out: r, shape: [10, 3]}\n"
+               "  - {op: exp, in: row, out: e}\n  - {op: concat, in: [r, e], out: y, axis: 0}\n") == 0);
+  // A slice has not room for all of it; transposed, it would be stored one element at a time; a reshape of what lies
+  // transposed is no view; another reader wants it as it was.
+  CHECK(copies("  - {op: slice, in: m, out: y, axis: 0, begin: 1, end: 3}\n") == 1);
+  CHECK(copies("  - {op: transpose, in: m, out: y, perm: [1, 0]}\n") == 1);
+  CHECK(copies("  - {op: unsqueeze, in: m, out: y, axis: 1}\n") == 1);  // rides with what is copied, where that is a loop
+  CHECK(copies("  - {op: reshape, in: m, out: r, shape: [2, 3, 5]}\n"
+               "  - {op: transpose, in: r, out: y, perm: [1, 0, 2]}\n") == 1);
+  CHECK(copies("  - {op: flip, in: m, out: y, axis: 0}\n  - {op: softmax, in: m, out: s}\n", ", s") == 1);
+}
+
+TEST_CASE("what every call broadcasts is broadcast in the function, and not written out for it") {
+  Fixture f;
+  const auto planned = [&](const std::string& second) {
+    const Module module = f.prepare(R"(
+graph: g
+dims: {B: 1..8, S: 1..64}
+inputs: {x: "f32[B, 4, S, S]", mask: "f32[B, 1, 1, S]", other: "f32[S]"}
+functions:
+  layer:
+    inputs: {h: "f32[B, 4, S, S]", m: "f32[B, 4, S, S]"}
+    nodes:
+      - {op: add, in: [h, m], out: masked}
+      - {op: softmax, in: masked, out: out}
+    outputs: [out]
+nodes:
+  - {op: broadcast_to, in: mask, out: whole, shape: [B, 4, S, S]}
+  - {op: broadcast_to, in: other, out: another, shape: [B, 4, S, S]}
+  - {call: layer, in: [x, whole], out: once, repeat: 3}
+  - {call: layer, in: [once, )" + second + R"(], out: y}
+outputs: [y]
+)");
+    REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+    return to_text(module.functions[0].type(module.functions[0].inputs[1].value)) + ", " +
+           std::to_string(count_role(module.main, OpRole::copy)) + " copies";
+  };
+  CHECK(planned("whole") == "f32[B, 1, 1, S], 0 copies");
+  CHECK(planned("another") == "f32[B, 4, S, S], 2 copies");  // they do not agree
+  CHECK(planned("once") == "f32[B, 4, S, S], 1 copies");
+}
+
 TEST_CASE("an output that is a view, an input or an output twice is copied") {
   Fixture f;
   const Module module = f.prepare(R"(

@@ -110,6 +110,28 @@ outputs: [y]
   CHECK(planned.problems() == "internal error in the plan of 'g': 'r' cannot be shown in the memory of 'x'\n");
 }
 
+TEST_CASE("verify: what is written through a view lies where the view shows it") {
+  Fixture f;
+  const std::string text = R"(
+graph: g
+inputs: {x: "f32[4, 4, 4]"}
+nodes:
+  - {op: softmax, in: x, out: m}
+  - {op: VIEW, in: m, out: y}
+outputs: [y]
+)";
+  const auto spoilt = [&](const std::string& view, const auto& spoil) {
+    Planned planned(f, std::string(text).replace(text.find("VIEW"), 4, view));
+    Placement& placement = planned.plan.placements[value_named(planned.plan.fused.graph, "m")];
+    CHECK(placement.kind == Placement::Kind::part_of);
+    spoil(placement.view);
+    return planned.problems();
+  };
+  const std::string found = "internal error in the plan of 'g': 'm' is not written where 'y' shows it\n";
+  CHECK(spoilt("transpose, perm: [1, 0, 2]", [](View& view) { view.axes = {0, 1, 2}; }) == found);
+  CHECK(spoilt("flip, axis: 0", [](View& view) { view.axis = 1; }) == found);
+}
+
 TEST_CASE("strided_memory: reshapes and merges that need no copy") {
   const StridedMemory rows{0, {3, 2, 5}, {20, 5, 1}};  // a part of [3, 4, 5]
   CHECK(can_merge(rows, 1, 2));
