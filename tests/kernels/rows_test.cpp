@@ -6,6 +6,7 @@
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/comparison.hpp"
+#include "kgen/ops/conversion.hpp"
 #include "kgen/ops/reductions.hpp"
 #include "testing.hpp"
 
