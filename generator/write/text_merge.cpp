@@ -75,9 +75,41 @@ int append_diff_line(const git_diff_delta*, const git_diff_hunk*, const git_diff
   return 0;
 }
 
+constexpr std::string_view line_feed = "\n", carriage_return = "\r\n";
+
+// Whether most lines end in CRLF, as some editors write them all.
+bool has_carriage_returns(std::string_view text) {
+  std::size_t lines = 0, with_return = 0;
+  for (auto at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) {
+    ++lines;
+    with_return += at > 0 && text[at - 1] == '\r';
+  }
+  return with_return * 2 > lines;
+}
+
+// The text with its lines ended alike.
+std::string with_ends(std::string_view text, std::string_view end) {
+  std::string result;
+  while (!text.empty()) {
+    const auto feed = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, feed);
+    const bool is_ended = feed < text.size();
+    if (is_ended && line.ends_with('\r')) line.remove_suffix(1);
+    result.append(line).append(is_ended ? end : "");
+    text.remove_prefix(std::min(feed + 1, text.size()));
+  }
+  return result;
+}
+
 }  // namespace
 
 std::optional<Merge> merge_texts(std::string_view base, std::string_view ours, std::string_view theirs) {
+  if (has_carriage_returns(ours)) {
+    std::optional<Merge> merge =
+        merge_texts(with_ends(base, line_feed), with_ends(ours, line_feed), with_ends(theirs, line_feed));
+    if (merge) merge->text = with_ends(merge->text, carriage_return);
+    return merge;
+  }
   start_library();
   const git_merge_file_input inputs[] = {input_of(base), input_of(ours), input_of(theirs)};
   git_merge_file_options options = GIT_MERGE_FILE_OPTIONS_INIT;
@@ -109,6 +141,9 @@ std::vector<std::uint32_t> conflict_lines(std::string_view text) {
 
 std::optional<std::string> unified_diff(const std::string& path, std::string_view before, std::string_view after,
                                         bool color) {
+  if (has_carriage_returns(after) && !has_carriage_returns(before)) {
+    return unified_diff(path, before, with_ends(after, line_feed), color);
+  }
   start_library();
   const Patch patch = make_patch(path.c_str(), before, after);
   if (!patch) return std::nullopt;

@@ -207,6 +207,13 @@ TEST_CASE("edits: ends of lines, and no end at all") {
   CHECK(merged("1\r\n2\r\n3\r\n", "1\r\n2\r\nmine\r\n", "one\r\n2\r\n3\r\n") == "one\r\n2\r\nmine\r\n");
   CHECK(merged("1\n2\n3\n", "", "1\n2\n3\n") == "");
   CHECK(merged("1\n", "mine\n1\n", "1\n\n2\n") == "mine\n1\n\n2\n");
+  // An editor that ends all lines in CRLF has edited no line.
+  CHECK(merged("1\n2\n3\n", "1\r\n2\r\nmine\r\n", "one\n2\n3\n") == "one\r\n2\r\nmine\r\n");
+  CHECK(merged("1\n2\n3\n", "1\r\n2\r\n3\r\n", "one\n2\n3\n") == "one\r\n2\r\n3\r\n");
+  CHECK(merged("1\n2\n3\n", "1\r\n2\r\nmine", "one\n2\n3\n") == "one\r\n2\r\nmine");
+  CHECK(merged("1\n2\n3\n", "mine\r\n2\r\n3\r\n", "one\n2\n3\n") ==
+        "<<<<<<< yours\r\nmine\r\n=======\r\none\r\n>>>>>>> kgen\r\n2\r\n3\r\n");
+  CHECK(merged("1\n2\n3\n4\n", "1\n2\n3\nmine\r\n", "one\n2\n3\n4\n") == "one\n2\n3\nmine\r\n");
 }
 
 TEST_CASE("edits: a file that is no longer emitted stays, and is told of until it is removed") {
