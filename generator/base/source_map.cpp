@@ -67,6 +67,11 @@ const SourceText* SourceMap::read(const std::string& path, Diagnostics& diagnost
     diagnostics.error({}, fmt::format("cannot read '{}': it is a folder", path));
     return nullptr;
   }
+  if (fs::exists(status) && !fs::is_regular_file(status)) {  // a pipe would be waited for, a device has no end
+    diagnostics.error({}, fmt::format("cannot read '{}': it is a pipe, socket or device", path))
+        .advise("write its content to a file first, and name that");
+    return nullptr;
+  }
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
   bool failed = !stream;

@@ -18,7 +18,7 @@ inline constexpr std::size_t largest_file = std::size_t{256} << 20;
 class SourceMap {
  public:
   const SourceText& add(std::string path, std::string content);
-  // The text of a file; null after an error: missing (names the nearest files beside it), a folder, unreadable, or
+  // The text of a file; null after an error: missing (names the nearest files beside it), a folder, a pipe, unreadable, or
   // larger than largest_file.
   const SourceText* read(const std::string& path, Diagnostics& diagnostics);
 

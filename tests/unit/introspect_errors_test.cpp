@@ -1,10 +1,43 @@
 // Headers that say nothing sensible of kernels, each beside what is printed about it.
+#include <sys/stat.h>
+
 #include <cstdlib>
 
 #include "generator/introspect/clang_services.hpp"
 #include "tests/unit/introspect_fixture.hpp"
 
 namespace kgen::test {
+
+TEST_CASE("introspect: macros that grow without end are an error at once") {
+  std::string chain = "#define A0 0,\n", doubling = "#define TWICE(...) __VA_ARGS__ __VA_ARGS__\nint y[] = {";
+  for (int i = 1; i <= 40; ++i) chain += "#define A" + std::to_string(i) + " A" + std::to_string(i - 1) + " A" + std::to_string(i - 1) + "\n";
+  for (int i = 0; i < 40; ++i) doubling += "TWICE(";
+  doubling += "0," + std::string(40, ')') + "};\n";
+  const std::string message = " error: macros expand to more than 4194304 tokens: kgen reads no further\n";
+  CHECK(introspected(chain + "int x[] = {A40};\n").messages.starts_with("my.hpp:45:12:" + message));
+  CHECK(introspected(doubling).messages.starts_with("my.hpp:5:"));
+  CHECK(introspected(doubling).messages.find(message) != std::string::npos);
+  CHECK(introspected("#define ONE(x) x\nint z = " + std::string("ONE(").append("ONE(ONE(ONE(ONE(1)))))") + ";\n").messages == "");
+}
+
+TEST_CASE("introspect: a pipe is not waited for, by whatever name it is included") {
+  const test::Folder folder;
+  const std::string pipe = (folder.path / "pipe.hpp").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const std::string& header : {pipe, folder.write("my.hpp", "#include \"pipe.hpp\"\n")}) {
+    Session session;
+    introspect_headers({header}, {}, session);
+    const std::string said = session.diagnostics.text(false);
+    const bool is_read = said.find("': it is a pipe, socket or device\n") != said.npos || said.find("'pipe.hpp' file not found") != said.npos;
+    CHECK_MESSAGE(is_read, said);
+  }
+  Diagnostics diagnostics;
+  SourceMap sources;
+  CHECK(sources.read(pipe, diagnostics) == nullptr);
+  CHECK(diagnostics.text(false) == "error: cannot read '" + pipe +
+                                       "': it is a pipe, socket or device\n"
+                                       "help: write its content to a file first, and name that\n");
+}
 
 TEST_CASE("introspect, bad: a header that does not parse") {
   CHECK_EQ(introspected(R"(

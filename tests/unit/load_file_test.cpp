@@ -56,8 +56,14 @@ TEST_CASE("files: what cannot be read") {
   CHECK_EQ(messages(folder.path + "/llama_block.yaml/x"),
            "error: cannot read '" + folder.path + "/llama_block.yaml/x': there is no such file\n");
   if (fs::exists("/dev/zero")) {
-    CHECK_EQ(messages("/dev/zero"), "error: cannot read '/dev/zero': it is larger than 256 MB\n");
+    CHECK_EQ(messages("/dev/zero"),
+             "error: cannot read '/dev/zero': it is a pipe, socket or device\n"
+             "help: write its content to a file first, and name that\n");
   }
+  const std::string large = folder.path + "/large.yaml";
+  std::ofstream(large) << "graph: g\n";
+  fs::resize_file(large, largest_file + 1);
+  CHECK_EQ(messages(large), "error: cannot read '" + large + "': it is larger than 256 MB\n");
   const std::string secret = folder.path + "/secret.yaml";
   std::ofstream(secret) << "graph: g\n";
   fs::permissions(secret, fs::perms::none);

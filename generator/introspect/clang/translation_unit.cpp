@@ -13,6 +13,8 @@
 #include <memory>
 #include <utility>
 
+#include "generator/introspect/clang/limits.hpp"
+
 namespace kgen {
 namespace {
 
@@ -29,7 +31,7 @@ class Reporter : public clang::DiagnosticConsumer {
     llvm::SmallString<256> message;
     info.FormatDiagnostic(message);
     SourceLocation where;
-    if (info.hasSourceManager() && info.getLocation().isValid()) {
+    if (info.hasSourceManager() && info.getLocation().isValid() && !is_in_unit(info)) {
       where = places_.at(info.getLocation(), info.getSourceManager());
     }
     if (level >= clang::DiagnosticsEngine::Error) {
@@ -42,6 +44,12 @@ class Reporter : public clang::DiagnosticConsumer {
   }
 
  private:
+  // In the unit itself, which nobody can look at: where its files have ended.
+  static bool is_in_unit(const clang::Diagnostic& info) {
+    const clang::SourceManager& manager = info.getSourceManager();
+    return manager.getFileID(manager.getFileLoc(info.getLocation())) == manager.getMainFileID();
+  }
+
   const std::string& help_;
   Places& places_;
   Diagnostics& diagnostics_;
@@ -64,7 +72,8 @@ class ReadingAction : public clang::ASTFrontendAction {
   explicit ReadingAction(const Read& read) : read_(read) {}
 
  protected:
-  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance&, llvm::StringRef) override {
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef) override {
+    limit_macros(compiler.getPreprocessor());
     return std::make_unique<ReadingConsumer>(read_);
   }
 
@@ -105,6 +114,7 @@ void parse(const TranslationUnit& unit, Places& places, Diagnostics& diagnostics
   std::vector<std::string> arguments = {"clang++", "-xc++",           "-std=c++20",
                                         "-w",      "-fsyntax-only",   "-fparse-all-comments",
                                         "-DKGEN_INTROSPECT",          "-resource-dir=" + *resources};
+  for (const std::string& definition : unit.definitions) arguments.push_back("-D" + definition);
   for (const std::string& folder : unit.include_directories) arguments.push_back("-I" + folder);
   arguments.push_back(unit.name);
   std::vector<const char*> pointers;
@@ -122,6 +132,7 @@ void parse(const TranslationUnit& unit, Places& places, Diagnostics& diagnostics
   invocation->getPreprocessorOpts().addRemappedFile(
       unit.name, llvm::MemoryBuffer::getMemBufferCopy(text, unit.name).release());
   compiler.setInvocation(std::move(invocation));
+  compiler.createFileManager(regular_files());
   ReadingAction action(read);
   compiler.ExecuteAction(action);
 }
