@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string_view>
 #include <system_error>
+
+#include "generator/emit/target.hpp"
 
 namespace kgen {
 namespace {
@@ -85,11 +89,43 @@ void warn_unchecked(const std::string& what, const Diagnostics& reasons, Diagnos
 // The header that declares what an emitted source defines; empty where it is none of a stub.
 fs::path header_of(const fs::path& folder, const std::string& path) {
   const fs::path room = fs::path(path).parent_path();
-  if (room.empty() || fs::path(path).extension() != ".cpp") return {};
+  const auto has_extension = [&](const Target* target) { return fs::path(path).extension() == target->stub_extension; };
+  if (room.empty() || std::none_of(all_targets().begin(), all_targets().end(), has_extension)) return {};
   fs::path header = folder / room;
   header += ".hpp";
   std::error_code error;
   return fs::is_regular_file(header, error) ? header : fs::path();
+}
+
+bool is_file(const SourceLocation& where, const fs::path& file) {
+  return where.text && fs::path(where.text->path).filename() == file.filename();
+}
+
+// Whether it is a directive at which the reading ended, such as an include of what only the build finds.
+bool is_directive(const SourceLocation& where) {
+  std::string_view text = where.text->content;
+  for (std::uint32_t line = 1; line < where.line; ++line) text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
+  const auto first = text.find_first_not_of(" \t");
+  return first != text.npos && text[first] == '#';
+}
+
+// What Clang found wrong with a stub, other than that it knows too little. True where that is an error.
+bool report_broken(const fs::path& stub, const FunctionSignature& declared, bool is_found, const Diagnostics& reasons,
+                   Diagnostics& diagnostics) {
+  for (const Diagnostic& reason : reasons.all()) {
+    const bool is_open = !reason.where.known();  // the files ended within something
+    const bool is_broken = !is_found && is_file(reason.where, stub) && !is_directive(reason.where);
+    if (!is_open && !is_broken) continue;
+    Diagnostic& error = diagnostics.error(
+        reason.where, is_open ? fmt::format("'{}' ends too early: {}", stub.string(), reason.message)
+                              : fmt::format("the edited stub does not define '{}', which its wrapper calls: {}",
+                                            declared.name, reason.message));
+    for (const auto& [where, text] : reason.notes) error.note(where, text);
+    if (!is_found) error.note(declared.where, "it is declared here");
+    error.advise("mend it; or remove the file, and `kgen plan` writes it again without your edits");
+    return true;
+  }
+  return false;
 }
 
 void check_stub(const fs::path& header, const fs::path& stub, const std::vector<std::string>& include_directories,
@@ -102,12 +138,13 @@ void check_stub(const fs::path& header, const fs::path& stub, const std::vector<
   std::vector<FunctionSignature> found;
   for (const FunctionSignature& function : functions) {
     if (!("::" + function.name).ends_with(name)) continue;
-    if (fs::path(function.where.text->path).filename() == header.filename()) {
+    if (is_file(function.where, header)) {
       declared = &function;
     } else {
       found.push_back(function);
     }
   }
+  if (declared && report_broken(stub, *declared, !found.empty(), reasons, diagnostics)) return;
   if (declared && (!found.empty() || !reasons.has_errors())) {
     check_signature(*declared, found, diagnostics);
   } else if (reasons.has_errors()) {

@@ -137,6 +137,47 @@ TEST_CASE("signatures: another result, and another name") {
         "      |      ^\n" + help);
 }
 
+TEST_CASE("signatures: stubs of every target are checked") {
+  for (const std::string extension : {".cpp", ".cu", ".hip"}) {
+    const std::string path = "stubs/stub_y" + extension;
+    CAPTURE(path);
+    CHECK(said_of("namespace g {\nvoid stub_y(Matrix y, Matrix a, Matrix b, int stream) { other(); }\n}\n", path) == "");
+    CHECK(said_of("namespace g {\nvoid stub_y(Matrix y, Matrix b, Matrix a, int stream) {}\n}\n", path)
+              .starts_with("out/" + path + ":2:30: error: parameter 2 of 'g::stub_y' is called 'b', and its wrapper passes "
+                           "'a' there\n"));
+    CHECK(said_of("namespace g {\nvoid stub_y(Matrix y, Matrix a, int stream) {}\n}\n", path)
+              .starts_with("out/" + path + ":2:6: error: 'g::stub_y' takes 3 parameters, and its wrapper passes 4: 'b'"));
+  }
+}
+
+TEST_CASE("signatures: a stub may launch a kernel of its own") {
+  const std::string kernel =
+      "namespace g {\n"
+      "__constant__ float table[4] = {};\n"
+      "static __device__ __host__ float half(float x) { return x / 2; }\n"
+      "__global__ void __launch_bounds__(128) fill(Matrix y) { __shared__ float rows[4]; rows[threadIdx.x] = 0; }\n"
+      "void stub_y(Matrix y, Matrix a, Matrix b, int stream";
+  const std::string launch = ") { fill<<<1, 128, 0, stream>>>(y); }\n}\n";
+  CHECK(said_of(kernel + launch, "stubs/stub_y.cu") == "");
+  CHECK(said_of(kernel + ", bool more" + launch, "stubs/stub_y.hip").find("takes 5 parameters") != std::string::npos);
+}
+
+TEST_CASE("signatures: a stub of which a part was deleted is an error") {
+  const std::string advice = "help: mend it; or remove the file, and `kgen plan` writes it again without your edits\n";
+  CHECK(said_of("namespace g {\nvoid stub_y(Matrix y, Matrix a, Matrix b, int stream) {\n") ==
+        "error: 'out/stubs/stub_y.cpp' ends too early: expected '}'\n"
+        "out/stubs/stub_y.cpp:1:13: note: to match this '{'\n"
+        "    1 | namespace g {\n"
+        "      |             ^\n" + advice);
+  CHECK(said_of("namespace g {\nvoid stub_y(Matrix y, Matr", "stubs/stub_y.cu").starts_with("out/stubs/stub_y.cu:2:"));
+  const std::string said = said_of("  y.store(a);\n}\n}\n");
+  CHECK(said.starts_with("out/stubs/stub_y.cpp:1:3: error: the edited stub does not define 'g::stub_y', which its wrapper "
+                         "calls: unknown type name 'y'\n"));
+  CHECK(said.ends_with("out/stubs.hpp:5:6: note: it is declared here\n"
+                       "    5 | void stub_y(Matrix y, Matrix a, Matrix b, int stream);\n"
+                       "      |      ^\n" + advice));
+}
+
 TEST_CASE("signatures: what Clang cannot read is not checked, and said so") {
   CHECK(said_of("#include \"none.hpp\"\n") ==
         "warning: 'out/stubs/stub_y.cpp' was not checked against what its wrapper calls\n"

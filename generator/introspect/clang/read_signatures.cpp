@@ -2,6 +2,7 @@
 
 #include <clang/AST/DeclCXX.h>
 
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -11,6 +12,10 @@ namespace kgen {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What a stub for a GPU may say of a function: to who looks for signatures, nothing.
+constexpr std::array gpu_words = {"__global__=", "__device__=",   "__host__=",
+                                  "__shared__=", "__constant__=", "__launch_bounds__(...)="};
 
 // Without a `const` of its own, which is no part of a function's signature.
 std::string canonical_text(clang::QualType type, const clang::ASTContext& context) {
@@ -58,7 +63,8 @@ std::vector<FunctionSignature> read_signatures(const SignatureRequest& request, 
                                                Diagnostics& diagnostics) {
   Places places(sources);
   SignatureReader reader(request, places);
-  const TranslationUnit unit{"kgen_signatures.cpp", request.files, request.include_directories, ""};
+  TranslationUnit unit{"kgen_signatures.cpp", request.files, request.include_directories, ""};
+  unit.definitions.assign(gpu_words.begin(), gpu_words.end());
   parse(unit, places, diagnostics, [&](clang::ASTContext& context) { reader.read(*context.getTranslationUnitDecl()); });
   return std::move(reader.found);
 }
