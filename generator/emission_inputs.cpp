@@ -33,7 +33,7 @@ std::string name_of(const fs::path& path, const InputRoots& roots) {
   const fs::path full = full_path(path);
   if (const auto name = name_below(full, roots.headers / "kgen")) return fmt::format("{}kgen/{}", header_prefix, *name);
   if (const auto name = name_below(full, roots.share)) return fmt::format("{}{}", share_prefix, *name);
-  return full.lexically_proximate(full_path(roots.folder)).generic_string();
+  return relative_path(path, roots.folder);
 }
 
 fs::path path_of(std::string_view name, const InputRoots& roots) {
@@ -45,6 +45,10 @@ fs::path path_of(std::string_view name, const InputRoots& roots) {
 }
 
 }  // namespace
+
+std::string relative_path(const fs::path& path, const fs::path& folder) {
+  return full_path(path).lexically_proximate(full_path(folder.empty() ? "." : folder)).generic_string();
+}
 
 std::vector<EmissionInput> emission_inputs(const std::vector<std::string>& paths, const InputRoots& roots) {
   std::vector<EmissionInput> inputs;

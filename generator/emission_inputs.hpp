@@ -18,6 +18,9 @@ struct InputRoots {
   std::filesystem::path headers;  // of kgen: the include directory that holds kgen/, templates/ in the source tree
 };
 
+// `path` as seen from `folder`, of which either may be missing yet.
+std::string relative_path(const std::filesystem::path& path, const std::filesystem::path& folder);
+
 // With the hashes that the files have now. A file that cannot be read is left out.
 std::vector<EmissionInput> emission_inputs(const std::vector<std::string>& paths, const InputRoots& roots);
 

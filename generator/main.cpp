@@ -124,19 +124,12 @@ int report(const Diagnostics& diagnostics, const Arguments& arguments) {
 
 int report(const Session& session, const Arguments& arguments) { return report(session.diagnostics, arguments); }
 
-// `path` as seen from `folder`.
-std::string path_from(const std::string& path, const fs::path& folder) {
-  std::error_code error;
-  const fs::path relative = fs::proximate(path, folder.empty() ? "." : folder, error);
-  return (error ? fs::path(path) : relative).lexically_normal().string();
-}
-
 // As it would be typed beside the graph, so that it is the same on every machine.
 std::string command_text(const Arguments& arguments) {
   const fs::path graph = arguments.graph;
   std::string more;
-  for (const std::string& path : arguments.specs) more += " --specs " + shell_word(path_from(path, graph.parent_path()));
-  for (const std::string& path : arguments.kernels) more += " --kernels " + shell_word(path_from(path, graph.parent_path()));
+  for (const std::string& path : arguments.specs) more += " --specs " + shell_word(relative_path(path, graph.parent_path()));
+  for (const std::string& path : arguments.kernels) more += " --kernels " + shell_word(relative_path(path, graph.parent_path()));
   const std::string arch = arguments.architecture.empty() ? "" : " --arch " + arguments.architecture;
   return fmt::format("kgen plan {} --target {}{}{}{}", shell_word(graph.filename().string()), arguments.target, arch,
                      more, arguments.check ? " --check" : "");
@@ -147,7 +140,7 @@ EmitOptions emit_options(const Arguments& arguments) {
   options.target = find_target(arguments.target);
   options.architecture = arguments.architecture;
   for (const std::string& path : arguments.kernels) {
-    std::string directory = path_from(kernel_include_directory(path), arguments.emit);
+    std::string directory = relative_path(kernel_include_directory(path), arguments.emit);
     const auto end = options.include_directories.end();
     if (std::find(options.include_directories.begin(), end, directory) == end) {
       options.include_directories.push_back(std::move(directory));
@@ -327,6 +320,11 @@ int run_observe(const Arguments& arguments) {
   return exit_error;
 }
 
+// An empty name is no place to write to: a variable of a script was not set.
+CLI::Validator is_named() {
+  return CLI::Validator([](const std::string& name) { return name.empty() ? "is empty: name a place, or '.'" : ""; }, "");
+}
+
 void add_color_option(CLI::App& verb, Arguments& arguments, const char* what) {
   verb.add_option("--color", arguments.color, what)
       ->check(CLI::IsMember({"auto", "always", "never"}))
@@ -362,13 +360,17 @@ CLI::App* add_verb(CLI::App& app, const char* name, const char* what) {
 CLI::App* add_plan(CLI::App& app, Arguments& arguments) {
   CLI::App* plan = add_verb(app, "plan", "Plan a graph and write its source");
   add_graph_options(*plan, arguments);
-  plan->add_option("--emit", arguments.emit, "The folder to write; without it the plan is only made")->type_name("FOLDER");
+  plan->add_option("--emit", arguments.emit, "The folder to write; without it the plan is only made")
+      ->check(is_named())
+      ->type_name("FOLDER");
   std::vector<std::string> targets;
   for (const Target* target : all_targets()) targets.emplace_back(target->name);
   plan->add_option("--target", arguments.target, "What to write for")->check(CLI::IsMember(targets))->capture_default_str();
   plan->add_option("--arch", arguments.architecture, "Of a GPU: sm_90a; gfx942, gfx90a, gfx1100")->type_name("ARCH");
   plan->add_flag("--check", arguments.check, "Also write an unfused reference of every stub, for the check mode");
-  plan->add_option("--depfile", arguments.depfile, "Write what the source depends on, for make and ninja")->type_name("FILE");
+  plan->add_option("--depfile", arguments.depfile, "Write what the source depends on, for make and ninja")
+      ->check(is_named())
+      ->type_name("FILE");
   plan->add_flag("-q,--quiet", arguments.quiet, "Print nothing but diagnostics");
   add_common_options(*plan, arguments);
   return plan;
@@ -413,7 +415,7 @@ CLI::App* add_introspect(CLI::App& app, Arguments& arguments) {
 CLI::App* add_observe(CLI::App& app, Arguments& arguments) {
   CLI::App* observe = add_verb(app, "observe", "Write a copy of a stub that hands out what it names, for the check mode");
   observe->add_option("stub", arguments.stub, "The source of a stub")->required()->type_name("STUB.cpp");
-  observe->add_option("--output", arguments.output, "The file to write")->required()->type_name("FILE");
+  observe->add_option("--output", arguments.output, "The file to write")->required()->check(is_named())->type_name("FILE");
   add_color_option(*observe, arguments, "Colour in diagnostics");
   return observe;
 }

@@ -176,6 +176,14 @@ TEST_CASE("diff: the edits of all files, or of one by any of its names") {
   CHECK(diff_of(folder) == a + c);
 }
 
+TEST_CASE("diff: lines that an editor ended otherwise are no edits") {
+  const TemporaryFolder folder;
+  folder.write(emitted);
+  folder.edit("a.cpp", "1\r\nmine\r\n3\r\n");
+  folder.edit("b.cpp", "1\r\n2\r\n3\r\n");
+  CHECK(diff_of(folder) == diff_text("a.cpp", "@@ -1,3 +1,3 @@\n 1\n-2\n+mine\n 3\n"));
+}
+
 TEST_CASE("diff: a name that is none, and a base that is lost") {
   const TemporaryFolder folder;
   folder.write(emitted);
@@ -189,6 +197,24 @@ TEST_CASE("diff: a name that is none, and a base that is lost") {
         "error: cannot compare 'out/a.cpp': what kgen wrote there is lost\n"
         "note: it should be 'out/.kgen/base/a.cpp'\n"
         "help: `kgen plan` keeps your file aside and writes a new one\n");
+}
+
+TEST_CASE("inputs: a path is relative to a folder, whether that is there yet or not") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "graphs/my_kernels");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  for (const bool exists : {false, true}) {
+    if (exists) fs::create_directories("new/src");
+    for (const std::string kernels : {"graphs/my_kernels", "./graphs//my_kernels/"}) {
+      CHECK(relative_path(kernels, "new/src") == "../../graphs/my_kernels");
+      CHECK(relative_path(kernels, folder.path() / "new/src/") == "../../graphs/my_kernels");
+      CHECK(relative_path(folder.path() / kernels, "new/src") == "../../graphs/my_kernels");
+    }
+    CHECK(relative_path("graphs", "") == "graphs");
+    CHECK(relative_path("new/src", "new/src") == ".");
+  }
+  fs::current_path(before);
 }
 
 TEST_CASE("inputs: named alike on every machine, and followed") {
