@@ -128,6 +128,12 @@ std::optional<bool> read_boolean(Yaml value, std::string_view what, Diagnostics&
 std::optional<std::int64_t> read_integer(Yaml value, std::string_view what, Diagnostics& diagnostics) {
   if (value.is_scalar() && value.is_plain()) {
     if (const auto integer = integer_from_text(value.text())) return integer;
+    if (is_integer_text(value.text())) {
+      diagnostics.error(value.where(), fmt::format("{} is too long for an integer: '{}'", what, value.text()))
+          .note(fmt::format("integers are from {} to {}", std::numeric_limits<std::int64_t>::min(),
+                            std::numeric_limits<std::int64_t>::max()));
+      return std::nullopt;
+    }
   }
   report_mismatch(value, what, "an integer", diagnostics);
   return std::nullopt;
@@ -213,6 +219,11 @@ std::optional<double> number_from_text(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return sign * value;
+}
+
+bool is_integer_text(std::string_view text) {
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 std::optional<std::int64_t> integer_from_text(std::string_view text) {

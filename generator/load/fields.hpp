@@ -52,6 +52,8 @@ std::optional<std::vector<Yaml>> read_list(Yaml value, std::string_view what, Di
 // The number that a text is; nothing where it is none.
 std::optional<double> number_from_text(std::string_view text);
 std::optional<std::int64_t> integer_from_text(std::string_view text);
+// Whether it is an integer, of any length.
+bool is_integer_text(std::string_view text);
 
 std::vector<std::string> dtype_names();
 void report_unknown_dtype(SourceLocation where, std::string_view name, Diagnostics& diagnostics);

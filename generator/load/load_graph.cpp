@@ -28,7 +28,10 @@ std::optional<DimRange> read_range(Yaml value, Diagnostics& diagnostics) {
   const std::string_view text = value.text();
   const std::size_t dots = text.find("..");
   const auto low = integer_from_text(text.substr(0, dots));
-  const auto high = dots == text.npos ? low : integer_from_text(text.substr(dots + 2));
+  const std::string_view high_text = dots == text.npos ? text : text.substr(dots + 2);
+  const auto high = integer_from_text(high_text);
+  const bool is_long = !high && is_integer_text(text.substr(0, dots)) && is_integer_text(high_text);
+  if (is_long) return reject(fmt::format("the range {} exceeds {}", text, largest_dim));
   if (!low || !high) return reject(fmt::format("'{}' is not the range of a dim", text));
   if (*low < 0) return reject(fmt::format("the range {} begins below 0", text));
   if (*low > *high) return reject(fmt::format("the range {} is empty", text));

@@ -289,10 +289,21 @@ class TreeBuilder {
       message = error->msg ? error->msg : "";
     }
     Diagnostic& diagnostic = diagnostics_.error(where, "not valid YAML: " + readable_message(message));
+    if (message.find("nested block mapping") != message.npos) {
+      diagnostic.advise("quote a text that holds ': '; put keys within a key on lines below it, or in braces: dims: {M: 1..8}");
+    } else if (is_indented_by_tab(where.line)) {
+      diagnostic.advise("indent with spaces: in YAML a tab does not");
+    }
     if (frames_.empty() || !frames_.back().flow) return;
     const bool is_list = kind_of(frames_.back()) == Yaml::Kind::sequence;
     diagnostic.note(Yaml(tree_, frames_.back().node).where(),
                     fmt::format("this '{}' has no matching '{}' so far", is_list ? '[' : '{', is_list ? ']' : '}'));
+  }
+
+  bool is_indented_by_tab(std::uint32_t number) const {
+    std::string_view text = tree_.source().content;
+    for (std::uint32_t line = 1; line < number; ++line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+    return text.substr(0, text.find_first_not_of(" \t")).find('\t') != text.npos;
   }
 
   // What libfyaml prints without a place starts with a tag and ends with line ends.

@@ -23,7 +23,10 @@ void check_paths(const std::vector<SourceFile>& files, Diagnostics& diagnostics)
     if (!is_emitted_path(file.path)) {
       diagnostics.error({}, fmt::format("'{}' is not the path of a file below the output folder", file.path));
     } else if (!seen.insert(file.path).second) {
-      diagnostics.error({}, fmt::format("'{}' would be written twice", file.path));
+      diagnostics.error({}, fmt::format("two files would be called '{}'", file.path))
+          .note("files are called after the graph and its values: one of them has the name of another file that kgen "
+                "writes")
+          .advise("give the graph, or the value, another name");
     }
   }
 }

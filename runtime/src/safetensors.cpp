@@ -72,9 +72,13 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path), content
     if (!offsets || offsets->size() != 2) reject("data_offsets of tensor '", key, "' are not two offsets");
     const auto begin = static_cast<std::uint64_t>((*offsets)[0]);
     const auto end = static_cast<std::uint64_t>((*offsets)[1]);
-    if (begin > end || end > data.size()) {
-      reject("tensor '", key, "' ends at byte ", end, " of ", data.size(),
-             ": the file is cut off, or its header is wrong");
+    if (begin > end) {
+      reject("tensor '", key, "' would begin at byte ", begin, " and end before that, at ", end,
+             ": its data_offsets are wrong; write the file anew");
+    }
+    if (end > data.size()) {
+      reject("tensor '", key, "' takes bytes ", begin, " to ", end, " of the data, and the file holds ", data.size(),
+             ": it is cut off, or its header is wrong; fetch or write it anew");
     }
     entries_[key] = {item["dtype"].get<std::string>(), std::move(*shape), data.subspan(begin, end - begin)};
   }

@@ -148,9 +148,11 @@ TEST_CASE("Headers with malformed entries") {
   CHECK_OUTCOME(with_entry(R"({"dtype": "F32", "shape": [1], "data_offsets": [0]})"), KGEN_BAD_WEIGHTS,
                 prefix + "data_offsets of tensor 'w' are not two offsets");
   CHECK_OUTCOME(with_entry(R"({"dtype": "F32", "shape": [3], "data_offsets": [0, 12]})"), KGEN_BAD_WEIGHTS,
-                prefix + "tensor 'w' ends at byte 12 of 10: the file is cut off, or its header is wrong");
+                prefix + "tensor 'w' takes bytes 0 to 12 of the data, and the file holds 10: it is cut off, or its "
+                         "header is wrong; fetch or write it anew");
   CHECK_OUTCOME(with_entry(R"({"dtype": "F32", "shape": [1], "data_offsets": [8, 4]})"), KGEN_BAD_WEIGHTS,
-                prefix + "tensor 'w' ends at byte 4 of 10: the file is cut off, or its header is wrong");
+                prefix + "tensor 'w' would begin at byte 8 and end before that, at 4: its data_offsets are wrong; "
+                         "write the file anew");
   CHECK_OUTCOME(with_entry(R"({"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 4]})"), KGEN_BAD_WEIGHTS,
                 "'w.safetensors': tensor 'w' holds 4 bytes, but F32[2, 2] takes 16");
 }

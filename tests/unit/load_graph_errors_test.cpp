@@ -499,6 +499,25 @@ help: begin with: graph: name
 )text");
 }
 
+TEST_CASE("load, bad: integers of too many digits") {
+  CHECK_EQ(graph_messages(R"yaml(graph: g
+dims: {M: 1..9223372036854775808}
+inputs: {x: f32[4, M]}
+nodes:
+  - {op: slice, in: x, out: y, axis: -9223372036854775809}
+outputs: [y]
+)yaml"),
+           R"text(graph.yaml:2:11: error: the range 1..9223372036854775808 exceeds 2147483647
+    2 | dims: {M: 1..9223372036854775808}
+      |           ^
+help: write a range such as 1..8192, or one number
+graph.yaml:5:38: error: 'axis' is too long for an integer: '-9223372036854775809'
+    5 |   - {op: slice, in: x, out: y, axis: -9223372036854775809}
+      |                                      ^
+note: integers are from -9223372036854775808 to 9223372036854775807
+)text");
+}
+
 TEST_CASE("load, bad: sections of the wrong kind") {
   CHECK_EQ(graph_messages(R"yaml(graph: g
 dims: [B]

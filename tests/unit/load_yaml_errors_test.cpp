@@ -69,7 +69,15 @@ TEST_CASE("load, bad: tabs") {
            R"text(file.yaml:2:1: error: not valid YAML: tab character may not be used as indentation
     2 |   b: 1
       | ^
+help: indent with spaces: in YAML a tab does not
 )text");
+  CHECK_EQ(yaml_messages("a:\tb: 1\n"),
+           R"text(file.yaml:1:5: error: not valid YAML: invalid nested block mapping on the same line
+    1 | a:  b: 1
+      |      ^
+help: quote a text that holds ': '; put keys within a key on lines below it, or in braces: dims: {M: 1..8}
+)text");
+  CHECK_EQ(yaml_messages("a:\t1\nb\t: {c:\t2}\n"), "");
 }
 
 TEST_CASE("load, bad: bad escape") {
@@ -163,6 +171,7 @@ TEST_CASE("load, bad: colon in plain") {
            R"text(file.yaml:1:9: error: not valid YAML: invalid nested block mapping on the same line
     1 | doc: one: two
       |         ^
+help: quote a text that holds ': '; put keys within a key on lines below it, or in braces: dims: {M: 1..8}
 )text");
 }
 

@@ -105,7 +105,10 @@ TEST_CASE("write: a path that leads out of the folder, or stands twice, touches 
   for (const std::string path : {"../a.cpp", "/a.cpp", "a/../../b.cpp", "", ".", "a/", "a\nb", ".kgen/manifest"}) {
     CHECK(message({{"ok.cpp", ""}, {path, ""}}) == "error: '" + path + outside);
   }
-  CHECK(message({{"a.cpp", "1"}, {"a.cpp", "2"}}) == "error: 'a.cpp' would be written twice\n");
+  CHECK(message({{"a.cpp", "1"}, {"a.cpp", "2"}}) ==
+        "error: two files would be called 'a.cpp'\n"
+        "note: files are called after the graph and its values: one of them has the name of another file that kgen writes\n"
+        "help: give the graph, or the value, another name\n");
 }
 
 TEST_CASE("write: something in the way touches no file") {
