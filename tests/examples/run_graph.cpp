@@ -2,7 +2,7 @@
 // makes the inputs and judges the outputs. What only the caller's side can see is judged here: inputs stay as they
 // were, and nothing is written outside the outputs.
 //
-//   run_graph MANIFEST.json [--check] [--passes N] [--profile RUNS]
+//   run_graph MANIFEST.json... [--check] [--passes N] [--profile RUNS]
 //
 // The manifest:
 //   {"graph": name, "library": path, "weights": folder, "cases": [{
@@ -169,6 +169,7 @@ class Tensor {
 };
 
 struct Options {
+  std::vector<std::string> manifests;
   bool check = false;
   int passes = 1;
   int profiled_runs = 0;
@@ -292,8 +293,10 @@ const kgen_graph* find_graph(const json& manifest) {
 
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    if (arguments[i] == "--check") {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].starts_with("--")) {
+      options.manifests.push_back(arguments[i]);
+    } else if (arguments[i] == "--check") {
       options.check = true;
     } else if (arguments[i] == "--passes" && i + 1 < arguments.size()) {
       options.passes = std::stoi(arguments[++i]);
@@ -310,18 +313,20 @@ Options parse(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: run_graph MANIFEST.json [--check] [--passes N] [--profile RUNS]\n");
+    std::fprintf(stderr, "usage: run_graph MANIFEST.json... [--check] [--passes N] [--profile RUNS]\n");
     return 2;
   }
   std::string label = "manifest";
   try {
     const Options options = parse({argv + 1, argv + argc});
-    std::ifstream file(argv[1]);
-    const json manifest = json::parse(file);
-    const kgen_graph* graph = find_graph(manifest);
-    for (const json& item : manifest.at("cases")) {
-      label = item.at("label");
-      run_case(graph, manifest.at("weights"), item, options);
+    for (const std::string& path : options.manifests) {
+      std::ifstream file(path);
+      const json manifest = json::parse(file);
+      const kgen_graph* graph = find_graph(manifest);
+      for (const json& item : manifest.at("cases")) {
+        label = item.at("label");
+        run_case(graph, manifest.at("weights"), item, options);
+      }
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", label.c_str(), error.what());

@@ -3,7 +3,6 @@ the time."""
 
 import json
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,29 +94,24 @@ def compile_library(target: Target, folders: list[Path], library: Path) -> str:
     return run_quietly([*target.compile, *includes, str(unit), "-o", str(library), *target.link])
 
 
-def compile_graphs(target: Target, folders: dict[str, Path], work: Path, per_unit: int,
-                   jobs: int) -> tuple[dict[str, Path], dict[str, str]]:
+def compile_graphs(target: Target, folders: dict[str, Path], library: Path) -> tuple[dict[str, Path], dict[str, str]]:
     """The library of each graph, and what the compiler said of those that it does not take."""
-    names = sorted(folders)
+    names = list(folders)
+    error = compile_library(target, list(folders.values()), library)
+    if not error:
+        return {name: library for name in names}, {}
+    if len(names) == 1:
+        return {}, {names[0]: error}
+    # Those that compile are run nevertheless.
+    culprits = [name for name in names if f"/{name}/" in error]
+    groups = [[name for name in names if name not in culprits], *([name] for name in culprits)]
+    if not culprits or not groups[0]:
+        groups = [names[: len(names) // 2], names[len(names) // 2:]]
     libraries: dict[str, Path] = {}
     errors: dict[str, str] = {}
-
-    def compile_some(label: str, some: list[str]) -> None:
-        library = work / f"{target.name}_{label}.so"
-        error = compile_library(target, [folders[name] for name in some], library)
-        if not error:
-            libraries.update((name, library) for name in some)
-        elif len(some) == 1:
-            errors[some[0]] = error
-        else:  # those that compile are run nevertheless
-            culprits = [name for name in some if f"/{name}/" in error]
-            groups = [[name for name in some if name not in culprits], *([name] for name in culprits)]
-            if not culprits or not groups[0]:
-                groups = [some[: len(some) // 2], some[len(some) // 2:]]
-            for number, group in enumerate(groups):
-                compile_some(f"{label}_{number}", group)
-
-    batches = [names[start: start + per_unit] for start in range(0, len(names), per_unit)]
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda item: compile_some(str(item[0]), item[1]), enumerate(batches)))
+    for number, group in enumerate(groups):
+        part = library.with_name(f"{library.stem}_{number}.so")
+        some, wrong = compile_graphs(target, {name: folders[name] for name in group}, part)
+        libraries |= some
+        errors |= wrong
     return libraries, errors

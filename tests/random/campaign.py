@@ -1,29 +1,34 @@
 """Takes many graphs through planning, compiling and running, and keeps what was found."""
 
+import math
 import shutil
+import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from build import Tools, compile_graphs, compile_library, plan
+from build import Target, Tools, compile_graphs, compile_library, plan
 from draw_cases import draw_cases
 from graph import Graph
 from reduce import reduced
-from run import Outcome, run_graph
+from run import Job, Outcome, run_jobs
 from specs import Operator
 
-ARCHITECTURES = {"cuda": ["--target", "cuda", "--arch", "sm_90a"], "hip": ["--target", "hip", "--arch", "gfx942"]}
+# How what runs on a target is planned. The executor's sources are the CPU's.
+PLANS = {"cpu": [], "checked": ["--check"], "cuda": ["--target", "cuda", "--arch", "sm_90a"],
+         "hip": ["--target", "hip", "--arch", "gfx942"]}
 
 
 @dataclass
 class Share:
-    """Every so many graphs run on this target. "checked" is the CPU in check mode."""
+    """Every so many graphs run on this target, or are only planned for it. "checked" is the CPU in check mode."""
 
     name: str
     every: int = 1
+    runs: bool = True
 
 
 @dataclass
@@ -41,76 +46,94 @@ class Campaign:
     work: Path
     per_unit: int
     jobs: int
-    graphs: dict[int, Graph] = field(default_factory=dict)
+    seed: int
+    graphs: dict[int, Graph]
+    planned: Path | None = None  # where a bundle's graphs have been planned
+    errors: dict[tuple[str, int], str] = field(default_factory=dict)  # of planning, by label and graph
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    seed: int = 0
     tries: int = 0
+    deadline: float = math.inf  # of time.monotonic(); what is being compiled then is still run
 
-    def run(self, seed: int, graphs: dict[int, Graph], shares: list[Share], plan_only: list[str]) -> None:
-        self.seed, self.graphs = seed, graphs
+    def run(self, shares: list[Share]) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
-        planned = self.plan_all("cpu", list(graphs), [])
-        for target in plan_only:
-            self.plan_all(target, list(planned), ARCHITECTURES[target])
         for share in shares:
-            chosen = [number for number in planned if number % share.every == 0 or len(graphs) == 1]
-            folders = {number: planned[number] for number in chosen}
-            if share.name == "checked":
-                folders = self.plan_all("checked", chosen, ["--check"])
-            self.build_and_run(share.name, folders)
+            numbers = [number for number in self.graphs if number % share.every == 0 or len(self.graphs) == 1]
+            folders = self.plan_all(plan_of(share.name), numbers)
+            if share.runs:
+                self.build_and_run(share.name, folders)
 
     def found(self, graph: int, target: str, kind: str, text: str) -> None:
         self.findings.append(Finding(graph, target, kind, text))
 
-    def plan_all(self, label: str, numbers: list[int], arguments: list[str]) -> dict[int, Path]:
-        def plan_one(number: int) -> str:
-            folder = self.work / label / self.graphs[number].name
-            return plan(self.tools, self.graphs[number], folder, *arguments)
-
+    def plan_all(self, label: str, numbers: list[int]) -> dict[int, Path]:
+        """The folders of those that kgen plans. Each is planned once for all who ask."""
+        root = self.planned or self.work
+        folders = {number: root / label / self.graphs[number].name for number in numbers}
+        if self.planned:
+            return {number: folder for number, folder in folders.items() if folder.exists()}
+        missing = [number for number in numbers if (label, number) not in self.errors]
         with ThreadPoolExecutor(self.jobs) as pool:
-            errors = dict(zip(numbers, pool.map(plan_one, numbers)))
-        for number, error in errors.items():
-            if error:
+            errors = pool.map(lambda n: plan(self.tools, self.graphs[n], folders[n], *PLANS[label]), missing)
+            self.errors.update(zip(((label, number) for number in missing), errors))
+        for number in missing:
+            if error := self.errors[label, number]:
                 self.found(number, label, "not planned", error)
-        self.counts[f"planned for {label}"] += len(numbers)
-        return {number: self.work / label / self.graphs[number].name for number in numbers if not errors[number]}
+        self.counts[f"planned for {label}"] += len(missing)
+        return {number: folder for number, folder in folders.items() if not self.errors[label, number]}
 
     def build_and_run(self, name: str, folders: dict[int, Path]) -> None:
+        """Units of graphs, each run as soon as it is compiled; those that the deadline leaves no time for are counted."""
         target = self.tools.targets["cpu" if name == "checked" else name]
+        numbers = list(folders)
+        units = [numbers[start: start + self.per_unit] for start in range(0, len(numbers), self.per_unit)]
+        with ProcessPoolExecutor(self.jobs) as processes, ThreadPoolExecutor(self.jobs) as threads:
+            run = lambda unit: self.run_unit(name, target, {n: folders[n] for n in unit}, processes)  # noqa: E731
+            for _ in threads.map(run, units):
+                pass
+
+    def run_unit(self, name: str, target: Target, folders: dict[int, Path], processes: Executor) -> None:
+        if time.monotonic() > self.deadline:
+            self.counts[f"left out for want of time on {name}"] += len(folders)
+            return
         by_name = {self.graphs[number].name: number for number in folders}
         paths = {self.graphs[number].name: folder for number, folder in folders.items()}
-        libraries, errors = compile_graphs(target, paths, self.work / "libraries" / name, self.per_unit, self.jobs)
+        library = self.work / "libraries" / name / f"from_{min(folders)}.so"
+        libraries, errors = compile_graphs(target, paths, library)
         for graph, error in errors.items():
             self.found(by_name[graph], name, "not compiled", error)
-        jobs = [(self.seed, number, self.graphs[number], self.operators, target, libraries[self.graphs[number].name],
-                 self.work / "runs" / name / self.graphs[number].name, name == "checked")
-                for number in folders if self.graphs[number].name in libraries]
-        with ProcessPoolExecutor(self.jobs) as pool:
-            for (number, outcome) in pool.map(run_one, jobs, chunksize=4):
-                self.counts[f"run on {name}"] += 1
-                self.counts["elements"] += outcome.elements
-                self.counts["elements judged"] += outcome.judged
-                if outcome.problem:
-                    self.found(number, name, outcome.kind, outcome.problem)
+        jobs = [(by_name[graph], self.job(by_name[graph], self.graphs[by_name[graph]], path,
+                                          self.work / "runs" / name / graph)) for graph, path in libraries.items()]
+        for number, outcome in processes.submit(run_chunk, jobs, self.operators, target, name == "checked").result():
+            self.count(name, number, outcome)
+        for path in set(libraries.values()):
+            path.unlink()
 
+    def count(self, name: str, number: int, outcome: Outcome) -> None:
+        self.counts[f"run on {name}"] += 1
+        self.counts["elements"] += outcome.elements
+        self.counts["elements judged"] += outcome.judged
+        if outcome.problem:
+            self.found(number, name, outcome.kind, outcome.problem)
+
+    def job(self, number: int, graph: Graph, library: Path, work: Path) -> "DrawnJob":
+        return DrawnJob([self.seed, number, 1], graph, library, work)
 
     def try_alone(self, graph: Graph, number: int, label: str) -> tuple[str, str]:
         """What is wrong with a graph by itself: its kind, "" where nothing is, and the text."""
         folder = self.work / "alone" / graph.name
         shutil.rmtree(folder, ignore_errors=True)
-        arguments = ["--check"] if label == "checked" else ARCHITECTURES.get(label, [])
-        if error := plan(self.tools, graph, folder, *arguments):
+        if error := plan(self.tools, graph, folder, *PLANS[plan_of(label)]):
             return "not planned", error
-        if label in ARCHITECTURES:
+        target = self.tools.targets.get("cpu" if label == "checked" else label)
+        if target is None:
             return "", ""
-        target = self.tools.targets["cpu" if label == "checked" else label]
         self.tries += 1  # a library that is loaded is never written again
         library = self.work / "alone" / f"try_{self.tries}.so"
         if error := compile_library(target, [folder], library):
             return "not compiled", error
-        cases, weights = draw_cases(np.random.default_rng([self.seed, number, 1]), graph)
-        outcome = run_graph(graph, self.operators, cases, weights, target, library, folder / "run", label == "checked")
+        job = self.job(number, graph, library, folder / "run").drawn()
+        (outcome,) = run_jobs([job], self.operators, target, label == "checked")
         return outcome.kind, outcome.problem
 
     def reduce(self, finding: Finding, most_tries: int) -> tuple[Graph, str]:
@@ -127,12 +150,29 @@ class Campaign:
         return reduced(self.graphs[finding.graph], fails, most_tries), text
 
 
-def run_one(job: tuple) -> tuple[int, Outcome]:
+def plan_of(target: str) -> str:
+    return target if target in PLANS else "cpu"
+
+
+@dataclass
+class DrawnJob:
+    """A job whose inputs are drawn where it runs."""
+
+    seed: list[int]
+    graph: Graph
+    library: Path
+    work: Path
+
+    def drawn(self) -> Job:
+        cases, weights = draw_cases(np.random.default_rng(self.seed), self.graph)
+        return Job(self.graph, self.library, self.work, cases, weights)
+
+
+def run_chunk(chunk: list[tuple[int, DrawnJob]], operators: dict[str, Operator], target: Target,
+              check: bool) -> list[tuple[int, Outcome]]:
     """In a process of its own: NumPy's arrays stay there."""
-    seed, number, graph, operators, target, library, work, check = job
-    cases, weights = draw_cases(np.random.default_rng([seed, number, 1]), graph)
-    outcome = run_graph(graph, operators, cases, weights, target, library, work, check)
-    outcome.expected = []
-    if not outcome.problem:
-        shutil.rmtree(work)
-    return number, outcome
+    outcomes = run_jobs([job.drawn() for _, job in chunk], operators, target, check)
+    for (_, job), outcome in zip(chunk, outcomes):
+        if not outcome.problem:
+            shutil.rmtree(job.work)
+    return [(number, outcome) for (number, _), outcome in zip(chunk, outcomes)]

@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,6 @@ class Outcome:
     kind: str = ""
     elements: int = 0
     judged: int = 0  # those of which the bounds say something
-    expected: list[list[list[Value]]] = field(default_factory=list)  # by case, call and output
 
 
 def types_of_weights(graph: Graph, weights: dict[str, np.ndarray]) -> dict[str, str]:
@@ -39,24 +38,47 @@ def types_of_weights(graph: Graph, weights: dict[str, np.ndarray]) -> dict[str, 
             for each in body.constants.values() if each.key for index in range(max(calls, 1))}
 
 
-def run_graph(graph: Graph, operators: dict[str, Operator], cases: list[Case], weights: dict[str, np.ndarray],
-              target: Target, library: Path, work: Path, check: bool = False) -> Outcome:
+@dataclass
+class Job:
+    """A graph to run, and with what."""
+
+    graph: Graph
+    library: Path
+    work: Path
+    cases: list[Case]
+    weights: dict[str, np.ndarray]
+
+
+def run_jobs(jobs: list[Job], operators: dict[str, Operator], target: Target, check: bool) -> list[Outcome]:
+    """In one process, and where that fails each in one of its own."""
+    manifests = [write_manifest(job) for job in jobs]
+    together = execute(target, manifests, check)
+    outcomes = []
+    for job, manifest in zip(jobs, manifests):
+        failure = together if len(jobs) == 1 or not together.problem else execute(target, [manifest], check)
+        outcome = judge(job, operators)
+        if failure.problem:
+            outcome.problem, outcome.kind = failure.problem, failure.kind
+        outcomes.append(outcome)
+    return outcomes
+
+
+def execute(target: Target, manifests: list[Path], check: bool) -> Outcome:
+    command = [target.driver, *map(str, manifests), *(["--check"] if check else ["--passes", "2"])]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60 + 20 * len(manifests),
+                                errors="replace")
+    except subprocess.TimeoutExpired as expired:
+        return Outcome(f"not finished after {expired.timeout} s", "timeout")
+    if result.returncode < 0:
+        return Outcome(f"killed by signal {-result.returncode} {result.stderr.strip()}", "crash")
+    return Outcome(result.stderr.strip() or "failed without a word", "refused") if result.returncode else Outcome()
+
+
+def write_manifest(job: Job) -> Path:
+    graph, cases, weights, work = job.graph, job.cases, job.weights, job.work
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    manifest = write_manifest(graph, cases, weights, library, work)
-    command = [target.driver, str(manifest), *(["--check"] if check else ["--passes", "2"])]
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=120, errors="replace")
-    except subprocess.TimeoutExpired:
-        return Outcome("not finished after 120 s", "timeout")
-    outcome = judge(graph, operators, cases, weights, work)
-    if result.returncode:
-        said = result.stderr.strip() or f"killed by signal {-result.returncode}"
-        return Outcome(said, "crash" if result.returncode < 0 else "refused", expected=outcome.expected)
-    return outcome
-
-
-def write_manifest(graph: Graph, cases: list[Case], weights: dict[str, np.ndarray], library: Path, work: Path) -> Path:
     dtypes = types_of_weights(graph, weights)
     if weights:
         safetensors.write(work / f"{graph.name}.safetensors", weights, {key: dtypes[key] for key in weights})
@@ -73,25 +95,23 @@ def write_manifest(graph: Graph, cases: list[Case], weights: dict[str, np.ndarra
         items.append({"label": f"case {index}", "misaligned": case.misaligned, "threads": case.threads,
                       "steps": described})
     path = work / "manifest.json"
-    path.write_text(json.dumps({"graph": graph.name, "library": str(library.resolve()), "weights": str(work),
+    path.write_text(json.dumps({"graph": graph.name, "library": str(job.library.resolve()), "weights": str(work),
                                 "cases": items}))
     return path
 
 
-def judge(graph: Graph, operators: dict[str, Operator], cases: list[Case], weights: dict[str, np.ndarray],
-          work: Path) -> Outcome:
+def judge(job: Job, operators: dict[str, Operator]) -> Outcome:
+    graph, weights = job.graph, job.weights
     outcome = Outcome()
     dtypes = types_of_weights(graph, weights)
     decoded = {key: number_formats.decode(dtypes[key], value) for key, value in weights.items()}
-    for index, case in enumerate(cases):
+    for index, case in enumerate(job.cases):
         model = Model(graph, operators, decoded)
-        outcome.expected.append([])
         for call, step in enumerate(case.steps):
             values = model.run(step.sizes, {name: number_formats.decode(graph.main.inputs[name].type.dtype, array)
                                             for name, array in step.inputs.items()})
-            outcome.expected[-1].append(values)
             for name, value in zip(graph.main.outputs, values):
-                path = work / f"{index}.{call}.{name}.out"
+                path = job.work / f"{index}.{call}.{name}.out"
                 if path.exists():
                     judge_output(outcome, f"case {index} {step.sizes}, call {call}: {name}", value, path)
     return outcome
