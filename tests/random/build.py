@@ -1,5 +1,5 @@
-"""Plans graphs with kgen and compiles what it wrote: many graphs in one shared library, since their headers take most of
-the time."""
+"""Plans graphs with kgen and compiles what it wrote: many graphs in one shared library, since their headers take
+most of the time."""
 
 import json
 import subprocess
@@ -55,7 +55,8 @@ def plan(tools: Tools, graph: Graph, folder: Path, *arguments: str) -> str:
     folder.parent.mkdir(parents=True, exist_ok=True)
     path = folder.parent / f"{graph.name}.yaml"
     path.write_text(to_yaml(graph))
-    error = run_quietly([tools.kgen, "plan", str(path), "--emit", str(folder), "--quiet", "--color", "never", *arguments])
+    command = [tools.kgen, "plan", str(path), "--emit", str(folder), "--quiet", "--color", "never", *arguments]
+    error = run_quietly(command)
     return error or ("" if "--check" not in arguments else observe(tools, folder))
 
 

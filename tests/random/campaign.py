@@ -83,7 +83,7 @@ class Campaign:
         return {number: folder for number, folder in folders.items() if not self.errors[label, number]}
 
     def build_and_run(self, name: str, folders: dict[int, Path]) -> None:
-        """Units of graphs, each run as soon as it is compiled; those that the deadline leaves no time for are counted."""
+        """Units of graphs, each run as soon as it is compiled; those that there is no time for are counted."""
         target = self.tools.targets["cpu" if name == "checked" else name]
         numbers = list(folders)
         units = [numbers[start: start + self.per_unit] for start in range(0, len(numbers), self.per_unit)]

@@ -1,7 +1,7 @@
 """What a value may be, however the program rounds on its way: an interval for each element, worked out in float64.
 
-An operator computes in f32 (f64 for f64) with an error that references.py states, and a fused chain may or may not round
-in between to the narrower dtypes of its values. Both bounds of an interval follow all that; a result outside is wrong.
+An operator computes in f32 (f64 for f64) with an error that references.py states, and a fused chain may or may not
+round in between to the narrower dtypes of its values. Both bounds of an interval follow all that; a result outside is wrong.
 Integers and booleans are exact, or unknown where they follow from a float too near to an edge (a comparison, a floor).
 """
 

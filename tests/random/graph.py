@@ -1,4 +1,4 @@
-"""A graph as a person writes it: what draw.py makes, reduce.py shrinks, evaluate.py computes, and kgen reads as YAML."""
+"""A graph as a person writes it: draw.py makes it, reduce.py shrinks it, evaluate.py computes it, kgen reads its YAML."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,5 +1,5 @@
-"""Graphs that fail for a reason which is known and not mended yet. They are left out and counted. Nothing stays here for
-longer than its defect."""
+"""Graphs that fail for a reason which is known and not mended yet. They are left out and counted. Nothing stays here
+for longer than its defect."""
 
 from collections.abc import Callable
 

@@ -5,8 +5,8 @@
     random_graphs.py --tools FILE --bundle FOLDER --count N --targets cpu,cuda
     random_graphs.py --tools FILE --work FOLDER --from-bundle FOLDER --targets cuda
 
-The seed is drawn anew in each run, and printed; KGEN_SEED or --seed repeats it, and --graph K one graph of it. Of graphs
-that fail a few are reduced, and printed as YAML. --bundle plans them for another machine, and --from-bundle runs them
+The seed is drawn anew in each run, and printed; KGEN_SEED or --seed repeats it, and --graph K one graph of it. Of
+graphs that fail a few are reduced, and printed as YAML. --bundle plans them for another machine, and --from-bundle runs them
 there, without kgen.
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import bundle
 import draw
+import references
 import specs
 from build import Tools
 from campaign import Campaign, Share
@@ -73,8 +74,9 @@ def main() -> int:
     if options.from_bundle:
         seed, graphs, operators = bundle.load(options.from_bundle)
         numbers = sorted(graphs)[: options.count] if options.graph is None else [options.graph]
-        campaign = Campaign(operators, tools, options.work, options.per_unit, options.jobs, seed,
-                            {number: graphs[number] for number in numbers}, options.from_bundle / "emitted", deadline=deadline)
+        graphs = {number: graphs[number] for number in numbers}
+        campaign = Campaign(operators, tools, options.work, options.per_unit, options.jobs, seed, graphs,
+                            options.from_bundle / "emitted", deadline=deadline)
         campaign.run(shares)
         return print_report(campaign, options.reduce, 0)
     seed = options.seed
@@ -82,6 +84,9 @@ def main() -> int:
         seed = int(os.environ.get("KGEN_SEED") or int.from_bytes(os.urandom(3), "little"))
     print(f"random: seed {seed} (KGEN_SEED={seed} repeats it)", flush=True)
     operators = specs.load(options.specs)
+    for name in sorted(set(operators) - set(references.OPERATORS)):
+        print(f"FAILED: operator {name} has no reference here: write one in tests/random/references.py")
+        return 1
     work = options.bundle / "emitted" if options.bundle else options.work
     campaign = Campaign(operators, tools, work, options.per_unit, options.jobs, seed,
                         draw_graphs(operators, seed, options), deadline=deadline)

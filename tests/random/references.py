@@ -1,5 +1,5 @@
-"""What each operator computes: one row for each, written from its definition in the literature. An operator without a row
-here fails the test, which names it."""
+"""What each operator computes: one row for each, written from its definition in the literature. An operator without a
+row here fails the test, which names it."""
 
 import sys
 from pathlib import Path
