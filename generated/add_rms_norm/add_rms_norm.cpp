@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace add_rms_norm {
+namespace graph_add_rms_norm {
 namespace {
 
 void run(kgen::Call& call) {
@@ -27,7 +27,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace add_rms_norm
+}  // namespace graph_add_rms_norm
 
 const kgen_graph* kgen_graph_add_rms_norm(void) {
   static const kgen::GraphInfo graph = {
@@ -41,7 +41,7 @@ const kgen_graph* kgen_graph_add_rms_norm(void) {
           {.name = "h", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "1024"}},
       },
-      .run = add_rms_norm::run,
+      .run = graph_add_rms_norm::run,
   };
   return kgen::as_c(graph);
 }

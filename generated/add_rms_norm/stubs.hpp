@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace add_rms_norm {
+namespace graph_add_rms_norm {
 
 // h, y: add, rms_norm
 void stub_y(kgen::View<float, 2> h, kgen::View<float, 2> y, kgen::View<const float, 2> x,
             kgen::View<const float, 2> residual, kgen::View<const float, 1> weight, kgen::Stream stream);
 
-}  // namespace add_rms_norm
+}  // namespace graph_add_rms_norm

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace conv_bias_relu {
+namespace graph_conv_bias_relu {
 namespace {
 
 void run(kgen::Call& call) {
@@ -28,7 +28,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace conv_bias_relu
+}  // namespace graph_conv_bias_relu
 
 const kgen_graph* kgen_graph_conv_bias_relu(void) {
   static const kgen::GraphInfo graph = {
@@ -41,7 +41,7 @@ const kgen_graph* kgen_graph_conv_bias_relu(void) {
       .outputs{
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"N", "(H + 1)/2", "(W + 1)/2", "48"}},
       },
-      .run = conv_bias_relu::run,
+      .run = graph_conv_bias_relu::run,
   };
   return kgen::as_c(graph);
 }

@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace conv_bias_relu {
+namespace graph_conv_bias_relu {
 
 // y = relu(add(conv2d(x, filters), bias))
 void stub_y(kgen::View<float, 4> y, kgen::View<const float, 4> x, kgen::View<const float, 4> filters,
             kgen::View<const float, 1> bias, kgen::Stream stream);
 
-}  // namespace conv_bias_relu
+}  // namespace graph_conv_bias_relu

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace cross_entropy {
+namespace graph_cross_entropy {
 namespace {
 
 void run(kgen::Call& call) {
@@ -26,7 +26,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace cross_entropy
+}  // namespace graph_cross_entropy
 
 const kgen_graph* kgen_graph_cross_entropy(void) {
   static const kgen::GraphInfo graph = {
@@ -38,7 +38,7 @@ const kgen_graph* kgen_graph_cross_entropy(void) {
       .outputs{
           {.name = "loss", .type = kgen::ElementType::bf16, .dims = {"N"}},
       },
-      .run = cross_entropy::run,
+      .run = graph_cross_entropy::run,
   };
   return kgen::as_c(graph);
 }

@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace cross_entropy {
+namespace graph_cross_entropy {
 
 // loss: cross_entropy
 void stub_loss(kgen::View<kgen::bf16, 1> loss, kgen::View<const std::int64_t, 2> loss_column,
                kgen::View<const kgen::bf16, 2> logits, kgen::Stream stream);
 
-}  // namespace cross_entropy
+}  // namespace graph_cross_entropy

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace gated_convolution {
+namespace graph_gated_convolution {
 namespace {
 
 void run(kgen::Call& call) {
@@ -28,7 +28,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace gated_convolution
+}  // namespace graph_gated_convolution
 
 const kgen_graph* kgen_graph_gated_convolution(void) {
   static const kgen::GraphInfo graph = {
@@ -42,7 +42,7 @@ const kgen_graph* kgen_graph_gated_convolution(void) {
       .outputs{
           {.name = "y", .type = kgen::ElementType::bf16, .dims = {"B", "L", "96"}},
       },
-      .run = gated_convolution::run,
+      .run = graph_gated_convolution::run,
   };
   return kgen::as_c(graph);
 }

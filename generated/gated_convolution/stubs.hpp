@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace gated_convolution {
+namespace graph_gated_convolution {
 
 // y = add(silu(add(causal_conv1d(mul(x, gate), weight), bias)), x)
 void stub_y(kgen::View<kgen::bf16, 3> y, kgen::View<const kgen::bf16, 3> x, kgen::View<const kgen::bf16, 3> gate,
             kgen::View<const kgen::bf16, 2> weight, kgen::View<const kgen::bf16, 1> bias, kgen::Stream stream);
 
-}  // namespace gated_convolution
+}  // namespace graph_gated_convolution

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace grayscale {
+namespace graph_grayscale {
 namespace {
 
 void run(kgen::Call& call) {
@@ -28,7 +28,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace grayscale
+}  // namespace graph_grayscale
 
 const kgen_graph* kgen_graph_grayscale(void) {
   static const kgen::GraphInfo graph = {
@@ -39,7 +39,7 @@ const kgen_graph* kgen_graph_grayscale(void) {
       .outputs{
           {.name = "gray", .type = kgen::ElementType::f32, .dims = {"H", "W"}},
       },
-      .run = grayscale::run,
+      .run = graph_grayscale::run,
   };
   return kgen::as_c(graph);
 }

@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace grayscale {
+namespace graph_grayscale {
 
 // gray = add(add(mul(red, 0.21), mul(green, 0.71)), mul(blue, 0.07))
 void stub_gray(kgen::View<float, 2> gray, kgen::View<const float, 2> red, kgen::View<const float, 2> green,
                kgen::View<const float, 2> blue, kgen::Stream stream);
 
-}  // namespace grayscale
+}  // namespace graph_grayscale

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace kernel_choice {
+namespace graph_kernel_choice {
 namespace {
 
 void run(kgen::Call& call) {
@@ -33,7 +33,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace kernel_choice
+}  // namespace graph_kernel_choice
 
 const kgen_graph* kgen_graph_kernel_choice(void) {
   static const kgen::GraphInfo graph = {
@@ -50,7 +50,7 @@ const kgen_graph* kgen_graph_kernel_choice(void) {
           {.name = "y_many", .type = kgen::ElementType::f32, .dims = {"M", "192"}},
           {.name = "y_low", .type = kgen::ElementType::bf16, .dims = {"M", "192"}},
       },
-      .run = kernel_choice::run,
+      .run = graph_kernel_choice::run,
   };
   return kgen::as_c(graph);
 }

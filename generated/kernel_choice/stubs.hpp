@@ -7,7 +7,7 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace kernel_choice {
+namespace graph_kernel_choice {
 
 // y_few = gelu(add(matmul(few, weight), bias))
 void stub_y_few(kgen::View<float, 2> y_few, kgen::View<const float, 2> few, kgen::View<const float, 2> weight,
@@ -20,4 +20,4 @@ void stub_y_many(kgen::View<float, 2> y_many, kgen::View<const float, 2> many, k
 // y_low = gelu(low)
 void stub_y_low(kgen::View<kgen::bf16, 2> y_low, kgen::View<const kgen::bf16, 2> low, kgen::Stream stream);
 
-}  // namespace kernel_choice
+}  // namespace graph_kernel_choice

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace layer_norm_gelu {
+namespace graph_layer_norm_gelu {
 namespace {
 
 void run(kgen::Call& call) {
@@ -26,7 +26,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace layer_norm_gelu
+}  // namespace graph_layer_norm_gelu
 
 const kgen_graph* kgen_graph_layer_norm_gelu(void) {
   static const kgen::GraphInfo graph = {
@@ -39,7 +39,7 @@ const kgen_graph* kgen_graph_layer_norm_gelu(void) {
       .outputs{
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "768"}},
       },
-      .run = layer_norm_gelu::run,
+      .run = graph_layer_norm_gelu::run,
   };
   return kgen::as_c(graph);
 }

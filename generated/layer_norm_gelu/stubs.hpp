@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace layer_norm_gelu {
+namespace graph_layer_norm_gelu {
 
 // y: layer_norm, gelu
 void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::View<const float, 1> weight,
             kgen::View<const float, 1> bias, kgen::Stream stream);
 
-}  // namespace layer_norm_gelu
+}  // namespace graph_layer_norm_gelu

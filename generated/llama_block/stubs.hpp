@@ -7,7 +7,7 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // normed: rms_norm
 void stub_normed(kgen::View<float, 3> normed, kgen::View<const float, 3> x, kgen::View<const float, 1> attention_norm,
@@ -58,4 +58,4 @@ void stub_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> h_norme
 void stub_y(kgen::View<float, 3> y, kgen::View<const float, 3> hidden, kgen::View<const float, 2> w_down,
             kgen::View<const float, 3> h, kgen::Stream stream);
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 namespace {
 
 // What belongs to one call of decoder_layer: its constants, state and results of load.
@@ -152,7 +152,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny
 
 const kgen_graph* kgen_graph_llama_tiny(void) {
   static const kgen::GraphInfo graph = {
@@ -244,7 +244,7 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
           {.name = "decoder_layer.k_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
           {.name = "decoder_layer.v_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
       },
-      .run = llama_tiny::run,
+      .run = graph_llama_tiny::run,
   };
   return kgen::as_c(graph);
 }

@@ -7,7 +7,7 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // normed: rms_norm
 void stub_decoder_layer_normed(kgen::View<float, 3> normed, kgen::View<const float, 3> h,
@@ -64,4 +64,4 @@ void stub_decoder_layer_h_out(kgen::View<float, 3> h_out, kgen::View<const float
 void stub_logits(kgen::View<float, 3> logits, kgen::View<const float, 3> h_normed, kgen::View<const float, 2> lm_head,
                  kgen::Stream stream);
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

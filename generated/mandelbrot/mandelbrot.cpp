@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace mandelbrot {
+namespace graph_mandelbrot {
 namespace {
 
 void run(kgen::Call& call) {
@@ -37,7 +37,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace mandelbrot
+}  // namespace graph_mandelbrot
 
 const kgen_graph* kgen_graph_mandelbrot(void) {
   static const kgen::GraphInfo graph = {
@@ -53,7 +53,7 @@ const kgen_graph* kgen_graph_mandelbrot(void) {
           {.name = "steps", .type = kgen::ElementType::i32, .dims = {"H", "W"}},
           {.name = "shade", .type = kgen::ElementType::f32, .dims = {"H", "W"}},
       },
-      .run = mandelbrot::run,
+      .run = graph_mandelbrot::run,
   };
   return kgen::as_c(graph);
 }

@@ -15,7 +15,7 @@ static_assert(sizeof(fractal::Region) == 32, "fractal::Region has 32 bytes: my_o
 static_assert(alignof(fractal::Region) == 8, "fractal::Region is aligned to 8 bytes: my_ops.yaml");
 static_assert(std::is_trivially_copyable_v<fractal::Region>, "fractal::Region is copied as bytes: my_ops.yaml");
 
-namespace mandelbrot {
+namespace graph_mandelbrot {
 
 // region = fractal_region(center_x, center_y, width)
 void stub_region(kgen::View<fractal::Region, 0> region, kgen::View<const double, 0> center_x,
@@ -27,4 +27,4 @@ void stub_steps(kgen::View<std::int32_t, 2> steps, kgen::View<const fractal::Reg
 // shade = sub(1, div(cast(steps), 200))
 void stub_shade(kgen::View<float, 2> shade, kgen::View<const std::int32_t, 2> steps, kgen::Stream stream);
 
-}  // namespace mandelbrot
+}  // namespace graph_mandelbrot

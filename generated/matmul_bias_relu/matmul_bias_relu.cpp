@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace matmul_bias_relu {
+namespace graph_matmul_bias_relu {
 namespace {
 
 void run(kgen::Call& call) {
@@ -26,7 +26,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace matmul_bias_relu
+}  // namespace graph_matmul_bias_relu
 
 const kgen_graph* kgen_graph_matmul_bias_relu(void) {
   static const kgen::GraphInfo graph = {
@@ -39,7 +39,7 @@ const kgen_graph* kgen_graph_matmul_bias_relu(void) {
       .outputs{
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "512"}},
       },
-      .run = matmul_bias_relu::run,
+      .run = graph_matmul_bias_relu::run,
   };
   return kgen::as_c(graph);
 }

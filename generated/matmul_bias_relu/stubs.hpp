@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace matmul_bias_relu {
+namespace graph_matmul_bias_relu {
 
 // y = relu(add(matmul(A, B), bias))
 void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> A, kgen::View<const float, 2> B,
             kgen::View<const float, 1> bias, kgen::Stream stream);
 
-}  // namespace matmul_bias_relu
+}  // namespace graph_matmul_bias_relu

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace rope {
+namespace graph_rope {
 namespace {
 
 void run(kgen::Call& call) {
@@ -34,7 +34,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace rope
+}  // namespace graph_rope
 
 const kgen_graph* kgen_graph_rope(void) {
   static const kgen::GraphInfo graph = {
@@ -47,7 +47,7 @@ const kgen_graph* kgen_graph_rope(void) {
       .outputs{
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"B", "S", "H", "64"}},
       },
-      .run = rope::run,
+      .run = graph_rope::run,
   };
   return kgen::as_c(graph);
 }

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace snake {
+namespace graph_snake {
 namespace {
 
 void run(kgen::Call& call) {
@@ -29,7 +29,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace snake
+}  // namespace graph_snake
 
 const kgen_graph* kgen_graph_snake(void) {
   static const kgen::GraphInfo graph = {
@@ -43,7 +43,7 @@ const kgen_graph* kgen_graph_snake(void) {
       .outputs{
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"B", "C", "L"}},
       },
-      .run = snake::run,
+      .run = graph_snake::run,
   };
   return kgen::as_c(graph);
 }

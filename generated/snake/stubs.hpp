@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace snake {
+namespace graph_snake {
 
 // y = mul(snake(add(x, bias), alpha), gain)
 void stub_y(kgen::View<float, 3> y, kgen::View<const float, 3> x, kgen::View<const float, 2> bias,
             kgen::View<const float, 2> alpha, kgen::View<const float, 2> gain, kgen::Stream stream);
 
-}  // namespace snake
+}  // namespace graph_snake

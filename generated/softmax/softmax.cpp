@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace softmax {
+namespace graph_softmax {
 namespace {
 
 void run(kgen::Call& call) {
@@ -27,7 +27,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace softmax
+}  // namespace graph_softmax
 
 const kgen_graph* kgen_graph_softmax(void) {
   static const kgen::GraphInfo graph = {
@@ -39,7 +39,7 @@ const kgen_graph* kgen_graph_softmax(void) {
       .outputs{
           {.name = "probabilities", .type = kgen::ElementType::f32, .dims = {"B", "S", "T"}},
       },
-      .run = softmax::run,
+      .run = graph_softmax::run,
   };
   return kgen::as_c(graph);
 }

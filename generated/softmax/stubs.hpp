@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace softmax {
+namespace graph_softmax {
 
 // probabilities: mul, add, softmax
 void stub_probabilities(kgen::View<float, 3> probabilities, kgen::View<const float, 3> scores,
                         kgen::View<const float, 2> mask, kgen::Stream stream);
 
-}  // namespace softmax
+}  // namespace graph_softmax

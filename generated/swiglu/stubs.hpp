@@ -7,10 +7,10 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace swiglu {
+namespace graph_swiglu {
 
 // y = mul(silu(gate), up)
 void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> gate, kgen::View<const float, 2> up,
             kgen::Stream stream);
 
-}  // namespace swiglu
+}  // namespace graph_swiglu

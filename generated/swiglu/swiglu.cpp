@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace swiglu {
+namespace graph_swiglu {
 namespace {
 
 void run(kgen::Call& call) {
@@ -26,7 +26,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace swiglu
+}  // namespace graph_swiglu
 
 const kgen_graph* kgen_graph_swiglu(void) {
   static const kgen::GraphInfo graph = {
@@ -37,7 +37,7 @@ const kgen_graph* kgen_graph_swiglu(void) {
       .outputs{
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "1376"}},
       },
-      .run = swiglu::run,
+      .run = graph_swiglu::run,
   };
   return kgen::as_c(graph);
 }

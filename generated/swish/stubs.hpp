@@ -7,9 +7,9 @@
 #include "kgen/stream.hpp"
 #include "kgen/view.hpp"
 
-namespace swish {
+namespace graph_swish {
 
 // y = mul(x, sigmoid(x))
 void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::Stream stream);
 
-}  // namespace swish
+}  // namespace graph_swish

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace swish {
+namespace graph_swish {
 namespace {
 
 void run(kgen::Call& call) {
@@ -25,7 +25,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace swish
+}  // namespace graph_swish
 
 const kgen_graph* kgen_graph_swish(void) {
   static const kgen::GraphInfo graph = {
@@ -36,7 +36,7 @@ const kgen_graph* kgen_graph_swish(void) {
       .outputs{
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "N"}},
       },
-      .run = swish::run,
+      .run = graph_swish::run,
   };
   return kgen::as_c(graph);
 }

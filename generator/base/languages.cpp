@@ -120,6 +120,34 @@ std::string cmake_path(std::string_view path) {
   return fmt::format("\"${{CMAKE_CURRENT_LIST_DIR}}/{}\"", cmake_quoted_part(path));
 }
 
+std::string cmake_target(std::string_view graph) {
+  static const std::unordered_set<std::string_view> taken = {"all",
+                                                             "ALL_BUILD",
+                                                             "c",
+                                                             "clean",
+                                                             "codegen",
+                                                             "default_target",
+                                                             "depend",
+                                                             "dl",
+                                                             "edit_cache",
+                                                             "help",
+                                                             "INSTALL",
+                                                             "install",
+                                                             "list_install_components",
+                                                             "m",
+                                                             "PACKAGE",
+                                                             "package",
+                                                             "package_source",
+                                                             "preinstall",
+                                                             "pthread",
+                                                             "rebuild_cache",
+                                                             "rt",
+                                                             "RUN_TESTS",
+                                                             "test",
+                                                             "ZERO_CHECK"};
+  return fmt::format("{}{}", taken.contains(graph) ? "graph_" : "", graph);
+}
+
 std::string yaml_string(std::string_view text) {
   std::string result = "\"";
   for_each_character(

@@ -17,6 +17,9 @@ std::string comment_text(std::string_view text);
 std::string cmake_argument(std::string_view text);
 // The same for a path as seen from the folder of the CMake file that it stands in.
 std::string cmake_path(std::string_view path);
+// The name of a target: the graph's own, or "graph_<name>" where CMake makes a target of that name by itself, or a
+// system's library is called so.
+std::string cmake_target(std::string_view graph);
 
 // A scalar in quotes. Bytes that are not UTF-8, which YAML cannot hold, become U+FFFD.
 std::string yaml_string(std::string_view text);

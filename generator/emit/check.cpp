@@ -9,6 +9,7 @@
 #include "generator/emit/banner.hpp"
 #include "generator/emit/check_stub.hpp"
 #include "generator/emit/cpp_text.hpp"
+#include "generator/emit/names.hpp"
 #include "generator/emit/structs.hpp"
 #include "generator/emit/stub.hpp"
 
@@ -211,11 +212,11 @@ SourceFile emit_check_header(const Plan& plan, const EmitOptions& options) {
   out.line("#include \"kgen/view.hpp\"");
   write_struct_headers(out, structs_of(plan));
   out.line();
-  out.line("namespace {} {{", plan.main.fused.graph.name);
+  out.line("namespace {} {{", namespace_name(plan.main.fused.graph.name));
   out.line();
   for (const StubProgram& stub : plan.stubs) write_declaration(out, checked_name(stub), stub, ");");
   out.line();
-  out.line("}}  // namespace {}", plan.main.fused.graph.name);
+  out.line("}}  // namespace {}", namespace_name(plan.main.fused.graph.name));
   return {"check.hpp", with_banner(options, out.text())};
 }
 
@@ -228,7 +229,7 @@ SourceFile emit_check_source(const Plan& plan, const EmitOptions& options) {
   if (any_locates) out.line("#include \"kgen/runtime/observer.hpp\"");
   out.line("#include \"stubs.hpp\"");
   out.line();
-  out.line("namespace {} {{", plan.main.fused.graph.name);
+  out.line("namespace {} {{", namespace_name(plan.main.fused.graph.name));
   out.line();
   out.line("// One stub for each operator.");
   for (const StubProgram& stub : plan.check->stubs) out.append(stub_declaration(stub) + ";\n");
@@ -241,7 +242,7 @@ SourceFile emit_check_source(const Plan& plan, const EmitOptions& options) {
     write_checked(out, stub, locates[i]);
   }
   out.line();
-  out.line("}}  // namespace {}", plan.main.fused.graph.name);
+  out.line("}}  // namespace {}", namespace_name(plan.main.fused.graph.name));
   return {"check.cpp", with_banner(options, out.text())};
 }
 

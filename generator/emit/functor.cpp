@@ -11,8 +11,10 @@ namespace kgen {
 namespace {
 
 // What a functor's own text names; members and locals go by other names.
-NameTable names_in_functor() {
+NameTable names_in_functor(const Functor& functor) {
   NameTable names;
+  names.reserve(functor.name);
+  for (const Statement& statement : functor.statements) names.reserve_global(statement.functor);
   for (const char* name : {"at", "row", "W", "Row", "shape", "load"}) names.reserve(name);
   return names;
 }
@@ -34,7 +36,7 @@ void write_lines(Writer& out, const std::vector<Line>& lines) {
 class BodyWriter {
  public:
   explicit BodyWriter(const Functor& functor)
-      : functor_(functor), members_(functor_member_names(functor)), names_(names_in_functor()), uses_(functor.statements.size(), 0) {
+      : functor_(functor), members_(functor_member_names(functor)), names_(names_in_functor(functor)), uses_(functor.statements.size(), 0) {
     for (const std::string& member : members_) names_.reserve(member);
     if (!functor.incoming.empty()) incoming_ = claim(functor.incoming, "_value");
     for (const Statement& statement : functor.statements) {
@@ -196,7 +198,7 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
 }  // namespace
 
 std::vector<std::string> functor_member_names(const Functor& functor) {
-  NameTable names = names_in_functor();
+  NameTable names = names_in_functor(functor);
   std::vector<std::string> out;
   const auto is_view_too = [&](const FunctorMember& lines) {
     return std::any_of(functor.members.begin(), functor.members.end(), [&](const FunctorMember& member) {

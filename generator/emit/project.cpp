@@ -10,6 +10,7 @@
 #include "generator/emit/banner.hpp"
 #include "generator/emit/check.hpp"
 #include "generator/emit/cpp_text.hpp"
+#include "generator/emit/names.hpp"
 #include "generator/emit/structs.hpp"
 #include "generator/emit/stub.hpp"
 #include "generator/emit/tables.hpp"
@@ -83,21 +84,22 @@ SourceFile emit_stub_header(const Plan& plan, const EmitOptions& options) {
   writer.line("#include \"kgen/view.hpp\"");
   write_structs(writer, structs);
   writer.line();
-  writer.line("namespace {} {{", name);
+  writer.line("namespace {} {{", namespace_name(name));
   for (const StubProgram& stub : plan.stubs) {
     writer.line();
     if (!stub.comment.empty()) write_comment(writer, stub.comment.front());
     writer.raw_line(stub_declaration(stub) + ";");
   }
   writer.line();
-  writer.line("}}  // namespace {}", name);
+  writer.line("}}  // namespace {}", namespace_name(name));
   return {"stubs.hpp", with_banner(options, writer.take())};
 }
 
 SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
-  const std::string& name = plan.main.fused.graph.name;
+  const std::string& graph = plan.main.fused.graph.name;
+  const std::string name = cmake_target(graph);
   Writer writer;
-  writer.line("# The graph {0} as the library {0}: for add_subdirectory, or on its own where kgen is installed.", name);
+  writer.line("# The graph {} as the library {}: for add_subdirectory, or on its own where kgen is installed.", graph, name);
   writer.line("cmake_minimum_required(VERSION 3.25)");
   writer.line("project({} LANGUAGES {})", name, languages(*options.target));
   writer.line();

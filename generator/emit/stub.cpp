@@ -148,7 +148,19 @@ std::string view_text(std::string text, const MemberView& view, const std::strin
 
 std::vector<std::string> parameter_names(const StubProgram& stub) {
   NameTable names;
-  for (const char* local : {"stream", "body", "epilogue"}) names.reserve(local);
+  // Locals of the stub's body, and of the function that check mode puts around it.
+  for (const char* local : {"stream", "body", "epilogue", "call", "scratch", "scratch_of_operator", "observer"}) {
+    names.reserve(local);
+  }
+  names.reserve(stub.name);
+  names.reserve_global(stub.kernel);
+  for (const Functor& functor : stub.functors) {
+    const std::string object = object_name(functor, stub);
+    for (const std::string& name : {functor.name, object, object + "_shape"}) names.reserve(name);
+  }
+  for (const StubParameter& parameter : stub.parameters) {
+    if (parameter.type.structure) names.reserve_global(parameter.type.structure->name);
+  }
   std::vector<std::string> out;
   for (const StubParameter& parameter : stub.parameters) out.push_back(names.unique(parameter.name));
   return out;
@@ -181,7 +193,7 @@ SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const st
   Writer out;
   write_includes(out, stub);
   out.line();
-  out.line("namespace {} {{", graph);
+  out.line("namespace {} {{", namespace_name(graph));
   out.line();
   for (const std::string& line : stub.comment) write_comment(out, line);
   for (const Functor& functor : stub.functors) {
@@ -195,7 +207,7 @@ SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const st
     Body(out, stub, parameters).write();
   }
   out.line();
-  out.line("}}  // namespace {}", graph);
+  out.line("}}  // namespace {}", namespace_name(graph));
   return {fmt::format("{}/{}{}", folder, stub.name, options.target->stub_extension), with_banner(options, out.text())};
 }
 

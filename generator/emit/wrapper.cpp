@@ -11,6 +11,7 @@
 #include "generator/emit/project.hpp"
 #include "generator/emit/scope.hpp"
 #include "generator/emit/sizes.hpp"
+#include "generator/emit/structs.hpp"
 
 namespace kgen {
 namespace {
@@ -148,6 +149,7 @@ void write_memory(Writer& writer, FunctionFacts& names, Scope& function, const W
   Scope scope(facts, index);
   Writer body(2, 2);
   NameTable members;
+  members.reserve(names.memory);
   writer.line();
   writer.line("// What belongs to one call of {}: its constants, state and results of load.", names.name);
   {
@@ -311,6 +313,8 @@ WrapperFacts gather(const Plan& plan) {
     facts.globals.reserve(stub.name);
     if (plan.check) facts.globals.reserve(checked_name(stub));
   }
+  for (const DimDeclaration& dim : plan.main.fused.graph.dims) facts.globals.reserve(dim.name);
+  for (const StructType* structure : structs_of(plan)) facts.globals.reserve_global(structure->name);
   facts.globals.reserve("load");
   facts.globals.reserve("run");
   for (const FunctionPlan& function : plan.functions) {
@@ -328,6 +332,7 @@ WrapperFacts gather(const Plan& plan) {
 SourceFile emit_source(const Plan& plan, const EmitOptions& options) {
   WrapperFacts facts = gather(plan);
   const std::string& name = plan.main.fused.graph.name;
+  const std::string space = namespace_name(name);
   Writer functions;
   for (GraphIndex i = 0; i < plan.functions.size(); ++i) {
     if (facts.numbers.calls[i] > 0) write_function(functions, facts, i);
@@ -347,20 +352,20 @@ SourceFile emit_source(const Plan& plan, const EmitOptions& options) {
   writer.line("#include \"kgen/runtime/graph_info.hpp\"");
   writer.line("#include \"{}.hpp\"", plan.check ? "check" : "stubs");
   writer.line();
-  writer.line("namespace {} {{", name);
+  writer.line("namespace {} {{", space);
   writer.line("namespace {{");
   writer.append(functions.text());
   writer.line();
   writer.line("}}  // namespace");
-  writer.line("}}  // namespace {}", name);
+  writer.line("}}  // namespace {}", space);
   writer.line();
   {
     const auto function = writer.scope(fmt::format("const kgen_graph* kgen_graph_{}(void) {{", name));
     {
       const auto graph = writer.scope("static const kgen::GraphInfo graph = {", "};");
       writer.append(descriptor.text());
-      if (has_load(facts)) writer.line(".load = {}::load,", name);
-      writer.line(".run = {}::run,", name);
+      if (has_load(facts)) writer.line(".load = {}::load,", space);
+      writer.line(".run = {}::run,", space);
       if (plan.check) writer.line(".checkable = true,");
       if (!options.target->device.empty()) writer.line(".device = &{},", options.target->device);
     }

@@ -75,8 +75,9 @@ std::string list_ops(const OpSet& ops) {
 std::string describe_op(const OpSet& ops, const std::string& name, Diagnostics& diagnostics) {
   const OpSpec* op = ops.find(name);
   if (!op) {
+    const std::vector<std::string> near = nearest_names(name, ops.names());
     diagnostics.error({}, fmt::format("there is no operator '{}'", name))
-        .note("the nearest names are " + quoted_list(nearest_names(name, ops.names())))
+        .note(near.empty() ? "no name is near it" : "the nearest names are " + quoted_list(near))
         .advise("`kgen ops` lists them all");
     return {};
   }

@@ -6,8 +6,9 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <unordered_set>
 #include <utility>
+
+#include "generator/base/cpp_names.hpp"
 
 namespace kgen {
 namespace {
@@ -29,27 +30,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 20> dtype_al
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Keywords and alternative tokens of C++20, and the macros of the standard headers that emitted source meets.
-bool is_reserved(std::string_view name) {
-  static const std::unordered_set<std::string_view> reserved = {
-      "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
-      "bitor",       "bool",      "break",      "case",      "catch",    "char",         "char8_t",
-      "char16_t",    "char32_t",  "class",      "compl",     "concept",  "const",        "consteval",
-      "constexpr",   "constinit", "const_cast", "continue",  "co_await", "co_return",    "co_yield",
-      "decltype",    "default",   "delete",     "do",        "double",   "dynamic_cast", "else",
-      "enum",        "explicit",  "export",     "extern",    "false",    "float",        "for",
-      "friend",      "goto",      "if",         "inline",    "int",      "long",         "mutable",
-      "namespace",   "new",       "noexcept",   "not",       "not_eq",   "nullptr",      "operator",
-      "or",          "or_eq",     "private",    "protected", "public",   "register",     "reinterpret_cast",
-      "requires",    "return",    "short",      "signed",    "sizeof",   "static",       "static_assert",
-      "static_cast", "struct",    "switch",     "template",  "this",     "thread_local", "throw",
-      "true",        "try",       "typedef",    "typeid",    "typename", "union",        "unsigned",
-      "using",       "virtual",   "void",       "volatile",  "wchar_t",  "while",        "xor",
-      "xor_eq",      "assert",    "errno",      "linux",     "unix",     "EOF",          "INFINITY",
-      "NAN",         "NULL"};
-  return reserved.contains(name);
-}
 
 }  // namespace
 
@@ -281,9 +261,9 @@ bool check_name(Yaml value, std::string_view what, Diagnostics& diagnostics) {
         .note("a name is a letter or '_', then letters, digits or '_'");
     return false;
   }
-  if (is_reserved(value.text())) {
-    diagnostics.error(value.where(), fmt::format("'{}' cannot name {}: C++ reserves the word", value.text(), what))
-        .advise(fmt::format("write '{}_', say", value.text()));
+  if (const std::string_view reason = reason_not_in_cpp(value.text()); !reason.empty()) {
+    diagnostics.error(value.where(), fmt::format("'{}' cannot name {}: {}", value.text(), what, reason))
+        .advise(value.text().starts_with('_') ? "begin it with a letter" : fmt::format("write '{}_', say", value.text()));
     return false;
   }
   return true;

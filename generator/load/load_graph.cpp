@@ -41,6 +41,10 @@ std::optional<DimRange> read_range(Yaml value, Diagnostics& diagnostics) {
 
 void read_dim_declaration(const Yaml::Entry& entry, ModuleContext& context) {
   if (!check_name(entry.key, "a dim", context.diagnostics)) return;
+  if (entry.name().starts_with("stub_")) {  // other names give way, but a dim stands in every expression
+    context.diagnostics.error(entry.key.where(), fmt::format("'{}' cannot name a dim: kgen names its stubs so", entry.name()))
+        .advise("give the dim another name");
+  }
   DimDeclaration declaration{std::string(entry.name()), {}, "", entry.key.where()};
   Yaml range = entry.value;
   Yaml from;
@@ -201,12 +205,22 @@ void read_functions(Yaml section, Numerics numerics, ModuleContext& context) {
   for (const Yaml::Entry entry : section.entries()) read_function(entry, numerics, context);
 }
 
+// Its files and its C function stand beside others of these names.
+std::string reason_not_a_graph(std::string_view name) {
+  if (name == "stubs" || name == "check") return fmt::format("{}.hpp is another file that kgen writes", name);
+  for (const std::string_view taken : {"name", "input", "output", "input_count", "output_count"}) {
+    if (name == taken) return fmt::format("kgen_runtime.h declares kgen_graph_{}", name);
+  }
+  return "";
+}
+
 void read_name(Yaml root, Graph& graph, Diagnostics& diagnostics) {
   graph.where = root.where();
   const Yaml name = require_key(root, "graph", "a graph", diagnostics);
   if (!name || !check_name(name, "a graph", diagnostics)) return;
-  if (name.text() == "std" || name.text() == "kgen") {
-    diagnostics.error(name.where(), fmt::format("'{}' cannot name a graph: the namespace is taken", name.text()));
+  if (const std::string reason = reason_not_a_graph(name.text()); !reason.empty()) {
+    diagnostics.error(name.where(), fmt::format("'{}' cannot name a graph: {}", name.text(), reason))
+        .advise(fmt::format("write '{}_graph', say", name.text()));
   }
   graph.name = name.text();
   graph.where = name.where();

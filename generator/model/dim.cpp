@@ -70,6 +70,17 @@ const std::vector<Dim::Term>& Dim::terms() const {
   return terms_ ? *terms_ : none;
 }
 
+std::size_t Dim::term_count() const {
+  std::size_t count = constant_ != 0 || !terms_ ? 1 : 0;
+  for (const Term& term : terms()) {
+    ++count;
+    for (const Factor& factor : term.factors) {
+      if (factor.quotient) count += factor.quotient->numerator.term_count() + factor.quotient->denominator.term_count();
+    }
+  }
+  return count;
+}
+
 // ---- arithmetic on terms --------------------------------------------------------------------------------------------
 
 struct Dim::Algebra {

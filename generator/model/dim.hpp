@@ -32,6 +32,8 @@ class Dim {
 
   bool is_constant() const { return !terms_; }
   std::int64_t constant() const { return constant_; }  // the constant term
+  // How many products this is a sum of, those within quotients among them; 1 for a constant.
+  std::size_t term_count() const;
   // The symbol's name where this is exactly one symbol.
   std::optional<std::string> as_symbol() const;
   // Every symbol that occurs, each once, sorted.

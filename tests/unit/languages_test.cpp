@@ -109,6 +109,8 @@ TEST_CASE("languages: arguments of CMake") {
   CHECK(cmake_argument("stubs/stub_y.cpp") == "stubs/stub_y.cpp");
   CHECK(cmake_argument("") == "\"\"");
   CHECK(cmake_argument("a b;c)d\"e$f\\g\nh@i") == "\"a b\\;c)d\\\"e\\$f\\\\g\\nh\\@i\"");
+  CHECK(cmake_target("softmax") == "softmax");
+  CHECK(cmake_target("clean") == "graph_clean");
   CHECK(cmake_path("../my_kernels") == "${CMAKE_CURRENT_LIST_DIR}/../my_kernels");
   CHECK(cmake_path("../my (kernels)") == "\"${CMAKE_CURRENT_LIST_DIR}/../my (kernels)\"");
   CHECK(cmake_path("/opt/${X}") == "\"/opt/\\${X}\"");

@@ -1,4 +1,6 @@
 // Bad graphs, other than bad nodes, each beside what is printed about it.
+#include <fmt/format.h>
+
 #include <doctest/doctest.h>
 
 #include "tests/unit/load_fixture.hpp"
@@ -269,16 +271,56 @@ note: a name is a letter or '_', then letters, digits or '_'
 )text");
 }
 
-TEST_CASE("load, bad: name of a graph") {
-  CHECK_EQ(graph_messages(R"yaml(graph: std
-inputs: {x: f32[4]}
-nodes: [{op: relu, in: x, out: y}]
-outputs: [y]
+TEST_CASE("load, bad: names that headers, or the files beside a graph's, have already") {
+  CHECK_EQ(graph_messages(R"yaml(graph: stubs
+dims: {INT_MAX: 1..4, stub_y: 1..4}
+inputs: {M_PI: "f32[INT_MAX, stub_y]", _Wide: "f32[4]"}
+nodes:
+  - {op: relu, in: M_PI, out: EOF}
+outputs: [EOF]
 )yaml"),
-           R"text(graph.yaml:1:8: error: 'std' cannot name a graph: the namespace is taken
-    1 | graph: std
+           R"text(graph.yaml:1:8: error: 'stubs' cannot name a graph: stubs.hpp is another file that kgen writes
+    1 | graph: stubs
       |        ^
+help: write 'stubs_graph', say
+graph.yaml:2:8: error: 'INT_MAX' cannot name a dim: it is a macro of the headers that emitted source includes
+    2 | dims: {INT_MAX: 1..4, stub_y: 1..4}
+      |        ^
+help: write 'INT_MAX_', say
 )text");
+  for (const char* name : {"INT_MAX", "M_PI", "EOF", "SIZE_MAX", "KGEN_FN", "KGEN_ANYTHING", "__x86_64__", "_Complex",
+                           "errno", "cudaStreamLegacy", "NULL", "while"}) {
+    INFO(name);
+    const std::string text = graph_messages(
+        fmt::format("graph: g\ninputs: {{{0}: \"f32[4]\"}}\nnodes: [{{op: relu, in: {0}, out: y}}]\noutputs: [y]\n", name));
+    CHECK(text.find(fmt::format("'{}' cannot name a value: ", name)) != text.npos);
+  }
+}
+
+TEST_CASE("load: graphs, values and dims that are called as functions and types of the global namespace are") {
+  for (const char* name : {"log", "exp", "tanh", "index", "time", "remove", "printf", "malloc", "std", "kgen", "all",
+                           "clean", "install", "help", "ALL_BUILD", "main", "size_t", "I", "E", "INT", "cuda"}) {
+    CHECK_EQ(graph_messages(fmt::format("graph: {0}\ndims: {{{0}: 1..4}}\ninputs: {{x: \"f32[{0}]\"}}\n"
+                                        "nodes: [{{op: relu, in: x, out: y}}]\noutputs: [y]\n",
+                                        name)),
+             "");
+  }
+}
+
+TEST_CASE("load, bad: sizes that expand to sums of too many products") {
+  const auto messages = [](const std::string& type) {
+    return graph_messages(fmt::format("graph: g\ndims: {{A: 1..2, B: 1..2, C: 1..2, D: 1..2, E: 1..2, F: 1..2}}\n"
+                                      "inputs: {{a: \"f32[A, B, C, D, E, F]\", x: \"{}\"}}\n"
+                                      "nodes: [{{op: relu, in: a, out: y}}, {{op: relu, in: x, out: z}}]\n"
+                                      "outputs: [y, z]\n",
+                                      type));
+  };
+  const std::string sum = "(A+B+C+D+E+F)";
+  CHECK_EQ(messages(fmt::format("f32[{0}*{0}*{0}]", sum)), "");
+  const std::string product = messages(fmt::format("f32[{0}*{0}*{0}*{0}*{0}*{0}*{0}*{0}]", sum));
+  CHECK(product.find("error: the size would be a sum of more than 256 products") != product.npos);
+  const std::string elements = messages(fmt::format("f32[{0}*{0}, {0}*{0}]", sum));
+  CHECK(elements.find("error: the size would be a sum of more than 256 products") != elements.npos);
 }
 
 TEST_CASE("load, bad: unused") {

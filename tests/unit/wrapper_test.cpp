@@ -132,7 +132,7 @@ const auto w = call.constant<float, 2>(0);
 const auto w_t = call.persistent<float, 2>(0);
 stub_w_t(w_t, w, call.launch("stub_w_t"));
 })"));
-  CHECK(has_lines(source, ".load = example::load,\n.run = example::run,"));
+  CHECK(has_lines(source, ".load = graph_example::load,\n.run = graph_example::run,"));
 
   PlanBuilder b("plain");
   b.input("x", {8}).elementwise("y", {"x"}).alone(GroupKind::elementwise, "y").outputs({"y"});
@@ -165,7 +165,7 @@ static const kgen::GraphInfo graph = {
 {.name = "w_t", .type = kgen::ElementType::f32, .shape = {8, 64}},
 },
 .load = example::load,
-.run = example::run,
+.run = graph_example::run,
 };
 return kgen::as_c(graph);
 })"));

@@ -6,7 +6,7 @@
 #include "kgen/rows.hpp"
 #include "kgen/view.hpp"
 
-namespace add_rms_norm {
+namespace graph_add_rms_norm {
 
 // h, y: add, rms_norm
 // 5 intermediates never reach memory: 16408*M bytes of traffic saved.
@@ -36,4 +36,4 @@ void stub_y(kgen::View<float, 2> h, kgen::View<float, 2> y, kgen::View<const flo
   kgen::rows<1, 1024>(body.x.shape(), body, stream);
 }
 
-}  // namespace add_rms_norm
+}  // namespace graph_add_rms_norm

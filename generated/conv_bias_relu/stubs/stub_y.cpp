@@ -6,7 +6,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace conv_bias_relu {
+namespace graph_conv_bias_relu {
 
 // y = relu(add(conv2d(x, filters), bias))
 // features and sum never reach memory: 768*((H + 1)/2)*((W + 1)/2)*N bytes of traffic saved.
@@ -28,4 +28,4 @@ void stub_y(kgen::View<float, 4> y, kgen::View<const float, 4> x, kgen::View<con
                stream);
 }
 
-}  // namespace conv_bias_relu
+}  // namespace graph_conv_bias_relu

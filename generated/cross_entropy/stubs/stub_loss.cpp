@@ -9,7 +9,7 @@
 #include "kgen/rows.hpp"
 #include "kgen/view.hpp"
 
-namespace cross_entropy {
+namespace graph_cross_entropy {
 
 // loss: cross_entropy
 // 9 intermediates never reach memory: 62*N bytes of traffic saved.
@@ -39,4 +39,4 @@ void stub_loss(kgen::View<kgen::bf16, 1> loss, kgen::View<const std::int64_t, 2>
   kgen::rows<1, 32768>(body.logits.shape(), body, stream);
 }
 
-}  // namespace cross_entropy
+}  // namespace graph_cross_entropy

@@ -9,7 +9,7 @@
 #include "kgen/runtime/graph_info.hpp"
 #include "stubs.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 namespace {
 
 void run(kgen::Call& call) {
@@ -106,7 +106,7 @@ void run(kgen::Call& call) {
 }
 
 }  // namespace
-}  // namespace llama_block
+}  // namespace graph_llama_block
 
 const kgen_graph* kgen_graph_llama_block(void) {
   static const kgen::GraphInfo graph = {
@@ -179,7 +179,7 @@ const kgen_graph* kgen_graph_llama_block(void) {
           {.name = "k_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
           {.name = "v_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
       },
-      .run = llama_block::run,
+      .run = graph_llama_block::run,
       .device = &kgen::cuda::device,
   };
   return kgen::as_c(graph);

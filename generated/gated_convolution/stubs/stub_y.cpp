@@ -6,7 +6,7 @@
 #include "kgen/view.hpp"
 #include "my_kernels/causal_conv1d.hpp"
 
-namespace gated_convolution {
+namespace graph_gated_convolution {
 
 // y = add(silu(add(causal_conv1d(mul(x, gate), weight), bias)), x)
 // gated, mixed, biased and 1 intermediate never reach memory: 1536*B*L bytes of traffic saved.
@@ -42,4 +42,4 @@ void stub_y(kgen::View<kgen::bf16, 3> y, kgen::View<const kgen::bf16, 3> x, kgen
   mine::causal_conv1d(prologue_x, weight, epilogue, stream);
 }
 
-}  // namespace gated_convolution
+}  // namespace graph_gated_convolution

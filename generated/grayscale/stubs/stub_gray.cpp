@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace grayscale {
+namespace graph_grayscale {
 
 // gray = add(add(mul(red, 0.21), mul(green, 0.71)), mul(blue, 0.07))
 // red_part, green_part, blue_part and 1 intermediate never reach memory: 32*H*W bytes of traffic saved.
@@ -31,4 +31,4 @@ void stub_gray(kgen::View<float, 2> gray, kgen::View<const float, 2> red, kgen::
   kgen::elementwise(body.red.shape(), body, stream);
 }
 
-}  // namespace grayscale
+}  // namespace graph_grayscale

@@ -6,7 +6,7 @@
 #include "my_kernels/fast_gelu.hpp"
 #include "my_kernels/small_matmul.hpp"
 
-namespace kernel_choice {
+namespace graph_kernel_choice {
 
 // y_few = gelu(add(matmul(few, weight), bias))
 // few_product and few_sum never reach memory: 3072*S bytes of traffic saved.
@@ -27,4 +27,4 @@ void stub_y_few(kgen::View<float, 2> y_few, kgen::View<const float, 2> few, kgen
   mine::small_matmul(few, weight, epilogue, stream);
 }
 
-}  // namespace kernel_choice
+}  // namespace graph_kernel_choice

@@ -5,7 +5,7 @@
 #include "kgen/ops/activation.hpp"
 #include "kgen/view.hpp"
 
-namespace kernel_choice {
+namespace graph_kernel_choice {
 
 // y_low = gelu(low)
 struct stub_y_low_elementwise {
@@ -23,4 +23,4 @@ void stub_y_low(kgen::View<kgen::bf16, 2> y_low, kgen::View<const kgen::bf16, 2>
   kgen::elementwise(body.low.shape(), body, stream);
 }
 
-}  // namespace kernel_choice
+}  // namespace graph_kernel_choice

@@ -4,7 +4,7 @@
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
-namespace kernel_choice {
+namespace graph_kernel_choice {
 
 // y_many = matmul(many, weight)
 void stub_y_many(kgen::View<float, 2> y_many, kgen::View<const float, 2> many, kgen::View<const float, 2> weight,
@@ -12,4 +12,4 @@ void stub_y_many(kgen::View<float, 2> y_many, kgen::View<const float, 2> many, k
   kgen::matmul(many, weight, y_many, stream);
 }
 
-}  // namespace kernel_choice
+}  // namespace graph_kernel_choice

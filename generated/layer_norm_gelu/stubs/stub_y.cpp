@@ -7,7 +7,7 @@
 #include "kgen/rows.hpp"
 #include "kgen/view.hpp"
 
-namespace layer_norm_gelu {
+namespace graph_layer_norm_gelu {
 
 // y: layer_norm, gelu
 // 9 intermediates never reach memory: 30752*M bytes of traffic saved.
@@ -39,4 +39,4 @@ void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::View<con
   kgen::rows<1, 768>(body.x.shape(), body, stream);
 }
 
-}  // namespace layer_norm_gelu
+}  // namespace graph_layer_norm_gelu

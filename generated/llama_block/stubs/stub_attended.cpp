@@ -4,7 +4,7 @@
 #include "kgen/attention.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // attended = attention(q, k_used, v_used)
 void stub_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q, kgen::View<const float, 4> k_used,
@@ -12,4 +12,4 @@ void stub_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q, 
   kgen::attention(q, k_used, v_used, /*scale=*/0.125, /*causal=*/true, attended, stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

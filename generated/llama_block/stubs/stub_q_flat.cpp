@@ -4,7 +4,7 @@
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // q_flat = matmul(normed, wq)
 void stub_q_flat(kgen::View<float, 3> q_flat, kgen::View<const float, 3> normed, kgen::View<const float, 2> wq,
@@ -12,4 +12,4 @@ void stub_q_flat(kgen::View<float, 3> q_flat, kgen::View<const float, 3> normed,
   kgen::matmul(normed.merge<0, 1>(), wq, q_flat.merge<0, 1>(), stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

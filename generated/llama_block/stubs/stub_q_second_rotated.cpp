@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // q_first_rotated, q_second_rotated: rope
 // 4 intermediates never reach memory: 8192*B*S bytes of traffic saved.
@@ -50,4 +50,4 @@ void stub_q_second_rotated(kgen::View<float, 4> q_first_rotated, kgen::View<floa
   kgen::elementwise(body.q_first.shape(), body, stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

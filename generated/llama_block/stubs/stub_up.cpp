@@ -4,7 +4,7 @@
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // up = matmul(h_normed, w_up)
 void stub_up(kgen::View<float, 3> up, kgen::View<const float, 3> h_normed, kgen::View<const float, 2> w_up,
@@ -12,4 +12,4 @@ void stub_up(kgen::View<float, 3> up, kgen::View<const float, 3> h_normed, kgen:
   kgen::matmul(h_normed.merge<0, 1>(), w_up, up.merge<0, 1>(), stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

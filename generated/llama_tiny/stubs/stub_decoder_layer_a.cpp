@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // a = add(h, matmul(attended_flat, wo))
 // projected never reaches memory: 512*B*S bytes of traffic saved.
@@ -25,4 +25,4 @@ void stub_decoder_layer_a(kgen::View<float, 3> a, kgen::View<const float, 3> att
   kgen::matmul(attended_flat.merge<0, 1>(), wo, epilogue, stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

@@ -4,7 +4,7 @@
 #include "kgen/attention.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // attended = attention(q, k_used, v_used)
 void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q,
@@ -13,4 +13,4 @@ void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const
   kgen::attention(q, k_used, v_used, /*scale=*/0.25, /*causal=*/true, attended, stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

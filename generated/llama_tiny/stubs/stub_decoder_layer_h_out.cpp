@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // h_out = add(a, matmul(hidden, w_down))
 // down never reaches memory: 512*B*S bytes of traffic saved.
@@ -25,4 +25,4 @@ void stub_decoder_layer_h_out(kgen::View<float, 3> h_out, kgen::View<const float
   kgen::matmul(hidden.merge<0, 1>(), w_down, epilogue, stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

@@ -6,7 +6,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // hidden = mul(silu(matmul(a_normed, w_gate)), up)
 // gate and activated never reach memory: 2816*B*S bytes of traffic saved.
@@ -27,4 +27,4 @@ void stub_decoder_layer_hidden(kgen::View<float, 3> hidden, kgen::View<const flo
   kgen::matmul(a_normed.merge<0, 1>(), w_gate, epilogue, stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

@@ -4,7 +4,7 @@
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // k_flat = matmul(normed, wk)
 void stub_decoder_layer_k_flat(kgen::View<float, 3> k_flat, kgen::View<const float, 3> normed,
@@ -12,4 +12,4 @@ void stub_decoder_layer_k_flat(kgen::View<float, 3> k_flat, kgen::View<const flo
   kgen::matmul(normed.merge<0, 1>(), wk, k_flat.merge<0, 1>(), stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // k_first_rotated, k_second_rotated: rope
 // 4 intermediates never reach memory: 512*B*S bytes of traffic saved.
@@ -50,4 +50,4 @@ void stub_decoder_layer_k_second_rotated(kgen::View<float, 4> k_first_rotated, k
   kgen::elementwise(body.k_first.shape(), body, stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

@@ -6,7 +6,7 @@
 #include "kgen/rows.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // normed: rms_norm
 // 5 intermediates never reach memory: 1048*B*S bytes of traffic saved.
@@ -37,4 +37,4 @@ void stub_decoder_layer_normed(kgen::View<float, 3> normed, kgen::View<const flo
   kgen::rows<1, 64>(body.h.shape(), body, stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

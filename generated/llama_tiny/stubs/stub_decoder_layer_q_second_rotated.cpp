@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // q_first_rotated, q_second_rotated: rope
 // 4 intermediates never reach memory: 1024*B*S bytes of traffic saved.
@@ -50,4 +50,4 @@ void stub_decoder_layer_q_second_rotated(kgen::View<float, 4> q_first_rotated, k
   kgen::elementwise(body.q_first.shape(), body, stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

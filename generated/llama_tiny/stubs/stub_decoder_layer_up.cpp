@@ -4,7 +4,7 @@
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // up = matmul(a_normed, w_up)
 void stub_decoder_layer_up(kgen::View<float, 3> up, kgen::View<const float, 3> a_normed,
@@ -12,4 +12,4 @@ void stub_decoder_layer_up(kgen::View<float, 3> up, kgen::View<const float, 3> a
   kgen::matmul(a_normed.merge<0, 1>(), w_up, up.merge<0, 1>(), stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

@@ -4,7 +4,7 @@
 #include "kgen/elementwise.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // v_heads_copy = copy(v_heads)
 struct stub_decoder_layer_v_heads_copy_elementwise {
@@ -23,4 +23,4 @@ void stub_decoder_layer_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::Vi
   kgen::elementwise(body.v_heads.shape(), body, stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

@@ -4,7 +4,7 @@
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_tiny {
+namespace graph_llama_tiny {
 
 // logits = matmul(h_normed, lm_head)
 void stub_logits(kgen::View<float, 3> logits, kgen::View<const float, 3> h_normed, kgen::View<const float, 2> lm_head,
@@ -12,4 +12,4 @@ void stub_logits(kgen::View<float, 3> logits, kgen::View<const float, 3> h_norme
   kgen::matmul(h_normed.merge<0, 1>(), lm_head, logits.merge<0, 1>(), stream);
 }
 
-}  // namespace llama_tiny
+}  // namespace graph_llama_tiny

@@ -4,7 +4,7 @@
 #include "kgen/view.hpp"
 #include "my_kernels/fractal.hpp"
 
-namespace mandelbrot {
+namespace graph_mandelbrot {
 
 // region = fractal_region(center_x, center_y, width)
 void stub_region(kgen::View<fractal::Region, 0> region, kgen::View<const double, 0> center_x,
@@ -12,4 +12,4 @@ void stub_region(kgen::View<fractal::Region, 0> region, kgen::View<const double,
   fractal::region_around(center_x, center_y, width, region, stream);
 }
 
-}  // namespace mandelbrot
+}  // namespace graph_mandelbrot

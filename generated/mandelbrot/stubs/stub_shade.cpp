@@ -6,7 +6,7 @@
 #include "kgen/ops/conversion.hpp"
 #include "kgen/view.hpp"
 
-namespace mandelbrot {
+namespace graph_mandelbrot {
 
 // shade = sub(1, div(cast(steps), 200))
 // count and share never reach memory: 16*H*W bytes of traffic saved.
@@ -27,4 +27,4 @@ void stub_shade(kgen::View<float, 2> shade, kgen::View<const std::int32_t, 2> st
   kgen::elementwise(body.steps.shape(), body, stream);
 }
 
-}  // namespace mandelbrot
+}  // namespace graph_mandelbrot

@@ -4,11 +4,11 @@
 #include "kgen/view.hpp"
 #include "my_kernels/fractal.hpp"
 
-namespace mandelbrot {
+namespace graph_mandelbrot {
 
 // steps = mandelbrot(region)
 void stub_steps(kgen::View<std::int32_t, 2> steps, kgen::View<const fractal::Region, 0> region, kgen::Stream stream) {
   fractal::mandelbrot(region, /*iterations=*/200, steps, stream);
 }
 
-}  // namespace mandelbrot
+}  // namespace graph_mandelbrot

@@ -6,7 +6,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace matmul_bias_relu {
+namespace graph_matmul_bias_relu {
 
 // y = relu(add(matmul(A, B), bias))
 // C and sum never reach memory: 8192*M bytes of traffic saved.
@@ -27,4 +27,4 @@ void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> A, kgen::View<con
   kgen::matmul(A, B, epilogue, stream);
 }
 
-}  // namespace matmul_bias_relu
+}  // namespace graph_matmul_bias_relu

@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace rope {
+namespace graph_rope {
 
 // first, second: mul, sub, mul, add
 // x1_cos, x2_sin, x2_cos and 1 intermediate never reach memory: 1024*B*H*S bytes of traffic saved.
@@ -41,4 +41,4 @@ void stub_second(kgen::View<float, 4> first, kgen::View<float, 4> second, kgen::
   kgen::elementwise(body.x1.shape(), body, stream);
 }
 
-}  // namespace rope
+}  // namespace graph_rope

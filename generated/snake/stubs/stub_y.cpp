@@ -6,7 +6,7 @@
 #include "kgen/view.hpp"
 #include "my_kernels/snake.hpp"
 
-namespace snake {
+namespace graph_snake {
 
 // y = mul(snake(add(x, bias), alpha), gain)
 // biased and wave never reach memory: 16*B*C*L bytes of traffic saved.
@@ -33,4 +33,4 @@ void stub_y(kgen::View<float, 3> y, kgen::View<const float, 3> x, kgen::View<con
   kgen::elementwise(body.x.shape(), body, stream);
 }
 
-}  // namespace snake
+}  // namespace graph_snake

@@ -7,7 +7,7 @@
 #include "kgen/rows.hpp"
 #include "kgen/view.hpp"
 
-namespace softmax {
+namespace graph_softmax {
 
 // probabilities: mul, add, softmax
 // scaled, masked and 4 intermediates never reach memory: 32*B*S*T + 16*B*S bytes of traffic saved.
@@ -34,4 +34,4 @@ void stub_probabilities(kgen::View<float, 3> probabilities, kgen::View<const flo
   kgen::rows<1>(body.scores.shape(), body, stream);
 }
 
-}  // namespace softmax
+}  // namespace graph_softmax

@@ -6,7 +6,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace swiglu {
+namespace graph_swiglu {
 
 // y = mul(silu(gate), up)
 // activated never reaches memory: 11008*M bytes of traffic saved.
@@ -28,4 +28,4 @@ void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> gate, kgen::View<
   kgen::elementwise(body.gate.shape(), body, stream);
 }
 
-}  // namespace swiglu
+}  // namespace graph_swiglu

@@ -6,7 +6,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace swish {
+namespace graph_swish {
 
 // y = mul(x, sigmoid(x))
 // gate never reaches memory: 8*M*N bytes of traffic saved.
@@ -27,4 +27,4 @@ void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::Stream s
   kgen::elementwise(body.x.shape(), body, stream);
 }
 
-}  // namespace swish
+}  // namespace graph_swish

@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // h = add(x, matmul(attended_flat, wo))
 // projected never reaches memory: 4096*B*S bytes of traffic saved.
@@ -25,4 +25,4 @@ void stub_h(kgen::View<float, 3> h, kgen::View<const float, 3> attended_flat, kg
   kgen::matmul(attended_flat.merge<0, 1>(), wo, epilogue, stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

@@ -6,7 +6,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // hidden = mul(silu(matmul(h_normed, w_gate)), up)
 // gate and activated never reach memory: 22016*B*S bytes of traffic saved.
@@ -27,4 +27,4 @@ void stub_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> h_norme
   kgen::matmul(h_normed.merge<0, 1>(), w_gate, epilogue, stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

@@ -4,7 +4,7 @@
 #include "kgen/matmul.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // k_flat = matmul(normed, wk)
 void stub_k_flat(kgen::View<float, 3> k_flat, kgen::View<const float, 3> normed, kgen::View<const float, 2> wk,
@@ -12,4 +12,4 @@ void stub_k_flat(kgen::View<float, 3> k_flat, kgen::View<const float, 3> normed,
   kgen::matmul(normed.merge<0, 1>(), wk, k_flat.merge<0, 1>(), stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

@@ -6,7 +6,7 @@
 #include "kgen/rows.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // normed: rms_norm
 // 5 intermediates never reach memory: 8216*B*S bytes of traffic saved.
@@ -37,4 +37,4 @@ void stub_normed(kgen::View<float, 3> normed, kgen::View<const float, 3> x, kgen
   kgen::rows<1, 512>(body.x.shape(), body, stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

@@ -4,7 +4,7 @@
 #include "kgen/elementwise.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // v_heads_copy = copy(v_heads)
 struct stub_v_heads_copy_elementwise {
@@ -22,4 +22,4 @@ void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float
   kgen::elementwise(body.v_heads.shape(), body, stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block

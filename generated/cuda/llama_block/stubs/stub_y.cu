@@ -5,7 +5,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
 
-namespace llama_block {
+namespace graph_llama_block {
 
 // y = add(h, matmul(hidden, w_down))
 // down never reaches memory: 4096*B*S bytes of traffic saved.
@@ -25,4 +25,4 @@ void stub_y(kgen::View<float, 3> y, kgen::View<const float, 3> hidden, kgen::Vie
   kgen::matmul(hidden.merge<0, 1>(), w_down, epilogue, stream);
 }
 
-}  // namespace llama_block
+}  // namespace graph_llama_block
