@@ -263,7 +263,9 @@ int run_diff(const Arguments& arguments) {
 
 int run_explain(const Arguments& arguments) {
   Session session;
-  const auto plan = make_plan(pipeline_options(arguments), session);
+  PipelineOptions options = pipeline_options(arguments);
+  options.explain = true;
+  const auto plan = make_plan(options, session);
   if (!plan) return report(session, arguments);
   if (arguments.first.empty()) {
     fmt::print("{}", explain(*plan));
@@ -272,6 +274,7 @@ int run_explain(const Arguments& arguments) {
   } else {
     fmt::print("{}", explain(*plan, arguments.first, arguments.second, session.diagnostics));
   }
+  std::fflush(stdout);  // before what is said of it
   return report(session, arguments);
 }
 

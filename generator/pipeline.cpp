@@ -15,6 +15,7 @@
 #include "generator/kernels.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/pass/check_expectations.hpp"
 #include "generator/pass/check_specs.hpp"
 #include "generator/pass/choose_kernels.hpp"
 #include "generator/pass/decompose.hpp"
@@ -70,7 +71,7 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
   FusedGraph fused;
   fused.graph = std::move(graph);
   fused = passes.run("fuse", std::move(fused),
-                     [&](FusedGraph f) { return fuse(std::move(f.graph), {}, session.diagnostics); });
+                     [](FusedGraph f) { return fuse(std::move(f.graph), {}); });
   fused = passes.run("schedule", std::move(fused), [](FusedGraph f) { return schedule(std::move(f)); });
   FunctionPlan plan;
   plan.fused = std::move(fused);
@@ -151,7 +152,10 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   plan.main = plan_graph(std::move(module.main), "stub_", plan.functions, passes, session, stubs);
   if (diagnostics.has_errors()) return std::nullopt;
   plan.stubs = stubs.take();
-  if (options.check) plan.check = plan_check(plan, ops, diagnostics);
+  for (const FunctionPlan& function : plan.functions) check_expectations(function.fused, diagnostics);
+  check_expectations(plan.main.fused, diagnostics);
+  if (diagnostics.has_errors() && !options.explain) return std::nullopt;
+  if (options.check) plan.check = plan_check(plan, ops);
   return plan;
 }
 

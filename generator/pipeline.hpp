@@ -25,6 +25,7 @@ struct PipelineOptions {
   std::string dump_after;                // the name of a pass; empty: none
   std::uint32_t streams = 1;             // on which independent branches may overlap
   bool check = false;                    // also plan the unfused references of check mode
+  bool explain = false;                  // a plan that is not as the graph expects is returned too, to be explained
   bool progress = false;                 // name each pass on stderr once the whole takes longer than a second
   bool timings = false;                  // time of each pass on stderr
 };
@@ -42,7 +43,7 @@ struct Session {
 
 // Operators and kernels alone.
 bool load_operators(const PipelineOptions& options, Session& session);
-// Nothing after an error, which is in session.diagnostics.
+// Nothing after an error, which is in session.diagnostics; but see PipelineOptions::explain.
 std::optional<Plan> make_plan(const PipelineOptions& options, Session& session);
 // Every file of the emitted folder.
 std::vector<SourceFile> emit_plan(const Plan& plan, const EmitOptions& options);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -70,7 +69,10 @@ std::string node_text(const Explained& in, NodeId id) {
 // "q_flat as q_heads" where a view of what the producer makes is read.
 std::string passed_text(const Explained& in, const Decision& decision) {
   const std::string& name = in.name(decision.value);
-  const bool is_view = in.graph().value(decision.value).producer != decision.producer;
+  // Only a name that stands in the graph's file says something.
+  const Value& value = in.graph().value(decision.value);
+  const bool is_view = value.producer != decision.producer;
+  if (is_view && decision.producer != no_id && !value.where.known()) return in.maker(decision.producer);
   return is_view && decision.producer != no_id ? fmt::format("{} as {}", in.maker(decision.producer), name) : name;
 }
 
@@ -145,30 +147,6 @@ ValueId find_value(const Graph& graph, std::string_view name) {
   return no_id;
 }
 
-// The decisions on a shortest path from what `from` makes to `to`; empty where none leads there.
-std::vector<const Decision*> find_path(const Explained& in, NodeId from, NodeId to) {
-  const std::vector<Decision>& decisions = in.function.fused.decisions;
-  std::vector<std::vector<const Decision*>> readers(in.graph().nodes.size());
-  for (const Decision& decision : decisions) {
-    if (decision.producer != no_id) readers[decision.producer].push_back(&decision);
-  }
-  std::vector<const Decision*> reached(in.graph().nodes.size(), nullptr);
-  std::deque<NodeId> open = {from};
-  while (!open.empty() && !reached[to]) {
-    const NodeId node = open.front();
-    open.pop_front();
-    for (const Decision* decision : readers[node]) {
-      if (decision->consumer == from || reached[decision->consumer]) continue;
-      reached[decision->consumer] = decision;
-      open.push_back(decision->consumer);
-    }
-  }
-  std::vector<const Decision*> path;
-  for (NodeId at = to; at != from && reached[at]; at = reached[at]->producer) path.push_back(reached[at]);
-  std::reverse(path.begin(), path.end());
-  return path;
-}
-
 // The node that computes `value`, past views, which compute nothing; no_id where it is not computed.
 NodeId computing_node(const Explained& in, ValueId value) {
   while (value != no_id) {
@@ -211,12 +189,14 @@ std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
 
   const std::uint32_t first_group = in.group_of(first), second_group = in.group_of(second);
   const bool together = first_group == second_group;
-  std::string text = together ? fmt::format("'{}' and '{}' are computed together, by {}.\n", in.name(a), in.name(b),
-                                            in.stub_of[first_group])
-                              : fmt::format("'{}' and '{}' are computed apart, by {} and {}.\n", in.name(a), in.name(b),
-                                            in.stub_of[first_group], in.stub_of[second_group]);
-  std::vector<const Decision*> path = find_path(in, first, second);
-  if (path.empty()) path = find_path(in, second, first);
+  const std::string& first_stub = in.stub_of[first_group];
+  const std::string& second_stub = in.stub_of[second_group];
+  const std::string by = together                    ? "together, by " + first_stub
+                         : first_stub == second_stub ? fmt::format("apart, by two calls of {}", first_stub)
+                                                     : fmt::format("apart, by {} and {}", first_stub, second_stub);
+  std::string text = fmt::format("'{}' and '{}' are computed {}.\n", in.name(a), in.name(b), by);
+  std::vector<const Decision*> path = decision_path(in.function.fused, first, second);
+  if (path.empty()) path = decision_path(in.function.fused, second, first);
   if (path.empty()) {
     return text + (together ? "Neither needs the other; they read the same memory in one loop.\n"
                             : "No path leads from one to the other: neither needs the other.\n");

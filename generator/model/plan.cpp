@@ -1,6 +1,31 @@
 #include "generator/model/plan.hpp"
 
+#include <algorithm>
+#include <deque>
+
 namespace kgen {
+
+std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from, NodeId to) {
+  std::vector<std::vector<const Decision*>> readers(fused.graph.nodes.size());
+  for (const Decision& decision : fused.decisions) {
+    if (decision.producer != no_id) readers[decision.producer].push_back(&decision);
+  }
+  std::vector<const Decision*> reached(fused.graph.nodes.size(), nullptr);
+  std::deque<NodeId> open = {from};
+  while (!open.empty() && !reached[to]) {
+    const NodeId node = open.front();
+    open.pop_front();
+    for (const Decision* decision : readers[node]) {
+      if (decision->consumer == from || reached[decision->consumer]) continue;
+      reached[decision->consumer] = decision;
+      open.push_back(decision->consumer);
+    }
+  }
+  std::vector<const Decision*> path;
+  for (NodeId at = to; at != from && reached[at]; at = reached[at]->producer) path.push_back(reached[at]);
+  std::reverse(path.begin(), path.end());
+  return path;
+}
 
 Dim arena_bytes(const FunctionPlan& plan) {
   Dim total;

@@ -18,10 +18,24 @@ namespace kgen {
 // kernel of `root`, with prologues and an epilogue. call: a function. A view that must be computed is a copy node.
 enum class GroupKind { elementwise, rows, structured, call };
 
+// Elementwise nodes that compute one operand of a group's kernel, wherever the kernel reads it.
+struct Prologue {
+  std::size_t operand = 0;       // of the root, by its inputs
+  std::vector<NodeId> nodes;     // in execution order; the last makes the operand
+};
+
+// Elementwise nodes that take results of a group's kernel where it makes them, before they reach memory.
+struct Epilogue {
+  std::vector<std::size_t> results;  // of the root, by its outputs
+  std::vector<NodeId> nodes;         // in execution order
+};
+
 // Nodes computed by one stub. Views belong to no group.
 struct Group {
   GroupKind kind = GroupKind::elementwise;
   NodeId root = no_id;           // structured and call
+  std::vector<Prologue> prologues;  // structured: every node but the root rides in one of these
+  std::vector<Epilogue> epilogues;
   std::vector<NodeId> nodes;     // in execution order
   Shape loop;
   std::vector<int> row_axes;     // rows: the reduced axes of `loop`, sorted
@@ -48,6 +62,9 @@ struct FusedGraph {
   std::vector<std::uint32_t> group_of;     // by NodeId; no_id for views
   std::vector<Decision> decisions;         // in the order of the consumers
 };
+
+// The decisions on a shortest path from `from` to `to`; empty where none leads there.
+std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from, NodeId to);
 
 // ---- lower: a group as the program of its stub -----------------------------------------------------------------------
 

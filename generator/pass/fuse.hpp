@@ -13,7 +13,6 @@
 // others already read is never moved behind a later one.
 #pragma once
 
-#include "generator/base/diagnostics.hpp"
 #include "generator/model/graph.hpp"
 #include "generator/model/plan.hpp"
 
@@ -23,7 +22,7 @@ struct FuseOptions {
   bool enabled = true;  // false: every node is a stub of its own, the reference that check mode compares with
 };
 
-// Errors: a `force` that is not possible, an `expect_fused` that did not come true; each with the reason.
-FusedGraph fuse(Graph graph, const FuseOptions& options, Diagnostics& diagnostics);
+// Whether `force` and `expect_fused` came true, check_expectations says.
+FusedGraph fuse(Graph graph, const FuseOptions& options);
 
 }  // namespace kgen

@@ -53,10 +53,12 @@ std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32
   return depth;
 }
 
-bool FuseGroups::stays_acyclic(NodeId node, const std::vector<std::uint32_t>& ids) const {
+std::vector<std::uint32_t> FuseGroups::moved_behind_readers(NodeId node, const std::vector<std::uint32_t>& ids) const {
   const std::uint32_t depth = depth_after(node, ids);
-  return std::all_of(ids.begin(), ids.end(),
-                     [&](std::uint32_t id) { return groups_[id].depth == depth || !groups_[id].read_by_others; });
+  std::vector<std::uint32_t> moved;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(moved),
+               [&](std::uint32_t id) { return groups_[id].depth != depth && groups_[id].read_by_others; });
+  return moved;
 }
 
 bool FuseGroups::within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const {
@@ -114,6 +116,8 @@ void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, Growin
   }
   target.kind = shape.kind;
   target.root = shape.root;
+  target.prologues = std::move(shape.prologues);
+  target.epilogue = std::move(shape.epilogue);
   target.loop = std::move(shape.loop);
   target.row_axes = std::move(shape.row_axes);
   target.at_load = shape.at_load;

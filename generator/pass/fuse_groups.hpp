@@ -16,10 +16,12 @@ struct GrowingGroup {
   Shape loop;
   std::vector<int> row_axes;
   bool at_load = false;
+  std::vector<Prologue> prologues;  // structured: every node but the root rides in one of these or in the epilogue
+  std::vector<NodeId> epilogue;
   std::vector<NodeId> nodes;
-  std::vector<ValueId> reads;  // memory that its nodes read; each once
-  std::uint32_t depth = 1;     // the longest chain of groups that ends here
-  bool read_by_others = false; // some node outside reads a result: the depth may not change any more
+  std::vector<ValueId> reads;   // memory that its nodes read; each once
+  std::uint32_t depth = 1;      // the longest chain of groups that ends here
+  bool read_by_others = false;  // some node outside reads a result: the depth may not change any more
 };
 
 class FuseGroups {
@@ -37,7 +39,12 @@ class FuseGroups {
   std::uint32_t depth_of(ValueId value) const;
 
   // Whether `node` may join all of `ids` (which become one group) without a cycle.
-  bool stays_acyclic(NodeId node, const std::vector<std::uint32_t>& ids) const;
+  bool stays_acyclic(NodeId node, const std::vector<std::uint32_t>& ids) const {
+    return moved_behind_readers(node, ids).empty();
+  }
+  // Those of `ids` that would make a cycle: others read them, and the join would move them. Without these, the rest may
+  // be joined.
+  std::vector<std::uint32_t> moved_behind_readers(NodeId node, const std::vector<std::uint32_t>& ids) const;
   // How many values in memory the group would read and how many nodes it would hold.
   bool within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const;
 

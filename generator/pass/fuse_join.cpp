@@ -67,11 +67,14 @@ std::string why_no_epilogue(const FuseFacts& facts, const GrowingGroup& guest, c
 Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids) {
   const auto rank = [&](std::uint32_t id) { return static_cast<int>(groups.group(id).kind); };
   // Enumerators ascend: a structured group takes in rows or loops, rows take in loops.
-  const std::uint32_t main = *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+  const std::uint32_t main =
+      *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
   GrowingGroup joint;
   const GrowingGroup& host = groups.group(main);
   joint.kind = host.kind;
   joint.root = host.root;
+  joint.prologues = host.prologues;
+  joint.epilogue = host.epilogue;
   joint.loop = host.loop;
   joint.row_axes = host.row_axes;
   joint.at_load = host.at_load;
@@ -80,16 +83,19 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
     const GrowingGroup& guest = groups.group(id);
     if (guest.at_load != host.at_load) return refuse("one operand is computed at load, the other at each call");
     if (guest.kind == GroupKind::rows) {
+      if (host.kind == GroupKind::structured) {
+        return refuse("its operands come from a kernel, whose epilogue sees tiles, and from a stub that walks rows");
+      }
       if (host.kind != GroupKind::rows || guest.loop != host.loop || guest.row_axes != host.row_axes) {
         return refuse("its operands come from stubs that walk different rows");
       }
     } else if (guest.kind != GroupKind::elementwise) {
       return refuse("its operands come from two structured kernels");
-    } else if (guest.loop != host.loop &&
-               !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
+    } else if (guest.loop != host.loop && !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
       return refuse("its operands come from loops of different shapes");
     }
     if (host.kind != GroupKind::structured) continue;
+    joint.epilogue.insert(joint.epilogue.end(), guest.nodes.begin(), guest.nodes.end());
     std::string why = why_no_epilogue(facts, guest, host.loop, *facts.graph().nodes[host.root].kernel);
     if (!why.empty()) return refuse(std::move(why));
   }
@@ -132,8 +138,8 @@ Joint elementwise_into_rows(const FuseFacts& facts, const FuseGroups& groups, co
     if (shown != input && !one_per_row(graph.type(shown).shape, joint)) {
       return refuse("'" + graph.value(input).name + "' is a view of it");
     }
-    // One element per row meets rows where its axes were kept. Two of one per row always meet: an axis that NumPy's rule
-    // puts in another's place has extent 1.
+    // One element per row meets rows where its axes were kept. Two of one per row always meet: an axis that NumPy's
+    // rule puts in another's place has extent 1.
     const auto from = row_form(graph.type(input).shape, joint.loop, joint.row_axes);
     const bool lines_up = from && (*made == RowForm::full ? *from != RowForm::dropped : *from != RowForm::full);
     if (!lines_up) return refuse("its operand does not line up with the rows");
@@ -149,7 +155,11 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
   const Node& node = graph.nodes[id];
   const Node& root = graph.nodes[joint.root];
   const KernelSignature* kernel = root.kernel;
-  if (!kernel || kernel->results.size() != 1 || kernel->results[0].accepts != Accepts::sink) {
+  if (kernel && kernel->results.size() > 1) {
+    return refuse(fmt::format("{} has {} results: only a kernel's single result takes an epilogue", kernel->name,
+                              kernel->results.size()));
+  }
+  if (!kernel || kernel->results[0].accepts != Accepts::sink) {
     return refuse(fmt::format("the result of {} takes no epilogue", kernel ? kernel->name : root.op->name));
   }
   const Joint loop = elementwise_into_loop(facts, groups, node, ids, joint);
@@ -167,6 +177,7 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
       return refuse(fmt::format("the epilogue of {} cannot walk '{}'", kernel->name, graph.value(input).name));
     }
   }
+  joint.epilogue.push_back(id);
   return {std::move(joint), {}};
 }
 
@@ -178,7 +189,8 @@ Joint reduction_into(const FuseFacts& facts, const FuseGroups& groups, const Nod
   if (joint.kind == GroupKind::structured) {
     return refuse("an epilogue sees tiles, not whole rows: a reduction cannot ride in it");
   }
-  if (!made_by(groups, node.inputs[0], ids)) return refuse("'" + graph.value(node.inputs[0]).name + "' is a view of it");
+  if (!made_by(groups, node.inputs[0], ids))
+    return refuse("'" + graph.value(node.inputs[0]).name + "' is a view of it");
   if (joint.loop != shape) return refuse("it reduces only a part of the loop");
   if (joint.kind == GroupKind::rows && joint.row_axes != reduction.axes) {
     return refuse("it reduces other axes than the rows it would join");
@@ -196,7 +208,8 @@ Joint reduction_into(const FuseFacts& facts, const FuseGroups& groups, const Nod
 bool merges_to_rank(const FuseFacts& facts, ValueId value, const Shape& shape, int kernel_rank) {
   if (kernel_rank < 1 || static_cast<int>(shape.size()) <= kernel_rank) return true;
   const Shape& own = facts.graph().type(value).shape;
-  const View broadcast{.form = ViewRule::Form::broadcast, .axes = {}, .shape = shape, .axis = 0, .begin = {}, .length = {}, .step = 1};
+  const View broadcast{
+      .form = ViewRule::Form::broadcast, .axes = {}, .shape = shape, .axis = 0, .begin = {}, .length = {}, .step = 1};
   const auto strides = view_strides(broadcast, facts.graph().type(value), facts.strides(value), shape);
   if (own.size() > shape.size()) return false;
   return axes_merge(shape, *strides, 0, shape.size() - static_cast<std::size_t>(kernel_rank));
@@ -287,17 +300,22 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
     return refuse(fmt::format("operand '{}' of {} takes no prologue", node.op->operands[operand].name,
                               kernel ? kernel->name : node.op->name));
   }
+  if (group.kind == GroupKind::call) return refuse("it comes out of a function, which is emitted once");
   if (group.at_load != facts.at_load(node.outputs[0])) return refuse("it is computed once, at load");
-  if (group.kind != GroupKind::elementwise) return refuse("a prologue computes single elements: only elementwise nodes fit");
+  if (group.kind == GroupKind::structured) return refuse("another kernel's stub makes it, and a stub calls one kernel");
+  if (group.kind != GroupKind::elementwise)
+    return refuse("a prologue computes single elements: only elementwise nodes fit");
   for (const NodeId member : group.nodes) {
     for (const ValueId result : graph.nodes[member].outputs) {
-      const bool ends_here = !facts.kept(result) &&
-                             std::all_of(facts.consumers(result).begin(), facts.consumers(result).end(), [&](NodeId reader) {
-                               return reader == id ? result == value : !facts.is_view(reader) && groups.group_of(reader) == maker;
-                             });
+      const bool ends_here =
+          !facts.kept(result) &&
+          std::all_of(facts.consumers(result).begin(), facts.consumers(result).end(), [&](NodeId reader) {
+            return reader == id ? result == value : !facts.is_view(reader) && groups.group_of(reader) == maker;
+          });
       const auto here = std::count(facts.consumers(result).begin(), facts.consumers(result).end(), id);
       if (!ends_here || here > 1) {
-        return refuse(fmt::format("'{}' is read elsewhere too, so it goes through memory anyway", graph.value(result).name));
+        return refuse(
+            fmt::format("'{}' is read elsewhere too, so it goes through memory anyway", graph.value(result).name));
       }
     }
   }
@@ -308,6 +326,7 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
     }
   }
   GrowingGroup joint = alone(facts, id);
+  joint.prologues.push_back({operand, group.nodes});
   return {std::move(joint), {}};
 }
 

@@ -12,7 +12,7 @@ namespace kgen {
 
 // What a group would become, or why it cannot.
 struct Joint {
-  std::optional<GrowingGroup> group;  // kind, root, loop, row_axes and at_load are set
+  std::optional<GrowingGroup> group;  // kind, root, ports, loop, row_axes and at_load are set
   std::string refusal;
 };
 

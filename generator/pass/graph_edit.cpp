@@ -1,6 +1,8 @@
 #include "generator/pass/graph_edit.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 namespace kgen {
@@ -73,6 +75,33 @@ std::vector<std::uint32_t> count_readers(const Graph& graph) {
     if (state.next != no_id) ++readers[state.next];
   }
   return readers;
+}
+
+namespace {
+
+// A stub that is pinned is named after what it makes.
+constexpr std::string_view stub_prefix = "stub_";
+
+std::unordered_set<std::string_view> names_in(const FusionDirectives& directives) {
+  std::unordered_set<std::string_view> names;
+  for (const auto* groups : {&directives.forbid, &directives.force, &directives.expect, &directives.pin}) {
+    for (const auto& group : *groups) names.insert(group.values.begin(), group.values.end());
+  }
+  for (const auto& group : directives.pin) {
+    for (const std::string_view stub : group.values) {
+      if (stub.starts_with(stub_prefix)) names.insert(stub.substr(stub_prefix.size()));
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<bool> named_values(const Graph& graph) {
+  const auto names = names_in(graph.directives);
+  std::vector<bool> named(graph.values.size(), false);
+  for (ValueId id = 0; id < graph.values.size(); ++id) named[id] = names.contains(graph.value(id).name);
+  return named;
 }
 
 void warn_if_unread(const Graph& graph, const Node& node, const std::vector<std::uint32_t>& readers,

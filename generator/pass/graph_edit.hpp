@@ -36,6 +36,9 @@ void number_producers(Graph& graph);
 // The state whose buffer `value` lives in: itself, or that of a chain of updates of it; no_id: none.
 ValueId updated_state(const Graph& graph, ValueId value);
 
+// By ValueId: whether a fusion directive names it, or the stub that is named after it.
+std::vector<bool> named_values(const Graph& graph);
+
 // By ValueId: how many nodes read it (each counted once), plus one where it is an output, plus one for each state that
 // it is the next value of.
 std::vector<std::uint32_t> count_readers(const Graph& graph);

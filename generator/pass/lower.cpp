@@ -14,25 +14,6 @@
 namespace kgen {
 namespace {
 
-// The nodes of `group` that `value` is computed from, in order; nothing where it lies in memory.
-std::vector<NodeId> nodes_behind(const FuseFacts& facts, const Group& group, ValueId value, NodeId stop) {
-  const Graph& graph = facts.graph();
-  std::set<NodeId> found;
-  std::vector<ValueId> open{value};
-  while (!open.empty()) {
-    const ValueId next = facts.peel(open.back());
-    open.pop_back();
-    if (graph.value(next).kind != ValueKind::result) continue;
-    const NodeId producer = graph.value(next).producer;
-    if (producer == stop || !std::binary_search(group.nodes.begin(), group.nodes.end(), producer)) continue;
-    if (!found.insert(producer).second) continue;
-    for (const ValueId input : graph.nodes[producer].inputs) {
-      if (input != no_id) open.push_back(input);
-    }
-  }
-  return {found.begin(), found.end()};
-}
-
 // A kernel walks a value of any rank along the axes that it has.
 int walked_rank(const KernelOperand& operand, const Shape& shape) {
   return operand.rank < 0 ? static_cast<int>(shape.size()) : operand.rank;
@@ -119,14 +100,9 @@ class Lowering {
     const KernelSignature* kernel = root.kernel;
     assert(kernel && "choose_kernels reports operators that no kernel implements");
     stub_.kernel = kernel->name;
-    std::set<NodeId> inside_prologues{group_.root};
-    for (std::size_t i = 0; i < kernel->operands.size(); ++i) {
-      const ValueId value = i < root.inputs.size() ? root.inputs[i] : no_id;
-      add_kernel_operand(kernel->operands[i], value, inside_prologues);
-    }
-    std::vector<NodeId> epilogue;
-    for (const NodeId id : group_.nodes) {
-      if (!inside_prologues.contains(id)) epilogue.push_back(id);
+    for (std::size_t i = 0; i < std::min(kernel->operands.size(), root.inputs.size()); ++i) {
+      // An overload of the kernel does without those that are left out.
+      if (root.inputs[i] != no_id) add_kernel_operand(kernel->operands[i], i);
     }
     for (const KernelAttribute& attribute : kernel->attributes) {
       const AttributeValue* value = find_attribute(root.attributes, attribute.name);
@@ -137,20 +113,21 @@ class Lowering {
       stub_.kernel_arguments.push_back(std::move(argument));
     }
     for (std::size_t i = 0; i < root.outputs.size(); ++i) {
-      add_kernel_result(kernel->results[i], root.outputs[i], epilogue);
+      add_kernel_result(kernel->results[i], i);
     }
   }
 
-  void add_kernel_operand(const KernelOperand& operand, ValueId value, std::set<NodeId>& inside_prologues) {
-    if (value == no_id) return;  // an overload of the kernel does without it
+  void add_kernel_operand(const KernelOperand& operand, std::size_t index) {
+    const ValueId value = graph_.nodes[group_.root].inputs[index];
+    const auto prologue = std::find_if(group_.prologues.begin(), group_.prologues.end(),
+                                       [&](const Prologue& each) { return each.operand == index; });
     KernelArgument argument;
-    if (const auto nodes = nodes_behind(facts_, group_, value, group_.root); !nodes.empty()) {
-      inside_prologues.insert(nodes.begin(), nodes.end());
+    if (prologue != group_.prologues.end()) {
       BodyRequest request;
       request.role = Functor::Role::prologue;
       request.name = fmt::format("{}_prologue_{}", stub_.name, operand.name);
       request.space = {graph_.type(value).shape, {}, walked_rank(operand, graph_.type(value).shape)};
-      request.nodes = nodes;
+      request.nodes = prologue->nodes;
       request.result = value;
       argument.kind = KernelArgument::Kind::functor;
       argument.functor = add_functor(std::move(request));
@@ -161,9 +138,13 @@ class Lowering {
     stub_.kernel_arguments.push_back(std::move(argument));
   }
 
-  void add_kernel_result(const KernelOperand& result, ValueId value, const std::vector<NodeId>& epilogue) {
+  void add_kernel_result(const KernelOperand& result, std::size_t index) {
+    const ValueId value = graph_.nodes[group_.root].outputs[index];
+    const auto epilogue = std::find_if(group_.epilogues.begin(), group_.epilogues.end(), [&](const Epilogue& each) {
+      return std::find(each.results.begin(), each.results.end(), index) != each.results.end();
+    });
     KernelArgument argument;
-    if (epilogue.empty()) {
+    if (epilogue == group_.epilogues.end()) {
       argument.kind = KernelArgument::Kind::parameter;
       argument.view = operand_view(graph_.type(value).shape, result.rank, parameter_of(value));
     } else {
@@ -171,7 +152,7 @@ class Lowering {
       request.role = Functor::Role::epilogue;
       request.name = stub_.name + "_epilogue";
       request.space = {graph_.type(value).shape, {}, walked_rank(result, graph_.type(value).shape)};
-      request.nodes = epilogue;
+      request.nodes = epilogue->nodes;
       request.stores = group_.outputs;
       request.incoming = value;
       argument.kind = KernelArgument::Kind::functor;

@@ -231,6 +231,7 @@ void copy_results(Graph& graph, Copies& copies) {
     const SourceLocation where = value.where;
     if (value.kind == ValueKind::result) {
       graph.value(output).name = copies.unique(name + "_source");
+      graph.value(output).where = {};  // nobody wrote that name
     } else {
       name = copies.unique(name + "_output");
     }
@@ -303,12 +304,14 @@ bool loads_as(const Graph& graph, const Node& node, std::size_t operand, ValueId
 }
 
 // Rule: f(cast(x)) -> f(x), where the cast widens and f would load x in that type anyhow. The cast would only keep a
-// loop, or memory, for itself.
+// loop, or memory, for itself. A cast that a fusion directive names stays.
 void absorb_widening_casts(Graph& graph, const DimRanges& ranges) {
+  const std::vector<bool> named = named_values(graph);
   for (Node& node : graph.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId source = before_widening(graph, node.inputs[i]);
-      if (source != node.inputs[i] && loads_as(graph, node, i, source, ranges)) node.inputs[i] = source;
+      if (source == node.inputs[i] || named[node.inputs[i]]) continue;
+      if (loads_as(graph, node, i, source, ranges)) node.inputs[i] = source;
     }
   }
   const std::vector<std::uint32_t> readers = count_readers(graph);

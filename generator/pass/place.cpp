@@ -286,23 +286,15 @@ class Arena {
     return true;
   }
 
-  // Walks back from the kernel's operands through the prologues.
+  // What the kernel and its prologues read.
   void bar_operands(const Group& group) {
-    const std::uint32_t group_index = plan_.fused.group_of[group.root];
-    std::vector<NodeId> open = {group.root};
-    while (!open.empty()) {
-      const Node& node = graph().nodes[open.back()];
-      open.pop_back();
-      for (const ValueId input : node.inputs) {
-        if (input == no_id || barred_[input] == now_) continue;
-        barred_[input] = now_;
-        barred_[roots_[input]] = now_;
-        const Value& value = graph().value(input);
-        if (value.kind == ValueKind::result && plan_.fused.group_of[value.producer] == group_index) {
-          open.push_back(value.producer);
-        }
+    const auto bar = [&](NodeId id) {
+      for (const ValueId input : graph().nodes[id].inputs) {
+        if (input != no_id) barred_[input] = barred_[roots_[input]] = now_;
       }
-    }
+    };
+    bar(group.root);
+    for (const Prologue& prologue : group.prologues) std::for_each(prologue.nodes.begin(), prologue.nodes.end(), bar);
   }
 
   FunctionPlan& plan_;

@@ -8,10 +8,9 @@
 namespace kgen {
 namespace {
 
-UnfusedGraph plan_unfused(const Graph& graph, const std::string& prefix, const OpSet& ops, StubTable& stubs,
-                          Diagnostics& diagnostics) {
+UnfusedGraph plan_unfused(const Graph& graph, const std::string& prefix, const OpSet& ops, StubTable& stubs) {
   UnfusedGraph unfused;
-  unfused.fused = fuse(graph, {.enabled = false}, diagnostics);
+  unfused.fused = fuse(graph, {.enabled = false});
   unfused.stub_of = lower(unfused.fused, ops, prefix, stubs);
   return unfused;
 }
@@ -28,17 +27,17 @@ void add_uses(const FunctionPlan& plan, std::uint32_t function, const OpSet& ops
 
 }  // namespace
 
-CheckPlan plan_check(const Plan& plan, const OpSet& ops, Diagnostics& diagnostics) {
+CheckPlan plan_check(const Plan& plan, const OpSet& ops) {
   CheckPlan check;
   StubTable stubs;
   check.uses.resize(plan.stubs.size());
   for (std::uint32_t i = 0; i < plan.functions.size(); ++i) {
     const Graph& graph = plan.functions[i].fused.graph;
     const std::string prefix = fmt::format("reference_{}_", graph.name);
-    check.functions.push_back(plan_unfused(graph, prefix, ops, stubs, diagnostics));
+    check.functions.push_back(plan_unfused(graph, prefix, ops, stubs));
     add_uses(plan.functions[i], i, ops, check.uses);
   }
-  check.main = plan_unfused(plan.main.fused.graph, "reference_", ops, stubs, diagnostics);
+  check.main = plan_unfused(plan.main.fused.graph, "reference_", ops, stubs);
   add_uses(plan.main, no_id, ops, check.uses);
   check.stubs = stubs.take();
   return check;

@@ -2,13 +2,12 @@
 // values between them.
 #pragma once
 
-#include "generator/base/diagnostics.hpp"
 #include "generator/model/op_spec.hpp"
 #include "generator/model/plan.hpp"
 
 namespace kgen {
 
 // `plan` is whole but for `check`.
-CheckPlan plan_check(const Plan& plan, const OpSet& ops, Diagnostics& diagnostics);
+CheckPlan plan_check(const Plan& plan, const OpSet& ops);
 
 }  // namespace kgen

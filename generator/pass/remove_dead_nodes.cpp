@@ -7,7 +7,7 @@ namespace kgen {
 void remove_dead_nodes(Rewriting& rewriting) {
   Graph& graph = rewriting.graph;
   std::vector<bool> alive(graph.values.size(), false);
-  for (ValueId id = 0; id < graph.values.size(); ++id) alive[id] = rewriting.observed[id] || rewriting.named[id];
+  for (ValueId id = 0; id < graph.values.size(); ++id) alive[id] = rewriting.observed[id];
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     if (rewriting.removed[i]) continue;
     ++rewriting.node_visits;

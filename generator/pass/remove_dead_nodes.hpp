@@ -1,5 +1,5 @@
 // Rule: a node none of whose results is read, by another node, as an output of the graph or as a state's next value, is
-// dropped (dead-code elimination). Nodes that a fusion directive names stay.
+// dropped (dead-code elimination).
 #pragma once
 
 #include "generator/pass/rewriting.hpp"

@@ -5,29 +5,12 @@
 #include <numeric>
 #include <set>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include "generator/pass/scalar_value.hpp"
 
 namespace kgen {
 namespace {
-
-// A stub that is pinned is named after what it makes.
-constexpr std::string_view stub_prefix = "stub_";
-
-std::unordered_set<std::string_view> names_in(const FusionDirectives& directives) {
-  std::unordered_set<std::string_view> names;
-  for (const auto* groups : {&directives.forbid, &directives.force, &directives.expect, &directives.pin}) {
-    for (const auto& group : *groups) names.insert(group.values.begin(), group.values.end());
-  }
-  for (const auto& group : directives.pin) {
-    for (const std::string_view stub : group.values) {
-      if (stub.starts_with(stub_prefix)) names.insert(stub.substr(stub_prefix.size()));
-    }
-  }
-  return names;
-}
 
 // For each form an operator all of whose attributes are parameters of the form.
 std::array<const OpSpec*, 10> find_view_ops(const OpSet& ops) {
@@ -99,11 +82,9 @@ Rewriting start_rewriting(Graph& graph, const OpSet& ops, Numerics numerics) {
   Rewriting rewriting{graph, ops, numerics, {}, {}, {}, {}, {}, find_view_ops(ops), {}};
   rewriting.replacement.resize(graph.values.size());
   std::iota(rewriting.replacement.begin(), rewriting.replacement.end(), ValueId{0});
-  rewriting.named.resize(graph.values.size());
   rewriting.observed.resize(graph.values.size());
   rewriting.removed.resize(graph.nodes.size());
-  const auto names = names_in(graph.directives);
-  for (ValueId id = 0; id < graph.values.size(); ++id) rewriting.named[id] = names.contains(graph.value(id).name);
+  rewriting.named = named_values(graph);
   for (const ValueId output : graph.outputs) rewriting.observed[output] = true;
   for (const StateData& state : graph.states) {
     if (state.next != no_id) rewriting.observed[state.next] = true;

@@ -4,7 +4,8 @@
 // other values can be read in place of its results. Nodes are only marked as removed; simplify drops them.
 //
 // Two kinds of values limit what a rewrite may do:
-// - named: a fusion directive names it. Its node is neither replaced, merged nor dropped; no rewrite looks behind it.
+// - named: a fusion directive names it. Its node is neither replaced nor merged, and no rewrite looks behind it; it is
+//   dropped only where nothing that is observed needs it.
 // - observed: an output of the graph, or a state's next value. It keeps its name and must be produced.
 #pragma once
 

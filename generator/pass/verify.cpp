@@ -36,6 +36,7 @@ class PlacementCheck {
       }
     }
     check_groups();
+    for (const Group& group : plan_.fused.groups) check_ports(group);
     check_results();
     check_steps();
     return std::move(problems_);
@@ -63,6 +64,7 @@ class PlacementCheck {
   std::string_view problem_of_result(ValueId id) const;
   bool is_version_of_state(ValueId id) const;
   void check_groups();
+  void check_ports(const Group& group);
   void check_results();
   void check_steps();
 
@@ -201,6 +203,39 @@ void PlacementCheck::check_results() {
     if (placement.kind == Kind::state && placement.index == graph_.value(state.value).index) continue;
     problems_.push_back(fmt::format("'{}', the next value of '{}', does not live in its buffer",
                                     graph_.value(state.next).name, graph_.value(state.value).name));
+  }
+}
+
+// Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
+void PlacementCheck::check_ports(const Group& group) {
+  std::unordered_map<NodeId, const Prologue*> rides;
+  const auto problem = [&](NodeId id, const char* what) {
+    problems_.push_back(fmt::format("'{}' {}", graph_.value(graph_.nodes[id].outputs[0]).name, what));
+  };
+  const auto add = [&](NodeId id, const Prologue* prologue) {
+    if (!rides.emplace(id, prologue).second) problem(id, "rides in two ports");
+  };
+  if (group.root != no_id) add(group.root, nullptr);
+  for (const Prologue& prologue : group.prologues) {
+    for (const NodeId id : prologue.nodes) add(id, &prologue);
+  }
+  for (const Epilogue& epilogue : group.epilogues) {
+    for (const NodeId id : epilogue.nodes) add(id, nullptr);
+  }
+  if (group.kind != GroupKind::structured && group.kind != GroupKind::call) {
+    if (!rides.empty()) problem(rides.begin()->first, "rides in a port of no kernel");
+    return;
+  }
+  for (const NodeId id : group.nodes) {
+    if (!rides.contains(id)) problem(id, "rides in no port");
+    const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const NodeId maker = inputs[i] == no_id ? no_id : graph_.value(inputs[i]).producer;
+      const auto found = rides.find(maker);
+      if (maker == no_id || found == rides.end() || !found->second) continue;
+      const bool stays = rides[id] == found->second || (id == group.root && i == found->second->operand);
+      if (!stays) problem(maker, "leaves the prologue that it rides in");
+    }
   }
 }
 

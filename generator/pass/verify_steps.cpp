@@ -27,11 +27,8 @@ bool is_register_view(const PlacedGraph& placed, ValueId value) {
 std::unordered_set<ValueId> kernel_operands(const PlacedGraph& placed, const Group& group) {
   const Graph& graph = placed.graph();
   std::unordered_set<ValueId> operands(graph.nodes[group.root].inputs.begin(), graph.nodes[group.root].inputs.end());
-  for (auto id = group.nodes.rbegin(); id != group.nodes.rend(); ++id) {
-    const Node& node = graph.nodes[*id];
-    const bool leads_to_kernel = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                             [&](ValueId output) { return operands.contains(output); });
-    if (leads_to_kernel) operands.insert(node.inputs.begin(), node.inputs.end());
+  for (const Prologue& prologue : group.prologues) {
+    for (const NodeId id : prologue.nodes) operands.insert(graph.nodes[id].inputs.begin(), graph.nodes[id].inputs.end());
   }
   return operands;
 }

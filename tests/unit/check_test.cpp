@@ -26,7 +26,7 @@ Plan check_plan(Fixture& f, const std::string& text) {
     step.arguments = stub_arguments(plan.main.fused.groups[step.group]);
   }
   plan.stubs = table.take();
-  plan.check = plan_check(plan, f.ops, f.diagnostics);
+  plan.check = plan_check(plan, f.ops);
   return plan;
 }
 

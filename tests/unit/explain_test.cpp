@@ -80,6 +80,20 @@ TEST_CASE("explain: two values with a decision between them") {
         "  y as t -> z: apart: 't' is a view, read in place from memory (would save 512 bytes)\n");
 }
 
+TEST_CASE("explain: two values that two calls of one stub compute") {
+  Example example;
+  example.plan.stubs[1].name = "stub_y";
+  CHECK(example.between("z", "y").starts_with("'z' and 'y' are computed apart, by two calls of stub_y.\n"));
+}
+
+TEST_CASE("explain: a view's name is left out where nobody wrote it") {
+  Example example;
+  example.plan.main.fused.graph.value(example.b.id("t")).where = {};
+  CHECK(example.between("z", "y") ==
+        "'z' and 'y' are computed apart, by stub_z and stub_y.\n"
+        "  y -> z: apart: 't' is a view, read in place from memory (would save 512 bytes)\n");
+}
+
 TEST_CASE("explain: two values with others between them") {
   Example example;
   CHECK(example.between("C", "z") ==

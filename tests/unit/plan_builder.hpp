@@ -80,6 +80,7 @@ class PlanBuilder {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       made.outputs.push_back(add(outputs[i], ValueKind::result, i, types.at(i).dtype, types.at(i).shape));
       fused_.graph.values.back().producer = node_id;
+      fused_.graph.values.back().where = made.where;
     }
     fused_.graph.nodes.push_back(std::move(made));
     fused_.group_of.push_back(no_id);
@@ -105,6 +106,7 @@ class PlanBuilder {
     made.loop = fused_.graph.type(id(members.back())).shape;
     for (const std::string& output : outputs) made.outputs.push_back(id(output));
     for (const NodeId node_id : made.nodes) add_inputs(made, fused_.graph.nodes[node_id], index);
+    if (made.root != no_id) add_ports(made);
     fused_.groups.push_back(std::move(made));
     return *this;
   }
@@ -157,6 +159,26 @@ class PlanBuilder {
       if (std::find(group.inputs.begin(), group.inputs.end(), input) == group.inputs.end())
         group.inputs.push_back(input);
     }
+  }
+
+  // Members that lead to an operand of the root ride in its prologue, the others in the epilogue.
+  void add_ports(Group& group) const {
+    std::vector<NodeId> left = group.nodes;
+    std::erase(left, group.root);
+    const std::vector<ValueId>& operands = fused_.graph.nodes[group.root].inputs;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      Prologue prologue{i, {}};
+      std::vector<ValueId> wanted = {operands[i]};
+      for (auto node = left.rbegin(); node != left.rend(); ++node) {
+        const Node& maker = fused_.graph.nodes[*node];
+        if (std::find(wanted.begin(), wanted.end(), maker.outputs[0]) == wanted.end()) continue;
+        wanted.insert(wanted.end(), maker.inputs.begin(), maker.inputs.end());
+        prologue.nodes.insert(prologue.nodes.begin(), *node);
+      }
+      for (const NodeId node : prologue.nodes) std::erase(left, node);
+      if (!prologue.nodes.empty()) group.prologues.push_back(std::move(prologue));
+    }
+    if (!left.empty()) group.epilogues.push_back({{0}, left});
   }
 
   FusedGraph fused_;

@@ -10,6 +10,7 @@
 #include "generator/base/source_map.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/pass/check_expectations.hpp"
 #include "generator/pass/choose_kernels.hpp"
 #include "generator/pass/decompose.hpp"
 #include "generator/pass/fuse.hpp"
@@ -58,7 +59,9 @@ struct Fixture {
   FusedGraph fuse_main(const std::string& text) {
     const Module module = prepare(text);
     REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
-    return fuse(module.main, {}, diagnostics);
+    FusedGraph fused = fuse(module.main, {});
+    check_expectations(fused, diagnostics);
+    return fused;
   }
 };
 

@@ -1,0 +1,295 @@
+// What `fusion:` and `expect_fused:` do, and what is said where they cannot.
+#include "tests/unit/plan_fixture.hpp"
+
+using namespace kgen;
+using namespace kgen::test;
+
+namespace {
+
+const char* const forbidden = "the graph forbids it (`fusion: forbid`)";
+
+// u = exp(z) and t = tanh(u) ride in the epilogue of c, though they stand before it.
+const std::string guests = R"(
+graph: g
+inputs: {a: "f32[8, 16]", w: "f32[16, 4]", z: "f32[8, 4]"}
+nodes:
+  - {op: exp, in: z, out: u}
+  - {op: tanh, in: u, out: t}
+  - {op: matmul, in: [a, w], out: c}
+  - {op: add, in: [c, t], out: y}
+outputs: [y]
+)";
+
+const std::string two_prologues = R"(
+graph: g
+inputs: {a: "f32[8, 16]", w: "f32[16, 4]"}
+nodes:
+  - {op: exp, in: a, out: f}
+  - {op: tanh, in: w, out: g1}
+  - {op: matmul, in: [f, g1], out: c}
+outputs: [c]
+)";
+
+std::string text_of(const Diagnostic& diagnostic) {
+  std::string text = diagnostic.message + "\n";
+  for (const auto& [where, note] : diagnostic.notes) text += "note: " + note + "\n";
+  return text + "help: " + diagnostic.help + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("forbid: a value that no output needs") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {a: "f32[8]"}
+nodes:
+  - {op: mul, in: [a, 2], out: b}
+  - {op: mul, in: [a, 3], out: c}
+outputs: [b]
+fusion: {forbid: [[b, c]]}
+)");
+  REQUIRE(fused.groups.size() == 1);
+  CHECK(fused.graph.nodes.size() == 1);
+  REQUIRE(f.diagnostics.all().size() == 2);  // the first: 'c' is never read
+  const Diagnostic& warning = f.diagnostics.all()[1];
+  CHECK(warning.severity == Severity::warning);
+  CHECK(warning.where.line == 8);
+  CHECK(
+      text_of(warning) ==
+      "fusion: forbid: no output needs 'c', so no stub computes it, and nothing is to be kept apart from it\n"
+      "help: remove it from `fusion: forbid`, or read it: a value that nothing reads can be listed under `outputs:`\n");
+}
+
+TEST_CASE("expect_fused and force: a value that no output needs, or that is a view") {
+  for (const std::string what : {"expect_fused: [[C, sum, y]]", "fusion: {force: [[C, sum, y]]}"}) {
+    Fixture f;
+    f.fuse_main(R"(
+graph: g
+inputs: {A: "f32[8, 16]", B: "f32[16, 4]", bias: "f32[4]"}
+nodes:
+  - {op: matmul, in: [A, B], out: C}
+  - {op: add, in: [C, bias], out: sum}
+  - {op: relu, in: C, out: y}
+outputs: [y]
+)" + what + "\n");
+    REQUIRE(f.diagnostics.all().size() == 2);
+    const Diagnostic& error = f.diagnostics.all()[1];
+    CHECK(error.severity == Severity::error);
+    CHECK(error.where.line == 9);
+    CHECK(error.message.ends_with(": no output needs 'sum', so no stub computes it"));
+  }
+  Fixture f;
+  f.fuse_main(R"(
+graph: g
+inputs: {a: "f32[8, 16]"}
+nodes:
+  - {op: exp, in: a, out: e}
+  - {op: transpose, in: e, out: t, perm: [1, 0]}
+  - {op: softmax, in: t, out: y, axis: 1}
+outputs: [y]
+expect_fused: [[t, y]]
+)");
+  REQUIRE(f.diagnostics.all().size() == 1);
+  CHECK(text_of(f.diagnostics.all()[0]) ==
+        "expect_fused: 't' is a view of 'e', read in place: no stub computes it\nhelp: name 'e' instead\n");
+}
+
+TEST_CASE("expect_fused: each reason on the way between the two") {
+  Fixture f;
+  f.fuse_main(R"(
+graph: g
+dims: {M: 1..64}
+inputs: {a: "f32[M, 32]", w: "f32[32, 16]"}
+nodes:
+  - {op: matmul, in: [a, w], out: c}
+  - {op: relu, in: c, out: r}
+  - {op: softmax, in: r, out: y, axis: 1}
+  - {op: exp, in: a, out: e}
+outputs: [y, e]
+expect_fused: [[c, y], [c, e]]
+)");
+  REQUIRE(f.diagnostics.all().size() == 2);
+  CHECK(text_of(f.diagnostics.all()[0]) ==
+        "expect_fused: 'c' and 'y' are not computed by one stub\n"
+        "note: 'y_shifted' does not join 'r': its operands come from a kernel, whose epilogue sees tiles, and from "
+        "a stub that walks rows\n"
+        "help: `kgen explain` prints every decision and its reason\n");
+  CHECK(text_of(f.diagnostics.all()[1]) ==
+        "expect_fused: 'c' and 'e' are not computed by one stub\n"
+        "note: neither needs the other: of such only loops that read the same memory become one\n"
+        "help: `kgen explain` prints every decision and its reason\n");
+}
+
+TEST_CASE("a cast that a directive names is not read through") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {a: "bf16[8]"}
+nodes:
+  - {op: cast, in: a, out: wide, to: f32}
+  - {op: exp, in: wide, out: y}
+outputs: [y]
+expect_fused: [[wide, y]]
+)");
+  CHECK_FALSE(f.diagnostics.has_errors());
+  CHECK(together(fused, "wide", "y"));
+}
+
+TEST_CASE("ports: what rides in an epilogue is no prologue, wherever it stands") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(guests);
+  REQUIRE(fused.groups.size() == 1);
+  const Group& group = fused.groups[0];
+  CHECK(group.prologues.empty());
+  REQUIRE(group.epilogues.size() == 1);
+  CHECK(group.epilogues[0].nodes == std::vector<NodeId>{0, 1, 3});
+  CHECK(group.epilogues[0].results == std::vector<std::size_t>{0});
+  CHECK(reason(fused, "u", "t") == "the epilogue of kgen::matmul takes it");
+  CHECK(reason(fused, "t", "y") == "the epilogue of kgen::matmul takes it");
+  CHECK(reason(fused, "c", "y") == "the epilogue of kgen::matmul takes it");
+}
+
+TEST_CASE("ports: a prologue belongs to its operand") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(two_prologues);
+  REQUIRE(fused.groups.size() == 1);
+  const Group& group = fused.groups[0];
+  REQUIRE(group.prologues.size() == 2);
+  CHECK(group.prologues[0].operand == 0);
+  CHECK(group.prologues[0].nodes == std::vector<NodeId>{0});
+  CHECK(group.prologues[1].operand == 1);
+  CHECK(group.prologues[1].nodes == std::vector<NodeId>{1});
+  CHECK(group.epilogues.empty());
+  CHECK(reason(fused, "g1", "c") == "a prologue of kgen::matmul takes it");
+}
+
+TEST_CASE("forbid: between two prologues, a prologue and its kernel, an epilogue and its kernel") {
+  {
+    Fixture f;
+    const FusedGraph fused = f.fuse_main(two_prologues + "fusion: {forbid: [[f, g1]]}\n");
+    CHECK(fused.groups.size() == 2);
+    CHECK(together(fused, "f", "c"));
+    CHECK_FALSE(together(fused, "g1", "c"));
+    CHECK(reason(fused, "g1", "c") == forbidden);
+  }
+  {
+    Fixture f;
+    const FusedGraph fused = f.fuse_main(two_prologues + "fusion: {forbid: [[f, c]]}\n");
+    CHECK(fused.groups.size() == 2);
+    CHECK(together(fused, "g1", "c"));
+    CHECK(reason(fused, "f", "c") == forbidden);
+  }
+  {
+    Fixture f;
+    const FusedGraph fused = f.fuse_main(guests + "fusion: {forbid: [[u, c]]}\n");
+    CHECK(fused.groups.size() == 2);
+    CHECK_FALSE(together(fused, "u", "c"));
+    CHECK(together(fused, "c", "y"));
+    CHECK(reason(fused, "t", "y") == forbidden);
+  }
+}
+
+TEST_CASE("forbid: rows, and siblings") {
+  {
+    Fixture f;
+    const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {x: "f32[8, 64]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: sum, in: e, out: total, axes: [1]}
+outputs: [total]
+fusion: {forbid: [[e, total]]}
+)");
+    CHECK(fused.groups.size() == 2);
+    CHECK(reason(fused, "e", "total") == forbidden);
+  }
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {x: "f32[8, 64]"}
+nodes:
+  - {op: exp, in: x, out: a}
+  - {op: tanh, in: x, out: b}
+outputs: [a, b]
+fusion: {forbid: [[a, b]]}
+)");
+  CHECK(fused.groups.size() == 2);
+}
+
+TEST_CASE("the limits of a stub hold for all prologues of a kernel together") {
+  std::string text = "graph: g\ninputs: {a0: \"f32[8, 8]\", b0: \"f32[8, 8]\"}\nnodes:\n";
+  for (const std::string name : {"a", "b"}) {
+    for (int i = 0; i < 40; ++i) {
+      text += "  - {op: tanh, in: " + name + std::to_string(i) + ", out: " + name + std::to_string(i + 1) + "}\n";
+    }
+  }
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(text + "  - {op: matmul, in: [a40, b40], out: y}\noutputs: [y]\n");
+  for (const Group& group : fused.groups) CHECK(group.nodes.size() <= 64);
+  CHECK(reason(fused, "a40", "y") == "a prologue of kgen::matmul takes it");
+  CHECK(reason(fused, "b40", "y") == "the stub is large enough: more would not fit in registers");
+}
+
+TEST_CASE("reasons: a kernel of several results takes no epilogue because of that") {
+  Fixture f;
+  for (KernelSignature& kernel : f.ops.kernels) {
+    if (kernel.name == "kgen::matmul") kernel.results.resize(2, kernel.results[0]);
+  }
+  const FusedGraph fused = f.fuse_main(guests);
+  CHECK(reason(fused, "c", "y") == "kgen::matmul has 2 results: only a kernel's single result takes an epilogue");
+}
+
+TEST_CASE("reasons: views are named by what they do") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {a: "f32[8, 16]"}
+nodes:
+  - {op: exp, in: a, out: e}
+  - {op: softmax, in: e, out: s, axis: 1}
+  - {op: transpose, in: s, out: y, perm: [1, 0]}
+outputs: [y]
+)");
+  CHECK(reason(fused, "s", "y") == "it is read through a view (transpose), in place from memory");
+}
+
+TEST_CASE("reasons: a part of a larger tensor, and what another kernel's stub makes") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {a: "f32[8, 16]", w: "f32[16, 16]"}
+nodes:
+  - {op: exp, in: a, out: e}
+  - {op: concat, in: [e, a], out: all, axis: 0}
+  - {op: softmax, in: all, out: y, axis: 1}
+  - {op: matmul, in: [a, w], out: c}
+  - {op: relu, in: c, out: r}
+  - {op: matmul, in: [r, w], out: z}
+outputs: [y, z]
+)");
+  CHECK(fused.decisions[0].reason == "it is written to memory as a part of 'all'");
+  CHECK(reason(fused, "r", "z") == "another kernel's stub makes it, and a stub calls one kernel");
+}
+
+TEST_CASE("reasons: what comes out of a function, or is read by one") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+inputs: {a: "f32[8, 8]", w: "f32[8, 8]"}
+functions:
+  block:
+    inputs: {x: "f32[8, 8]"}
+    nodes:
+      - {op: exp, in: x, out: r}
+    outputs: [r]
+nodes:
+  - {op: tanh, in: a, out: t}
+  - {call: block, in: t, out: b}
+  - {op: matmul, in: [b, w], out: y}
+outputs: [y]
+)");
+  CHECK(reason(fused, "t", "b") == "a function's stubs are emitted once, for all its calls");
+  CHECK(reason(fused, "b", "y") == "it comes out of a function, which is emitted once");
+}
