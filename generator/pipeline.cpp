@@ -65,9 +65,11 @@ class PassRunner {
   Clock::time_point start_ = Clock::now();
 };
 
-// fuse ... lower of one graph. `done` are the functions that it may call.
-FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vector<FunctionPlan>& done, PassRunner& passes,
-                        Session& session, StubTable& stubs) {
+// fuse ... lower of one graph. `function`: its name, empty for main; `done` are the functions that it may call.
+FunctionPlan plan_graph(Graph graph, const std::string& function, const std::vector<FunctionPlan>& done,
+                        PassRunner& passes, Session& session, StubTable& stubs) {
+  const std::string stub_prefix = function.empty() ? "stub_" : fmt::format("stub_{}_", function);
+  const std::string name_prefix = function.empty() ? "" : function + ".";
   FusedGraph fused;
   fused.graph = std::move(graph);
   fused = passes.run("fuse", std::move(fused),
@@ -84,12 +86,16 @@ FunctionPlan plan_graph(Graph graph, const std::string& prefix, const std::vecto
     return p;
   });
   plan = passes.run("lower", std::move(plan), [&](FunctionPlan p) {
-    const std::vector<std::uint32_t> stub_of = lower(p.fused, session.ops, prefix, stubs);
+    const FuseFacts facts(p.fused.graph);
+    const std::vector<std::uint32_t> stub_of = lower(p.fused, session.ops, stub_prefix, stubs);
     for (auto* steps : {&p.load_steps, &p.steps}) {
       for (Step& step : *steps) {
         if (stub_of[step.group] == no_id) continue;
+        const Group& group = p.fused.groups[step.group];
         step.stub = stub_of[step.group];
-        step.arguments = stub_arguments(p.fused.groups[step.group]);
+        step.name = name_prefix + result_name(facts, group);
+        if (step.name == p.fused.graph.name) step.name += "." + step.name;  // a whole run goes by the graph's name
+        step.arguments = stub_arguments(p.fused.graph, group);
       }
     }
     return p;
@@ -146,10 +152,10 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   plan.file = options.graph;
   StubTable stubs;
   for (Graph& function : module.functions) {
-    const std::string prefix = fmt::format("stub_{}_", function.name);
-    plan.functions.push_back(plan_graph(std::move(function), prefix, plan.functions, passes, session, stubs));
+    const std::string name = function.name;
+    plan.functions.push_back(plan_graph(std::move(function), name, plan.functions, passes, session, stubs));
   }
-  plan.main = plan_graph(std::move(module.main), "stub_", plan.functions, passes, session, stubs);
+  plan.main = plan_graph(std::move(module.main), "", plan.functions, passes, session, stubs);
   if (diagnostics.has_errors()) return std::nullopt;
   plan.stubs = stubs.take();
   for (const FunctionPlan& function : plan.functions) check_expectations(function.fused, diagnostics);

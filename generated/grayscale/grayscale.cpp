@@ -24,7 +24,7 @@ void run(kgen::Call& call) {
   const auto red = image.select<0>(0);    // a view: no copy
   const auto green = image.select<0>(1);  // a view: no copy
   const auto blue = image.select<0>(2);   // a view: no copy
-  stub_gray(gray, red, green, blue, call.launch("stub_gray"));
+  stub_gray(gray, red, green, blue, call.launch("gray"));
 }
 
 }  // namespace

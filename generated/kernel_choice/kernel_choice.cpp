@@ -27,9 +27,9 @@ void run(kgen::Call& call) {
   const auto y_many = call.output<float, 2>(1, {M, 192});
   const auto y_low = call.output<kgen::bf16, 2>(2, {M, 192});
 
-  stub_y_few(y_few, few, weight, bias, call.launch("stub_y_few"));
-  stub_y_many(y_many, many, weight, call.launch("stub_y_many"));
-  stub_y_low(y_low, low, call.launch("stub_y_low"));
+  stub_y_few(y_few, few, weight, bias, call.launch("y_few"));
+  stub_y_many(y_many, many, weight, call.launch("y_many"));
+  stub_y_low(y_low, low, call.launch("y_low"));
 }
 
 }  // namespace

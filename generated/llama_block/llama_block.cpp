@@ -57,50 +57,40 @@ void run(kgen::Call& call) {
   const auto up = arena.view<float, 3>(slot[3], {B, S, 1376});
   const auto hidden = arena.view<float, 3>(slot[3], {B, S, 1376});
 
-  stub_normed(normed, x, attention_norm, call.launch("stub_normed"));
-  stub_q_flat(q_flat, normed, wq, call.launch("stub_q_flat"));
-  stub_k_flat(k_flat, normed, wk, call.launch("stub_k_flat"));
-  stub_k_flat(v_flat, normed, wv, call.launch("stub_k_flat"));
+  stub_normed(normed, x, attention_norm, call.launch("normed"));
+  stub_q_flat(q_flat, normed, wq, call.launch("q_flat"));
+  stub_q_flat(k_flat, normed, wk, call.launch("k_flat"));
+  stub_q_flat(v_flat, normed, wv, call.launch("v_flat"));
 
   const auto q_first_rotated = q.slice<3>(0, 32);         // written in place
   const auto q_second_rotated = q.slice<3>(32, 32);       // written in place
   const auto q_heads = q_flat.reshape<4>({B, S, 8, 64});  // a view: no copy
-  const auto q_first = q_heads.slice<3>(0, 32);           // a view: no copy
   const auto cos_rows = cos_table.slice<0>(P, S);         // a view: no copy
   const auto cos = cos_rows.unsqueeze<1>();               // a view: no copy
-  const auto q_first_cos = cos.slice<2>(0, 32);           // a view: no copy
-  const auto q_second = q_heads.slice<3>(32, 32);         // a view: no copy
   const auto sin_rows = sin_table.slice<0>(P, S);         // a view: no copy
   const auto sin = sin_rows.unsqueeze<1>();               // a view: no copy
-  const auto q_first_sin = sin.slice<2>(0, 32);           // a view: no copy
-  const auto q_second_cos = cos.slice<2>(32, 32);         // a view: no copy
-  const auto q_second_sin = sin.slice<2>(32, 32);         // a view: no copy
-  stub_q_second_rotated(q_first_rotated, q_second_rotated, q_first, q_first_cos, q_second, q_first_sin, q_second_cos,
-                        q_second_sin, call.launch("stub_q_second_rotated"));
+  stub_q(q_first_rotated, q_second_rotated, q_heads, cos, sin, call.launch("q"));
 
   const auto k = k_cache.slice<1>(P, S);                  // written in place
   const auto k_first_rotated = k.slice<3>(0, 32);         // written in place
   const auto k_second_rotated = k.slice<3>(32, 32);       // written in place
   const auto k_heads = k_flat.reshape<4>({B, S, 4, 64});  // a view: no copy
-  const auto k_first = k_heads.slice<3>(0, 32);           // a view: no copy
-  const auto k_second = k_heads.slice<3>(32, 32);         // a view: no copy
-  stub_k_second_rotated(k_first_rotated, k_second_rotated, k_first, q_first_cos, k_second, q_first_sin, q_second_cos,
-                        q_second_sin, call.launch("stub_k_second_rotated"));
+  stub_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("k"));
 
   const auto v_heads_copy = v_cache.slice<1>(P, S);       // written in place
   const auto v_heads = v_flat.reshape<4>({B, S, 4, 64});  // a view: no copy
-  stub_v_heads_copy(v_heads_copy, v_heads, call.launch("stub_v_heads_copy"));
+  stub_v_heads_copy(v_heads_copy, v_heads, call.launch("v_heads_copy"));
 
   const auto k_used = k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = v_cache.slice<1>(0, P + S);  // a view: no copy
-  stub_attended(attended, q, k_used, v_used, call.launch("stub_attended"));
+  stub_attended(attended, q, k_used, v_used, call.launch("attended"));
 
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // a view: no copy
-  stub_h(h, attended_flat, wo, x, call.launch("stub_h"));
-  stub_normed(h_normed, h, mlp_norm, call.launch("stub_normed"));
-  stub_up(up, h_normed, w_up, call.launch("stub_up"));
-  stub_hidden(hidden, h_normed, w_gate, up, call.launch("stub_hidden"));
-  stub_y(y, hidden, w_down, h, call.launch("stub_y"));
+  stub_h(h, attended_flat, wo, x, call.launch("h"));
+  stub_normed(h_normed, h, mlp_norm, call.launch("h_normed"));
+  stub_q_flat(up, h_normed, w_up, call.launch("up"));
+  stub_hidden(hidden, h_normed, w_gate, up, call.launch("hidden"));
+  stub_h(y, hidden, w_down, h, call.launch("y"));
 }
 
 }  // namespace

@@ -7,14 +7,10 @@ set(kgen_sources
   stubs/stub_attended.cpp
   stubs/stub_h.cpp
   stubs/stub_hidden.cpp
-  stubs/stub_k_flat.cpp
-  stubs/stub_k_second_rotated.cpp
   stubs/stub_normed.cpp
+  stubs/stub_q.cpp
   stubs/stub_q_flat.cpp
-  stubs/stub_q_second_rotated.cpp
-  stubs/stub_up.cpp
   stubs/stub_v_heads_copy.cpp
-  stubs/stub_y.cpp
 )
 set(kgen_headers
   llama_block.hpp

@@ -68,46 +68,36 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto up = arena.view<float, 3>(slot[3], {B, S, 176});
   const auto hidden = arena.view<float, 3>(slot[3], {B, S, 176});
 
-  stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("stub_decoder_layer_normed"));
-  stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("stub_decoder_layer_q_flat"));
-  stub_decoder_layer_k_flat(k_flat, normed, memory.wk, call.launch("stub_decoder_layer_k_flat"));
-  stub_decoder_layer_k_flat(v_flat, normed, memory.wv, call.launch("stub_decoder_layer_k_flat"));
+  stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("decoder_layer.normed"));
+  stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("decoder_layer.q_flat"));
+  stub_decoder_layer_q_flat(k_flat, normed, memory.wk, call.launch("decoder_layer.k_flat"));
+  stub_decoder_layer_q_flat(v_flat, normed, memory.wv, call.launch("decoder_layer.v_flat"));
 
   const auto q_first_rotated = q.slice<3>(0, 8);          // written in place
   const auto q_second_rotated = q.slice<3>(8, 8);         // written in place
   const auto q_heads = q_flat.reshape<4>({B, S, 4, 16});  // a view: no copy
-  const auto q_first = q_heads.slice<3>(0, 8);            // a view: no copy
-  const auto q_first_cos = cos.slice<2>(0, 8);            // a view: no copy
-  const auto q_second = q_heads.slice<3>(8, 8);           // a view: no copy
-  const auto q_first_sin = sin.slice<2>(0, 8);            // a view: no copy
-  const auto q_second_cos = cos.slice<2>(8, 8);           // a view: no copy
-  const auto q_second_sin = sin.slice<2>(8, 8);           // a view: no copy
-  stub_decoder_layer_q_second_rotated(q_first_rotated, q_second_rotated, q_first, q_first_cos, q_second, q_first_sin,
-                                      q_second_cos, q_second_sin, call.launch("stub_decoder_layer_q_second_rotated"));
+  stub_decoder_layer_q(q_first_rotated, q_second_rotated, q_heads, cos, sin, call.launch("decoder_layer.q"));
 
   const auto k = memory.k_cache.slice<1>(P, S);           // written in place
   const auto k_first_rotated = k.slice<3>(0, 8);          // written in place
   const auto k_second_rotated = k.slice<3>(8, 8);         // written in place
   const auto k_heads = k_flat.reshape<4>({B, S, 2, 16});  // a view: no copy
-  const auto k_first = k_heads.slice<3>(0, 8);            // a view: no copy
-  const auto k_second = k_heads.slice<3>(8, 8);           // a view: no copy
-  stub_decoder_layer_k_second_rotated(k_first_rotated, k_second_rotated, k_first, q_first_cos, k_second, q_first_sin,
-                                      q_second_cos, q_second_sin, call.launch("stub_decoder_layer_k_second_rotated"));
+  stub_decoder_layer_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("decoder_layer.k"));
 
   const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
   const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});    // a view: no copy
-  stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("stub_decoder_layer_v_heads_copy"));
+  stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("decoder_layer.v_heads_copy"));
 
   const auto k_used = memory.k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = memory.v_cache.slice<1>(0, P + S);  // a view: no copy
-  stub_decoder_layer_attended(attended, q, k_used, v_used, call.launch("stub_decoder_layer_attended"));
+  stub_decoder_layer_attended(attended, q, k_used, v_used, call.launch("decoder_layer.attended"));
 
   const auto attended_flat = attended.reshape<3>({B, S, 64});  // a view: no copy
-  stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("stub_decoder_layer_a"));
-  stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("stub_decoder_layer_normed"));
-  stub_decoder_layer_up(up, a_normed, memory.w_up, call.launch("stub_decoder_layer_up"));
-  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, up, call.launch("stub_decoder_layer_hidden"));
-  stub_decoder_layer_h_out(h_out, hidden, memory.w_down, a, call.launch("stub_decoder_layer_h_out"));
+  stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("decoder_layer.a"));
+  stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("decoder_layer.a_normed"));
+  stub_decoder_layer_q_flat(up, a_normed, memory.w_up, call.launch("decoder_layer.up"));
+  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, up, call.launch("decoder_layer.hidden"));
+  stub_decoder_layer_a(h_out, hidden, memory.w_down, a, call.launch("decoder_layer.h_out"));
 }
 
 void run(kgen::Call& call) {
@@ -147,8 +137,8 @@ void run(kgen::Call& call) {
     decoder_layer(call, arena.part(slot[1]), decoder_layer_memory_of(call, i, B), h_carried[i % 2],
                   i == 0 ? x : h_carried[(i + 1) % 2], cos, sin, B, S, P);
   }
-  stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("stub_decoder_layer_normed"));
-  stub_logits(logits, h_normed, lm_head, call.launch("stub_logits"));
+  stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("h_normed"));
+  stub_decoder_layer_q_flat(logits, h_normed, lm_head, call.launch("logits"));
 }
 
 }  // namespace

@@ -6,16 +6,11 @@ set(kgen_sources
   llama_tiny.cpp
   stubs/stub_decoder_layer_a.cpp
   stubs/stub_decoder_layer_attended.cpp
-  stubs/stub_decoder_layer_h_out.cpp
   stubs/stub_decoder_layer_hidden.cpp
-  stubs/stub_decoder_layer_k_flat.cpp
-  stubs/stub_decoder_layer_k_second_rotated.cpp
   stubs/stub_decoder_layer_normed.cpp
+  stubs/stub_decoder_layer_q.cpp
   stubs/stub_decoder_layer_q_flat.cpp
-  stubs/stub_decoder_layer_q_second_rotated.cpp
-  stubs/stub_decoder_layer_up.cpp
   stubs/stub_decoder_layer_v_heads_copy.cpp
-  stubs/stub_logits.cpp
 )
 set(kgen_headers
   llama_tiny.hpp

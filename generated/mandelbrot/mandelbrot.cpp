@@ -31,9 +31,9 @@ void run(kgen::Call& call) {
   const kgen::Arena arena = call.arena(slot.total);
   const auto region = arena.view<fractal::Region, 0>(slot[0], {});
 
-  stub_region(region, center_x, center_y, width, call.launch("stub_region"));
-  stub_steps(steps, region, call.launch("stub_steps"));
-  stub_shade(shade, steps, call.launch("stub_shade"));
+  stub_region(region, center_x, center_y, width, call.launch("region"));
+  stub_steps(steps, region, call.launch("steps"));
+  stub_shade(shade, steps, call.launch("shade"));
 }
 
 }  // namespace

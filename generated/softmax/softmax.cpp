@@ -23,7 +23,7 @@ void run(kgen::Call& call) {
   const auto mask = call.input<float, 2>(1, {S, T});
   const auto probabilities = call.output<float, 3>(0, {B, S, T});
 
-  stub_probabilities(probabilities, scores, mask, call.launch("stub_probabilities"));
+  stub_probabilities(probabilities, scores, mask, call.launch("probabilities"));
 }
 
 }  // namespace

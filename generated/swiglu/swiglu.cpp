@@ -22,7 +22,7 @@ void run(kgen::Call& call) {
 
   const auto gate = gate_up.slice<1>(0, 1376);   // a view: no copy
   const auto up = gate_up.slice<1>(1376, 1376);  // a view: no copy
-  stub_y(y, gate, up, call.launch("stub_y"));
+  stub_y(y, gate, up, call.launch("y"));
 }
 
 }  // namespace

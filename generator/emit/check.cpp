@@ -16,7 +16,7 @@
 namespace kgen {
 namespace {
 
-std::string locating_name(const StubProgram& stub) { return "locate_in_" + stub.name; }
+std::string locating_name(const StubUse& use) { return "locate_in_" + use.name; }
 
 void write_declaration(Writer& out, const std::string& name, const StubProgram& stub, const char* tail) {
   std::vector<std::string> parameters{"kgen::Call& call"};
@@ -77,12 +77,12 @@ std::string compare_stored(const CheckedStub& stub) {
   return fmt::format("call.compare({}, ", cpp_string(stub.program.name));
 }
 
-// void checked_stub_y(...): the references in a chain, then the stub. Where the stub names values on the way, it first
-// runs into memory of its own, so that what it reads is still there to look into it.
+// void checked_stub_y(...), for one use of a stub: the references in a chain, then the stub. Where the stub names
+// values on the way, it first runs into memory of its own, so that what it reads is still there to look into it.
 void write_checked(Writer& out, const CheckedStub& stub, bool locates) {
   CheckBody body(out, stub, {"scratch"});
   const std::string& name = stub.program.name;
-  const auto launch = body.arguments({}, fmt::format("call.launch({})", cpp_string(name)));
+  const auto launch = body.arguments({}, fmt::format("call.launch({})", cpp_string(stub.use.step)));
   write_list(out, fmt::format("if (!call.checking()) return {}(", name), launch, ");");
   out.line("const auto scratch = call.scratch_scope();");
   for (const NodeId id : stub.group.nodes) {
@@ -106,7 +106,7 @@ void write_checked(Writer& out, const CheckedStub& stub, bool locates) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (stub.graph.type(outputs[i]).structure) continue;
       const auto scope = out.scope(fmt::format("if (call.differs({})) {{", fmt::join(views(i, found[i]), ", ")));
-      write_list(out, locating_name(stub.program) + "(call, ", arguments, ");");
+      write_list(out, locating_name(stub.use) + "(call, ", arguments, ");");
     }
   }
   write_list(out, name + "(", launch, ");");
@@ -168,10 +168,10 @@ void write_locating_functions(Writer& out, const Plan& plan, const std::vector<b
       "// Which operator of a stub differs: the reference of each runs on what the stub computed before it. The "
       "outputs");
   out.line("// are memory of their own.");
-  for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
-    if (!locates[i]) continue;
-    const CheckedStub stub = checked_stub(plan, i);
-    write_declaration(out, locating_name(stub.program), stub.program, ") {");
+  for (const StubUse& use : plan.check->uses) {
+    if (!locates[use.stub]) continue;
+    const CheckedStub stub = checked_stub(plan, use);
+    write_declaration(out, locating_name(use), stub.program, ") {");
     {
       const auto scope = out.indent();
       write_locating(out, stub, watched_values(stub));
@@ -181,18 +181,19 @@ void write_locating_functions(Writer& out, const Plan& plan, const std::vector<b
   out.line("}}  // namespace");
 }
 
-// By stub. The copies hand out values on the host.
+// By stub: whether its copy hands out values that no use stores. The copies do so on the host.
 std::vector<bool> which_locate(const Plan& plan, const Target& target) {
-  std::vector<bool> locates;
-  for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
-    locates.push_back(target.device.empty() && !watched_values(checked_stub(plan, i)).empty());
+  std::vector<bool> locates(plan.stubs.size(), false);
+  if (!target.device.empty()) return locates;
+  for (const StubUse& use : plan.check->uses) {
+    if (!watched_values(checked_stub(plan, use)).empty()) locates[use.stub] = true;
   }
   return locates;
 }
 
 }  // namespace
 
-std::string checked_name(const StubProgram& stub) { return "checked_" + stub.name; }
+std::string checked_name(const StubUse& use) { return "checked_" + use.name; }
 
 std::vector<std::string> observed_stubs(const Plan& plan, const Target& target) {
   std::vector<std::string> names;
@@ -205,7 +206,7 @@ std::vector<std::string> observed_stubs(const Plan& plan, const Target& target) 
 
 SourceFile emit_check_header(const Plan& plan, const EmitOptions& options) {
   Writer out;
-  out.line("// Every stub beside its unfused reference. Outside check mode these run the stub alone.");
+  out.line("// Every use of a stub beside its unfused reference. Outside check mode these run the stub alone.");
   out.line("#pragma once");
   out.line();
   out.line("#include \"kgen/runtime/call.hpp\"");
@@ -214,7 +215,7 @@ SourceFile emit_check_header(const Plan& plan, const EmitOptions& options) {
   out.line();
   out.line("namespace {} {{", namespace_name(plan.main.fused.graph.name));
   out.line();
-  for (const StubProgram& stub : plan.stubs) write_declaration(out, checked_name(stub), stub, ");");
+  for (const StubUse& use : plan.check->uses) write_declaration(out, checked_name(use), plan.stubs[use.stub], ");");
   out.line();
   out.line("}}  // namespace {}", namespace_name(plan.main.fused.graph.name));
   return {"check.hpp", with_banner(options, out.text())};
@@ -234,12 +235,12 @@ SourceFile emit_check_source(const Plan& plan, const EmitOptions& options) {
   out.line("// One stub for each operator.");
   for (const StubProgram& stub : plan.check->stubs) out.append(stub_declaration(stub) + ";\n");
   if (any_locates) write_locating_functions(out, plan, locates);
-  for (std::size_t i = 0; i < plan.stubs.size(); ++i) {
-    const CheckedStub stub = checked_stub(plan, i);
+  for (const StubUse& use : plan.check->uses) {
+    const CheckedStub stub = checked_stub(plan, use);
     out.line();
-    write_declaration(out, checked_name(stub.program), stub.program, ") {");
+    write_declaration(out, checked_name(use), stub.program, ") {");
     const auto scope = out.indent();
-    write_checked(out, stub, locates[i]);
+    write_checked(out, stub, locates[use.stub]);
   }
   out.line();
   out.line("}}  // namespace {}", namespace_name(plan.main.fused.graph.name));

@@ -11,7 +11,7 @@
 namespace kgen {
 
 // The name of that function: what the wrapper calls instead of the stub.
-std::string checked_name(const StubProgram& stub);
+std::string checked_name(const StubUse& use);
 
 // The stubs that check mode also looks into: those that name values on the way to what they store. `plan.check` is set,
 // here and below.

@@ -26,12 +26,11 @@ const Node& CheckedStub::maker(ValueId value) const {
   return graph.nodes[held == use.held.end() ? graph.value(value).producer : held->maker];
 }
 
-CheckedStub checked_stub(const Plan& plan, std::size_t stub) {
-  const StubUse& use = plan.check->uses[stub];
+CheckedStub checked_stub(const Plan& plan, const StubUse& use) {
   const bool in_main = use.function == no_id;
   const FunctionPlan& function = in_main ? plan.main : plan.functions[use.function];
   const UnfusedGraph& unfused = in_main ? plan.check->main : plan.check->functions[use.function];
-  return {plan.stubs[stub], use, function.fused.graph, function.fused.groups[use.group], unfused, plan.check->stubs};
+  return {plan.stubs[use.stub], use, function.fused.graph, function.fused.groups[use.group], unfused, plan.check->stubs};
 }
 
 std::vector<WatchedValue> watched_values(const CheckedStub& stub) {
@@ -100,22 +99,26 @@ std::string CheckBody::make(ValueId value, const char* suffix) {
 
 std::string CheckBody::read(ValueId value) {
   if (const auto found = known_.find(value); found != known_.end()) return found->second;
-  const Node& view = stub_.graph.nodes[stub_.graph.value(value).producer];
-  assert(std::holds_alternative<View>(view.kind));
-  const std::string base = read(view.inputs[0]);
+  const Node& node = stub_.graph.nodes[stub_.graph.value(value).producer];
+  assert(std::holds_alternative<View>(node.kind));
+  const View& view = std::get<View>(node.kind);
+  const std::string base = read(node.inputs[0]);
   const Shape& shape = stub_.graph.type(value).shape;
   const std::string name = names_.unique(stub_.graph.value(value).name);
-  write_list(out_, fmt::format("const auto {} = {}.reshape<{}>({{", name, base, shape.size()), extents(shape), "});");
+  if (view.form == ViewRule::Form::slice) {
+    const ConstantSlice slice{view.axis, view.begin.constant(), view.length.constant(), view.step};
+    out_.line("const auto {} = {};", name, view_text(base, {.slices = {slice}}, {}));
+  } else {
+    write_list(out_, fmt::format("const auto {} = {}.reshape<{}>({{", name, base, shape.size()), extents(shape), "});");
+  }
   return known_[value] = name;
-}
-
-const Group& CheckBody::alone(NodeId node) const {
-  return stub_.unfused.fused.groups[stub_.unfused.fused.group_of[node]];
 }
 
 std::vector<std::string> CheckBody::read_inputs(NodeId node) {
   std::vector<std::string> inputs;
-  for (const ValueId input : alone(node).inputs) inputs.push_back(read(input));
+  const std::size_t outputs = stub_.graph.nodes[node].outputs.size();
+  const std::vector<ValueId>& arguments = stub_.unfused.arguments[stub_.unfused.fused.group_of[node]];
+  for (std::size_t i = outputs; i < arguments.size(); ++i) inputs.push_back(read(arguments[i]));
   return inputs;
 }
 

@@ -11,7 +11,7 @@
 
 namespace kgen {
 
-// The first use of a stub.
+// One use of a stub.
 struct CheckedStub {
   const StubProgram& program;
   const StubUse& use;
@@ -27,7 +27,7 @@ struct CheckedStub {
 };
 
 // `plan.check` is set.
-CheckedStub checked_stub(const Plan& plan, std::size_t stub);
+CheckedStub checked_stub(const Plan& plan, const StubUse& use);
 
 // A value that the stub names on the way and does not store, and the key that its functor's copy hands it out by.
 struct WatchedValue {
@@ -49,7 +49,7 @@ class CheckBody {
   std::string make(ValueId value, const char* suffix);
   // From here on `name` stands for `value`.
   void use(ValueId value, std::string name) { known_[value] = std::move(name); }
-  // What stands for a value that a node reads: that, or a view of it with axes of extent 1 more or fewer.
+  // What stands for a value that a node reads: that, or a view of it: a slice, or one with axes of extent 1 more or fewer.
   std::string read(ValueId value);
   std::vector<std::string> read_inputs(NodeId node);
   // Calls the reference of a node alone.
@@ -58,7 +58,6 @@ class CheckBody {
  private:
   std::string extent_text(const Dim& extent) const;
   std::vector<std::string> extents(const Shape& shape) const;
-  const Group& alone(NodeId node) const;
 
   Writer& out_;
   const CheckedStub& stub_;

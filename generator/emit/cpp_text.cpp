@@ -26,6 +26,20 @@ std::string lines_type(const TensorType& type, std::size_t rank, int axis) {
   return fmt::format("kgen::Lines<const {}, {}, {}>", cpp_element(type), rank, axis);
 }
 
+std::string shape_text(const StubParameter& parameter) {
+  std::vector<std::string> extents;
+  for (std::size_t axis = 0; axis < parameter.type.shape.size(); ++axis) {
+    const bool varies = axis < parameter.varies.size() && parameter.varies[axis];
+    extents.push_back(varies ? "*" : parameter.type.shape[axis].text());
+  }
+  return fmt::format("[{}]", joined(extents));
+}
+
+std::string type_text(const StubParameter& parameter) {
+  const StructType* structure = parameter.type.structure;
+  return (structure ? structure->name : std::string(info(parameter.type.dtype).name)) + shape_text(parameter);
+}
+
 std::string braced(const std::vector<std::string>& items) { return "{" + joined(items) + "}"; }
 
 void write_list(Writer& writer, const std::string& head, const std::vector<std::string>& items, const std::string& tail,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "generator/base/writer.hpp"
-#include "generator/model/graph.hpp"
+#include "generator/model/plan.hpp"
 
 namespace kgen {
 
@@ -18,6 +18,10 @@ inline constexpr std::size_t line_width = 120;
 std::string view_type(const TensorType& type, std::size_t rank, bool writable);
 // "kgen::Lines<const float, 2, 1>": read in lines along that axis.
 std::string lines_type(const TensorType& type, std::size_t rank, int axis);
+// "[M, 4096]"; an extent that differs between the uses of a stub is "*".
+std::string shape_text(const StubParameter& parameter);
+// "f32[M, 4096]", by the same rule.
+std::string type_text(const StubParameter& parameter);
 // "{M, 4096}"
 std::string braced(const std::vector<std::string>& items);
 

@@ -178,6 +178,15 @@ class BodyWriter {
   std::string incoming_;
 };
 
+std::string member_shape(StubParameter parameter, const MemberView& view) {
+  for (const ConstantSlice& slice : view.slices) {
+    const auto axis = static_cast<std::size_t>(slice.axis);
+    parameter.type.shape[axis] = Dim(slice.length);
+    if (!parameter.varies.empty()) parameter.varies[axis] = false;
+  }
+  return shape_text(parameter);
+}
+
 void write_members(Writer& out, const Functor& functor, const StubProgram& stub) {
   const std::vector<std::string> names = functor_member_names(functor);
   std::vector<Line> lines;
@@ -190,7 +199,7 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
                                        : view_type(parameter.type, rank, parameter.writable);
     const std::string how = axis >= 0 ? fmt::format(" along axis {}", axis) : view.broadcast ? " broadcast" : "";
     lines.push_back({fmt::format("{} {};", type, names[i]), {}, {},
-                     fmt::format("// {}{}", to_text(parameter.type.shape), how)});
+                     fmt::format("// {}{}", member_shape(parameter, view), how)});
   }
   write_lines(out, lines);
 }

@@ -8,6 +8,7 @@
 #include "generator/base/languages.hpp"
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
+#include "generator/emit/cpp_text.hpp"
 
 namespace kgen {
 namespace {
@@ -32,8 +33,8 @@ void write_stub(Writer& writer, const StubProgram& stub) {
   std::string results, operands;
   for (const StubParameter& parameter : stub.parameters) {
     std::string& list = parameter.writable ? results : operands;
-    list +=
-        fmt::format("{}{}: {}", list.empty() ? "" : ", ", yaml_name(parameter.name), yaml_string(to_text(parameter.type)));
+    list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", yaml_name(parameter.name),
+                        yaml_string(type_text(parameter)));
   }
   writer.line("{}:", stub.name);
   writer.line("  kind: {}", kind_name(stub.kind));

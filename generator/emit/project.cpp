@@ -87,7 +87,7 @@ SourceFile emit_stub_header(const Plan& plan, const EmitOptions& options) {
   writer.line("namespace {} {{", namespace_name(name));
   for (const StubProgram& stub : plan.stubs) {
     writer.line();
-    if (!stub.comment.empty()) write_comment(writer, stub.comment.front());
+    write_uses(writer, stub);
     writer.raw_line(stub_declaration(stub) + ";");
   }
   writer.line();

@@ -206,6 +206,12 @@ void Scope::write_steps(Writer& writer, const std::vector<Step>& steps) {
   }
 }
 
+const StubUse& Scope::use_of(const Step& step) const {
+  const CheckPlan& check = *facts_.plan.check;
+  const UnfusedGraph& graph = index_ == main_graph ? check.main : check.functions[index_];
+  return check.uses[graph.use_of[step.group]];
+}
+
 void Scope::write_stub(Writer& writer, const Step& step) {
   const StubProgram& stub = facts_.plan.stubs[step.stub];
   std::vector<std::string> arguments;
@@ -215,9 +221,9 @@ void Scope::write_stub(Writer& writer, const Step& step) {
   } else {
     const std::string order = launch_order(plan_.fused, step.group, facts_.events(index_));
     const char* separator = order.empty() ? "" : ", ";
-    arguments.push_back(fmt::format("{}.launch({}{}{})", names_.call, cpp_string(stub.name), separator, order));
+    arguments.push_back(fmt::format("{}.launch({}{}{})", names_.call, cpp_string(step.name), separator, order));
   }
-  write_list(writer, (facts_.plan.check ? checked_name(stub) : stub.name) + "(", arguments, ");");
+  write_list(writer, (facts_.plan.check ? checked_name(use_of(step)) : stub.name) + "(", arguments, ");");
 }
 
 // The number of this call among all calls of its function.

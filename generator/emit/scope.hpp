@@ -77,6 +77,7 @@ class Scope {
   std::string& expression(ValueId value);
   void write_view(Writer& writer, ValueId value);
   void write_stub(Writer& writer, const Step& step);
+  const StubUse& use_of(const Step& step) const;
   void write_call(Writer& writer, const Step& step);
   void write_call_itself(Writer& writer, const Step& step);
   std::string call_number(const Call& call) const;

@@ -139,6 +139,10 @@ class Body {
 }  // namespace
 
 std::string view_text(std::string text, const MemberView& view, const std::string& shape) {
+  for (const ConstantSlice& slice : view.slices) {
+    const std::string step = slice.step == 1 ? "" : fmt::format(", {}", slice.step);
+    text += fmt::format(".slice<{}>({}, {}{})", slice.axis, slice.begin, slice.length, step);
+  }
   for (const int axis : view.unsqueeze) text += fmt::format(".unsqueeze<{}>()", axis);
   if (view.broadcast) text += fmt::format(".broadcast_to({})", shape);
   if (!view.permutation.empty()) text += fmt::format(".permute<{}>()", fmt::join(view.permutation, ", "));
@@ -180,6 +184,13 @@ void write_declaration(Writer& out, const StubProgram& stub, const std::vector<s
 
 }  // namespace
 
+void write_uses(Writer& out, const StubProgram& stub) {
+  constexpr std::size_t most_uses = 16;
+  const std::size_t shown = stub.uses.size() > most_uses ? most_uses - 1 : stub.uses.size();
+  for (std::size_t i = 0; i < shown; ++i) write_comment(out, stub.uses[i]);
+  if (shown < stub.uses.size()) out.line("// and {} more: plan.yaml has them all", stub.uses.size() - shown);
+}
+
 std::string stub_declaration(const StubProgram& stub) {
   Writer out;
   write_declaration(out, stub, parameter_names(stub), ")");
@@ -195,7 +206,8 @@ SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const st
   out.line();
   out.line("namespace {} {{", namespace_name(graph));
   out.line();
-  for (const std::string& line : stub.comment) write_comment(out, line);
+  write_uses(out, stub);
+  if (!stub.saved.empty()) write_comment(out, stub.saved);
   for (const Functor& functor : stub.functors) {
     write_functor(out, functor, stub);
     out.line();

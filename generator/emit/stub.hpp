@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "generator/base/writer.hpp"
 #include "generator/emit/options.hpp"
 #include "generator/model/plan.hpp"
 
@@ -11,6 +12,9 @@ namespace kgen {
 // "void stub_y(kgen::View<float, 2> y, kgen::View<const float, 2> x, kgen::Stream stream)", wrapped at 120 columns,
 // without a semicolon.
 std::string stub_declaration(const StubProgram& stub);
+
+// A comment that says what each use of the stub computes; of very many, the first.
+void write_uses(Writer& out, const StubProgram& stub);
 
 // By parameter, as the declaration has them.
 std::vector<std::string> parameter_names(const StubProgram& stub);

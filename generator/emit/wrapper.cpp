@@ -309,9 +309,9 @@ WrapperFacts gather(const Plan& plan) {
   for (const FunctionPlan& function : plan.functions) {
     facts.events_by_function.push_back(number_events(function, next_event));
   }
-  for (const StubProgram& stub : plan.stubs) {
-    facts.globals.reserve(stub.name);
-    if (plan.check) facts.globals.reserve(checked_name(stub));
+  for (const StubProgram& stub : plan.stubs) facts.globals.reserve(stub.name);
+  if (plan.check) {
+    for (const StubUse& use : plan.check->uses) facts.globals.reserve(checked_name(use));
   }
   for (const DimDeclaration& dim : plan.main.fused.graph.dims) facts.globals.reserve(dim.name);
   for (const StructType* structure : structs_of(plan)) facts.globals.reserve_global(structure->name);

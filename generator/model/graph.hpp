@@ -43,6 +43,7 @@ struct Value {
   NodeId producer = no_id;          // results only
   std::uint32_t index = 0;          // result: which of the producer's; otherwise which input, constant or state
   SourceLocation where;
+  std::string local;                // within an expanded composite: what its expansion calls it; else empty
 };
 
 struct GraphInput {
@@ -118,6 +119,7 @@ struct Node {
   // A cast that no graph and no specification spells out: like the rounding of any other operator's result, `numerics:
   // fast` may leave it out inside a stub.
   bool implied = false;
+  const ExpansionNode* origin = nullptr;  // the line of that composite's expansion; null: none
 };
 
 // The axis along which the node reads that operand in lines; -1: none.

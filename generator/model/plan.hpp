@@ -68,17 +68,29 @@ std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from,
 
 // ---- lower: a group as the program of its stub -----------------------------------------------------------------------
 
-// One parameter of a stub: a View of memory.
+// One parameter of a stub: a View of memory. This and all else that a stub names goes by the graph's name where the stub
+// has one use; where several share it, by the general one, which says what it is to the stub's operators ("a", "weight").
 struct StubParameter {
   std::string name;
-  TensorType type;
+  std::string general;
+  TensorType type;           // in the first use
   bool writable = false;
+  std::vector<bool> varies;  // by axis: whether another use has another extent there; empty: none has
 };
 
-// How a functor (or a kernel) sees a parameter: axes of extent 1 inserted where a reduction dropped them, broadcast to
-// the loop, permuted so that row axes come last, adjacent axes merged; in that order.
+// A slice of constant place and extent.
+struct ConstantSlice {
+  int axis = 0;
+  std::int64_t begin = 0;
+  std::int64_t length = 0;
+  std::int64_t step = 1;
+};
+
+// How a functor (or a kernel) sees a parameter: sliced, axes of extent 1 inserted where a reduction dropped them,
+// broadcast to the loop, permuted so that row axes come last, adjacent axes merged; in that order.
 struct MemberView {
   std::size_t parameter = 0;
+  std::vector<ConstantSlice> slices;
   std::vector<int> unsqueeze;                   // axes to insert, ascending
   bool broadcast = false;                       // to the loop's shape
   std::vector<int> permutation;                 // empty: as it is
@@ -87,7 +99,7 @@ struct MemberView {
 };
 
 struct FunctorMember {
-  std::string name;
+  std::string name, general;
   MemberView view;
   int line_axis = -1;                           // of the member: a kgen::Lines along that axis; -1: a kgen::View
 };
@@ -110,7 +122,7 @@ struct Statement {
   std::string functor;                          // apply and reduce: "kgen::Add"
   std::vector<std::string> fields;              // of the functor: literals
   std::vector<Operand> operands;
-  std::vector<std::string> names;               // the values it defines, after the graph; store: none
+  std::vector<std::string> names, general;      // the values it defines; store: none
   std::string within;                           // the composite it belongs to, for the comment
 };
 
@@ -119,14 +131,14 @@ struct Functor {
   Role role = Role::elementwise;
   std::string name;
   int rank = 0;                                 // of the Index that it is called with
-  std::string incoming;                         // epilogue: the value it receives
+  std::string incoming, general_incoming;       // epilogue: the value it receives
   std::string compute;                          // epilogue: the C++ type of that value's lanes
   std::vector<FunctorMember> members;
   bool across = false;                          // elementwise: a member may lie along another axis than the loop's last
   std::vector<Statement> statements;            // prologue: the last one is what load returns
   std::size_t shape_member = 0;                 // one that shows the loop's whole shape
   // The loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its
-  // extents, each as (parameter, axis) or, without a parameter, a constant.
+  // extents, each as (parameter, axis) or, where none has it, a constant.
   std::size_t shape_parameter = none;
   struct Extent {
     std::size_t parameter = none;
@@ -148,7 +160,7 @@ struct KernelArgument {
 };
 
 struct StubProgram {
-  std::string name;
+  std::string name;                             // "stub_q", after the result of its first use
   GroupKind kind = GroupKind::elementwise;
   std::string kernel;                           // structured: "kgen::matmul"
   std::vector<std::string> headers;             // "kgen/ops/arithmetic.hpp", sorted
@@ -157,7 +169,8 @@ struct StubProgram {
   std::vector<KernelArgument> kernel_arguments; // structured: operands, attributes, results
   int row_rank = 0;                             // rows: how many trailing axes form the row
   std::int64_t row_length = 0;                  // rows: how many elements that is, where the graph says it; else 0
-  std::vector<std::string> comment;             // what it computes, what it saves
+  std::vector<std::string> uses;                // what each computes: "y = relu(add(C, bias))"
+  std::string saved;                            // what fusing saves; empty: nothing
 };
 
 // ---- place -----------------------------------------------------------------------------------------------------------
@@ -183,6 +196,7 @@ struct Slot {
 struct Step {
   std::uint32_t group = 0;
   std::uint32_t stub = no_id;               // into Plan::stubs; no_id for a call
+  std::string name;                         // stub: the result, as profiles and errors name it: "y", "layer.h"
   std::vector<ValueId> arguments;           // stub: by parameter. call: results first, then operands
   std::uint32_t call_slot = no_id;          // call: the slot that holds the function's own arena
   std::vector<std::uint32_t> carried_slots; // call with repeat > 1: a second buffer for each carried result
@@ -206,6 +220,8 @@ Dim arena_bytes(const FunctionPlan& plan);
 struct UnfusedGraph {
   FusedGraph fused;
   std::vector<std::uint32_t> stub_of;       // by group: into CheckPlan::stubs; no_id for calls
+  std::vector<std::vector<ValueId>> arguments;  // by group, by the stub's parameters
+  std::vector<std::uint32_t> use_of;        // by group of what it checks: into CheckPlan::uses; no_id for calls
 };
 
 // A value that a group's node makes, and where its stub holds it on the way.
@@ -219,8 +235,11 @@ struct HeldValue {
   MemberView view;               // how that memory is shown to the functor; its parameter means nothing
 };
 
-// Where a stub is used first: all its uses compute the same, so that one stands for them.
+// One step that runs a stub.
 struct StubUse {
+  std::string name;                         // "stub_y", after what it computes here; no other use has it
+  std::string step;                         // Step::name
+  std::uint32_t stub = 0;                   // into Plan::stubs
   std::uint32_t function = no_id;           // into Plan::functions; no_id: main
   std::uint32_t group = 0;
   std::vector<ValueId> arguments;           // by parameter
@@ -231,7 +250,7 @@ struct CheckPlan {
   std::vector<UnfusedGraph> functions;      // as Plan::functions
   UnfusedGraph main;
   std::vector<StubProgram> stubs;           // the references
-  std::vector<StubUse> uses;                // by Plan::stubs
+  std::vector<StubUse> uses;
 };
 
 struct Plan {

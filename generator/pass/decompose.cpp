@@ -114,6 +114,7 @@ ValueId as_dtype(Decomposition& state, Expanding& at, ValueId value, DType dtype
   if (const auto found = at.casts.find({value, dtype}); found != at.casts.end()) return found->second;
   const std::string wish = fmt::format("{}_{}_{}", result_name(state, at), name, info(dtype).name);
   const ValueId cast = add_result(state.graph, state.names.take(wish), {dtype, type.shape}, at.composite.where);
+  state.graph.value(cast).local = fmt::format("{}_{}", name, info(dtype).name);
   at.casts.emplace(std::pair(value, dtype), cast);
   return add_cast(state, at, value, cast);
 }
@@ -170,7 +171,9 @@ ValueId output_value(Decomposition& state, const Expanding& at, const std::strin
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].name == name) return at.composite.outputs[i];
   }
-  return add_result(state.graph, state.names.take(result_name(state, at) + "_" + name), {}, at.composite.where);
+  const ValueId made = add_result(state.graph, state.names.take(result_name(state, at) + "_" + name), {}, at.composite.where);
+  state.graph.value(made).local = name;
+  return made;
 }
 
 // Types the node. A result of the composite that comes out in another dtype is computed as a value of its own
@@ -198,6 +201,7 @@ bool type_node(Decomposition& state, const Expanding& at, const ExpansionNode& f
     if (made.dtype == declared[i]->dtype) continue;
     const std::string wish = fmt::format("{}_{}", state.graph.value(result).name, info(made.dtype).name);
     node.outputs[i] = add_result(state.graph, state.names.take(wish), made, at.composite.where);
+    state.graph.value(node.outputs[i]).local = fmt::format("{}_{}", from.outputs[i], info(made.dtype).name);
     casts.emplace_back(node.outputs[i], result);
   }
   return true;
@@ -214,7 +218,7 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   }
   choose_precision(state, at, *op, from, inputs);
 
-  Node node{.op = op, .where = at.composite.where, .within = at.within};
+  Node node{.op = op, .where = at.composite.where, .within = at.within, .origin = &from};
   for (const auto& [value, name] : inputs) {
     const OperandSpec& operand = op->operands[std::min(node.inputs.size(), op->operands.size() - 1)];
     if (value == no_id && !operand.optional) {

@@ -8,7 +8,6 @@
 
 #include "generator/pass/fuse_facts.hpp"
 #include "generator/pass/lower_body.hpp"
-#include "generator/pass/lower_comment.hpp"
 #include "generator/pass/lower_views.hpp"
 
 namespace kgen {
@@ -22,8 +21,13 @@ int walked_rank(const KernelOperand& operand, const Shape& shape) {
 class Lowering {
  public:
   Lowering(const FuseFacts& facts, const OpSet& ops, const Group& group, const std::string& prefix)
-      : facts_(facts), graph_(facts.graph()), ops_(ops), group_(group), parameters_(stub_arguments(group)) {
-    stub_.name = fmt::format("{}{}", prefix, graph_.value(group.outputs.back()).name);
+      : facts_(facts),
+        graph_(facts.graph()),
+        ops_(ops),
+        group_(group),
+        names_(facts, group),
+        parameters_(stub_arguments(facts.graph(), group)) {
+    stub_.name = prefix + result_name(facts, group);
   }
 
   std::vector<HeldValue> held() {
@@ -37,7 +41,6 @@ class Lowering {
     add_parameters();
     add_functors();
     add_headers();
-    stub_.comment = stub_comment(facts_, group_);
     return std::move(stub_);
   }
 
@@ -53,7 +56,7 @@ class Lowering {
   // The number of the functor that `request` becomes.
   std::size_t add_functor(BodyRequest request) {
     request.hold = hold_;
-    LoweredBody body = lower_body(facts_, ops_, request, parameters_);
+    LoweredBody body = lower_body(facts_, ops_, names_, request, parameters_);
     for (HeldValue& held : body.held) {
       held.functor = stub_.functors.size();
       held_.push_back(std::move(held));
@@ -66,7 +69,8 @@ class Lowering {
     for (const ValueId value : parameters_) {
       const TensorType& type = graph_.type(value);
       const bool writable = stub_.parameters.size() < group_.outputs.size();
-      stub_.parameters.push_back({graph_.value(value).name, type, writable});
+      stub_.parameters.push_back(
+          {.name = graph_.value(value).name, .general = names_.of(value), .type = type, .writable = writable});
     }
   }
 
@@ -133,7 +137,9 @@ class Lowering {
       argument.functor = add_functor(std::move(request));
     } else {
       argument.kind = KernelArgument::Kind::parameter;
-      argument.view = operand_view(graph_.type(value).shape, operand.rank, parameter_of(value));
+      const StubRead read = stub_read(graph_, value);
+      argument.view = operand_view(graph_.type(value).shape, operand.rank, parameter_of(read.parameter));
+      argument.view.slices = read.slices;
     }
     stub_.kernel_arguments.push_back(std::move(argument));
   }
@@ -191,6 +197,7 @@ class Lowering {
   const Graph& graph_;
   const OpSet& ops_;
   const Group& group_;
+  GeneralNames names_;
   std::vector<ValueId> parameters_;
   StubProgram stub_;
   bool hold_ = false;
@@ -199,6 +206,9 @@ class Lowering {
 
 void append_view(std::string& key, const MemberView& view) {
   fmt::format_to(std::back_inserter(key), "p{}b{}r{}u", view.parameter, view.broadcast, view.rank);
+  for (const ConstantSlice& s : view.slices) {
+    fmt::format_to(std::back_inserter(key), "s{}:{}:{}:{},", s.axis, s.begin, s.length, s.step);
+  }
   for (const int axis : view.unsqueeze) fmt::format_to(std::back_inserter(key), "{},", axis);
   key += 'o';
   for (const int axis : view.permutation) fmt::format_to(std::back_inserter(key), "{},", axis);
@@ -207,8 +217,11 @@ void append_view(std::string& key, const MemberView& view) {
 }
 
 void append_functor(std::string& key, const Functor& functor) {
-  fmt::format_to(std::back_inserter(key), "\nfunctor {} {} {} {}", static_cast<int>(functor.role), functor.rank, functor.across,
-                 functor.compute);
+  fmt::format_to(std::back_inserter(key), "\nfunctor {} {} {} {} {} {}", static_cast<int>(functor.role), functor.rank,
+                 functor.across, functor.compute, functor.shape_member, functor.shape_parameter);
+  for (const Functor::Extent& extent : functor.loop_extents) {
+    fmt::format_to(std::back_inserter(key), " {}.{}.{}", extent.parameter, extent.axis, extent.constant);
+  }
   for (const FunctorMember& member : functor.members) {
     append_view(key, member.view);
     fmt::format_to(std::back_inserter(key), "l{}", member.line_axis);
@@ -222,11 +235,12 @@ void append_functor(std::string& key, const Functor& functor) {
   }
 }
 
-// Everything that the text of a stub depends on, but for names, places and comments.
+// Everything that the text of a stub depends on, but for names and comments. Extents are none of it, as far as memory
+// shows them: what must stand in the text (the length of a row, a slice) is a part of the program.
 std::string program_key(const StubProgram& stub) {
-  std::string key = fmt::format("{} {} {}", static_cast<int>(stub.kind), stub.kernel, stub.row_rank);
+  std::string key = fmt::format("{} {} {} {}", static_cast<int>(stub.kind), stub.kernel, stub.row_rank, stub.row_length);
   for (const StubParameter& p : stub.parameters) {
-    fmt::format_to(std::back_inserter(key), "\n{}{}", to_text(p.type), p.writable);
+    fmt::format_to(std::back_inserter(key), "\n{} {} {}", cpp_element(p.type), p.type.shape.size(), p.writable);
   }
   for (const Functor& functor : stub.functors) append_functor(key, functor);
   for (const KernelArgument& a : stub.kernel_arguments) {
@@ -236,24 +250,53 @@ std::string program_key(const StubProgram& stub) {
   return key;
 }
 
+// Notes which extents of `stub` are others in another use.
+void compare_extents(StubProgram& stub, const StubProgram& other) {
+  for (std::size_t i = 0; i < stub.parameters.size(); ++i) {
+    StubParameter& parameter = stub.parameters[i];
+    const Shape& shape = other.parameters[i].type.shape;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis] == parameter.type.shape[axis]) continue;
+      parameter.varies.resize(shape.size(), false);
+      parameter.varies[axis] = true;
+    }
+  }
+}
+
+void use_general_names(StubProgram& stub) {
+  for (StubParameter& parameter : stub.parameters) parameter.name = parameter.general;
+  for (Functor& functor : stub.functors) {
+    functor.incoming = functor.general_incoming;
+    for (FunctorMember& member : functor.members) member.name = member.general;
+    for (Statement& statement : functor.statements) statement.names = statement.general;
+  }
+}
+
 }  // namespace
 
-std::uint32_t StubTable::intern(StubProgram stub) {
+std::uint32_t StubTable::intern(StubProgram stub, StubComment comment) {
   const auto [place, is_new] = by_program_.emplace(program_key(stub), static_cast<std::uint32_t>(stubs_.size()));
-  if (!is_new) return place->second;
-  if (const int count = ++names_[stub.name]; count > 1) {
-    const std::string unique = fmt::format("{}_{}", stub.name, count);
-    for (Functor& functor : stub.functors) functor.name.replace(0, stub.name.size(), unique);
-    stub.name = unique;
+  if (!is_new) {
+    compare_extents(stubs_[place->second], stub);
+    comments_[place->second].push_back(std::move(comment));
+    return place->second;
   }
+  std::string unique = stub.name;
+  for (int i = 2; !names_.insert(unique).second; ++i) unique = fmt::format("{}_{}", stub.name, i);
+  for (Functor& functor : stub.functors) functor.name.replace(0, stub.name.size(), unique);
+  stub.name = std::move(unique);
   stubs_.push_back(std::move(stub));
+  comments_.push_back({std::move(comment)});
   return place->second;
 }
 
-std::vector<ValueId> stub_arguments(const Group& group) {
-  std::vector<ValueId> values = group.outputs;
-  values.insert(values.end(), group.inputs.begin(), group.inputs.end());
-  return values;
+std::vector<StubProgram> StubTable::take() {
+  for (std::size_t i = 0; i < stubs_.size(); ++i) {
+    if (comments_[i].size() > 1) use_general_names(stubs_[i]);
+    stubs_[i].uses = uses_text(comments_[i]);
+    stubs_[i].saved = saved_text(comments_[i]);
+  }
+  return std::move(stubs_);
 }
 
 std::vector<HeldValue> held_values(const FuseFacts& facts, const OpSet& ops, const Group& group) {
@@ -265,8 +308,9 @@ std::vector<std::uint32_t> lower(const FusedGraph& fused, const OpSet& ops, cons
   std::vector<std::uint32_t> stub_of;
   stub_of.reserve(fused.groups.size());
   for (const Group& group : fused.groups) {
-    stub_of.push_back(group.kind == GroupKind::call ? no_id
-                                                    : table.intern(Lowering(facts, ops, group, prefix).build()));
+    stub_of.push_back(group.kind == GroupKind::call
+                          ? no_id
+                          : table.intern(Lowering(facts, ops, group, prefix).build(), stub_comment(facts, group)));
   }
   return stub_of;
 }

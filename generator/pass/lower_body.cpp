@@ -18,14 +18,16 @@ constexpr std::int64_t most_kept_elements = 65536;
 
 class Body {
  public:
-  Body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request, const std::vector<ValueId>& parameters)
-      : facts_(facts), graph_(facts.graph()), ops_(ops), request_(request), parameters_(parameters) {}
+  Body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,
+       const std::vector<ValueId>& parameters)
+      : facts_(facts), graph_(facts.graph()), ops_(ops), names_(names), request_(request), parameters_(parameters) {}
 
   LoweredBody build() {
     functor_.role = request_.role;
     functor_.name = request_.name;
     if (request_.incoming != no_id) {
       functor_.incoming = graph_.value(request_.incoming).name;
+      functor_.general_incoming = names_.of(request_.incoming);
       functor_.compute = info(graph_.type(request_.incoming).dtype).compute;
       known_[request_.incoming] = Operand{.kind = Operand::Kind::incoming};
     }
@@ -47,6 +49,13 @@ class Body {
   std::size_t append(Statement statement) {
     functor_.statements.push_back(std::move(statement));
     return functor_.statements.size() - 1;
+  }
+
+  void name_results(Statement& statement, const std::vector<ValueId>& values) const {
+    for (const ValueId value : values) {
+      statement.names.push_back(graph_.value(value).name);
+      statement.general.push_back(names_.of(value));
+    }
   }
 
   std::size_t member(const LoopUse& use) {
@@ -83,7 +92,7 @@ class Body {
       return {.kind = Operand::Kind::statement, .statement = found->second};
     }
     Statement load{.kind = Statement::Kind::load, .per_row = form != RowForm::full, .member = place};
-    load.names = {graph_.value(value).name};
+    name_results(load, {value});
     const std::size_t id = append(std::move(load));
     loads_[place] = id;
     return {.kind = Operand::Kind::statement, .statement = id};
@@ -93,7 +102,7 @@ class Body {
   Operand read_lines(ValueId value, int axis, RowForm result) {
     Statement load{.kind = Statement::Kind::load, .per_row = result != RowForm::full};
     load.member = member({value, result, axis});
-    load.names = {graph_.value(value).name};
+    name_results(load, {value});
     return {.kind = Operand::Kind::statement, .statement = append(std::move(load))};
   }
 
@@ -150,7 +159,7 @@ class Body {
                                             : read_lines(node.inputs[i], axis, form));
     }
     statement.within = node.within;
-    for (const ValueId output : node.outputs) statement.names.push_back(graph_.value(output).name);
+    name_results(statement, node.outputs);
     const std::size_t id = append(std::move(statement));
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       Operand made{.kind = Operand::Kind::statement, .statement = id, .result = i};
@@ -169,7 +178,7 @@ class Body {
     round.functor = fmt::format("{}<{}>", kernel->name, type.cpp);
     round.operands = {std::move(made)};
     round.within = node.within;
-    round.names = {graph_.value(value).name};
+    name_results(round, {value});
     return {.kind = Operand::Kind::statement, .statement = append(std::move(round))};
   }
 
@@ -211,10 +220,12 @@ class Body {
   void add_members(const Merges& merges) {
     bool found_shape = false;
     for (const LoopUse& use : uses_) {
-      const auto place = std::find(parameters_.begin(), parameters_.end(), use.value);
+      StubRead read = stub_read(graph_, use.value);
+      const auto place = std::find(parameters_.begin(), parameters_.end(), read.parameter);
       assert(place != parameters_.end());
       FunctorMember made;
       made.name = graph_.value(use.value).name;
+      made.general = names_.of(use.value);
       const auto parameter = static_cast<std::size_t>(place - parameters_.begin());
       if (use.line_axis < 0) {
         made.view = view_in(facts_, request_.space, use, parameter, merges);
@@ -223,6 +234,7 @@ class Body {
         made.view = std::move(lines.view);
         made.line_axis = lines.axis;
       }
+      made.view.slices = std::move(read.slices);
       if (use.form == RowForm::full && use.line_axis < 0 && !found_shape) {
         functor_.shape_member = functor_.members.size();
         found_shape = true;
@@ -274,19 +286,20 @@ class Body {
   }
 
   Functor::Extent find_extent(const Dim& extent) const {
-    if (extent.is_constant()) return {Functor::none, 0, extent.constant()};
+    if (extent == Dim(1)) return {Functor::none, 0, 1};
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const Shape& shape = graph_.type(parameters_[i]).shape;
       const auto axis = std::find(shape.begin(), shape.end(), extent);
       if (axis != shape.end()) return {i, static_cast<int>(axis - shape.begin()), 1};
     }
-    assert(false && "every extent of a loop comes from something the stub reads or writes");
-    return {};
+    assert(extent.is_constant() && "every other extent of a loop comes from something the stub reads or writes");
+    return {Functor::none, 0, extent.constant()};
   }
 
   const FuseFacts& facts_;
   const Graph& graph_;
   const OpSet& ops_;
+  const GeneralNames& names_;
   const BodyRequest& request_;
   const std::vector<ValueId>& parameters_;
   Functor functor_;
@@ -335,9 +348,9 @@ std::string literal_text(const AttributeValue& value, const std::string& type) {
   return fmt::format("{}", static_cast<std::int64_t>(number));
 }
 
-LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request,
+LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,
                        const std::vector<ValueId>& parameters) {
-  return Body(facts, ops, request, parameters).build();
+  return Body(facts, ops, names, request, parameters).build();
 }
 
 }  // namespace kgen

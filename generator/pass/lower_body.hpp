@@ -6,6 +6,7 @@
 
 #include "generator/model/plan.hpp"
 #include "generator/pass/fuse_facts.hpp"
+#include "generator/pass/lower_names.hpp"
 #include "generator/pass/lower_views.hpp"
 
 namespace kgen {
@@ -26,8 +27,9 @@ struct LoweredBody {
   std::vector<HeldValue> held;      // what it receives and what its nodes make; `functor` is left to the caller
 };
 
-// `parameters` holds the stub's values by parameter; what the functor reads must be among them.
-LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const BodyRequest& request,
+// `parameters` holds the stub's values by parameter; what the functor reads must be among them, or a slice of one
+// (stub_read).
+LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,
                        const std::vector<ValueId>& parameters);
 
 // A number as a C++ literal of the type that `dtype` is computed in: "0.125f", "2", "true".

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "generator/pass/lower_names.hpp"
+
 namespace kgen {
 namespace {
 
@@ -15,10 +17,12 @@ class Comment {
  public:
   Comment(const FuseFacts& facts, const Group& group) : facts_(facts), graph_(facts.graph()), group_(group) {}
 
-  std::vector<std::string> lines() {
-    std::vector<std::string> out{what()};
-    if (std::string saved = savings(); !saved.empty()) out.push_back(std::move(saved));
-    return out;
+  StubComment make() const {
+    StubComment comment;
+    comment.graph = graph_.name;
+    comment.use = what();
+    count_spared(comment);
+    return comment;
   }
 
  private:
@@ -29,7 +33,8 @@ class Comment {
   std::string formula(ValueId value, std::size_t budget) const {
     const ValueId shown = facts_.peel(value);
     const Value& v = graph_.value(shown);
-    const bool inside = v.kind == ValueKind::result && std::binary_search(group_.nodes.begin(), group_.nodes.end(), v.producer);
+    const bool inside =
+        v.kind == ValueKind::result && std::binary_search(group_.nodes.begin(), group_.nodes.end(), v.producer);
     if (!inside) return graph_.value(value).name;
     const Node& node = graph_.nodes[v.producer];
     std::string text = node.op->name + "(";
@@ -50,13 +55,17 @@ class Comment {
     const bool composite = std::any_of(group_.nodes.begin(), group_.nodes.end(),
                                        [&](NodeId id) { return !graph_.nodes[id].within.empty(); });
     if (group_.outputs.size() == 1 && !composite) {
-      const std::string text = fmt::format("{} = {}", graph_.value(group_.outputs[0]).name,
-                                           formula(group_.outputs[0], longest_formula));
+      const std::string text =
+          fmt::format("{} = {}", graph_.value(group_.outputs[0]).name, formula(group_.outputs[0], longest_formula));
       if (text.size() <= longest_formula) return text;
     }
-    std::string names, steps;
-    for (const ValueId output : group_.outputs) names += (names.empty() ? "" : ", ") + graph_.value(output).name;
-    std::string last;
+    std::string names, steps, last;
+    for (const ValueId output : group_.outputs) {
+      const std::string& name = graph_.value(written_value(facts_, group_, output)).name;
+      if (name != last) names += (names.empty() ? "" : ", ") + name;
+      last = name;
+    }
+    last.clear();
     for (const NodeId id : group_.nodes) {
       const std::string& step = operator_name(graph_.nodes[id]);
       const bool follows = graph_.nodes[id].op->role == OpRole::copy && !steps.empty();
@@ -71,28 +80,20 @@ class Comment {
     return fmt::format("{}: {}", names, steps);
   }
 
-  std::string savings() const {
+  // What never reaches memory, each written once and read at least once.
+  void count_spared(StubComment& comment) const {
     const std::unordered_set<ValueId> written(group_.outputs.begin(), group_.outputs.end());
-    std::vector<std::string> names;
-    Dim bytes;
-    std::size_t others = 0;
     for (const NodeId id : group_.nodes) {
       for (const ValueId output : graph_.nodes[id].outputs) {
         if (written.contains(output) || facts_.consumers(output).empty()) continue;
-        bytes = bytes + bytes_of(graph_.type(output)) * Dim(2);
-        if (names.size() < most_names && graph_.nodes[id].within.empty()) {
-          names.push_back(graph_.value(output).name);
+        comment.bytes = comment.bytes + bytes_of(graph_.type(output)) * Dim(2);
+        if (comment.spared.size() < most_names && graph_.nodes[id].within.empty()) {
+          comment.spared.push_back(graph_.value(output).name);
         } else {
-          ++others;
+          ++comment.others;
         }
       }
     }
-    if (names.empty() && others == 0) return {};
-    std::string list;
-    for (std::size_t i = 0; i < names.size(); ++i) list += (i == 0 ? "" : others == 0 && i + 1 == names.size() ? " and " : ", ") + names[i];
-    if (others > 0) list += fmt::format("{}{} intermediate{}", names.empty() ? "" : " and ", others, others == 1 ? "" : "s");
-    const bool one = names.size() + others == 1;
-    return fmt::format("{} never reach{} memory: {} bytes of traffic saved.", list, one ? "es" : "", bytes.text());
   }
 
   const FuseFacts& facts_;
@@ -102,8 +103,44 @@ class Comment {
 
 }  // namespace
 
-std::vector<std::string> stub_comment(const FuseFacts& facts, const Group& group) {
-  return Comment(facts, group).lines();
+StubComment stub_comment(const FuseFacts& facts, const Group& group) { return Comment(facts, group).make(); }
+
+std::vector<std::string> uses_text(const std::vector<StubComment>& comments) {
+  const bool one_graph = std::all_of(comments.begin(), comments.end(), [&](const StubComment& comment) {
+    return comment.graph == comments.front().graph;
+  });
+  std::vector<std::string> uses;
+  for (const StubComment& comment : comments) {
+    uses.push_back(one_graph ? comment.use : fmt::format("{}   (in {})", comment.use, comment.graph));
+  }
+  return uses;
+}
+
+std::string saved_text(const std::vector<StubComment>& comments) {
+  std::vector<std::string> names;
+  std::size_t others = 0;
+  Dim bytes;
+  for (const StubComment& comment : comments) {
+    for (const std::string& name : comment.spared) {
+      if (names.size() < most_names) {
+        names.push_back(name);
+      } else {
+        ++others;
+      }
+    }
+    others += comment.others;
+    bytes = bytes + comment.bytes;
+  }
+  if (names.empty() && others == 0) return {};
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    list += (i == 0 ? "" : others == 0 && i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  if (others > 0) {
+    list += fmt::format("{}{} intermediate{}", names.empty() ? "" : " and ", others, others == 1 ? "" : "s");
+  }
+  const bool one = names.size() + others == 1;
+  return fmt::format("{} never reach{} memory: {} bytes of traffic saved.", list, one ? "es" : "", bytes.text());
 }
 
 }  // namespace kgen

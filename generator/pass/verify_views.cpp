@@ -187,6 +187,17 @@ void ViewCheck::check_view(const StubProgram& stub, const MemberView& view, cons
   const ValueId value = step.arguments[view.parameter];
   if (!memory_[value]) return;
   StridedMemory memory = *memory_[value];
+  for (const ConstantSlice& slice : view.slices) {
+    View sliced;
+    sliced.form = ViewRule::Form::slice;
+    sliced.axis = slice.axis;
+    sliced.begin = Dim(slice.begin);
+    sliced.length = Dim(slice.length);
+    sliced.step = slice.step;
+    Extents extents = memory.extents;
+    extents[static_cast<std::size_t>(slice.axis)] = slice.length;
+    memory = *viewed(memory, sliced, bindings_, std::move(extents));
+  }
   for (const int axis : view.unsqueeze) {
     memory.extents.insert(memory.extents.begin() + axis, 1);
     memory.strides.insert(memory.strides.begin() + axis, 0);

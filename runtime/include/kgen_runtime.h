@@ -130,7 +130,7 @@ kgen_status kgen_model_reset_state(kgen_model* model);
 /* ---- Profiling: the time of every stub --------------------------------------------------------------------------- */
 
 typedef struct kgen_profile_entry {
-  const char* name; /* the stub, or for whole runs the graph; valid until the model is freed */
+  const char* name; /* what a stub computes ("y", "layer.h"), or the graph of whole runs; valid until the model is freed */
   int64_t count;
   int64_t total_ns;
 } kgen_profile_entry;

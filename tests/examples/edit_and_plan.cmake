@@ -1,5 +1,5 @@
-# What a user does: plans a graph, edits a stub, changes the graph, plans again. The edit doubles what the attention adds
-# to h; the graph, changed, halves it before.
+# What a user does: plans a graph, edits a stub, changes the graph, plans again. The edit doubles the gate of the MLP; the
+# graph, changed, halves it before.
 #   cmake -DKGEN=kgen -DGRAPH=llama_block.yaml -DFOLDER=emitted -P edit_and_plan.cmake
 
 # kgen(STATUS VARIABLE ARGUMENTS...): VARIABLE becomes what it prints. It must exit with STATUS.
@@ -37,15 +37,15 @@ if(NOT status EQUAL 2)
   message(FATAL_ERROR "an empty --emit: kgen exits with ${status}, not 2\n${errors}")
 endif()
 kgen(0 output plan ${graph} --emit ${FOLDER})
-replace_in(${FOLDER}/stubs/stub_h.cpp "x.load<W>(at), projected)" "x.load<W>(at), kgen::Mul::apply(projected, 2.0f))")
+replace_in(${FOLDER}/stubs/stub_hidden.cpp "kgen::Silu::apply(gate)" "kgen::Silu::apply(kgen::Mul::apply(gate, 2.0f))")
 kgen(0 output status ${FOLDER})
-expect("${output}" "edited       stubs/stub_h.cpp")
+expect("${output}" "edited       stubs/stub_hidden.cpp")
 
-replace_in(${graph} "  - {op: matmul, in: [attended_flat, wo], out: projected}\n"
-  "  - {op: mul, in: [attended_flat, 0.5], out: half}\n  - {op: matmul, in: [half, wo], out: projected}\n")
+replace_in(${graph} "  - {op: matmul, in: [h_normed, w_gate], out: gate}\n"
+  "  - {op: mul, in: [h_normed, 0.5], out: half}\n  - {op: matmul, in: [half, w_gate], out: gate}\n")
 kgen(1 output status ${FOLDER})
 expect("${output}" "${name} changed")
 kgen(0 output plan ${graph} --emit ${FOLDER})
-expect("${output}" "merged with your edits: stubs/stub_h.cpp")
+expect("${output}" "merged with your edits: stubs/stub_hidden.cpp")
 kgen(0 output diff ${FOLDER})
-expect("${output}" "+    h.store(at, kgen::Add::apply(x.load<W>(at), kgen::Mul::apply(projected, 2.0f)));")
+expect("${output}" "+    const auto activated = kgen::Silu::apply(kgen::Mul::apply(gate, 2.0f));")

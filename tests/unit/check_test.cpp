@@ -22,8 +22,10 @@ Plan check_plan(Fixture& f, const std::string& text) {
   StubTable table;
   const std::vector<std::uint32_t> stub_of = lower(plan.main.fused, f.ops, "stub_", table);
   for (Step& step : plan.main.steps) {
+    const Group& group = plan.main.fused.groups[step.group];
     step.stub = stub_of[step.group];
-    step.arguments = stub_arguments(plan.main.fused.groups[step.group]);
+    step.name = result_name(FuseFacts(plan.main.fused.graph), group);
+    step.arguments = stub_arguments(plan.main.fused.graph, group);
   }
   plan.stubs = table.take();
   plan.check = plan_check(plan, f.ops);
@@ -33,7 +35,7 @@ Plan check_plan(Fixture& f, const std::string& text) {
 // "product in stub_y_epilogue.product", one a value that is watched.
 std::vector<std::string> watched(const Plan& plan, std::size_t stub = 0) {
   std::vector<std::string> texts;
-  const CheckedStub checked = checked_stub(plan, stub);
+  const CheckedStub checked = checked_stub(plan, plan.check->uses[stub]);
   for (const WatchedValue& value : watched_values(checked)) {
     texts.push_back(checked.graph.value(value.held->value).name + " in " + value.key);
   }
@@ -145,4 +147,44 @@ outputs: [y]
   CHECK(has(text, "observer.compare(\"exp\", \"graph.yaml:5\", e, e_reference);"));
   CHECK(has(text, "observer.compare(\"mul\", \"graph.yaml:7\", m, m_reference, kgen::ElementType::bf16);"));
   CHECK(has(text, "call.compare(\"stub_y\", \"add\", \"graph.yaml:8\", y, y_reference, kgen::ElementType::bf16);"));
+}
+
+TEST_CASE("check: each use of a shared stub has its own references, line and extents") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+dims: {M: 1..64}
+inputs: {a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]"}
+nodes:
+  - {op: matmul, in: [a, w], out: aw}
+  - {op: add, in: [aw, r], out: y}
+  - {op: matmul, in: [a, v], out: av}
+  - {op: add, in: [av, s], out: z}
+outputs: [y, z]
+)");
+  REQUIRE(plan.stubs.size() == 1);
+  REQUIRE(plan.check->uses.size() == 2);
+  const std::string text = source_of(plan);
+  CHECK(has(text, "call.compare(\"stub_y\", \"add\", \"graph.yaml:7\", out, y_reference);"));
+  CHECK(has(text, "call.compare(\"stub_y\", \"add\", \"graph.yaml:9\", out, z_reference);"));
+  CHECK(has(text, "return stub_y(out, a, b, add_b, call.launch(\"z\"));"));
+  CHECK(has(text, "const auto av = call.scratch<float, 2>({out.extent(0), 16});"));
+  CHECK(has(text, "void locate_in_stub_z(kgen::Call& call, "));
+  CHECK(observed_stubs(plan, cpu_target) == Texts{"stub_y"});
+}
+
+TEST_CASE("check: what a composite slices of its operands is sliced for the references") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+dims: {S: 1..8}
+inputs: {x: "f32[2, S, 8, 64]", cos: "f32[S, 1, 64]", sin: "f32[S, 1, 64]"}
+nodes:
+  - {op: rope, in: [x, cos, sin], out: q}
+outputs: [q]
+)");
+  const std::string text = source_of(plan);
+  CHECK(has(text, "void checked_stub_q(kgen::Call& call, "));
+  CHECK(has(text, "reference_q_first_kept("));
+  CHECK(has(text, ", x, cos, call.stream());"));
 }

@@ -99,6 +99,25 @@ TEST_CASE("changes: an unrelated node adds its stub, and changes none") {
   }
 }
 
+TEST_CASE("changes: one more user of a shared stub renames nothing, and is told of above it") {
+  const Example example{repository::root() / "specs/graphs/llama_block.yaml", &cpu_target, {}};
+  const Emission emission(example);
+  std::string text = emission.text();
+  for (const auto& [from, to] :
+       {std::pair{"\nconstants:\n", "\nconstants:\n  w_more: {type: \"f32[D, 64]\", file: w.safetensors, key: w}\n"},
+        std::pair{"\noutputs: \\[", "\n  - {op: matmul, in: [h_normed, w_more], out: more}\noutputs: [more, "}}) {
+    text = std::regex_replace(text, std::regex(from), to);
+  }
+  const Files after = emission.emit(text);
+  CHECK(missing(emission.before(), after) == Paths{});
+  CHECK(missing(after, emission.before()) == Paths{});
+  const std::string path = "stubs/stub_q_flat.cpp", more = "// more = matmul(h_normed, w_more)\n";
+  std::string shared = after.at(path);
+  REQUIRE(shared.find(more) != std::string::npos);
+  CHECK(shared.erase(shared.find(more), more.size()) == emission.before().at(path));
+  for (const std::string& other : changed(emission.before(), after)) CHECK((!is_stub(other) || other == path));
+}
+
 TEST_CASE("changes: a value by another name changes the stubs that name it alone") {
   int renamed = 0;
   for (const Example& example : examples()) {

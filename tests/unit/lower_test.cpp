@@ -47,6 +47,79 @@ outputs: [e]
   CHECK(lowered.stubs.size() == 1);
 }
 
+TEST_CASE("a shared stub says all its uses, and calls things by what they are to its operators") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+dims: {M: 1..64}
+inputs: {a: "f32[M, 32]", b: "f32[M, 32]", v: "f32[32]", w: "f32[32]"}
+nodes:
+  - {op: rms_norm, in: [a, v], out: first}
+  - {op: rms_norm, in: [b, w], out: second}
+outputs: [first, second]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  const StubProgram& norm = lowered.stubs[lowered.stub_of[group_making(lowered.fused, "second")]];
+  CHECK(norm.name == "stub_first");
+  CHECK(norm.uses == std::vector<std::string>{"first: rms_norm", "second: rms_norm"});
+  const std::string text = body_of(norm);
+  CHECK(has(text, "// first: rms_norm\n// second: rms_norm\n// 10 intermediates never reach memory: "));
+  CHECK(has(text, "void stub_first(kgen::View<float, 2> out, kgen::View<const float, 2> x, "
+                  "kgen::View<const float, 1> weight,\n"));
+  CHECK(has(text, "const auto squared = row.map(kgen::Square{}, x_row);  // rms_norm\n"));
+}
+
+TEST_CASE("two stubs that differ in extents alone are one, where the text need not know the extents") {
+  const auto lower_two = [](Fixture& f, const std::string& inputs, const std::string& nodes) {
+    return lower_text(f, "graph: g\ndims: {M: 1..64}\ninputs: {" + inputs + "}\nnodes:\n" + nodes + "outputs: [y, z]\n");
+  };
+  Fixture f;
+  const Lowered shared = lower_two(f, R"(a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]")", R"(
+  - {op: matmul, in: [a, w], out: aw}
+  - {op: add, in: [aw, r], out: y}
+  - {op: matmul, in: [a, v], out: av}
+  - {op: add, in: [av, s], out: z}
+)");
+  REQUIRE(shared.stubs.size() == 1);
+  const StubProgram& sum = shared.stubs[shared.stub_of[group_making(shared.fused, "z")]];
+  CHECK(sum.name == shared.stubs[shared.stub_of[group_making(shared.fused, "y")]].name);
+  const std::string text = body_of(sum);
+  CHECK(has(text, "  // [M, *]\n"));
+  // A row's length tunes its kernel, and a broadcast is another text.
+  Fixture g;
+  CHECK(lower_two(g, R"(a: "f32[M, 32]", b: "f32[M, 64]")", R"(
+  - {op: softmax, in: a, out: y, axis: -1}
+  - {op: softmax, in: b, out: z, axis: -1}
+)").stubs.size() == 2);
+  Fixture h;
+  CHECK(lower_two(h, R"(a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[16]")", R"(
+  - {op: matmul, in: [a, w], out: aw}
+  - {op: add, in: [aw, r], out: y}
+  - {op: matmul, in: [a, v], out: av}
+  - {op: add, in: [av, s], out: z}
+)").stubs.size() == 2);
+}
+
+TEST_CASE("a stub is named after what the author called its result, and takes what the author gave the composite") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+dims: {S: 1..8}
+inputs: {x: "f32[2, S, 8, 64]", cos: "f32[S, 1, 64]", sin: "f32[S, 1, 64]"}
+nodes:
+  - {op: rope, in: [x, cos, sin], out: q}
+outputs: [q]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  CHECK(lowered.stubs[0].name == "stub_q");
+  const std::string text = body_of(lowered.stubs[0]);
+  CHECK(has(text, "// q: rope\n"));
+  CHECK(has(text, "kgen::View<const float, 4> x,"));
+  CHECK(has(text, "kgen::View<const float, 3> cos, kgen::View<const float, 3> sin"));
+  CHECK(has(text, "cos.slice<2>(0, 32).broadcast_to("));
+  CHECK(has(text, "x.slice<3>(32, 32)"));
+}
+
 TEST_CASE("constants of another value are another stub") {
   Fixture f;
   const Lowered lowered = lower_text(f, R"(

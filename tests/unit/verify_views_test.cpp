@@ -20,7 +20,7 @@ struct Planned {
     const std::vector<std::uint32_t> stub_of = lower(plan.fused, f.ops, "stub_", table);
     for (Step& step : plan.steps) {
       step.stub = stub_of[step.group];
-      step.arguments = stub_arguments(plan.fused.groups[step.group]);
+      step.arguments = stub_arguments(plan.fused.graph, plan.fused.groups[step.group]);
     }
     stubs = table.take();
     CHECK(problems() == "");

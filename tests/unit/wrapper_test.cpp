@@ -24,10 +24,11 @@ void add_stubs(Plan& plan, FunctionPlan& function) {
       step.arguments.insert(step.arguments.end(), group.inputs.begin(), group.inputs.end());
       StubProgram stub;
       stub.name = "stub_" + function.fused.graph.value(group.outputs[0]).name;
-      stub.comment = {stub.name + ": a stub."};
+      stub.uses = {stub.name + ": a stub."};
+      step.name = function.fused.graph.value(group.outputs[0]).name;
       for (std::size_t i = 0; i < step.arguments.size(); ++i) {
         const Value& value = function.fused.graph.value(step.arguments[i]);
-        stub.parameters.push_back({value.name, *value.type, i < group.outputs.size()});
+        stub.parameters.push_back({value.name, value.name, *value.type, i < group.outputs.size(), {}});
       }
       plan.stubs.push_back(std::move(stub));
     }
@@ -113,12 +114,12 @@ const auto slot = kgen::lay_out({
 const kgen::Arena arena = call.arena(slot.total);
 const auto C = arena.view<float, 2>(slot[0], {M, 8});
 const auto h = arena.view<float, 2>(slot[1], {M, 8});
-stub_C(C, A, w_t, call.launch("stub_C"));
+stub_C(C, A, w_t, call.launch("C"));
 const auto row = cache.slice<0>(P, 1);  // written in place
-stub_row(row, x, call.launch("stub_row"));
+stub_row(row, x, call.launch("row"));
 const auto heads = C.reshape<3>({M, 2, 4});  // a view: no copy
-stub_h(h, heads, cache, call.launch("stub_h"));
-stub_y(y, h, x, call.launch("stub_y"));
+stub_h(h, heads, cache, call.launch("h"));
+stub_y(y, h, x, call.launch("y"));
 })"));
   CHECK(source.find("int64_t K") == std::string::npos);  // nothing needs it
   CHECK(source.find("never in doubt") == std::string::npos);
@@ -130,7 +131,7 @@ TEST_CASE("wrapper: load computes what is kept, and only then is there a load") 
 void load(kgen::Call& call) {
 const auto w = call.constant<float, 2>(0);
 const auto w_t = call.persistent<float, 2>(0);
-stub_w_t(w_t, w, call.launch("stub_w_t"));
+stub_w_t(w_t, w, call.launch("w_t"));
 })"));
   CHECK(has_lines(source, ".load = graph_example::load,\n.run = graph_example::run,"));
 
@@ -220,7 +221,7 @@ TEST_CASE("wrapper: names of values that mean something in C++ are changed, and 
   CHECK(has_lines(source, "const auto float_ = call_.input<float, 1>(0, {call});"));
   CHECK(has_lines(source, "const auto slot_ = call_.input<float, 1>(1, {call});"));
   CHECK(has_lines(source, "const auto stub_arena_ = arena.view<float, 1>(slot[0], {call});"));
-  CHECK(has_lines(source, "stub_arena(arena_, stub_arena_, call_.launch(\"stub_arena\"));"));
+  CHECK(has_lines(source, "stub_arena(arena_, stub_arena_, call_.launch(\"arena\"));"));
 }
 
 Shape rows_of_8() { return {Dim::symbol("M"), 8}; }
@@ -273,9 +274,9 @@ void layer(kgen::Call& call, const kgen::Arena& arena, const layer_memory& memor
 kgen::View<const float, 2> h, kgen::View<const float, 1> /*mask*/, std::int64_t M) {
 const auto slot = layer_slots(M);
 const auto a = arena.view<float, 2>(slot[0], {M, 8});
-stub_a(a, h, memory.wt, call.launch("stub_a"));
-stub_k_new(memory.k, a, call.launch("stub_k_new"));
-stub_h_out(h_out, a, memory.k, call.launch("stub_h_out"));
+stub_a(a, h, memory.wt, call.launch("a"));
+stub_k_new(memory.k, a, call.launch("k_new"));
+stub_h_out(h_out, a, memory.k, call.launch("h_out"));
 })"));
   CHECK(has_lines(source, "layer(call, arena.part(slot[1]), layer_memory_of(call, 0, M), y, h, mask, M);"));
   CHECK(has_lines(source, "layer_slots(M).total,  // the arena of layer"));
@@ -361,7 +362,7 @@ const auto e = x.flip<1>();  // a view: no copy
 const auto f = c.broadcast_to(kgen::Index<2>{2, 4});  // a view: no copy
 const auto d = x.unsqueeze<2>();  // a view: no copy
 const auto g = d.squeeze<2>();  // a view: no copy
-stub_y(y, a, b, c, e, f, g, call.launch("stub_y"));)"));
+stub_y(y, a, b, c, e, f, g, call.launch("y"));)"));
 }
 
 TEST_CASE("wrapper: header, declarations and build files") {

@@ -7,14 +7,10 @@ set(kgen_sources
   stubs/stub_attended.cu
   stubs/stub_h.cu
   stubs/stub_hidden.cu
-  stubs/stub_k_flat.cu
-  stubs/stub_k_second_rotated.cu
   stubs/stub_normed.cu
+  stubs/stub_q.cu
   stubs/stub_q_flat.cu
-  stubs/stub_q_second_rotated.cu
-  stubs/stub_up.cu
   stubs/stub_v_heads_copy.cu
-  stubs/stub_y.cu
 )
 set(kgen_headers
   llama_block.hpp

@@ -7,9 +7,12 @@
 namespace graph_llama_block {
 
 // q_flat = matmul(normed, wq)
-void stub_q_flat(kgen::View<float, 3> q_flat, kgen::View<const float, 3> normed, kgen::View<const float, 2> wq,
+// k_flat = matmul(normed, wk)
+// v_flat = matmul(normed, wv)
+// up = matmul(h_normed, w_up)
+void stub_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
                  kgen::Stream stream) {
-  kgen::matmul(normed.merge<0, 1>(), wq, q_flat.merge<0, 1>(), stream);
+  kgen::matmul(a.merge<0, 1>(), b, out.merge<0, 1>(), stream);
 }
 
 }  // namespace graph_llama_block
