@@ -4,7 +4,6 @@ for longer than its defect."""
 from collections.abc import Callable
 
 from graph import Body, Graph, Node
-from number_formats import INTEGERS
 
 NARROW = ("f16", "bf16", "f8e4m3", "f8e5m2")
 REDUCTIONS = {"sum", "mean", "prod", "max", "min", "all", "any", "argmax", "argmin", "softmax_statistics",
@@ -30,19 +29,9 @@ def unrounded_kernel(graph: Graph, body: Body, node: Node) -> bool:
     return graph.numerics == "match_unfused" and node.op in KERNELS and dtype_of(body, node) in NARROW
 
 
-def dropped_cast(graph: Graph, body: Body, node: Node) -> bool:
-    return graph.numerics == "fast" and node.op == "cast" and dtype_of(body, node) in NARROW
-
-
-def unwrapped_sum(graph: Graph, body: Body, node: Node) -> bool:
-    return node.op in ("sum", "prod", "cumsum") and dtype_of(body, node) in set(INTEGERS) - {"i64", "u64"}
-
-
 DEFECTS: dict[str, Callable[[Graph, Body, Node], bool]] = {
     "a reduction of a scalar, which does not compile": of_scalar,
     "match_unfused that does not round what a kernel gives its epilogue": unrounded_kernel,
-    "a narrowing cast that numerics: fast drops": dropped_cast,
-    "a sum of integers that does not wrap": unwrapped_sum,
     "mean_variance of infinities": lambda graph, body, node: node.op == "mean_variance",
 }
 
