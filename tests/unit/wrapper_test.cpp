@@ -165,7 +165,7 @@ static const kgen::GraphInfo graph = {
 .persistents{
 {.name = "w_t", .type = kgen::ElementType::f32, .shape = {8, 64}},
 },
-.load = example::load,
+.load = graph_example::load,
 .run = graph_example::run,
 };
 return kgen::as_c(graph);
