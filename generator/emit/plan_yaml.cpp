@@ -64,7 +64,7 @@ class GraphText {
     if (value == no_id) return "~";
     const Value& v = graph_.value(value);
     if (v.kind != ValueKind::constant) return yaml_name(v.name);
-    const std::vector<double>& numbers = graph_.constants[v.index].values;
+    const std::vector<Number>& numbers = graph_.constants[v.index].values;
     return numbers.size() == 1 ? fmt::format("{}", numbers[0]) : yaml_name(v.name);
   }
   std::string names(const std::vector<ValueId>& values) const {

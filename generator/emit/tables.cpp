@@ -18,10 +18,13 @@ std::string element_type(DType dtype) {
                                  : fmt::format("kgen::ElementType::{}", info(dtype).name);
 }
 
-std::string number_text(double number) {
-  if (std::isnan(number)) return "std::numeric_limits<double>::quiet_NaN()";
-  if (std::isinf(number)) return fmt::format("{}std::numeric_limits<double>::infinity()", number < 0 ? "-" : "");
-  return fmt::format("{}", number);
+std::string number_text(const Number& number) {
+  const double real = number.real();
+  if (std::isnan(real)) return "std::numeric_limits<double>::quiet_NaN()";
+  if (std::isinf(real)) return fmt::format("{}std::numeric_limits<double>::infinity()", real < 0 ? "-" : "");
+  if (number == integer_range(DType::i64).low) return "std::numeric_limits<std::int64_t>::min()";
+  const bool needs_suffix = number.is_whole() && !number.as_signed();
+  return fmt::format("{}{}", number, needs_suffix ? "u" : "");
 }
 
 // The extents of a buffer that holds the tensor whatever its dims are.

@@ -48,7 +48,7 @@ Explained look_up(const Plan& plan, const FunctionPlan& function) {
 std::string operand_text(const Explained& in, ValueId value) {
   if (value == no_id) return "~";
   if (in.graph().value(value).kind != ValueKind::constant) return in.name(value);
-  const std::vector<double>& numbers = in.graph().constants[in.graph().value(value).index].values;
+  const std::vector<Number>& numbers = in.graph().constants[in.graph().value(value).index].values;
   return numbers.size() == 1 ? fmt::format("{}", numbers[0]) : in.name(value);
 }
 

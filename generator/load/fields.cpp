@@ -119,7 +119,7 @@ std::optional<std::int64_t> read_integer(Yaml value, std::string_view what, Diag
   return std::nullopt;
 }
 
-std::optional<double> read_number(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+std::optional<Number> read_number(Yaml value, std::string_view what, Diagnostics& diagnostics) {
   if (value.is_scalar() && value.is_plain()) {
     if (const auto number = number_from_text(value.text())) return number;
   }
@@ -188,17 +188,23 @@ std::optional<std::vector<Yaml>> read_list(Yaml value, std::string_view what, Di
   return items;
 }
 
-std::optional<double> number_from_text(std::string_view text) {
+std::optional<Number> number_from_text(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
-  const double sign = negative ? -1.0 : 1.0;
-  if (text == ".inf") return sign * std::numeric_limits<double>::infinity();
-  if (text == ".nan") return std::numeric_limits<double>::quiet_NaN();
-  if (text.empty() || !(is_digit(text[0]) || text[0] == '.')) return std::nullopt;  // from_chars also takes "nan"
+  const auto with_sign = [&](const Number& magnitude) { return negative ? -magnitude : magnitude; };
+  if (text == ".inf") return with_sign(std::numeric_limits<double>::infinity());
+  if (text == ".nan") return Number(std::numeric_limits<double>::quiet_NaN());
+  // from_chars also takes "nan".
+  if (text.empty() || !(is_digit(text[0]) || text[0] == '.')) return std::nullopt;
+  const char* const last = text.data() + text.size();
+  std::uint64_t whole = 0;
+  if (const auto [end, error] = std::from_chars(text.data(), last, whole); error == std::errc() && end == last) {
+    return with_sign(whole);
+  }
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return sign * value;
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc() || end != last) return std::nullopt;
+  return with_sign(value);
 }
 
 bool is_integer_text(std::string_view text) {

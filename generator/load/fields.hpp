@@ -12,6 +12,7 @@
 #include "generator/base/diagnostics.hpp"
 #include "generator/load/yaml.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/number.hpp"
 
 namespace kgen {
 
@@ -39,7 +40,7 @@ std::optional<std::string_view> read_text(Yaml value, std::string_view what, Dia
 std::optional<bool> read_boolean(Yaml value, std::string_view what, Diagnostics& diagnostics);
 std::optional<std::int64_t> read_integer(Yaml value, std::string_view what, Diagnostics& diagnostics);
 // A decimal number; also .inf, -.inf and .nan, as YAML writes them.
-std::optional<double> read_number(Yaml value, std::string_view what, Diagnostics& diagnostics);
+std::optional<Number> read_number(Yaml value, std::string_view what, Diagnostics& diagnostics);
 std::optional<DType> read_dtype(Yaml value, Diagnostics& diagnostics);
 // What a type variable may be: a class (any, number, float, integer, signed), one dtype, or a list of dtypes.
 std::optional<std::vector<DType>> read_dtypes(Yaml value, Diagnostics& diagnostics);
@@ -50,7 +51,7 @@ std::optional<std::size_t> read_choice(Yaml value, std::string_view what, const 
 std::optional<std::vector<Yaml>> read_list(Yaml value, std::string_view what, Diagnostics& diagnostics);
 
 // The number that a text is; nothing where it is none.
-std::optional<double> number_from_text(std::string_view text);
+std::optional<Number> number_from_text(std::string_view text);
 std::optional<std::int64_t> integer_from_text(std::string_view text);
 // Whether it is an integer, of any length.
 bool is_integer_text(std::string_view text);

@@ -228,7 +228,7 @@ class NodeReader {
     return number ? add_constant(word, *number, node) : find_value(context_, word);
   }
 
-  ValueId add_constant(Yaml word, double number, const Node& node) {
+  ValueId add_constant(Yaml word, const Number& number, const Node& node) {
     Graph& graph = context_.graph;
     Value value;
     do {

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,31 +44,22 @@ void read_input(const Yaml::Entry& entry, GraphContext& context) {
 
 // ---- constants ------------------------------------------------------------------------------------------------------
 
-// The least and the greatest value of an integer or boolean dtype, as far as a double is exact.
-std::pair<double, double> limits_of(DType dtype) {
-  if (dtype == DType::boolean) return {0, 1};
-  const int bits = info(dtype).bytes * 8;
-  const bool is_signed = info(dtype).name[0] == 'i';
-  const double high = std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1;
-  return {is_signed ? -high - 1 : 0, high};
-}
-
 // One element. bool takes true and false too.
-std::optional<double> read_element(Yaml value, DType dtype, Diagnostics& diagnostics) {
+std::optional<Number> read_element(Yaml value, DType dtype, Diagnostics& diagnostics) {
   if (dtype == DType::boolean && value.is_scalar() && (value.text() == "true" || value.text() == "false")) {
-    return value.text() == "true" ? 1.0 : 0.0;
+    return value.text() == "true" ? 1 : 0;
   }
   const auto number = read_number(value, "an element of a constant", diagnostics);
   if (!number || info(dtype).floating) return number;
-  const auto [low, high] = limits_of(dtype);
-  if (*number >= low && *number <= high && std::floor(*number) == *number) return number;
+  if (integer_holds(dtype, *number)) return number;
+  const auto [low, high] = integer_range(dtype);
   diagnostics.error(value.where(), fmt::format("{} is no value of type {}", value.text(), info(dtype).name))
       .note(fmt::format("it holds whole numbers from {} to {}", low, high));
   return std::nullopt;
 }
 
 // A number, or lists of numbers that are nested as the shape says or not at all. False after an error.
-bool read_elements(Yaml value, const TensorType& type, std::size_t axis, std::vector<double>& elements,
+bool read_elements(Yaml value, const TensorType& type, std::size_t axis, std::vector<Number>& elements,
                    Diagnostics& diagnostics) {
   if (!value.is_sequence()) {
     const auto element = read_element(value, type.dtype, diagnostics);

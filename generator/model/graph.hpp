@@ -15,6 +15,7 @@
 #include "generator/base/source.hpp"
 #include "generator/model/dim.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/number.hpp"
 #include "generator/model/op_spec.hpp"
 
 namespace kgen {
@@ -55,7 +56,7 @@ struct GraphInput {
 // empty for a constant of no elements.
 struct ConstantData {
   ValueId value = no_id;
-  std::vector<double> values;       // row-major; one element means a splat; empty: from the file
+  std::vector<Number> values;       // row-major; one element means a splat; empty: from the file
   std::string file;                 // relative to the graph's file
   std::string key;                  // in functions may hold "{index}": the number of the call
 };

@@ -14,13 +14,14 @@
 #include "generator/model/dim.hpp"
 #include "generator/model/dtype.hpp"
 #include "generator/model/kernel_signature.hpp"
+#include "generator/model/number.hpp"
 
 namespace kgen {
 
 enum class OpKind { elementwise, view, reduction, structured, opaque, composite };
 
 // std::vector<Dim> holds axes and shapes alike; -1 in a reshape stands for the extent that makes the counts agree.
-using AttributeValue = std::variant<bool, std::int64_t, double, std::string, DType, Dim, std::vector<Dim>>;
+using AttributeValue = std::variant<bool, std::int64_t, Number, std::string, DType, Dim, std::vector<Dim>>;
 enum class AttributeType { boolean, integer, number, text, dtype, dim, dims };
 
 struct AttributeSpec {
@@ -79,7 +80,7 @@ struct Algebra {
   bool commutative = false;
   bool idempotent = false;                        // f(f(x)) = f(x)
   bool involution = false;                        // f(f(x)) = x
-  std::map<std::size_t, double> identity;         // operand -> the constant that leaves the other operand unchanged
+  std::map<std::size_t, Number> identity;         // operand -> the constant that leaves the other operand unchanged
 };
 
 // Sizes that the operands must have beyond what patterns say: left <= right or left = right, both expressions over the

@@ -15,13 +15,13 @@ bool keeps_zeros(Rewriting& rewriting, const Node& node, std::size_t position, d
     const double result = evaluate(*definition, [&](std::string_view variable) {
       return variable == node.op->operands[position].name ? c : zero;
     });
-    return same_bits(result, zero);
+    return same_bits(Number(result), Number(zero));
   };
   return keeps(0.0) && keeps(-0.0);
 }
 
 // The identity of operand `position`; of a commutative operator, that of the other one will do.
-std::optional<double> identity_of(const Algebra& algebra, std::size_t position) {
+std::optional<Number> identity_of(const Algebra& algebra, std::size_t position) {
   for (const std::size_t each : {position, 1 - position}) {
     const auto found = algebra.identity.find(each);
     if (found != algebra.identity.end()) return found->second;
@@ -36,13 +36,13 @@ bool drop_identity(Rewriting& rewriting, NodeId id) {
   if (node.op->algebra.identity.empty() || node.inputs.size() != 2 || node.op->operands.size() != 2) return false;
   for (const std::size_t position : {std::size_t{1}, std::size_t{0}}) {
     const auto identity = identity_of(node.op->algebra, position);
-    const std::vector<double>* elements = elements_of(graph, node.inputs[position]);
+    const std::vector<Number>* elements = elements_of(graph, node.inputs[position]);
     if (!identity || !elements) continue;
-    if (!std::all_of(elements->begin(), elements->end(), [&](double each) { return each == *identity; })) continue;
+    if (!std::all_of(elements->begin(), elements->end(), [&](const Number& each) { return each == *identity; })) continue;
     const ValueId other = node.inputs[1 - position];
     if (other == no_id) continue;
     const bool exact = rewriting.numerics == Numerics::match_unfused && info(graph.type(other).dtype).floating;
-    const auto keeps = [&](double each) { return keeps_zeros(rewriting, node, position, each); };
+    const auto keeps = [&](const Number& each) { return keeps_zeros(rewriting, node, position, each.real()); };
     if (exact && !std::all_of(elements->begin(), elements->end(), keeps)) continue;
     if (replace_result(rewriting, id, other)) return true;
   }

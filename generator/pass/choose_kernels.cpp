@@ -55,6 +55,10 @@ std::string operand_refusal(const ConditionScope& at, const KernelSignature& ker
 std::string attribute_refusal(const ConditionScope& at, const KernelSignature& kernel) {
   for (const KernelAttribute& attribute : kernel.attributes) {
     const AttributeValue* value = find_attribute(at.node.attributes, attribute.name);
+    const auto* number = value ? std::get_if<Number>(value) : nullptr;
+    if (number && number->is_whole() && attribute.type == "double" && Number(number->real()) != *number) {
+      return fmt::format("attribute '{}' is {}, and it takes a double, which cannot hold that", attribute.name, *number);
+    }
     std::vector<Dim> sizes;
     if (const auto* size = value ? std::get_if<Dim>(value) : nullptr) sizes = {*size};
     if (const auto* list = value ? std::get_if<std::vector<Dim>>(value) : nullptr) sizes = *list;

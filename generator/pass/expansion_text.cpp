@@ -51,19 +51,19 @@ std::optional<Dim> size_named(const ExpansionScope& scope, std::string_view name
 }
 
 // A name in a number: its value must be known now.
-std::optional<double> number_named(const ExpansionScope& scope, std::string_view name) {
+std::optional<Number> number_named(const ExpansionScope& scope, std::string_view name) {
   if (const AttributeValue* attribute = find_attribute(scope.composite.attributes, name)) {
-    if (const auto* number = std::get_if<double>(attribute)) return *number;
+    if (const auto* number = std::get_if<Number>(attribute)) return *number;
     if (const auto* flag = std::get_if<bool>(attribute)) return *flag ? 1 : 0;
   }
   const auto size = size_named(scope, name);
   if (!size || !size->is_constant()) return std::nullopt;
-  return static_cast<double>(size->constant());
+  return size->constant();
 }
 
 // A name in a condition: a size counts as the greatest that it may be.
 std::optional<double> bound_named(const ExpansionScope& scope, std::string_view name) {
-  if (const auto number = number_named(scope, name)) return number;
+  if (const auto number = number_named(scope, name)) return number->real();
   const auto size = size_named(scope, name);
   if (!size) return std::nullopt;
   return static_cast<double>(size->range(scope.ranges).high);
@@ -163,8 +163,8 @@ std::optional<AttributeValue> as_type(const AttributeValue& value, AttributeType
     case AttributeType::dim:
       return size ? std::optional<AttributeValue>(*size) : std::nullopt;
     case AttributeType::number:
-      if (is_whole) return static_cast<double>(size->constant());
-      return std::holds_alternative<double>(value) ? std::optional(value) : std::nullopt;
+      if (is_whole) return Number(size->constant());
+      return std::holds_alternative<Number>(value) ? std::optional(value) : std::nullopt;
     case AttributeType::dims:
       if (size) return std::vector<Dim>{*size};
       return std::holds_alternative<std::vector<Dim>>(value) ? std::optional(value) : std::nullopt;
@@ -228,10 +228,13 @@ std::optional<bool> condition_holds(const ExpansionScope& scope, const std::stri
   return std::nullopt;
 }
 
-std::optional<double> operand_number(const ExpansionScope& scope, const std::string& text, SourceLocation where) {
+std::optional<Number> operand_number(const ExpansionScope& scope, const std::string& text, SourceLocation where) {
   const auto expression = expression_from(scope, text, where, number_named);
   if (!expression) return std::nullopt;
-  return evaluate(*expression, [&](std::string_view name) { return *number_named(scope, name); });
+  const Expression::Step& last = expression->steps.back();  // what stands alone is exact
+  if (last.operation == Expression::Operation::number) return last.number;
+  if (last.operation == Expression::Operation::variable) return number_named(scope, expression->variables[last.index]);
+  return Number(evaluate(*expression, [&](std::string_view name) { return number_named(scope, name)->real(); }));
 }
 
 std::optional<AttributeValue> attribute_from_text(const ExpansionScope& scope, const AttributeSpec& spec,

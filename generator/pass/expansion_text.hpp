@@ -34,6 +34,6 @@ std::optional<AttributeValue> attribute_from_text(const ExpansionScope& scope, c
                                                   const std::string& text, SourceLocation where);
 
 // A number that stands where a tensor may: "0.5", "$epsilon", "-inf".
-std::optional<double> operand_number(const ExpansionScope& scope, const std::string& text, SourceLocation where);
+std::optional<Number> operand_number(const ExpansionScope& scope, const std::string& text, SourceLocation where);
 
 }  // namespace kgen

@@ -118,10 +118,10 @@ double binary(Operation operation, double a, double b) {
   }
 }
 
-std::optional<Dim> dim_of_number(double number) {
-  constexpr double greatest_exact = 9007199254740992.0;  // 2^53
-  if (number != std::floor(number) || std::abs(number) > greatest_exact) return std::nullopt;
-  return Dim(static_cast<std::int64_t>(number));
+std::optional<Dim> dim_of_number(const Number& number) {
+  constexpr double greatest = 9007199254740992.0;  // 2^53
+  const auto whole = number.as_signed();
+  return whole && std::abs(number.real()) <= greatest ? std::optional(Dim(*whole)) : std::nullopt;
 }
 
 std::optional<Dim> binary_dim(Operation operation, const Dim& a, const Dim& b) {
@@ -232,11 +232,16 @@ class Parser {
   }
 
   bool parse_number() {
+    const char* const begin = text_.data() + at_;
+    const char* const last = text_.data() + text_.size();
     double number = 0;
-    const auto [end, status] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), number);
+    const auto [end, status] = std::from_chars(begin, last, number);
     if (status != std::errc{}) return fail("not a number");
+    std::uint64_t whole = 0;
+    const auto [end_of_whole, whole_status] = std::from_chars(begin, last, whole);
+    const bool is_whole = whole_status == std::errc{} && end_of_whole == end;
     at_ = static_cast<std::size_t>(end - text_.data());
-    emit({.number = number});
+    emit({.number = is_whole ? Number(whole) : Number(number)});
     return true;
   }
 
@@ -382,7 +387,7 @@ double evaluate(const Expression& expression, std::span<const double> values, co
     const std::span<const ExpressionArgument> operands(stack.data() + stack.size() - taken, taken);
     ExpressionArgument result;
     switch (step.operation) {
-      case Operation::number: result.value = step.number; break;
+      case Operation::number: result.value = step.number.real(); break;
       case Operation::variable: result.value = values[step.index]; break;
       case Operation::name: result.name = expression.names[step.index]; break;
       case Operation::call: result.value = function(expression.names[step.index], operands); break;

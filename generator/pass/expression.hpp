@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "generator/model/dim.hpp"
+#include "generator/model/number.hpp"
 
 namespace kgen {
 
@@ -29,7 +30,7 @@ struct Expression {
     Operation operation = Operation::number;
     std::uint32_t index = 0;   // variable, name: into variables or names; call: the function, into names
     std::uint32_t count = 0;   // call: how many arguments
-    double number = 0;
+    Number number;
   };
   std::vector<Step> steps;
   std::vector<std::string> variables;  // each once, in the order of their first use

@@ -1,6 +1,7 @@
 #include "generator/pass/fold_constants.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -10,6 +11,9 @@ namespace kgen {
 namespace {
 
 constexpr std::int64_t most_elements = 64;
+
+// Definitions are worked out over doubles: whole numbers beyond this are left to the program.
+constexpr double largest_exact = 9007199254740992.0;  // 2^53
 
 using Extents = std::vector<std::int64_t>;
 
@@ -55,22 +59,30 @@ std::int64_t flat_of(const Extents& position, const Extents& extents) {
 // One operand: its elements as its dtype holds them.
 struct Operand {
   Extents extents;
-  std::vector<double> elements;  // one: a splat
+  std::vector<Number> elements;  // one: a splat
+  DType dtype = DType::f32;
 
-  double at(std::int64_t flat) const { return elements[elements.size() == 1 ? 0 : static_cast<std::size_t>(flat)]; }
+  const Number& at(std::int64_t flat) const { return elements[elements.size() == 1 ? 0 : static_cast<std::size_t>(flat)]; }
 };
 
+// As an element of the dtype; nothing where the dtype has none.
+std::optional<Number> element_of(const Number& number, DType dtype) {
+  if (!info(dtype).floating) return integer_holds(dtype, number) ? std::optional(number) : std::nullopt;
+  const auto rounded = round_to_dtype(number.real(), dtype);
+  return rounded ? std::optional(Number(*rounded)) : std::nullopt;
+}
+
 std::optional<Operand> read_operand(const Graph& graph, ValueId value) {
-  const std::vector<double>* elements = elements_of(graph, value);
+  const std::vector<Number>* elements = elements_of(graph, value);
   if (!elements) return std::nullopt;
   const TensorType& type = graph.type(value);
   const auto extents = small_extents(type.shape);
   if (!extents) return std::nullopt;
-  Operand operand{*extents, {}};
-  for (const double element : *elements) {
-    const auto rounded = round_to_dtype(element, type.dtype);
-    if (!rounded) return std::nullopt;
-    operand.elements.push_back(*rounded);
+  Operand operand{*extents, {}, type.dtype};
+  for (const Number& each : *elements) {
+    auto element = element_of(each, type.dtype);
+    if (!element) return std::nullopt;
+    operand.elements.push_back(std::move(*element));
   }
   return operand;
 }
@@ -106,12 +118,12 @@ Extents viewed_position(const View& view, std::int64_t begin, Extents position, 
   return position;
 }
 
-std::optional<std::vector<double>> fold_view(const View& view, const Operand& operand, const Extents& result) {
+std::optional<std::vector<Number>> fold_view(const View& view, const Operand& operand, const Extents& result) {
   using Form = ViewRule::Form;
   if (view.form == Form::concat || view.form == Form::update) return std::nullopt;
   const bool has_begin = view.form == Form::slice || view.form == Form::select;
   if (has_begin && !view.begin.is_constant()) return std::nullopt;
-  std::vector<double> elements;
+  std::vector<Number> elements;
   const std::int64_t count = count_of(result);
   for (std::int64_t flat = 0; flat < count; ++flat) {
     if (view.form == Form::reshape) {
@@ -129,20 +141,20 @@ std::optional<std::vector<double>> fold_view(const View& view, const Operand& op
 // Where each variable of a definition comes from: an operand, or the number in an attribute.
 struct Binding {
   std::optional<std::size_t> operand;
-  double number = 0;  // where there is no operand
+  Number number;  // where there is no operand
 };
 
 std::optional<Binding> bind(const Node& node, const std::string& variable) {
   for (std::size_t i = 0; i < node.op->operands.size() && i < node.inputs.size(); ++i) {
-    if (node.op->operands[i].name == variable) return Binding{i, 0};
+    if (node.op->operands[i].name == variable) return Binding{i, {}};
   }
   const AttributeValue* attribute = find_attribute(node.attributes, variable);
   if (!attribute) return std::nullopt;
   Binding binding;
-  if (const auto* number = std::get_if<double>(attribute)) {
+  if (const auto* number = std::get_if<Number>(attribute)) {
     binding.number = *number;
   } else if (const auto* integer = std::get_if<std::int64_t>(attribute)) {
-    binding.number = static_cast<double>(*integer);
+    binding.number = *integer;
   } else if (const auto* flag = std::get_if<bool>(attribute)) {
     binding.number = *flag ? 1 : 0;
   } else {
@@ -151,7 +163,7 @@ std::optional<Binding> bind(const Node& node, const std::string& variable) {
   return binding;
 }
 
-std::optional<std::vector<double>> fold_elementwise(const Node& node, const Expression& definition, DType dtype,
+std::optional<std::vector<Number>> fold_elementwise(const Node& node, const Expression& definition, DType dtype,
                                                     std::span<const Operand> operands, const Extents& result) {
   std::vector<Binding> bindings;
   for (const std::string& variable : definition.variables) {
@@ -159,26 +171,27 @@ std::optional<std::vector<double>> fold_elementwise(const Node& node, const Expr
     if (!binding) return std::nullopt;
     bindings.push_back(*binding);
   }
-  std::vector<double> elements;
+  std::vector<Number> elements;
   std::vector<double> values(bindings.size());
   const std::int64_t count = count_of(result);
   for (std::int64_t flat = 0; flat < count; ++flat) {
     const Extents position = position_of(flat, result);
     for (std::size_t i = 0; i < bindings.size(); ++i) {
-      values[i] = bindings[i].number;
-      if (!bindings[i].operand) continue;
-      const Operand& operand = operands[*bindings[i].operand];
-      values[i] = operand.at(flat_of(position, operand.extents));
+      const auto from = bindings[i].operand;
+      const Number& value = from ? operands[*from].at(flat_of(position, operands[*from].extents)) : bindings[i].number;
+      values[i] = value.real();
+      const bool is_integer = from && !info(operands[*from].dtype).floating;
+      if (is_integer && std::abs(values[i]) > largest_exact) return std::nullopt;
     }
     const double number = evaluate(definition, values);
     const auto element = node.op->role == OpRole::cast ? cast_to_dtype(number, dtype) : round_to_dtype(number, dtype);
     if (!element) return std::nullopt;
-    elements.push_back(*element);
+    elements.emplace_back(*element);
   }
   return elements;
 }
 
-std::optional<std::vector<double>> fold(Rewriting& rewriting, const Node& node) {
+std::optional<std::vector<Number>> fold(Rewriting& rewriting, const Node& node) {
   const TensorType& type = rewriting.graph.type(node.outputs[0]);
   const auto extents = small_extents(type.shape);
   if (!extents) return std::nullopt;
@@ -207,7 +220,7 @@ bool fold_constants(Rewriting& rewriting, NodeId id) {
   auto elements = fold(rewriting, node);
   if (!elements) return false;
 
-  const auto differs = [&](double element) { return !same_bits(element, elements->front()); };
+  const auto differs = [&](const Number& element) { return !same_bits(element, elements->front()); };
   if (elements->empty()) elements->push_back(0);
   if (std::none_of(elements->begin(), elements->end(), differs)) elements->resize(1);
   if (rewriting.observed[result]) {  // it must be produced, so it becomes a copy of the constant

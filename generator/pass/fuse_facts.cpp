@@ -19,7 +19,7 @@ bool has_symbols(const TensorType& type) {
 
 Dim bytes_of(const TensorType& type) { return element_count(type.shape) * Dim(element_bytes(type)); }
 
-const double* single_number(const Graph& graph, ValueId value) {
+const Number* single_number(const Graph& graph, ValueId value) {
   if (graph.value(value).kind != ValueKind::constant) return nullptr;
   const ConstantData& data = graph.constants[graph.value(value).index];
   return data.values.size() == 1 ? data.values.data() : nullptr;

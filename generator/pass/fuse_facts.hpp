@@ -17,7 +17,7 @@ Dim bytes_of(const TensorType& type);
 // nothing in lines.
 bool is_literal(const Graph& graph, const Node& reader, ValueId value);
 // The one number of a constant, or null where it has more or lies in a file.
-const double* single_number(const Graph& graph, ValueId value);
+const Number* single_number(const Graph& graph, ValueId value);
 
 // `shape` with the extents of `axes` replaced by 1.
 Shape keep_axes(Shape shape, const std::vector<int>& axes);

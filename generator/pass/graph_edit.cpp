@@ -28,7 +28,7 @@ ValueId add_result(Graph& graph, std::string name, TensorType type, SourceLocati
   return static_cast<ValueId>(graph.values.size() - 1);
 }
 
-ValueId add_constant(Graph& graph, std::string name, std::optional<TensorType> type, std::vector<double> values,
+ValueId add_constant(Graph& graph, std::string name, std::optional<TensorType> type, std::vector<Number> values,
                      SourceLocation where) {
   const auto id = static_cast<ValueId>(graph.values.size());
   graph.values.push_back({.name = std::move(name),

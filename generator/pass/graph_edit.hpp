@@ -27,7 +27,7 @@ class UniqueNames {
 ValueId add_result(Graph& graph, std::string name, TensorType type, SourceLocation where);
 
 // A new constant whose elements are `values` (one: a splat). Without a type, infer_node chooses it (a scalar).
-ValueId add_constant(Graph& graph, std::string name, std::optional<TensorType> type, std::vector<double> values,
+ValueId add_constant(Graph& graph, std::string name, std::optional<TensorType> type, std::vector<Number> values,
                      SourceLocation where);
 
 // Sets producer and index of every result.

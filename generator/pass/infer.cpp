@@ -19,7 +19,7 @@ namespace {
 void check_constant(const Graph& graph, const ConstantData& constant, Diagnostics& diagnostics) {
   const Value& value = graph.value(constant.value);
   if (!value.type) return;  // a number among operands: infer_node checks it
-  for (const double number : constant.values) {
+  for (const Number& number : constant.values) {
     if (const auto problem = number_problem(number, value.type->dtype)) {
       diagnostics.error(value.where, *problem);
       return;

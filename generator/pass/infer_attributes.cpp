@@ -20,9 +20,9 @@ std::optional<AttributeValue> default_number(const NodeContext& context, const A
                                    spec.default_expression, name));
     return std::nullopt;
   }
-  return evaluate(expression, [&](std::string_view name) {
+  return Number(evaluate(expression, [&](std::string_view name) {
     return static_cast<double>(context.bindings.find(name)->extent.constant());
-  });
+  }));
 }
 
 // The value of a default that is an expression; `before` are the attributes that stand before this one.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdint>
 #include <limits>
 
 namespace kgen {
@@ -34,35 +33,21 @@ bool float_holds(double number, DType dtype) {
   return std::abs(number) <= range.greatest || std::abs(number) < range.greatest + range.step / 2;
 }
 
-struct IntegerRange {
-  double low, end;  // low <= x < end
-};
-
-IntegerRange integer_range(DType dtype) {
-  if (dtype == DType::boolean) return {0, 2};
-  const int bits = info(dtype).bytes * 8;
-  const bool is_signed = info(dtype).name.starts_with('i');
-  return is_signed ? IntegerRange{-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1)}
-                   : IntegerRange{0, std::ldexp(1, bits)};
-}
-
 }  // namespace
 
-std::optional<std::string> number_problem(double number, DType dtype) {
+std::optional<std::string> number_problem(const Number& number, DType dtype) {
   const std::string_view name = info(dtype).name;
   if (info(dtype).floating) {
-    if (float_holds(number, dtype)) return std::nullopt;
+    if (float_holds(number.real(), dtype)) return std::nullopt;
     const double greatest = float_range(dtype).greatest;
     return fmt::format("{} is out of the range of {}, which is {} to {}", number, name, -greatest, greatest);
   }
-  if (std::isfinite(number) && number != std::floor(number)) {
+  if (integer_holds(dtype, number)) return std::nullopt;
+  if (std::isfinite(number.real()) && number.real() != std::floor(number.real())) {
     return fmt::format("{} is not a whole number, as {} needs", number, name);
   }
   const IntegerRange range = integer_range(dtype);
-  if (number >= range.low && number < range.end) return std::nullopt;
-  const std::uint64_t greatest = range.end == 0x1p64 ? std::numeric_limits<std::uint64_t>::max()
-                                                     : static_cast<std::uint64_t>(range.end) - 1;
-  return fmt::format("{} is out of the range of {}, which is {:.0f} to {}", number, name, range.low, greatest);
+  return fmt::format("{} is out of the range of {}, which is {} to {}", number, name, range.low, range.high);
 }
 
 }  // namespace kgen

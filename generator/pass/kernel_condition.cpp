@@ -223,9 +223,7 @@ std::optional<Part> step_part(const Expression& condition, const Expression::Ste
   std::optional<Part> part;
   switch (step.operation) {
     case Operation::number:
-      if (std::floor(step.number) == step.number && std::abs(step.number) < 1e15) {
-        return Dim(static_cast<std::int64_t>(step.number));
-      }
+      if (const auto whole = step.number.as_signed(); whole && std::abs(step.number.real()) < 1e15) return Dim(*whole);
       problem = fmt::format("{} is not a whole number", step.number);
       return std::nullopt;
     case Operation::variable:

@@ -316,36 +316,41 @@ std::string list_literal(const std::vector<Dim>& list, const std::string& type) 
   return fmt::format("{}{{{}}}", any_length ? fmt::format("{}<{}>", type, list.size()) : "", fmt::join(items, ", "));
 }
 
-std::string float_text(double number, const char* type, const char* suffix) {
+// C++ has no literal of the least number of 64 bits.
+constexpr const char* least_text = "std::numeric_limits<std::int64_t>::min()";
+
+std::string float_text(const Number& exact, const char* type, const char* suffix) {
+  const double number = exact.real();
   if (std::isnan(number)) return fmt::format("std::numeric_limits<{}>::quiet_NaN()", type);
   if (std::isinf(number)) return fmt::format("{}std::numeric_limits<{}>::infinity()", number < 0 ? "-" : "", type);
-  std::string text = *suffix ? fmt::format("{}", static_cast<float>(number)) : fmt::format("{}", number);
+  std::string text = *suffix ? fmt::format("{}", exact.as<float>()) : fmt::format("{}", number);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text + suffix;
 }
 
 }  // namespace
 
-std::string literal_text(double number, DType dtype) {
+std::string literal_text(const Number& number, DType dtype) {
   const DType compute = compute_dtype(dtype);
   if (compute == DType::f32) return float_text(number, "float", "f");
   if (compute == DType::f64) return float_text(number, "double", "");
-  if (compute == DType::boolean) return number != 0 ? "true" : "false";
-  if (compute == DType::u64) return fmt::format("{}u", static_cast<std::uint64_t>(number));
-  return fmt::format("{}{{{}}}", info(compute).cpp, static_cast<std::int64_t>(number));
+  if (compute == DType::boolean) return number == 0 ? "false" : "true";
+  if (compute == DType::u64) return fmt::format("{}u", number);
+  if (number == integer_range(DType::i64).low) return least_text;
+  return fmt::format("{}{{{}}}", info(compute).cpp, number);
 }
 
 std::string literal_text(const AttributeValue& value, const std::string& type) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  double number = 0;
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) number = static_cast<double>(*integer);
-  if (const auto* real = std::get_if<double>(&value)) number = *real;
+  Number number;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) number = *integer;
+  if (const auto* given = std::get_if<Number>(&value)) number = *given;
   if (const auto* dim = std::get_if<Dim>(&value)) return dim->cpp();
   if (const auto* list = std::get_if<std::vector<Dim>>(&value)) return list_literal(*list, type);
   if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("{}::{}", type, *text);
   if (type == "float") return float_text(number, "float", "f");
   if (type == "double") return float_text(number, "double", "");
-  return fmt::format("{}", static_cast<std::int64_t>(number));
+  return number == integer_range(DType::i64).low ? least_text : to_text(number);
 }
 
 LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,

@@ -20,7 +20,7 @@ std::size_t mix(std::size_t hash, std::uint64_t number) {
   return x ^ (x >> 31);
 }
 
-std::uint64_t hash_of(double number) { return std::bit_cast<std::uint64_t>(number); }
+std::uint64_t hash_of(const Number& number) { return std::bit_cast<std::uint64_t>(number.real()); }
 // Of sizes only the constant term, which is cheap; equality tells the rest apart.
 std::uint64_t hash_of(const Dim& dim) { return static_cast<std::uint64_t>(dim.constant()); }
 std::uint64_t hash_of(bool flag) { return flag; }
@@ -80,7 +80,7 @@ struct ConstantHash {
     const ConstantData& constant = graph->constants[index];
     const TensorType& type = graph->type(constant.value);
     std::size_t hash = mix(hash_of(type.dtype), hash_of(type.shape));
-    for (const double value : constant.values) hash = mix(hash, hash_of(value));
+    for (const Number& value : constant.values) hash = mix(hash, hash_of(value));
     return mix(mix(hash, hash_of(constant.file)), hash_of(constant.key));
   }
 };
@@ -90,7 +90,8 @@ struct ConstantEqual {
     const ConstantData& left = graph->constants[a];
     const ConstantData& right = graph->constants[b];
     return graph->type(left.value) == graph->type(right.value) && left.file == right.file && left.key == right.key &&
-           std::equal(left.values.begin(), left.values.end(), right.values.begin(), right.values.end(), same_bits);
+           std::equal(left.values.begin(), left.values.end(), right.values.begin(), right.values.end(),
+                      [](const Number& one, const Number& other) { return same_bits(one, other); });
   }
 };
 

@@ -130,7 +130,7 @@ const Node* producer(const Rewriting& rewriting, ValueId value) {
   return node.outputs.size() == 1 ? &node : nullptr;
 }
 
-const std::vector<double>* elements_of(const Graph& graph, ValueId value) {
+const std::vector<Number>* elements_of(const Graph& graph, ValueId value) {
   if (value == no_id || graph.value(value).kind != ValueKind::constant) return nullptr;
   const ConstantData& constant = graph.constants[graph.value(value).index];
   return constant.values.empty() ? nullptr : &constant.values;
@@ -148,15 +148,15 @@ ValueId new_result(Rewriting& rewriting, const std::string& wish, TensorType typ
   return track(rewriting, add_result(rewriting.graph, free_name(rewriting, wish), std::move(type), where));
 }
 
-ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType type, std::vector<double> values,
+ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType type, std::vector<Number> values,
                      SourceLocation where) {
   return track(rewriting,
                add_constant(rewriting.graph, free_name(rewriting, wish), std::move(type), std::move(values), where));
 }
 
 bool same_attribute(const AttributeValue& a, const AttributeValue& b) {
-  const auto* number = std::get_if<double>(&a);
-  const auto* other = std::get_if<double>(&b);
+  const auto* number = std::get_if<Number>(&a);
+  const auto* other = std::get_if<Number>(&b);
   return number && other ? same_bits(*number, *other) : a == b;
 }
 

@@ -53,14 +53,14 @@ void settle_observed(Rewriting& rewriting);
 const Node* producer(const Rewriting& rewriting, ValueId value);
 
 // The elements of a constant that stands in the graph (one: a splat); null for every other value.
-const std::vector<double>* elements_of(const Graph& graph, ValueId value);
+const std::vector<Number>* elements_of(const Graph& graph, ValueId value);
 
 // The operator's definition; null where it has none that can be parsed.
 const Expression* definition_of(Rewriting& rewriting, const OpSpec& op);
 
 // A new value like the others: not named, not observed, replaced by itself. `wish` is its name where that is free.
 ValueId new_result(Rewriting& rewriting, const std::string& wish, TensorType type, SourceLocation where);
-ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType type, std::vector<double> values,
+ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType type, std::vector<Number> values,
                      SourceLocation where);
 
 // As bits: NaN equals itself, and 0 differs from -0.

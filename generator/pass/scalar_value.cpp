@@ -1,9 +1,7 @@
 #include "generator/pass/scalar_value.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 
 #include "generator/pass/infer_number.hpp"
@@ -89,7 +87,5 @@ bool holds_every_value(DType to, DType from) {
   return wide.fraction >= narrow.fraction && wide.least_exponent <= narrow.least_exponent &&
          wide.greatest_exponent >= narrow.greatest_exponent;
 }
-
-bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
 }  // namespace kgen

@@ -19,7 +19,4 @@ std::optional<double> cast_to_dtype(double number, DType dtype);
 // Every element of `from` is an element of `to`.
 bool holds_every_value(DType to, DType from);
 
-// Equal as bits: NaN equals itself, and 0 differs from -0.
-bool same_bits(double a, double b);
-
 }  // namespace kgen

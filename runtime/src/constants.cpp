@@ -25,12 +25,9 @@ std::string key_of_call(std::string_view key, std::int64_t call) {
 }
 
 template <class T>
-T from_double(double value) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return static_cast<T>(value);
-  } else {
-    return T(static_cast<float>(value));
-  }
+T as_element(const ConstantElement& element) {
+  using Through = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
+  return T(std::visit([](auto value) { return static_cast<Through>(value); }, element));
 }
 
 DeviceBuffer inline_values(const ConstantInfo& constant) {
@@ -45,7 +42,7 @@ DeviceBuffer inline_values(const ConstantInfo& constant) {
     }
     T* elements = reinterpret_cast<T*>(memory.data());
     for (std::size_t i = 0; i < count; ++i) {
-      elements[i] = from_double<T>(constant.values[constant.values.size() == 1 ? 0 : i]);
+      elements[i] = as_element<T>(constant.values[constant.values.size() == 1 ? 0 : i]);
     }
   });
   return memory;

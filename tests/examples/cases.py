@@ -179,6 +179,10 @@ EXAMPLES = {
             "wide_lower": "i64", "huge_wrapped": "bool",
         },
     ),  # fmt: skip
+    "wide_integers": Example(
+        over_shapes(inputs.wide_inputs, ROWS),
+        {"shifted": "i64", "larger": "i64", "added": "i64", "lowest": "i64", "rest": "u64", "fits": "bool"},
+    ),
     **dict.fromkeys(
         ("casts", "casts_match_unfused"),
         Example(

@@ -256,6 +256,10 @@ def wrapping_inputs(rng, m, n):
     }
 
 
+def wide_inputs(rng, n):
+    return {"a": rng.integers(-(2**63), 2**63, (n, 2)), "b": rng.integers(0, 2**64, n, dtype=np.uint64)}
+
+
 def wrapping_by_hand(rng):
     a = np.array([[2**31 - 1, 100, 3, 1, 1], [-(2**31), -1, 1, 1, 1]], dtype=np.int32)
     b = np.array([[200, 57, 0, 0, 0], [255, 1, 1, 1, 1]], dtype=np.uint8)

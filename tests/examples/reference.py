@@ -336,6 +336,12 @@ def casts(x, h, w):
 casts_match_unfused = casts
 
 
+def wide_integers(a, b):
+    pair, least = np.array([2**53 + 1, 2**63 - 1]), np.int64(-(2**63))
+    lowest = np.minimum(a, least)
+    return [a + pair[::-1], np.maximum(a, pair - 1), a + np.int64(2**53 + 1), lowest, np.uint64(2**64 - 1) - b, b < 2**63]
+
+
 def running_state(x, state):
     total = state.setdefault("total", np.zeros((8, 16)))
     previous = state.setdefault("previous", np.zeros((8, 16)))

@@ -139,10 +139,10 @@ outputs: [a, b]
   const Attributes& a = graph.node("a").attributes;
   REQUIRE(a.size() == 2);
   CHECK(a[0].first == "scale");
-  CHECK(std::get<double>(a[0].second) == 0.125);
+  CHECK(std::get<Number>(a[0].second) == 0.125);
   CHECK(std::get<bool>(a[1].second) == false);
   const Attributes& b = graph.node("b").attributes;
-  CHECK(std::get<double>(b[0].second) == 2);
+  CHECK(std::get<Number>(b[0].second) == 2);
   CHECK(std::get<bool>(b[1].second) == true);
 }
 
@@ -169,7 +169,7 @@ outputs: [p, n, y, z, r, u]
   CHECK(graph.type("u") == "bf16[B, S, 64]");
   CHECK(std::holds_alternative<Composite>(graph.node("p").kind));
   CHECK(std::get<std::int64_t>(graph.node("p").attributes[0].second) == -1);
-  CHECK(std::get<double>(graph.node("n").attributes[0].second) == 1.0e-6);
+  CHECK(std::get<Number>(graph.node("n").attributes[0].second) == 1.0e-6);
   CHECK(pattern_extent(graph.module.main, graph.node("y"), "N") == Dim(96));
   CHECK(pattern_extent(graph.module.main, graph.node("y"), "K") == Dim(64));
   CHECK(pattern_extent(graph.module.main, graph.node("r"), "D") == Dim(16));

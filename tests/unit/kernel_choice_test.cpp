@@ -84,6 +84,16 @@ TEST_CASE("kernels: a condition on a type, and operands that a kernel does not t
   }
 }
 
+TEST_CASE("kernels: a number that the kernel's parameter cannot hold is refused") {
+  Fixture f;
+  f.prepare("graph: g\ninputs: {x: \"i64[4]\"}\n"
+            "nodes: [{op: pad, in: x, pads: [1, 0], value: 9007199254740993, out: y}]\noutputs: [y]\n");
+  const std::string text = f.diagnostics.text(false);
+  CHECK(text.find("no kernel of 'pad' can make 'y'") != std::string::npos);
+  CHECK(text.find("attribute 'value' is 9007199254740993, and it takes a double, which cannot hold that") !=
+        std::string::npos);
+}
+
 TEST_CASE("kernels: attributes and operands that may be left out stand in conditions") {
   const std::string graph = R"(graph: g
 inputs: {q: "f32[1, 8, 4, 16]", mask: "f32[1, 4, 8, 8]"}

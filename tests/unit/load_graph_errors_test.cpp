@@ -498,6 +498,26 @@ note: it holds whole numbers from 0 to 1
 )text");
 }
 
+TEST_CASE("load, bad: constants of 64 bits") {
+  CHECK_EQ(graph_messages(R"yaml(graph: g
+inputs: {x: "i64[2]"}
+constants:
+  a: {type: "i64[2]", values: [9223372036854775807, 9223372036854775808]}
+  b: {type: "u64[2]", values: [18446744073709551615, 18446744073709551616]}
+nodes: [{op: add, in: [x, a], out: y}]
+outputs: [y]
+)yaml"),
+           R"text(graph.yaml:4:53: error: 9223372036854775808 is no value of type i64
+    4 |   a: {type: "i64[2]", values: [9223372036854775807, 9223372036854775808]}
+      |                                                     ^
+note: it holds whole numbers from -9223372036854775808 to 9223372036854775807
+graph.yaml:5:54: error: 18446744073709551616 is no value of type u64
+    5 |   b: {type: "u64[2]", values: [18446744073709551615, 18446744073709551616]}
+      |                                                      ^
+note: it holds whole numbers from 0 to 18446744073709551615
+)text");
+}
+
 TEST_CASE("load, bad: state") {
   CHECK_EQ(graph_messages(R"yaml(graph: g
 inputs: {x: f32[4]}

@@ -124,7 +124,7 @@ outputs: [a, b, c, d, e, f]
   const Dim batch = Dim::symbol("B");
   CHECK_EQ(std::get<std::vector<Dim>>(attribute(4, "shape")),
            std::vector<Dim>{batch * Dim::symbol("S"), batch, Dim(-1)});
-  CHECK_EQ(std::get<double>(attribute(5, "scale")), 2.0);
+  CHECK_EQ(std::get<Number>(attribute(5, "scale")), 2.0);
   CHECK_EQ(std::get<std::string>(attribute(5, "mode")), "causal");
 }
 
@@ -167,13 +167,13 @@ outputs: [y]
   const auto values = [&](std::size_t i) { return graph.constants[i].values; };
   CHECK_EQ(graph.value(graph.constants[0].value).name, "eps");
   CHECK_EQ(to_text(*value_named(graph, "eps").type), "f32[]");
-  CHECK_EQ(values(0), std::vector<double>{1.0e-5});
-  CHECK_EQ(values(1), std::vector<double>{-std::numeric_limits<double>::infinity()});
-  CHECK_EQ(values(2), std::vector<double>{-1, 1});
-  CHECK_EQ(values(3), std::vector<double>{1, 2, 3, -4, 5, 6});
-  CHECK_EQ(values(4), std::vector<double>{1, 2, 3, 4, 5, 6});
-  CHECK_EQ(values(5), std::vector<double>{0});
-  CHECK_EQ(values(6), std::vector<double>{1, 0});
+  CHECK_EQ(values(0), std::vector<Number>{1.0e-5});
+  CHECK_EQ(values(1), std::vector<Number>{-std::numeric_limits<double>::infinity()});
+  CHECK_EQ(values(2), std::vector<Number>{-1, 1});
+  CHECK_EQ(values(3), std::vector<Number>{1, 2, 3, -4, 5, 6});
+  CHECK_EQ(values(4), std::vector<Number>{1, 2, 3, 4, 5, 6});
+  CHECK_EQ(values(5), std::vector<Number>{0});
+  CHECK_EQ(values(6), std::vector<Number>{1, 0});
   CHECK(values(7).empty());
   CHECK(values(8).empty());
   CHECK_EQ(graph.constants[8].file, "weights.safetensors");
@@ -199,8 +199,8 @@ outputs: [z]
   CHECK_EQ(half.kind, ValueKind::constant);
   CHECK_EQ(half.where.line, 4);
   CHECK_EQ(half.where.column, 32);
-  CHECK_EQ(graph.constants[half.index].values, std::vector<double>{0.5});
-  CHECK_EQ(graph.constants[1].values, std::vector<double>{-std::numeric_limits<double>::infinity()});
+  CHECK_EQ(graph.constants[half.index].values, std::vector<Number>{0.5});
+  CHECK_EQ(graph.constants[1].values, std::vector<Number>{-std::numeric_limits<double>::infinity()});
 }
 
 TEST_CASE("load: state, and dims that are read from inputs") {

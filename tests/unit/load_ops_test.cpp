@@ -39,7 +39,7 @@ TEST_CASE("load: operators") {
   CHECK_EQ(add.types.at("T").size(), 14);  // all but bool
   CHECK(add.algebra.commutative);
   CHECK_FALSE(add.algebra.idempotent);
-  CHECK_EQ(add.algebra.identity, std::map<std::size_t, double>{{1, 0.0}});
+  CHECK_EQ(add.algebra.identity, std::map<std::size_t, Number>{{1, 0.0}});
   CHECK_EQ(short_text(add.where), "ops.yaml:2");
 
   const OpSpec& attention = *set.find("attention");

@@ -319,6 +319,20 @@ outputs: [y]
   CHECK_FALSE(has(body_of(lower_text(large, text("1000000")).stubs[0]), "row.keep("));
 }
 
+TEST_CASE("integers of 64 bits are literals to the last digit") {
+  const auto text_of = [](const std::string& dtype, const std::string& number) {
+    Fixture f;
+    return body_of(lower_text(f, "graph: g\ninputs: {a: \"" + dtype + "[32]\"}\nnodes: [{op: add, in: [a, " + number +
+                                     "], out: b}]\noutputs: [b]\n").stubs[0]);
+  };
+  CHECK(has(text_of("i64", "9007199254740993"), "std::int64_t{9007199254740993}"));
+  CHECK(has(text_of("i64", "9223372036854775807"), "std::int64_t{9223372036854775807}"));
+  CHECK(has(text_of("u64", "18446744073709551615"), "18446744073709551615u"));
+  const std::string least = text_of("i64", "-9223372036854775808");
+  CHECK(has(least, "std::numeric_limits<std::int64_t>::min()"));
+  CHECK(has(least, "#include <limits>"));
+}
+
 TEST_CASE("infinities and NaN are literals that compile") {
   Fixture f;
   const Lowered lowered = lower_text(f, R"(

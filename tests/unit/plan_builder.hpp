@@ -28,7 +28,7 @@ class PlanBuilder {
         {add(name, ValueKind::input, fused_.graph.inputs.size(), dtype, std::move(shape)), strided});
     return *this;
   }
-  PlanBuilder& constant(const std::string& name, Shape shape, std::vector<double> values = {}) {
+  PlanBuilder& constant(const std::string& name, Shape shape, std::vector<Number> values = {}) {
     const ValueId id = add(name, ValueKind::constant, fused_.graph.constants.size(), DType::f32, std::move(shape));
     fused_.graph.constants.push_back(
         {id, values, values.empty() ? "weights.safetensors" : "", values.empty() ? name : ""});

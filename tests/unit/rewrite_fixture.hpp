@@ -95,7 +95,7 @@ inline std::string operand_text(const Graph& graph, ValueId id) {
 inline std::string attribute_text(const AttributeValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);
-  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  if (const auto* number = std::get_if<Number>(&value)) return fmt::format("{}", *number);
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* dtype = std::get_if<DType>(&value)) return std::string(info(*dtype).name);
   if (const auto* dim = std::get_if<Dim>(&value)) return dim->text();

@@ -65,7 +65,7 @@ class Interpreter {
     for (const ConstantData& constant : graph.constants) {
       Tensor tensor(extents_of(graph.type(constant.value)));
       for (std::size_t i = 0; i < tensor.elements.size(); ++i) {
-        tensor.elements[i] = constant.values[constant.values.size() == 1 ? 0 : i];
+        tensor.elements[i] = constant.values[constant.values.size() == 1 ? 0 : i].real();
       }
       tensors_[constant.value] = tensor;
     }
@@ -105,7 +105,7 @@ class Interpreter {
         for (std::size_t i = 0; i < node.inputs.size(); ++i) {
           if (node.op->operands[i].name == name) return tensors_[node.inputs[i]].at(at);
         }
-        return std::get<double>(*find_attribute(node.attributes, name));
+        return std::get<Number>(*find_attribute(node.attributes, name)).real();
       });
     });
   }

@@ -199,6 +199,23 @@ TEST_CASE("simplify: which dtype holds every value of another") {
   CHECK_FALSE(holds_every_value(DType::boolean, DType::u8));
 }
 
+TEST_CASE("simplify: integers that a double cannot hold keep their value") {
+  const std::string text = simplified_text(R"(
+inputs: {x: "i64[2]"}
+constants:
+  pair: {type: "i64[2]", values: [9007199254740993, 9223372036854775807]}
+  one: {type: "i64[]", values: 1}
+nodes:
+- {op: flip, in: pair, out: turned, axis: 0}
+- {op: add, in: [x, turned], out: sum}
+- {op: sub, in: [pair, one], out: less}
+- {op: mul, in: [sum, less], out: y}
+outputs: [y]
+)");
+  CHECK(text.find("[9223372036854775807 9007199254740993]") != std::string::npos);
+  CHECK(text.find("less = sub([9007199254740993 9223372036854775807], 1)") != std::string::npos);
+}
+
 // Known answers: nearest, halves to even; the greatest elements; what overflows.
 TEST_CASE("simplify: rounding to a dtype") {
   const double infinity = std::numeric_limits<double>::infinity();

@@ -174,7 +174,7 @@ return kgen::as_c(graph);
 
 TEST_CASE("wrapper: inline values of constants, with infinities, within the width of a line") {
   PlanBuilder b("inline_values");
-  std::vector<double> values(100, 0.25);
+  std::vector<Number> values(100, 0.25);
   values[1] = -std::numeric_limits<double>::infinity();
   b.input("x", {100})
       .constant("w", {100}, values)

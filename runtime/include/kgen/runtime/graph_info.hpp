@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "kgen/runtime/device.hpp"
@@ -14,7 +15,10 @@ namespace kgen {
 class Call;
 
 // Grows whenever the tables or Call change so that older emitted source would misbehave.
-inline constexpr int abi_version = 2;
+inline constexpr int abi_version = 3;
+
+// An element of a constant, as the emitted source has it: whole numbers of 64 bits are exact.
+using ConstantElement = std::variant<std::int64_t, std::uint64_t, double>;
 
 struct TensorInfo {
   const char* name;
@@ -29,7 +33,7 @@ struct ConstantInfo {
   const char* name;
   ElementType type;
   std::vector<std::int64_t> shape;
-  std::vector<double> values = {};  // row-major; one value fills the whole shape; empty: from the file
+  std::vector<ConstantElement> values = {};  // row-major; one value fills the whole shape; empty: from the file
   const char* file = nullptr;       // safetensors, relative to the weights directory
   const char* key = nullptr;        // may hold "{index}", the number of the call
   int calls = 1;
