@@ -1,7 +1,6 @@
 // Bad graphs, other than bad nodes, each beside what is printed about it.
-#include <fmt/format.h>
-
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/unit/load_fixture.hpp"
 
@@ -274,10 +273,10 @@ note: a name is a letter or '_', then letters, digits or '_'
 TEST_CASE("load, bad: names that headers, or the files beside a graph's, have already") {
   CHECK_EQ(graph_messages(R"yaml(graph: stubs
 dims: {INT_MAX: 1..4, stub_y: 1..4}
-inputs: {M_PI: "f32[INT_MAX, stub_y]", _Wide: "f32[4]"}
+inputs: {x: "f32[4]", M_PI: "f32[4]", _Wide: "f32[4]"}
 nodes:
-  - {op: relu, in: M_PI, out: EOF}
-outputs: [EOF]
+  - {op: relu, in: x, out: y}
+outputs: [y]
 )yaml"),
            R"text(graph.yaml:1:8: error: 'stubs' cannot name a graph: stubs.hpp is another file that kgen writes
     1 | graph: stubs
@@ -287,6 +286,18 @@ graph.yaml:2:8: error: 'INT_MAX' cannot name a dim: it is a macro of the headers
     2 | dims: {INT_MAX: 1..4, stub_y: 1..4}
       |        ^
 help: write 'INT_MAX_', say
+graph.yaml:2:23: error: 'stub_y' cannot name a dim: kgen names its stubs so
+    2 | dims: {INT_MAX: 1..4, stub_y: 1..4}
+      |                       ^
+help: give the dim another name
+graph.yaml:3:23: error: 'M_PI' cannot name a value: it is a macro of the headers that emitted source includes
+    3 | inputs: {x: "f32[4]", M_PI: "f32[4]", _Wide: "f32[4]"}
+      |                       ^
+help: write 'M_PI_', say
+graph.yaml:3:39: error: '_Wide' cannot name a value: C++ leaves names that begin so to compilers
+    3 | inputs: {x: "f32[4]", M_PI: "f32[4]", _Wide: "f32[4]"}
+      |                                       ^
+help: begin it with a letter
 )text");
   for (const char* name : {"INT_MAX", "M_PI", "EOF", "SIZE_MAX", "KGEN_FN", "KGEN_ANYTHING", "__x86_64__", "_Complex",
                            "errno", "cudaStreamLegacy", "NULL", "while"}) {
