@@ -78,7 +78,7 @@ Diagnostic& report(const ExpansionScope& scope, SourceLocation where, const std:
   return error;
 }
 
-constexpr std::array<std::string_view, 2> condition_functions = {"extent", "given"};
+constexpr std::array<std::string_view, 3> condition_functions = {"extent", "given", "rank"};
 
 // The functions of conditions at one node. `problem` is set where arguments make no sense.
 double call_condition_function(const ExpansionScope& scope, std::string_view function,
@@ -86,12 +86,13 @@ double call_condition_function(const ExpansionScope& scope, std::string_view fun
   const bool is_extent = function == "extent";
   const auto position = arguments.empty() ? std::nullopt : operand_position(*scope.composite.op, arguments[0].name);
   if (!position || arguments.size() != (is_extent ? 2 : 1)) {
-    problem = is_extent ? "extent takes an operand and an axis" : "given takes an operand";
+    problem = is_extent ? "extent takes an operand and an axis" : fmt::format("{} takes an operand", function);
     return 0;
   }
   const auto& inputs = scope.composite.inputs;
   const bool given = *position < inputs.size() && inputs[*position] != no_id;
-  if (!is_extent) return given ? 1 : 0;
+  if (function == "given") return given ? 1 : 0;
+  if (function == "rank") return given ? static_cast<double>(scope.graph.type(inputs[*position]).shape.size()) : 0;
   const auto axis_number =
       arguments[1].name.empty() ? std::optional(arguments[1].value) : bound_named(scope, arguments[1].name);
   if (!axis_number) {

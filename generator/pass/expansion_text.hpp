@@ -22,7 +22,7 @@ struct ExpansionScope {
 // The position of the composite's operand of that name.
 std::optional<std::size_t> operand_position(const OpSpec& op, std::string_view name);
 
-// A condition as an expression: over attributes and dims of the shape patterns, with the functions extent and given.
+// A condition as an expression: over attributes and dims of the shape patterns, with the functions extent, rank and given.
 // Where it is none, `problem` says why.
 std::optional<Expression> parse_condition(const std::string& when, std::string* problem);
 

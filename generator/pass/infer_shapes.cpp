@@ -72,6 +72,28 @@ std::string pattern_text(const std::vector<PatternAxis>& pattern) {
   return "[" + text + "]";
 }
 
+// The shape that an operand of this pattern would have, as far as the operands before it say; else nothing.
+std::optional<Shape> bound_shape(const NodeContext& context, const std::vector<PatternAxis>& pattern) {
+  Shape shape;
+  for (const PatternAxis& axis : pattern) {
+    const PatternBindings::Name* bound = axis.name.empty() ? nullptr : context.bindings.find(axis.name);
+    if (axis.ellipsis || (!axis.name.empty() && !bound)) return std::nullopt;
+    shape.push_back(bound ? bound->extent : Dim(axis.constant));
+  }
+  return shape;
+}
+
+// An operand that would fit if it were broadcast.
+void advise_broadcast(const NodeContext& context, std::size_t operand, Diagnostic& error) {
+  const auto wanted = bound_shape(context, *context.spec(operand).pattern);
+  if (!wanted) return;
+  Shape shape = *wanted;
+  if (broadcast_into(shape, context.shape(operand)) || shape != *wanted) return;
+  const std::string& name = context.graph.value(context.node.inputs[operand]).name;
+  error.advise(fmt::format("broadcast it: {{op: broadcast_to, in: {0}, out: {0}_everywhere, shape: {1}}}", name,
+                           to_text(*wanted)));
+}
+
 bool bind_axis(NodeContext& context, std::size_t operand, const PatternAxis& axis, const Dim& extent) {
   if (axis.name.empty()) {
     if (extent == axis.constant) return true;
@@ -90,7 +112,9 @@ bool bind_axis(NodeContext& context, std::size_t operand, const PatternAxis& axi
   error.note(fmt::format("operand '{}' is {} and operand '{}' is {}", context.spec(bound->operand).name,
                          pattern_text(*context.spec(bound->operand).pattern), context.spec(operand).name,
                          pattern_text(*context.spec(operand).pattern)));
-  if (!extent.is_constant() || !bound->extent.is_constant()) {
+  if (extent == 1) {
+    advise_broadcast(context, operand, error);
+  } else if (!extent.is_constant() || !bound->extent.is_constant()) {
     error.advise("if they are always equal, write them with the same dims");
   }
   return false;
@@ -110,9 +134,10 @@ bool bind_pattern(NodeContext& context, std::size_t operand) {
   const bool open = ellipsis != pattern.end();
   const std::size_t named = pattern.size() - (open ? 1 : 0);
   if (shape.size() < named || (!open && shape.size() > named)) {
-    context.error(fmt::format("operand '{}' takes {}, but {} has {} {}", context.spec(operand).name,
-                              pattern_text(pattern), context.describe(operand), shape.size(),
-                              shape.size() == 1 ? "axis" : "axes"));
+    auto& error = context.error(fmt::format("operand '{}' takes {}, but {} has {} {}", context.spec(operand).name,
+                                            pattern_text(pattern), context.describe(operand), shape.size(),
+                                            shape.size() == 1 ? "axis" : "axes"));
+    if (shape.size() < named) advise_broadcast(context, operand, error);
     return false;
   }
   std::size_t at = 0;  // in the shape

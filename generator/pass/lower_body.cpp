@@ -29,7 +29,8 @@ class Body {
       functor_.incoming = graph_.value(request_.incoming).name;
       functor_.general_incoming = names_.of(request_.incoming);
       functor_.compute = info(graph_.type(request_.incoming).dtype).compute;
-      known_[request_.incoming] = Operand{.kind = Operand::Kind::incoming};
+      const Node& kernel = graph_.nodes[graph_.value(request_.incoming).producer];
+      known_[request_.incoming] = rounded(kernel, request_.incoming, {.kind = Operand::Kind::incoming}, false);
     }
     for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
     for (const ValueId value : request_.stores) add_store(value);

@@ -94,8 +94,11 @@ EXAMPLES = {
     # tests/examples/graphs
     "bf16_matmul_bias_relu": Example(over_shapes(inputs.matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),
     "bf16_match_unfused": Example(
-        over_shapes(lambda rng, n: {name: normal(rng, n, dtype=bf16) for name in "ab"}, [(1,), (1000,), (0,)]),
-        {"y": "bf16"},
+        over_shapes(
+            lambda rng, n: {name: normal(rng, *shape, dtype=bf16) for name, shape in (("a", [n]), ("b", [n]), ("w", [1, 9]))},
+            [(1,), (1000,), (0,)],
+        ),
+        {"y": "bf16", "rest": "bf16"},
         tolerance={"bf16": 0.0},
     ),
     "f16_norm_quantize": Example(
@@ -228,7 +231,7 @@ EXAMPLES = {
     ),
     "gathers": Example(
         over_shapes(inputs.gather_inputs, [(1, 1, 1), (7, 5, 33), (64, 100, 70), (0, 3, 9), (9, 0, 3)]),
-        {"embedded": "bf16", "normed": "f32", "product": "f32", "shares": "f32", "crossed": "f32", "greatest": "f32"}
+        {"embedded": "bf16", "one": "f32", "normed": "f32", "product": "f32", "shares": "f32", "crossed": "f32", "greatest": "f32"}
         | {"also_chosen": "f32", "grown_sum": "f32", "set": "bool", "front": "f32"},
     ),
     # tests/bench/gpu

@@ -432,6 +432,7 @@ def gather_inputs(rng, t, m, n):
     tokens[3::7] = 1 << 40
     return {
         "tokens": tokens,
+        "token": rng.integers(-31, 31, ()),
         "table": normal(rng, 100, 48, dtype=bf16),
         "codes": normal(rng, 30, 48),
         "weight": normal(rng, 48),

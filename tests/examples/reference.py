@@ -220,10 +220,11 @@ def bf16_matmul_bias_relu(A, B, bias):
     return matmul_bias_relu(A, B, bias)
 
 
-def bf16_match_unfused(a, b):
+def bf16_match_unfused(a, b, w):
     total = round_to_bf16(a + b)
     product = round_to_bf16(total * a)
-    return [round_to_bf16(product - b)]
+    outer = round_to_bf16(a[:, None] * w)
+    return [round_to_bf16(product - b), round_to_bf16(1 - outer)]
 
 
 def f16_norm_quantize(x, residual, weight):
@@ -472,12 +473,13 @@ def index_of_extremes(x, bias, counts):
     ]
 
 
-def gathers(tokens, table, codes, weight, w, x, columns, rows, flags):
+def gathers(tokens, token, table, codes, weight, w, x, columns, rows, flags):
     embedded = element_at(table, np.broadcast_to(tokens[:, None], (len(tokens), 48)), 0)
     coded = element_at(codes, np.broadcast_to(tokens[:, None], (len(tokens), 48)), 0)
     chosen = element_at(x, columns, 1)
     return [
         embedded,
+        element_at(codes, np.broadcast_to(token, (1, 48)), 0)[0],
         rms_norm(embedded, weight, 1e-5),
         coded @ w,
         softmax_last(chosen),

@@ -296,6 +296,23 @@ TEST_CASE("calls pass exactly the types of the function's inputs") {
         "note: with repeat, result i of one call is operand i of the next");
 }
 
+TEST_CASE("an operand that only lacks a broadcast") {
+  const auto attention = [](const std::string& mask) {
+    return problems_of("graph: g\n"
+                       "inputs: {q: 'f32[2, 5, 4, 16]', k: 'f32[2, 7, 2, 16]', mask: '" +
+                       mask + "'}\nnodes: [{op: attention, in: [q, k, k, mask], out: y}]\noutputs: [y]\n");
+  };
+  CHECK(attention("f32[5, 7]") ==
+        "3: attention: operand 'mask' takes [B, H, S, T], but 'mask' (f32[5, 7]) has 2 axes\n"
+        "help: broadcast it: {op: broadcast_to, in: mask, out: mask_everywhere, shape: [2, 4, 5, 7]}");
+  CHECK(attention("f32[2, 1, 5, 7]") ==
+        "3: attention: H is 4 in 'q' (f32[2, 5, 4, 16]) and 1 in 'mask' (f32[2, 1, 5, 7])\n"
+        "note: operand 'q' is [B, S, H, D] and operand 'mask' is [B, H, S, T]\n"
+        "help: broadcast it: {op: broadcast_to, in: mask, out: mask_everywhere, shape: [2, 4, 5, 7]}");
+  CHECK(attention("f32[5, 6]") ==
+        "3: attention: operand 'mask' takes [B, H, S, T], but 'mask' (f32[5, 6]) has 2 axes");
+}
+
 TEST_CASE("an operator's own conditions on sizes") {
   CHECK(problems_of("graph: g\n"
                     "inputs: {q: 'f32[1, 5, 8, 16]', k: 'f32[1, 5, 3, 16]'}\n"

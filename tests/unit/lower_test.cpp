@@ -269,6 +269,23 @@ TEST_CASE("memory beside one element per row is aligned with what reads it: the 
   CHECK(has(text_of("x: \"f32[4, 4, 5]\", w: \"f32[5]\"", "axes: [1]"), "w.broadcast_to(x.shape())"));
 }
 
+TEST_CASE("match_unfused: an epilogue rounds what its kernel gives it") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+numerics: match_unfused
+inputs: {a: "bf16[5, 7]", w: "bf16[7, 6]", b: "bf16[6]"}
+nodes:
+  - {op: matmul, in: [a, w], out: p}
+  - {op: sub, in: [b, p], out: y}
+outputs: [y]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  const std::string text = body_of(lowered.stubs[0]);
+  CHECK(has(text, "const auto p_value = kgen::Cast<kgen::bf16>::apply(p);"));
+  CHECK(has(text, "kgen::Sub::apply(b.load<W>(at), p_value)"));
+}
+
 TEST_CASE("a number is reduced as a row of one element") {
   Fixture f;
   const Lowered lowered = lower_text(f, R"(
