@@ -1,8 +1,10 @@
 // Inline constants of every element type, and safetensors files, good and bad.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <random>
+#include <type_traits>
 
 #include "kgen/runtime/call.hpp"
 #include "toy_arguments.hpp"
@@ -36,7 +38,7 @@ Outcome load(const std::string& content, const kgen::ConstantInfo& constant = co
 }
 
 template <class T>
-void check_inline_values(std::vector<double> values, std::vector<T> expected) {
+void check_inline_values(std::vector<kgen::ConstantElement> values, std::vector<T> expected) {
   static std::vector<T> found;
   found.clear();
   kgen::GraphInfo graph;
@@ -54,7 +56,11 @@ void check_inline_values(std::vector<double> values, std::vector<T> expected) {
   kgen_model_free(model);
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
-    CHECK(static_cast<double>(found[i]) == static_cast<double>(expected[i]));
+    if constexpr (std::is_integral_v<T>) {
+      CHECK(found[i] == expected[i]);
+    } else {
+      CHECK(static_cast<double>(found[i]) == static_cast<double>(expected[i]));
+    }
   }
 }
 
@@ -70,11 +76,11 @@ TEST_CASE("Inline constants of every element type") {
   check_inline_values<std::int8_t>({-128, 127}, {-128, 127});
   check_inline_values<std::int16_t>({-32768}, {-32768});
   check_inline_values<std::int32_t>({-5}, {-5});
-  check_inline_values<std::int64_t>({1e15}, {1000000000000000});
+  check_inline_values<std::int64_t>({INT64_MAX, INT64_MIN, 9007199254740993}, {INT64_MAX, INT64_MIN, 9007199254740993});
   check_inline_values<std::uint8_t>({255}, {255});
   check_inline_values<std::uint16_t>({65535}, {65535});
   check_inline_values<std::uint32_t>({4e9}, {4000000000u});
-  check_inline_values<std::uint64_t>({1e15}, {1000000000000000u});
+  check_inline_values<std::uint64_t>({UINT64_MAX, 1}, {UINT64_MAX, 1});
   check_inline_values<std::int64_t>({}, {});
 }
 
