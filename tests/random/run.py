@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import traceback
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,10 @@ def run_jobs(jobs: list[Job], operators: dict[str, Operator], target: Target, ch
     outcomes = []
     for job, manifest in zip(jobs, manifests):
         failure = together if len(jobs) == 1 or not together.problem else execute(target, [manifest], check)
-        outcome = judge(job, operators)
+        try:
+            outcome = judge(job, operators)
+        except Exception:  # of one graph of many: a finding, about the test
+            outcome = Outcome(traceback.format_exc(limit=-3), "no reference")
         if failure.problem:
             outcome.problem, outcome.kind = failure.problem, failure.kind
         outcomes.append(outcome)
