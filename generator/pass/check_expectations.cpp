@@ -17,7 +17,8 @@ class ExpectationCheck {
     }
   }
 
-  void expect(const FusionDirectives::Group& set, std::string_view what) {
+  // `of_siblings`: which become one stub of those that do not need each other.
+  void expect(const FusionDirectives::Group& set, std::string_view what, std::string_view of_siblings) {
     std::string_view first;
     for (const std::string& name : set.values) {
       if (std::string why = not_computed(name); !why.empty()) {
@@ -25,7 +26,7 @@ class ExpectationCheck {
       } else if (first.empty()) {
         first = name;
       } else if (group_of(first) != group_of(name)) {
-        report_apart(set.where, what, first, name);
+        report_apart(set.where, what, first, name, of_siblings);
       }
     }
   }
@@ -68,7 +69,8 @@ class ExpectationCheck {
     }
   }
 
-  void report_apart(SourceLocation where, std::string_view what, std::string_view first, std::string_view other) {
+  void report_apart(SourceLocation where, std::string_view what, std::string_view first, std::string_view other,
+                    std::string_view of_siblings) {
     Diagnostic& error =
         diagnostics_.error(where, fmt::format("{}: '{}' and '{}' are not computed by one stub", what, first, other));
     std::vector<const Decision*> path = decision_path(fused_, makers_.at(first), makers_.at(other));
@@ -79,7 +81,7 @@ class ExpectationCheck {
       error.note(consumer.where, fmt::format("'{}' does not join '{}': {}", name_of(consumer),
                                              name_of(fused_.graph.nodes[made->producer]), made->reason));
     }
-    if (path.empty()) error.note("neither needs the other: of such only loops that read the same memory become one");
+    if (path.empty()) error.note(fmt::format("neither needs the other: of such only {} become one", of_siblings));
     error.advise("`kgen explain` prints every decision and its reason");
   }
 
@@ -96,8 +98,8 @@ void check_expectations(const FusedGraph& fused, Diagnostics& diagnostics) {
   const FusionDirectives& directives = fused.graph.directives;
   if (directives.expect.empty() && directives.force.empty() && directives.forbid.empty()) return;
   ExpectationCheck check(fused, diagnostics);
-  for (const auto& set : directives.expect) check.expect(set, "expect_fused");
-  for (const auto& set : directives.force) check.expect(set, "fusion: force");
+  for (const auto& set : directives.expect) check.expect(set, "expect_fused", "loops that read the same memory");
+  for (const auto& set : directives.force) check.expect(set, "fusion: force", "loops over the same elements");
   for (const auto& set : directives.forbid) check.forbid(set);
 }
 

@@ -41,8 +41,12 @@ class Fusion {
   bool visit_structured(NodeId id);
   std::vector<std::uint32_t> producers(NodeId id) const;
   bool try_join(NodeId id, const std::vector<std::uint32_t>& ids);
+  bool try_producers(NodeId id);
+  bool try_sibling(NodeId id, std::uint32_t sibling);
   bool try_siblings(NodeId id);
   bool feeds_source(NodeId id) const;
+  bool saves_nothing_beside(NodeId id, std::uint32_t sibling) const;
+  std::string why_apart(NodeId id, const std::vector<std::uint32_t>& ids, const Joint& joint, bool forced) const;
   void refused(NodeId id, const std::vector<std::uint32_t>& ids, const std::string& why);
   void number_groups(FusedGraph& fused) const;
   void fill_group(Group& group, const GrowingGroup& grown) const;
@@ -79,26 +83,40 @@ void Fusion::refused(NodeId id, const std::vector<std::uint32_t>& ids, const std
   }
 }
 
+// Why `id` and `ids` do not become `joint`, a cycle apart; empty where they do. What is forced need not pay.
+std::string Fusion::why_apart(NodeId id, const std::vector<std::uint32_t>& ids, const Joint& joint, bool forced) const {
+  if (std::string order = orders_.against(id, ids); !order.empty()) return order;
+  if (joint.group && forced) return {};
+  if (!joint.refusal.empty()) return joint.refusal;
+  return groups_.within_limits(id, ids) ? "" : too_large;
+}
+
 bool Fusion::try_join(NodeId id, const std::vector<std::uint32_t>& ids) {
-  if (std::string order = orders_.against(id, ids); !order.empty()) {
-    refused(id, ids, order);
-    return false;
-  }
   Joint joint = with_producers(facts_, groups_, id, ids);
-  if (!joint.group) {
-    refused(id, ids, joint.refusal);
-    return false;
-  }
-  if (!groups_.stays_acyclic(id, ids)) {
-    refused(id, ids, would_be_cyclic);
-    return false;
-  }
-  if (!groups_.within_limits(id, ids) && !orders_.forced(id, ids)) {
-    refused(id, ids, too_large);
+  std::string why = why_apart(id, ids, joint, orders_.forced(id, ids));
+  if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_cyclic;
+  if (!why.empty()) {
+    refused(id, ids, why);
     return false;
   }
   groups_.join(id, ids, std::move(*joint.group));
   return true;
+}
+
+// All of them at once, else those that the graph forces, else the first that will.
+bool Fusion::try_producers(NodeId id) {
+  std::vector<std::uint32_t> ids = producers(id);
+  if (ids.size() > 1 && try_join(id, ids)) return true;
+  const auto forced_end =
+      std::stable_partition(ids.begin(), ids.end(), [&](std::uint32_t maker) { return orders_.forced(id, {maker}); });
+  const std::vector<std::uint32_t> forced(ids.begin(), forced_end);
+  if (forced.size() > 1 && forced.size() < ids.size() && try_join(id, forced)) return true;
+  if (forced.empty()) {
+    for (const std::uint32_t other : orders_.forced_with(id)) {
+      if (try_sibling(id, other)) return true;
+    }
+  }
+  return std::any_of(ids.begin(), ids.end(), [&](std::uint32_t maker) { return try_join(id, {maker}); });
 }
 
 // The result's only reader is a kernel whose operand takes a prologue.
@@ -113,10 +131,24 @@ bool Fusion::feeds_source(NodeId id) const {
   return kernel && operand < kernel->operands.size() && kernel->operands[operand].accepts == Accepts::source;
 }
 
-// Rule: two loops that read the same memory become one. Not where either would be a kernel's prologue: that saves a
-// write and a read, this only a read.
+// Where either of two loops would be a kernel's prologue: that saves a write and a read, one loop only a read.
+bool Fusion::saves_nothing_beside(NodeId id, std::uint32_t sibling) const {
+  const std::vector<NodeId>& members = groups_.group(sibling).nodes;
+  return feeds_source(id) ||
+         std::any_of(members.begin(), members.end(), [&](NodeId member) { return feeds_source(member); });
+}
+
+bool Fusion::try_sibling(NodeId id, std::uint32_t sibling) {
+  Joint joint = with_sibling(facts_, groups_, id, sibling);
+  if (joint.refusal.empty() && saves_nothing_beside(id, sibling)) joint.refusal = "one of them is a kernel's prologue";
+  if (!why_apart(id, {sibling}, joint, orders_.forced(id, {sibling})).empty()) return false;
+  if (!groups_.stays_acyclic(id, {sibling})) return false;
+  groups_.join(id, {sibling}, std::move(*joint.group));
+  return true;
+}
+
+// Rule: two loops that read the same memory become one.
 bool Fusion::try_siblings(NodeId id) {
-  if (feeds_source(id)) return false;
   for (const ValueId input : graph_.nodes[id].inputs) {
     if (input == no_id || is_literal(graph_, graph_.nodes[id], input)) continue;
     const std::uint32_t sibling = groups_.last_reader(input);
@@ -124,13 +156,7 @@ bool Fusion::try_siblings(NodeId id) {
     const bool makes_operand = std::any_of(graph_.nodes[id].inputs.begin(), graph_.nodes[id].inputs.end(), [&](ValueId v) {
       return v != no_id && groups_.group_making(facts_.peel(v)) == sibling;
     });
-    if (makes_operand || !orders_.against(id, {sibling}).empty()) continue;
-    const std::vector<NodeId>& members = groups_.group(sibling).nodes;
-    if (std::any_of(members.begin(), members.end(), [&](NodeId member) { return feeds_source(member); })) continue;
-    Joint joint = with_sibling(facts_, groups_, id, sibling);
-    if (!joint.group || !groups_.stays_acyclic(id, {sibling}) || !groups_.within_limits(id, {sibling})) continue;
-    groups_.join(id, {sibling}, std::move(*joint.group));
-    return true;
+    if (!makes_operand && try_sibling(id, sibling)) return true;
   }
   return false;
 }
@@ -146,10 +172,8 @@ bool Fusion::visit_structured(NodeId id) {
     if (maker == no_id) continue;
     std::vector<std::uint32_t> with_maker = ids;
     with_maker.push_back(maker);
-    std::string why = orders_.against(id, with_maker);
     Joint joint = with_prologue(facts_, groups_, id, i);
-    if (why.empty()) why = std::move(joint.refusal);
-    if (why.empty() && !groups_.within_limits(id, with_maker)) why = too_large;
+    const std::string why = why_apart(id, with_maker, joint, orders_.forced(id, {maker}));
     if (!why.empty()) {
       refused(id, {maker}, why);
       continue;
@@ -172,12 +196,7 @@ void Fusion::visit(NodeId id) {
   const Node& node = graph_.nodes[id];
   const bool loops = std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind);
   if (options_.enabled && loops) {
-    const std::vector<std::uint32_t> ids = producers(id);
-    if (ids.size() > 1 && try_join(id, ids)) return;
-    for (const std::uint32_t candidate : ids) {
-      if (try_join(id, {candidate})) return;
-    }
-    if (try_siblings(id)) return;
+    if (try_producers(id) || try_siblings(id)) return;
   } else if (options_.enabled && std::holds_alternative<Structured>(node.kind)) {
     if (visit_structured(id)) return;
   }

@@ -166,19 +166,21 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
   if (!loop.group) return loop;
   if (!lines_fit(facts, {id}, joint.loop, kernel->results[0].rank)) return refuse_merged_lines();
   if (!writes_where_it_lies(facts, id, kernel->results[0].rank)) return refuse(cannot_write(facts, id, *kernel));
+  std::string does_not_pay;
   for (const ValueId input : node.inputs) {
     if (input == no_id || is_literal(graph, node, input)) continue;
     if (made_by(groups, input, ids)) {
       if (facts.wants_rows(id) && (facts.consumers(input).size() > 1 || facts.kept(input))) {
-        return refuse(fmt::format("'{}' goes through memory anyway, and the rows that '{}' leads to read it from there",
-                                  graph.value(input).name, graph.value(node.outputs[0]).name));
+        does_not_pay =
+            fmt::format("'{}' goes through memory anyway, and the rows that '{}' leads to read it from there",
+                        graph.value(input).name, graph.value(node.outputs[0]).name);
       }
     } else if (!merges_to_rank(facts, input, joint.loop, kernel->results[0].rank)) {
       return refuse(fmt::format("the epilogue of {} cannot walk '{}'", kernel->name, graph.value(input).name));
     }
   }
   joint.epilogue.push_back(id);
-  return {std::move(joint), {}};
+  return {std::move(joint), std::move(does_not_pay)};
 }
 
 Joint reduction_into(const FuseFacts& facts, const FuseGroups& groups, const Node& node,

@@ -10,7 +10,7 @@
 
 namespace kgen {
 
-// What a group would become, or why it cannot.
+// What a group would become, or why it cannot. Where both are given, it can, but that does not pay.
 struct Joint {
   std::optional<GrowingGroup> group;  // kind, root, ports, loop, row_axes and at_load are set
   std::string refusal;
@@ -25,7 +25,7 @@ GrowingGroup alone(const FuseFacts& facts, NodeId node);
 // `node` (elementwise or reduction) with all of the groups `ids`.
 Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId node,
                      const std::vector<std::uint32_t>& ids);
-// `node` with a group that reads the same memory but makes none of its operands.
+// `node` with a group that makes none of its operands.
 Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId node, std::uint32_t id);
 // The structured `node` with the elementwise group that makes its operand number `operand`.
 Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId node, std::size_t operand);

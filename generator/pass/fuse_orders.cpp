@@ -11,17 +11,43 @@ FuseOrders::FuseOrders(const FuseFacts& facts, const FuseGroups& groups) : facts
   for (const Value& value : graph.values) {
     if (value.kind == ValueKind::result) makers[value.name] = value.producer;
   }
-  const auto pairs = [&](const std::vector<FusionDirectives::Group>& sets, auto& out) {
-    for (const auto& set : sets) {
-      for (const std::string& a : set.values) {
-        for (const std::string& b : set.values) {
-          if (a != b && makers.contains(a) && makers.contains(b)) out[makers[a]].push_back(makers[b]);
-        }
+  for (const auto& set : graph.directives.forbid) {
+    for (const std::string& a : set.values) {
+      for (const std::string& b : set.values) {
+        if (a != b && makers.contains(a) && makers.contains(b)) forbidden_[makers[a]].push_back(makers[b]);
       }
     }
-  };
-  pairs(graph.directives.forbid, forbidden_);
-  pairs(graph.directives.force, forced_);
+  }
+  for (const auto& set : graph.directives.force) {
+    std::vector<bool> named(graph.nodes.size(), false);
+    for (const std::string& value : set.values) {
+      if (const auto maker = makers.find(value); maker != makers.end()) named[maker->second] = true;
+    }
+    add_forced(named);
+  }
+}
+
+void FuseOrders::add_forced(const std::vector<bool>& named) {
+  const Graph& graph = facts_.graph();
+  std::vector<bool> needs_one = named;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    for (const ValueId input : graph.nodes[id].inputs) {
+      if (input == no_id || graph.value(input).kind != ValueKind::result) continue;
+      if (needs_one[graph.value(input).producer]) needs_one[id] = true;
+    }
+  }
+  std::vector<bool> feeds_one = named;
+  ForcedSet set;
+  for (auto id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
+    for (const ValueId output : graph.nodes[id].outputs) {
+      for (const NodeId reader : facts_.consumers(output)) {
+        if (feeds_one[reader]) feeds_one[id] = true;
+      }
+    }
+    if (needs_one[id] && feeds_one[id]) set.push_back(id);
+  }
+  std::reverse(set.begin(), set.end());
+  forced_.push_back(std::move(set));
 }
 
 std::string FuseOrders::against(NodeId id, const std::vector<std::uint32_t>& ids) const {
@@ -46,13 +72,31 @@ std::string FuseOrders::against(NodeId id, const std::vector<std::uint32_t>& ids
   return {};
 }
 
+bool FuseOrders::holds(const ForcedSet& set, std::uint32_t group) const {
+  return std::any_of(set.begin(), set.end(), [&](NodeId node) { return groups_.group_of(node) == group; });
+}
+
 bool FuseOrders::forced(NodeId id, const std::vector<std::uint32_t>& ids) const {
-  const auto found = forced_.find(id);
-  if (found == forced_.end()) return false;
-  return std::any_of(found->second.begin(), found->second.end(), [&](NodeId other) {
-    return other < id && !facts_.is_view(other) &&
-           std::find(ids.begin(), ids.end(), groups_.group_of(other)) != ids.end();
+  if (forced_.empty()) return false;
+  return std::all_of(ids.begin(), ids.end(), [&](std::uint32_t group) {
+    return std::any_of(forced_.begin(), forced_.end(), [&](const ForcedSet& set) {
+      if (!holds(set, group)) return false;
+      return std::binary_search(set.begin(), set.end(), id) ||
+             std::any_of(ids.begin(), ids.end(), [&](auto other) { return other != group && holds(set, other); });
+    });
   });
+}
+
+std::vector<std::uint32_t> FuseOrders::forced_with(NodeId id) const {
+  std::vector<std::uint32_t> ids;
+  for (const ForcedSet& set : forced_) {
+    if (!std::binary_search(set.begin(), set.end(), id)) continue;
+    for (const NodeId node : set) {
+      const std::uint32_t group = groups_.group_of(node);
+      if (group != no_id && std::find(ids.begin(), ids.end(), group) == ids.end()) ids.push_back(group);
+    }
+  }
+  return ids;
 }
 
 }  // namespace kgen

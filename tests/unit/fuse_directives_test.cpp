@@ -1,4 +1,6 @@
 // What `fusion:` and `expect_fused:` do, and what is said where they cannot.
+#include "generator/pass/place.hpp"
+#include "generator/pass/verify.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;
@@ -34,6 +36,31 @@ std::string text_of(const Diagnostic& diagnostic) {
   std::string text = diagnostic.message + "\n";
   for (const auto& [where, note] : diagnostic.notes) text += "note: " + note + "\n";
   return text + "help: " + diagnostic.help + "\n";
+}
+
+// `text` with the two values forced into one stub, verified and lowered.
+FusedGraph forced(const std::string& text, const std::string& a, const std::string& b) {
+  Fixture f;
+  FusedGraph fused = f.fuse_main(text + "fusion: {force: [[" + a + ", " + b + "]]}\n");
+  const FunctionPlan plan = place(schedule(fused), {}, 1);
+  verify(plan, {}, f.diagnostics);
+  StubTable stubs;
+  lower(plan.fused, f.ops, "stub_", stubs);
+  CHECK_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+  return fused;
+}
+
+FusedGraph not_forced(const std::string& text) {
+  Fixture f;
+  return f.fuse_main(text);
+}
+
+std::string chain(const std::string& name, int length) {
+  std::string text;
+  for (int i = 0; i < length; ++i) {
+    text += "  - {op: tanh, in: " + name + std::to_string(i) + ", out: " + name + std::to_string(i + 1) + "}\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -219,17 +246,108 @@ fusion: {forbid: [[a, b]]}
 }
 
 TEST_CASE("the limits of a stub hold for all prologues of a kernel together") {
-  std::string text = "graph: g\ninputs: {a0: \"f32[8, 8]\", b0: \"f32[8, 8]\"}\nnodes:\n";
-  for (const std::string name : {"a", "b"}) {
-    for (int i = 0; i < 40; ++i) {
-      text += "  - {op: tanh, in: " + name + std::to_string(i) + ", out: " + name + std::to_string(i + 1) + "}\n";
-    }
-  }
-  Fixture f;
-  const FusedGraph fused = f.fuse_main(text + "  - {op: matmul, in: [a40, b40], out: y}\noutputs: [y]\n");
+  const std::string text = "graph: g\ninputs: {a0: \"f32[8, 8]\", b0: \"f32[8, 8]\"}\nnodes:\n" + chain("a", 40) +
+                           chain("b", 40) + "  - {op: matmul, in: [a40, b40], out: y}\noutputs: [y]\n";
+  const FusedGraph fused = not_forced(text);
   for (const Group& group : fused.groups) CHECK(group.nodes.size() <= 64);
   CHECK(reason(fused, "a40", "y") == "a prologue of kgen::matmul takes it");
   CHECK(reason(fused, "b40", "y") == "the stub is large enough: more would not fit in registers");
+  CHECK(forced(text, "b40", "y").groups.size() == 1);
+}
+
+TEST_CASE("force: the limits of a stub, for all that lies between the two") {
+  const std::string text = "graph: g\ninputs: {x0: \"f32[8]\"}\nnodes:\n" + chain("x", 130) + "outputs: [x130]\n";
+  CHECK_FALSE(together(not_forced(text), "x60", "x130"));
+  const FusedGraph fused = forced(text, "x60", "x130");
+  CHECK(together(fused, "x60", "x64"));
+  CHECK(together(fused, "x60", "x130"));
+}
+
+TEST_CASE("force: an epilogue of what goes through memory anyway") {
+  const std::string text = R"(
+graph: g
+inputs: {a: "f32[8, 16]", w: "f32[16, 4]"}
+nodes:
+  - {op: matmul, in: [a, w], out: c}
+  - {op: relu, in: c, out: r}
+  - {op: sum, in: r, out: total, axes: [1]}
+outputs: [c, total]
+)";
+  CHECK(reason(not_forced(text), "c", "r") ==
+        "'c' goes through memory anyway, and the rows that 'r' leads to read it from there");
+  const FusedGraph fused = forced(text, "c", "r");
+  CHECK(reason(fused, "c", "r") == "the epilogue of kgen::matmul takes it");
+  CHECK_FALSE(together(fused, "r", "total"));
+}
+
+TEST_CASE("force: a loop beside another, where one would be a kernel's prologue") {
+  const std::string text = R"(
+graph: g
+inputs: {a: "f32[8, 16]", w: "f32[16, 4]"}
+nodes:
+  - {op: exp, in: a, out: f}
+  - {op: tanh, in: a, out: beside}
+  - {op: matmul, in: [f, w], out: c}
+outputs: [beside, c]
+)";
+  CHECK(together(not_forced(text), "f", "c"));
+  const FusedGraph fused = forced(text, "beside", "f");
+  CHECK(together(fused, "beside", "f"));
+  CHECK_FALSE(together(fused, "f", "c"));
+}
+
+TEST_CASE("force: loops that read different memory") {
+  const std::string text = R"(
+graph: g
+inputs: {a: "f32[8, 16]", b: "f32[8, 16]"}
+nodes:
+  - {op: exp, in: a, out: x}
+  - {op: tanh, in: b, out: before}
+  - {op: sum, in: before, out: y, axes: [1]}
+outputs: [x, y]
+)";
+  CHECK_FALSE(together(not_forced(text), "x", "y"));
+  CHECK(together(forced(text, "x", "before"), "x", "before"));
+  // One stub for `y` and `before` would save more.
+  CHECK(together(forced(text, "x", "y"), "x", "y"));
+}
+
+TEST_CASE("force: of two kernels, the one whose epilogue takes a node") {
+  const std::string text = R"(
+graph: g
+inputs: {a: "f32[8, 16]", v: "f32[16, 4]", w: "f32[16, 4]"}
+nodes:
+  - {op: matmul, in: [a, v], out: gate}
+  - {op: matmul, in: [a, w], out: up}
+  - {op: mul, in: [gate, up], out: y}
+outputs: [y]
+)";
+  CHECK(together(not_forced(text), "gate", "y"));
+  CHECK(together(forced(text, "up", "y"), "up", "y"));
+}
+
+TEST_CASE("force: what cannot be right is an error") {
+  Fixture f;
+  f.fuse_main(R"(
+graph: g
+inputs: {a: "f32[8, 16]", w: "f32[16, 4]", z: "f32[8, 16]", flat: "f32[4]"}
+nodes:
+  - {op: matmul, in: [a, w], out: c}
+  - {op: sum, in: c, out: total, axes: [1]}
+  - {op: exp, in: flat, out: e}
+  - {op: tanh, in: z, out: t}
+outputs: [total, e, t]
+fusion: {force: [[c, total], [e, t]]}
+)");
+  REQUIRE(f.diagnostics.all().size() == 2);
+  CHECK(text_of(f.diagnostics.all()[0]) ==
+        "fusion: force: 'c' and 'total' are not computed by one stub\n"
+        "note: 'total' does not join 'c': an epilogue sees tiles, not whole rows: a reduction cannot ride in it\n"
+        "help: `kgen explain` prints every decision and its reason\n");
+  CHECK(text_of(f.diagnostics.all()[1]) ==
+        "fusion: force: 'e' and 't' are not computed by one stub\n"
+        "note: neither needs the other: of such only loops over the same elements become one\n"
+        "help: `kgen explain` prints every decision and its reason\n");
 }
 
 TEST_CASE("reasons: a kernel of several results takes no epilogue because of that") {
