@@ -18,8 +18,9 @@ constexpr const char* would_be_cyclic = "another stub between them needs the one
 
 class Fusion {
  public:
-  Fusion(const Graph& graph, const FuseOptions& options)
-      : graph_(graph), options_(options), facts_(graph), groups_(facts_), orders_(facts_, groups_) {}
+  // `alone`: numbers of the `force` groups that nothing else joins before they are whole.
+  Fusion(const Graph& graph, const FuseOptions& options, const std::vector<std::size_t>& alone)
+      : graph_(graph), options_(options), facts_(graph), groups_(facts_), orders_(facts_, groups_, alone) {}
 
   // All but the graph itself.
   FusedGraph run() {
@@ -35,6 +36,9 @@ class Fusion {
     fused.decisions = fuse_decisions(facts_, fused, refusals_, options_.enabled);
     return fused;
   }
+
+  // After a run.
+  std::vector<std::size_t> forced_apart() const { return orders_.forced_apart(); }
 
  private:
   void visit(NodeId id);
@@ -270,7 +274,15 @@ void Fusion::number_groups(FusedGraph& fused) const {
 }  // namespace
 
 FusedGraph fuse(Graph graph, const FuseOptions& options) {
-  FusedGraph fused = Fusion(graph, options).run();
+  Fusion fusion(graph, options, {});
+  FusedGraph fused = fusion.run();
+  const std::vector<std::size_t> apart = fusion.forced_apart();
+  if (options.enabled && !apart.empty()) {
+    // Nodes join as early as they can. Some may so have joined what keeps them from those that they are forced with.
+    Fusion again(graph, options, apart);
+    FusedGraph other = again.run();
+    if (again.forced_apart().size() < apart.size()) fused = std::move(other);
+  }
   fused.graph = std::move(graph);
   return fused;
 }

@@ -11,7 +11,8 @@ namespace kgen {
 
 class FuseOrders {
  public:
-  FuseOrders(const FuseFacts& facts, const FuseGroups& groups);
+  // `alone`: numbers of the `force` groups that nothing else joins before they are whole.
+  FuseOrders(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::size_t>& alone);
 
   // Why `node` and all of the groups `ids` may not become one; empty where nothing is against it.
   std::string against(NodeId node, const std::vector<std::uint32_t>& ids) const;
@@ -19,12 +20,18 @@ class FuseOrders {
   bool forced(NodeId node, const std::vector<std::uint32_t>& ids) const;
   // The groups, as they stand, that must be in one stub with `node`; each once.
   std::vector<std::uint32_t> forced_with(NodeId node) const;
+  // The numbers of the `force` groups whose values several groups make, as they stand.
+  std::vector<std::size_t> forced_apart() const;
 
  private:
-  // Nodes that must be in one stub: those that make the values of one `force`, and all that lie between two of them.
-  using ForcedSet = std::vector<NodeId>;  // ascending
+  struct ForcedSet {
+    std::vector<NodeId> named;  // that make the values of one `force`
+    std::vector<NodeId> nodes;  // these, and all that lie between two of them; ascending
+    bool alone = false;
+  };
 
-  void add_forced(const std::vector<bool>& named);
+  ForcedSet forced_set(std::vector<NodeId> named) const;
+  bool against_alone(NodeId node, const std::vector<std::uint32_t>& ids) const;
   bool holds(const ForcedSet& set, std::uint32_t group) const;
 
   const FuseFacts& facts_;

@@ -326,6 +326,59 @@ outputs: [y]
   CHECK(together(forced(text, "up", "y"), "up", "y"));
 }
 
+TEST_CASE("force: the prologue of a kernel, where another stub would take a node first") {
+  const std::string after_kernel = R"(
+graph: g
+inputs: {a: "f32[8, 16]", v: "f32[16, 4]", w: "f32[4, 4]"}
+nodes:
+  - {op: matmul, in: [a, v], out: k}
+  - {op: relu, in: k, out: p}
+  - {op: exp, in: p, out: f}
+  - {op: matmul, in: [f, w], out: c}
+outputs: [c]
+)";
+  CHECK(together(not_forced(after_kernel), "k", "f"));
+  const FusedGraph only_last = forced(after_kernel, "f", "c");
+  CHECK(together(only_last, "k", "p"));
+  CHECK(together(only_last, "f", "c"));
+  CHECK(reason(only_last, "p", "f") == "the graph forces one of them into another stub (`fusion: force`)");
+  const FusedGraph both = forced(after_kernel, "p", "c");
+  CHECK_FALSE(together(both, "k", "p"));
+  CHECK(together(both, "p", "f"));
+  CHECK(together(both, "f", "c"));
+
+  const std::string after_output = R"(
+graph: g
+inputs: {a: "f32[8, 4]", w: "f32[4, 4]"}
+nodes:
+  - {op: relu, in: a, out: p}
+  - {op: exp, in: p, out: f}
+  - {op: matmul, in: [f, w], out: c}
+outputs: [p, c]
+)";
+  CHECK(together(not_forced(after_output), "p", "f"));
+  CHECK(together(forced(after_output, "f", "c"), "f", "c"));
+}
+
+TEST_CASE("force: the rows that read a node, where an epilogue would take it first") {
+  const std::string text = R"(
+graph: g
+inputs: {a: "f32[8, 16]", w: "f32[16, 4]", z: "f32[8, 4]"}
+nodes:
+  - {op: matmul, in: [a, w], out: c}
+  - {op: relu, in: c, out: r}
+  - {op: tanh, in: z, out: t}
+  - {op: mul, in: [r, t], out: y}
+  - {op: sum, in: y, out: total, axes: [1]}
+outputs: [total]
+)";
+  CHECK(together(not_forced(text), "c", "y"));
+  const FusedGraph fused = forced(text, "y", "total");
+  CHECK(together(fused, "c", "r"));
+  CHECK(together(fused, "y", "total"));
+  CHECK(reason(fused, "r", "y") == "the graph forces one of them into another stub (`fusion: force`)");
+}
+
 TEST_CASE("force: what cannot be right is an error") {
   Fixture f;
   f.fuse_main(R"(
