@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,42 +14,11 @@
 namespace kgen {
 namespace {
 
-// How a dim is found at run time.
-struct Origin {
-  std::string expression;          // "call.input_extent(0, 1) / 2"
-  std::vector<std::string> needs;  // the dims that it mentions
-};
-using Origins = std::vector<std::pair<std::string, Origin>>;  // in an order in which they can be declared
-
-// extent = coefficient * symbol + rest, with a positive constant coefficient and a rest without the symbol.
-struct Solution {
-  std::int64_t coefficient = 1;
-  Dim rest;
-};
-std::optional<Solution> solve_for(const Dim& extent, const std::string& symbol) {
-  DimBindings at;
-  for (const std::string& name : extent.symbols()) at[name] = 0;
-  const std::int64_t at_zero = extent.evaluate(at);
-  at[symbol] = 1;
-  Solution solution;
-  solution.coefficient = extent.evaluate(at) - at_zero;
-  solution.rest = extent - Dim(solution.coefficient) * Dim::symbol(symbol);
-  const std::vector<std::string> others = solution.rest.symbols();
-  if (solution.coefficient < 1 || std::find(others.begin(), others.end(), symbol) != others.end()) return std::nullopt;
-  return solution;
-}
-
-std::string solved_text(std::string extent, const Solution& solution) {
-  if (solution.rest != Dim(0)) {
-    const bool simple = solution.rest.is_constant() || solution.rest.as_symbol();
-    extent += simple ? " - " + solution.rest.cpp() : fmt::format(" - ({})", solution.rest.cpp());
-    if (solution.coefficient != 1) extent = "(" + extent + ")";
-  }
-  return solution.coefficient == 1 ? extent : fmt::format("{} / {}", extent, solution.coefficient);
-}
+// The dims, and how each is found at run time: "call.input_extent(0, 1)"; empty where it is fixed.
+using Origins = std::vector<std::pair<std::string, std::string>>;
 
 // Every dim that is fixed, comes from a scalar, or is an extent by itself; in the order of their declaration.
-Origins direct_origins(const Graph& graph, const std::string& call) {
+Origins origins_of(const Graph& graph, const std::string& call) {
   std::map<std::string, std::string, std::less<>> extents;
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const Shape& shape = graph.type(graph.inputs[i].value).shape;
@@ -63,42 +31,17 @@ Origins direct_origins(const Graph& graph, const std::string& call) {
   Origins origins;
   for (const DimDeclaration& dim : graph.dims) {
     if (dim.range.low == dim.range.high) {
-      origins.push_back({dim.name, {}});
+      origins.emplace_back(dim.name, "");
     } else if (!dim.from.empty()) {
       const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const GraphInput& candidate) {
         return graph.value(candidate.value).name == dim.from;
       });
-      origins.push_back({dim.name, {fmt::format("{}.input_scalar({})", call, input - graph.inputs.begin()), {}}});
+      origins.emplace_back(dim.name, fmt::format("{}.input_scalar({})", call, input - graph.inputs.begin()));
     } else if (const auto extent = extents.find(dim.name); extent != extents.end()) {
-      origins.push_back({dim.name, {extent->second, {}}});
+      origins.emplace_back(dim.name, extent->second);
     }
   }
   return origins;
-}
-
-// Adds the dims that only stand within larger expressions, as far as the extents of inputs give them.
-void add_solved_origins(const Graph& graph, const std::string& call, Origins& origins) {
-  std::set<std::string, std::less<>> known;
-  for (const auto& [name, origin] : origins) known.insert(name);
-  for (bool found = true; found && known.size() < graph.dims.size();) {
-    found = false;
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-      const Shape& shape = graph.type(graph.inputs[i].value).shape;
-      for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        std::vector<std::string> symbols = shape[axis].symbols();
-        const auto is_known = [&](const std::string& name) { return known.contains(name); };
-        const auto open = std::find_if_not(symbols.begin(), symbols.end(), is_known);
-        if (open == symbols.end() || std::find_if_not(open + 1, symbols.end(), is_known) != symbols.end()) continue;
-        const auto solution = solve_for(shape[axis], *open);
-        if (!solution) continue;
-        Origin origin{solved_text(fmt::format("{}.input_extent({}, {})", call, i, axis), *solution),
-                      solution->rest.symbols()};
-        known.insert(*open);
-        origins.emplace_back(*open, std::move(origin));
-        found = true;
-      }
-    }
-  }
 }
 
 const DimDeclaration& declaration_of(const Graph& graph, std::string_view name) {
@@ -116,12 +59,8 @@ bool is_size(const Graph& graph, ValueId input) {
 }
 
 bool write_sizes(Writer& writer, const Graph& graph, const std::vector<std::string>& dims, const std::string& call) {
-  Origins origins = direct_origins(graph, call);
-  add_solved_origins(graph, call, origins);
-  std::set<std::string, std::less<>> needed(dims.begin(), dims.end());
-  for (auto origin = origins.rbegin(); origin != origins.rend(); ++origin) {
-    if (needed.contains(origin->first)) needed.insert(origin->second.needs.begin(), origin->second.needs.end());
-  }
+  Origins origins = origins_of(graph, call);
+  const std::set<std::string, std::less<>> needed(dims.begin(), dims.end());
   std::erase_if(origins, [&](const auto& origin) { return !needed.contains(origin.first); });
   if (origins.empty()) return false;
   writer.line("// Sizes, each checked against its range.");
@@ -131,7 +70,7 @@ bool write_sizes(Writer& writer, const Graph& graph, const std::vector<std::stri
       writer.line("constexpr std::int64_t {} = {};", name, range.low);
     } else {
       write_list(writer, fmt::format("const std::int64_t {} = {}.dim(", name, call),
-                 {cpp_string(name), std::to_string(range.low), std::to_string(range.high), origin.expression}, ");");
+                 {cpp_string(name), std::to_string(range.low), std::to_string(range.high), origin}, ");");
     }
   }
   return true;

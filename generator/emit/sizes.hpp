@@ -13,8 +13,7 @@ namespace kgen {
 // An input that holds a dim (`from:`).
 bool is_size(const Graph& graph, ValueId input);
 
-// Declares `dims`, and those that they are found from: read from a scalar input, or solved for from the extents of
-// inputs. False: there was nothing to declare.
+// Declares `dims`: each fixed, read from a scalar input, or an extent of an input. False: there was nothing to declare.
 bool write_sizes(Writer& writer, const Graph& graph, const std::vector<std::string>& dims, const std::string& call);
 
 // Declares those of `dims` whose range is a single number.

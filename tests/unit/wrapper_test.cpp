@@ -192,19 +192,20 @@ TEST_CASE("wrapper: inline values of constants, with infinities, within the widt
   }
 }
 
-TEST_CASE("wrapper: dims are solved for where no extent is one by itself") {
-  PlanBuilder b("solved");
+TEST_CASE("wrapper: extents that are expressions are checked, also where nothing reads them") {
+  PlanBuilder b("checked");
   const Dim d = Dim::symbol("D"), s = Dim::symbol("S"), p = Dim::symbol("P");
   b.dim("D", 1, 64).dim("S", 1, 8).dim("P", 0, 8).input("x", {Dim(2) * d, p + s}).input("z", {s * d, s + Dim(1)});
-  b.elementwise("y", {"x"}, TensorType{DType::f32, {d, s, p}}).elementwise("unused", {"z"});
+  b.input("w", {d, s, p}).elementwise("y", {"x", "w"}, TensorType{DType::f32, {d, s, p}}).elementwise("unused", {"z"});
   b.alone(GroupKind::elementwise, "y").outputs({"y"});
   CHECK(has_lines(source_of(plan_of(b)), R"(
-const std::int64_t D = call.dim("D", 1, 64, call.input_extent(0, 0) / 2);
-const std::int64_t S = call.dim("S", 1, 8, call.input_extent(1, 1) - 1);
-const std::int64_t P = call.dim("P", 0, 8, call.input_extent(0, 1) - S);
+const std::int64_t D = call.dim("D", 1, 64, call.input_extent(2, 0));
+const std::int64_t S = call.dim("S", 1, 8, call.input_extent(2, 1));
+const std::int64_t P = call.dim("P", 0, 8, call.input_extent(2, 2));
 // Arguments: a wrong device, dtype, rank, shape, stride or alignment is an error that names the argument.
 const auto x = call.input<float, 2>(0, {2 * D, P + S});
 call.input<float, 2>(1, {D * S, S + 1});  // not read, but checked
+const auto w = call.input<float, 3>(2, {D, S, P});
 const auto y = call.output<float, 3>(0, {D, S, P});)"));
 }
 
