@@ -32,7 +32,7 @@ std::vector<std::string> siblings(const fs::path& path) {
 // Nothing where the file holds more than largest_file; `failed` where reading stops before its end.
 std::optional<std::string> read_all(std::ifstream& stream, bool& failed) {
   std::string content;
-  std::string chunk(std::size_t{1} << 20, '\0');
+  std::string chunk(std::size_t{1} << 16, '\0');
   while (stream) {
     stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
     content.append(chunk, 0, static_cast<std::size_t>(stream.gcount()));

@@ -13,10 +13,12 @@ UniqueNames::UniqueNames(const Graph& graph) {
 }
 
 std::string UniqueNames::take(const std::string& wish) {
+  ++tried_;
   const auto [taken, free] = next_suffix_.try_emplace(wish, 2);
   if (free) return wish;
   std::string name;
   do {
+    ++tried_;
     name = wish + "_" + std::to_string(taken->second++);
   } while (next_suffix_.contains(name));
   next_suffix_.emplace(name, 2);

@@ -12,15 +12,21 @@
 
 namespace kgen {
 
-// Names of values that are not taken in one graph.
+// Names that are not taken.
 class UniqueNames {
  public:
+  UniqueNames() = default;
+  // Takes the names of the graph's values.
   explicit UniqueNames(const Graph& graph);
+  bool is_taken(const std::string& name) const { return next_suffix_.contains(name); }
   // `wish`, or `wish_2`, `wish_3`, ... where it is taken. The name is taken from then on.
   std::string take(const std::string& wish);
+  // How many names `take` has tried.
+  std::size_t tried() const { return tried_; }
 
  private:
   std::unordered_map<std::string, std::uint32_t> next_suffix_;  // by name that is taken
+  std::size_t tried_ = 0;
 };
 
 // A new value of kind `result`; whoever adds its node calls number_producers afterwards.

@@ -1,5 +1,6 @@
 #include "generator/pass/lower.hpp"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -204,47 +205,53 @@ class Lowering {
   std::vector<HeldValue> held_;
 };
 
+// Appends `mark`, then the values, each behind a space. A key is made for each group of a graph, so its format is
+// compiled.
+template <class... Values>
+void append(std::string& key, char mark, const Values&... values) {
+  key += mark;
+  (fmt::format_to(std::back_inserter(key), FMT_COMPILE(" {}"), values), ...);
+}
+
 void append_view(std::string& key, const MemberView& view) {
-  fmt::format_to(std::back_inserter(key), "p{}b{}r{}u", view.parameter, view.broadcast, view.rank);
-  for (const ConstantSlice& s : view.slices) {
-    fmt::format_to(std::back_inserter(key), "s{}:{}:{}:{},", s.axis, s.begin, s.length, s.step);
-  }
-  for (const int axis : view.unsqueeze) fmt::format_to(std::back_inserter(key), "{},", axis);
+  append(key, 'v', view.parameter, view.broadcast, view.rank);
+  for (const ConstantSlice& s : view.slices) append(key, 's', s.axis, s.begin, s.length, s.step);
+  key += 'u';
+  for (const int axis : view.unsqueeze) append(key, ',', axis);
   key += 'o';
-  for (const int axis : view.permutation) fmt::format_to(std::back_inserter(key), "{},", axis);
+  for (const int axis : view.permutation) append(key, ',', axis);
   key += 'm';
-  for (const auto& [first, last] : view.merges) fmt::format_to(std::back_inserter(key), "{}-{},", first, last);
+  for (const auto& [first, last] : view.merges) append(key, ',', first, last);
 }
 
 void append_functor(std::string& key, const Functor& functor) {
-  fmt::format_to(std::back_inserter(key), "\nfunctor {} {} {} {} {} {}", static_cast<int>(functor.role), functor.rank,
-                 functor.across, functor.compute, functor.shape_member, functor.shape_parameter);
+  append(key, '\n', "functor", static_cast<int>(functor.role), functor.rank, functor.across, functor.compute,
+         functor.shape_member, functor.shape_parameter);
   for (const Functor::Extent& extent : functor.loop_extents) {
-    fmt::format_to(std::back_inserter(key), " {}.{}.{}", extent.parameter, extent.axis, extent.constant);
+    append(key, 'e', extent.parameter, extent.axis, extent.constant);
   }
   for (const FunctorMember& member : functor.members) {
     append_view(key, member.view);
-    fmt::format_to(std::back_inserter(key), "l{}", member.line_axis);
+    append(key, 'l', member.line_axis);
   }
   for (const Statement& s : functor.statements) {
-    fmt::format_to(std::back_inserter(key), "\n{} {}{} {} {}", static_cast<int>(s.kind), s.per_row, s.keep, s.member, s.functor);
-    for (const std::string& field : s.fields) key += "," + field;
-    for (const Operand& o : s.operands) {
-      fmt::format_to(std::back_inserter(key), " {}:{}.{}{}", static_cast<int>(o.kind), o.statement, o.result, o.literal);
-    }
+    append(key, '\n', static_cast<int>(s.kind), s.per_row, s.keep, s.member, s.functor);
+    for (const std::string& field : s.fields) append(key, ',', field);
+    for (const Operand& o : s.operands) append(key, 'o', static_cast<int>(o.kind), o.statement, o.result, o.literal);
   }
 }
 
 // Everything that the text of a stub depends on, but for names and comments. Extents are none of it, as far as memory
 // shows them: what must stand in the text (the length of a row, a slice) is a part of the program.
 std::string program_key(const StubProgram& stub) {
-  std::string key = fmt::format("{} {} {} {}", static_cast<int>(stub.kind), stub.kernel, stub.row_rank, stub.row_length);
+  std::string key;
+  append(key, 'k', static_cast<int>(stub.kind), stub.kernel, stub.row_rank, stub.row_length);
   for (const StubParameter& p : stub.parameters) {
-    fmt::format_to(std::back_inserter(key), "\n{} {} {}", cpp_element(p.type), p.type.shape.size(), p.writable);
+    append(key, '\n', cpp_element(p.type), p.type.shape.size(), p.writable);
   }
   for (const Functor& functor : stub.functors) append_functor(key, functor);
   for (const KernelArgument& a : stub.kernel_arguments) {
-    fmt::format_to(std::back_inserter(key), "\n{} {} {}", static_cast<int>(a.kind), a.functor, a.literal);
+    append(key, '\n', static_cast<int>(a.kind), a.functor, a.literal);
     append_view(key, a.view);
   }
   return key;

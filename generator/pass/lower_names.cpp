@@ -1,9 +1,8 @@
 #include "generator/pass/lower_names.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
+#include <unordered_set>
 
 namespace kgen {
 namespace {
@@ -98,10 +97,7 @@ GeneralNames::GeneralNames(const FuseFacts& facts, const Group& group) {
 
 void GeneralNames::add(ValueId value, const std::string& name, const std::string& longer) {
   if (names_.contains(value)) return;
-  std::string unique = taken_.contains(name) ? longer : name;
-  for (int i = 2; taken_.contains(unique); ++i) unique = fmt::format("{}_{}", longer, i);
-  taken_.insert(unique);
-  names_.emplace(value, std::move(unique));
+  names_.emplace(value, taken_.take(taken_.is_taken(name) ? longer : name));
 }
 
 void GeneralNames::add_read(const FuseFacts& facts, const Group& group, ValueId value) {

@@ -3,11 +3,11 @@
 
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "generator/model/plan.hpp"
 #include "generator/pass/fuse_facts.hpp"
+#include "generator/pass/graph_edit.hpp"
 
 namespace kgen {
 
@@ -39,13 +39,15 @@ class GeneralNames {
   GeneralNames(const FuseFacts& facts, const Group& group);
 
   const std::string& of(ValueId value) const { return names_.at(value); }
+  // How many names it took to find these.
+  std::size_t tried() const { return taken_.tried(); }
 
  private:
   void add(ValueId value, const std::string& name, const std::string& longer);
   void add_read(const FuseFacts& facts, const Group& group, ValueId value);
 
   std::unordered_map<ValueId, std::string> names_;
-  std::unordered_set<std::string> taken_;
+  UniqueNames taken_;
 };
 
 }  // namespace kgen

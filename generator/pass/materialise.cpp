@@ -1,6 +1,7 @@
 #include "generator/pass/materialise.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -19,7 +20,7 @@ namespace {
 class Copies {
  public:
   Copies(Graph& graph, const OpSpec& copy, const KernelSignature* kernel)
-      : graph_(graph), copy_(copy), kernel_(kernel), names_(graph) {}
+      : graph_(graph), copy_(copy), kernel_(kernel) {}
 
   // A new value that holds `source` in dense memory; its node stands before node `before`.
   ValueId insert(ValueId source, NodeId before, const SourceLocation& where, std::string name = {}) {
@@ -30,7 +31,10 @@ class Copies {
     return id;
   }
 
-  std::string unique(const std::string& wish) { return names_.take(wish); }
+  std::string unique(const std::string& wish) {
+    if (!names_) names_.emplace(graph_);
+    return names_->take(wish);
+  }
 
   // Puts the inserted nodes in their places and numbers producers again.
   void finish() {
@@ -53,7 +57,7 @@ class Copies {
   Graph& graph_;
   const OpSpec& copy_;
   const KernelSignature* kernel_;
-  UniqueNames names_;
+  std::optional<UniqueNames> names_;  // made when the first name is needed
   std::unordered_map<NodeId, std::vector<Node>> inserted_;
 };
 
