@@ -3,6 +3,7 @@
 import math
 import shutil
 import time
+import traceback
 from collections import Counter
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -171,8 +172,15 @@ class DrawnJob:
 def run_chunk(chunk: list[tuple[int, DrawnJob]], operators: dict[str, Operator], target: Target,
               check: bool) -> list[tuple[int, Outcome]]:
     """In a process of its own: NumPy's arrays stay there."""
-    outcomes = run_jobs([job.drawn() for _, job in chunk], operators, target, check)
-    for (_, job), outcome in zip(chunk, outcomes):
-        if not outcome.problem:
+    jobs, outcomes = {}, {}
+    for number, job in chunk:
+        try:
+            jobs[number] = job.drawn()
+        except Exception:  # of one graph of many: a finding, about the test
+            outcomes[number] = Outcome(traceback.format_exc(limit=-3), "no inputs")
+    if jobs:
+        outcomes |= zip(jobs, run_jobs(list(jobs.values()), operators, target, check))
+    for number, job in jobs.items():
+        if not outcomes[number].problem:
             shutil.rmtree(job.work)
-    return [(number, outcome) for (number, _), outcome in zip(chunk, outcomes)]
+    return list(outcomes.items())

@@ -279,14 +279,13 @@ struct KGEN_KERNEL(mean_variance) MeanVariance {
     // Of the elements' halves, whose distances are always within T's range. squares: the sum of squared distances
     // from the mean.
     Vec<T, W> mean, squares;
-    Vec<T, W> sum;  // of the elements, for where there are infinite ones
-    T count;        // of each lane
+    T count;  // of each lane
 
     friend KGEN_FN Partial<T, W / 2> low_half(const Partial& p) {
-      return {low_half(p.mean), low_half(p.squares), low_half(p.sum), p.count};
+      return {low_half(p.mean), low_half(p.squares), p.count};
     }
     friend KGEN_FN Partial<T, W / 2> high_half(const Partial& p) {
-      return {high_half(p.mean), high_half(p.squares), high_half(p.sum), p.count};
+      return {high_half(p.mean), high_half(p.squares), p.count};
     }
   };
   template <class T>
@@ -296,15 +295,14 @@ struct KGEN_KERNEL(mean_variance) MeanVariance {
 
   template <Float T, int W>
   static KGEN_FN auto identity() {
-    return Partial<T, W>{Vec<T, W>(0), Vec<T, W>(0), Vec<T, W>(0), T(0)};
+    return Partial<T, W>{Vec<T, W>(0), Vec<T, W>(0), T(0)};
   }
   template <class T, int W>
   static KGEN_FN void accumulate(Partial<T, W>& p, Vec<T, W> x) {
     p.count += 1;
-    const Vec<T, W> half(T(0.5)), distance = multiply_add(x, half, -p.mean);
-    p.mean = p.mean + distance * (1 / p.count);
-    p.squares = p.squares + distance * multiply_add(x, half, -p.mean);
-    p.sum = p.sum + x;
+    const Vec<T, W> half = x * Vec<T, W>(T(0.5)), distance = half - p.mean;
+    p.mean = moved(p.mean, distance * (1 / p.count), half);
+    p.squares = p.squares + distance * (half - p.mean);
   }
   template <class T, int W>
   static KGEN_FN Partial<T, W> combine(Partial<T, W> a, Partial<T, W> b) {
@@ -312,15 +310,25 @@ struct KGEN_KERNEL(mean_variance) MeanVariance {
     const T weight = b.count > 0 ? b.count / count : 0;
     const Vec<T, W> distance = b.mean - a.mean;
     // Where one of them is empty the last term is 0, also where the square of the distance is infinite.
-    return {a.mean + distance * weight, a.squares + b.squares + distance * (distance * (a.count * weight)),
-            a.sum + b.sum, count};
+    const Vec<T, W> mean = select(is_finite(b.mean), moved(a.mean, distance * weight, b.mean), a.mean + b.mean);
+    return {mean, a.squares + b.squares + distance * (distance * (a.count * weight)), count};
   }
   template <class T>
   static KGEN_FN Result<T> finish(Partial<T, 1> p, std::int64_t) {
     constexpr T nothing = std::numeric_limits<T>::quiet_NaN();
     if (!(p.count > 0)) return {nothing, nothing};
-    const bool is_finite = p.mean.data - p.mean.data == 0;
-    return {is_finite ? 2 * p.mean.data : p.sum.data, p.squares.data / p.count * 4};
+    return {2 * p.mean.data, p.squares.data / p.count * 4};
+  }
+
+ private:
+  template <class T, int W>
+  static KGEN_FN Vec<bool, W> is_finite(Vec<T, W> x) {
+    return x - x == Vec<T, W>(0);
+  }
+  // `mean` moved by `step` towards what is added; an infinite one becomes the sum, as infinite means are.
+  template <class T, int W>
+  static KGEN_FN Vec<T, W> moved(Vec<T, W> mean, Vec<T, W> step, Vec<T, W> added) {
+    return mean + select(is_finite(mean), step, added);
   }
 };
 
