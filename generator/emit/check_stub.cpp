@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 
+#include "generator/base/ensure.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/functor.hpp"
 #include "generator/emit/observe.hpp"
@@ -18,6 +18,14 @@ bool CheckedStub::makes(ValueId value) const {
 
 bool CheckedStub::writes(ValueId value) const {
   return std::find(group.outputs.begin(), group.outputs.end(), value) != group.outputs.end();
+}
+
+bool CheckedStub::compares(ValueId value) const {
+  return !std::binary_search(use.stepped.begin(), use.stepped.end(), value) && !graph.type(value).structure;
+}
+
+const std::vector<ValueId>& CheckedStub::results(NodeId node) const {
+  return unfused.fused.groups[unfused.fused.group_of[node]].outputs;
 }
 
 const Node& CheckedStub::maker(ValueId value) const {
@@ -79,8 +87,7 @@ std::string CheckBody::extent_text(const Dim& extent) const {
     const auto axis = std::find(shape.begin(), shape.end(), extent);
     if (axis != shape.end()) return fmt::format("{}.extent({})", parameters_[i], axis - shape.begin());
   }
-  assert(false && "what a stub computes has extents of what it reads or writes");
-  return {};
+  internal_error("what a stub computes has extents of what it reads or writes");
 }
 
 std::vector<std::string> CheckBody::extents(const Shape& shape) const {
@@ -100,7 +107,7 @@ std::string CheckBody::make(ValueId value, const char* suffix) {
 std::string CheckBody::read(ValueId value) {
   if (const auto found = known_.find(value); found != known_.end()) return found->second;
   const Node& node = stub_.graph.nodes[stub_.graph.value(value).producer];
-  assert(std::holds_alternative<View>(node.kind));
+  ensure(std::holds_alternative<View>(node.kind), "what a stub's reference reads is known, or a view of it");
   const View& view = std::get<View>(node.kind);
   const std::string base = read(node.inputs[0]);
   const Shape& shape = stub_.graph.type(value).shape;
@@ -116,9 +123,8 @@ std::string CheckBody::read(ValueId value) {
 
 std::vector<std::string> CheckBody::read_inputs(NodeId node) {
   std::vector<std::string> inputs;
-  const std::size_t outputs = stub_.graph.nodes[node].outputs.size();
   const std::vector<ValueId>& arguments = stub_.unfused.arguments[stub_.unfused.fused.group_of[node]];
-  for (std::size_t i = outputs; i < arguments.size(); ++i) inputs.push_back(read(arguments[i]));
+  for (std::size_t i = stub_.results(node).size(); i < arguments.size(); ++i) inputs.push_back(read(arguments[i]));
   return inputs;
 }
 

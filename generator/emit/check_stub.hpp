@@ -22,6 +22,10 @@ struct CheckedStub {
 
   bool makes(ValueId value) const;
   bool writes(ValueId value) const;
+  // False where the stub may differ from its reference by any amount and be right.
+  bool compares(ValueId value) const;
+  // What the reference of a node writes: those of its results that something reads.
+  const std::vector<ValueId>& results(NodeId node) const;
   // The node whose line of the stub makes `value`.
   const Node& maker(ValueId value) const;
 };

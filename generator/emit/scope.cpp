@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
+#include "generator/base/ensure.hpp"
 #include "generator/base/languages.hpp"
 #include "generator/emit/check.hpp"
 #include "generator/emit/cpp_text.hpp"
@@ -100,7 +100,7 @@ const std::string& Scope::name_value(ValueId value) {
 const std::string& Scope::express(Writer& writer, ValueId value) {
   std::vector<ValueId> undefined;
   for (ValueId at = value; expression(at).empty(); at = plan_.placements[at].base) {
-    assert(plan_.placements[at].base != no_id);
+    ensure(plan_.placements[at].base != no_id, "a value without an expression is a view of one");
     undefined.push_back(at);
   }
   for (; !undefined.empty(); undefined.pop_back()) write_view(writer, undefined.back());

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "generator/base/ensure.hpp"
 #include "generator/base/languages.hpp"
 #include "generator/emit/cpp_text.hpp"
 
@@ -47,7 +47,7 @@ Origins origins_of(const Graph& graph, const std::string& call) {
 const DimDeclaration& declaration_of(const Graph& graph, std::string_view name) {
   const auto found =
       std::find_if(graph.dims.begin(), graph.dims.end(), [&](const DimDeclaration& dim) { return dim.name == name; });
-  assert(found != graph.dims.end());
+  ensure(found != graph.dims.end(), "every symbol of a graph is declared");
   return *found;
 }
 

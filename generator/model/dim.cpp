@@ -1,11 +1,12 @@
 #include "generator/model/dim.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <compare>
 #include <limits>
 #include <numeric>
 #include <set>
+
+#include "generator/base/ensure.hpp"
 
 namespace kgen {
 namespace {
@@ -337,7 +338,7 @@ std::int64_t Dim::evaluate(const DimBindings& bindings) const {
             product, floor_quotient(quotient.numerator.evaluate(bindings), quotient.denominator.evaluate(bindings)));
       } else {
         const auto bound = bindings.find(factor.key);
-        assert(bound != bindings.end());
+        ensure(bound != bindings.end(), "every symbol of a size that is evaluated is bound");
         product = multiply(product, bound->second);
       }
     }

@@ -244,6 +244,7 @@ struct StubUse {
   std::uint32_t group = 0;
   std::vector<ValueId> arguments;           // by parameter
   std::vector<HeldValue> held;
+  std::vector<ValueId> stepped;             // that rounding may move by any amount: sorted, not compared
 };
 
 struct CheckPlan {

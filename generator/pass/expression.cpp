@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "generator/base/diagnostics.hpp"
+#include "generator/base/ensure.hpp"
 
 namespace kgen {
 namespace {
@@ -92,7 +92,7 @@ double unary(Operation operation, double x) {
     case Operation::floor: return std::floor(x);
     case Operation::ceil: return std::ceil(x);
     case Operation::round: return std::nearbyint(x);
-    default: assert(false && "not an operation on one operand"); return 0;
+    default: internal_error("not an operation on one operand");
   }
 }
 
@@ -114,7 +114,7 @@ double binary(Operation operation, double a, double b) {
     case Operation::min: return has_nan ? std::numeric_limits<double>::quiet_NaN() : std::min(a, b);
     case Operation::max: return has_nan ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
     case Operation::pow: return std::pow(a, b);
-    default: assert(false && "not an operation on two operands"); return 0;
+    default: internal_error("not an operation on two operands");
   }
 }
 
@@ -379,7 +379,7 @@ std::optional<Expression> parse_expression(std::string_view text, std::string* e
 // ---- evaluation -----------------------------------------------------------------------------------------------------
 
 double evaluate(const Expression& expression, std::span<const double> values, const ExpressionFunction& function) {
-  assert(values.size() == expression.variables.size());
+  ensure(values.size() == expression.variables.size(), "every variable of an expression has a value");
   std::vector<ExpressionArgument> stack;
   stack.reserve(expression.depth);
   for (const Step& step : expression.steps) {

@@ -1,7 +1,8 @@
 #include "generator/pass/fuse_groups.hpp"
 
 #include <algorithm>
-#include <cassert>
+
+#include "generator/base/ensure.hpp"
 
 namespace kgen {
 namespace {
@@ -99,7 +100,7 @@ std::uint32_t FuseGroups::start(NodeId node, GrowingGroup group) {
 }
 
 void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, GrowingGroup shape) {
-  assert(!ids.empty());
+  ensure(!ids.empty(), "a node joins at least one group");
   const std::uint32_t depth = depth_after(node, ids);
   // The largest keeps its number, so that merging stays near linear.
   const std::uint32_t keep = *std::max_element(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) {

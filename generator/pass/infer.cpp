@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <string>
 #include <unordered_set>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/infer_context.hpp"
 #include "generator/pass/infer_node.hpp"
 #include "generator/pass/infer_number.hpp"
@@ -67,7 +67,8 @@ bool check_repeat(const Graph& function, const Node& node, Diagnostics& diagnost
 void infer_call(const std::vector<Graph>& functions, Graph& graph, const Node& node, Diagnostics& diagnostics) {
   const Call& call = std::get<Call>(node.kind);
   const Graph& function = functions[call.function];
-  assert(node.inputs.size() == function.inputs.size() && node.outputs.size() == function.outputs.size());
+  ensure(node.inputs.size() == function.inputs.size() && node.outputs.size() == function.outputs.size(),
+         "load refuses a call with more or fewer operands or results than its function");
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const ValueId parameter = function.inputs[i].value;
     if (graph.type(node.inputs[i]) == function.type(parameter)) continue;

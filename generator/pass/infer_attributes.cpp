@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/infer_context.hpp"
 
 namespace kgen {
@@ -55,7 +55,7 @@ bool complete_attributes(NodeContext& context) {
   complete.reserve(context.op().attributes.size());
   for (const AttributeSpec& spec : context.op().attributes) {
     const AttributeValue* given = find_attribute(context.node.attributes, spec.name);
-    assert(given || !spec.required());
+    ensure(given || !spec.required(), "load refuses a node without an attribute that it must have");
     auto value = given                ? std::optional(*given)
                  : spec.default_value ? spec.default_value
                                       : default_value(context, spec, complete);

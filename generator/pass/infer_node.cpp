@@ -1,8 +1,8 @@
 #include "generator/pass/infer_node.hpp"
 
 #include <algorithm>
-#include <cassert>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/infer_context.hpp"
 #include "generator/pass/infer_number.hpp"
 
@@ -116,7 +116,7 @@ bool type_number(NodeContext& context, std::size_t operand, TypeVariables& varia
   const DType dtype = bound ? bound->dtype : free_dtype(context, type);
   Value& value = context.graph.value(context.node.inputs[operand]);
   const ConstantData& data = context.graph.constants[value.index];
-  assert(data.values.size() == 1);
+  ensure(data.values.size() == 1, "a number is one element");
   if (const auto problem = number_problem(data.values[0], dtype)) {
     auto& error = context.diagnostics.error(value.where.known() ? value.where : context.node.where, *problem);
     if (bound) error.note(fmt::format("it takes the dtype of {}", context.describe(bound->operand)));
@@ -181,7 +181,7 @@ std::string describe(const Graph& graph, ValueId id) {
 }
 
 bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& diagnostics) {
-  assert(node.op && node.outputs.size() == node.op->results.size());
+  ensure(node.op && node.outputs.size() == node.op->results.size(), "load refuses a node of no operator");
   NodeContext context{graph, node, ranges, diagnostics, {}};
   TypeVariables variables;
   if (!bind_dtypes(context, variables) || !bind_patterns(context) || !complete_attributes(context)) return false;

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <cassert>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/infer_context.hpp"
 
 namespace kgen {
@@ -49,7 +49,7 @@ void report_broadcast(const NodeContext& context, std::size_t operand, std::size
            extent(which) != extent(operand);
   };
   while (earlier < operand && !conflicts(earlier)) ++earlier;
-  assert(earlier < operand);
+  ensure(earlier < operand, "operands that do not broadcast conflict with one before them");
 
   const std::size_t rank = std::max(context.shape(earlier).size(), context.shape(operand).size());
   auto& error = context.error(fmt::format("{} and {} do not broadcast: axis {} is {} and {}", context.describe(earlier),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <set>
 #include <span>
@@ -13,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/infer_node.hpp"
 
 namespace kgen {
@@ -294,7 +294,7 @@ void report(const KernelSignature& kernel, const OpSpec& op, const std::string& 
 Proof prove_condition(const Expression& condition, const ConditionScope& scope) {
   std::string problem;
   const auto proof = prove(condition, {*scope.node.op, &scope}, scope.ranges, problem);
-  assert(proof && "check_kernel_conditions accepts only what can be proved");
+  ensure(proof.has_value(), "check_kernel_conditions accepts only what can be proved");
   return proof.value_or(Proof::never);
 }
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <set>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/fuse_facts.hpp"
 #include "generator/pass/lower_body.hpp"
 #include "generator/pass/lower_views.hpp"
@@ -103,7 +103,7 @@ class Lowering {
   void add_structured() {
     const Node& root = graph_.nodes[group_.root];
     const KernelSignature* kernel = root.kernel;
-    assert(kernel && "choose_kernels reports operators that no kernel implements");
+    ensure(kernel != nullptr, "choose_kernels reports operators that no kernel implements");
     stub_.kernel = kernel->name;
     for (std::size_t i = 0; i < std::min(kernel->operands.size(), root.inputs.size()); ++i) {
       // An overload of the kernel does without those that are left out.
@@ -111,7 +111,7 @@ class Lowering {
     }
     for (const KernelAttribute& attribute : kernel->attributes) {
       const AttributeValue* value = find_attribute(root.attributes, attribute.name);
-      assert(value);
+      ensure(value != nullptr, "kernels' attributes are the operator's");
       KernelArgument argument;
       argument.literal = literal_text(*value, attribute.type);
       argument.name = attribute.name;
@@ -170,7 +170,7 @@ class Lowering {
 
   std::size_t parameter_of(ValueId value) const {
     const auto place = std::find(parameters_.begin(), parameters_.end(), value);
-    assert(place != parameters_.end());
+    ensure(place != parameters_.end(), "what a stub reads or writes is one of its parameters");
     return static_cast<std::size_t>(place - parameters_.begin());
   }
 

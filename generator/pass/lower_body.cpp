@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <optional>
 #include <unordered_map>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/scalar_value.hpp"
 
 namespace kgen {
@@ -71,7 +71,7 @@ class Body {
 
   // Of a value that a node of this functor makes.
   RowForm made_form(ValueId value) const {
-    assert((!rows() || form_of(value)) && "fuse lets nothing else into rows");
+    ensure(!rows() || form_of(value).has_value(), "fuse lets only values that have a form into rows");
     return rows() ? *form_of(value) : RowForm::full;
   }
 
@@ -137,14 +137,14 @@ class Body {
       return;
     }
     const KernelSignature* kernel = node.kernel;
-    assert(kernel && "choose_kernels reports operators that no kernel implements");
+    ensure(kernel != nullptr, "choose_kernels reports operators that no kernel implements");
     Statement statement{.kind = reduces ? Statement::Kind::reduce : Statement::Kind::apply};
     statement.per_row = reduces || form != RowForm::full;
     statement.functor = kernel->name;
     std::string template_arguments;
     for (const KernelAttribute& attribute : kernel->attributes) {
       const AttributeValue* value = find_attribute(node.attributes, attribute.name);
-      assert(value && "link_ops checks that kernels' attributes are the operator's");
+      ensure(value != nullptr, "link_ops checks that kernels' attributes are the operator's");
       if (attribute.type == "dtype") {
         template_arguments += (template_arguments.empty() ? "" : ", ");
         template_arguments += info(std::get<DType>(*value)).cpp;
@@ -223,7 +223,7 @@ class Body {
     for (const LoopUse& use : uses_) {
       StubRead read = stub_read(graph_, use.value);
       const auto place = std::find(parameters_.begin(), parameters_.end(), read.parameter);
-      assert(place != parameters_.end());
+      ensure(place != parameters_.end(), "what a stub reads or writes is one of its parameters");
       FunctorMember made;
       made.name = graph_.value(use.value).name;
       made.general = names_.of(use.value);
@@ -246,7 +246,7 @@ class Body {
       }
       functor_.members.push_back(std::move(made));
     }
-    assert(found_shape && "a functor reads or writes something of its loop's shape");
+    ensure(found_shape, "a functor reads or writes something of its loop's shape");
     add_loop_shape();
   }
 
@@ -293,7 +293,7 @@ class Body {
       const auto axis = std::find(shape.begin(), shape.end(), extent);
       if (axis != shape.end()) return {i, static_cast<int>(axis - shape.begin()), 1};
     }
-    assert(extent.is_constant() && "every other extent of a loop comes from something the stub reads or writes");
+    ensure(extent.is_constant(), "every other extent of a loop comes from something the stub reads or writes");
     return {Functor::none, 0, extent.constant()};
   }
 

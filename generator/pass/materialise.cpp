@@ -1,8 +1,11 @@
 #include "generator/pass/materialise.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -92,6 +95,19 @@ void check_updates(const Graph& graph, Diagnostics& diagnostics) {
           .note(update.where, "updated here, as '" + after + "'")
           .advise("read '" + after + "', or copy what must be kept before the update");
     }
+  }
+  const auto refuse_kept = [&](ValueId value, std::string_view as) {
+    const auto found = update_of.find(value);
+    if (found == update_of.end()) return;
+    const Node& update = graph.nodes[found->second];
+    const std::string& after = graph.value(update.outputs[0]).name;
+    diagnostics
+        .error(update.where, fmt::format("'{}' is {}, but its buffer is updated in place here", graph.value(value).name, as))
+        .advise("use '" + after + "', or copy what must be kept before the update");
+  };
+  for (const ValueId output : graph.outputs) refuse_kept(output, "an output");
+  for (const StateData& state : graph.states) {
+    refuse_kept(state.next, "the next value of the state '" + graph.value(state.value).name + "'");
   }
   std::unordered_map<ValueId, ValueId> next_of;
   for (const StateData& state : graph.states) next_of[state.value] = state.next;

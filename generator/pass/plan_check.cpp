@@ -3,14 +3,70 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_set>
 
+#include "generator/pass/expression.hpp"
 #include "generator/pass/fuse.hpp"
 #include "generator/pass/lower.hpp"
 
 namespace kgen {
 namespace {
+
+bool is_rounded_away(const TensorType& type) { return info(type.dtype).floating && info(type.dtype).bytes < 4; }
+
+// A step function of its operands: the least change of one may move the result by any amount.
+bool is_step(const Graph& graph, const Node& node) {
+  const auto floating = [&](ValueId value) { return info(graph.type(value).dtype).floating; };
+  if (!std::all_of(node.outputs.begin(), node.outputs.end(), floating)) return true;
+  std::string problem;
+  const auto definition = parse_expression(node.op->definition, &problem);
+  return definition && std::any_of(definition->steps.begin(), definition->steps.end(), [](const Expression::Step& step) {
+           using enum Expression::Operation;
+           constexpr std::array step_functions{floor,   ceil,       round,     equal,        not_equal,
+                                               less,    less_equal, greater,   greater_equal, logical_not,
+                                               logical_and, logical_or};
+           return std::find(step_functions.begin(), step_functions.end(), step.operation) != step_functions.end();
+         });
+}
+
+// The value whose elements a view shows, or itself.
+ValueId without_views(const Graph& graph, ValueId value) {
+  while (graph.value(value).kind == ValueKind::result) {
+    const Node& node = graph.nodes[graph.value(value).producer];
+    if (!std::holds_alternative<View>(node.kind) || node.inputs.size() != 1) break;
+    value = node.inputs[0];
+  }
+  return value;
+}
+
+// What a stub makes by a step function of values that it has not rounded and its reference has, and what follows from
+// that: both may be right where they differ.
+std::vector<ValueId> stepped_values(const Graph& graph, const Group& group) {
+  std::vector<ValueId> stepped;
+  if (graph.numerics == Numerics::match_unfused) return stepped;
+  const auto made_here = [&](ValueId value) {
+    return graph.value(value).kind == ValueKind::result &&
+           std::binary_search(group.nodes.begin(), group.nodes.end(), graph.value(value).producer);
+  };
+  const auto is_stepped = [&](ValueId value) { return std::binary_search(stepped.begin(), stepped.end(), value); };
+  for (const NodeId id : group.nodes) {
+    const Node& node = graph.nodes[id];
+    bool follows = false, unrounded = false;
+    for (const ValueId input : node.inputs) {
+      if (input == no_id) continue;
+      const ValueId source = without_views(graph, input);
+      follows = follows || is_stepped(source);
+      unrounded = unrounded || (made_here(source) && is_rounded_away(graph.type(source)));
+    }
+    if (!follows && !(unrounded && is_step(graph, node))) continue;
+    for (const ValueId output : node.outputs) {
+      stepped.insert(std::upper_bound(stepped.begin(), stepped.end(), output), output);
+    }
+  }
+  return stepped;
+}
 
 class CheckPlanning {
  public:
@@ -39,9 +95,10 @@ class CheckPlanning {
     for (const auto* steps : {&plan.load_steps, &plan.steps}) {
       for (const Step& step : *steps) {
         if (step.stub == no_id) continue;
+        const Group& group = plan.fused.groups[step.group];
         unfused.use_of[step.group] = static_cast<std::uint32_t>(check_.uses.size());
         check_.uses.push_back({unique_name(step.name), step.name, step.stub, function, step.group, step.arguments,
-                               held_values(facts, ops_, plan.fused.groups[step.group])});
+                               held_values(facts, ops_, group), stepped_values(plan.fused.graph, group)});
       }
     }
     return unfused;

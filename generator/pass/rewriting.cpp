@@ -1,12 +1,12 @@
 #include "generator/pass/rewriting.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/scalar_value.hpp"
 
 namespace kgen {
@@ -108,7 +108,7 @@ void resolve_operands(Rewriting& rewriting, Node& node) {
 
 bool replace_result(Rewriting& rewriting, NodeId node, ValueId by) {
   const Graph& graph = rewriting.graph;
-  assert(graph.nodes[node].outputs.size() == 1);
+  ensure(graph.nodes[node].outputs.size() == 1, "a node that is replaced by a value has one result");
   const ValueId result = graph.nodes[node].outputs[0];
   if (rewriting.named[result] || graph.type(result) != graph.type(by)) return false;
   rewriting.replacement[result] = by;

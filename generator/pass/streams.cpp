@@ -1,11 +1,11 @@
 #include "generator/pass/streams.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/group_order.hpp"
 
 namespace kgen {
@@ -28,7 +28,7 @@ class Assignment {
         done_(fused.groups.size()),
         tail_(streams, 0),
         tail_clock_(streams) {
-    assert(streams <= most_streams);
+    ensure(streams <= most_streams, "no target has more streams than a plan can use");
   }
 
   void run() {

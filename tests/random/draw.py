@@ -99,7 +99,7 @@ def draw_function(outer: Scope) -> Body:
         dtype = inner.dtype(["f32", "f16", "bf16"])
         inner.fresh(Type(dtype, inner.shape(inner.one_of([1, 2, 3]))))
     draw_nodes(inner, inner.integer(1, 5))
-    made = [name for node in inner.body.nodes for name in node.outputs]
+    made = lasting(inner.body)
     inner.body.outputs = [made[-1]]
     if len(made) > 1 and inner.chance(0.3):
         inner.body.outputs.append(inner.one_of(made[:-1]))
@@ -122,10 +122,17 @@ def draw_call(scope: Scope) -> None:
     scope.add_node("f", operands, results, call=True, repeat=repeat)
 
 
+def lasting(body: Body) -> list[str]:
+    """What nodes give, but for the versions of a state that are updated once more."""
+    versions = {state.next for state in body.states.values()}
+    updated = {node.inputs[0] for node in body.nodes if node.op == "index_update" and node.outputs[0] in versions}
+    return [name for node in body.nodes for name in node.outputs if name not in updated]
+
+
 def choose_outputs(scope: Scope) -> None:
     """What nothing reads, and now and then what is read too."""
     body = scope.body
-    made = [name for node in body.nodes for name in node.outputs]
+    made = lasting(body)
     read = {name for node in body.nodes for name in node.inputs if isinstance(name, str)}
     body.outputs = [name for name in made if name not in read or scope.chance(0.15)] or made[-1:]
 
@@ -138,6 +145,8 @@ def declare_symbols(graph: Graph) -> None:
              for each in (value if isinstance(value, list) else [value]) if isinstance(each, Dim)
              for name in each.symbols}
     given = {extent.text for each in graph.main.inputs.values() for extent in each.type.shape}
+    for body in graph.bodies:  # those of nodes that went
+        body.requirements = [each for each in body.requirements if {*each.least.symbols, *each.most.symbols} <= used]
     for name in list(graph.symbols):
         symbol = graph.symbols[name]
         if name not in used:

@@ -94,6 +94,9 @@ def broadcasting(scope: Scope, op: Operator) -> None:
             shape = broadcast(shape, scope.type_of(chosen).shape)
     if op.kind == "elementwise" and len(inputs) == 2 and scope.chance(0.3):
         inputs.reverse()
+    for index, operand in enumerate(op.operands[1:len(inputs)], 1):  # numbers alone do not say their dtype
+        if not any(isinstance(other, str) for other, each in zip(inputs, op.operands) if each.type == operand.type):
+            inputs[index] = scope.need(Type(bound.get(operand.type, operand.type), shape))
     attributes = attributes_of(scope, op, len(shape))
     scope.add_node(op.name, inputs, [Type(dtype_of(each, bound, attributes), shape) for each in op.results], attributes)
 
@@ -408,8 +411,13 @@ def index_update(scope: Scope, op: Operator) -> None:
     if scope.chance(0.35):
         state = scope.add_state(type_)
         (result,) = scope.add_node(op.name, [state, update], [type_], attributes)
+        if scope.chance(0.2):  # once more; nothing may read what is between
+            scope.values.remove(result)
+            (result,) = scope.add_node(op.name, [result, update], [type_], attributes | {"begin": Dim.of(0)})
         scope.body.states[state].next = result
     else:
+        if any(x == state.next for state in scope.body.states.values()):
+            (x,) = scope.add_node("copy", [x], [type_])
         scope.add_node(op.name, [x, update], [type_], attributes)
 
 

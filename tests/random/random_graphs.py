@@ -15,7 +15,6 @@ import math
 import os
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 import bundle
@@ -25,7 +24,6 @@ import specs
 from build import Tools
 from campaign import Campaign, Share
 from graph import Graph
-from known_defects import known_defect
 from report import print_report
 from specs import Operator
 
@@ -39,11 +37,7 @@ def shares_of(text: str, runs: bool) -> list[Share]:
 def draw_graphs(operators: dict[str, Operator], seed: int, options: argparse.Namespace) -> dict[int, Graph]:
     if options.graph is not None:
         return {options.graph: draw.draw(operators, seed, options.graph)}
-    graphs = {number: draw.draw(operators, seed, number) for number in range(options.count)}
-    defects = {number: known_defect(graph) for number, graph in graphs.items()}
-    for defect, count in Counter(filter(None, defects.values())).items():
-        print(f"left out: {count} with {defect}")
-    return {number: graph for number, graph in graphs.items() if not defects[number]}
+    return {number: draw.draw(operators, seed, number) for number in range(options.count)}
 
 
 def parsed() -> argparse.Namespace:

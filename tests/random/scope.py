@@ -161,7 +161,7 @@ class Scope:
         name = self.new_name("c")
         constant = Constant(wanted)
         if count > 12 or self.chance(0.3):
-            constant.key = name + ("{index}" if self.body is not self.graph.main else "")
+            constant.key = name + (".{index}" if self.body is not self.graph.main else "")
         else:
             values = [self.element(wanted.dtype) for _ in range(1 if self.chance(0.3) else count)]
             constant.values = values[0] if len(values) == 1 else values

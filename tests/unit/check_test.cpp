@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "generator/emit/check_stub.hpp"
 #include "generator/pass/place.hpp"
@@ -113,6 +114,46 @@ outputs: [e, y]
   CHECK(watched(plan) == Texts{});
   CHECK(observed_stubs(plan, cpu_target) == Texts{});
   CHECK_FALSE(has(source_of(plan), "observe"));
+}
+
+TEST_CASE("check: what follows from a step function of unrounded numbers is not compared") {
+  Fixture f;
+  const char* text = R"(
+graph: g
+inputs: {x: "f8e5m2[8, 4]", w: "f8e5m2[4, 8]"}
+nodes:
+  - {op: matmul, in: [x, w], out: product}
+  - {op: not_equal, in: [product, 3.0], out: far}
+  - {op: where, in: [far, product, 1.0], out: y}
+  - {op: relu, in: product, out: positive}
+outputs: [y, positive]
+expect_fused: [[product, far, y]]
+)";
+  const std::string fast = source_of(check_plan(f, text));
+  CHECK(has(fast, "// y follows from a step function of numbers that only the reference rounds"));
+  CHECK_FALSE(has(fast, "\"where\", \"graph.yaml:7\""));
+  CHECK(has(fast, "\"relu\", \"graph.yaml:8\""));
+  Fixture exact;
+  const std::string rounded = source_of(check_plan(exact, std::string("numerics: match_unfused") + text));
+  CHECK(has(rounded, "\"where\", \"graph.yaml:7\""));
+  Fixture single;
+  const std::string whole = source_of(check_plan(single, std::regex_replace(text, std::regex("f8e5m2"), "f32")));
+  CHECK(has(whole, "\"where\", \"graph.yaml:7\""));
+}
+
+TEST_CASE("check: a result that nothing reads has no reference") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+inputs: {x: "f16[4, 2]"}
+nodes:
+  - {op: relu, in: x, out: positive}
+  - {op: softmax_statistics, in: positive, out: [greatest, total]}
+outputs: [total]
+)");
+  const std::string text = source_of(plan);
+  CHECK(has(text, "reference_total(total_reference, positive, call.stream());"));
+  CHECK_FALSE(has(text, "greatest"));
 }
 
 TEST_CASE("check: a cast without a statement of its own leaves its line to what it converts") {

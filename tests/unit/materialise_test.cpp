@@ -199,6 +199,24 @@ outputs: [before]
         "help: read 'all', or copy what must be kept before the update\n");
 }
 
+TEST_CASE("a version of a state that is updated again is no output, nor the next value of another state") {
+  Fixture f;
+  f.prepare(R"(
+graph: g
+inputs: {part: "f32[1, 4]"}
+state: {cache: {type: "f32[8, 4]", next: all}, kept: {type: "f32[8, 4]", next: some}}
+nodes:
+  - {op: index_update, in: [cache, part], out: some, axis: 0, begin: 2}
+  - {op: index_update, in: [some, part], out: all, axis: 0, begin: 3}
+outputs: [some]
+)");
+  REQUIRE(f.diagnostics.all().size() == 2);
+  CHECK(f.diagnostics.all()[0].message == "'some' is an output, but its buffer is updated in place here");
+  CHECK(f.diagnostics.all()[0].where.line == 7);
+  CHECK(f.diagnostics.all()[1].message ==
+        "'some' is the next value of the state 'kept', but its buffer is updated in place here");
+}
+
 TEST_CASE("an update that is not the state's next value is an error") {
   Fixture f;
   f.prepare(R"(

@@ -3,8 +3,8 @@
 #include <clang/Format/Format.h>
 #include <clang/Tooling/Core/Replacement.h>
 
-#include <cassert>
 
+#include "generator/base/ensure.hpp"
 #include "generator/introspect/emitted_style.hpp"
 
 namespace kgen {
@@ -13,8 +13,8 @@ namespace {
 clang::format::FormatStyle parsed_style() {
   clang::format::FormatStyle style = clang::format::getLLVMStyle(clang::format::FormatStyle::LK_Cpp);
   style.Language = clang::format::FormatStyle::LK_Cpp;
-  [[maybe_unused]] const std::error_code error = clang::format::parseConfiguration(emitted_style, &style);
-  assert(!error && "the style that is embedded in kgen is one that Clang knows");
+  const std::error_code error = clang::format::parseConfiguration(emitted_style, &style);
+  ensure(!error, "the style that is embedded in kgen is one that Clang knows");
   return style;
 }
 
