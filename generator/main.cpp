@@ -177,8 +177,8 @@ bool choose_architecture(Arguments& arguments) {
 
 // "softmax: 1 stubs, 2 files written, 5 unchanged, 1 edited in src", then the files that hold edits and what is new.
 std::string written_text(const Plan& plan, const WriteReport& written, const std::string& folder) {
-  std::string text = fmt::format("{}: {} stubs, {} files written, {} unchanged", plan.main.fused.graph.name,
-                                 plan.stubs.size(), written.written, written.unchanged);
+  std::string text =
+      fmt::format("{}, {} files written, {} unchanged", summary(plan), written.written, written.unchanged);
   if (written.edited > 0) text += fmt::format(", {} edited", written.edited);
   if (written.pinned > 0) text += fmt::format(", {} pinned", written.pinned);
   if (written.removed > 0) text += fmt::format(", {} removed", written.removed);
@@ -233,7 +233,7 @@ int run_plan(const Arguments& arguments) {
   if (!arguments.emit.empty()) {
     write_plan(*plan, arguments, session);
   } else if (!arguments.quiet) {
-    fmt::print("{}: {} stubs; --emit FOLDER writes their source\n", plan->main.fused.graph.name, plan->stubs.size());
+    fmt::print("{}; --emit FOLDER writes their source\n", summary(*plan));
   }
   return report(session, arguments);
 }

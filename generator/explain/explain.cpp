@@ -84,6 +84,17 @@ std::string decision_text(const Explained& in, const Decision& decision) {
                      decision.fused ? "" : "apart: ", decision.reason, bytes);
 }
 
+// "written to memory: ...", of a copy that no graph asks for.
+std::vector<std::string> copy_lines(const Explained& in, NodeId node) {
+  std::vector<std::string> lines;
+  for (const WrittenCopy& written : in.graph().copies) {
+    if (in.graph().value(written.copy).producer != node) continue;
+    lines.push_back(fmt::format("written to memory: {} ({} bytes)", written.reason,
+                                bytes_of(in.graph().type(written.copy)).text()));
+  }
+  return lines;
+}
+
 // "matmul by kgen::matmul: it is matmul's own", and a line for each kernel that was not chosen.
 std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
   std::vector<std::string> lines;
@@ -132,6 +143,7 @@ void explain_graph(Writer& writer, const Explained& in) {
       for (const NodeId id : group.nodes) {
         writer.line("{}", node_text(in, id));
         for (const std::string& line : choice_lines(in, id)) writer.line("    {}", line);
+        for (const std::string& line : copy_lines(in, id)) writer.line("    {}", line);
       }
       for (const Decision* decision : decisions[step.group]) writer.line("  {}", decision_text(in, *decision));
     }
@@ -173,6 +185,7 @@ std::string explain_value(const Explained& in, ValueId value) {
   std::string text = fmt::format("'{}' is computed by {}.\n  {}\n", in.name(value), in.stub_of[in.group_of(node)],
                                  node_text(in, node));
   for (const std::string& line : choice_lines(in, node)) text += fmt::format("  {}\n", line);
+  for (const std::string& line : copy_lines(in, node)) text += fmt::format("  {}\n", line);
   for (const Decision& decision : in.function.fused.decisions) {
     const bool concerns = decision.producer == node || decision.consumer == node;
     if (concerns) text += fmt::format("  {}\n", decision_text(in, decision));
@@ -226,6 +239,21 @@ void report_unknown_value(const Plan& plan, std::string_view name, Diagnostics& 
 }
 
 }  // namespace
+
+std::string summary(const Plan& plan) {
+  std::string text =
+      fmt::format("{}: {} stub{}", plan.main.fused.graph.name, plan.stubs.size(), plan.stubs.size() == 1 ? "" : "s");
+  for (const FunctionPlan* each : graphs_of(plan)) {
+    const Graph& graph = each->fused.graph;
+    for (const WrittenCopy& written : graph.copies) {
+      if (written.function == no_id) continue;
+      const Node& copy = graph.nodes[graph.value(written.copy).producer];
+      text += fmt::format(", {} bytes written for '{}' to pass '{}'", bytes_of(graph.type(written.copy)).text(),
+                          plan.functions[written.function].fused.graph.name, graph.value(copy.inputs[0]).name);
+    }
+  }
+  return text;
+}
 
 std::string explain(const Plan& plan) {
   Writer writer;

@@ -9,6 +9,9 @@
 
 namespace kgen {
 
+// "bert: 12 stubs", and what had to be written to memory only to be passed to functions.
+std::string summary(const Plan& plan);
+
 // Every stub with its operators, the bytes of memory traffic it saves, and each refusal with its reason.
 std::string explain(const Plan& plan);
 

@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t longest_expression = 256;  // characters of one expression
 constexpr int deepest_parentheses = 32;
 constexpr int most_factors = 8;  // dims that are multiplied with each other
-constexpr std::size_t most_terms = 256;  // of a product that is written out, and of the number of elements
 constexpr std::size_t most_axes = 32;
 constexpr double most_elements = 0x1p60;
 
@@ -69,7 +68,6 @@ class Parser {
   bool axes(Shape& shape) {
     if (take(']')) return true;
     double elements = 1;
-    std::size_t terms = 1;
     do {
       const std::size_t begin = skip_blanks();
       const std::size_t end = std::min(text_.find_first_of(",]", begin), text_.size());
@@ -79,12 +77,11 @@ class Parser {
       if (extent->dim.range(scope_.ranges).high < 0) {
         return error_at(begin, fmt::format("the extent {} is negative", extent->dim.text()));
       }
-      terms *= std::max<std::size_t>(1, extent->dim.term_count());
-      if (terms > most_terms) return too_many_terms(begin), false;
       elements *= std::max(1.0, magnitude(extent->dim, scope_.ranges));
       if (elements > most_elements) return error_at(begin, "the tensor is too large: more than 2^60 elements");
       if (shape.size() == most_axes) return error_at(begin, fmt::format("more than {} axes", most_axes));
       shape.push_back(std::move(extent->dim));
+      if (has_too_many_products(shape)) return too_many_products(begin), false;
     } while (take(','));
     if (take(']')) return true;
     fail_here("expected ',' or ']'");
@@ -126,7 +123,7 @@ class Parser {
       error_at(where, fmt::format("more than {} dims are multiplied with each other", most_factors));
       return std::nullopt;
     }
-    if (left.dim.term_count() * right.dim.term_count() > most_terms) return too_many_terms(where);
+    if (left.dim.term_count() * right.dim.term_count() > most_products) return too_many_products(where);
     return Term{left.dim * right.dim, left.factors + right.factors};
   }
 
@@ -187,8 +184,8 @@ class Parser {
   }
 
   // Sizes are kept as sums of products, so that equal ones compare equal.
-  std::nullopt_t too_many_terms(std::size_t where) {
-    error_at(where, fmt::format("the size would be a sum of more than {} products", most_terms));
+  std::nullopt_t too_many_products(std::size_t where) {
+    error_at(where, fmt::format("the size would be a sum of more than {} products", most_products));
     return std::nullopt;
   }
 

@@ -291,11 +291,12 @@ void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diag
 }
 
 void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  check_keys(value, {"commutative", "idempotent", "involution", "identity"}, "'algebra'", diagnostics);
+  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "identity"}, "'algebra'", diagnostics);
   if (!value.is_mapping()) return;
   read_flag(value, "commutative", op.algebra.commutative, diagnostics);
   read_flag(value, "idempotent", op.algebra.idempotent, diagnostics);
   read_flag(value, "involution", op.algebra.involution, diagnostics);
+  read_flag(value, "one_element", op.algebra.one_element, diagnostics);
   const Yaml identity = value.find("identity");
   if (!identity) return;
   if (!identity.is_mapping()) {

@@ -465,6 +465,15 @@ std::string to_text(const Shape& shape) {
   return result + "]";
 }
 
+bool has_too_many_products(const Shape& shape) {
+  std::size_t products = 1;
+  for (const Dim& extent : shape) {
+    products *= std::max<std::size_t>(1, extent.term_count());
+    if (products > most_products) return true;
+  }
+  return false;
+}
+
 Dim element_count(const Shape& shape) {
   Dim count = 1;
   for (const Dim& extent : shape) count = count * extent;

@@ -82,6 +82,11 @@ using Shape = std::vector<Dim>;
 
 // "[B, S, 4096]"
 std::string to_text(const Shape& shape);
+// Of an extent, and of the number of elements, when they are written out as sums of products: a bound on the time and
+// the memory that sizes take.
+inline constexpr std::size_t most_products = 256;
+// Whether the number of elements could be a sum of more than that.
+bool has_too_many_products(const Shape& shape);
 // The product of all extents; 1 for a scalar.
 Dim element_count(const Shape& shape);
 // True where a <= b for every value of the symbols in their ranges, as far as interval arithmetic can see.

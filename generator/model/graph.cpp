@@ -12,6 +12,8 @@ std::int64_t element_bytes(const TensorType& type) {
   return type.structure ? type.structure->bytes : info(type.dtype).bytes;
 }
 
+Dim bytes_of(const TensorType& type) { return element_count(type.shape) * Dim(element_bytes(type)); }
+
 std::string_view cpp_element(const TensorType& type) {
   return type.structure ? std::string_view(type.structure->name) : info(type.dtype).cpp;
 }

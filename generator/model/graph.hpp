@@ -33,6 +33,7 @@ struct TensorType {
 };
 std::string to_text(const TensorType& type);           // "bf16[M, 4096]", "fractal::Region[]"
 std::int64_t element_bytes(const TensorType& type);    // of one element
+Dim bytes_of(const TensorType& type);                  // of all of them
 std::string_view cpp_element(const TensorType& type);  // "kgen::bf16", "fractal::Region"
 
 enum class ValueKind { input, constant, state, result };
@@ -153,6 +154,13 @@ struct KernelChoice {
   std::vector<Refusal> others;              // and why each other was not
 };
 
+// A copy that no graph asks for, made because the value it copies could not be read where it lies.
+struct WrittenCopy {
+  ValueId copy = no_id;
+  std::uint32_t function = no_id;  // that is called with it; no_id: something else reads it
+  std::string reason;
+};
+
 // A condition on dims that must hold at run time (a slice's end within its axis): left <= right.
 struct DimRequirement {
   Dim left, right;
@@ -181,6 +189,7 @@ struct Graph {
   std::vector<DimRequirement> requirements;
   FusionDirectives directives;
   std::vector<KernelChoice> kernel_choices;
+  std::vector<WrittenCopy> copies;  // from materialise on
   Numerics numerics = Numerics::fast;
   SourceLocation where;
 

@@ -80,6 +80,7 @@ struct Algebra {
   bool commutative = false;
   bool idempotent = false;                        // f(f(x)) = f(x)
   bool involution = false;                        // f(f(x)) = x
+  bool one_element = false;                       // reductions: over a single element f is that element
   std::map<std::size_t, Number> identity;         // operand -> the constant that leaves the other operand unchanged
 };
 

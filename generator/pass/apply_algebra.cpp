@@ -1,8 +1,10 @@
 #include "generator/pass/apply_algebra.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "generator/pass/scalar_value.hpp"
+#include "generator/pass/view_algebra.hpp"
 
 namespace kgen {
 namespace {
@@ -59,12 +61,30 @@ bool drop_repetition(Rewriting& rewriting, NodeId id) {
   return replace_result(rewriting, id, algebra.involution ? inner->inputs[0] : node.inputs[0]);
 }
 
+// A reduction over axes of extent 1 alone is its operand, or a reshape of it.
+bool drop_reduction(Rewriting& rewriting, NodeId id) {
+  Node& node = rewriting.graph.nodes[id];
+  const auto* reduction = std::get_if<Reduction>(&node.kind);
+  if (!reduction || !node.op->algebra.one_element || node.inputs.size() != 1) return false;
+  const TensorType& operand = rewriting.graph.type(node.inputs[0]);
+  const TensorType& result = rewriting.graph.type(node.outputs[0]);
+  const auto is_one = [&](int axis) { return operand.shape[static_cast<std::size_t>(axis)] == Dim(1); };
+  if (operand.dtype != result.dtype || !std::all_of(reduction->axes.begin(), reduction->axes.end(), is_one))
+    return false;
+  if (replace_result(rewriting, id, node.inputs[0])) return true;
+  View view;
+  view.form = ViewRule::Form::reshape;
+  view.shape = result.shape;
+  return !rewriting.named[node.outputs[0]] && operand.shape != result.shape &&
+         set_view(rewriting, node, std::move(view));
+}
+
 }  // namespace
 
 bool apply_algebra(Rewriting& rewriting, NodeId id) {
   const Node& node = rewriting.graph.nodes[id];
   if (!node.op || node.outputs.size() != 1) return false;
-  return drop_identity(rewriting, id) || drop_repetition(rewriting, id);
+  return drop_identity(rewriting, id) || drop_repetition(rewriting, id) || drop_reduction(rewriting, id);
 }
 
 }  // namespace kgen

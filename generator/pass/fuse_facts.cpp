@@ -17,8 +17,6 @@ bool has_symbols(const TensorType& type) {
 
 }  // namespace
 
-Dim bytes_of(const TensorType& type) { return element_count(type.shape) * Dim(element_bytes(type)); }
-
 const Number* single_number(const Graph& graph, ValueId value) {
   if (graph.value(value).kind != ValueKind::constant) return nullptr;
   const ConstantData& data = graph.constants[graph.value(value).index];

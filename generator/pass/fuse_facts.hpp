@@ -11,7 +11,6 @@
 namespace kgen {
 
 // The size of a value in memory.
-Dim bytes_of(const TensorType& type);
 
 // A constant that stands in the text of a stub: one number, read beside something else by an elementwise node that reads
 // nothing in lines.

@@ -191,6 +191,11 @@ bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& 
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const auto dtype = result_dtype(context, context.op().results[i], variables);
     if (!dtype) return false;
+    if (has_too_many_products((*shapes)[i])) {
+      context.error(fmt::format("the size of '{}' would be a sum of more than {} products",
+                                graph.value(node.outputs[i]).name, most_products));
+      return false;
+    }
     const StructType* structure = context.op().results[i].structure;
     graph.value(node.outputs[i]).type = TensorType{*dtype, std::move((*shapes)[i]), structure};
   }

@@ -136,6 +136,23 @@ bool calls_kernel(const Node& node) {
   return calls && node.kernel;
 }
 
+// Why node `id` cannot read operand `input` where it lies, with these strides; empty where it can.
+std::string why_copied(const Graph& graph, const Node& node, std::size_t operand, const Strides& strides) {
+  const ValueId input = node.inputs[operand];
+  const TensorType& type = graph.type(input);
+  const std::string& name = graph.value(input).name;
+  if (const auto* view = std::get_if<View>(&node.kind)) {
+    if (is_destination(*view) || view_strides(*view, type, strides, graph.type(node.outputs[0]).shape)) return {};
+    return fmt::format("no strides show '{}' as '{}'", name, graph.value(node.outputs[0]).name);
+  }
+  if (std::holds_alternative<Call>(node.kind)) {
+    if (is_dense(type.shape, strides)) return {};
+    return fmt::format("a function reads dense memory, and '{}' is a view", name);
+  }
+  if (!calls_kernel(node) || leading_axes_merge(graph, input, strides, node.kernel->operands[operand].rank)) return {};
+  return fmt::format("{} walks the leading axes of '{}' as one", node.kernel->name, name);
+}
+
 // Rule: memory that a reshape, a call or a kernel cannot walk as it lies is copied first.
 void copy_awkward_operands(Graph& graph, Copies& copies) {
   std::vector<Strides> strides = layouts(graph);
@@ -144,17 +161,11 @@ void copy_awkward_operands(Graph& graph, Copies& copies) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
       if (input == no_id) continue;
-      bool fits = true;
-      if (const auto* view = std::get_if<View>(&node.kind)) {
-        if (is_destination(*view)) continue;
-        fits = view_strides(*view, graph.type(input), strides[input], graph.type(node.outputs[0]).shape).has_value();
-      } else if (std::holds_alternative<Call>(node.kind)) {
-        fits = is_dense(graph.type(input).shape, strides[input]);
-      } else if (calls_kernel(node)) {
-        fits = leading_axes_merge(graph, input, strides[input], node.kernel->operands[i].rank);
-      }
-      if (fits) continue;
+      std::string reason = why_copied(graph, node, i, strides[input]);
+      if (reason.empty()) continue;
+      const auto* call = std::get_if<Call>(&node.kind);
       const ValueId copy = copies.insert(input, id, graph.nodes[id].where);
+      graph.copies.push_back({copy, call ? call->function : no_id, std::move(reason)});
       strides.push_back(dense_strides(graph.type(copy).shape));
       graph.nodes[id].inputs[i] = copy;
     }

@@ -2,6 +2,7 @@
 
 #include "generator/pass/place.hpp"
 #include "tests/unit/plan_builder.hpp"
+#include "tests/unit/plan_fixture.hpp"
 
 namespace kgen {
 namespace {
@@ -68,6 +69,33 @@ TEST_CASE("explain: every stub, what is in it, what it saves, and each decision"
         "stub_other\n"
         "  other = neg(A)  :6\n"
         "\n");
+}
+
+TEST_CASE("explain: what is written to memory, and for which function") {
+  test::Fixture f;
+  Plan plan;
+  plan.main.fused = f.fuse_main(R"(
+graph: g
+inputs: {x: "f32[2, 3]", wide: "f32[3]"}
+functions:
+  layer:
+    inputs: {h: "f32[2, 3]", m: "f32[2, 3]"}
+    nodes: [{op: add, in: [h, m], out: sum}]
+    outputs: [sum]
+nodes:
+  - {op: broadcast_to, in: wide, out: whole, shape: [2, 3]}
+  - {call: layer, in: [x, whole], out: once}
+  - {call: layer, in: [once, x], out: y}
+outputs: [y]
+)");
+  plan.functions.resize(1);
+  plan.functions[0].fused.graph.name = "layer";
+  CHECK(summary(plan) == "g: 0 stubs, 24 bytes written for 'layer' to pass 'whole'");
+  Diagnostics diagnostics;
+  const std::string text = explain(plan, "whole_copy", diagnostics);
+  CHECK_MESSAGE(text.find("written to memory: a function reads dense memory, and 'whole' is a view (24 bytes)") !=
+                    std::string::npos,
+                text);
 }
 
 TEST_CASE("explain: two values with a decision between them") {

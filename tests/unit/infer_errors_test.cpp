@@ -29,6 +29,13 @@ TEST_CASE("shapes that do not broadcast") {
         "note: two extents broadcast where they are equal, or one of them is 1");
 }
 
+TEST_CASE("a result whose size would be too long an expression") {
+  const std::string sum = "(M+N)*(M+N)*(M+N)*(M+N)*(M+N)*(M+N)*(M+N)";  // eight products
+  CHECK(problems("m: 'f32[M, N]', a: 'f32[" + sum + ", 1, 1]', b: 'f32[" + sum + ", 1]', c: 'f32[" + sum + "]'",
+                 "{op: add, in: [a, b], out: ab}\n- {op: add, in: [ab, c], out: y}") ==
+        "6: add: the size of 'y' would be a sum of more than 256 products");
+}
+
 TEST_CASE("one bad node is reported once, not again by those that read it") {
   CHECK(problems("x: 'f32[4]', z: 'f32[5]'", "{op: add, in: [x, z], out: a}\n- {op: relu, in: a, out: y}") ==
         "5: add: 'x' (f32[4]) and 'z' (f32[5]) do not broadcast: axis 0 is 4 and 5\n"

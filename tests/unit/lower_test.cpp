@@ -292,7 +292,7 @@ TEST_CASE("a number is reduced as a row of one element") {
 graph: g
 inputs: {x: "f32[]"}
 nodes:
-  - {op: sum, in: x, out: total, keepdims: true}
+  - {op: softmax_statistics, in: x, out: [greatest, total], keepdims: true}
   - {op: add, in: [total, 1.0], out: y}
 outputs: [y]
 )");

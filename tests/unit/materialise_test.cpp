@@ -157,6 +157,11 @@ nodes:
 outputs: [y]
 )");
     REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+    for (const WrittenCopy& copy : module.main.copies) {
+      CHECK(copy.function == 0);
+      CHECK(copy.reason.starts_with("a function reads dense memory, and '"));
+    }
+    CHECK(count_role(module.main, OpRole::copy) == static_cast<int>(module.main.copies.size()));
     return to_text(module.functions[0].type(module.functions[0].inputs[1].value)) + ", " +
            std::to_string(count_role(module.main, OpRole::copy)) + " copies";
   };

@@ -150,6 +150,23 @@ TEST_CASE("simplify: x + 0 and the sign of zero") {
 }
 
 // Rule: f(f(x)) -> x for an involution, f(f(x)) -> f(x) where f is idempotent; with the same attributes.
+TEST_CASE("simplify: a reduction of single elements is its operand") {
+  Rewrites rewrites;
+  const auto left = [&](const std::string& nodes, const std::string& output) {
+    const Module module = rewrites.simplified("inputs: {x: \"f32[8, 1, 4, 1]\", i: \"i32[1, 1]\"}\nnodes:\n" + nodes +
+                                              "outputs: [" + output + "]\n");
+    std::string ops;
+    for (const Node& node : module.main.nodes) ops += (ops.empty() ? "" : " ") + node.op->name;
+    return ops;
+  };
+  CHECK(left("  - {op: sum, in: x, out: m, axes: [1, 3], keepdims: true}\n  - {op: exp, in: m, out: y}\n", "y") ==
+        "exp");
+  CHECK(left("  - {op: max, in: x, out: m, axes: [3]}\n  - {op: exp, in: m, out: y}\n", "y") == "squeeze exp");
+  CHECK(left("  - {op: prod, in: i, out: m}\n  - {op: neg, in: m, out: y}\n", "y") == "reshape neg");
+  CHECK(left("  - {op: mean, in: x, out: m, axes: [1, 2]}\n  - {op: exp, in: m, out: y}\n", "y") == "mean exp");
+  CHECK(left("  - {op: argmax, in: x, out: m, axes: [1]}\n  - {op: neg, in: m, out: y}\n", "y") == "argmax neg");
+}
+
 TEST_CASE("simplify: repetitions are dropped") {
   CHECK(simplified_nodes("- {op: neg, in: x, out: a}\n- {op: neg, in: a, out: c}\n- {op: neg, in: c, out: d}\n"
                          "- {op: exp, in: d, out: y}\n") == "a = neg(x)\ny = exp(a)\n");

@@ -29,7 +29,7 @@ TEST_CASE("simplify: views of views are merged") {
     const std::string text =
         simplified_text("dims: {M: 4..64}\ninputs: {x: \"f32[M, 8, 3]\"}\nnodes:\n- {op: " + first +
                         ", in: x, out: v}\n- {op: " + second +
-                        ", in: v, out: w}\n- {op: max, in: w, out: y, axes: [0]}\noutputs: [y]\n");
+                        ", in: v, out: w}\n- {op: argmax, in: w, out: y, axes: [0]}\noutputs: [y]\n");
     return text.substr(0, text.find("y = "));
   };
   CHECK(of("transpose, perm: [1, 2, 0]", "transpose, perm: [1, 2, 0]") == "w = transpose(x, perm=[2, 0, 1])\n");
@@ -59,7 +59,7 @@ TEST_CASE("simplify: reshapes by one axis of extent 1") {
   const auto of = [](const std::string& type, const std::string& shape) {
     const std::string text = simplified_text("dims: {M: 4..64}\ninputs: {x: \"f32" + type + "\"}\nnodes:\n" +
                                              "- {op: reshape, in: x, out: v, shape: " + shape + "}\n" +
-                                             "- {op: max, in: v, out: y, axes: [0]}\noutputs: [y]\n");
+                                             "- {op: argmax, in: v, out: y, axes: [0]}\noutputs: [y]\n");
     return text.substr(0, text.find("y = "));
   };
   CHECK(of("[M, 8]", "[M, 1, 8]") == "v = unsqueeze(x, axis=1)\n");
