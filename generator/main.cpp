@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "generator/base/languages.hpp"
-#include "generator/emission_inputs.hpp"
 #include "generator/emit/observe.hpp"
 #include "generator/emit/target.hpp"
 #include "generator/explain/explain.hpp"
@@ -26,6 +25,7 @@
 #include "generator/stub_signatures.hpp"
 #include "generator/write/depfile.hpp"
 #include "generator/write/disk.hpp"
+#include "generator/write/emission_inputs.hpp"
 #include "generator/write/emitted_folder.hpp"
 #include "generator/write/status.hpp"
 #include "generator/write/write_files.hpp"

@@ -1,10 +1,10 @@
 // Mistakes in the expressions of specifications, found before any graph uses them.
-#include "generator/pass/check_specs.hpp"
+#include "generator/pass/choose/check_specs.hpp"
 
 #include <doctest/doctest.h>
 
-#include "generator/load/load_ops.hpp"
 #include "generator/base/source_map.hpp"
+#include "generator/load/load_ops.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;

@@ -7,8 +7,8 @@
 #include <regex>
 
 #include "generator/emit/check_stub.hpp"
-#include "generator/pass/place.hpp"
-#include "generator/pass/plan_check.hpp"
+#include "generator/pass/lower/plan_check.hpp"
+#include "generator/pass/place/place.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;

@@ -1,4 +1,4 @@
-#include "generator/pass/decompose.hpp"
+#include "generator/pass/choose/decompose.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "generator/pass/expand_updates.hpp"
+#include "generator/pass/simplify/expand_updates.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include "generator/explain/explain.hpp"
 
-#include "generator/pass/place.hpp"
+#include "generator/pass/place/place.hpp"
 #include "tests/unit/plan_builder.hpp"
 #include "tests/unit/plan_fixture.hpp"
 

@@ -1,10 +1,10 @@
+#include "generator/spec/expression.hpp"
+
 #include <doctest/doctest.h>
 
 #include <array>
 #include <cmath>
 #include <string>
-
-#include "generator/pass/expression.hpp"
 
 namespace kgen {
 namespace {

@@ -1,6 +1,6 @@
 // What `fusion:` and `expect_fused:` do, and what is said where they cannot.
-#include "generator/pass/place.hpp"
-#include "generator/pass/verify.hpp"
+#include "generator/pass/place/place.hpp"
+#include "generator/pass/verify/verify.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;

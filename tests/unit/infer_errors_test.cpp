@@ -1,7 +1,7 @@
 // Every diagnostic of infer: the bad input beside its message.
 #include <cmath>
 
-#include "generator/pass/infer_number.hpp"
+#include "generator/spec/infer_number.hpp"
 #include "tests/unit/infer_fixture.hpp"
 
 namespace kgen {

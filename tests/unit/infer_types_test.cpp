@@ -1,7 +1,7 @@
 // Types, shapes and attributes of nodes that are right.
 #include <cmath>
 
-#include "generator/pass/infer_node.hpp"
+#include "generator/pass/infer/infer_node.hpp"
 #include "tests/unit/infer_fixture.hpp"
 
 namespace kgen {

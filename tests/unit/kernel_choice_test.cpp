@@ -1,5 +1,5 @@
 // Several kernels for one operator: which is chosen, and why.
-#include "generator/pass/choose_kernels.hpp"
+#include "generator/pass/choose/choose_kernels.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 namespace kgen::test {

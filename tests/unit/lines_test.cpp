@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "generator/emit/stub.hpp"
-#include "generator/pass/place.hpp"
-#include "generator/pass/verify.hpp"
+#include "generator/pass/place/place.hpp"
+#include "generator/pass/verify/verify.hpp"
 #include "tests/unit/infer_fixture.hpp"
 #include "tests/unit/load_fixture.hpp"
 #include "tests/unit/plan_builder.hpp"

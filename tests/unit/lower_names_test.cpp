@@ -1,4 +1,4 @@
-#include "generator/pass/lower_names.hpp"
+#include "generator/pass/lower/lower_names.hpp"
 
 #include "tests/unit/plan_builder.hpp"
 

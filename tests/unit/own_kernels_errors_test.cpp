@@ -6,8 +6,8 @@
 #include <string>
 
 #include "generator/load/kernel_files.hpp"
-#include "generator/pass/choose_kernels.hpp"
-#include "generator/pass/kernel_condition.hpp"
+#include "generator/pass/choose/choose_kernels.hpp"
+#include "generator/pass/choose/kernel_condition.hpp"
 #include "tests/unit/infer_fixture.hpp"
 #include "tests/unit/load_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include "generator/pass/place.hpp"
+#include "generator/pass/place/place.hpp"
 
 #include <chrono>
 #include <functional>

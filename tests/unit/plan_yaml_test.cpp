@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "generator/pass/place.hpp"
+#include "generator/pass/place/place.hpp"
 #include "tests/unit/plan_builder.hpp"
 
 namespace kgen {

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "generator/base/diagnostics.hpp"
+#include "generator/base/source_map.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
-#include "generator/base/source_map.hpp"
-#include "generator/pass/decompose.hpp"
-#include "generator/pass/infer.hpp"
-#include "generator/pass/simplify.hpp"
+#include "generator/pass/choose/decompose.hpp"
+#include "generator/pass/infer/infer.hpp"
+#include "generator/pass/simplify/simplify.hpp"
 #include "tests/unit/repository.hpp"
 
 namespace kgen {

@@ -42,6 +42,14 @@ Room on_model(const std::string& name, const Prefixes& libraries = {}) {
   return {folder, {"generator/base/", "generator/model/", folder}, joined({"fmt/"}, libraries)};
 }
 
+// A folder of passes, and the folders of passes that it may use.
+Room passes(const std::string& name, const Prefixes& uses = {}) {
+  Room room = on_model("pass/" + name);
+  room.ours.push_back("generator/spec/");
+  for (const std::string& each : uses) room.ours.push_back("generator/pass/" + each + "/");
+  return room;
+}
+
 const std::string driver = "generator/";  // the files right there, which run the passes; not those of unknown folders
 
 const std::vector<Room> rooms = {
@@ -52,7 +60,16 @@ const std::vector<Room> rooms = {
     {"generator/model/", {"generator/base/", "generator/model/"}, {"fmt/"}},
     on_model("load", joined(posix, {"libfyaml.h"})),
     on_model("introspect", {"dlfcn.h"}),
-    on_model("pass"),
+    on_model("spec"),
+    passes("graph"),
+    passes("infer", {"graph"}),
+    passes("choose", {"graph", "infer"}),
+    passes("simplify", {"graph"}),
+    passes("materialise", {"graph", "choose"}),
+    passes("fuse", {"graph"}),
+    passes("place", {"graph"}),
+    passes("verify", {"graph", "place"}),
+    passes("lower", {"graph", "fuse"}),
     on_model("emit"),
     on_model("explain", {"nlohmann/"}),
     on_model("import"),
@@ -148,16 +165,21 @@ TEST_CASE("rooms: the check finds what it is there for") {
   CHECK(wrong("generator/base/a.cpp", "#include <unistd.h>"));
   CHECK(wrong("generator/model/a.cpp", "  #  include \"generator/load/yaml.hpp\""));
   CHECK_FALSE(wrong("generator/load/a.cpp", "#include <libfyaml.h>"));
-  CHECK(wrong("generator/pass/a.cpp", "#include <libfyaml.h>"));
+  CHECK(wrong("generator/pass/fuse/a.cpp", "#include <libfyaml.h>"));
+  CHECK(wrong("generator/pass/fuse/a.cpp", "#include \"generator/pass/place/place.hpp\""));
+  CHECK_FALSE(wrong("generator/pass/lower/a.cpp", "#include \"generator/pass/fuse/fuse.hpp\""));
+  CHECK(wrong("generator/pass/infer/a.cpp", "#include \"generator/pass/choose/decompose.hpp\""));
+  CHECK(wrong("generator/spec/a.cpp", "#include \"generator/pass/graph/layout.hpp\""));
+  CHECK(wrong("generator/pass/a.cpp", ""));
   CHECK(wrong("generator/write/a.cpp", "#include <clang/AST/Decl.h>"));
   CHECK_FALSE(wrong("generator/write/a.cpp", "#include <git2.h>"));
   CHECK(wrong("generator/main.cpp", "#include <git2.h>"));
   CHECK(wrong("generator/introspect/a.cpp", "#include <clang/AST/Decl.h>"));
   CHECK_FALSE(wrong("generator/introspect/clang/a.cpp", "#include <clang/AST/Decl.h>"));
   CHECK(wrong("generator/introspect/clang/a.cpp", "#include \"generator/load/yaml.hpp\""));
-  CHECK(wrong("generator/emit/cpu/a.cpp", "#include \"generator/pass/fuse.hpp\""));
+  CHECK(wrong("generator/emit/cpu/a.cpp", "#include \"generator/pass/fuse/fuse.hpp\""));
   CHECK_FALSE(wrong("generator/emit/cpu/a.cpp", "#include \"generator/emit/stub.hpp\""));
-  CHECK_FALSE(wrong("generator/main.cpp", "#include \"generator/pass/fuse.hpp\""));
+  CHECK_FALSE(wrong("generator/main.cpp", "#include \"generator/pass/fuse/fuse.hpp\""));
   CHECK_FALSE(wrong("templates/kgen/view.hpp", "#include \"kgen/index.hpp\""));
   CHECK(wrong("generator/attic/a.cpp", ""));
   CHECK(wrong("templates/kgen/view.hpp", "#include \"generator/model/dim.hpp\""));
@@ -201,8 +223,8 @@ TEST_CASE("rooms: passes and emitters know no operator and no kernel by name") {
   CHECK(kernels.size() > 10);
 
   // The functions of the language in which specifications define operators; some operators are called the same.
-  const std::string definition_language = "generator/pass/expression.cpp";
-  for (const std::string folder : {"generator/pass", "generator/emit"}) {
+  const std::string definition_language = "generator/spec/expression.cpp";
+  for (const std::string folder : {"generator/spec", "generator/pass", "generator/emit"}) {
     for (const std::string& path : repository::files_below(folder, cpp_extensions)) {
       if (path == definition_language) continue;
       for (const std::string& name : names_in(repository::read(path), ops, kernels)) {

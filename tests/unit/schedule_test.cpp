@@ -1,4 +1,4 @@
-#include "generator/pass/schedule.hpp"
+#include "generator/pass/place/schedule.hpp"
 
 #include <chrono>
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-#include "generator/pass/expression.hpp"
+#include "generator/spec/expression.hpp"
 #include "tests/unit/rewrite_fixture.hpp"
 
 namespace kgen {

@@ -1,11 +1,11 @@
-#include "generator/pass/simplify.hpp"
+#include "generator/pass/simplify/simplify.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "generator/pass/scalar_value.hpp"
+#include "generator/spec/scalar_value.hpp"
 #include "tests/unit/rewrite_fixture.hpp"
 
 namespace kgen {

@@ -1,11 +1,11 @@
-#include "generator/pass/streams.hpp"
+#include "generator/pass/place/streams.hpp"
 
 #include <chrono>
 #include <random>
 
-#include "generator/pass/place.hpp"
-#include "generator/pass/schedule.hpp"
-#include "generator/pass/verify.hpp"
+#include "generator/pass/place/place.hpp"
+#include "generator/pass/place/schedule.hpp"
+#include "generator/pass/verify/verify.hpp"
 #include "tests/unit/plan_builder.hpp"
 
 namespace kgen {

@@ -3,7 +3,7 @@
 
 #include "generator/emit/project.hpp"
 #include "generator/emit/stub.hpp"
-#include "generator/pass/place.hpp"
+#include "generator/pass/place/place.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 namespace kgen::test {

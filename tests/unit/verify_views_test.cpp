@@ -1,7 +1,7 @@
-#include "generator/pass/verify_views.hpp"
+#include "generator/pass/verify/verify_views.hpp"
 
-#include "generator/pass/place.hpp"
-#include "generator/pass/strided_memory.hpp"
+#include "generator/pass/graph/strided_memory.hpp"
+#include "generator/pass/place/place.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;

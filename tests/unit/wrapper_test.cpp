@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "generator/emit/banner.hpp"
-#include "generator/pass/place.hpp"
-#include "generator/pass/schedule.hpp"
+#include "generator/pass/place/place.hpp"
+#include "generator/pass/place/schedule.hpp"
 #include "tests/unit/plan_builder.hpp"
 
 namespace kgen {

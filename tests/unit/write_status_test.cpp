@@ -1,5 +1,5 @@
 // What `kgen status` and `kgen diff` say of a folder.
-#include "generator/emission_inputs.hpp"
+#include "generator/write/emission_inputs.hpp"
 #include "generator/write/status.hpp"
 #include "tests/unit/write_fixture.hpp"
 

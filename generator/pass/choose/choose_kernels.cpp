@@ -1,0 +1,213 @@
+#include "generator/pass/choose/choose_kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "generator/pass/choose/kernel_condition.hpp"
+
+namespace kgen {
+namespace {
+
+using Candidate = KernelTable::Candidate;
+
+const std::vector<Candidate>& candidates_of(KernelTable& table, const OpSpec& op) {
+  const auto [place, is_new] = table.candidates.try_emplace(&op);
+  if (is_new) {
+    for (const KernelSignature* kernel : table.ops.kernels_for(op))
+      place->second.push_back({kernel, condition_of(*kernel)});
+  }
+  return place->second;
+}
+
+bool contains(const std::vector<DType>& dtypes, DType dtype) {
+  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
+}
+
+// "f32 or bf16"
+std::string choices_text(const std::vector<DType>& dtypes) {
+  std::string text;
+  for (std::size_t i = 0; i < dtypes.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == dtypes.size() ? " or " : ", ", info(dtypes[i]).name);
+  }
+  return text;
+}
+
+// Why the kernel cannot take an operand as it is; empty where it can.
+std::string operand_refusal(const ConditionScope& at, const KernelSignature& kernel) {
+  for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+    const KernelOperand& operand = kernel.operands[i];
+    const ValueId value = i < at.node.inputs.size() ? at.node.inputs[i] : no_id;
+    if (value == no_id) {
+      if (!operand.optional) return fmt::format("operand '{}' is left out, and it needs one", operand.name);
+      continue;
+    }
+    const TensorType& type = at.graph.type(value);
+    if (type.structure || operand.dtypes.empty() || contains(operand.dtypes, type.dtype)) continue;
+    return fmt::format("operand '{}' is {}, and it takes {}", operand.name, info(type.dtype).name,
+                       choices_text(operand.dtypes));
+  }
+  return "";
+}
+
+std::string attribute_refusal(const ConditionScope& at, const KernelSignature& kernel) {
+  for (const KernelAttribute& attribute : kernel.attributes) {
+    const AttributeValue* value = find_attribute(at.node.attributes, attribute.name);
+    const auto* number = value ? std::get_if<Number>(value) : nullptr;
+    if (number && number->is_whole() && attribute.type == "double" && Number(number->real()) != *number) {
+      return fmt::format("attribute '{}' is {}, and it takes a double, which cannot hold that", attribute.name, *number);
+    }
+    std::vector<Dim> sizes;
+    if (const auto* size = value ? std::get_if<Dim>(value) : nullptr) sizes = {*size};
+    if (const auto* list = value ? std::get_if<std::vector<Dim>>(value) : nullptr) sizes = *list;
+    const auto open = std::find_if(sizes.begin(), sizes.end(), [](const Dim& each) { return !each.is_constant(); });
+    if (open == sizes.end()) continue;
+    return fmt::format("attribute '{}' {} {}, which only the run knows", attribute.name,
+                       sizes.size() == 1 ? "is" : "holds", open->text());
+  }
+  return "";
+}
+
+std::string condition_refusal(const ConditionScope& at, const Candidate& candidate) {
+  if (!candidate.condition) return "";
+  const Proof proof = prove_condition(*candidate.condition, at);
+  if (proof == Proof::always) return "";
+  const std::string facts = condition_facts(*candidate.condition, at);
+  return fmt::format("its condition '{}' {}{}", candidate.kernel->when,
+                     proof == Proof::never ? "does not hold" : "does not hold for all sizes",
+                     facts.empty() ? "" : ": " + facts);
+}
+
+std::string refusal(const ConditionScope& at, const Candidate& candidate) {
+  std::string why = operand_refusal(at, *candidate.kernel);
+  if (why.empty()) why = attribute_refusal(at, *candidate.kernel);
+  return why.empty() ? condition_refusal(at, candidate) : why;
+}
+
+std::string reason(const ConditionScope& at, const Candidate& candidate, bool is_last) {
+  const OpSpec& op = *at.node.op;
+  if (candidate.condition) {
+    const std::string facts = condition_facts(*candidate.condition, at);
+    return fmt::format("its condition '{}' holds{}", candidate.kernel->when, facts.empty() ? "" : ": " + facts);
+  }
+  if (is_last && candidate.kernel->name == op.kernel) return fmt::format("it is {}'s own", op.name);
+  return "it comes first";
+}
+
+KernelChoice choice_at(const ConditionScope& at, const std::vector<Candidate>& candidates) {
+  KernelChoice choice;
+  choice.value = at.graph.value(at.node.outputs[0]).name;
+  choice.op = at.node.op;
+  for (const Candidate& candidate : candidates) {
+    if (choice.kernel) {
+      choice.others.push_back({candidate.kernel, fmt::format("{} comes first", choice.kernel->name)});
+    } else if (std::string why = refusal(at, candidate); !why.empty()) {
+      choice.others.push_back({candidate.kernel, std::move(why)});
+    } else {
+      choice.kernel = candidate.kernel;
+      choice.reason = reason(at, candidate, &candidate == &candidates.back());
+    }
+  }
+  return choice;
+}
+
+void set_kernel(Node& node, const KernelSignature& kernel) {
+  node.kernel = &kernel;
+  switch (kernel.kind) {
+    case KernelKind::elementwise:
+      if (std::holds_alternative<Composite>(node.kind)) node.kind.emplace<Elementwise>();
+      break;
+    case KernelKind::structured:
+      node.kind.emplace<Structured>();
+      break;
+    case KernelKind::opaque:
+      node.kind.emplace<Opaque>();
+      break;
+    case KernelKind::reduction:
+      break;  // the node has its axes already
+    case KernelKind::view:
+      break;  // of views alone, which have no choice
+  }
+}
+
+void report_no_kernel(const KernelChoice& choice, const Node& node, Diagnostics& diagnostics) {
+  Diagnostic& error =
+      diagnostics.error(node.where, fmt::format("no kernel of '{}' can make '{}'", node.op->name, choice.value));
+  for (const KernelChoice::Refusal& other : choice.others) {
+    error.note(other.kernel->where, fmt::format("{}: {}", other.kernel->name, other.reason));
+  }
+  error.advise("change the node, or give --kernels one that takes it");
+}
+
+bool same_dtypes_or_more(const std::vector<DType>& wide, const std::vector<DType>& narrow) {
+  if (wide.empty()) return true;
+  return !narrow.empty() && std::all_of(narrow.begin(), narrow.end(), [&](DType each) { return contains(wide, each); });
+}
+
+// `first` takes whatever `second` takes.
+bool hides(const KernelSignature& first, const KernelSignature& second) {
+  if (!first.when.empty() && first.when != second.when) return false;
+  for (std::size_t i = 0; i < std::min(first.operands.size(), second.operands.size()); ++i) {
+    const KernelOperand& wide = first.operands[i];
+    const KernelOperand& narrow = second.operands[i];
+    if (!same_dtypes_or_more(wide.dtypes, narrow.dtypes) || (narrow.optional && !wide.optional)) return false;
+  }
+  return first.attributes.empty();  // an attribute of unknown value may refuse
+}
+
+}  // namespace
+
+void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges& ranges, Diagnostics& diagnostics) {
+  if (!node.op || std::holds_alternative<View>(node.kind)) return;
+  const std::vector<Candidate>& candidates = candidates_of(table, *node.op);
+  if (candidates.empty()) return;  // a composite; link_ops sees to the others
+  const bool is_composite = std::holds_alternative<Composite>(node.kind);
+  KernelChoice choice = choice_at({graph, node, ranges}, candidates);
+  if (choice.kernel) {
+    set_kernel(node, *choice.kernel);
+  } else if (is_composite) {
+    choice.reason = "no kernel takes it";
+  } else {
+    return report_no_kernel(choice, node, diagnostics);
+  }
+  const bool was_open = candidates.size() > 1 || !choice.kernel || choice.kernel->name != node.op->kernel;
+  if (was_open) graph.kernel_choices.push_back(std::move(choice));
+}
+
+Module choose_kernels(Module module, const OpSet& ops, Diagnostics& diagnostics) {
+  const DimRanges ranges = ranges_of(module.main);
+  KernelTable table{ops, {}};
+  const auto choose = [&](Graph& graph) {
+    for (Node& node : graph.nodes) choose_kernel(graph, node, table, ranges, diagnostics);
+  };
+  for (Graph& function : module.functions) choose(function);
+  choose(module.main);
+  return module;
+}
+
+bool takes_node(const KernelSignature& kernel, const Graph& graph, const Node& node, const DimRanges& ranges) {
+  return refusal({graph, node, ranges}, {&kernel, condition_of(kernel)}).empty();
+}
+
+void warn_of_hidden_kernels(const OpSet& ops, Diagnostics& diagnostics) {
+  std::unordered_map<std::string, std::vector<const KernelSignature*>> loaded;  // by operator: but for its own
+  for (const KernelSignature& kernel : ops.kernels) {
+    const OpSpec* op = ops.find(kernel.op);
+    if (!op || op->kernel == kernel.name) continue;
+    std::vector<const KernelSignature*>& others = loaded[op->name];
+    const auto first =
+        std::find_if(others.begin(), others.end(), [&](const auto* each) { return hides(*each, kernel); });
+    if (first != others.end()) {
+      diagnostics
+          .warning(kernel.where, fmt::format("'{}' is never chosen: '{}' takes all that it takes, and comes first",
+                                             kernel.name, (*first)->name))
+          .note((*first)->where, fmt::format("both implement '{}'", op->name))
+          .advise("give the first a condition (`when`), or name the folders of --kernels in another order");
+    }
+    others.push_back(&kernel);
+  }
+}
+
+}  // namespace kgen

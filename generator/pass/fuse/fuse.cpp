@@ -1,0 +1,290 @@
+#include "generator/pass/fuse/fuse.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "generator/pass/fuse/fuse_facts.hpp"
+#include "generator/pass/fuse/fuse_groups.hpp"
+#include "generator/pass/fuse/fuse_join.hpp"
+#include "generator/pass/fuse/fuse_orders.hpp"
+#include "generator/pass/fuse/fuse_reasons.hpp"
+
+namespace kgen {
+namespace {
+
+constexpr const char* too_large = "the stub is large enough: more would not fit in registers";
+constexpr const char* would_be_cyclic = "another stub between them needs the one and feeds the other";
+
+class Fusion {
+ public:
+  // `alone`: numbers of the `force` groups that nothing else joins before they are whole.
+  Fusion(const Graph& graph, const FuseOptions& options, const std::vector<std::size_t>& alone)
+      : graph_(graph), options_(options), facts_(graph), groups_(facts_), orders_(facts_, groups_, alone) {}
+
+  // All but the graph itself.
+  FusedGraph run() {
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (facts_.is_view(id)) {
+        groups_.pass_view(id);
+      } else {
+        visit(id);
+      }
+    }
+    FusedGraph fused;
+    number_groups(fused);
+    fused.decisions = fuse_decisions(facts_, fused, refusals_, options_.enabled);
+    return fused;
+  }
+
+  // After a run.
+  std::vector<std::size_t> forced_apart() const { return orders_.forced_apart(); }
+
+ private:
+  void visit(NodeId id);
+  bool visit_structured(NodeId id);
+  std::vector<std::uint32_t> producers(NodeId id) const;
+  bool try_join(NodeId id, const std::vector<std::uint32_t>& ids);
+  bool try_producers(NodeId id);
+  bool try_sibling(NodeId id, std::uint32_t sibling);
+  bool try_siblings(NodeId id);
+  bool feeds_source(NodeId id) const;
+  bool saves_nothing_beside(NodeId id, std::uint32_t sibling) const;
+  std::string why_apart(NodeId id, const std::vector<std::uint32_t>& ids, const Joint& joint, bool forced) const;
+  void refused(NodeId id, const std::vector<std::uint32_t>& ids, const std::string& why);
+  void number_groups(FusedGraph& fused) const;
+  void fill_group(Group& group, const GrowingGroup& grown) const;
+  bool leaves_group(ValueId value, std::uint32_t id) const;
+
+  const Graph& graph_;
+  const FuseOptions& options_;
+  FuseFacts facts_;
+  FuseGroups groups_;
+  FuseOrders orders_;
+  Refusals refusals_;
+};
+
+// The groups that make operands of `id`, deepest first, each once.
+std::vector<std::uint32_t> Fusion::producers(NodeId id) const {
+  std::vector<std::uint32_t> ids;
+  for (const ValueId input : graph_.nodes[id].inputs) {
+    if (input == no_id) continue;
+    const std::uint32_t maker = groups_.group_making(facts_.peel(input));
+    if (maker != no_id && std::find(ids.begin(), ids.end(), maker) == ids.end()) ids.push_back(maker);
+  }
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](auto a, auto b) { return groups_.group(a).depth > groups_.group(b).depth; });
+  return ids;
+}
+
+void Fusion::refused(NodeId id, const std::vector<std::uint32_t>& ids, const std::string& why) {
+  for (const ValueId input : graph_.nodes[id].inputs) {
+    if (input == no_id) continue;
+    const ValueId shown = facts_.peel(input);
+    const std::uint32_t maker = groups_.group_making(shown);
+    if (maker == no_id || std::find(ids.begin(), ids.end(), maker) == ids.end()) continue;
+    refusals_.add(id, graph_.value(shown).producer, why);
+  }
+}
+
+// Why `id` and `ids` do not become `joint`, a cycle apart; empty where they do. What is forced need not pay.
+std::string Fusion::why_apart(NodeId id, const std::vector<std::uint32_t>& ids, const Joint& joint, bool forced) const {
+  if (std::string order = orders_.against(id, ids); !order.empty()) return order;
+  if (joint.group && forced) return {};
+  if (!joint.refusal.empty()) return joint.refusal;
+  return groups_.within_limits(id, ids) ? "" : too_large;
+}
+
+bool Fusion::try_join(NodeId id, const std::vector<std::uint32_t>& ids) {
+  Joint joint = with_producers(facts_, groups_, id, ids);
+  std::string why = why_apart(id, ids, joint, orders_.forced(id, ids));
+  if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_cyclic;
+  if (!why.empty()) {
+    refused(id, ids, why);
+    return false;
+  }
+  groups_.join(id, ids, std::move(*joint.group));
+  return true;
+}
+
+// All of them at once, else those that the graph forces, else the first that will.
+bool Fusion::try_producers(NodeId id) {
+  std::vector<std::uint32_t> ids = producers(id);
+  if (ids.size() > 1 && try_join(id, ids)) return true;
+  const auto forced_end =
+      std::stable_partition(ids.begin(), ids.end(), [&](std::uint32_t maker) { return orders_.forced(id, {maker}); });
+  const std::vector<std::uint32_t> forced(ids.begin(), forced_end);
+  if (forced.size() > 1 && forced.size() < ids.size() && try_join(id, forced)) return true;
+  if (forced.empty()) {
+    for (const std::uint32_t other : orders_.forced_with(id)) {
+      if (try_sibling(id, other)) return true;
+    }
+  }
+  return std::any_of(ids.begin(), ids.end(), [&](std::uint32_t maker) { return try_join(id, {maker}); });
+}
+
+// The result's only reader is a kernel whose operand takes a prologue.
+bool Fusion::feeds_source(NodeId id) const {
+  const ValueId result = graph_.nodes[id].outputs[0];
+  if (facts_.consumers(result).size() != 1 || facts_.kept(result)) return false;
+  const Node& reader = graph_.nodes[facts_.consumers(result)[0]];
+  if (!std::holds_alternative<Structured>(reader.kind)) return false;
+  const KernelSignature* kernel = reader.kernel;
+  const auto operand = static_cast<std::size_t>(std::find(reader.inputs.begin(), reader.inputs.end(), result) -
+                                                reader.inputs.begin());
+  return kernel && operand < kernel->operands.size() && kernel->operands[operand].accepts == Accepts::source;
+}
+
+// Where either of two loops would be a kernel's prologue: that saves a write and a read, one loop only a read.
+bool Fusion::saves_nothing_beside(NodeId id, std::uint32_t sibling) const {
+  const std::vector<NodeId>& members = groups_.group(sibling).nodes;
+  return feeds_source(id) ||
+         std::any_of(members.begin(), members.end(), [&](NodeId member) { return feeds_source(member); });
+}
+
+bool Fusion::try_sibling(NodeId id, std::uint32_t sibling) {
+  Joint joint = with_sibling(facts_, groups_, id, sibling);
+  if (joint.refusal.empty() && saves_nothing_beside(id, sibling)) joint.refusal = "one of them is a kernel's prologue";
+  if (!why_apart(id, {sibling}, joint, orders_.forced(id, {sibling})).empty()) return false;
+  if (!groups_.stays_acyclic(id, {sibling})) return false;
+  groups_.join(id, {sibling}, std::move(*joint.group));
+  return true;
+}
+
+// Rule: two loops that read the same memory become one.
+bool Fusion::try_siblings(NodeId id) {
+  for (const ValueId input : graph_.nodes[id].inputs) {
+    if (input == no_id || is_literal(graph_, graph_.nodes[id], input)) continue;
+    const std::uint32_t sibling = groups_.last_reader(input);
+    if (sibling == no_id) continue;
+    const bool makes_operand = std::any_of(graph_.nodes[id].inputs.begin(), graph_.nodes[id].inputs.end(), [&](ValueId v) {
+      return v != no_id && groups_.group_making(facts_.peel(v)) == sibling;
+    });
+    if (!makes_operand && try_sibling(id, sibling)) return true;
+  }
+  return false;
+}
+
+// Each operand that is a source takes the elementwise group that makes it for this kernel alone. What is asked of a join
+// is asked of all of them together.
+bool Fusion::visit_structured(NodeId id) {
+  const Node& node = graph_.nodes[id];
+  std::vector<std::uint32_t> ids;
+  GrowingGroup group = alone(facts_, id);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const std::uint32_t maker = node.inputs[i] == no_id ? no_id : groups_.group_making(node.inputs[i]);
+    if (maker == no_id) continue;
+    std::vector<std::uint32_t> with_maker = ids;
+    with_maker.push_back(maker);
+    Joint joint = with_prologue(facts_, groups_, id, i);
+    const std::string why = why_apart(id, with_maker, joint, orders_.forced(id, {maker}));
+    if (!why.empty()) {
+      refused(id, {maker}, why);
+      continue;
+    }
+    ids = std::move(with_maker);
+    group.prologues.push_back(std::move(joint.group->prologues.front()));
+  }
+  for (const std::uint32_t early : groups_.moved_behind_readers(id, ids)) {
+    refused(id, {early}, would_be_cyclic);
+    const auto place = std::find(ids.begin(), ids.end(), early);
+    group.prologues.erase(group.prologues.begin() + (place - ids.begin()));
+    ids.erase(place);
+  }
+  if (ids.empty()) return false;
+  groups_.join(id, ids, std::move(group));
+  return true;
+}
+
+void Fusion::visit(NodeId id) {
+  const Node& node = graph_.nodes[id];
+  const bool loops = std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind);
+  if (options_.enabled && loops) {
+    if (try_producers(id) || try_siblings(id)) return;
+  } else if (options_.enabled && std::holds_alternative<Structured>(node.kind)) {
+    if (visit_structured(id)) return;
+  }
+  groups_.start(id, alone(facts_, id));
+}
+
+// Whether `value`, made in group `id`, is read by anything outside it.
+bool Fusion::leaves_group(ValueId value, std::uint32_t id) const {
+  if (facts_.kept(value)) return true;
+  for (const NodeId reader : facts_.consumers(value)) {
+    if (!facts_.is_view(reader)) {
+      if (groups_.group_of(reader) != id) return true;
+      continue;
+    }
+    const ValueId shown = graph_.nodes[reader].outputs[0];
+    if (facts_.peel(shown) != facts_.peel(value) || leaves_group(shown, id)) return true;
+  }
+  return false;
+}
+
+void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
+  const auto note_read = [&](ValueId value) {
+    if (std::find(group.inputs.begin(), group.inputs.end(), value) == group.inputs.end()) group.inputs.push_back(value);
+  };
+  const std::uint32_t id = groups_.group_of(group.nodes.front());
+  for (const NodeId member : group.nodes) {
+    const Node& node = graph_.nodes[member];
+    for (const ValueId input : node.inputs) {
+      if (input == no_id || is_literal(graph_, node, input)) continue;
+      if (groups_.group_making(facts_.peel(input)) != id) note_read(input);
+    }
+    for (const ValueId output : node.outputs) {
+      // A call, or a kernel of several results, writes all of them, read or not.
+      const bool writes_all = grown.kind == GroupKind::call || (member == grown.root && node.outputs.size() > 1);
+      if (writes_all || leaves_group(output, id)) group.outputs.push_back(output);
+    }
+  }
+  group.kind = grown.kind;
+  group.root = grown.root;
+  group.prologues = grown.prologues;
+  for (Prologue& prologue : group.prologues) std::sort(prologue.nodes.begin(), prologue.nodes.end());
+  if (!grown.epilogue.empty()) {
+    group.epilogues.push_back({{0}, grown.epilogue});
+    std::sort(group.epilogues[0].nodes.begin(), group.epilogues[0].nodes.end());
+  }
+  group.loop = grown.loop;
+  group.row_axes = grown.row_axes;
+  group.at_load = grown.at_load;
+}
+
+// Groups in the order of their depths, which is one in which they may run.
+void Fusion::number_groups(FusedGraph& fused) const {
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t id = 0; id < groups_.size(); ++id) {
+    if (groups_.alive(id)) order.push_back(id);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return groups_.group(a).depth < groups_.group(b).depth; });
+  fused.group_of.assign(graph_.nodes.size(), no_id);
+  fused.groups.reserve(order.size());
+  for (const std::uint32_t id : order) {
+    Group group;
+    group.nodes = groups_.group(id).nodes;
+    std::sort(group.nodes.begin(), group.nodes.end());
+    fill_group(group, groups_.group(id));
+    for (const NodeId member : group.nodes) fused.group_of[member] = static_cast<std::uint32_t>(fused.groups.size());
+    fused.groups.push_back(std::move(group));
+  }
+}
+
+}  // namespace
+
+FusedGraph fuse(Graph graph, const FuseOptions& options) {
+  Fusion fusion(graph, options, {});
+  FusedGraph fused = fusion.run();
+  const std::vector<std::size_t> apart = fusion.forced_apart();
+  if (options.enabled && !apart.empty()) {
+    // Nodes join as early as they can. Some may so have joined what keeps them from those that they are forced with.
+    Fusion again(graph, options, apart);
+    FusedGraph other = again.run();
+    if (again.forced_apart().size() < apart.size()) fused = std::move(other);
+  }
+  fused.graph = std::move(graph);
+  return fused;
+}
+
+}  // namespace kgen

@@ -1,0 +1,62 @@
+// What fusion asks about a graph, answered in constant time.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "generator/model/graph.hpp"
+#include "generator/pass/graph/layout.hpp"
+
+namespace kgen {
+
+// The size of a value in memory.
+
+// A constant that stands in the text of a stub: one number, read beside something else by an elementwise node that reads
+// nothing in lines.
+bool is_literal(const Graph& graph, const Node& reader, ValueId value);
+// The one number of a constant, or null where it has more or lies in a file.
+const Number* single_number(const Graph& graph, ValueId value);
+
+// `shape` with the extents of `axes` replaced by 1.
+Shape keep_axes(Shape shape, const std::vector<int>& axes);
+// `shape` without `axes`.
+Shape drop_axes(const Shape& shape, const std::vector<int>& axes);
+
+// What the nodes of a rows group make: one element for each of the loop, or one for each row, where the reduced axes are
+// kept with extent 1 or dropped. An operand is aligned with the result of the node that reads it, as NumPy does, and
+// stands to the loop as that result does.
+enum class RowForm { full, kept, dropped };
+// That of a node's result; nothing where it has no such shape. Where every row has one element, kept is full.
+std::optional<RowForm> row_form(const Shape& shape, const Shape& loop, const std::vector<int>& row_axes);
+
+class FuseFacts {
+ public:
+  explicit FuseFacts(const Graph& graph);
+
+  const Graph& graph() const { return graph_; }
+  std::span<const NodeId> consumers(ValueId value) const {
+    return {consumers_.data() + first_[value], consumers_.data() + first_[value + 1]};
+  }
+  // A graph output, or a state's next value.
+  bool kept(ValueId value) const { return kept_[value]; }
+  bool writes_state(NodeId node) const { return writes_state_[node]; }
+  // Depends on nothing but constants: computed once, when the model is loaded.
+  bool at_load(ValueId value) const { return at_load_[value]; }
+  // An elementwise node whose result leads, through elementwise nodes, into a reduction.
+  bool wants_rows(NodeId node) const { return wants_rows_[node]; }
+  const Strides& strides(ValueId value) const { return strides_[value]; }
+  // Follows views that only add or drop axes of extent 1 back to what they show.
+  ValueId peel(ValueId value) const;
+
+  bool is_view(NodeId node) const { return std::holds_alternative<View>(graph_.nodes[node].kind); }
+
+ private:
+  const Graph& graph_;
+  std::vector<std::uint32_t> first_;  // into consumers_, by value
+  std::vector<NodeId> consumers_;
+  std::vector<bool> kept_, writes_state_, at_load_, wants_rows_;
+  std::vector<Strides> strides_;
+};
+
+}  // namespace kgen

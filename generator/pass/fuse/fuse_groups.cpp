@@ -1,0 +1,142 @@
+#include "generator/pass/fuse/fuse_groups.hpp"
+
+#include <algorithm>
+
+#include "generator/base/ensure.hpp"
+
+namespace kgen {
+namespace {
+
+// Beyond these a stub is neither readable nor kind to registers, and its compile time grows.
+constexpr std::size_t most_nodes = 64;
+constexpr std::size_t most_reads = 24;
+
+bool contains(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+}  // namespace
+
+FuseGroups::FuseGroups(const FuseFacts& facts)
+    : facts_(facts),
+      group_of_(facts.graph().nodes.size(), no_id),
+      view_depth_(facts.graph().values.size(), 0),
+      last_reader_(facts.graph().values.size(), no_id) {}
+
+std::uint32_t FuseGroups::find(std::uint32_t id) const {
+  if (id == no_id) return no_id;
+  while (parent_[id] != id) {
+    parent_[id] = parent_[parent_[id]];
+    id = parent_[id];
+  }
+  return id;
+}
+
+std::uint32_t FuseGroups::group_making(ValueId value) const {
+  const Value& v = facts_.graph().value(value);
+  if (v.kind != ValueKind::result || facts_.is_view(v.producer)) return no_id;
+  return find(group_of_[v.producer]);
+}
+
+std::uint32_t FuseGroups::depth_of(ValueId value) const {
+  const std::uint32_t maker = group_making(value);
+  return maker == no_id ? view_depth_[value] : groups_[maker].depth;
+}
+
+std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32_t>& ids) const {
+  std::uint32_t depth = 1;
+  for (const std::uint32_t id : ids) depth = std::max(depth, groups_[id].depth);
+  for (const ValueId input : facts_.graph().nodes[node].inputs) {
+    if (input == no_id) continue;
+    if (contains(ids, group_making(facts_.peel(input)))) continue;
+    depth = std::max(depth, depth_of(input) + 1);
+  }
+  return depth;
+}
+
+std::vector<std::uint32_t> FuseGroups::moved_behind_readers(NodeId node, const std::vector<std::uint32_t>& ids) const {
+  const std::uint32_t depth = depth_after(node, ids);
+  std::vector<std::uint32_t> moved;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(moved),
+               [&](std::uint32_t id) { return groups_[id].depth != depth && groups_[id].read_by_others; });
+  return moved;
+}
+
+bool FuseGroups::within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const {
+  std::size_t nodes = 1;
+  std::size_t reads = facts_.graph().nodes[node].inputs.size();
+  for (const std::uint32_t id : ids) {
+    nodes += groups_[id].nodes.size();
+    reads += groups_[id].reads.size();
+  }
+  return nodes <= most_nodes && reads <= most_reads;
+}
+
+void FuseGroups::add_read(GrowingGroup& group, ValueId value) const {
+  if (std::find(group.reads.begin(), group.reads.end(), value) == group.reads.end()) group.reads.push_back(value);
+}
+
+void FuseGroups::add_node(NodeId node, std::uint32_t id) {
+  group_of_[node] = id;
+  groups_[id].nodes.push_back(node);
+  const Node& n = facts_.graph().nodes[node];
+  for (const ValueId input : n.inputs) {
+    if (input == no_id) continue;
+    const std::uint32_t maker = group_making(facts_.peel(input));
+    if (maker == id) continue;
+    if (!is_literal(facts_.graph(), n, input)) add_read(groups_[id], input);
+    last_reader_[input] = id;
+    if (maker != no_id) groups_[maker].read_by_others = true;
+  }
+}
+
+std::uint32_t FuseGroups::start(NodeId node, GrowingGroup group) {
+  group.depth = depth_after(node, {});
+  const auto id = static_cast<std::uint32_t>(groups_.size());
+  groups_.push_back(std::move(group));
+  parent_.push_back(id);
+  add_node(node, id);
+  return id;
+}
+
+void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, GrowingGroup shape) {
+  ensure(!ids.empty(), "a node joins at least one group");
+  const std::uint32_t depth = depth_after(node, ids);
+  // The largest keeps its number, so that merging stays near linear.
+  const std::uint32_t keep = *std::max_element(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return groups_[a].nodes.size() < groups_[b].nodes.size();
+  });
+  GrowingGroup& target = groups_[keep];
+  for (const std::uint32_t id : ids) {
+    if (id == keep) continue;
+    parent_[id] = keep;
+    target.nodes.insert(target.nodes.end(), groups_[id].nodes.begin(), groups_[id].nodes.end());
+    for (const ValueId value : groups_[id].reads) add_read(target, value);
+    target.read_by_others |= groups_[id].read_by_others;
+    groups_[id] = {};
+  }
+  target.kind = shape.kind;
+  target.root = shape.root;
+  target.prologues = std::move(shape.prologues);
+  target.epilogue = std::move(shape.epilogue);
+  target.loop = std::move(shape.loop);
+  target.row_axes = std::move(shape.row_axes);
+  target.at_load = shape.at_load;
+  target.depth = depth;
+  add_node(node, keep);
+}
+
+void FuseGroups::pass_view(NodeId node) {
+  const Node& n = facts_.graph().nodes[node];
+  std::uint32_t depth = 0;
+  for (const ValueId input : n.inputs) {
+    if (input == no_id) continue;
+    depth = std::max(depth, depth_of(input));
+    if (const std::uint32_t maker = group_making(input); maker != no_id) groups_[maker].read_by_others = true;
+  }
+  for (const ValueId output : n.outputs) view_depth_[output] = depth;
+}
+
+std::uint32_t FuseGroups::last_reader(ValueId value) const { return find(last_reader_[value]); }
+
+}  // namespace kgen

@@ -1,0 +1,335 @@
+#include "generator/pass/fuse/fuse_join.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kgen {
+namespace {
+
+Joint refuse(std::string why) { return {std::nullopt, std::move(why)}; }
+
+Joint refuse_merged_lines() { return refuse("the kernel walks several axes as one, and one of them is read in lines"); }
+
+bool reads_lines(const Node& node) {
+  const auto* elementwise = std::get_if<Elementwise>(&node.kind);
+  return elementwise && !elementwise->line_axes.empty();
+}
+
+bool one_per_row(const Shape& shape, const GrowingGroup& rows) {
+  const auto form = row_form(shape, rows.loop, rows.row_axes);
+  return form && *form != RowForm::full;
+}
+
+// Axes that a kernel wants walked as one cannot be where something is read in lines along one of them.
+bool lines_fit(const FuseFacts& facts, const std::vector<NodeId>& nodes, const Shape& loop, int kernel_rank) {
+  if (kernel_rank < 1 || static_cast<int>(loop.size()) <= kernel_rank) return true;
+  return std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return reads_lines(facts.graph().nodes[id]); });
+}
+
+// A node whose result lies in that of another.
+std::string cannot_write(const FuseFacts& facts, NodeId id, const KernelSignature& kernel) {
+  const Graph& graph = facts.graph();
+  const ValueId result = graph.nodes[id].outputs[0];
+  std::string whole = graph.value(result).name;
+  for (const NodeId reader : facts.consumers(result)) {
+    const auto* view = std::get_if<View>(&graph.nodes[reader].kind);
+    if (view && is_destination(*view)) whole = graph.value(graph.nodes[reader].outputs[0]).name;
+  }
+  return fmt::format("the epilogue of {} cannot write '{}' where it lies in '{}'", kernel.name,
+                     graph.value(result).name, whole);
+}
+
+// Whether an epilogue of a kernel of that rank can write what the node makes, where that lies.
+bool writes_where_it_lies(const FuseFacts& facts, NodeId id, int kernel_rank) {
+  const std::vector<ValueId>& outputs = facts.graph().nodes[id].outputs;
+  return std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+    return merges_to_rank(facts, output, facts.graph().type(output).shape, kernel_rank);
+  });
+}
+
+// Why an epilogue of `kernel` cannot take all of the group; empty where it can.
+std::string why_no_epilogue(const FuseFacts& facts, const GrowingGroup& guest, const Shape& loop,
+                            const KernelSignature& kernel) {
+  const int rank = kernel.results[0].rank;
+  if (!lines_fit(facts, guest.nodes, loop, rank)) return refuse_merged_lines().refusal;
+  for (const ValueId value : guest.reads) {
+    if (merges_to_rank(facts, value, loop, rank)) continue;
+    return "the kernel's epilogue cannot walk '" + facts.graph().value(value).name + "'";
+  }
+  for (const NodeId id : guest.nodes) {
+    if (!writes_where_it_lies(facts, id, rank)) return cannot_write(facts, id, kernel);
+  }
+  return {};
+}
+
+// What several groups become when one node needs results of all of them.
+Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids) {
+  const auto rank = [&](std::uint32_t id) { return static_cast<int>(groups.group(id).kind); };
+  // Enumerators ascend: a structured group takes in rows or loops, rows take in loops.
+  const std::uint32_t main =
+      *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+  GrowingGroup joint;
+  const GrowingGroup& host = groups.group(main);
+  joint.kind = host.kind;
+  joint.root = host.root;
+  joint.prologues = host.prologues;
+  joint.epilogue = host.epilogue;
+  joint.loop = host.loop;
+  joint.row_axes = host.row_axes;
+  joint.at_load = host.at_load;
+  for (const std::uint32_t id : ids) {
+    if (id == main) continue;
+    const GrowingGroup& guest = groups.group(id);
+    if (guest.at_load != host.at_load) return refuse("one operand is computed at load, the other at each call");
+    if (guest.kind == GroupKind::rows) {
+      if (host.kind == GroupKind::structured) {
+        return refuse("its operands come from a kernel, whose epilogue sees tiles, and from a stub that walks rows");
+      }
+      if (host.kind != GroupKind::rows || guest.loop != host.loop || guest.row_axes != host.row_axes) {
+        return refuse("its operands come from stubs that walk different rows");
+      }
+    } else if (guest.kind != GroupKind::elementwise) {
+      return refuse("its operands come from two structured kernels");
+    } else if (guest.loop != host.loop && !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
+      return refuse("its operands come from loops of different shapes");
+    }
+    if (host.kind != GroupKind::structured) continue;
+    joint.epilogue.insert(joint.epilogue.end(), guest.nodes.begin(), guest.nodes.end());
+    std::string why = why_no_epilogue(facts, guest, host.loop, *facts.graph().nodes[host.root].kernel);
+    if (!why.empty()) return refuse(std::move(why));
+  }
+  return {std::move(joint), {}};
+}
+
+bool made_by(const FuseGroups& groups, ValueId value, const std::vector<std::uint32_t>& ids) {
+  const std::uint32_t maker = groups.group_making(value);
+  return maker != no_id && std::find(ids.begin(), ids.end(), maker) != ids.end();
+}
+
+Joint elementwise_into_loop(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
+                            const std::vector<std::uint32_t>& ids, GrowingGroup joint) {
+  const Graph& graph = facts.graph();
+  const Shape& shape = graph.type(node.outputs[0]).shape;
+  for (const ValueId input : node.inputs) {
+    if (input == no_id || !made_by(groups, facts.peel(input), ids)) continue;
+    if (facts.peel(input) != input) return refuse("'" + graph.value(input).name + "' is a view of it");
+    if (graph.type(input).shape != shape) {
+      return refuse(fmt::format("it is broadcast from {} to {}: every element would be computed again for each use",
+                                to_text(graph.type(input).shape), to_text(shape)));
+    }
+  }
+  if (joint.loop != shape) return refuse("the loops have different shapes");
+  return {std::move(joint), {}};
+}
+
+Joint elementwise_into_rows(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
+                            const std::vector<std::uint32_t>& ids, GrowingGroup joint) {
+  const Graph& graph = facts.graph();
+  const Shape& shape = graph.type(node.outputs[0]).shape;
+  const auto made = row_form(shape, joint.loop, joint.row_axes);
+  if (!made) {
+    return refuse(fmt::format("its result {} is neither a row of {} nor one element of each", to_text(shape),
+                              to_text(joint.loop)));
+  }
+  for (const ValueId input : node.inputs) {
+    const ValueId shown = input == no_id ? no_id : facts.peel(input);
+    if (shown == no_id || !made_by(groups, shown, ids)) continue;
+    if (shown != input && !one_per_row(graph.type(shown).shape, joint)) {
+      return refuse("'" + graph.value(input).name + "' is a view of it");
+    }
+    // One element per row meets rows where its axes were kept. Two of one per row always meet: an axis that NumPy's
+    // rule puts in another's place has extent 1.
+    const auto from = row_form(graph.type(input).shape, joint.loop, joint.row_axes);
+    const bool lines_up = from && (*made == RowForm::full ? *from != RowForm::dropped : *from != RowForm::full);
+    if (!lines_up) return refuse("its operand does not line up with the rows");
+  }
+  return {std::move(joint), {}};
+}
+
+// Rule: the epilogue takes a node if that adds no traffic. A node on its way to a reduction, which an epilogue cannot
+// do, is taken only where its operands end with it: else both they and its result would go through memory.
+Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
+                                const std::vector<std::uint32_t>& ids, GrowingGroup joint) {
+  const Graph& graph = facts.graph();
+  const Node& node = graph.nodes[id];
+  const Node& root = graph.nodes[joint.root];
+  const KernelSignature* kernel = root.kernel;
+  if (kernel && kernel->results.size() > 1) {
+    return refuse(fmt::format("{} has {} results: only a kernel's single result takes an epilogue", kernel->name,
+                              kernel->results.size()));
+  }
+  if (!kernel || kernel->results[0].accepts != Accepts::sink) {
+    return refuse(fmt::format("the result of {} takes no epilogue", kernel ? kernel->name : root.op->name));
+  }
+  const Joint loop = elementwise_into_loop(facts, groups, node, ids, joint);
+  if (!loop.group) return loop;
+  if (!lines_fit(facts, {id}, joint.loop, kernel->results[0].rank)) return refuse_merged_lines();
+  if (!writes_where_it_lies(facts, id, kernel->results[0].rank)) return refuse(cannot_write(facts, id, *kernel));
+  std::string does_not_pay;
+  for (const ValueId input : node.inputs) {
+    if (input == no_id || is_literal(graph, node, input)) continue;
+    if (made_by(groups, input, ids)) {
+      if (facts.wants_rows(id) && (facts.consumers(input).size() > 1 || facts.kept(input))) {
+        does_not_pay =
+            fmt::format("'{}' goes through memory anyway, and the rows that '{}' leads to read it from there",
+                        graph.value(input).name, graph.value(node.outputs[0]).name);
+      }
+    } else if (!merges_to_rank(facts, input, joint.loop, kernel->results[0].rank)) {
+      return refuse(fmt::format("the epilogue of {} cannot walk '{}'", kernel->name, graph.value(input).name));
+    }
+  }
+  joint.epilogue.push_back(id);
+  return {std::move(joint), std::move(does_not_pay)};
+}
+
+Joint reduction_into(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
+                     const std::vector<std::uint32_t>& ids, GrowingGroup joint) {
+  const Graph& graph = facts.graph();
+  const auto& reduction = std::get<Reduction>(node.kind);
+  const Shape& shape = graph.type(node.inputs[0]).shape;
+  if (joint.kind == GroupKind::structured) {
+    return refuse("an epilogue sees tiles, not whole rows: a reduction cannot ride in it");
+  }
+  if (!made_by(groups, node.inputs[0], ids))
+    return refuse("'" + graph.value(node.inputs[0]).name + "' is a view of it");
+  if (joint.loop != shape) return refuse("it reduces only a part of the loop");
+  if (joint.kind == GroupKind::rows && joint.row_axes != reduction.axes) {
+    return refuse("it reduces other axes than the rows it would join");
+  }
+  if (keep_axes(shape, reduction.axes) == shape) {
+    return refuse("there is nothing to reduce: every row has one element");
+  }
+  joint.kind = GroupKind::rows;
+  joint.row_axes = reduction.axes;
+  return {std::move(joint), {}};
+}
+
+}  // namespace
+
+bool merges_to_rank(const FuseFacts& facts, ValueId value, const Shape& shape, int kernel_rank) {
+  if (kernel_rank < 1 || static_cast<int>(shape.size()) <= kernel_rank) return true;
+  const Shape& own = facts.graph().type(value).shape;
+  const View broadcast{
+      .form = ViewRule::Form::broadcast, .axes = {}, .shape = shape, .axis = 0, .begin = {}, .length = {}, .step = 1};
+  const auto strides = view_strides(broadcast, facts.graph().type(value), facts.strides(value), shape);
+  if (own.size() > shape.size()) return false;
+  return axes_merge(shape, *strides, 0, shape.size() - static_cast<std::size_t>(kernel_rank));
+}
+
+GrowingGroup alone(const FuseFacts& facts, NodeId id) {
+  const Graph& graph = facts.graph();
+  const Node& node = graph.nodes[id];
+  GrowingGroup group;
+  group.at_load = facts.at_load(node.outputs[0]);
+  group.loop = graph.type(node.outputs[0]).shape;
+  if (const auto* reduction = std::get_if<Reduction>(&node.kind)) {
+    group.kind = GroupKind::rows;
+    group.loop = graph.type(node.inputs[0]).shape;
+    group.row_axes = reduction->axes;
+    if (group.loop.empty()) {  // a number is a row of one element
+      group.loop = {Dim(1)};
+      group.row_axes = {0};
+    }
+  } else if (std::holds_alternative<Call>(node.kind)) {
+    group.kind = GroupKind::call;
+    group.root = id;
+  } else if (!std::holds_alternative<Elementwise>(node.kind)) {
+    group.kind = GroupKind::structured;
+    group.root = id;
+  }
+  return group;
+}
+
+Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
+                     const std::vector<std::uint32_t>& ids) {
+  const Node& node = facts.graph().nodes[id];
+  Joint united = unite(facts, groups, ids);
+  if (!united.group) return united;
+  if (united.group->at_load != facts.at_load(node.outputs[0])) {
+    return refuse("it is computed once, at load; its reader runs at each call");
+  }
+  if (united.group->kind == GroupKind::call) return refuse("it comes out of a function, which is emitted once");
+  if (facts.writes_state(id)) return refuse("its result replaces a state, after everything else has run");
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (line_axis(node, i) < 0 || !made_by(groups, facts.peel(node.inputs[i]), ids)) continue;
+    return refuse(fmt::format("'{}' is read along an axis, so all of it must be there",
+                              facts.graph().value(node.inputs[i]).name));
+  }
+  if (std::holds_alternative<Reduction>(node.kind)) {
+    return reduction_into(facts, groups, node, ids, std::move(*united.group));
+  }
+  switch (united.group->kind) {
+    case GroupKind::elementwise:
+      return elementwise_into_loop(facts, groups, node, ids, std::move(*united.group));
+    case GroupKind::rows:
+      return elementwise_into_rows(facts, groups, node, ids, std::move(*united.group));
+    default:
+      return elementwise_into_epilogue(facts, groups, id, ids, std::move(*united.group));
+  }
+}
+
+Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, std::uint32_t sibling) {
+  GrowingGroup own = alone(facts, id);
+  const GrowingGroup& other = groups.group(sibling);
+  const bool loops = own.kind == GroupKind::elementwise || own.kind == GroupKind::rows;
+  const bool other_loops = other.kind == GroupKind::elementwise || other.kind == GroupKind::rows;
+  if (!loops || !other_loops || own.loop != other.loop || own.at_load != other.at_load || facts.writes_state(id)) {
+    return refuse("it walks another shape");
+  }
+  if (own.kind == GroupKind::rows && other.kind == GroupKind::rows && own.row_axes != other.row_axes) {
+    return refuse("it reduces other axes");
+  }
+  for (const NodeId member : other.nodes) {
+    if (facts.writes_state(member)) return refuse("its result replaces a state");
+  }
+  if (own.kind == GroupKind::elementwise) own.row_axes = other.row_axes;
+  own.kind = std::max(own.kind, other.kind);
+  if (own.kind == GroupKind::rows && keep_axes(own.loop, own.row_axes) == own.loop) {
+    return refuse("there is nothing to reduce: every row has one element");
+  }
+  return {std::move(own), {}};
+}
+
+Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id, std::size_t operand) {
+  const Graph& graph = facts.graph();
+  const Node& node = graph.nodes[id];
+  const ValueId value = node.inputs[operand];
+  const std::uint32_t maker = groups.group_making(value);
+  const GrowingGroup& group = groups.group(maker);
+  const KernelSignature* kernel = node.kernel;
+  if (!kernel || operand >= kernel->operands.size() || kernel->operands[operand].accepts != Accepts::source) {
+    return refuse(fmt::format("operand '{}' of {} takes no prologue", node.op->operands[operand].name,
+                              kernel ? kernel->name : node.op->name));
+  }
+  if (group.kind == GroupKind::call) return refuse("it comes out of a function, which is emitted once");
+  if (group.at_load != facts.at_load(node.outputs[0])) return refuse("it is computed once, at load");
+  if (group.kind == GroupKind::structured) return refuse("another kernel's stub makes it, and a stub calls one kernel");
+  if (group.kind != GroupKind::elementwise)
+    return refuse("a prologue computes single elements: only elementwise nodes fit");
+  for (const NodeId member : group.nodes) {
+    for (const ValueId result : graph.nodes[member].outputs) {
+      const bool ends_here =
+          !facts.kept(result) &&
+          std::all_of(facts.consumers(result).begin(), facts.consumers(result).end(), [&](NodeId reader) {
+            return reader == id ? result == value : !facts.is_view(reader) && groups.group_of(reader) == maker;
+          });
+      const auto here = std::count(facts.consumers(result).begin(), facts.consumers(result).end(), id);
+      if (!ends_here || here > 1) {
+        return refuse(
+            fmt::format("'{}' is read elsewhere too, so it goes through memory anyway", graph.value(result).name));
+      }
+    }
+  }
+  if (!lines_fit(facts, group.nodes, group.loop, kernel->operands[operand].rank)) return refuse_merged_lines();
+  for (const ValueId read : group.reads) {
+    if (!merges_to_rank(facts, read, group.loop, kernel->operands[operand].rank)) {
+      return refuse(fmt::format("a prologue of {} cannot walk '{}'", kernel->name, graph.value(read).name));
+    }
+  }
+  GrowingGroup joint = alone(facts, id);
+  joint.prologues.push_back({operand, group.nodes});
+  return {std::move(joint), {}};
+}
+
+}  // namespace kgen

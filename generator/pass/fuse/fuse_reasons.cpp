@@ -1,0 +1,99 @@
+#include "generator/pass/fuse/fuse_reasons.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kgen {
+namespace {
+
+bool rides_in_prologue(const Group& group, NodeId node) {
+  return std::any_of(group.prologues.begin(), group.prologues.end(), [&](const Prologue& prologue) {
+    return std::binary_search(prologue.nodes.begin(), prologue.nodes.end(), node);
+  });
+}
+
+std::string fused_reason(const Graph& graph, const Group& group, NodeId consumer) {
+  if (group.kind == GroupKind::rows) return "they walk the same rows";
+  if (group.kind != GroupKind::structured) return "they walk the same loop";
+  const bool before = consumer == group.root || rides_in_prologue(group, consumer);
+  return fmt::format("{} of {} takes it", before ? "a prologue" : "the epilogue", graph.nodes[group.root].kernel->name);
+}
+
+// What `value` shows, past all views.
+struct Shown {
+  ValueId base = no_id;
+  std::string views;      // by which operators: "slice and reshape"; empty: it is no view
+  ValueId whole = no_id;  // what `base` is a part of
+};
+
+Shown shown_by(const Graph& graph, ValueId value) {
+  std::vector<std::string> views;
+  ValueId whole = no_id;
+  while (graph.value(value).kind == ValueKind::result) {
+    const Node& node = graph.nodes[graph.value(value).producer];
+    const auto* view = std::get_if<View>(&node.kind);
+    if (!view) break;
+    if (is_destination(*view)) whole = value;
+    if (node.op) views.push_back(node.op->name);
+    value = node.inputs[0];
+  }
+  std::reverse(views.begin(), views.end());
+  return {value, fmt::format("{}", fmt::join(views, " and ")), whole};
+}
+
+// Where `producer` and `consumer` are apart and no rule was asked, because none could apply.
+std::string reason_of_kinds(const Graph& graph, NodeId producer, NodeId consumer) {
+  const Node& reader = graph.nodes[consumer];
+  if (std::holds_alternative<Call>(reader.kind)) return "a function's stubs are emitted once, for all its calls";
+  if (std::holds_alternative<Opaque>(reader.kind) && reader.kernel) {
+    return fmt::format("{} is opaque: nothing fuses into it", reader.kernel->name);
+  }
+  if (std::holds_alternative<Call>(graph.nodes[producer].kind)) {
+    return "it comes out of a function, which is emitted once";
+  }
+  return "its reader joined another stub";
+}
+
+}  // namespace
+
+std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const Refusals& refusals,
+                                     bool enabled) {
+  const Graph& graph = facts.graph();
+  const auto decide = [&](NodeId consumer, ValueId value) {
+    Decision made{.value = value, .producer = no_id, .consumer = consumer, .fused = false, .reason = {}, .bytes = {}};
+    const auto [base, views, whole] = shown_by(graph, value);
+    if (graph.value(base).kind != ValueKind::result) return made;
+    made.producer = graph.value(base).producer;
+    made.bytes = bytes_of(graph.type(base)) * Dim(2);
+    const std::string* refusal = refusals.find(consumer, made.producer);
+    const std::uint32_t group = fused.group_of[consumer];
+    if (base == facts.peel(value) && fused.group_of[made.producer] == group) {
+      made.fused = true;
+      made.reason = fused_reason(graph, fused.groups[group], consumer);
+    } else if (!enabled) {
+      made.reason = "fusion is off";
+    } else if (whole != no_id) {
+      made.reason = fmt::format("it is written to memory as a part of '{}'", graph.value(whole).name);
+    } else if (!views.empty()) {
+      made.reason = fmt::format("it is read through a view ({}), in place from memory", views);
+    } else {
+      made.reason = refusal ? *refusal : reason_of_kinds(graph, made.producer, consumer);
+    }
+    return made;
+  };
+  std::vector<Decision> decisions;
+  decisions.reserve(graph.nodes.size());
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (facts.is_view(id)) continue;
+    const std::vector<ValueId>& inputs = graph.nodes[id].inputs;
+    for (auto input = inputs.begin(); input != inputs.end(); ++input) {
+      if (*input == no_id || std::find(inputs.begin(), input, *input) != input) continue;
+      Decision made = decide(id, *input);
+      if (made.producer != no_id) decisions.push_back(std::move(made));
+    }
+  }
+  return decisions;
+}
+
+}  // namespace kgen

@@ -1,0 +1,15 @@
+#include "generator/pass/graph/widening.hpp"
+
+#include "generator/spec/scalar_value.hpp"
+
+namespace kgen {
+
+ValueId before_widening(const Graph& graph, ValueId value) {
+  if (value == no_id || graph.value(value).kind != ValueKind::result) return value;
+  const Node& cast = graph.nodes[graph.value(value).producer];
+  if (!cast.op || cast.op->role != OpRole::cast) return value;
+  const ValueId source = cast.inputs[0];
+  return holds_every_value(graph.type(value).dtype, graph.type(source).dtype) ? source : value;
+}
+
+}  // namespace kgen

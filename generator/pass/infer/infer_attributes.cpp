@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <utility>
+
+#include "generator/base/ensure.hpp"
+#include "generator/pass/infer/infer_context.hpp"
+
+namespace kgen {
+namespace {
+
+// The value of a number's default, such as "1 / sqrt(D)", at this node.
+std::optional<AttributeValue> default_number(const NodeContext& context, const AttributeSpec& spec,
+                                             const Expression& expression) {
+  for (const std::string& name : expression.variables) {
+    const PatternBindings::Name* bound = context.bindings.find(name);
+    if (bound && bound->extent.is_constant()) continue;
+    auto& error = context.error(fmt::format("attribute '{}' must be given", spec.name));
+    error.note(bound ? fmt::format("its default is {}, and {} is {}, which is known only at run time",
+                                   spec.default_expression, name, bound->extent.text())
+                     : fmt::format("its default is {}, and no operand's shape says what {} is",
+                                   spec.default_expression, name));
+    return std::nullopt;
+  }
+  return Number(evaluate(expression, [&](std::string_view name) {
+    return static_cast<double>(context.bindings.find(name)->extent.constant());
+  }));
+}
+
+// The value of a default that is an expression; `before` are the attributes that stand before this one.
+std::optional<AttributeValue> default_value(const NodeContext& context, const AttributeSpec& spec,
+                                            const Attributes& before) {
+  std::string problem;
+  const auto expression = parse_default(spec, &problem);
+  if (!expression) {
+    context.diagnostics.error(spec.where, fmt::format("the default of '{}': {}", spec.name, problem));
+    return std::nullopt;
+  }
+  if (spec.type == AttributeType::number) return default_number(context, spec, *expression);
+  const auto size = size_in_spec(context, before, *expression);
+  if (size && spec.type == AttributeType::dim) return *size;
+  if (size && spec.type == AttributeType::integer && size->is_constant()) return size->constant();
+  context.error(fmt::format("attribute '{}' must be given", spec.name))
+      .note(fmt::format("its default, {}, cannot be worked out here", spec.default_expression));
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Expression> parse_default(const AttributeSpec& spec, std::string* problem) {
+  if (spec.type != AttributeType::number) return parse_size(spec.default_expression, problem);
+  return parse_expression(spec.default_expression, problem);
+}
+
+bool complete_attributes(NodeContext& context) {
+  Attributes complete;
+  complete.reserve(context.op().attributes.size());
+  for (const AttributeSpec& spec : context.op().attributes) {
+    const AttributeValue* given = find_attribute(context.node.attributes, spec.name);
+    ensure(given || !spec.required(), "load refuses a node without an attribute that it must have");
+    auto value = given                ? std::optional(*given)
+                 : spec.default_value ? spec.default_value
+                                      : default_value(context, spec, complete);
+    if (!value) return false;
+    complete.emplace_back(spec.name, std::move(*value));
+  }
+  context.node.attributes = std::move(complete);
+  return check_attributes(context);
+}
+
+}  // namespace kgen

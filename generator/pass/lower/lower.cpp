@@ -1,0 +1,325 @@
+#include "generator/pass/lower/lower.hpp"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "generator/base/ensure.hpp"
+#include "generator/pass/fuse/fuse_facts.hpp"
+#include "generator/pass/lower/lower_body.hpp"
+#include "generator/pass/lower/lower_views.hpp"
+
+namespace kgen {
+namespace {
+
+// A kernel walks a value of any rank along the axes that it has.
+int walked_rank(const KernelOperand& operand, const Shape& shape) {
+  return operand.rank < 0 ? static_cast<int>(shape.size()) : operand.rank;
+}
+
+class Lowering {
+ public:
+  Lowering(const FuseFacts& facts, const OpSet& ops, const Group& group, const std::string& prefix)
+      : facts_(facts),
+        graph_(facts.graph()),
+        ops_(ops),
+        group_(group),
+        names_(facts, group),
+        parameters_(stub_arguments(facts.graph(), group)) {
+    stub_.name = prefix + result_name(facts, group);
+  }
+
+  std::vector<HeldValue> held() {
+    hold_ = true;
+    add_functors();
+    return std::move(held_);
+  }
+
+  StubProgram build() {
+    stub_.kind = group_.kind;
+    add_parameters();
+    add_functors();
+    add_headers();
+    return std::move(stub_);
+  }
+
+ private:
+  void add_functors() {
+    if (group_.kind == GroupKind::structured) {
+      add_structured();
+    } else {
+      add_loop();
+    }
+  }
+
+  // The number of the functor that `request` becomes.
+  std::size_t add_functor(BodyRequest request) {
+    request.hold = hold_;
+    LoweredBody body = lower_body(facts_, ops_, names_, request, parameters_);
+    for (HeldValue& held : body.held) {
+      held.functor = stub_.functors.size();
+      held_.push_back(std::move(held));
+    }
+    stub_.functors.push_back(std::move(body.functor));
+    return stub_.functors.size() - 1;
+  }
+
+  void add_parameters() {
+    for (const ValueId value : parameters_) {
+      const TensorType& type = graph_.type(value);
+      const bool writable = stub_.parameters.size() < group_.outputs.size();
+      stub_.parameters.push_back(
+          {.name = graph_.value(value).name, .general = names_.of(value), .type = type, .writable = writable});
+    }
+  }
+
+  void add_loop() {
+    BodyRequest request;
+    request.role = group_.kind == GroupKind::rows ? Functor::Role::rows : Functor::Role::elementwise;
+    request.name = stub_.name + (group_.kind == GroupKind::rows ? "_rows" : "_elementwise");
+    request.space = {group_.loop, group_.row_axes, -1};
+    request.nodes = group_.nodes;
+    request.stores = group_.outputs;
+    // Merging leaves the outer axes' part of the rank to the rows' number of axes.
+    const Functor& functor = stub_.functors[add_functor(std::move(request))];
+    int row_rank = static_cast<int>(group_.row_axes.size());
+    const int outer = static_cast<int>(group_.loop.size()) - row_rank;
+    if (!functor.members.empty()) {
+      for (const auto& [first, last] : functor.members.front().view.merges) {
+        if (first >= outer) row_rank -= last - first;
+      }
+    }
+    if (group_.kind != GroupKind::rows) return;
+    stub_.row_rank = row_rank;
+    stub_.row_length = 1;
+    for (const int axis : group_.row_axes) {
+      const Dim& extent = group_.loop[axis];
+      stub_.row_length *= extent.is_constant() ? extent.constant() : 0;
+    }
+  }
+
+  void add_structured() {
+    const Node& root = graph_.nodes[group_.root];
+    const KernelSignature* kernel = root.kernel;
+    ensure(kernel != nullptr, "choose_kernels reports operators that no kernel implements");
+    stub_.kernel = kernel->name;
+    for (std::size_t i = 0; i < std::min(kernel->operands.size(), root.inputs.size()); ++i) {
+      // An overload of the kernel does without those that are left out.
+      if (root.inputs[i] != no_id) add_kernel_operand(kernel->operands[i], i);
+    }
+    for (const KernelAttribute& attribute : kernel->attributes) {
+      const AttributeValue* value = find_attribute(root.attributes, attribute.name);
+      ensure(value != nullptr, "kernels' attributes are the operator's");
+      KernelArgument argument;
+      argument.literal = literal_text(*value, attribute.type);
+      argument.name = attribute.name;
+      stub_.kernel_arguments.push_back(std::move(argument));
+    }
+    for (std::size_t i = 0; i < root.outputs.size(); ++i) {
+      add_kernel_result(kernel->results[i], i);
+    }
+  }
+
+  void add_kernel_operand(const KernelOperand& operand, std::size_t index) {
+    const ValueId value = graph_.nodes[group_.root].inputs[index];
+    const auto prologue = std::find_if(group_.prologues.begin(), group_.prologues.end(),
+                                       [&](const Prologue& each) { return each.operand == index; });
+    KernelArgument argument;
+    if (prologue != group_.prologues.end()) {
+      BodyRequest request;
+      request.role = Functor::Role::prologue;
+      request.name = fmt::format("{}_prologue_{}", stub_.name, operand.name);
+      request.space = {graph_.type(value).shape, {}, walked_rank(operand, graph_.type(value).shape)};
+      request.nodes = prologue->nodes;
+      request.result = value;
+      argument.kind = KernelArgument::Kind::functor;
+      argument.functor = add_functor(std::move(request));
+    } else {
+      argument.kind = KernelArgument::Kind::parameter;
+      const StubRead read = stub_read(graph_, value);
+      argument.view = operand_view(graph_.type(value).shape, operand.rank, parameter_of(read.parameter));
+      argument.view.slices = read.slices;
+    }
+    stub_.kernel_arguments.push_back(std::move(argument));
+  }
+
+  void add_kernel_result(const KernelOperand& result, std::size_t index) {
+    const ValueId value = graph_.nodes[group_.root].outputs[index];
+    const auto epilogue = std::find_if(group_.epilogues.begin(), group_.epilogues.end(), [&](const Epilogue& each) {
+      return std::find(each.results.begin(), each.results.end(), index) != each.results.end();
+    });
+    KernelArgument argument;
+    if (epilogue == group_.epilogues.end()) {
+      argument.kind = KernelArgument::Kind::parameter;
+      argument.view = operand_view(graph_.type(value).shape, result.rank, parameter_of(value));
+    } else {
+      BodyRequest request;
+      request.role = Functor::Role::epilogue;
+      request.name = stub_.name + "_epilogue";
+      request.space = {graph_.type(value).shape, {}, walked_rank(result, graph_.type(value).shape)};
+      request.nodes = epilogue->nodes;
+      request.stores = group_.outputs;
+      request.incoming = value;
+      argument.kind = KernelArgument::Kind::functor;
+      argument.functor = add_functor(std::move(request));
+    }
+    stub_.kernel_arguments.push_back(std::move(argument));
+  }
+
+  std::size_t parameter_of(ValueId value) const {
+    const auto place = std::find(parameters_.begin(), parameters_.end(), value);
+    ensure(place != parameters_.end(), "what a stub reads or writes is one of its parameters");
+    return static_cast<std::size_t>(place - parameters_.begin());
+  }
+
+  void add_headers() {
+    std::set<std::string> headers;
+    for (const NodeId id : group_.nodes) {
+      const KernelSignature* kernel = graph_.nodes[id].kernel;
+      const bool passes = graph_.nodes[id].op->role != OpRole::none;
+      if (kernel && !passes) headers.insert(kernel->header);
+    }
+    for (const StubParameter& parameter : stub_.parameters) {
+      if (parameter.type.structure) headers.insert(parameter.type.structure->header);
+    }
+    const OpSpec* cast = ops_.with_role(OpRole::cast);
+    const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
+    for (const Functor& functor : stub_.functors) {
+      for (const Statement& statement : functor.statements) {
+        if (kernel && statement.functor.starts_with(kernel->name + "<")) headers.insert(kernel->header);
+      }
+    }
+    stub_.headers.assign(headers.begin(), headers.end());
+  }
+
+  const FuseFacts& facts_;
+  const Graph& graph_;
+  const OpSet& ops_;
+  const Group& group_;
+  GeneralNames names_;
+  std::vector<ValueId> parameters_;
+  StubProgram stub_;
+  bool hold_ = false;
+  std::vector<HeldValue> held_;
+};
+
+// Appends `mark`, then the values, each behind a space. A key is made for each group of a graph, so its format is
+// compiled.
+template <class... Values>
+void append(std::string& key, char mark, const Values&... values) {
+  key += mark;
+  (fmt::format_to(std::back_inserter(key), FMT_COMPILE(" {}"), values), ...);
+}
+
+void append_view(std::string& key, const MemberView& view) {
+  append(key, 'v', view.parameter, view.broadcast, view.rank);
+  for (const ConstantSlice& s : view.slices) append(key, 's', s.axis, s.begin, s.length, s.step);
+  key += 'u';
+  for (const int axis : view.unsqueeze) append(key, ',', axis);
+  key += 'o';
+  for (const int axis : view.permutation) append(key, ',', axis);
+  key += 'm';
+  for (const auto& [first, last] : view.merges) append(key, ',', first, last);
+}
+
+void append_functor(std::string& key, const Functor& functor) {
+  append(key, '\n', "functor", static_cast<int>(functor.role), functor.rank, functor.across, functor.compute,
+         functor.shape_member, functor.shape_parameter);
+  for (const Functor::Extent& extent : functor.loop_extents) {
+    append(key, 'e', extent.parameter, extent.axis, extent.constant);
+  }
+  for (const FunctorMember& member : functor.members) {
+    append_view(key, member.view);
+    append(key, 'l', member.line_axis);
+  }
+  for (const Statement& s : functor.statements) {
+    append(key, '\n', static_cast<int>(s.kind), s.per_row, s.keep, s.member, s.functor);
+    for (const std::string& field : s.fields) append(key, ',', field);
+    for (const Operand& o : s.operands) append(key, 'o', static_cast<int>(o.kind), o.statement, o.result, o.literal);
+  }
+}
+
+// Everything that the text of a stub depends on, but for names and comments. Extents are none of it, as far as memory
+// shows them: what must stand in the text (the length of a row, a slice) is a part of the program.
+std::string program_key(const StubProgram& stub) {
+  std::string key;
+  append(key, 'k', static_cast<int>(stub.kind), stub.kernel, stub.row_rank, stub.row_length);
+  for (const StubParameter& p : stub.parameters) {
+    append(key, '\n', cpp_element(p.type), p.type.shape.size(), p.writable);
+  }
+  for (const Functor& functor : stub.functors) append_functor(key, functor);
+  for (const KernelArgument& a : stub.kernel_arguments) {
+    append(key, '\n', static_cast<int>(a.kind), a.functor, a.literal);
+    append_view(key, a.view);
+  }
+  return key;
+}
+
+// Notes which extents of `stub` are others in another use.
+void compare_extents(StubProgram& stub, const StubProgram& other) {
+  for (std::size_t i = 0; i < stub.parameters.size(); ++i) {
+    StubParameter& parameter = stub.parameters[i];
+    const Shape& shape = other.parameters[i].type.shape;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis] == parameter.type.shape[axis]) continue;
+      parameter.varies.resize(shape.size(), false);
+      parameter.varies[axis] = true;
+    }
+  }
+}
+
+void use_general_names(StubProgram& stub) {
+  for (StubParameter& parameter : stub.parameters) parameter.name = parameter.general;
+  for (Functor& functor : stub.functors) {
+    functor.incoming = functor.general_incoming;
+    for (FunctorMember& member : functor.members) member.name = member.general;
+    for (Statement& statement : functor.statements) statement.names = statement.general;
+  }
+}
+
+}  // namespace
+
+std::uint32_t StubTable::intern(StubProgram stub, StubComment comment) {
+  const auto [place, is_new] = by_program_.emplace(program_key(stub), static_cast<std::uint32_t>(stubs_.size()));
+  if (!is_new) {
+    compare_extents(stubs_[place->second], stub);
+    comments_[place->second].push_back(std::move(comment));
+    return place->second;
+  }
+  std::string unique = stub.name;
+  for (int i = 2; !names_.insert(unique).second; ++i) unique = fmt::format("{}_{}", stub.name, i);
+  for (Functor& functor : stub.functors) functor.name.replace(0, stub.name.size(), unique);
+  stub.name = std::move(unique);
+  stubs_.push_back(std::move(stub));
+  comments_.push_back({std::move(comment)});
+  return place->second;
+}
+
+std::vector<StubProgram> StubTable::take() {
+  for (std::size_t i = 0; i < stubs_.size(); ++i) {
+    if (comments_[i].size() > 1) use_general_names(stubs_[i]);
+    stubs_[i].uses = uses_text(comments_[i]);
+    stubs_[i].saved = saved_text(comments_[i]);
+  }
+  return std::move(stubs_);
+}
+
+std::vector<HeldValue> held_values(const FuseFacts& facts, const OpSet& ops, const Group& group) {
+  return Lowering(facts, ops, group, {}).held();
+}
+
+std::vector<std::uint32_t> lower(const FusedGraph& fused, const OpSet& ops, const std::string& prefix, StubTable& table) {
+  const FuseFacts facts(fused.graph);
+  std::vector<std::uint32_t> stub_of;
+  stub_of.reserve(fused.groups.size());
+  for (const Group& group : fused.groups) {
+    stub_of.push_back(group.kind == GroupKind::call
+                          ? no_id
+                          : table.intern(Lowering(facts, ops, group, prefix).build(), stub_comment(facts, group)));
+  }
+  return stub_of;
+}
+
+}  // namespace kgen

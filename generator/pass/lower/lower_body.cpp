@@ -1,0 +1,362 @@
+#include "generator/pass/lower/lower_body.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <unordered_map>
+
+#include "generator/base/ensure.hpp"
+#include "generator/spec/scalar_value.hpp"
+
+namespace kgen {
+namespace {
+
+// A row kept for later passes must fit in a core's cache beside the others.
+constexpr std::int64_t most_kept_elements = 65536;
+
+class Body {
+ public:
+  Body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,
+       const std::vector<ValueId>& parameters)
+      : facts_(facts), graph_(facts.graph()), ops_(ops), names_(names), request_(request), parameters_(parameters) {}
+
+  LoweredBody build() {
+    functor_.role = request_.role;
+    functor_.name = request_.name;
+    if (request_.incoming != no_id) {
+      functor_.incoming = graph_.value(request_.incoming).name;
+      functor_.general_incoming = names_.of(request_.incoming);
+      functor_.compute = info(graph_.type(request_.incoming).dtype).compute;
+      const Node& kernel = graph_.nodes[graph_.value(request_.incoming).producer];
+      known_[request_.incoming] = rounded(kernel, request_.incoming, {.kind = Operand::Kind::incoming}, false);
+    }
+    for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
+    for (const ValueId value : request_.stores) add_store(value);
+    if (request_.role == Functor::Role::rows) keep_shared_rows();
+    const auto merges = common_merges(facts_, request_.space, uses_);
+    add_members(merges);
+    std::vector<HeldValue> held;
+    if (request_.hold) held = held_values(merges);
+    return {std::move(functor_), std::move(held)};
+  }
+
+ private:
+  using Merges = std::vector<std::pair<int, int>>;
+
+  bool rows() const { return request_.role == Functor::Role::rows; }
+
+  std::size_t append(Statement statement) {
+    functor_.statements.push_back(std::move(statement));
+    return functor_.statements.size() - 1;
+  }
+
+  void name_results(Statement& statement, const std::vector<ValueId>& values) const {
+    for (const ValueId value : values) {
+      statement.names.push_back(graph_.value(value).name);
+      statement.general.push_back(names_.of(value));
+    }
+  }
+
+  std::size_t member(const LoopUse& use) {
+    const auto found = std::find(uses_.begin(), uses_.end(), use);
+    if (found == uses_.end()) return uses_.push_back(use), uses_.size() - 1;
+    return static_cast<std::size_t>(found - uses_.begin());
+  }
+
+  std::optional<RowForm> form_of(ValueId value) const {
+    return row_form(graph_.type(value).shape, request_.space.shape, request_.space.row_axes);
+  }
+
+  // Of a value that a node of this functor makes.
+  RowForm made_form(ValueId value) const {
+    ensure(!rows() || form_of(value).has_value(), "fuse lets only values that have a form into rows");
+    return rows() ? *form_of(value) : RowForm::full;
+  }
+
+  // Memory that a node reads for a result of one element per row is such an element itself; so is memory that has one.
+  RowForm read_form(ValueId value, RowForm result) const {
+    const bool has_one = rows() && form_of(value) == RowForm::kept;
+    return result == RowForm::full && has_one ? RowForm::kept : result;
+  }
+
+  // `result`: that of the node's result.
+  Operand read(const Node& node, ValueId value, RowForm result) {
+    if (is_literal(graph_, node, value)) {
+      return {.kind = Operand::Kind::literal, .literal = literal_text(*single_number(graph_, value), graph_.type(value).dtype)};
+    }
+    if (const auto found = known_.find(facts_.peel(value)); found != known_.end()) return found->second;
+    const RowForm form = read_form(value, result);
+    const std::size_t place = member({value, form});
+    if (const auto found = loads_.find(place); found != loads_.end()) {
+      return {.kind = Operand::Kind::statement, .statement = found->second};
+    }
+    Statement load{.kind = Statement::Kind::load, .per_row = form != RowForm::full, .member = place};
+    name_results(load, {value});
+    const std::size_t id = append(std::move(load));
+    loads_[place] = id;
+    return {.kind = Operand::Kind::statement, .statement = id};
+  }
+
+  // Lines cost nothing to load: each reader has its own, so that they stand in its text.
+  Operand read_lines(ValueId value, int axis, RowForm result) {
+    Statement load{.kind = Statement::Kind::load, .per_row = result != RowForm::full};
+    load.member = member({value, result, axis});
+    name_results(load, {value});
+    return {.kind = Operand::Kind::statement, .statement = append(std::move(load))};
+  }
+
+  // Whether anything sees the lanes of a value that a node of this functor makes; storing them rounds.
+  bool read_in_registers(ValueId value) const {
+    const auto is_it = [&](ValueId read) { return read != no_id && facts_.peel(read) == value; };
+    return is_it(request_.result) || std::any_of(request_.nodes.begin(), request_.nodes.end(), [&](NodeId id) {
+             const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
+             return std::any_of(inputs.begin(), inputs.end(), is_it);
+           });
+  }
+
+  // A conversion that changes no lane is no statement: one to a type that holds every value, one that is only stored,
+  // and, with `numerics: fast`, one that nobody asked for.
+  bool passes_through(const Node& node) const {
+    if (node.op->role == OpRole::copy) return true;
+    if (node.op->role != OpRole::cast) return false;
+    const DType from = graph_.type(node.inputs[0]).dtype;
+    const DType to = graph_.type(node.outputs[0]).dtype;
+    if (compute_dtype(from) != compute_dtype(to) || !info(to).floating) return false;
+    if (holds_every_value(to, from) || !read_in_registers(node.outputs[0])) return true;
+    return node.implied && graph_.numerics == Numerics::fast;
+  }
+
+  void add_node(const Node& node) {
+    const bool reduces = std::holds_alternative<Reduction>(node.kind);
+    const RowForm form = made_form(node.outputs[0]);
+    if (passes_through(node)) {
+      const Operand operand = read(node, node.inputs[0], form);
+      known_[node.outputs[0]] = operand;
+      return;
+    }
+    const KernelSignature* kernel = node.kernel;
+    ensure(kernel != nullptr, "choose_kernels reports operators that no kernel implements");
+    Statement statement{.kind = reduces ? Statement::Kind::reduce : Statement::Kind::apply};
+    statement.per_row = reduces || form != RowForm::full;
+    statement.functor = kernel->name;
+    std::string template_arguments;
+    for (const KernelAttribute& attribute : kernel->attributes) {
+      const AttributeValue* value = find_attribute(node.attributes, attribute.name);
+      ensure(value != nullptr, "link_ops checks that kernels' attributes are the operator's");
+      if (attribute.type == "dtype") {
+        template_arguments += (template_arguments.empty() ? "" : ", ");
+        template_arguments += info(std::get<DType>(*value)).cpp;
+      } else {
+        statement.fields.push_back(literal_text(*value, attribute.type));
+      }
+    }
+    if (!template_arguments.empty()) statement.functor += "<" + template_arguments + ">";
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == no_id) continue;
+      const int axis = line_axis(node, i);
+      statement.operands.push_back(axis < 0 ? read(node, node.inputs[i], reduces ? RowForm::full : form)
+                                            : read_lines(node.inputs[i], axis, form));
+    }
+    statement.within = node.within;
+    name_results(statement, node.outputs);
+    const std::size_t id = append(std::move(statement));
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      Operand made{.kind = Operand::Kind::statement, .statement = id, .result = i};
+      known_[node.outputs[i]] = rounded(node, node.outputs[i], std::move(made), functor_.statements[id].per_row);
+    }
+  }
+
+  // `numerics: match_unfused`: what an operator would have stored is rounded as storing would.
+  Operand rounded(const Node& node, ValueId value, Operand made, bool per_row) {
+    const DTypeInfo& type = info(graph_.type(value).dtype);
+    if (graph_.numerics != Numerics::match_unfused || !type.floating || compute_dtype(type.dtype) == type.dtype) return made;
+    const OpSpec* cast = ops_.with_role(OpRole::cast);
+    const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
+    if (!kernel || node.op->role == OpRole::cast || !read_in_registers(value)) return made;
+    Statement round{.kind = Statement::Kind::apply, .per_row = per_row};
+    round.functor = fmt::format("{}<{}>", kernel->name, type.cpp);
+    round.operands = {std::move(made)};
+    round.within = node.within;
+    name_results(round, {value});
+    return {.kind = Operand::Kind::statement, .statement = append(std::move(round))};
+  }
+
+  void add_store(ValueId value) {
+    const RowForm form = made_form(value);
+    Statement store{.kind = Statement::Kind::store, .per_row = form != RowForm::full, .member = member({value, form})};
+    store.operands = {known_.at(value)};
+    append(std::move(store));
+  }
+
+  // A row that several passes need is computed in the first and kept, unless it is too long for that.
+  void keep_shared_rows() {
+    Shape row;
+    for (const int axis : request_.space.row_axes) row.push_back(request_.space.shape[static_cast<std::size_t>(axis)]);
+    if (element_count(row).range(ranges_of(graph_)).high > most_kept_elements) return;
+    std::vector<Statement>& statements = functor_.statements;
+    std::vector<std::vector<std::size_t>> passes(statements.size());
+    for (std::size_t i = statements.size(); i-- > 0;) {
+      Statement& statement = statements[i];
+      const bool is_pass = statement.kind == Statement::Kind::reduce || statement.kind == Statement::Kind::store;
+      std::sort(passes[i].begin(), passes[i].end());
+      passes[i].erase(std::unique(passes[i].begin(), passes[i].end()), passes[i].end());
+      if (statement.kind == Statement::Kind::apply && !statement.per_row && passes[i].size() > 1) {
+        statement.keep = true;
+        passes[i] = {i};
+      }
+      for (const Operand& operand : statement.operands) {
+        if (operand.kind != Operand::Kind::statement) continue;
+        auto& into = passes[operand.statement];
+        if (is_pass) {
+          into.push_back(i);
+        } else {
+          into.insert(into.end(), passes[i].begin(), passes[i].end());
+        }
+      }
+    }
+  }
+
+  void add_members(const Merges& merges) {
+    bool found_shape = false;
+    for (const LoopUse& use : uses_) {
+      StubRead read = stub_read(graph_, use.value);
+      const auto place = std::find(parameters_.begin(), parameters_.end(), read.parameter);
+      ensure(place != parameters_.end(), "what a stub reads or writes is one of its parameters");
+      FunctorMember made;
+      made.name = graph_.value(use.value).name;
+      made.general = names_.of(use.value);
+      const auto parameter = static_cast<std::size_t>(place - parameters_.begin());
+      if (use.line_axis < 0) {
+        made.view = view_in(facts_, request_.space, use, parameter, merges);
+      } else {
+        LinesView lines = lines_in(facts_, request_.space, use, parameter);
+        made.view = std::move(lines.view);
+        made.line_axis = lines.axis;
+      }
+      made.view.slices = std::move(read.slices);
+      if (use.form == RowForm::full && use.line_axis < 0 && !found_shape) {
+        functor_.shape_member = functor_.members.size();
+        found_shape = true;
+      }
+      functor_.rank = made.view.rank;
+      if (request_.role == Functor::Role::elementwise && use.line_axis < 0) {
+        functor_.across = functor_.across || lies_across(facts_, request_.space, use);
+      }
+      functor_.members.push_back(std::move(made));
+    }
+    ensure(found_shape, "a functor reads or writes something of its loop's shape");
+    add_loop_shape();
+  }
+
+  std::vector<HeldValue> held_values(const Merges& merges) const {
+    std::vector<HeldValue> held;
+    std::unordered_map<std::size_t, NodeId> makers;  // by statement: the first node whose value it gives
+    if (request_.incoming != no_id) held.push_back(held_value(request_.incoming, merges, makers));
+    for (const NodeId id : request_.nodes) {
+      for (const ValueId value : graph_.nodes[id].outputs) held.push_back(held_value(value, merges, makers));
+    }
+    return held;
+  }
+
+  HeldValue held_value(ValueId value, const Merges& merges, std::unordered_map<std::size_t, NodeId>& makers) const {
+    const NodeId producer = graph_.value(value).producer;
+    HeldValue held{.value = value, .maker = producer};
+    const Operand& at = known_.at(value);
+    if (at.kind == Operand::Kind::incoming) held.maker = graph_.value(request_.incoming).producer;
+    if (at.kind == Operand::Kind::statement && functor_.statements[at.statement].kind != Statement::Kind::load) {
+      held.maker = makers.emplace(at.statement, producer).first->second;
+      held.statement = at.statement;
+      held.result = at.result;
+    } else if (at.kind != Operand::Kind::incoming) {
+      return held;
+    }
+    held.view = view_in(facts_, request_.space, {value, made_form(value)}, 0, merges);
+    held.shown = held.maker == producer && !held.view.broadcast;
+    return held;
+  }
+
+  void add_loop_shape() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (graph_.type(parameters_[i]).shape != request_.space.shape) continue;
+      functor_.shape_parameter = i;
+      return;
+    }
+    for (const Dim& extent : request_.space.shape) functor_.loop_extents.push_back(find_extent(extent));
+  }
+
+  Functor::Extent find_extent(const Dim& extent) const {
+    if (extent == Dim(1)) return {Functor::none, 0, 1};
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const Shape& shape = graph_.type(parameters_[i]).shape;
+      const auto axis = std::find(shape.begin(), shape.end(), extent);
+      if (axis != shape.end()) return {i, static_cast<int>(axis - shape.begin()), 1};
+    }
+    ensure(extent.is_constant(), "every other extent of a loop comes from something the stub reads or writes");
+    return {Functor::none, 0, extent.constant()};
+  }
+
+  const FuseFacts& facts_;
+  const Graph& graph_;
+  const OpSet& ops_;
+  const GeneralNames& names_;
+  const BodyRequest& request_;
+  const std::vector<ValueId>& parameters_;
+  Functor functor_;
+  std::vector<LoopUse> uses_;                        // by member
+  std::unordered_map<ValueId, Operand> known_;       // what values are in registers
+  std::unordered_map<std::size_t, std::size_t> loads_;  // member -> statement
+};
+
+// "{1, 2}"; where the parameter's type does not say how many, "kgen::Index<2>{1, 2}".
+std::string list_literal(const std::vector<Dim>& list, const std::string& type) {
+  std::vector<std::string> items;
+  for (const Dim& each : list) items.push_back(each.cpp());
+  const bool any_length = type == "kgen::Index";
+  return fmt::format("{}{{{}}}", any_length ? fmt::format("{}<{}>", type, list.size()) : "", fmt::join(items, ", "));
+}
+
+// C++ has no literal of the least number of 64 bits.
+constexpr const char* least_text = "std::numeric_limits<std::int64_t>::min()";
+
+std::string float_text(const Number& exact, const char* type, const char* suffix) {
+  const double number = exact.real();
+  if (std::isnan(number)) return fmt::format("std::numeric_limits<{}>::quiet_NaN()", type);
+  if (std::isinf(number)) return fmt::format("{}std::numeric_limits<{}>::infinity()", number < 0 ? "-" : "", type);
+  std::string text = *suffix ? fmt::format("{}", exact.as<float>()) : fmt::format("{}", number);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text + suffix;
+}
+
+}  // namespace
+
+std::string literal_text(const Number& number, DType dtype) {
+  const DType compute = compute_dtype(dtype);
+  if (compute == DType::f32) return float_text(number, "float", "f");
+  if (compute == DType::f64) return float_text(number, "double", "");
+  if (compute == DType::boolean) return number == 0 ? "false" : "true";
+  if (compute == DType::u64) return fmt::format("{}u", number);
+  if (number == integer_range(DType::i64).low) return least_text;
+  return fmt::format("{}{{{}}}", info(compute).cpp, number);
+}
+
+std::string literal_text(const AttributeValue& value, const std::string& type) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  Number number;
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) number = *integer;
+  if (const auto* given = std::get_if<Number>(&value)) number = *given;
+  if (const auto* dim = std::get_if<Dim>(&value)) return dim->cpp();
+  if (const auto* list = std::get_if<std::vector<Dim>>(&value)) return list_literal(*list, type);
+  if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("{}::{}", type, *text);
+  if (type == "float") return float_text(number, "float", "f");
+  if (type == "double") return float_text(number, "double", "");
+  return number == integer_range(DType::i64).low ? least_text : to_text(number);
+}
+
+LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,
+                       const std::vector<ValueId>& parameters) {
+  return Body(facts, ops, names, request, parameters).build();
+}
+
+}  // namespace kgen

@@ -1,0 +1,40 @@
+// The statements of one functor: nodes in order, memory loaded where it is first needed, results stored at the end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/model/plan.hpp"
+#include "generator/pass/fuse/fuse_facts.hpp"
+#include "generator/pass/lower/lower_names.hpp"
+#include "generator/pass/lower/lower_views.hpp"
+
+namespace kgen {
+
+struct BodyRequest {
+  Functor::Role role = Functor::Role::elementwise;
+  std::string name;
+  LoopSpace space;
+  std::vector<NodeId> nodes;        // in execution order
+  std::vector<ValueId> stores;      // written to memory by this functor
+  ValueId incoming = no_id;         // epilogue: what it receives
+  ValueId result = no_id;           // prologue: what it returns
+  bool hold = false;                // fill LoweredBody::held
+};
+
+struct LoweredBody {
+  Functor functor;
+  std::vector<HeldValue> held;      // what it receives and what its nodes make; `functor` is left to the caller
+};
+
+// `parameters` holds the stub's values by parameter; what the functor reads must be among them, or a slice of one
+// (stub_read).
+LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,
+                       const std::vector<ValueId>& parameters);
+
+// A number as a C++ literal of the type that `dtype` is computed in: "0.125f", "2", "true".
+std::string literal_text(const Number& number, DType dtype);
+// An attribute as a C++ literal for a parameter of the C++ type `type` ("float", "bool", "std::int64_t").
+std::string literal_text(const AttributeValue& value, const std::string& type);
+
+}  // namespace kgen

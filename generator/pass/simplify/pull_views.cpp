@@ -1,0 +1,299 @@
+#include "generator/pass/simplify/pull_views.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "generator/pass/simplify/view_algebra.hpp"
+
+namespace kgen {
+namespace {
+
+using Form = ViewRule::Form;
+
+// What a view of the value could be pulled up to.
+struct Reach {
+  bool loads = false;        // nothing but memory, through elementwise nodes that nothing else reads
+  bool dense_loads = false;  // nothing but dense memory of the value's own shape, and scalars
+};
+
+bool is_static(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& extent) { return extent.is_constant(); });
+}
+
+Reach reach_of_view(const Node& node, const std::vector<Reach>& reach) {
+  const Form form = std::get<View>(node.kind).form;
+  const bool keeps_order = form == Form::reshape || form == Form::unsqueeze || form == Form::squeeze;
+  return {true, form == Form::concat || (keeps_order && reach[node.inputs[0]].dense_loads)};
+}
+
+Reach reach_of_elementwise(const Graph& graph, const Node& node, const std::vector<Reach>& reach) {
+  const Shape& shape = graph.type(node.outputs[0]).shape;
+  Reach result{true, true};
+  for (const ValueId input : node.inputs) {
+    if (input == no_id || graph.type(input).shape.empty()) continue;
+    result.loads = result.loads && reach[input].loads;
+    result.dense_loads = result.dense_loads && reach[input].dense_loads && graph.type(input).shape == shape;
+  }
+  return result;
+}
+
+// By ValueId.
+std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std::uint32_t>& readers) {
+  const Graph& graph = rewriting.graph;
+  std::vector<Reach> reach(graph.values.size());
+  for (const GraphInput& input : graph.inputs) reach[input.value] = {true, !input.strided};
+  for (const ConstantData& constant : graph.constants) reach[constant.value] = {true, true};
+  // The strides of a state are those of its greatest size.
+  for (const StateData& state : graph.states) reach[state.value] = {true, is_static(graph.type(state.value).shape)};
+  for (const Node& node : graph.nodes) {
+    Reach result;
+    if (std::holds_alternative<View>(node.kind)) {
+      result = reach_of_view(node, reach);
+    } else if (std::holds_alternative<Call>(node.kind) || std::holds_alternative<Opaque>(node.kind)) {
+      result = {true, true};
+    } else if (std::holds_alternative<Elementwise>(node.kind)) {
+      const ValueId output = node.outputs[0];
+      const bool one_reader = node.outputs.size() == 1 && readers[output] == 1 && !rewriting.named[output];
+      const bool at_own_position = std::get<Elementwise>(node.kind).line_axes.empty();
+      if (one_reader && at_own_position) result = reach_of_elementwise(graph, node, reach);
+    }
+    for (const ValueId output : node.outputs) reach[output] = result;
+  }
+  return reach;
+}
+
+// What becomes of an operand of the elementwise node when `view` of its result is taken: the views to take of the
+// operand, in order; none where it stays as it is. Absent where that cannot be said.
+using Views = std::vector<View>;
+
+std::optional<Views> permuted_operand(const View& view, const Shape& operand, const Shape& whole) {
+  const std::size_t lead = whole.size() - operand.size();
+  Views views;
+  std::vector<int> order;    // of the operand's axes
+  std::vector<int> missing;  // axes of the result, counted from the first that the operand has, that it has not
+  int position = 0;
+  for (const int axis : view.axes) {
+    const bool present = static_cast<std::size_t>(axis) >= lead;
+    if (!present && order.empty()) continue;
+    if (present) {
+      order.push_back(axis - static_cast<int>(lead));
+    } else {
+      missing.push_back(position);
+    }
+    ++position;
+  }
+  if (!std::is_sorted(order.begin(), order.end())) views.push_back(permutation(std::move(order)));
+  for (const int axis : missing) views.push_back(view_along(Form::unsqueeze, axis));
+  return views;
+}
+
+// slice, select, flip and squeeze: `view.axis` counts in `whole`.
+std::optional<Views> operand_along_axis(View view, const Shape& operand, const Shape& whole) {
+  const int lead = static_cast<int>(whole.size() - operand.size());
+  const Dim& whole_extent = whole[static_cast<std::size_t>(view.axis)];
+  if (view.axis < lead) return Views{};
+  view.axis -= lead;
+  const Dim& extent = operand[static_cast<std::size_t>(view.axis)];
+  if (extent == whole_extent) return Views{std::move(view)};
+  if (!is_one(extent)) return std::nullopt;
+  if (view.form == Form::select) return Views{view_along(Form::squeeze, view.axis)};
+  return Views{};
+}
+
+std::optional<Views> views_of_operand(const View& view, const Shape& operand, const Shape& whole) {
+  if (operand.empty()) return Views{};
+  switch (view.form) {
+    case Form::permute:
+      return permuted_operand(view, operand, whole);
+    case Form::reshape:
+      return operand == whole ? std::optional(Views{view}) : std::nullopt;
+    case Form::slice:
+    case Form::select:
+    case Form::flip:
+    case Form::squeeze:
+      return operand_along_axis(view, operand, whole);
+    case Form::unsqueeze: {
+      const int after = static_cast<int>(whole.size()) - view.axis;  // axes of the result behind the new one
+      const int axis = static_cast<int>(operand.size()) - after;
+      return axis < 0 ? Views{} : Views{view_along(Form::unsqueeze, axis)};
+    }
+    case Form::broadcast:
+    case Form::concat:
+    case Form::update:
+      break;
+  }
+  return std::nullopt;
+}
+
+// What the name of a viewed operand ends in.
+std::string_view suffix_of(Form form) {
+  switch (form) {
+    case Form::permute:
+      return "_permuted";
+    case Form::slice:
+      return "_sliced";
+    case Form::select:
+      return "_selected";
+    case Form::unsqueeze:
+      return "_unsqueezed";
+    case Form::squeeze:
+      return "_squeezed";
+    case Form::flip:
+      return "_flipped";
+    default:
+      return "_reshaped";
+  }
+}
+
+// A view that an elementwise node is to take of its operands instead of its result.
+struct Pulled {
+  Node view_node;  // its output is what the elementwise node makes from now on
+  Shape whole;     // of the elementwise node's result until now
+};
+
+// One sweep. Nodes are gathered from the last to the first.
+class Sweep {
+ public:
+  explicit Sweep(Rewriting& rewriting)
+      : rewriting_(rewriting),
+        graph_(rewriting.graph),
+        readers_(count_readers(graph_)),
+        reach_(find_reach(rewriting, readers_)) {
+    reversed_.reserve(graph_.nodes.size());
+  }
+
+  bool run() {
+    for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
+      ++rewriting_.node_visits;
+      const auto pulled = pulled_.find(static_cast<NodeId>(i));
+      if (pulled == pulled_.end()) {
+        place(std::move(graph_.nodes[i]));
+      } else {
+        place_pulled(std::move(graph_.nodes[i]), pulled->second);
+      }
+    }
+    std::reverse(reversed_.begin(), reversed_.end());
+    graph_.nodes = std::move(reversed_);
+    number_producers(graph_);
+    rewriting_.removed.assign(graph_.nodes.size(), false);
+    return changed_;
+  }
+
+ private:
+  void place(Node node) {
+    if (!give_to_maker(node)) reversed_.push_back(std::move(node));
+  }
+
+  // Lets the node that makes a view's operand, for this view only, make what the view shows. Where the view's result is
+  // its operand, that value changes its shape. False, doing nothing, where it cannot be done.
+  bool give_to_maker(const Node& node) {
+    const NodeId maker = maker_for_view(node);
+    if (maker == no_id) return false;
+    const ValueId operand = node.inputs[0];
+    Shape shape = viewed_shape(std::get<View>(node.kind), graph_.type(operand).shape);
+    if (!merge_into(maker, node) && !pull_through(maker, node)) return false;
+    if (node.outputs[0] == operand) graph_.value(operand).type->shape = std::move(shape);
+    changed_ = true;
+    return true;
+  }
+
+  // The node that makes the operand of a view, if nothing else reads that; else no_id.
+  NodeId maker_for_view(const Node& node) const {
+    const View* view = std::get_if<View>(&node.kind);
+    if (!view || node.inputs.size() != 1 || rewriting_.named[node.outputs[0]]) return no_id;
+    const ValueId operand = node.inputs[0];
+    const Value& value = graph_.value(operand);
+    const bool is_new = operand >= reach_.size();  // made by this sweep
+    if (is_new || value.kind != ValueKind::result || shows_everything(*view, value.type->shape)) return no_id;
+    return readers_[operand] == 1 && !rewriting_.named[operand] ? value.producer : no_id;
+  }
+
+  // A view that meets another goes on as one with it.
+  bool merge_into(NodeId maker, const Node& node) {
+    Node& inner = graph_.nodes[maker];
+    const View* inner_view = std::get_if<View>(&inner.kind);
+    if (!inner_view || inner.inputs.size() != 1 || inner_view->form == Form::concat) return false;
+    auto merged = merged_views(std::get<View>(node.kind), *inner_view, graph_.type(inner.inputs[0]).shape);
+    if (!merged || !set_view(rewriting_, inner, std::move(*merged))) return false;
+    inner.outputs = node.outputs;
+    return true;
+  }
+
+  bool pull_through(NodeId maker, const Node& node) {
+    const Node& elementwise = graph_.nodes[maker];
+    const auto* kind = std::get_if<Elementwise>(&elementwise.kind);
+    if (!kind || !kind->line_axes.empty()) return false;
+    const View& view = std::get<View>(node.kind);
+    const ValueId operand = node.inputs[0];
+    if (!(view.form == Form::reshape ? reach_[operand].dense_loads : reach_[operand].loads)) return false;
+    const Shape& whole = graph_.type(operand).shape;
+    for (const ValueId input : elementwise.inputs) {
+      if (input != no_id && !can_view(view, graph_.type(input).shape, whole)) return false;
+    }
+    pulled_.insert_or_assign(maker, Pulled{node, whole});
+    return true;
+  }
+
+  bool can_view(const View& view, const Shape& operand, const Shape& whole) const {
+    const auto views = views_of_operand(view, operand, whole);
+    return views &&
+           std::all_of(views->begin(), views->end(), [&](const View& each) { return view_op(rewriting_, each); });
+  }
+
+  // The elementwise node makes the view's result; views of its operands come in front of it.
+  void place_pulled(Node node, const Pulled& pulled) {
+    node.outputs = pulled.view_node.outputs;
+    std::vector<Node> views;
+    std::unordered_map<ValueId, ValueId> viewed;  // an operand that is read twice is viewed once
+    for (ValueId& input : node.inputs) {
+      if (input == no_id) continue;
+      const auto [found, is_first] = viewed.try_emplace(input, input);
+      if (is_first) found->second = view_operand(pulled, input, views);
+      input = found->second;
+    }
+    reversed_.push_back(std::move(node));
+    for (std::size_t i = views.size(); i-- > 0;) place(std::move(views[i]));
+  }
+
+  // Has the operand viewed by the node that makes it, or appends views of it to `views`. The value to read in its
+  // place.
+  ValueId view_operand(const Pulled& pulled, ValueId operand, std::vector<Node>& views) {
+    const Views chain =
+        *views_of_operand(std::get<View>(pulled.view_node.kind), graph_.type(operand).shape, pulled.whole);
+    if (chain.size() == 1 && give_to_maker(view_node(pulled, chain[0], operand, operand))) return operand;
+    ValueId current = operand;
+    for (const View& each : chain) {
+      const TensorType type{graph_.type(current).dtype, viewed_shape(each, graph_.type(current).shape)};
+      const std::string name = graph_.value(current).name + std::string(suffix_of(each.form));
+      const ValueId next = new_result(rewriting_, name, type, pulled.view_node.where);
+      views.push_back(view_node(pulled, each, current, next));
+      current = next;
+    }
+    return current;
+  }
+
+  Node view_node(const Pulled& pulled, const View& view, ValueId operand, ValueId result) const {
+    Node node = pulled.view_node;
+    set_view(rewriting_, node, view);
+    node.inputs = {operand};
+    node.outputs = {result};
+    return node;
+  }
+
+  Rewriting& rewriting_;
+  Graph& graph_;
+  const std::vector<std::uint32_t> readers_;
+  const std::vector<Reach> reach_;
+  std::unordered_map<NodeId, Pulled> pulled_;  // by elementwise node
+  std::vector<Node> reversed_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool pull_views(Rewriting& rewriting) { return Sweep(rewriting).run(); }
+
+}  // namespace kgen

@@ -1,0 +1,93 @@
+#include "generator/pass/simplify/simplify_views.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "generator/pass/simplify/view_algebra.hpp"
+
+namespace kgen {
+namespace {
+
+using Form = ViewRule::Form;
+
+const Shape& operand_shape(const Graph& graph, const Node& node) { return graph.type(node.inputs[0]).shape; }
+
+bool drop_view(Rewriting& rewriting, NodeId id) {
+  const Node& node = rewriting.graph.nodes[id];
+  const View& view = std::get<View>(node.kind);
+  const bool whole = view.form == Form::concat ? node.inputs.size() == 1
+                                               : shows_everything(view, operand_shape(rewriting.graph, node));
+  return whole && replace_result(rewriting, id, node.inputs[0]);
+}
+
+bool merge_with_operand(Rewriting& rewriting, NodeId id) {
+  Graph& graph = rewriting.graph;
+  Node& node = graph.nodes[id];
+  if (node.inputs.size() != 1) return false;
+  const Node* inner = producer(rewriting, node.inputs[0]);
+  const View* inner_view = inner ? std::get_if<View>(&inner->kind) : nullptr;
+  if (!inner_view || inner->inputs.size() != 1 || inner_view->form == Form::concat) return false;
+  const ValueId source = inner->inputs[0];
+  const Shape& shape = graph.type(source).shape;
+  auto merged = merged_views(std::get<View>(node.kind), *inner_view, shape);
+  if (!merged) return false;
+  if (shows_everything(*merged, shape) && replace_result(rewriting, id, source)) return true;
+  if (!set_view(rewriting, node, std::move(*merged))) return false;
+  node.inputs[0] = source;
+  return true;
+}
+
+bool simplify_reshape(Rewriting& rewriting, NodeId id) {
+  Node& node = rewriting.graph.nodes[id];
+  const View& view = std::get<View>(node.kind);
+  if (view.form != Form::reshape) return false;
+  auto axis_view = reshape_as_axis(operand_shape(rewriting.graph, node), view.shape);
+  return axis_view && set_view(rewriting, node, std::move(*axis_view));
+}
+
+// Whether operands of these shapes broadcast to `result`.
+bool broadcast_to(const std::vector<const Shape*>& operands, const Shape& result) {
+  for (std::size_t from_last = 1; from_last <= result.size(); ++from_last) {
+    const Dim& extent = result[result.size() - from_last];
+    const auto has_extent = [&](const Shape* shape) {
+      return shape->size() >= from_last && (*shape)[shape->size() - from_last] == extent;
+    };
+    if (std::none_of(operands.begin(), operands.end(), has_extent)) return false;
+  }
+  return true;
+}
+
+bool read_before_broadcast(Rewriting& rewriting, NodeId id) {
+  Graph& graph = rewriting.graph;
+  Node& node = graph.nodes[id];
+  bool changed = false;
+  for (ValueId& input : node.inputs) {
+    const Node* inner = producer(rewriting, input);
+    const View* view = inner ? std::get_if<View>(&inner->kind) : nullptr;
+    if (!view || view->form != Form::broadcast) continue;
+    std::vector<const Shape*> shapes;
+    for (const ValueId each : node.inputs) {
+      if (each != no_id) shapes.push_back(&graph.type(each == input ? inner->inputs[0] : each).shape);
+    }
+    if (!broadcast_to(shapes, graph.type(node.outputs[0]).shape)) continue;
+    input = inner->inputs[0];
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool simplify_views(Rewriting& rewriting, NodeId id) {
+  const Node& node = rewriting.graph.nodes[id];
+  if (const auto* elementwise = std::get_if<Elementwise>(&node.kind)) {
+    return elementwise->line_axes.empty() && read_before_broadcast(rewriting, id);
+  }
+  const auto* view = std::get_if<View>(&node.kind);
+  if (!view || node.outputs.size() != 1) return false;
+  if (drop_view(rewriting, id)) return true;
+  if (view->form == Form::concat || view->form == Form::update) return false;
+  return merge_with_operand(rewriting, id) || simplify_reshape(rewriting, id);
+}
+
+}  // namespace kgen

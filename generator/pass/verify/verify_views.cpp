@@ -1,0 +1,235 @@
+#include "generator/pass/verify/verify_views.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "generator/pass/graph/strided_memory.hpp"
+#include "generator/pass/verify/verify_samples.hpp"
+
+namespace kgen {
+namespace {
+
+using Kind = Placement::Kind;
+using Extents = std::vector<std::int64_t>;
+
+constexpr std::size_t most_problems = 5;
+
+// By value: where its elements lie; nothing for what is in registers, and for what cannot be shown where it should lie.
+using Memory = std::vector<std::optional<StridedMemory>>;
+
+// No two axes of it can be walked as one.
+StridedMemory memory_with_gaps(Extents extents) {
+  StridedMemory memory = dense_memory(std::move(extents));
+  std::int64_t stride = 2;
+  for (std::size_t axis = memory.extents.size(); axis-- > 0;) {
+    memory.strides[axis] = stride;
+    stride = stride * std::max<std::int64_t>(1, memory.extents[axis]) + 1;
+  }
+  return memory;
+}
+
+class ViewCheck {
+ public:
+  ViewCheck(const FunctionPlan& plan, const std::vector<StubProgram>& stubs, const DimBindings& bindings)
+      : plan_(plan), graph_(plan.fused.graph), stubs_(stubs), bindings_(bindings), memory_(graph_.values.size()) {}
+
+  std::vector<std::string> run() {
+    if (!find_memory()) return {};  // no machine runs it
+    check_written_through();
+    for (const auto* steps : {&plan_.load_steps, &plan_.steps}) {
+      for (const Step& step : *steps) check_step(step);
+    }
+    return std::move(problems_);
+  }
+
+ private:
+  void problem(std::string text) {
+    if (problems_.size() < most_problems) problems_.push_back(std::move(text));
+  }
+  const std::string& name(ValueId value) const { return graph_.value(value).name; }
+  Extents extents_of(ValueId value) const {
+    Extents extents;
+    for (const Dim& extent : graph_.type(value).shape) extents.push_back(extent.evaluate(bindings_));
+    return extents;
+  }
+
+  bool find_memory();
+  bool find_own_memory(ValueId value);
+  void show(ValueId value);
+  void check_written_through();
+  void check_step(const Step& step);
+  void check_call(const Step& step);
+  void check_functor(const StubProgram& stub, const Functor& functor, const Step& step);
+  std::optional<Extents> loop_of(const Functor& functor, const Step& step) const;
+  void check_view(const StubProgram& stub, const MemberView& view, const std::optional<Extents>& loop,
+                  const Step& step);
+
+  const FunctionPlan& plan_;
+  const Graph& graph_;
+  const std::vector<StubProgram>& stubs_;
+  const DimBindings& bindings_;
+  Memory memory_;
+  std::vector<std::string> problems_;
+};
+
+// ---- where values lie -----------------------------------------------------------------------------------------------
+
+// False: the value has more elements than can be counted.
+bool ViewCheck::find_own_memory(ValueId value) {
+  Extents extents = extents_of(value);
+  const Kind kind = plan_.placements[value].kind;
+  if (kind == Kind::state) {
+    const DimRanges ranges = ranges_of(graph_);
+    const ValueId state = graph_.states[plan_.placements[value].index].value;
+    Extents greatest;
+    for (const Dim& extent : graph_.type(state).shape) greatest.push_back(extent.range(ranges).high);
+    memory_[value] = dense_memory(std::move(greatest));
+    memory_[value]->extents = std::move(extents);
+    return true;
+  }
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : extents) {
+    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(1, extent), &elements)) return false;
+  }
+  if (elements > std::int64_t{1} << 48) return false;
+  const bool has_gaps = kind == Kind::input && graph_.inputs[plan_.placements[value].index].strided;
+  memory_[value] = has_gaps ? memory_with_gaps(std::move(extents)) : dense_memory(std::move(extents));
+  return true;
+}
+
+void ViewCheck::show(ValueId value) {
+  const Placement& placement = plan_.placements[value];
+  const std::optional<StridedMemory>& base = memory_[placement.base];
+  if (!base) return;  // found there
+  memory_[value] = viewed(*base, placement.view, bindings_, extents_of(value));
+  if (!memory_[value])
+    problem(fmt::format("'{}' cannot be shown in the memory of '{}'", name(value), name(placement.base)));
+}
+
+bool ViewCheck::find_memory() {
+  for (ValueId id = 0; id < memory_.size(); ++id) {
+    const Kind kind = plan_.placements[id].kind;
+    const bool in_another = kind == Kind::view_of || kind == Kind::part_of;
+    if (kind != Kind::registers && !in_another && !find_own_memory(id)) return false;
+  }
+  // A whole stands after its parts, a view after what it shows.
+  for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+    for (const ValueId output : node->outputs) {
+      if (plan_.placements[output].kind == Kind::part_of) show(output);
+    }
+  }
+  for (const Node& node : graph_.nodes) {
+    if (plan_.placements[node.outputs[0]].kind == Kind::view_of) show(node.outputs[0]);
+  }
+  return true;
+}
+
+// The view that a value is written through, of where it lies, is its result as that lies.
+void ViewCheck::check_written_through() {
+  for (const Node& node : graph_.nodes) {
+    const auto* view = std::get_if<View>(&node.kind);
+    if (!view || !view->written_through || !memory_[node.inputs[0]] || !memory_[node.outputs[0]]) continue;
+    const ValueId result = node.outputs[0];
+    const auto again = viewed(*memory_[node.inputs[0]], *view, bindings_, extents_of(result));
+    if (again && same_elements(*again, *memory_[result])) continue;
+    problem(fmt::format("'{}' is not written where '{}' shows it", name(node.inputs[0]), name(result)));
+  }
+}
+
+// ---- what steps take for granted ------------------------------------------------------------------------------------
+
+void ViewCheck::check_step(const Step& step) {
+  if (plan_.fused.groups[step.group].kind == GroupKind::call) return check_call(step);
+  const StubProgram& stub = stubs_[step.stub];
+  for (const Functor& functor : stub.functors) check_functor(stub, functor, step);
+  for (const KernelArgument& argument : stub.kernel_arguments) {
+    if (argument.kind == KernelArgument::Kind::parameter) check_view(stub, argument.view, std::nullopt, step);
+  }
+}
+
+void ViewCheck::check_call(const Step& step) {
+  for (const ValueId argument : step.arguments) {
+    const std::optional<StridedMemory>& memory = memory_[argument];
+    if (!memory) continue;
+    const StridedMemory dense = dense_memory(memory->extents);
+    for (std::size_t axis = 0; axis < dense.extents.size(); ++axis) {
+      if (dense.extents[axis] == 1 || dense.strides[axis] == memory->strides[axis]) continue;
+      if (std::count(dense.extents.begin(), dense.extents.end(), 0) > 0) continue;
+      return problem(
+          fmt::format("'{}' is passed to a function, or comes out of one, and is not dense", name(argument)));
+    }
+  }
+}
+
+// The extents of the loop that a functor's members are broadcast to.
+std::optional<Extents> ViewCheck::loop_of(const Functor& functor, const Step& step) const {
+  if (functor.shape_parameter != Functor::none) return extents_of(step.arguments[functor.shape_parameter]);
+  Extents loop;
+  for (const Functor::Extent& extent : functor.loop_extents) {
+    loop.push_back(extent.parameter == Functor::none
+                       ? extent.constant
+                       : extents_of(step.arguments[extent.parameter])[static_cast<std::size_t>(extent.axis)]);
+  }
+  return loop;
+}
+
+void ViewCheck::check_functor(const StubProgram& stub, const Functor& functor, const Step& step) {
+  const std::optional<Extents> loop = loop_of(functor, step);
+  for (const FunctorMember& member : functor.members) {
+    if (member.line_axis < 0) check_view(stub, member.view, loop, step);
+  }
+}
+
+void ViewCheck::check_view(const StubProgram& stub, const MemberView& view, const std::optional<Extents>& loop,
+                           const Step& step) {
+  const ValueId value = step.arguments[view.parameter];
+  if (!memory_[value]) return;
+  StridedMemory memory = *memory_[value];
+  for (const ConstantSlice& slice : view.slices) {
+    View sliced;
+    sliced.form = ViewRule::Form::slice;
+    sliced.axis = slice.axis;
+    sliced.begin = Dim(slice.begin);
+    sliced.length = Dim(slice.length);
+    sliced.step = slice.step;
+    Extents extents = memory.extents;
+    extents[static_cast<std::size_t>(slice.axis)] = slice.length;
+    memory = *viewed(memory, sliced, bindings_, std::move(extents));
+  }
+  for (const int axis : view.unsqueeze) {
+    memory.extents.insert(memory.extents.begin() + axis, 1);
+    memory.strides.insert(memory.strides.begin() + axis, 0);
+  }
+  if (view.broadcast && loop) {
+    std::optional<StridedMemory> repeated = broadcast(memory, *loop);
+    if (!repeated) return problem(fmt::format("{} cannot broadcast '{}' to its loop", stub.name, name(value)));
+    memory = std::move(*repeated);
+  }
+  if (!view.permutation.empty()) {
+    View permute;
+    permute.form = ViewRule::Form::permute;
+    permute.axes = view.permutation;
+    Extents extents;
+    for (const int axis : view.permutation) extents.push_back(memory.extents[static_cast<std::size_t>(axis)]);
+    memory = *viewed(memory, permute, bindings_, std::move(extents));
+  }
+  // From the last to the first: the axes of those that are still to come keep their numbers.
+  for (const auto& [first, last] : view.merges) {
+    if (can_merge(memory, static_cast<std::size_t>(first), static_cast<std::size_t>(last))) continue;
+    return problem(fmt::format("{} walks axes {} to {} of '{}' as one, which do not follow each other where it lies",
+                               stub.name, first, last, name(value)));
+  }
+}
+
+}  // namespace
+
+void verify_views(const FunctionPlan& plan, const std::vector<StubProgram>& stubs, Diagnostics& diagnostics) {
+  const Graph& graph = plan.fused.graph;
+  for (const DimBindings& bindings : sample_bindings(graph)) {
+    if (report_problems(graph, ViewCheck(plan, stubs, bindings).run(), bindings, diagnostics)) return;
+  }
+}
+
+}  // namespace kgen

@@ -1,0 +1,440 @@
+#include "generator/spec/expression.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/base/ensure.hpp"
+
+namespace kgen {
+namespace {
+
+using Operation = Expression::Operation;
+using Step = Expression::Step;
+
+struct Binary {
+  std::string_view text;
+  Operation operation;
+  int precedence;
+};
+// Those of two characters stand first, so that "<=" is not read as "<".
+constexpr std::array<Binary, 12> binaries = {{
+    {"||", Operation::logical_or, 1},
+    {"&&", Operation::logical_and, 2},
+    {"==", Operation::equal, 3},
+    {"!=", Operation::not_equal, 3},
+    {"<=", Operation::less_equal, 4},
+    {">=", Operation::greater_equal, 4},
+    {"<", Operation::less, 4},
+    {">", Operation::greater, 4},
+    {"+", Operation::add, 5},
+    {"-", Operation::subtract, 5},
+    {"*", Operation::multiply, 6},
+    {"/", Operation::divide, 6},
+}};
+
+struct BuiltIn {
+  std::string_view name;
+  Operation operation;
+};
+constexpr std::array<BuiltIn, 14> built_ins = {{
+    {"abs", Operation::abs},     {"exp", Operation::exp},   {"log", Operation::log},     {"sqrt", Operation::sqrt},
+    {"sin", Operation::sin},     {"cos", Operation::cos},   {"tanh", Operation::tanh},   {"erf", Operation::erf},
+    {"floor", Operation::floor}, {"ceil", Operation::ceil}, {"round", Operation::round}, {"min", Operation::min},
+    {"max", Operation::max},     {"pow", Operation::pow},
+}};
+
+constexpr int greatest_nesting = 200;  // of parentheses and unary operators: the parser recurses
+
+// How many operands an operation takes from the stack. A call says so itself.
+std::size_t operand_count(const Step& step) {
+  switch (step.operation) {
+    case Operation::number:
+    case Operation::variable:
+    case Operation::name: return 0;
+    case Operation::call: return step.count;
+    case Operation::choose: return 3;
+    case Operation::negate:
+    case Operation::logical_not:
+    case Operation::abs:
+    case Operation::exp:
+    case Operation::log:
+    case Operation::sqrt:
+    case Operation::sin:
+    case Operation::cos:
+    case Operation::tanh:
+    case Operation::erf:
+    case Operation::floor:
+    case Operation::ceil:
+    case Operation::round: return 1;
+    default: return 2;
+  }
+}
+
+double unary(Operation operation, double x) {
+  switch (operation) {
+    case Operation::negate: return -x;
+    case Operation::logical_not: return x == 0;
+    case Operation::abs: return std::abs(x);
+    case Operation::exp: return std::exp(x);
+    case Operation::log: return std::log(x);
+    case Operation::sqrt: return std::sqrt(x);
+    case Operation::sin: return std::sin(x);
+    case Operation::cos: return std::cos(x);
+    case Operation::tanh: return std::tanh(x);
+    case Operation::erf: return std::erf(x);
+    case Operation::floor: return std::floor(x);
+    case Operation::ceil: return std::ceil(x);
+    case Operation::round: return std::nearbyint(x);
+    default: internal_error("not an operation on one operand");
+  }
+}
+
+double binary(Operation operation, double a, double b) {
+  const bool has_nan = std::isnan(a) || std::isnan(b);
+  switch (operation) {
+    case Operation::add: return a + b;
+    case Operation::subtract: return a - b;
+    case Operation::multiply: return a * b;
+    case Operation::divide: return a / b;
+    case Operation::equal: return a == b;
+    case Operation::not_equal: return a != b;
+    case Operation::less: return a < b;
+    case Operation::less_equal: return a <= b;
+    case Operation::greater: return a > b;
+    case Operation::greater_equal: return a >= b;
+    case Operation::logical_and: return a != 0 && b != 0;
+    case Operation::logical_or: return a != 0 || b != 0;
+    case Operation::min: return has_nan ? std::numeric_limits<double>::quiet_NaN() : std::min(a, b);
+    case Operation::max: return has_nan ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
+    case Operation::pow: return std::pow(a, b);
+    default: internal_error("not an operation on two operands");
+  }
+}
+
+std::optional<Dim> dim_of_number(const Number& number) {
+  constexpr double greatest = 9007199254740992.0;  // 2^53
+  const auto whole = number.as_signed();
+  return whole && std::abs(number.real()) <= greatest ? std::optional(Dim(*whole)) : std::nullopt;
+}
+
+std::optional<Dim> binary_dim(Operation operation, const Dim& a, const Dim& b) {
+  switch (operation) {
+    case Operation::add: return a + b;
+    case Operation::subtract: return a - b;
+    case Operation::multiply: return a * b;
+    case Operation::divide: return b == 0 ? std::nullopt : std::optional(Dim::floor_divide(a, b));
+    default: return std::nullopt;
+  }
+}
+
+// What evaluate_dim keeps on its stack: a size, or an argument that is only a name.
+struct DimEntry {
+  std::string_view name;
+  Dim size;
+};
+
+std::vector<ExpressionArgument> arguments_of(std::span<const DimEntry> entries) {
+  std::vector<ExpressionArgument> arguments;
+  for (const DimEntry& entry : entries) arguments.push_back({entry.name, static_cast<double>(entry.size.constant())});
+  return arguments;
+}
+
+// ---- parsing --------------------------------------------------------------------------------------------------------
+
+std::uint32_t index_in(std::vector<std::string>& list, std::string_view name) {
+  const auto index = static_cast<std::uint32_t>(std::find(list.begin(), list.end(), name) - list.begin());
+  if (index == list.size()) list.emplace_back(name);
+  return index;
+}
+
+bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+// Recursive descent that emits steps in postfix order. Each parse_ function is false once an error was noted.
+class Parser {
+ public:
+  Parser(std::string_view text, std::span<const std::string_view> functions) : text_(text), functions_(functions) {}
+
+  std::optional<Expression> parse(std::string* error) {
+    bool parsed = parse_choice();
+    skip_space();
+    if (parsed && at_ < text_.size()) parsed = fail(fmt::format("unexpected '{}'", text_.substr(at_, 1)));
+    if (parsed) return std::move(expression_);
+    if (error) *error = std::move(error_);
+    return std::nullopt;
+  }
+
+ private:
+  // c ? a : b, from the right.
+  bool parse_choice() {
+    const Nesting nesting(*this);
+    if (nesting_ > greatest_nesting) return fail("the expression is nested too deeply");
+    if (!parse_binary(1)) return false;
+    if (!take("?")) return true;
+    if (!parse_choice()) return false;
+    if (!take(":")) return fail("expected ':'");
+    if (!parse_choice()) return false;
+    emit({.operation = Operation::choose});
+    return true;
+  }
+
+  // Operators of at least this precedence, from the left.
+  bool parse_binary(int precedence) {
+    if (!parse_unary()) return false;
+    while (const Binary* next = peek_binary()) {
+      if (next->precedence < precedence) break;
+      at_ += next->text.size();
+      if (!parse_binary(next->precedence + 1)) return false;
+      emit({.operation = next->operation});
+    }
+    return true;
+  }
+
+  bool parse_unary() {
+    const Nesting nesting(*this);
+    if (nesting_ > greatest_nesting) return fail("the expression is nested too deeply");
+    skip_space();
+    const Operation operation = take("-") ? Operation::negate : take("!") ? Operation::logical_not : Operation::number;
+    if (operation == Operation::number) return parse_primary();
+    if (!parse_unary()) return false;
+    emit({.operation = operation});
+    return true;
+  }
+
+  bool parse_primary() {
+    if (take("(")) {
+      if (!parse_choice()) return false;
+      return take(")") || fail("expected ')'");
+    }
+    if (at_ == text_.size()) return fail("expected a number, a name or '('");
+    if (is_digit(text_[at_]) || text_[at_] == '.') return parse_number();
+    if (!starts_name(text_[at_])) return fail(fmt::format("unexpected '{}'", text_.substr(at_, 1)));
+
+    const std::size_t start = at_;
+    const std::string_view name = take_name();
+    if (take("(")) return parse_call(name, start);
+    if (take("[")) return parse_item(name, start);
+    if (name == "inf" || name == "nan") {
+      const bool infinite = name == "inf";
+      emit({.number = infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN()});
+    } else {
+      emit({.operation = Operation::variable, .index = index_in(expression_.variables, name)});
+    }
+    return true;
+  }
+
+  bool parse_number() {
+    const char* const begin = text_.data() + at_;
+    const char* const last = text_.data() + text_.size();
+    double number = 0;
+    const auto [end, status] = std::from_chars(begin, last, number);
+    if (status != std::errc{}) return fail("not a number");
+    std::uint64_t whole = 0;
+    const auto [end_of_whole, whole_status] = std::from_chars(begin, last, whole);
+    const bool is_whole = whole_status == std::errc{} && end_of_whole == end;
+    at_ = static_cast<std::size_t>(end - text_.data());
+    emit({.number = is_whole ? Number(whole) : Number(number)});
+    return true;
+  }
+
+  // After the opening parenthesis; `start` is where the name stands.
+  bool parse_call(std::string_view name, std::size_t start) {
+    const auto is_named = [&](const BuiltIn& each) { return each.name == name; };
+    const auto built_in = std::find_if(built_ins.begin(), built_ins.end(), is_named);
+    const bool supplied = std::find(functions_.begin(), functions_.end(), name) != functions_.end();
+    if (built_in == built_ins.end() && !supplied) return fail_unknown_function(name, start);
+
+    std::uint32_t count = 0;
+    if (!take(")")) {
+      do {
+        if (supplied && take_bare_argument()) {
+          ++count;
+          continue;
+        }
+        if (!parse_choice()) return false;
+        ++count;
+      } while (take(","));
+      if (!take(")")) return fail("expected ',' or ')'");
+    }
+    if (supplied) {
+      emit({.operation = Operation::call, .index = index_in(expression_.names, name), .count = count});
+      return true;
+    }
+    const std::size_t takes = operand_count({.operation = built_in->operation});
+    if (count != takes) {
+      return fail(start, fmt::format("{}() takes {} argument{}, not {}", name, takes, takes == 1 ? "" : "s", count));
+    }
+    emit({.operation = built_in->operation});
+    return true;
+  }
+
+  // After the opening bracket: name[index].
+  bool parse_item(std::string_view name, std::size_t start) {
+    constexpr std::string_view item = "item";
+    if (std::find(functions_.begin(), functions_.end(), item) == functions_.end()) {
+      return fail(start, fmt::format("'{}' is no list here", name));
+    }
+    emit({.operation = Operation::name, .index = index_in(expression_.names, name)});
+    if (!parse_choice()) return false;
+    emit({.operation = Operation::call, .index = index_in(expression_.names, item), .count = 2});
+    return take("]") || fail("expected ']'");
+  }
+
+  // A name that is a whole argument.
+  bool take_bare_argument() {
+    skip_space();
+    const std::size_t start = at_;
+    const std::string_view name = take_name();
+    skip_space();
+    if (!name.empty() && at_ < text_.size() && (text_[at_] == ',' || text_[at_] == ')')) {
+      emit({.operation = Operation::name, .index = index_in(expression_.names, name)});
+      return true;
+    }
+    at_ = start;
+    return false;
+  }
+
+  // Appends a step. A minus before a number becomes part of it.
+  void emit(Step step) {
+    std::vector<Step>& steps = expression_.steps;
+    if (step.operation == Operation::negate && steps.back().operation == Operation::number) {
+      steps.back().number = -steps.back().number;
+      return;
+    }
+    stack_ = stack_ + 1 - operand_count(step);
+    expression_.depth = std::max(expression_.depth, stack_);
+    steps.push_back(step);
+  }
+
+  const Binary* peek_binary() {
+    skip_space();
+    const auto found = std::find_if(binaries.begin(), binaries.end(),
+                                    [&](const Binary& each) { return text_.substr(at_).starts_with(each.text); });
+    return found == binaries.end() ? nullptr : &*found;
+  }
+
+  bool take(std::string_view token) {
+    skip_space();
+    if (!text_.substr(at_).starts_with(token)) return false;
+    at_ += token.size();
+    return true;
+  }
+
+  std::string_view take_name() {
+    const std::size_t start = at_;
+    if (at_ < text_.size() && starts_name(text_[at_])) {
+      while (at_ < text_.size() && (starts_name(text_[at_]) || is_digit(text_[at_]))) ++at_;
+    }
+    return text_.substr(start, at_ - start);
+  }
+
+  void skip_space() {
+    while (at_ < text_.size() && is_space(text_[at_])) ++at_;
+  }
+
+  bool fail(std::string message) { return fail(at_, std::move(message)); }
+  bool fail(std::size_t at, const std::string& message) {
+    error_ = fmt::format("'{}', column {}: {}", text_, at + 1, message);
+    return false;
+  }
+
+  bool fail_unknown_function(std::string_view name, std::size_t start) {
+    std::vector<std::string> known(functions_.begin(), functions_.end());
+    for (const BuiltIn& each : built_ins) known.emplace_back(each.name);
+    const std::vector<std::string> near = nearest_names(name, known);
+    const std::string hint = near.empty() ? "" : fmt::format(" (near to it: {})", quoted_list(near));
+    return fail(start, fmt::format("unknown function '{}'{}", name, hint));
+  }
+
+  struct Nesting {
+    explicit Nesting(Parser& parser) : parser_(parser) { ++parser_.nesting_; }
+    ~Nesting() { --parser_.nesting_; }
+    Parser& parser_;
+  };
+
+  std::string_view text_;
+  std::span<const std::string_view> functions_;
+  std::size_t at_ = 0;
+  std::size_t stack_ = 0;
+  int nesting_ = 0;
+  Expression expression_;
+  std::string error_;
+};
+
+}  // namespace
+
+std::optional<Expression> parse_expression(std::string_view text, std::string* error,
+                                           std::span<const std::string_view> functions) {
+  return Parser(text, functions).parse(error);
+}
+
+// ---- evaluation -----------------------------------------------------------------------------------------------------
+
+double evaluate(const Expression& expression, std::span<const double> values, const ExpressionFunction& function) {
+  ensure(values.size() == expression.variables.size(), "every variable of an expression has a value");
+  std::vector<ExpressionArgument> stack;
+  stack.reserve(expression.depth);
+  for (const Step& step : expression.steps) {
+    const std::size_t taken = operand_count(step);
+    const std::span<const ExpressionArgument> operands(stack.data() + stack.size() - taken, taken);
+    ExpressionArgument result;
+    switch (step.operation) {
+      case Operation::number: result.value = step.number.real(); break;
+      case Operation::variable: result.value = values[step.index]; break;
+      case Operation::name: result.name = expression.names[step.index]; break;
+      case Operation::call: result.value = function(expression.names[step.index], operands); break;
+      case Operation::choose: result = operands[0].value != 0 ? operands[1] : operands[2]; break;
+      default:
+        result.value = taken == 1 ? unary(step.operation, operands[0].value)
+                                  : binary(step.operation, operands[0].value, operands[1].value);
+    }
+    stack.resize(stack.size() - taken);
+    stack.push_back(result);
+  }
+  return stack.back().value;
+}
+
+double evaluate(const Expression& expression, const std::function<double(std::string_view)>& variable,
+                const ExpressionFunction& function) {
+  std::vector<double> values;
+  for (const std::string& name : expression.variables) values.push_back(variable(name));
+  return evaluate(expression, values, function);
+}
+
+std::optional<Dim> evaluate_dim(const Expression& expression,
+                                const std::function<std::optional<Dim>(std::string_view)>& variable,
+                                const DimFunction& function) {
+  std::vector<DimEntry> stack;
+  for (const Step& step : expression.steps) {
+    const std::size_t taken = operand_count(step);
+    const std::span<const DimEntry> operands(stack.data() + stack.size() - taken, taken);
+    std::optional<Dim> result;
+    std::string_view name;
+    switch (step.operation) {
+      case Operation::number: result = dim_of_number(step.number); break;
+      case Operation::variable: result = variable(expression.variables[step.index]); break;
+      case Operation::name:
+        name = expression.names[step.index];
+        result = Dim();
+        break;
+      case Operation::call: result = function(expression.names[step.index], arguments_of(operands)); break;
+      case Operation::negate: result = Dim() - operands[0].size; break;
+      default:
+        if (taken == 2) result = binary_dim(step.operation, operands[0].size, operands[1].size);
+    }
+    if (!result) return std::nullopt;
+    stack.resize(stack.size() - taken);
+    stack.push_back({name, std::move(*result)});
+  }
+  return stack.back().size;
+}
+
+}  // namespace kgen
