@@ -246,8 +246,19 @@ class Body {
       }
       functor_.members.push_back(std::move(made));
     }
-    ensure(found_shape, "a functor reads or writes something of its loop's shape");
+    if (!found_shape) show_loop_shape();
     add_loop_shape();
+  }
+
+  // Where nothing has the loop's shape (lines are read for one index in each row), what has one element per row is
+  // broadcast to it.
+  void show_loop_shape() {
+    std::vector<FunctorMember>& members = functor_.members;
+    const auto found =
+        std::find_if(members.begin(), members.end(), [](const auto& each) { return each.line_axis < 0; });
+    ensure(found != members.end(), "a functor reads or writes more than lines");
+    found->view.broadcast = true;
+    functor_.shape_member = static_cast<std::size_t>(found - members.begin());
   }
 
   std::vector<HeldValue> held_values(const Merges& merges) const {
