@@ -55,9 +55,8 @@ void write_includes(Writer& out, const StubProgram& stub) {
 std::string object_name(const Functor& functor, const StubProgram& stub) {
   switch (functor.role) {
     case Functor::Role::prologue:
-      return functor.name.substr(stub.name.size() + 1);  // "prologue_a"
     case Functor::Role::epilogue:
-      return "epilogue";
+      return functor.name.substr(stub.name.size() + 1);  // "prologue_a", "epilogue"
     default:
       return "body";
   }

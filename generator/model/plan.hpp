@@ -30,6 +30,9 @@ struct Epilogue {
   std::vector<NodeId> nodes;         // in execution order
 };
 
+// The one that takes this result of the root; null: none does.
+const Epilogue* epilogue_of(const std::vector<Epilogue>& epilogues, std::size_t result);
+
 // Nodes computed by one stub. Views belong to no group.
 struct Group {
   GroupKind kind = GroupKind::elementwise;

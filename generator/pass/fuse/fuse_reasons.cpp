@@ -16,8 +16,16 @@ bool rides_in_prologue(const Group& group, NodeId node) {
 std::string fused_reason(const Graph& graph, const Group& group, NodeId consumer) {
   if (group.kind == GroupKind::rows) return "they walk the same rows";
   if (group.kind != GroupKind::structured) return "they walk the same loop";
-  const bool before = consumer == group.root || rides_in_prologue(group, consumer);
-  return fmt::format("{} of {} takes it", before ? "a prologue" : "the epilogue", graph.nodes[group.root].kernel->name);
+  const Node& root = graph.nodes[group.root];
+  const std::string& kernel = root.kernel->name;
+  if (consumer == group.root || rides_in_prologue(group, consumer))
+    return fmt::format("a prologue of {} takes it", kernel);
+  if (root.outputs.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
+  const auto taken_by = std::find_if(group.epilogues.begin(), group.epilogues.end(), [&](const Epilogue& each) {
+    return std::binary_search(each.nodes.begin(), each.nodes.end(), consumer);
+  });
+  const std::string& result = root.op->results[taken_by->results.front()].name;
+  return fmt::format("the epilogue on the result '{}' of {} takes it", result, kernel);
 }
 
 // What `value` shows, past all views.

@@ -147,20 +147,23 @@ class Lowering {
 
   void add_kernel_result(const KernelOperand& result, std::size_t index) {
     const ValueId value = graph_.nodes[group_.root].outputs[index];
-    const auto epilogue = std::find_if(group_.epilogues.begin(), group_.epilogues.end(), [&](const Epilogue& each) {
-      return std::find(each.results.begin(), each.results.end(), index) != each.results.end();
-    });
+    const Epilogue* epilogue = epilogue_of(group_.epilogues, index);
     KernelArgument argument;
-    if (epilogue == group_.epilogues.end()) {
+    if (!epilogue) {
       argument.kind = KernelArgument::Kind::parameter;
       argument.view = operand_view(graph_.type(value).shape, result.rank, parameter_of(value));
     } else {
       BodyRequest request;
       request.role = Functor::Role::epilogue;
       request.name = stub_.name + "_epilogue";
+      if (graph_.nodes[group_.root].outputs.size() > 1) request.name += "_" + result.name;
       request.space = {graph_.type(value).shape, {}, walked_rank(result, graph_.type(value).shape)};
       request.nodes = epilogue->nodes;
-      request.stores = group_.outputs;
+      for (const ValueId output : group_.outputs) {
+        const NodeId maker = graph_.value(output).producer;
+        const bool made_here = std::binary_search(epilogue->nodes.begin(), epilogue->nodes.end(), maker);
+        if (output == value || made_here) request.stores.push_back(output);
+      }
       request.incoming = value;
       argument.kind = KernelArgument::Kind::functor;
       argument.functor = add_functor(std::move(request));
