@@ -26,18 +26,8 @@ void run(kgen::Call& call) {
   const auto in_phase = call.output<float, 2>(0, {S, 20});
   const auto power = call.output<float, 2>(1, {S, 20});
 
-  // Arena: values that are never alive together share a slot.
-  const auto slot = kgen::lay_out({
-      80 * S,  // in_phase_power
-      80 * S,  // quadrature_power
-  });
-  const kgen::Arena arena = call.arena(slot.total);
-  const auto in_phase_power = arena.view<float, 2>(slot[0], {S, 20});
-  const auto quadrature_power = arena.view<float, 2>(slot[1], {S, 20});
-
-  stub_quadrature_power(in_phase, in_phase_power, quadrature_power, signal_real, window, signal_imaginary,
-                        steering_real, steering_imaginary, offset, call.launch("quadrature_power"));
-  stub_power(power, in_phase_power, quadrature_power, call.launch("power"));
+  stub_power(in_phase, power, signal_real, window, signal_imaginary, steering_real, steering_imaginary, offset,
+             call.launch("power"));
 }
 
 }  // namespace

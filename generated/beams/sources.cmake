@@ -5,7 +5,6 @@
 set(kgen_sources
   beams.cpp
   stubs/stub_power.cpp
-  stubs/stub_quadrature_power.cpp
 )
 set(kgen_headers
   beams.hpp

@@ -9,15 +9,10 @@
 
 namespace graph_beams {
 
-// in_phase, in_phase_power, quadrature_power: mul, complex_matmul, sub, neg, square
-void stub_quadrature_power(kgen::View<float, 2> in_phase, kgen::View<float, 2> in_phase_power,
-                           kgen::View<float, 2> quadrature_power, kgen::View<const float, 2> signal_real,
-                           kgen::View<const float, 1> window, kgen::View<const float, 2> signal_imaginary,
-                           kgen::View<const float, 2> steering_real, kgen::View<const float, 2> steering_imaginary,
-                           kgen::View<const float, 1> offset, kgen::Stream stream);
-
-// power = add(in_phase_power, quadrature_power)
-void stub_power(kgen::View<float, 2> power, kgen::View<const float, 2> in_phase_power,
-                kgen::View<const float, 2> quadrature_power, kgen::Stream stream);
+// in_phase, power: mul, complex_matmul, sub, neg, square, add
+void stub_power(kgen::View<float, 2> in_phase, kgen::View<float, 2> power, kgen::View<const float, 2> signal_real,
+                kgen::View<const float, 1> window, kgen::View<const float, 2> signal_imaginary,
+                kgen::View<const float, 2> steering_real, kgen::View<const float, 2> steering_imaginary,
+                kgen::View<const float, 1> offset, kgen::Stream stream);
 
 }  // namespace graph_beams

@@ -15,6 +15,8 @@ namespace kgen {
 namespace {
 
 const std::vector<std::string> kind_names = {"elementwise", "view", "reduction", "structured", "opaque"};
+constexpr std::int64_t most_joint_results = 16;
+
 const std::vector<std::string> accepts_names = {"view", "source", "sink", "line"};
 
 // The items of a list under `key` that are mappings; those that are not are reported.
@@ -59,7 +61,8 @@ SourceLocation read_place(Yaml entry, SourceLocation otherwise, Diagnostics& dia
 }
 
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "at"}, what, diagnostics);
+  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "at"}, what,
+             diagnostics);
   KernelOperand operand;
   operand.where = read_place(entry, entry.where(), diagnostics);
   operand.name = require_text(entry, "name", what, diagnostics);
@@ -77,6 +80,15 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
   }
   if (const Yaml optional = entry.find("optional")) {
     operand.optional = read_boolean(optional, "'optional'", diagnostics).value_or(false);
+  }
+  if (const Yaml joint = entry.find("joint")) {
+    const std::int64_t count = read_integer(joint, "'joint'", diagnostics).value_or(1);
+    if (count < 1 || count > most_joint_results) {
+      report_mismatch(joint, "'joint'", fmt::format("a number of results from 1 to {}", most_joint_results),
+                      diagnostics);
+    } else {
+      operand.joint = static_cast<int>(count);
+    }
   }
   if (const Yaml structure = entry.find("struct")) {
     operand.structure = read_text(structure, "'struct'", diagnostics).value_or("");
@@ -127,7 +139,7 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
     kernel.operands.push_back(read_operand(each, "an operand", diagnostics));
   }
   for (const Yaml each : mappings_of(entry, "results", diagnostics)) {
-    kernel.results.push_back(read_operand(each, "a result", diagnostics));
+    add_result(kernel, read_operand(each, "a result", diagnostics));
   }
   for (const Yaml each : mappings_of(entry, "attributes", diagnostics)) {
     kernel.attributes.push_back(read_attribute(each, diagnostics));

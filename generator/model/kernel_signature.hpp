@@ -25,6 +25,9 @@ struct KernelOperand {
   std::optional<DType> element;  // for a sink: what the epilogue sees; absent: what the kernel's sources load
   std::string structure;         // the qualified C++ struct that it holds; empty: a dtype
   bool optional = false;
+  // Results: how many of the operator's this parameter takes at each position, this one and those behind it in the
+  // signature's list, which have 0.
+  int joint = 1;
   SourceLocation where;
 };
 
@@ -62,6 +65,9 @@ struct KernelSignature {
   std::string doc;
   SourceLocation where;  // its name in the header
 };
+
+// Appends the results that one parameter stands for.
+void add_result(KernelSignature& kernel, KernelOperand parameter);
 
 // A file that signatures were read from, directly or by inclusion.
 struct HeaderFile {

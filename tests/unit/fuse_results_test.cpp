@@ -1,7 +1,13 @@
-// Kernels of several results: an epilogue on each.
+// Kernels of several results: an epilogue on each, or on those that a kernel gives at one position.
 #include <doctest/doctest.h>
 
+#include <regex>
+
+#include "generator/emit/observe.hpp"
+#include "generator/emit/stub.hpp"
+#include "generator/pass/lower/lower.hpp"
 #include "generator/pass/place/place.hpp"
+#include "generator/pass/place/schedule.hpp"
 #include "generator/pass/verify/verify.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
@@ -34,11 +40,16 @@ kernels:
   - {name: count, rank: 1, accepts: view}
 )";
 
+// Gives `low` and `high` at one position.
+const std::string jointly =
+    std::regex_replace(kernels, std::regex(R"(  - \{name: low, rank: 2, accepts: sink\}\n  - \{name: high.*\n)"),
+                       "  - {name: parts, rank: 2, accepts: sink, joint: 2}\n");
+
 struct Planned {
-  Fixture f{ops, kernels};
+  Fixture f;
   FusedGraph fused;
 
-  Planned(const std::string& nodes, const std::string& outputs) {
+  Planned(const std::string& nodes, const std::string& outputs, const char* signatures = kernels) : f(ops, signatures) {
     fused = f.fuse_main("graph: g\ninputs: {x: \"f32[8, 6]\", r: \"f32[8, 6]\", s: \"f32[8]\"}\nnodes:\n" +
                         std::string("  - {op: split, in: x, out: [low, high, count]}\n") + nodes + "outputs: [" + outputs +
                         "]\n");
@@ -71,7 +82,7 @@ TEST_CASE("results: each takes an epilogue of its own, and is stored only where 
                      "a, b, c, count");
   CHECK(plan.epilogues() == Texts{"low a", "high b c"});
   CHECK(plan.stored() == Texts{"count", "a", "b", "c"});
-  CHECK(reason(plan.fused, "high", "b") == "the epilogue on the result 'high' of mine::split takes it");
+  CHECK(reason(plan.fused, "high", "b") == "the epilogue on 'high' of mine::split takes it");
   const Planned kept("  - {op: relu, in: low, out: a}\n", "low, a, high, count");
   CHECK(kept.stored() == Texts{"low", "high", "count", "a"});
 }
@@ -91,6 +102,39 @@ TEST_CASE("results: an epilogue takes those of one result, and only where the ke
   CHECK(later.stored() == Texts{"count", "p", "q"});
   const Planned counted("  - {op: mul, in: [count, s], out: a}\n", "a, low, high");
   CHECK(reason(counted.fused, "count", "a") == "the result 'count' of mine::split takes no epilogue");
+}
+
+TEST_CASE("results: a joint epilogue takes those that the kernel gives at one position") {
+  const Planned both(
+      "  - {op: relu, in: low, out: p}\n  - {op: neg, in: high, out: q}\n  - {op: mul, in: [p, q], out: a}\n",
+      "a, high, count", jointly.c_str());
+  CHECK(both.epilogues() == Texts{"lowhigh p q a"});
+  CHECK(both.stored() == Texts{"high", "count", "a"});
+  CHECK(reason(both.fused, "p", "a") == "the epilogue on 'low' and 'high' of mine::split takes it");
+  const Planned apart("  - {op: relu, in: low, out: p}\n  - {op: neg, in: high, out: q}\n", "p, q, count",
+                      jointly.c_str());
+  CHECK(apart.epilogues() == Texts{"low p", "high q"});
+  const Planned guest(
+      "  - {op: exp, in: r, out: t}\n  - {op: add, in: [low, t], out: p}\n  - {op: mul, in: [p, high], out: a}\n",
+      "a, count", jointly.c_str());
+  CHECK(guest.epilogues() == Texts{"lowhigh t p a"});
+}
+
+TEST_CASE("results: a stub with a joint epilogue, and one with a sink for each") {
+  Planned plan("  - {op: mul, in: [low, high], out: a}\n", "a, count", jointly.c_str());
+  StubTable table;
+  lower(plan.fused, plan.f.ops, "stub_", table);
+  const std::string joint = emit_stub(table.take()[0], "g", "stubs", {}).content;
+  CHECK(joint.find("kgen::Vec<float, W> low, kgen::Vec<float, W> high) const {") != std::string::npos);
+  CHECK(joint.find("mine::split(x, epilogue, count, stream);") != std::string::npos);
+  const std::string copy = observed_source(joint, "stubs/stub_a.cpp");
+  CHECK(copy.find("stub_a_epilogue.low") != std::string::npos);
+  CHECK(copy.find("stub_a_epilogue.high") != std::string::npos);
+  Planned apart("  - {op: relu, in: low, out: p}\n", "p, high, count", jointly.c_str());
+  StubTable others;
+  lower(apart.fused, apart.f.ops, "stub_", others);
+  const std::string each = emit_stub(others.take()[0], "g", "stubs", {}).content;
+  CHECK(each.find("mine::split(x, kgen::each(epilogue, high), count, stream);") != std::string::npos);
 }
 
 TEST_CASE("results: a stub that stores several takes over no memory that an epilogue reads") {

@@ -433,9 +433,13 @@ class KernelReader {
                       : facts.role == Role::source ? Accepts::source
                                                    : Accepts::view;
     operand.element = facts.element;
-    const bool is_result = facts.role == Role::sink;
-    (is_result ? kernel_.results : kernel_.operands).push_back(std::move(operand));
-    return is_result ? Part::result : Part::operand;
+    if (facts.role != Role::sink) {
+      kernel_.operands.push_back(std::move(operand));
+      return Part::operand;
+    }
+    operand.joint = facts.results;
+    add_result(kernel_, std::move(operand));
+    return Part::result;
   }
 
   // Numbers that the function is a template of, and that do not follow from its arguments.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace kgen {
 namespace {
@@ -83,39 +84,61 @@ std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups&
   return taken;
 }
 
-// The result whose epilogue would take `node`, or why none would.
+// The results that the parameter of result `any` stands for: those that the kernel gives at one position.
+std::vector<std::size_t> given_jointly(const KernelSignature& kernel, std::size_t any) {
+  std::size_t first = any;
+  while (kernel.results[first].joint == 0) --first;
+  std::vector<std::size_t> results(static_cast<std::size_t>(kernel.results[first].joint));
+  std::iota(results.begin(), results.end(), first);
+  return results;
+}
+
+// The results whose epilogue would take `node`, or why none would.
 struct Taken {
-  std::size_t result = 0;
+  std::vector<std::size_t> results;
   std::string refusal;
 };
 
-Taken result_taken(const FuseFacts& facts, const FuseGroups& groups, const Node& node, std::uint32_t kernel_group) {
+Taken results_of_epilogue(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
+                          std::uint32_t kernel_group) {
   const Node& root = facts.graph().nodes[groups.group(kernel_group).root];
   const KernelSignature* kernel = root.kernel;
   const std::string& name = kernel ? kernel->name : root.op->name;
-  const std::vector<std::size_t> taken = results_taken(facts, groups, node, kernel_group);
-  if (taken.size() > 1) {
-    return {0, fmt::format("it takes {} results of {}, and each goes to an epilogue of its own", taken.size(), name)};
+  std::vector<std::size_t> taken = results_taken(facts, groups, node, kernel_group);
+  if (taken.empty()) taken = {0};
+  if (!kernel || kernel->results[taken.front()].accepts != Accepts::sink) {
+    if (root.outputs.size() == 1) return {{}, fmt::format("the result of {} takes no epilogue", name)};
+    const std::string& result = root.op->results[taken.front()].name;
+    return {{}, fmt::format("the result '{}' of {} takes no epilogue", result, name)};
   }
-  const std::size_t result = taken.empty() ? 0 : taken.front();
-  if (kernel && kernel->results[result].accepts == Accepts::sink) return {result, {}};
-  if (root.outputs.size() == 1) return {0, fmt::format("the result of {} takes no epilogue", name)};
-  return {0, fmt::format("the result '{}' of {} takes no epilogue", root.op->results[result].name, name)};
+  if (taken.size() == 1) return {std::move(taken), {}};
+  const std::vector<std::size_t> together = given_jointly(*kernel, taken.front());
+  if (!std::includes(together.begin(), together.end(), taken.begin(), taken.end())) {
+    return {{}, fmt::format("it takes {} results of {}, and each goes to an epilogue of its own", taken.size(), name)};
+  }
+  const Shape& shape = facts.graph().type(root.outputs[together.front()]).shape;
+  for (const std::size_t each : together) {
+    if (facts.graph().type(root.outputs[each]).shape != shape) return {{}, "the loops have different shapes"};
+  }
+  return {together, {}};
 }
 
-// The nodes of the epilogue on a result of the group's kernel, which begins with none.
-std::vector<NodeId>& epilogue_nodes(GrowingGroup& group, std::size_t result) {
-  for (Epilogue& each : group.epilogues) {
-    if (each.results == std::vector{result}) return each.nodes;
-  }
-  group.epilogues.push_back({{result}, {}});
+// The nodes of the epilogue on these results of the group's kernel; those on a part of them become one with it.
+std::vector<NodeId>& epilogue_nodes(GrowingGroup& group, const std::vector<std::size_t>& results) {
+  Epilogue whole{results, {}};
+  std::erase_if(group.epilogues, [&](const Epilogue& each) {
+    if (!std::includes(results.begin(), results.end(), each.results.begin(), each.results.end())) return false;
+    whole.nodes.insert(whole.nodes.end(), each.nodes.begin(), each.nodes.end());
+    return true;
+  });
+  group.epilogues.push_back(std::move(whole));
   return group.epilogues.back().nodes;
 }
 
-// What several groups become when one node needs results of all of them; `result`: of the kernel among them, the one
+// What several groups become when one node needs results of all of them; `results`: of the kernel among them, those
 // that it takes.
 Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids, std::uint32_t main,
-            std::size_t result) {
+            const std::vector<std::size_t>& results) {
   GrowingGroup joint;
   const GrowingGroup& host = groups.group(main);
   joint.kind = host.kind;
@@ -127,7 +150,7 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
   if (host.kind == GroupKind::structured) {
     const Node& root = facts.graph().nodes[host.root];
     kernel = root.kernel;
-    joint.loop = facts.graph().type(root.outputs[result]).shape;
+    joint.loop = facts.graph().type(root.outputs[results.front()]).shape;
   }
   joint.row_axes = host.row_axes;
   joint.at_load = host.at_load;
@@ -148,9 +171,9 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
       return refuse("its operands come from loops of different shapes");
     }
     if (host.kind != GroupKind::structured) continue;
-    std::vector<NodeId>& epilogue = epilogue_nodes(joint, result);
+    std::vector<NodeId>& epilogue = epilogue_nodes(joint, results);
     epilogue.insert(epilogue.end(), guest.nodes.begin(), guest.nodes.end());
-    std::string why = why_no_epilogue(facts, guest, joint.loop, *kernel, kernel->results[result].rank);
+    std::string why = why_no_epilogue(facts, guest, joint.loop, *kernel, kernel->results[results.front()].rank);
     if (!why.empty()) return refuse(std::move(why));
   }
   return {std::move(joint), {}};
@@ -204,11 +227,12 @@ Joint elementwise_into_rows(const FuseFacts& facts, const FuseGroups& groups, co
 // Rule: the epilogue takes a node if that adds no traffic. A node on its way to a reduction, which an epilogue cannot
 // do, is taken only where its operands end with it: else both they and its result would go through memory.
 Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
-                                const std::vector<std::uint32_t>& ids, GrowingGroup joint, std::size_t result) {
+                                const std::vector<std::uint32_t>& ids, GrowingGroup joint,
+                                const std::vector<std::size_t>& results) {
   const Graph& graph = facts.graph();
   const Node& node = graph.nodes[id];
   const KernelSignature* kernel = graph.nodes[joint.root].kernel;
-  const int rank = kernel->results[result].rank;
+  const int rank = kernel->results[results.front()].rank;
   const Joint loop = elementwise_into_loop(facts, groups, node, ids, joint);
   if (!loop.group) return loop;
   if (!lines_fit(facts, {id}, joint.loop, rank)) return refuse_merged_lines();
@@ -226,7 +250,7 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
       return refuse(fmt::format("the epilogue of {} cannot walk '{}'", kernel->name, graph.value(input).name));
     }
   }
-  epilogue_nodes(joint, result).push_back(id);
+  epilogue_nodes(joint, results).push_back(id);
   return {std::move(joint), std::move(does_not_pay)};
 }
 
@@ -295,13 +319,10 @@ Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id
   // Enumerators ascend: a structured group takes in rows or loops, rows take in loops.
   const std::uint32_t main =
       *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return kind(a) < kind(b); });
-  std::size_t result = 0;
-  if (groups.group(main).kind == GroupKind::structured) {
-    const Taken taken = result_taken(facts, groups, node, main);
-    if (!taken.refusal.empty()) return refuse(taken.refusal);
-    result = taken.result;
-  }
-  Joint united = unite(facts, groups, ids, main, result);
+  Taken taken;
+  if (groups.group(main).kind == GroupKind::structured) taken = results_of_epilogue(facts, groups, node, main);
+  if (!taken.refusal.empty()) return refuse(std::move(taken.refusal));
+  Joint united = unite(facts, groups, ids, main, taken.results);
   if (!united.group) return united;
   if (united.group->at_load != facts.at_load(node.outputs[0])) {
     return refuse("it is computed once, at load; its reader runs at each call");
@@ -322,7 +343,7 @@ Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id
     case GroupKind::rows:
       return elementwise_into_rows(facts, groups, node, ids, std::move(*united.group));
     default:
-      return elementwise_into_epilogue(facts, groups, id, ids, std::move(*united.group), result);
+      return elementwise_into_epilogue(facts, groups, id, ids, std::move(*united.group), taken.results);
   }
 }
 

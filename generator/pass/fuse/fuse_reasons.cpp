@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "generator/base/diagnostics.hpp"
+
 namespace kgen {
 namespace {
 
@@ -24,8 +26,9 @@ std::string fused_reason(const Graph& graph, const Group& group, NodeId consumer
   const auto taken_by = std::find_if(group.epilogues.begin(), group.epilogues.end(), [&](const Epilogue& each) {
     return std::binary_search(each.nodes.begin(), each.nodes.end(), consumer);
   });
-  const std::string& result = root.op->results[taken_by->results.front()].name;
-  return fmt::format("the epilogue on the result '{}' of {} takes it", result, kernel);
+  std::vector<std::string> results;
+  for (const std::size_t each : taken_by->results) results.push_back(root.op->results[each].name);
+  return fmt::format("the epilogue on {} of {} takes it", quoted_list(results), kernel);
 }
 
 // What `value` shows, past all views.
