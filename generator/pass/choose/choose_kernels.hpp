@@ -3,28 +3,22 @@
 // no kernel takes is expanded. A kernel takes a node where
 //   - each operand is given or optional, and has one of the dtypes that the kernel names for it;
 //   - what it takes as numbers of C++ is known now: no attribute depends on a symbolic dim;
-//   - its `when` holds for every value of the symbolic dims (see kernel_condition.hpp).
+//   - its `when` holds for every value of the symbolic dims (see spec/node_expression.hpp).
 // Where there was a choice, the graph records it with the reasons.
 #pragma once
 
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/model/graph.hpp"
-#include "generator/spec/expression.hpp"
 
 namespace kgen {
 
-// The kernels of the operators that were asked about so far, and their conditions, parsed.
+// The kernels of the operators that were asked about so far.
 struct KernelTable {
-  struct Candidate {
-    const KernelSignature* kernel = nullptr;
-    std::optional<Expression> condition;
-  };
   const OpSet& ops;
-  std::unordered_map<const OpSpec*, std::vector<Candidate>> candidates;
+  std::unordered_map<const OpSpec*, std::vector<const KernelSignature*>> candidates;
 };
 
 // Sets `kernel` of a node that has been inferred, and the kind of a node whose kernel does more than its operator's
