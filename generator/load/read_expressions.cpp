@@ -128,8 +128,8 @@ void check_condition(const Expression& condition, const OpSpec& op, const std::s
       .note(op.where, known.empty() ? fmt::format("'{}' has no names for conditions", op.name)
                                     : fmt::format("'{}' has {}", op.name, quoted_list(known)))
       .advise(
-          "compare sizes and types: \"M <= 16 && T == f32\"; extent(operand, axis), rank(operand) and "
-          "given(operand) ask about operands");
+          "compare sizes and types: \"M <= 16 && T == f32\"; extent(operand, axis), rank(operand), given(operand) and "
+          "constant(operand) ask about operands");
 }
 
 std::string condition_of(const KernelSignature& kernel) {

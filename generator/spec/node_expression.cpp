@@ -213,6 +213,10 @@ Term is_given(const NodeScope&, ValueId operand, const Size&) {
   return operand == no_id ? Proof::never : Proof::always;
 }
 
+Term is_constant(const NodeScope& at, ValueId operand, const Size&) {
+  return operand != no_id && at.is_constant(operand) ? Proof::always : Proof::never;
+}
+
 // What asks about an operand.
 struct Function {
   std::string_view name;
@@ -221,10 +225,11 @@ struct Function {
   // Of an operand of the node; no_id: it is left out.
   Term (*at)(const NodeScope& scope, ValueId operand, const Size& axis);
 };
-constexpr std::array<Function, 3> functions = {{
+constexpr std::array<Function, 4> functions = {{
     {"extent", true, true, extent_of},
     {"rank", false, true, rank_of},
     {"given", false, false, is_given},
+    {"constant", false, false, is_constant},
 }};
 constexpr std::string_view item = "item";  // list[index]
 constexpr auto function_names = [] {

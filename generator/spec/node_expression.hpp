@@ -4,7 +4,8 @@
 //               no such operand or axis; rank(operand); + - * / (rounding down) of sizes
 //   types       the operator's type variables, each of which stands for the dtypes of all operands of that type; dtypes
 //   conditions  sizes compared (== != < <= > >=), types compared (== !=); attributes of the type boolean;
-//               given(operand): an optional operand is there; && || !
+//               given(operand): an optional operand is there; constant(operand): it is known when the model is
+//               loaded; && || !
 #pragma once
 
 #include <functional>
@@ -23,12 +24,14 @@ enum class Proof { never, sometimes, always };
 
 // A node whose operator or kernel holds the expressions. Its operands have types; `attributes` are the node's, or those
 // that are known so far. `sizes` finds sizes by name, beside those of the patterns; null: there is none of that name.
+// `is_constant`: the value is known when the model is loaded. Conditions need it, and sizes do not.
 struct NodeScope {
   const Graph& graph;
   const Node& node;
   const DimRanges& ranges;
   const Attributes& attributes;
   std::function<const Dim*(std::string_view name)> sizes = {};
+  std::function<bool(ValueId value)> is_constant = {};
 };
 
 // The name of an axis of the first operand, in ResultSpec::extents.

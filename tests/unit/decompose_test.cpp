@@ -128,6 +128,53 @@ ops:
   CHECK(text("16..64", "f64") == "y = exp(x)\n");
 }
 
+// Rule: constant() asks whether an operand is known when the model is loaded, within expansions too.
+TEST_CASE("decompose: a condition on what is constant") {
+  Rewrites rewrites(R"(
+ops:
+- op: packed_product
+  doc: By what w is.
+  source: test
+  kind: composite
+  types: {T: float}
+  operands: {x: {type: T, shape: "[M, K]"}, w: {type: T, shape: "[K, N]"}}
+  results: {out: {type: T, shape: "[M, N]"}}
+  expansion:
+  - when: constant(w)
+    nodes: [{op: exp, in: w, out: packed}, {op: matmul, in: [x, packed], out: out}]
+  - nodes: [{op: matmul, in: [x, w], out: out}]
+- op: twice
+  doc: Both of them from within.
+  source: test
+  kind: composite
+  types: {T: float}
+  operands: {x: {type: T, shape: "[M, K]"}, w: {type: T, shape: "[K, N]"}}
+  results: {out: {type: T, shape: "[M, N]"}}
+  expansion:
+  - {op: mul, in: [w, 2], out: doubled}
+  - {op: packed_product, in: [x, doubled], out: first}
+  - {op: transpose, in: x, out: turned, perm: [1, 0]}
+  - {op: packed_product, in: [first, turned], out: second}
+  - {op: packed_product, in: [second, doubled], out: out}
+)");
+  const auto text = [&](const std::string& x, const std::string& w) {
+    return decomposed_text(rewrites,
+                           "inputs: {a: \"f32[4, 4]\"}\nconstants: {c: {type: \"f32[4, 4]\", values: 2}}\nnodes:\n"
+                           "- {op: twice, in: [" +
+                               x + ", " + w + "], out: y}\noutputs: [y]\n");
+  };
+  CHECK(text("a", "c") ==
+        "y_doubled = mul(2, 2)\n"
+        "y_first_packed = exp(y_doubled)\n"
+        "y_first = matmul(a, y_first_packed)\n"
+        "y_turned = transpose(a, perm=[1, 0])\n"
+        "y_second = matmul(y_first, y_turned)\n"
+        "y_packed = exp(y_doubled)\n"
+        "y = matmul(y_second, y_packed)\n");
+  CHECK(text("c", "a").find("exp(y_doubled)") == std::string::npos);
+  CHECK(text("c", "a").find("exp(y_turned)") != std::string::npos);
+}
+
 // Rule: given() asks whether an optional operand was given; one that was left out is left out of the inner node too.
 // Attributes may be used in conditions and in arithmetic, and stand for numbers among operands.
 TEST_CASE("decompose: optional operands, conditions and attributes") {

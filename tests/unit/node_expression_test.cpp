@@ -23,7 +23,8 @@ outputs: [framed, y]
 
   NodeScope scope(std::string_view result) const {
     const Node& node = graph.node(result);
-    return {graph.module.main, node, ranges, node.attributes};
+    const auto is_weight = [this](ValueId id) { return graph.module.main.value(id).name == "w"; };
+    return {graph.module.main, node, ranges, node.attributes, {}, is_weight};
   }
 };
 
@@ -63,6 +64,7 @@ TEST_CASE("conditions at a node: proved for every value of the dims, or not") {
   CHECK(proof("M > 512") == Proof::never);
   CHECK(proof("!given(bias) && T == f32") == Proof::always);
   CHECK(proof("T != f32 || rank(x) == 3") == Proof::never);
+  CHECK(proof("constant(weight) && !constant(x) && !constant(bias)") == Proof::always);
   CHECK(proof("M / 0 == 0 || K == 64") == Proof::always);
   CHECK(proof("M / 0 == 0") == Proof::sometimes);
   CHECK(facts_of(at.scope("y"), parsed("M >= 2 && K == 64 && T == f32")) == "M is S, 1..512; K is 64; T is f32");

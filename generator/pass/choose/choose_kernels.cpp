@@ -93,6 +93,10 @@ std::string reason(const NodeScope& at, const KernelSignature& kernel, bool is_l
   return "it comes first";
 }
 
+NodeScope scope_at(const Graph& graph, const Node& node, const DimRanges& ranges, const LoadValues& constants) {
+  return {graph, node, ranges, node.attributes, {}, [&](ValueId value) { return constants.contains(value); }};
+}
+
 KernelChoice choice_at(const NodeScope& at, const Candidates& candidates) {
   KernelChoice choice;
   choice.value = at.graph.value(at.node.outputs[0]).name;
@@ -156,12 +160,13 @@ bool hides(const KernelSignature& first, const KernelSignature& second) {
 
 }  // namespace
 
-void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges& ranges, Diagnostics& diagnostics) {
+void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges& ranges, const LoadValues& constants,
+                   Diagnostics& diagnostics) {
   if (!node.op || std::holds_alternative<View>(node.kind)) return;
   const Candidates& candidates = candidates_of(table, *node.op);
   if (candidates.empty()) return;  // a composite; link_ops sees to the others
   const bool is_composite = std::holds_alternative<Composite>(node.kind);
-  KernelChoice choice = choice_at({graph, node, ranges, node.attributes}, candidates);
+  KernelChoice choice = choice_at(scope_at(graph, node, ranges, constants), candidates);
   if (choice.kernel) {
     set_kernel(node, *choice.kernel);
   } else if (is_composite) {
@@ -177,15 +182,17 @@ Module choose_kernels(Module module, const OpSet& ops, Diagnostics& diagnostics)
   const DimRanges ranges = ranges_of(module.main);
   KernelTable table{ops, {}};
   const auto choose = [&](Graph& graph) {
-    for (Node& node : graph.nodes) choose_kernel(graph, node, table, ranges, diagnostics);
+    const LoadValues constants(graph);
+    for (Node& node : graph.nodes) choose_kernel(graph, node, table, ranges, constants, diagnostics);
   };
   for (Graph& function : module.functions) choose(function);
   choose(module.main);
   return module;
 }
 
-bool takes_node(const KernelSignature& kernel, const Graph& graph, const Node& node, const DimRanges& ranges) {
-  return refusal({graph, node, ranges, node.attributes}, kernel).empty();
+bool takes_node(const KernelSignature& kernel, const Graph& graph, const Node& node, const DimRanges& ranges,
+                const LoadValues& constants) {
+  return refusal(scope_at(graph, node, ranges, constants), kernel).empty();
 }
 
 void warn_of_hidden_kernels(const OpSet& ops, Diagnostics& diagnostics) {

@@ -27,6 +27,7 @@ struct Decomposition {
   const DimRanges& ranges;
   Diagnostics& diagnostics;
   UniqueNames names;
+  LoadValues constants;
   std::vector<Node> nodes;
 };
 
@@ -52,7 +53,8 @@ bool fail(Decomposition& state, const Expanding& at, SourceLocation where, const
 }
 
 NodeScope scope_of(const Decomposition& state, const Node& composite) {
-  return {state.graph, composite, state.ranges, composite.attributes};
+  const auto is_constant = [&](ValueId value) { return state.constants.contains(value); };
+  return {state.graph, composite, state.ranges, composite.attributes, {}, is_constant};
 }
 
 const std::string& result_name(const Decomposition& state, const Expanding& at) {
@@ -107,6 +109,7 @@ ValueId add_cast(Decomposition& state, const Expanding& at, ValueId from, ValueI
             .where = at.composite.where,
             .within = at.within,
             .implied = true};
+  state.constants.add(node);
   state.nodes.push_back(std::move(node));
   return to;
 }
@@ -232,7 +235,8 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   for (const std::string& output : from.outputs) node.outputs.push_back(output_value(state, at, output));
   std::vector<std::pair<ValueId, ValueId>> casts;
   if (!read_attributes(state, at, from, *op, node) || !type_node(state, at, from, node, casts)) return false;
-  choose_kernel(state.graph, node, state.kernels, state.ranges, state.diagnostics);
+  state.constants.add(node);
+  choose_kernel(state.graph, node, state.kernels, state.ranges, state.constants, state.diagnostics);
 
   const std::vector<ValueId> made = node.outputs;
   for (std::size_t i = 0; i < from.outputs.size(); ++i) at.values[from.outputs[i]] = {made[i]};
@@ -300,7 +304,8 @@ void decompose_graph(Graph& graph, const OpSpec* cast, KernelTable& kernels, con
                      Diagnostics& diagnostics) {
   const auto is_composite = [](const Node& node) { return std::holds_alternative<Composite>(node.kind); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_composite)) return;
-  Decomposition state{graph, kernels.ops, cast, kernels, ranges, diagnostics, UniqueNames(graph), {}};
+  Decomposition state{graph, kernels.ops, cast, kernels, ranges, diagnostics, UniqueNames(graph), LoadValues(graph),
+                      {}};
   const std::vector<std::uint32_t> readers = count_readers(graph);
   for (const Node& node : graph.nodes) {
     if (is_composite(node)) warn_if_unread(graph, node, readers, diagnostics);
