@@ -80,29 +80,17 @@ std::optional<Term> joined(Operation operation, const Dim& a, const Dim& b, cons
   }
 }
 
-std::optional<Term> joined_unknown(Operation operation) {
-  switch (operation) {
-    case Operation::add:
-    case Operation::subtract:
-    case Operation::multiply:
-    case Operation::divide:
-      return Size();
-    case Operation::less_equal:
-    case Operation::greater_equal:
-    case Operation::less:
-    case Operation::greater:
-    case Operation::equal:
-    case Operation::not_equal:
-      return Proof::sometimes;
-    default:
-      return std::nullopt;
-  }
+// The same where either may be unknown, and then the result is.
+std::optional<Term> joined(Operation operation, const Size& a, const Size& b, const DimRanges& ranges) {
+  auto term = joined(operation, a.value_or(0), b.value_or(0), ranges);
+  if (!term || (a && b)) return term;
+  return std::holds_alternative<Size>(*term) ? Term(Size()) : Term(Proof::sometimes);
 }
 
 // Nothing where the two cannot be joined so.
 std::optional<Term> joined(Operation operation, const Term& a, const Term& b, const DimRanges& ranges) {
   if (const auto* x = std::get_if<Size>(&a), *y = std::get_if<Size>(&b); x && y) {
-    return *x && *y ? joined(operation, **x, **y, ranges) : joined_unknown(operation);
+    return joined(operation, *x, *y, ranges);
   }
   if (const auto* x = std::get_if<DTypes>(&a), *y = std::get_if<DTypes>(&b); x && y) {
     if (operation == Operation::equal) return equal(*x, *y);
@@ -270,7 +258,7 @@ struct Evaluation {
       case Operation::call:
         return call(expression.names[step.index], terms);
       default:
-        if (step.operation < Operation::choose) {
+        if (step.operation < Operation::choose) {  // an operator; functions of numbers follow it
           term = terms.size() == 1 ? negated(step.operation, terms[0])
                                    : joined(step.operation, terms[0], terms[1], ranges);
         } else {

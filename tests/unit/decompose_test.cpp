@@ -420,6 +420,8 @@ ops:
         "the expansion of 'broken' needs 'y' at 'add', but it was left out");
   CHECK(first_error(spec("  - {op: cast, in: x, out: out, to: f31}\n"), body) ==
         "the expansion of 'broken': 'f31' cannot be the value of 'to'");
+  CHECK(first_error(spec("  - {op: slice, in: x, out: out, axis: [0, 1]}\n"), body) ==
+        "the expansion of 'broken': '[0, 1]' cannot be the value of 'axis'");
   CHECK(first_error(spec("  - {op: slice, in: x, out: out, axis: 0, end: B / 2}\n"), body) ==
         "the expansion of 'broken': 'B / 2' is no size that is known here");
 }

@@ -109,10 +109,12 @@ std::optional<AttributeValue> given_value(const ExpansionScope& scope, Attribute
     case AttributeType::dims:
       return list_at(scope, value.items, where);
     case AttributeType::number:
-      return is_one ? number_at(scope, value.items[0], where) : std::nullopt;
+      if (!is_one) return value.text;
+      return number_at(scope, value.items[0], where);
     case AttributeType::integer:
     case AttributeType::dim:
-      return is_one ? known_size(scope, value.items[0], where) : std::nullopt;
+      if (!is_one) return value.text;
+      return known_size(scope, value.items[0], where);
   }
   return std::nullopt;
 }
