@@ -81,7 +81,7 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
   writer.line("  header: {}", yaml_name(kernel.header));
   writer.line("  at: {}", place_text(kernel.where));
   writer.line("  operator: {}", yaml_name(kernel.op));
-  if (!kernel.when.empty()) writer.line("  when: {}", yaml_string(kernel.when));
+  if (!kernel.when.empty()) writer.line("  when: {}", yaml_string(kernel.when.text));
   writer.line("  kind: {}", kinds[static_cast<std::size_t>(kernel.kind)]);
   write_list(writer, "operands", kernel.operands, operand);
   std::vector<KernelOperand> parameters = kernel.results;

@@ -9,7 +9,9 @@
 
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/load/read_expressions.hpp"
 #include "generator/load/yaml.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 namespace {
@@ -148,8 +150,8 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
     kernel.parameters.push_back(read_parameter(each, diagnostics));
   }
   if (const Yaml when = entry.find("when")) {
-    kernel.when = read_text(when, "'when'", diagnostics).value_or("");
-    kernel.when_where = when.where();
+    kernel.when.text = read_text(when, "'when'", diagnostics).value_or("");
+    kernel.when.where = when.where();
   }
   if (const Yaml doc = entry.find("doc")) kernel.doc = read_text(doc, "'doc'", diagnostics).value_or("");
   return kernel;
@@ -208,6 +210,10 @@ KernelLibrary read_signatures(const SourceText& source, Diagnostics& diagnostics
 void add_kernels(std::vector<KernelSignature> kernels, OpSet& set, Diagnostics& diagnostics) {
   for (KernelSignature& kernel : kernels) {
     check_emitted_text(kernel, diagnostics);
+    if (!kernel.when.empty()) {
+      kernel.when =
+          expression_of(kernel.when.text, kernel.when.where, condition_of(kernel), node_functions(), diagnostics);
+    }
     const auto [place, is_new] = set.kernel_index.emplace(kernel.name, set.kernels.size());
     if (is_new) {
       set.kernels.push_back(std::move(kernel));

@@ -8,6 +8,7 @@
 
 #include "generator/base/source.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/expression.hpp"
 
 namespace kgen {
 
@@ -54,10 +55,9 @@ struct KernelSignature {
   std::string header;  // "kgen/matmul.hpp"
   std::string op;      // the operator it implements
   KernelKind kind = KernelKind::elementwise;
-  // Where it may be used, besides the dtypes of its operands: "M <= 16 && T == f32", over the names in the shape
-  // patterns of the operator, its types and attributes; empty: everywhere. See pass/kernel_condition.hpp.
-  std::string when;
-  SourceLocation when_where;
+  // Where it may be used, besides the dtypes of its operands: "M <= 16 && T == f32", for every value of the symbolic
+  // dims; empty: everywhere. A declaration is text: add_kernels parses it.
+  Expression when;
   std::vector<KernelOperand> operands;
   std::vector<KernelOperand> results;
   std::vector<KernelAttribute> attributes;

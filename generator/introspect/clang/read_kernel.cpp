@@ -133,8 +133,8 @@ class KernelReader {
     const clang::NamedDecl& declaration = *registration.declaration;
     kernel_.name = qualified_name(declaration);
     kernel_.op = registration.op;
-    kernel_.when = registration.when;
-    kernel_.when_where = registration.when_where;
+    kernel_.when.text = registration.when;
+    kernel_.when.where = registration.when_where;
     kernel_.doc = doc_of(declaration, reading);
     kernel_.where = reading.at(declaration.getLocation());
   }
