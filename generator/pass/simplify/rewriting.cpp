@@ -62,6 +62,8 @@ void keep_producer(Rewriting& rewriting, ValueId value, ValueId from) {
   node.kind = Elementwise{};
   node.inputs = {from};
   node.attributes.clear();
+  node.implied = false;
+  node.origin = nullptr;
 }
 
 void settle(Rewriting& rewriting, ValueId value) {

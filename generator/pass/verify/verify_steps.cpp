@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "generator/pass/place/streams.hpp"
+#include "generator/pass/verify/verify_nodes.hpp"
 
 namespace kgen {
 namespace {
@@ -445,9 +446,7 @@ const Node* PlacedGraph::destination(ValueId value) const {
   const NodeId producer = graph().value(value).producer;
   if (producer == no_id) return nullptr;
   const auto* view = std::get_if<View>(&graph().nodes[producer].kind);
-  const bool writes = view && (view->form == ViewRule::Form::concat || view->form == ViewRule::Form::update ||
-                               view->written_through);
-  return writes ? &graph().nodes[producer] : nullptr;
+  return view && writes_operands(*view) ? &graph().nodes[producer] : nullptr;
 }
 
 bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId input, ValueId output, std::string& why) {
