@@ -333,6 +333,11 @@ TEST_CASE("verify_groups: each node of a kernel's group rides in one port") {
                 [](S& s) { s.group("product").prologues[0].operand = 1; });
 }
 
+TEST_CASE("verify_groups: a port holds nodes of its own group") {
+  broken_groups("'bent' is in a group with a port for a node of another",
+                [](SpoiltGroups& s) { s.group("product").epilogues[0].nodes.push_back(s.maker("negative")); });
+}
+
 TEST_CASE("verify_groups: what a group reads is listed, stored, and there") {
   using S = SpoiltGroups;
   broken_groups("'turned' is read by a group that does not list it as an input",

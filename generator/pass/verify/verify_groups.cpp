@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "generator/pass/verify/verify_nodes.hpp"
@@ -31,6 +30,7 @@ class GroupCheck {
   std::vector<std::string> run() {
     check_members();
     if (!problems_.empty()) return std::move(problems_);
+    ports_.resize(graph_.nodes.size());
     for (const Group& group : fused_.groups) {
       check_kinds(group);
       check_ports(group);
@@ -43,6 +43,11 @@ class GroupCheck {
   }
 
  private:
+  // Where a node of a kernel's group rides: as the kernel, in a prologue, or in an epilogue.
+  struct Port {
+    bool rides = false;
+    const Prologue* prologue = nullptr;  // null: none
+  };
   // What is known of a value in memory, or of one that a view shows.
   struct Memory {
     ValueId base = no_id;     // past the views that are read in place
@@ -74,6 +79,7 @@ class GroupCheck {
   const FusedGraph& fused_;
   const Graph& graph_;
   std::vector<std::string> problems_;
+  std::vector<Port> ports_;            // by node
   std::vector<Memory> memory_;         // by value
   std::vector<std::uint32_t> listed_;  // by value: the last group that lists it as an input
   std::vector<std::uint32_t> read_;    // by value: the last group that reads it
@@ -131,26 +137,28 @@ void GroupCheck::check_ports(const Group& group) {
     if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
     return;
   }
-  std::unordered_map<NodeId, const Prologue*> rides;
-  const auto add = [&](NodeId id, const Prologue* prologue) {
-    if (!rides.emplace(id, prologue).second) problem_at(id, "rides in two ports");
+  const std::uint32_t index = fused_.group_of[group.nodes[0]];
+  const auto add = [&](NodeId id, const Port& port) {
+    if (id >= ports_.size() || fused_.group_of[id] != index) {
+      return problem_at(group.nodes[0], "is in a group with a port for a node of another");
+    }
+    if (ports_[id].rides) problem_at(id, "rides in two ports");
+    ports_[id] = port;
   };
-  add(group.root, nullptr);
+  add(group.root, {true, nullptr});
   for (const Prologue& prologue : group.prologues) {
-    for (const NodeId id : prologue.nodes) add(id, &prologue);
+    for (const NodeId id : prologue.nodes) add(id, {true, &prologue});
   }
   for (const Epilogue& epilogue : group.epilogues) {
-    for (const NodeId id : epilogue.nodes) add(id, nullptr);
+    for (const NodeId id : epilogue.nodes) add(id, {true, nullptr});
   }
-  if (rides.size() > group.nodes.size()) problem_at(group.nodes[0], "is in a group with ports for nodes of another");
   for (const NodeId id : group.nodes) {
-    if (!rides.contains(id)) problem_at(id, "rides in no port");
+    if (!ports_[id].rides) problem_at(id, "rides in no port");
     const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const NodeId maker = inputs[i] == no_id ? no_id : graph_.value(inputs[i]).producer;
-      const auto found = rides.find(maker);
-      if (maker == no_id || found == rides.end() || !found->second) continue;
-      const bool stays = rides[id] == found->second || (id == group.root && i == found->second->operand);
+      const Prologue* prologue = maker == no_id || fused_.group_of[maker] != index ? nullptr : ports_[maker].prologue;
+      const bool stays = !prologue || ports_[id].prologue == prologue || (id == group.root && i == prologue->operand);
       if (!stays) problem_at(maker, "leaves the prologue that it rides in");
     }
   }
