@@ -63,10 +63,25 @@ std::string why_no_epilogue(const FuseFacts& facts, const GrowingGroup& guest, c
   return {};
 }
 
+// Of groups that become one, that of the highest rank takes in the others: a kernel rows or loops, rows loops. A call
+// takes in none, and says so.
+int rank_of(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::elementwise:
+      return 0;
+    case GroupKind::rows:
+      return 1;
+    case GroupKind::structured:
+      return 2;
+    case GroupKind::call:
+      return 3;
+  }
+  return 0;
+}
+
 // What several groups become when one node needs results of all of them.
 Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids) {
-  const auto rank = [&](std::uint32_t id) { return static_cast<int>(groups.group(id).kind); };
-  // Enumerators ascend: a structured group takes in rows or loops, rows take in loops.
+  const auto rank = [&](std::uint32_t id) { return rank_of(groups.group(id).kind); };
   const std::uint32_t main =
       *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
   GrowingGroup joint;
@@ -284,7 +299,7 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
     if (facts.writes_state(member)) return refuse("its result replaces a state");
   }
   if (own.kind == GroupKind::elementwise) own.row_axes = other.row_axes;
-  own.kind = std::max(own.kind, other.kind);
+  if (other.kind == GroupKind::rows) own.kind = GroupKind::rows;
   if (own.kind == GroupKind::rows && keep_axes(own.loop, own.row_axes) == own.loop) {
     return refuse("there is nothing to reduce: every row has one element");
   }
