@@ -55,8 +55,7 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
   if (operand.rank >= 0) text += fmt::format(", rank: {}", operand.rank);
   if (!operand.dtypes.empty()) text += ", types: " + types_text(operand.dtypes);
   if (of_function || operand.accepts == Accepts::line) {
-    constexpr std::string_view names[] = {"view", "source", "sink", "line"};
-    text += fmt::format(", accepts: {}", names[static_cast<std::size_t>(operand.accepts)]);
+    text += fmt::format(", accepts: {}", name_of(operand.accepts));
   }
   if (!operand.structure.empty()) text += fmt::format(", struct: {}", yaml_string(operand.structure));
   if (operand.element) text += fmt::format(", element: {}", info(*operand.element).name);
@@ -73,7 +72,6 @@ void write_list(Writer& writer, std::string_view key, const std::vector<Item>& i
 }
 
 void write_kernel(Writer& writer, const KernelSignature& kernel) {
-  constexpr std::string_view kinds[] = {"elementwise", "view", "reduction", "structured", "opaque"};
   const bool is_function = kernel.kind == KernelKind::structured || kernel.kind == KernelKind::opaque;
   const auto operand = [&](const KernelOperand& each) { return operand_text(each, is_function); };
   writer.line("- kernel: {}", yaml_name(kernel.name));
@@ -81,7 +79,7 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
   writer.line("  at: {}", place_text(kernel.where));
   writer.line("  operator: {}", yaml_name(kernel.op));
   if (!kernel.when.empty()) writer.line("  when: {}", yaml_string(kernel.when));
-  writer.line("  kind: {}", kinds[static_cast<std::size_t>(kernel.kind)]);
+  writer.line("  kind: {}", name_of(kernel.kind));
   write_list(writer, "operands", kernel.operands, operand);
   write_list(writer, "results", kernel.results, operand);
   write_list(writer, "attributes", kernel.attributes, [](const KernelAttribute& each) {

@@ -161,7 +161,7 @@ void Walk::check_destinations() {
     const auto axis = static_cast<std::size_t>(view.axis);
     const Bytes extent = graph().type(whole).shape[axis].evaluate(bindings_);
     Bytes begin = update ? view.begin.evaluate(bindings_) : 0;
-    for (std::size_t i = update ? 1 : 0; i < node.inputs.size(); ++i) {
+    for (std::size_t i = first_written(view); i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
       const View& slice = placed_.placement(part).view;
       const Bytes length = graph().type(part).shape[axis].evaluate(bindings_);
@@ -233,8 +233,7 @@ void Walk::touch(const Group& group) {
 bool Walk::is_whole_written(ValueId value) {
   const Node* destination = placed_.destination(value);
   if (!destination || written_[value]) return written_[value];
-  const bool update = std::get<View>(destination->kind).form == ViewRule::Form::update;
-  for (std::size_t i = update ? 1 : 0; i < destination->inputs.size(); ++i) {
+  for (std::size_t i = first_written(std::get<View>(destination->kind)); i < destination->inputs.size(); ++i) {
     if (!is_whole_written(destination->inputs[i])) return false;
   }
   for (const ValueId input : destination->inputs) writers_.add_all(value, writers_, input);
