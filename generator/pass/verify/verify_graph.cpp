@@ -23,10 +23,9 @@ class GraphCheck {
 
   std::vector<std::string> run() {
     check_interface();
-    check_links();
-    if (problems_.empty()) check_order();
-    if (problems_.empty()) check_values();
-    if (problems_.empty()) check_nodes();
+    check_values();
+    if (problems_.empty()) check_contents();
+    check_nodes();
     if (problems_.empty() && facts_.materialised) check_writers();
     return std::move(problems_);
   }
@@ -40,16 +39,18 @@ class GraphCheck {
 
   void check_interface();
   void check_home(ValueId value, ValueKind kind, std::size_t index);
-  void check_links();
-  void check_link(ValueId id);
-  void check_order();
   void check_values();
+  void check_link(ValueId id);
+  void check_contents();
   void check_nodes();
+  bool check_ids(const Node& node);
+  void check_order(const Node& node);
   void check_writers();
 
   const Graph& graph_;
   const GraphFacts& facts_;
   NodeChecks nodes_;
+  std::vector<bool> made_;  // by value: before the node at hand
   std::vector<std::string> problems_;
 };
 
@@ -96,38 +97,17 @@ void GraphCheck::check_link(ValueId id) {
   if (value.index >= outputs.size() || outputs[value.index] != id) problem(id, "is not made by its producer");
 }
 
-void GraphCheck::check_links() {
-  for (const Node& node : graph_.nodes) {
-    if (node.outputs.empty()) problem(graph_.name, "has a node without results");
-    for (const ValueId input : node.inputs) {
-      if (input != no_id && !exists(input)) problem(graph_.name, "has a node that reads what does not exist");
-    }
-    for (const ValueId output : node.outputs) {
-      if (!exists(output)) problem(graph_.name, "has a node that makes what does not exist");
-    }
-  }
-  if (!problems_.empty()) return;
-  for (ValueId id = 0; id < graph_.values.size(); ++id) check_link(id);
-}
-
-// No value is made twice; from infer on, none is read before it is made.
-void GraphCheck::check_order() {
-  std::vector<bool> made(graph_.values.size(), false);
-  for (ValueId id = 0; id < made.size(); ++id) made[id] = graph_.values[id].kind != ValueKind::result;
-  for (const Node& node : graph_.nodes) {
-    for (const ValueId input : node.inputs) {
-      if (facts_.inferred && input != no_id && !made[input]) problem(input, "is read before it is made");
-    }
-    for (const ValueId output : node.outputs) {
-      if (made[output]) problem(output, "is made twice");
-      made[output] = true;
-    }
-  }
-}
-
-// ---- what passes establish ------------------------------------------------------------------------------------------
-
 void GraphCheck::check_values() {
+  made_.resize(graph_.values.size());
+  for (ValueId id = 0; id < made_.size(); ++id) {
+    check_link(id);
+    made_[id] = graph_.value(id).kind != ValueKind::result;
+    if (facts_.inferred && !graph_.value(id).type) problem(id, "has no type");
+  }
+}
+
+// Elements of constants, and next values, have the types that they should.
+void GraphCheck::check_contents() {
   for (const ConstantData& constant : graph_.constants) {
     const auto& type = graph_.value(constant.value).type;
     if (constant.values.size() < 2 || !type) continue;
@@ -135,20 +115,42 @@ void GraphCheck::check_values() {
       problem(constant.value, "has more or fewer elements than its type");
     }
   }
-  if (!facts_.inferred) return;
-  for (ValueId id = 0; id < graph_.values.size(); ++id) {
-    if (!graph_.value(id).type) problem(id, "has no type");
-  }
-  if (!problems_.empty()) return;
   for (const StateData& state : graph_.states) {
-    if (state.next != no_id && graph_.type(state.next) != graph_.type(state.value)) {
+    if (facts_.inferred && state.next != no_id && graph_.type(state.next) != graph_.type(state.value)) {
       problem(state.next, "is the next value of a state of another type");
     }
   }
 }
 
+// ---- nodes ----------------------------------------------------------------------------------------------------------
+
+bool GraphCheck::check_ids(const Node& node) {
+  const auto is_missing = [&](ValueId id) { return id != no_id && !exists(id); };
+  const bool reads = std::none_of(node.inputs.begin(), node.inputs.end(), is_missing);
+  const bool makes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return exists(id); });
+  if (!reads) problem(graph_.name, "has a node that reads what does not exist");
+  if (!makes) problem(graph_.name, "has a node that makes what does not exist");
+  if (node.outputs.empty()) problem(graph_.name, "has a node without results");
+  return reads && makes && !node.outputs.empty();
+}
+
+// No value is made twice; from infer on, none is read before it is made.
+void GraphCheck::check_order(const Node& node) {
+  for (const ValueId input : node.inputs) {
+    if (facts_.inferred && input != no_id && !made_[input]) problem(input, "is read before it is made");
+  }
+  for (const ValueId output : node.outputs) {
+    if (made_[output]) problem(output, "is made twice");
+    made_[output] = true;
+  }
+}
+
+// One walk for all that is asked of a node: most of the time goes into reading them from memory.
 void GraphCheck::check_nodes() {
   for (const Node& node : graph_.nodes) {
+    if (!check_ids(node)) continue;
+    check_order(node);
+    if (!problems_.empty()) continue;  // types may be missing
     if (const std::string_view what = nodes_.problem_of(node); !what.empty()) problem(node.outputs[0], what);
   }
 }
