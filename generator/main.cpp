@@ -349,7 +349,7 @@ void add_common_options(CLI::App& verb, Arguments& arguments) {
 void add_graph_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("graph", arguments.graph, "The graph to read")->required()->type_name("GRAPH.yaml");
   verb.add_option("--dump-after", arguments.dump_after, "Print what a pass made")
-      ->check(CLI::IsMember(pass_names()))
+      ->check(CLI::IsMember(dumped_passes()))
       ->type_name("PASS");
   verb.add_flag("--timings", arguments.timings, "Print the time of each pass on stderr");
 }

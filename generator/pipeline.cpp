@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <future>
+#include <type_traits>
+#include <utility>
 
 #include "generator/emit/check.hpp"
 #include "generator/emit/lines_yaml.hpp"
@@ -20,95 +24,125 @@
 #include "generator/pass/fuse/check_expectations.hpp"
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/infer/infer.hpp"
-#include "generator/pass/lower/lower.hpp"
+#include "generator/pass/lower/lower_plan.hpp"
 #include "generator/pass/lower/plan_check.hpp"
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify.hpp"
+#include "generator/pass/verify/verify_graph.hpp"
 #include "generator/pass/verify/verify_views.hpp"
 
 namespace kgen {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::duration<double, std::milli>;
 
-// Runs passes one after another: none after an error.
+// A pass: what it is called, what holds of graphs after it, and whether `dump_after` may name it.
+struct PassInfo {
+  std::string_view name;
+  GraphFacts holds = {};
+  bool is_dumped = true;
+};
+
+constexpr GraphFacts inferred = {.inferred = true};
+constexpr GraphFacts with_kernels = {.inferred = true, .kernels_chosen = true};
+constexpr GraphFacts decomposed = {.inferred = true, .kernels_chosen = true, .decomposed = true};
+constexpr GraphFacts materialised = {
+    .inferred = true, .kernels_chosen = true, .decomposed = true, .materialised = true};
+
+// In their order.
+constexpr std::array passes_in_order = {
+    PassInfo{"load"},
+    PassInfo{"infer", inferred},
+    PassInfo{"choose_kernels", with_kernels},
+    PassInfo{"decompose", decomposed},
+    PassInfo{"simplify", decomposed},
+    PassInfo{"materialise", materialised},
+    PassInfo{"fuse", materialised},
+    PassInfo{"schedule", materialised},
+    PassInfo{"place", materialised, false},
+    PassInfo{"lower", materialised, false},
+};
+
+// One of them; no other name compiles.
+struct Pass {
+  const PassInfo& info;
+  consteval Pass(const char* name)
+      : info(*std::find_if(passes_in_order.begin(), passes_in_order.end(),
+                           [&](const PassInfo& each) { return each.name == name; })) {}
+};
+
+// Runs passes one after another: none after an error. What each makes is verified.
 class PassRunner {
  public:
-  PassRunner(const PipelineOptions& options, const Diagnostics& diagnostics)
-      : options_(options), diagnostics_(diagnostics) {}
+  PassRunner(const PipelineOptions& options, Diagnostics& diagnostics) : options_(options), diagnostics_(diagnostics) {}
 
   const PipelineOptions& options() const { return options_; }
 
-  // pass() if there is no error yet, else the value as it is.
-  template <class Value, class Pass>
-  Value run(const char* name, Value value, Pass&& pass) {
-    if (diagnostics_.has_errors()) return value;
+  // What `make` makes of `in`; after an error an empty one. `verify` reports what is wrong with it.
+  template <class In, class Make, class Verify>
+  auto run(Pass pass, In in, const Make& make, const Verify& verify) {
+    std::invoke_result_t<Make, In> out{};
+    if (diagnostics_.has_errors()) return out;
     const auto begin = Clock::now();
-    if (options_.progress && begin - start_ > std::chrono::seconds(1)) fmt::print(stderr, "kgen: {} ...\n", name);
-    value = pass(std::move(value));
-    const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
-    if (options_.timings) fmt::print(stderr, "kgen: {:<14} {:8.2f} ms\n", name, time.count());
-    if constexpr (requires { dump(value); }) {
-      if (options_.dump_after == name) fmt::print("{}", dump(value));
+    if (options_.progress && begin - start_ > std::chrono::seconds(1)) {
+      fmt::print(stderr, "kgen: {} ...\n", pass.info.name);
     }
-    return value;
+    out = make(std::move(in));
+    const auto made = Clock::now();
+    if (!diagnostics_.has_errors()) verify(std::as_const(out));
+    if (options_.timings) {
+      fmt::print(stderr, "kgen: {:<14} {:8.2f} ms, verified in {:.2f} ms\n", pass.info.name,
+                 Milliseconds(made - begin).count(), Milliseconds(Clock::now() - made).count());
+    }
+    if constexpr (requires { dump(out); }) {
+      if (options_.dump_after == pass.info.name) fmt::print("{}", dump(out));
+    }
+    return out;
+  }
+
+  // The same for passes that make what the verifiers of graphs and of groups know.
+  template <class In, class Make>
+  auto run(Pass pass, In in, const Make& make) {
+    return run(pass, std::move(in), make, [&](const auto& out) { verify_made(pass.info, out); });
   }
 
  private:
+  void verify_made(const PassInfo& pass, const Module& module) {
+    verify_module(module, pass.holds, pass.name, diagnostics_);
+  }
+  void verify_made(const PassInfo& pass, const FusedGraph& fused) { verify_fused(fused, pass.name, diagnostics_); }
+
   const PipelineOptions& options_;
-  const Diagnostics& diagnostics_;
+  Diagnostics& diagnostics_;
   Clock::time_point start_ = Clock::now();
 };
 
 // fuse ... lower of one graph. `function`: its name, empty for main; `done` are the functions that it may call.
 FunctionPlan plan_graph(Graph graph, const std::string& function, const std::vector<FunctionPlan>& done,
                         PassRunner& passes, Session& session, StubTable& stubs) {
-  const std::string stub_prefix = function.empty() ? "stub_" : fmt::format("stub_{}_", function);
-  const std::string name_prefix = function.empty() ? "" : function + ".";
-  FusedGraph fused;
-  fused.graph = std::move(graph);
-  fused = passes.run("fuse", std::move(fused),
-                     [](FusedGraph f) { return fuse(std::move(f.graph), {}); });
+  // Check mode runs stub by stub.
+  const std::uint32_t streams = passes.options().check ? 1 : passes.options().streams;
+  FusedGraph fused = passes.run("fuse", std::move(graph), [](Graph g) { return fuse(std::move(g), {}); });
   fused = passes.run("schedule", std::move(fused), [](FusedGraph f) { return schedule(std::move(f)); });
-  FunctionPlan plan;
-  plan.fused = std::move(fused);
-  plan = passes.run("place", std::move(plan), [&](FunctionPlan p) {
-    // Check mode runs stub by stub.
-    return place(std::move(p.fused), done, passes.options().check ? 1 : passes.options().streams);
-  });
-  plan = passes.run("verify", std::move(plan), [&](FunctionPlan p) {
-    verify(p, done, session.diagnostics);
-    return p;
-  });
-  plan = passes.run("lower", std::move(plan), [&](FunctionPlan p) {
-    const FuseFacts facts(p.fused.graph);
-    const std::vector<std::uint32_t> stub_of = lower(p.fused, session.ops, stub_prefix, stubs);
-    for (auto* steps : {&p.load_steps, &p.steps}) {
-      for (Step& step : *steps) {
-        if (stub_of[step.group] == no_id) continue;
-        const Group& group = p.fused.groups[step.group];
-        step.stub = stub_of[step.group];
-        step.name = name_prefix + result_name(facts, group);
-        if (step.name == p.fused.graph.name) step.name += "." + step.name;  // a whole run goes by the graph's name
-        step.arguments = stub_arguments(p.fused.graph, group);
-      }
-    }
-    return p;
-  });
-  return passes.run("verify_views", std::move(plan), [&](FunctionPlan p) {
-    verify_views(p, stubs.stubs(), session.diagnostics);
-    return p;
-  });
+  FunctionPlan plan = passes.run(
+      "place", std::move(fused), [&](FusedGraph f) { return place(std::move(f), done, streams); },
+      [&](const FunctionPlan& placed) { verify(placed, done, session.diagnostics); });
+  return passes.run(
+      "lower", std::move(plan), [&](FunctionPlan p) { return lower_plan(std::move(p), function, session.ops, stubs); },
+      [&](const FunctionPlan& lowered) { verify_views(lowered, stubs.stubs(), session.diagnostics); });
 }
 
 }  // namespace
 
-const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> names = {"load",     "infer",       "choose_kernels", "decompose",
-                                                 "simplify", "materialise", "fuse",           "schedule"};
+std::vector<std::string> dumped_passes() {
+  std::vector<std::string> names;
+  for (const PassInfo& pass : passes_in_order) {
+    if (pass.is_dumped) names.emplace_back(pass.name);
+  }
   return names;
 }
 
@@ -134,14 +168,16 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   if (!text) return std::nullopt;
   session.read_files.push_back(options.graph);
 
-  Module module;
-  module = passes.run("load", std::move(module), [&](Module m) { return load_graph(*text, ops, diagnostics).value_or(std::move(m)); });
-  module = passes.run("infer", std::move(module), [&](Module m) { return infer(std::move(m), ops, diagnostics); });
-  module = passes.run("choose_kernels", std::move(module),
-                      [&](Module m) { return choose_kernels(std::move(m), ops, diagnostics); });
-  module = passes.run("decompose", std::move(module), [&](Module m) { return decompose(std::move(m), ops, diagnostics); });
+  const auto with_ops = [&](auto pass) {
+    return [&ops, &diagnostics, pass](Module m) { return pass(std::move(m), ops, diagnostics); };
+  };
+  const auto load = [&](const SourceText* t) { return load_graph(*t, ops, diagnostics).value_or(Module{}); };
+  Module module = passes.run("load", text, load);
+  module = passes.run("infer", std::move(module), with_ops(infer));
+  module = passes.run("choose_kernels", std::move(module), with_ops(choose_kernels));
+  module = passes.run("decompose", std::move(module), with_ops(decompose));
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
-  module = passes.run("materialise", std::move(module), [&](Module m) { return materialise(std::move(m), ops, diagnostics); });
+  module = passes.run("materialise", std::move(module), with_ops(materialise));
   if (diagnostics.has_errors()) return std::nullopt;
 
   Plan plan;

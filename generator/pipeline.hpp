@@ -1,6 +1,6 @@
 // The whole of kgen in one line: load -> infer -> choose_kernels -> decompose -> simplify -> materialise -> fuse ->
-// schedule -> place -> lower -> emit. Each pass is a pure function; the runner times it, stops after errors and dumps
-// its result if asked.
+// schedule -> place -> lower -> emit. Each pass is a pure function; the runner times it, verifies what it
+// made, dumps that if asked, and stops after errors.
 #pragma once
 
 #include <optional>
@@ -27,11 +27,11 @@ struct PipelineOptions {
   bool check = false;                    // also plan the unfused references of check mode
   bool explain = false;                  // a plan that is not as the graph expects is returned too, to be explained
   bool progress = false;                 // name each pass on stderr once the whole takes longer than a second
-  bool timings = false;                  // time of each pass on stderr
+  bool timings = false;                  // time of each pass, and of verifying what it made, on stderr
 };
 
 // The names that `dump_after` may take.
-const std::vector<std::string>& pass_names();
+std::vector<std::string> dumped_passes();
 
 // What a run read and made. Locations in diagnostics point into `sources`, plans into `ops`.
 struct Session {

@@ -15,20 +15,6 @@ namespace {
 
 using Kind = Placement::Kind;
 
-std::string_view kind_name(GroupKind kind) {
-  switch (kind) {
-    case GroupKind::elementwise:
-      return "elementwise";
-    case GroupKind::rows:
-      return "rows";
-    case GroupKind::structured:
-      return "structured";
-    case GroupKind::call:
-      return "call";
-  }
-  return "";
-}
-
 void write_stub(Writer& writer, const StubProgram& stub) {
   std::string results, operands;
   for (const StubParameter& parameter : stub.parameters) {
@@ -37,7 +23,7 @@ void write_stub(Writer& writer, const StubProgram& stub) {
                         yaml_string(type_text(parameter)));
   }
   writer.line("{}:", stub.name);
-  writer.line("  kind: {}", kind_name(stub.kind));
+  writer.line("  kind: {}", name_of(stub.kind));
   if (!stub.kernel.empty()) writer.line("  kernel: {}", yaml_string(stub.kernel));
   writer.line("  results: {{{}}}", results);
   writer.line("  operands: {{{}}}", operands);

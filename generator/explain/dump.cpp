@@ -72,20 +72,6 @@ void write_graph(Writer& out, const Graph& graph) {
   for (const Node& node : graph.nodes) out.raw_line(node_text(graph, node));
 }
 
-const char* kind_text(GroupKind kind) {
-  switch (kind) {
-    case GroupKind::elementwise:
-      return "elementwise";
-    case GroupKind::rows:
-      return "rows";
-    case GroupKind::structured:
-      return "structured";
-    case GroupKind::call:
-      return "call";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string dump(const Module& module) {
@@ -104,8 +90,8 @@ std::string dump(const FusedGraph& fused) {
     if (std::holds_alternative<View>(node.kind)) out.raw_line(node_text(graph, node));
   }
   for (const Group& group : fused.groups) {
-    const auto inner = out.scope(fmt::format("group {} {}{} {{", kind_text(group.kind), to_text(group.loop),
-                                             group.at_load ? " at load" : ""));
+    const auto inner = out.scope(
+        fmt::format("group {} {}{} {{", name_of(group.kind), to_text(group.loop), group.at_load ? " at load" : ""));
     for (const NodeId id : group.nodes) out.raw_line(node_text(graph, graph.nodes[id]));
   }
   return out.take();

@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <utility>
 
 #include "generator/base/writer.hpp"
 
 namespace kgen {
 namespace {
 
-constexpr std::array<std::pair<OpKind, const char*>, 6> kinds = {{{OpKind::elementwise, "elementwise"},
-                                                                   {OpKind::reduction, "reduction"},
-                                                                   {OpKind::view, "view"},
-                                                                   {OpKind::structured, "structured"},
-                                                                   {OpKind::opaque, "opaque"},
-                                                                   {OpKind::composite, "composite"}}};
+constexpr std::array kinds = {OpKind::elementwise, OpKind::reduction, OpKind::view,
+                              OpKind::structured,  OpKind::opaque,    OpKind::composite};
 
 std::string operands_text(const OpSpec& op) {
   std::string text;
@@ -60,11 +55,11 @@ std::string summary(const std::string& doc) {
 
 std::string list_ops(const OpSet& ops) {
   Writer out;
-  for (const auto& [kind, title] : kinds) {
+  for (const OpKind kind : kinds) {
     bool any = false;
     for (const OpSpec& op : ops.ops) {
       if (op.kind != kind) continue;
-      if (!any) out.line("{}", title);
+      if (!any) out.line("{}", name_of(kind));
       any = true;
       out.line("  {:<34} {}", fmt::format("{}({})", op.name, operands_text(op)), summary(op.doc));
     }

@@ -55,8 +55,7 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
   if (operand.rank >= 0) text += fmt::format(", rank: {}", operand.rank);
   if (!operand.dtypes.empty()) text += ", types: " + types_text(operand.dtypes);
   if (of_function || operand.accepts == Accepts::line) {
-    constexpr std::string_view names[] = {"view", "source", "sink", "line"};
-    text += fmt::format(", accepts: {}", names[static_cast<std::size_t>(operand.accepts)]);
+    text += fmt::format(", accepts: {}", name_of(operand.accepts));
   }
   if (!operand.structure.empty()) text += fmt::format(", struct: {}", yaml_string(operand.structure));
   if (operand.element) text += fmt::format(", element: {}", info(*operand.element).name);
@@ -74,7 +73,6 @@ void write_list(Writer& writer, std::string_view key, const std::vector<Item>& i
 }
 
 void write_kernel(Writer& writer, const KernelSignature& kernel) {
-  constexpr std::string_view kinds[] = {"elementwise", "view", "reduction", "structured", "opaque"};
   const bool is_function = kernel.kind == KernelKind::structured || kernel.kind == KernelKind::opaque;
   const auto operand = [&](const KernelOperand& each) { return operand_text(each, is_function); };
   writer.line("- kernel: {}", yaml_name(kernel.name));
@@ -82,7 +80,7 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
   writer.line("  at: {}", place_text(kernel.where));
   writer.line("  operator: {}", yaml_name(kernel.op));
   if (!kernel.when.empty()) writer.line("  when: {}", yaml_string(kernel.when.text));
-  writer.line("  kind: {}", kinds[static_cast<std::size_t>(kernel.kind)]);
+  writer.line("  kind: {}", name_of(kernel.kind));
   write_list(writer, "operands", kernel.operands, operand);
   std::vector<KernelOperand> parameters = kernel.results;
   std::erase_if(parameters, [](const KernelOperand& each) { return each.joint == 0; });

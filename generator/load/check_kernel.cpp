@@ -35,15 +35,6 @@ bool kinds_agree(OpKind op, KernelKind kernel) {
   return false;
 }
 
-std::string_view kind_name(OpKind kind) {
-  constexpr std::string_view names[] = {"elementwise", "view", "reduction", "structured", "opaque", "composite"};
-  return names[static_cast<std::size_t>(kind)];
-}
-std::string_view kind_name(KernelKind kind) {
-  constexpr std::string_view names[] = {"elementwise", "view", "reduction", "structured", "opaque"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 // Whether an attribute of the operator can be passed as a C++ type of the kernel.
 bool types_agree(const AttributeSpec& attribute, const KernelAttribute& parameter) {
   const std::string_view cpp = parameter.type;
@@ -113,8 +104,8 @@ class KernelCheck {
   void run() {
     if (!kinds_agree(op_.kind, kernel_.kind)) {
       differ(op_.where,
-             fmt::format("'{}' is {}, but its kernel '{}' is {}", op_.name, kind_name(op_.kind), kernel_.name,
-                         kind_name(kernel_.kind)),
+             fmt::format("'{}' is {}, but its kernel '{}' is {}", op_.name, name_of(op_.kind), kernel_.name,
+                         name_of(kernel_.kind)),
              kernel_.where);
       return;
     }

@@ -12,6 +12,7 @@
 #include "generator/base/diagnostics.hpp"
 #include "generator/load/yaml.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/enum_names.hpp"
 #include "generator/model/number.hpp"
 
 namespace kgen {
@@ -47,6 +48,12 @@ std::optional<std::vector<DType>> read_dtypes(Yaml value, Diagnostics& diagnosti
 // One of `choices`, as its index.
 std::optional<std::size_t> read_choice(Yaml value, std::string_view what, const std::vector<std::string>& choices,
                                        Diagnostics& diagnostics);
+// The same for the names of an enumeration.
+template <class Enum>
+std::optional<Enum> read_enumerator(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  const auto choice = read_choice(value, what, {names_of<Enum>.begin(), names_of<Enum>.end()}, diagnostics);
+  return choice ? std::optional(static_cast<Enum>(*choice)) : std::nullopt;
+}
 // A list of scalars, as handles.
 std::optional<std::vector<Yaml>> read_list(Yaml value, std::string_view what, Diagnostics& diagnostics);
 

@@ -13,7 +13,6 @@
 namespace kgen {
 namespace {
 
-const std::vector<std::string> numerics_names = {"fast", "match_unfused"};
 constexpr std::int64_t largest_dim = (std::int64_t{1} << 31) - 1;
 
 // ---- dims -----------------------------------------------------------------------------------------------------------
@@ -114,8 +113,8 @@ void check_dims(GraphContext& main) {
 // ---- graphs ---------------------------------------------------------------------------------------------------------
 
 void read_numerics(Yaml section, Graph& graph, Diagnostics& diagnostics) {
-  if (const auto choice = read_choice(section, "'numerics'", numerics_names, diagnostics)) {
-    graph.numerics = static_cast<Numerics>(*choice);
+  if (const auto choice = read_enumerator<Numerics>(section, "'numerics'", diagnostics)) {
+    graph.numerics = *choice;
   }
 }
 

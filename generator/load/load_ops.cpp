@@ -18,23 +18,18 @@
 namespace kgen {
 namespace {
 
-const std::vector<std::string> kind_names = {"elementwise", "view", "reduction", "structured", "opaque", "composite"};
-const std::vector<std::string> role_names = {"none", "copy", "cast"};
-const std::vector<std::string> attribute_type_names = {"boolean", "integer", "number", "text", "dtype", "dim", "dims"};
-const std::vector<std::string> form_names = {"permute",   "reshape", "broadcast", "slice",  "select",
-                                             "unsqueeze", "squeeze", "flip",      "concat", "update"};
-
 // The parameters of each ViewRule::Form, in the order of the enumeration.
-const std::array<std::vector<std::string_view>, 10> form_parameters = {{{"axes"},
-                                                                        {"shape"},
-                                                                        {"shape"},
-                                                                        {"axis", "begin", "end", "step"},
-                                                                        {"axis", "index"},
-                                                                        {"axis"},
-                                                                        {"axis"},
-                                                                        {"axis"},
-                                                                        {"axis"},
-                                                                        {"axis", "begin"}}};
+const std::array<std::vector<std::string_view>, names_of<ViewRule::Form>.size()> form_parameters = {
+    {{"axes"},
+     {"shape"},
+     {"shape"},
+     {"axis", "begin", "end", "step"},
+     {"axis", "index"},
+     {"axis"},
+     {"axis"},
+     {"axis"},
+     {"axis"},
+     {"axis", "begin"}}};
 
 // Sets `text` where the mapping has the key.
 void read_optional_text(Yaml mapping, std::string_view key, std::string& text, Diagnostics& diagnostics) {
@@ -277,9 +272,9 @@ void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diag
   attribute.name = entry.name();
   attribute.where = entry.key.where();
   const Yaml type = require_key(entry.value, "type", "an attribute", diagnostics);
-  const auto choice = type ? read_choice(type, "'type'", attribute_type_names, diagnostics) : std::nullopt;
+  const auto choice = type ? read_enumerator<AttributeType>(type, "'type'", diagnostics) : std::nullopt;
   if (!choice) return;
-  attribute.type = static_cast<AttributeType>(*choice);
+  attribute.type = *choice;
   if (const Yaml allowed = entry.value.find("allowed")) {
     if (attribute.type != AttributeType::text) {
       diagnostics.error(allowed.where(), "'allowed' is for attributes of type text");
@@ -324,11 +319,11 @@ void read_view(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     return;
   }
   const Yaml form = require_key(value, "form", "a view", diagnostics);
-  const auto choice = form ? read_choice(form, "'form'", form_names, diagnostics) : std::nullopt;
+  const auto choice = form ? read_enumerator<ViewRule::Form>(form, "'form'", diagnostics) : std::nullopt;
   if (!choice) return;
   ViewRule rule;
-  rule.form = static_cast<ViewRule::Form>(*choice);
-  const std::vector<std::string_view>& parameters = form_parameters[*choice];
+  rule.form = *choice;
+  const std::vector<std::string_view>& parameters = form_parameters[static_cast<std::size_t>(*choice)];
   for (const std::string_view parameter : parameters) {
     require_key(value, parameter, fmt::format("the view form '{}'", form.text()), diagnostics);
   }
@@ -351,8 +346,7 @@ void read_view(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
 void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
   const auto need = [&](bool has, std::string_view what) {
     if (has) return;
-    const std::string& kind = kind_names[static_cast<std::size_t>(op.kind)];
-    diagnostics.error(op.where, fmt::format("'{}' is of kind {} and needs {}", op.name, kind, what));
+    diagnostics.error(op.where, fmt::format("'{}' is of kind {} and needs {}", op.name, name_of(op.kind), what));
   };
   const auto has_attribute = [&](std::string_view name, AttributeType type) {
     const AttributeSpec* attribute = op.attribute(name);
@@ -405,10 +399,10 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
     op.definition = read_expression(definition, what, no_functions, diagnostics);
   }
   if (const Yaml kind = require_key(entry, "kind", "an operator", diagnostics)) {
-    op.kind = static_cast<OpKind>(read_choice(kind, "'kind'", kind_names, diagnostics).value_or(0));
+    op.kind = read_enumerator<OpKind>(kind, "'kind'", diagnostics).value_or(op.kind);
   }
   if (const Yaml role = entry.find("role")) {
-    op.role = static_cast<OpRole>(read_choice(role, "'role'", role_names, diagnostics).value_or(0));
+    op.role = read_enumerator<OpRole>(role, "'role'", diagnostics).value_or(op.role);
   }
   if (const Yaml types = entry.find("types")) read_types(types, op, diagnostics);
   read_entries(entry, "attributes", op, diagnostics, read_attribute_spec);

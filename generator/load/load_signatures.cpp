@@ -16,10 +16,7 @@
 namespace kgen {
 namespace {
 
-const std::vector<std::string> kind_names = {"elementwise", "view", "reduction", "structured", "opaque"};
 constexpr std::int64_t most_joint_results = 16;
-
-const std::vector<std::string> accepts_names = {"view", "source", "sink", "line"};
 
 // The items of a list under `key` that are mappings; those that are not are reported.
 std::vector<Yaml> mappings_of(Yaml entry, std::string_view key, Diagnostics& diagnostics) {
@@ -75,7 +72,7 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
     operand.dtypes = read_dtypes(types, diagnostics).value_or(std::vector<DType>{});
   }
   if (const Yaml accepts = entry.find("accepts")) {
-    operand.accepts = static_cast<Accepts>(read_choice(accepts, "'accepts'", accepts_names, diagnostics).value_or(0));
+    operand.accepts = read_enumerator<Accepts>(accepts, "'accepts'", diagnostics).value_or(operand.accepts);
   }
   if (const Yaml element = entry.find("element")) {
     operand.element = read_dtype(element, diagnostics);
@@ -135,7 +132,7 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
   kernel.header = require_text(entry, "header", "a kernel", diagnostics);
   kernel.op = require_text(entry, "operator", "a kernel", diagnostics);
   if (const Yaml kind = require_key(entry, "kind", "a kernel", diagnostics)) {
-    kernel.kind = static_cast<KernelKind>(read_choice(kind, "'kind'", kind_names, diagnostics).value_or(0));
+    kernel.kind = read_enumerator<KernelKind>(kind, "'kind'", diagnostics).value_or(kernel.kind);
   }
   for (const Yaml each : mappings_of(entry, "operands", diagnostics)) {
     kernel.operands.push_back(read_operand(each, "an operand", diagnostics));

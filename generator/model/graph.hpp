@@ -15,6 +15,7 @@
 #include "generator/base/source.hpp"
 #include "generator/model/dim.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/enum_names.hpp"
 #include "generator/model/number.hpp"
 #include "generator/model/op_spec.hpp"
 
@@ -130,6 +131,8 @@ int line_axis(const Node& node, std::size_t operand);
 const AttributeValue* find_attribute(const Attributes& attributes, std::string_view name);
 
 enum class Numerics { fast, match_unfused };
+template <>
+inline constexpr auto names_of<Numerics> = std::to_array<std::string_view>({"fast", "match_unfused"});
 
 // `fusion:` and `expect_fused:`; members are values by name, each meaning the node that makes it.
 struct FusionDirectives {

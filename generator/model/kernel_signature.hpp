@@ -8,15 +8,21 @@
 
 #include "generator/base/source.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/enum_names.hpp"
 #include "generator/model/expression.hpp"
 
 namespace kgen {
 
 enum class KernelKind { elementwise, view, reduction, structured, opaque };
+template <>
+inline constexpr auto names_of<KernelKind> = std::to_array<std::string_view>({"elementwise", "view", "reduction",
+                                                                              "structured", "opaque"});
 
 // view: memory and nothing else. source: anything that loads, so a prologue may be fused in. sink: anything that
 // stores, so an epilogue may be. line (of an elementwise kernel): memory, read anywhere along one axis.
 enum class Accepts { view, source, sink, line };
+template <>
+inline constexpr auto names_of<Accepts> = std::to_array<std::string_view>({"view", "source", "sink", "line"});
 
 struct KernelOperand {
   std::string name;

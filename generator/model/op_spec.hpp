@@ -13,6 +13,7 @@
 #include "generator/base/source.hpp"
 #include "generator/model/dim.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/enum_names.hpp"
 #include "generator/model/expression.hpp"
 #include "generator/model/kernel_signature.hpp"
 #include "generator/model/number.hpp"
@@ -20,10 +21,16 @@
 namespace kgen {
 
 enum class OpKind { elementwise, view, reduction, structured, opaque, composite };
+template <>
+inline constexpr auto names_of<OpKind> = std::to_array<std::string_view>({"elementwise", "view", "reduction",
+                                                                          "structured", "opaque", "composite"});
 
 // std::vector<Dim> holds axes and shapes alike; -1 in a reshape stands for the extent that makes the counts agree.
 using AttributeValue = std::variant<bool, std::int64_t, Number, std::string, DType, Dim, std::vector<Dim>>;
 enum class AttributeType { boolean, integer, number, text, dtype, dim, dims };
+template <>
+inline constexpr auto names_of<AttributeType> = std::to_array<std::string_view>({"boolean", "integer", "number", "text",
+                                                                                 "dtype", "dim", "dims"});
 
 struct AttributeSpec {
   std::string name;
@@ -75,6 +82,9 @@ struct ViewRule {
   Form form = Form::reshape;
   std::map<std::string, std::string> parameters;  // e.g. {"axis": "axis", "begin": "begin"}
 };
+template <>
+inline constexpr auto names_of<ViewRule::Form> = std::to_array<std::string_view>(
+    {"permute", "reshape", "broadcast", "slice", "select", "unsqueeze", "squeeze", "flip", "concat", "update"});
 
 // Facts that simplification may use. Operands are named by position.
 struct Algebra {
@@ -124,6 +134,8 @@ struct Expansion {
 // copy: an elementwise identity; cast: an elementwise conversion to the dtype in its attribute `to`. Passes that must
 // insert such a node find the operator by its role.
 enum class OpRole { none, copy, cast };
+template <>
+inline constexpr auto names_of<OpRole> = std::to_array<std::string_view>({"none", "copy", "cast"});
 
 struct OpSpec {
   std::string name;

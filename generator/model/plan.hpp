@@ -17,6 +17,9 @@ namespace kgen {
 // elementwise: one loop over `loop`. rows: one loop over rows, whose axes are `row_axes` of `loop`. structured: the
 // kernel of `root`, with prologues and an epilogue. call: a function. A view that must be computed is a copy node.
 enum class GroupKind { elementwise, rows, structured, call };
+template <>
+inline constexpr auto names_of<GroupKind> = std::to_array<std::string_view>({"elementwise", "rows", "structured",
+                                                                             "call"});
 
 // Elementwise nodes that compute one operand of a group's kernel, wherever the kernel reads it.
 struct Prologue {

@@ -66,6 +66,7 @@ class Campaign:
 
     def found(self, graph: int, target: str, kind: str, text: str) -> None:
         self.findings.append(Finding(graph, target, kind, text))
+        print(f"found: graph {graph} on {target}: {kind}", flush=True)  # a long run may be stopped before its report
 
     def plan_all(self, label: str, numbers: list[int]) -> dict[int, Path]:
         """The folders of those that kgen plans. Each is planned once for all who ask."""

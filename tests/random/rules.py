@@ -195,7 +195,7 @@ def accumulated(compute: Callable, exact: Callable) -> Rule:
         value = within(x.dtype, lo, hi, compute(x.nan.astype(np.float64), attributes) > 0)
         greatest = FLOATS[number_formats.compute_dtype(x.dtype)].greatest
         overflows = np.isfinite(terms) & (terms > greatest / 2)
-        error = np.where(np.isfinite(terms), count * unit(x.dtype) * terms * 2, 0)
+        error = np.where(np.isfinite(terms), count * (unit(x.dtype) * terms * 2 + tiny(x.dtype)), 0)
         return [widened(value, np.where(overflows, np.inf, error))]
 
     return rule
@@ -307,7 +307,7 @@ def bilinear(compute: Callable, a: Floats, b: Floats, attributes: dict[str, Any]
     spread = terms - at(np.abs(mid_a), np.abs(mid_b)) + 2.0**-50 * terms
     spread = np.where((reach_a.any() | reach_b.any()), spread, 0)
     count = at(np.ones(a.shape), np.ones(b.shape))
-    error = spread + (count + 4) * 2 * unit(a.dtype) * terms
+    error = spread + (count + 4) * (2 * unit(a.dtype) * terms + tiny(a.dtype))
     greatest = FLOATS[number_formats.compute_dtype(a.dtype)].greatest
     result = widened(Floats(a.dtype, value, value, np.zeros(value.shape, bool)),
                      np.where(terms > greatest / 2, np.inf, error))

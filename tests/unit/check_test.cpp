@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "generator/emit/check_stub.hpp"
+#include "generator/pass/lower/lower_plan.hpp"
 #include "generator/pass/lower/plan_check.hpp"
 #include "generator/pass/place/place.hpp"
 #include "tests/unit/plan_fixture.hpp"
@@ -19,15 +20,8 @@ namespace {
 Plan check_plan(Fixture& f, const std::string& text) {
   Plan plan;
   plan.file = "graph.yaml";
-  plan.main = place(schedule(f.fuse_main(text)), {});
   StubTable table;
-  const std::vector<std::uint32_t> stub_of = lower(plan.main.fused, f.ops, "stub_", table);
-  for (Step& step : plan.main.steps) {
-    const Group& group = plan.main.fused.groups[step.group];
-    step.stub = stub_of[step.group];
-    step.name = result_name(FuseFacts(plan.main.fused.graph), group);
-    step.arguments = stub_arguments(plan.main.fused.graph, group);
-  }
+  plan.main = lower_plan(place(schedule(f.fuse_main(text)), {}), "", f.ops, table);
   plan.stubs = table.take();
   plan.check = plan_check(plan, f.ops);
   return plan;

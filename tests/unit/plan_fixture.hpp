@@ -19,6 +19,7 @@
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/simplify/simplify.hpp"
+#include "generator/pass/verify/verify_graph.hpp"
 #include "tests/unit/repository.hpp"
 
 namespace kgen::test {
@@ -41,16 +42,25 @@ struct Fixture {
     REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
   }
 
-  // load ... materialise. Errors are left in `diagnostics`.
+  // load ... materialise, each result verified. Errors are left in `diagnostics`.
   Module prepare(const std::string& text) {
     const SourceText& source = sources.add("graph.yaml", text);
     auto module = load_graph(source, ops, diagnostics);
     REQUIRE_MESSAGE(module, diagnostics.text(false));
     Module m = infer(std::move(*module), ops, diagnostics);
-    if (!diagnostics.has_errors()) m = choose_kernels(std::move(m), ops, diagnostics);
-    if (!diagnostics.has_errors()) m = decompose(std::move(m), ops, diagnostics);
-    if (!diagnostics.has_errors()) m = simplify(std::move(m), ops, diagnostics);
-    if (!diagnostics.has_errors()) m = materialise(std::move(m), ops, diagnostics);
+    GraphFacts facts{.inferred = true};
+    const auto then = [&](const char* name, auto pass) {
+      if (!diagnostics.has_errors()) verify_module(m, facts, name, diagnostics);
+      if (!diagnostics.has_errors()) m = pass(std::move(m), ops, diagnostics);
+    };
+    then("infer", choose_kernels);
+    facts.kernels_chosen = true;
+    then("choose_kernels", decompose);
+    facts.decomposed = true;
+    then("decompose", [](Module d, const OpSet& o, Diagnostics& found) { return simplify(std::move(d), o, found); });
+    then("simplify", materialise);
+    facts.materialised = true;
+    if (!diagnostics.has_errors()) verify_module(m, facts, "materialise", diagnostics);
     return m;
   }
 
@@ -58,6 +68,7 @@ struct Fixture {
     const Module module = prepare(text);
     REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
     FusedGraph fused = fuse(module.main, {});
+    verify_fused(fused, "fuse", diagnostics);
     check_expectations(fused, diagnostics);
     return fused;
   }

@@ -16,6 +16,7 @@
 #include "generator/pass/choose/decompose.hpp"
 #include "generator/pass/infer/infer.hpp"
 #include "generator/pass/simplify/simplify.hpp"
+#include "generator/pass/verify/verify_graph.hpp"
 #include "tests/unit/repository.hpp"
 
 namespace kgen {
@@ -56,28 +57,9 @@ class Rewrites {
 };
 
 // What must hold of every inferred, topologically ordered graph.
-inline void check_consistent(const Graph& graph) {
-  std::vector<bool> made(graph.values.size(), false);
-  for (ValueId id = 0; id < graph.values.size(); ++id) {
-    CHECK_MESSAGE(graph.value(id).type, graph.value(id).name);
-    if (graph.value(id).kind != ValueKind::result) made[id] = true;
-  }
-  for (std::size_t i = 0; i < graph.constants.size(); ++i) {
-    CHECK(graph.value(graph.constants[i].value).kind == ValueKind::constant);
-    CHECK(graph.value(graph.constants[i].value).index == i);
-  }
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.nodes[id];
-    CHECK(!std::holds_alternative<std::monostate>(node.kind));
-    for (const ValueId input : node.inputs) CHECK((input == no_id || made[input]));
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      CHECK(graph.value(node.outputs[i]).producer == id);
-      CHECK(graph.value(node.outputs[i]).index == i);
-      CHECK(!made[node.outputs[i]]);
-      made[node.outputs[i]] = true;
-    }
-  }
-  for (const ValueId output : graph.outputs) CHECK(made[output]);
+inline void check_consistent(const Graph& graph, const std::vector<Graph>& functions = {}) {
+  for (const std::string& problem : graph_problems(graph, functions, functions.size(), {.inferred = true}))
+    FAIL_CHECK(problem);
   std::vector<std::string> names;
   for (const Value& value : graph.values) names.push_back(value.name);
   std::sort(names.begin(), names.end());
@@ -124,7 +106,7 @@ inline std::string simplified_text(const std::string& body, bool typed = false) 
   Rewrites rewrites;
   const Module module = rewrites.simplified(body);
   REQUIRE_MESSAGE(!rewrites.diagnostics.has_errors(), rewrites.diagnostics.text(false));
-  check_consistent(module.main);
+  check_consistent(module.main, module.functions);
   return text_of(module.main, typed);
 }
 

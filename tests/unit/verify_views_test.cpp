@@ -1,6 +1,7 @@
 #include "generator/pass/verify/verify_views.hpp"
 
 #include "generator/pass/graph/strided_memory.hpp"
+#include "generator/pass/lower/lower_plan.hpp"
 #include "generator/pass/place/place.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
@@ -15,13 +16,8 @@ struct Planned {
   std::vector<StubProgram> stubs;
 
   Planned(Fixture& f, const std::string& text) {
-    plan = place(schedule(f.fuse_main(text)), {});
     StubTable table;
-    const std::vector<std::uint32_t> stub_of = lower(plan.fused, f.ops, "stub_", table);
-    for (Step& step : plan.steps) {
-      step.stub = stub_of[step.group];
-      step.arguments = stub_arguments(plan.fused.graph, plan.fused.groups[step.group]);
-    }
+    plan = lower_plan(place(schedule(f.fuse_main(text)), {}), "", f.ops, table);
     stubs = table.take();
     CHECK(problems() == "");
   }

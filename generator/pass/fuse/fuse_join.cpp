@@ -135,6 +135,22 @@ std::vector<NodeId>& epilogue_nodes(GrowingGroup& group, const std::vector<std::
   return group.epilogues.back().nodes;
 }
 
+// Of groups that become one, that of the highest rank takes in the others: a kernel rows or loops, rows loops. A call
+// takes in none, and says so.
+int rank_of(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::elementwise:
+      return 0;
+    case GroupKind::rows:
+      return 1;
+    case GroupKind::structured:
+      return 2;
+    case GroupKind::call:
+      return 3;
+  }
+  return 0;
+}
+
 // What several groups become when one node needs results of all of them; `results`: of the kernel among them, those
 // that it takes.
 Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids, std::uint32_t main,
@@ -315,10 +331,9 @@ GrowingGroup alone(const FuseFacts& facts, NodeId id) {
 Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
                      const std::vector<std::uint32_t>& ids) {
   const Node& node = facts.graph().nodes[id];
-  const auto kind = [&](std::uint32_t each) { return static_cast<int>(groups.group(each).kind); };
-  // Enumerators ascend: a structured group takes in rows or loops, rows take in loops.
+  const auto rank = [&](std::uint32_t each) { return rank_of(groups.group(each).kind); };
   const std::uint32_t main =
-      *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return kind(a) < kind(b); });
+      *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
   Taken taken;
   if (groups.group(main).kind == GroupKind::structured) taken = results_of_epilogue(facts, groups, node, main);
   if (!taken.refusal.empty()) return refuse(std::move(taken.refusal));
@@ -362,7 +377,7 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
     if (facts.writes_state(member)) return refuse("its result replaces a state");
   }
   if (own.kind == GroupKind::elementwise) own.row_axes = other.row_axes;
-  own.kind = std::max(own.kind, other.kind);
+  if (other.kind == GroupKind::rows) own.kind = GroupKind::rows;
   if (own.kind == GroupKind::rows && keep_axes(own.loop, own.row_axes) == own.loop) {
     return refuse("there is nothing to reduce: every row has one element");
   }

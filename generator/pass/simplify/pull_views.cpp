@@ -230,6 +230,7 @@ class Sweep {
     const ValueId operand = node.inputs[0];
     if (!(view.form == Form::reshape ? reach_[operand].dense_loads : reach_[operand].loads)) return false;
     const Shape& whole = graph_.type(operand).shape;
+    if (whole.empty()) return false;  // no operand would give the result its axes
     for (const ValueId input : elementwise.inputs) {
       if (input != no_id && !can_view(view, graph_.type(input).shape, whole)) return false;
     }

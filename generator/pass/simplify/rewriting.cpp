@@ -13,8 +13,8 @@ namespace kgen {
 namespace {
 
 // For each form an operator all of whose attributes are parameters of the form.
-std::array<const OpSpec*, 10> find_view_ops(const OpSet& ops) {
-  std::array<const OpSpec*, 10> found{};
+ViewOps find_view_ops(const OpSet& ops) {
+  ViewOps found{};
   for (const OpSpec& op : ops.ops) {
     if (op.kind != OpKind::view || !op.view) continue;
     std::set<std::string_view> parameters;
@@ -62,6 +62,8 @@ void keep_producer(Rewriting& rewriting, ValueId value, ValueId from) {
   node.kind = Elementwise{};
   node.inputs = {from};
   node.attributes.clear();
+  node.implied = false;
+  node.origin = nullptr;
 }
 
 void settle(Rewriting& rewriting, ValueId value) {

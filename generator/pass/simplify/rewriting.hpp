@@ -18,6 +18,9 @@
 
 namespace kgen {
 
+// By ViewRule::Form: an operator that makes such a view; null: none does.
+using ViewOps = std::array<const OpSpec*, names_of<ViewRule::Form>.size()>;
+
 struct Rewriting {
   Graph& graph;
   const OpSet& ops;
@@ -27,7 +30,7 @@ struct Rewriting {
   std::vector<bool> named;                 // by ValueId
   std::vector<bool> observed;              // by ValueId
   std::vector<bool> removed;               // by NodeId
-  std::array<const OpSpec*, 10> view_ops;  // by ViewRule::Form: an operator that makes such a view; null: none does
+  ViewOps view_ops;
   std::size_t node_visits = 0;             // how often a sweep has looked at a node
 };
 

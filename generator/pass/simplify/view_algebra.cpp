@@ -173,6 +173,7 @@ bool set_view(const Rewriting& rewriting, Node& node, View view) {
     attributes.emplace_back(attribute.name, as_specified(parameter_value(view, parameter->first), attribute.type));
   }
   node.op = op;
+  node.kernel = nullptr;
   node.attributes = std::move(attributes);
   node.kind = std::move(view);
   return true;

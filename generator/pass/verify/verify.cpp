@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "generator/pass/verify/verify_groups.hpp"
+#include "generator/pass/verify/verify_nodes.hpp"
 #include "generator/pass/verify/verify_samples.hpp"
 #include "generator/pass/verify/verify_steps.hpp"
 
@@ -36,7 +38,6 @@ class PlacementCheck {
       }
     }
     check_groups();
-    for (const Group& group : plan_.fused.groups) check_ports(group);
     check_results();
     check_steps();
     return std::move(problems_);
@@ -53,18 +54,17 @@ class PlacementCheck {
   }
   bool is_whole(ValueId id) const {
     const View* view = view_of(id);
-    return view && (view->form == ViewRule::Form::concat || view->form == ViewRule::Form::update || view->written_through);
+    return view && writes_operands(*view);
   }
 
   // Of a destination's operands, the first that is written into it.
-  std::size_t first_part(ValueId whole) const { return view_of(whole)->form == ViewRule::Form::update ? 1 : 0; }
+  std::size_t first_part(ValueId whole) const { return first_written(*view_of(whole)); }
 
   void find_writers();
   std::string_view problem_of(ValueId id) const;
   std::string_view problem_of_result(ValueId id) const;
   bool is_version_of_state(ValueId id) const;
   void check_groups();
-  void check_ports(const Group& group);
   void check_results();
   void check_steps();
 
@@ -206,39 +206,6 @@ void PlacementCheck::check_results() {
   }
 }
 
-// Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
-void PlacementCheck::check_ports(const Group& group) {
-  std::unordered_map<NodeId, const Prologue*> rides;
-  const auto problem = [&](NodeId id, const char* what) {
-    problems_.push_back(fmt::format("'{}' {}", graph_.value(graph_.nodes[id].outputs[0]).name, what));
-  };
-  const auto add = [&](NodeId id, const Prologue* prologue) {
-    if (!rides.emplace(id, prologue).second) problem(id, "rides in two ports");
-  };
-  if (group.root != no_id) add(group.root, nullptr);
-  for (const Prologue& prologue : group.prologues) {
-    for (const NodeId id : prologue.nodes) add(id, &prologue);
-  }
-  for (const Epilogue& epilogue : group.epilogues) {
-    for (const NodeId id : epilogue.nodes) add(id, nullptr);
-  }
-  if (group.kind != GroupKind::structured && group.kind != GroupKind::call) {
-    if (!rides.empty()) problem(rides.begin()->first, "rides in a port of no kernel");
-    return;
-  }
-  for (const NodeId id : group.nodes) {
-    if (!rides.contains(id)) problem(id, "rides in no port");
-    const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const NodeId maker = inputs[i] == no_id ? no_id : graph_.value(inputs[i]).producer;
-      const auto found = rides.find(maker);
-      if (maker == no_id || found == rides.end() || !found->second) continue;
-      const bool stays = rides[id] == found->second || (id == group.root && i == found->second->operand);
-      if (!stays) problem(maker, "leaves the prologue that it rides in");
-    }
-  }
-}
-
 void PlacementCheck::check_steps() {
   std::vector<int> runs(plan_.fused.groups.size(), 0);
   for (const std::vector<Step>* steps : {&plan_.load_steps, &plan_.steps}) {
@@ -291,6 +258,7 @@ PlacedGraph look_up(const FunctionPlan& plan, const std::vector<FunctionPlan>& f
 
 void verify(const FunctionPlan& plan, const std::vector<FunctionPlan>& functions, Diagnostics& diagnostics) {
   const Graph& graph = plan.fused.graph;
+  if (report_problems(graph, group_problems(plan.fused), {}, diagnostics)) return;
   if (report_problems(graph, PlacementCheck(plan).run(), {}, diagnostics)) return;
   const PlacedGraph placed = look_up(plan, functions);
   for (const DimBindings& bindings : sample_bindings(graph)) {

@@ -8,6 +8,8 @@
 namespace kgen {
 namespace {
 
+constexpr std::string_view report_it = "this is a fault of kgen, not of the graph; please report it with the graph";
+
 std::string bindings_text(const DimBindings& bindings) {
   std::string text;
   for (const auto& [name, value] : bindings) text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
@@ -48,7 +50,17 @@ bool report_problems(const Graph& graph, const std::vector<std::string>& problem
     Diagnostic& error =
         diagnostics.error(graph.where, fmt::format("internal error in the plan of '{}': {}", graph.name, problem));
     if (!bindings.empty()) error.note("found with " + bindings_text(bindings));
-    error.advise("this is a fault of kgen, not of the graph; please report it with the graph");
+    error.advise(std::string(report_it));
+  }
+  return !problems.empty();
+}
+
+bool report_problems(const Graph& graph, std::string_view pass, const std::vector<std::string>& problems,
+                     Diagnostics& diagnostics) {
+  for (const std::string& problem : problems) {
+    diagnostics
+        .error(graph.where, fmt::format("internal error in the plan of '{}', after {}: {}", graph.name, pass, problem))
+        .advise(std::string(report_it));
   }
   return !problems.empty();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/base/diagnostics.hpp"
@@ -15,6 +16,9 @@ std::vector<DimBindings> sample_bindings(const Graph& graph);
 
 // An internal error for each of the problems, found with `bindings`. True where there are any.
 bool report_problems(const Graph& graph, const std::vector<std::string>& problems, const DimBindings& bindings,
+                     Diagnostics& diagnostics);
+// The same after `pass`, found whatever the sizes.
+bool report_problems(const Graph& graph, std::string_view pass, const std::vector<std::string>& problems,
                      Diagnostics& diagnostics);
 
 }  // namespace kgen

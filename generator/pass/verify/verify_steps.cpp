@@ -7,7 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "generator/pass/place/streams.hpp"
+#include "generator/pass/verify/steps_done.hpp"
+#include "generator/pass/verify/verify_nodes.hpp"
 
 namespace kgen {
 namespace {
@@ -37,16 +38,19 @@ std::unordered_set<ValueId> kernel_operands(const PlacedGraph& placed, const Gro
 
 class Walk {
  public:
-  Walk(const PlacedGraph& placed, const DimBindings& bindings) : placed_(placed), bindings_(bindings) {
+  Walk(const PlacedGraph& placed, const DimBindings& bindings)
+      : placed_(placed),
+        bindings_(bindings),
+        streams_(count_streams(placed.plan.fused.groups)),
+        writers_(placed.graph().values.size(), streams_),
+        touches_(placed.graph().values.size(), streams_),
+        replaced_(placed.graph().values.size(), streams_),
+        state_touches_(placed.graph().states.size(), streams_) {
     const std::size_t count = placed.graph().values.size();
     written_.assign(count, false);
     read_at_.assign(count, no_id);
     born_at_.assign(count, no_id);
     killer_.assign(count, no_id);
-    writers_.resize(count);
-    touches_.resize(count);
-    replaced_.resize(count);
-    state_touches_.resize(placed.graph().states.size());
     part_reads_.resize(placed.graph().states.size());
     for (const StateData& state : placed.graph().states) version_.push_back(state.value);
     for (ValueId id = 0; id < count; ++id) written_[id] = placed.graph().value(id).kind != ValueKind::result;
@@ -97,7 +101,7 @@ class Walk {
   void lay_out(const std::vector<Slot>& slots);
   void run_step(const Step& step);
   void touch(const Group& group);
-  bool are_done(const Touches& touches) const { return touches.all_before(step_, *order_); }
+  bool are_done(const LastSteps& steps, std::size_t thing) const { return steps.all_before(thing, step_, *order_); }
   void read(ValueId value);
   bool is_whole_written(ValueId value);
   void write(ValueId value, const Group& group);
@@ -124,12 +128,13 @@ class Walk {
   std::vector<ValueId> version_;        // by state: the value that its buffer holds
   std::uint32_t now_ = 0;               // counts the steps of both phases
   // What is done when a step begins is known by the order of streams; these count the steps of the phase.
-  const StepOrder* order_ = nullptr;
+  const StepsDone* order_ = nullptr;
   std::uint32_t step_ = 0;
-  std::vector<Touches> writers_;                   // by value: the steps that write it or a part of it
-  std::vector<Touches> touches_;                   // by root
-  std::vector<Touches> replaced_;                  // by root: the steps that touched what lay there before it
-  std::vector<Touches> state_touches_;             // by state
+  std::uint32_t streams_;
+  LastSteps writers_;                              // by value: the steps that write it or a part of it
+  LastSteps touches_;                              // by root
+  LastSteps replaced_;                             // by root: the steps that touched what lay there before it
+  LastSteps state_touches_;                        // by state
   std::vector<std::vector<PartRead>> part_reads_;  // by state
 };
 
@@ -156,7 +161,7 @@ void Walk::check_destinations() {
     const auto axis = static_cast<std::size_t>(view.axis);
     const Bytes extent = graph().type(whole).shape[axis].evaluate(bindings_);
     Bytes begin = update ? view.begin.evaluate(bindings_) : 0;
-    for (std::size_t i = update ? 1 : 0; i < node.inputs.size(); ++i) {
+    for (std::size_t i = first_written(view); i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
       const View& slice = placed_.placement(part).view;
       const Bytes length = graph().type(part).shape[axis].evaluate(bindings_);
@@ -172,7 +177,7 @@ void Walk::check_destinations() {
 
 void Walk::phase(const std::vector<Step>& steps, const std::vector<Slot>& slots) {
   lay_out(slots);
-  const StepOrder order(placed_.plan.fused.groups, steps);
+  const StepsDone order(placed_.plan.fused.groups, steps);
   order_ = &order;
   for (step_ = 0; step_ < steps.size(); ++step_) {
     if (problems_.size() < most_problems) run_step(steps[step_]);
@@ -183,9 +188,7 @@ void Walk::phase(const std::vector<Step>& steps, const std::vector<Slot>& slots)
     if (stretch.root != no_id) killer_[stretch.root] = stretch.root;
   }
   arena_.clear();
-  for (auto* touches : {&writers_, &touches_, &replaced_, &state_touches_}) {
-    std::fill(touches->begin(), touches->end(), Touches());
-  }
+  for (LastSteps* each : {&writers_, &touches_, &replaced_, &state_touches_}) each->clear();
 }
 
 void Walk::lay_out(const std::vector<Slot>& slots) {
@@ -213,13 +216,13 @@ void Walk::touch(const Group& group) {
       while (placed_.placement(value).kind == Kind::view_of) value = placed_.placement(value).base;
       const ValueId root = root_of(value);
       const Placement& placement = placed_.placement(root);
-      touches_[root].add(step_, *order_);
+      touches_.add(root, step_, *order_);
       if (placement.kind != Kind::state) continue;
       const bool reads_part = value != root && values == &group.inputs;
       if (reads_part) {
         part_reads_[placement.index].push_back({value, step_});
       } else {
-        state_touches_[placement.index].add(step_, *order_);
+        state_touches_.add(placement.index, step_, *order_);
       }
     }
   }
@@ -230,11 +233,10 @@ void Walk::touch(const Group& group) {
 bool Walk::is_whole_written(ValueId value) {
   const Node* destination = placed_.destination(value);
   if (!destination || written_[value]) return written_[value];
-  const bool update = std::get<View>(destination->kind).form == ViewRule::Form::update;
-  for (std::size_t i = update ? 1 : 0; i < destination->inputs.size(); ++i) {
+  for (std::size_t i = first_written(std::get<View>(destination->kind)); i < destination->inputs.size(); ++i) {
     if (!is_whole_written(destination->inputs[i])) return false;
   }
-  for (const ValueId input : destination->inputs) writers_[value].add(writers_[input]);
+  for (const ValueId input : destination->inputs) writers_.add_all(value, writers_, input);
   return written_[value] = true;
 }
 
@@ -245,7 +247,7 @@ void Walk::read(ValueId value) {
   const Placement& placement = placed_.placement(root);
   if (placement.kind == Kind::arena) read_at_[root] = now_;  // where the whole lies, its parts do
   if (!is_whole_written(value)) return problem(fmt::format("'{}' is read before it is written", name(value)));
-  if (!are_done(writers_[value])) {
+  if (!are_done(writers_, value)) {
     problem(fmt::format("'{}' is read on another stream than it is written on, without waiting for that", name(value)));
   }
   if (killer_[root] == root)
@@ -319,11 +321,11 @@ void Walk::write(ValueId value, const Group& group) {
   }
   if (placement.kind == Kind::arena && born_at_[root] == no_id) occupy(placement.index, bytes_of(root), root, group);
   if (born_at_[root] == no_id) born_at_[root] = now_;
-  if (!are_done(replaced_[root])) {
+  if (!are_done(replaced_, root)) {
     problem(fmt::format("'{}' is written while another stream may still use what lay there before", name(value)));
   }
   written_[value] = true;
-  writers_[value].add(step_, *order_);
+  writers_.add(value, step_, *order_);
 }
 
 // The buffer of a state goes from one version to the next; whoever reads the old one must have done so.
@@ -341,10 +343,10 @@ void Walk::write_state(ValueId value, ValueId whole, const Group& group) {
   if (read_at_[version] == now_) check_in_place(version, value, group);
   version = whole;
   const std::uint32_t state = placed_.placement(whole).index;
-  replaced_[whole] = state_touches_[state];
+  replaced_.add_all(whole, state_touches_, state);
   for (const PartRead& read : part_reads_[state]) {
     if (read.step == step_ || (update && !meet(read.part, destination->inputs[1]))) continue;
-    replaced_[whole].add(read.step, *order_);
+    replaced_.add(whole, read.step, *order_);
   }
   const Node* previous = placed_.destination(before);
   const ValueId part = previous ? previous->inputs.back() : no_id;
@@ -377,10 +379,10 @@ void Walk::overwrite(const Stretch& old, ValueId value, const Group& group) {
   if (old.root == no_id) {
     if (old.step == step_)
       return problem(fmt::format("'{}' lies where the call that makes it keeps its own values", what));
-    Touches call;
-    call.add(old.step, *order_);
-    if (value != no_id) return replaced_[value].add(call);
-    if (!are_done(call)) problem(fmt::format("the call that makes '{}' may run while another uses its memory", what));
+    if (value != no_id) return replaced_.add(value, old.step, *order_);
+    if (!order_->before(old.step, step_)) {
+      problem(fmt::format("the call that makes '{}' may run while another uses its memory", what));
+    }
     return;
   }
   if (born_at_[old.root] == now_) {
@@ -392,8 +394,8 @@ void Walk::overwrite(const Stretch& old, ValueId value, const Group& group) {
     check_in_place(old.root, value, group);
   }
   killer_[old.root] = value == no_id ? group.outputs[0] : value;
-  if (value != no_id) return replaced_[value].add(touches_[old.root]);
-  if (are_done(touches_[old.root])) return;
+  if (value != no_id) return replaced_.add_all(value, touches_, old.root);
+  if (are_done(touches_, old.root)) return;
   problem(fmt::format("'{}' may still be used when the call that makes '{}' takes its memory", name(old.root), what));
 }
 
@@ -445,9 +447,7 @@ const Node* PlacedGraph::destination(ValueId value) const {
   const NodeId producer = graph().value(value).producer;
   if (producer == no_id) return nullptr;
   const auto* view = std::get_if<View>(&graph().nodes[producer].kind);
-  const bool writes = view && (view->form == ViewRule::Form::concat || view->form == ViewRule::Form::update ||
-                               view->written_through);
-  return writes ? &graph().nodes[producer] : nullptr;
+  return view && writes_operands(*view) ? &graph().nodes[producer] : nullptr;
 }
 
 bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId input, ValueId output, std::string& why) {

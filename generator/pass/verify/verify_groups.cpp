@@ -1,0 +1,266 @@
+#include "generator/pass/verify/verify_groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "generator/pass/verify/verify_nodes.hpp"
+
+namespace kgen {
+namespace {
+
+constexpr std::size_t most_problems = 5;
+
+bool needs_root(GroupKind kind) { return kind == GroupKind::structured || kind == GroupKind::call; }
+
+// Whether a group of that kind may hold such a node, as its root or beside it.
+bool may_hold(GroupKind group, const NodeKind& node, bool is_root) {
+  if (is_root && group == GroupKind::call) return std::holds_alternative<Call>(node);
+  if (is_root) return std::holds_alternative<Structured>(node) || std::holds_alternative<Opaque>(node);
+  if (std::holds_alternative<Reduction>(node)) return group == GroupKind::rows;
+  return std::holds_alternative<Elementwise>(node) && group != GroupKind::call;
+}
+
+class GroupCheck {
+ public:
+  explicit GroupCheck(const FusedGraph& fused) : fused_(fused), graph_(fused.graph) {}
+
+  std::vector<std::string> run() {
+    check_members();
+    if (!problems_.empty()) return std::move(problems_);
+    ports_.resize(graph_.nodes.size());
+    for (const Group& group : fused_.groups) {
+      check_kinds(group);
+      check_ports(group);
+    }
+    find_memory();
+    for (std::uint32_t group = 0; group < fused_.groups.size(); ++group) check_reads(group);
+    check_stored();
+    check_decisions();
+    return std::move(problems_);
+  }
+
+ private:
+  // Where a node of a kernel's group rides: as the kernel, in a prologue, or in an epilogue.
+  struct Port {
+    bool rides = false;
+    const Prologue* prologue = nullptr;  // null: none
+  };
+  // What is known of a value in memory, or of one that a view shows.
+  struct Memory {
+    ValueId base = no_id;     // past the views that are read in place
+    bool stored = false;      // it comes from outside, or groups write all of it
+    bool at_load = false;     // it is there when the model is loaded
+    std::uint32_t ready = 0;  // the number of groups that have run when it is there
+  };
+
+  void problem(ValueId value, std::string_view what) {
+    if (problems_.size() < most_problems) problems_.push_back(fmt::format("'{}' {}", graph_.value(value).name, what));
+  }
+  void problem_at(NodeId node, std::string_view what) { problem(graph_.nodes[node].outputs[0], what); }
+  bool is_view(NodeId node) const { return std::holds_alternative<View>(graph_.nodes[node].kind); }
+  bool is_number(ValueId value) const {
+    return graph_.value(value).kind == ValueKind::constant &&
+           graph_.constants[graph_.value(value).index].values.size() == 1;
+  }
+
+  void check_members();
+  void check_kinds(const Group& group);
+  void check_ports(const Group& group);
+  void find_memory();
+  void show(const Node& node, const View& view);
+  void check_reads(std::uint32_t index);
+  void check_read(std::uint32_t index, ValueId value);
+  void check_stored();
+  void check_decisions();
+
+  const FusedGraph& fused_;
+  const Graph& graph_;
+  std::vector<std::string> problems_;
+  std::vector<Port> ports_;            // by node
+  std::vector<Memory> memory_;         // by value
+  std::vector<std::uint32_t> listed_;  // by value: the last group that lists it as an input
+  std::vector<std::uint32_t> read_;    // by value: the last group that reads it
+};
+
+// ---- which node is where --------------------------------------------------------------------------------------------
+
+void GroupCheck::check_members() {
+  const std::string& name = graph_.name;
+  const auto broken = [&](std::string_view what) { problems_.push_back(fmt::format("'{}' {}", name, what)); };
+  if (fused_.group_of.size() != graph_.nodes.size()) return broken("does not say for each node which group it is in");
+  std::vector<bool> seen(graph_.nodes.size(), false);
+  for (std::uint32_t index = 0; index < fused_.groups.size(); ++index) {
+    const Group& group = fused_.groups[index];
+    if (group.nodes.empty()) return broken("has a group without nodes");
+    for (const NodeId id : group.nodes) {
+      if (id >= seen.size()) return broken("has a group with a node that does not exist");
+      if (seen[id]) problem_at(id, "is in two groups, or twice in one");
+      if (fused_.group_of[id] != index) problem_at(id, "is in another group than the graph says");
+      seen[id] = true;
+    }
+    if (!std::is_sorted(group.nodes.begin(), group.nodes.end())) {
+      problem_at(group.nodes.front(), "is in a group whose nodes are not in the order of execution");
+    }
+    for (const auto* values : {&group.inputs, &group.outputs}) {
+      for (const ValueId value : *values) {
+        if (value >= graph_.values.size()) return broken("has a group that reads or writes what does not exist");
+      }
+    }
+  }
+  for (NodeId id = 0; id < seen.size(); ++id) {
+    if (is_view(id) && seen[id]) problem_at(id, "is a view, and in a group");
+    if (!is_view(id) && !seen[id]) problem_at(id, "is in no group");
+  }
+}
+
+void GroupCheck::check_kinds(const Group& group) {
+  for (const NodeId id : group.nodes) {
+    if (!may_hold(group.kind, graph_.nodes[id].kind, id == group.root)) {
+      problem_at(id, "is of a kind that its group cannot hold");
+    }
+  }
+  const bool has_root = std::binary_search(group.nodes.begin(), group.nodes.end(), group.root);
+  if (has_root != needs_root(group.kind)) problem_at(group.nodes[0], "is in a group that lacks a root, or has one");
+  const auto outside = [&](int axis) { return axis < 0 || static_cast<std::size_t>(axis) >= group.loop.size(); };
+  if (std::any_of(group.row_axes.begin(), group.row_axes.end(), outside)) {
+    problem_at(group.nodes[0], "is in a group that walks rows along an axis that it has not");
+  }
+}
+
+// Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
+void GroupCheck::check_ports(const Group& group) {
+  if (!needs_root(group.kind)) {
+    const bool has_ports = !group.prologues.empty() || !group.epilogues.empty();
+    if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
+    return;
+  }
+  const std::uint32_t index = fused_.group_of[group.nodes[0]];
+  const auto add = [&](NodeId id, const Port& port) {
+    if (id >= ports_.size() || fused_.group_of[id] != index) {
+      return problem_at(group.nodes[0], "is in a group with a port for a node of another");
+    }
+    if (ports_[id].rides) problem_at(id, "rides in two ports");
+    ports_[id] = port;
+  };
+  add(group.root, {true, nullptr});
+  for (const Prologue& prologue : group.prologues) {
+    for (const NodeId id : prologue.nodes) add(id, {true, &prologue});
+  }
+  for (const Epilogue& epilogue : group.epilogues) {
+    for (const NodeId id : epilogue.nodes) add(id, {true, nullptr});
+  }
+  for (const NodeId id : group.nodes) {
+    if (!ports_[id].rides) problem_at(id, "rides in no port");
+    const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const NodeId maker = inputs[i] == no_id ? no_id : graph_.value(inputs[i]).producer;
+      const Prologue* prologue = maker == no_id || fused_.group_of[maker] != index ? nullptr : ports_[maker].prologue;
+      const bool stays = !prologue || ports_[id].prologue == prologue || (id == group.root && i == prologue->operand);
+      if (!stays) problem_at(maker, "leaves the prologue that it rides in");
+    }
+  }
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+// A view that is read in place is there with its operand; what is written in parts, with the last of them.
+void GroupCheck::show(const Node& node, const View& view) {
+  const ValueId result = node.outputs[0];
+  if (!writes_operands(view)) {
+    memory_[result] = memory_[node.inputs[0]];
+    return;
+  }
+  Memory whole{result, true, true, 0};
+  for (const ValueId part : node.inputs) {
+    whole.stored = whole.stored && memory_[part].stored;
+    whole.at_load = whole.at_load && memory_[part].at_load;
+    whole.ready = std::max(whole.ready, memory_[part].ready);
+  }
+  memory_[result] = whole;
+}
+
+void GroupCheck::find_memory() {
+  memory_.resize(graph_.values.size());
+  for (ValueId id = 0; id < memory_.size(); ++id) {
+    const ValueKind kind = graph_.value(id).kind;
+    memory_[id] = {id, kind != ValueKind::result, kind == ValueKind::constant, 0};
+  }
+  for (std::uint32_t index = 0; index < fused_.groups.size(); ++index) {
+    const Group& group = fused_.groups[index];
+    for (const NodeId id : group.nodes) {
+      for (const ValueId output : graph_.nodes[id].outputs) memory_[output] = {output, false, group.at_load, index + 1};
+    }
+    for (const ValueId output : group.outputs) {
+      const NodeId maker = graph_.value(output).producer;
+      if (maker == no_id || fused_.group_of[maker] != index)
+        problem(output, "is stored by a group that does not make it");
+      if (memory_[output].stored) problem(output, "is stored twice");
+      memory_[output].stored = true;
+    }
+  }
+  for (const Node& node : graph_.nodes) {
+    if (const auto* view = std::get_if<View>(&node.kind)) show(node, *view);
+  }
+  listed_.assign(memory_.size(), no_id);
+  read_.assign(memory_.size(), no_id);
+}
+
+// `value` is an operand of a node of the group.
+void GroupCheck::check_read(std::uint32_t index, ValueId value) {
+  read_[value] = index;
+  if (listed_[value] == index || is_number(value)) return;  // a number may stand in the text
+  const NodeId maker = graph_.value(memory_[value].base).producer;
+  const bool made_here = maker != no_id && fused_.group_of[maker] == index;
+  if (!made_here) problem(value, "is read by a group that does not list it as an input");
+}
+
+void GroupCheck::check_reads(std::uint32_t index) {
+  const Group& group = fused_.groups[index];
+  for (const ValueId input : group.inputs) {
+    if (listed_[input] == index) problem(input, "is listed twice as an input of a group");
+    listed_[input] = index;
+    const Memory& memory = memory_[input];
+    if (!memory.stored) problem(input, "is read from memory, but nothing stores it");
+    if (memory.ready > index) problem(input, "is read by a group before another makes it");
+    if (group.at_load && !memory.at_load) problem(input, "is read at load, but is not there then");
+  }
+  for (const NodeId id : group.nodes) {
+    for (const ValueId input : graph_.nodes[id].inputs) {
+      if (input != no_id) check_read(index, input);
+    }
+  }
+  for (const ValueId input : group.inputs) {
+    if (read_[input] != index) problem(input, "is an input of a group that does not read it");
+  }
+}
+
+void GroupCheck::check_stored() {
+  for (const ValueId output : graph_.outputs) {
+    if (!memory_[output].stored) problem(output, "is an output, but nothing stores it");
+  }
+  for (const StateData& state : graph_.states) {
+    if (state.next != no_id && !memory_[state.next].stored)
+      problem(state.next, "is a next value, but nothing stores it");
+  }
+}
+
+void GroupCheck::check_decisions() {
+  const auto count = graph_.nodes.size();
+  for (const Decision& decision : fused_.decisions) {
+    if (decision.producer >= count || decision.consumer >= count || decision.value >= graph_.values.size()) {
+      problems_.push_back(fmt::format("'{}' has a decision on what does not exist", graph_.name));
+      return;
+    }
+    const bool together = fused_.group_of[decision.producer] == fused_.group_of[decision.consumer];
+    if (decision.fused && !together) problem(decision.value, "is said to be fused, and its nodes are apart");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> group_problems(const FusedGraph& fused) { return GroupCheck(fused).run(); }
+
+}  // namespace kgen
