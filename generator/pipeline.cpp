@@ -27,6 +27,7 @@
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
+#include "generator/pass/raise/raise.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify.hpp"
 #include "generator/pass/verify/verify_views.hpp"
@@ -109,8 +110,8 @@ FunctionPlan plan_graph(Graph graph, const std::string& function, const std::vec
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> names = {"load",     "infer",       "choose_kernels", "decompose",
-                                                 "simplify", "materialise", "fuse",           "schedule"};
+  static const std::vector<std::string> names = {"load",     "infer",       "raise", "choose_kernels", "decompose",
+                                                 "simplify", "materialise", "fuse",  "schedule"};
   return names;
 }
 
@@ -141,6 +142,7 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   Module module;
   module = passes.run("load", std::move(module), [&](Module m) { return load_graph(*text, ops, diagnostics).value_or(std::move(m)); });
   module = passes.run("infer", std::move(module), [&](Module m) { return infer(std::move(m), ops, diagnostics); });
+  module = passes.run("raise", std::move(module), [&](Module m) { return raise(std::move(m), ops); });
   module = passes.run("choose_kernels", std::move(module),
                       [&](Module m) { return choose_kernels(std::move(m), ops, diagnostics); });
   module = passes.run("decompose", std::move(module), [&](Module m) { return decompose(std::move(m), ops, diagnostics); });

@@ -112,6 +112,9 @@ struct Expansion {
   std::string when;  // a condition over upper bounds, e.g. "extent(x, axis) <= 65536"; empty: always
   std::vector<ExpansionNode> nodes;
   SourceLocation where;  // of the condition
+  // Of spellings: attributes and operands of the operator that are numbers which follow from those in the nodes:
+  // {"scale", "1 / divisor"}.
+  std::vector<std::pair<std::string, std::string>> numbers;
 };
 
 // copy: an elementwise identity; cast: an elementwise conversion to the dtype in its attribute `to`. Passes that must
@@ -138,6 +141,7 @@ struct OpSpec {
   Algebra algebra;
   std::optional<ViewRule> view;
   std::vector<Expansion> expansions;
+  std::vector<Expansion> spellings;  // in which graphs may write it too; nothing is expanded to them
   SourceLocation where;
 
   const AttributeSpec* attribute(std::string_view attribute_name) const;

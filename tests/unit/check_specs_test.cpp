@@ -97,3 +97,22 @@ TEST_CASE("check_specs: sizes that results have") {
         "      |             ^\n"
         "note: it can use 'M', 'D', 'pads' and 'i'\n");
 }
+
+TEST_CASE("check_specs: numbers and conditions of spellings") {
+  const std::string spec =
+      "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
+      "  attributes: {by: {type: number}}\n  expansion: [{op: mul, in: [x, $by], out: out}]\n  spellings:\n";
+  const std::string nodes = "    nodes: [{op: div, in: [x, $over], out: out}]\n";
+  CHECK(problems_of(spec + "  - numbers: {by: 1 / over}\n    when: rank(x) > 1\n" + nodes) == "");
+  CHECK(problems_of(spec + "  - numbers: {by: over / under}\n" + nodes) ==
+        "ops.yaml:2:7: error: the number 'by' of a spelling of 'own': there is no 'under'\n"
+        "    2 | - op: own\n"
+        "      |       ^\n"
+        "note: it can use 'over'\n");
+  CHECK(
+      problems_of(spec + "  - numbers: {by: 1 / over}\n    when: rank(x) >\n" + nodes) ==
+      "ops.yaml:11:11: error: the condition of a spelling of 'own': 'rank(x) >', column 10: expected a number, a name "
+      "or '('\n"
+      "   11 |     when: rank(x) >\n"
+      "      |           ^\n");
+}

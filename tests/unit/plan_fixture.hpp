@@ -19,6 +19,7 @@
 #include "generator/pass/lower/lower.hpp"
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/schedule.hpp"
+#include "generator/pass/raise/raise.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "tests/unit/repository.hpp"
 
@@ -49,6 +50,7 @@ struct Fixture {
     auto module = load_graph(source, ops, diagnostics);
     REQUIRE_MESSAGE(module, diagnostics.text(false));
     Module m = infer(std::move(*module), ops, diagnostics);
+    if (!diagnostics.has_errors()) m = raise(std::move(m), ops);
     if (!diagnostics.has_errors()) m = choose_kernels(std::move(m), ops, diagnostics);
     if (!diagnostics.has_errors()) m = decompose(std::move(m), ops, diagnostics);
     if (!diagnostics.has_errors()) m = simplify(std::move(m), ops, diagnostics);

@@ -85,6 +85,31 @@ void check_sizes(const OpSpec& op, const Names& dims, Diagnostics& diagnostics) 
   }
 }
 
+// What the nodes of a spelling call "$name".
+void append_numbers(const Expansion& spelling, Names& names) {
+  for (const ExpansionNode& node : spelling.nodes) {
+    for (const std::string& input : node.inputs) {
+      if (input.starts_with('$')) names.push_back(input.substr(1));
+    }
+  }
+}
+
+// `known`: dims and attributes.
+void check_spelling(const OpSpec& op, const Expansion& spelling, const Names& known, Diagnostics& diagnostics) {
+  std::string problem;
+  Names numbers;
+  append_numbers(spelling, numbers);
+  for (const auto& [name, text] : spelling.numbers) {
+    const auto expression = parse_expression(text, &problem);
+    check(fmt::format("the number '{}' of a spelling of '{}'", name, op.name), op.where, expression, problem, numbers,
+          diagnostics);
+  }
+  if (spelling.when.empty()) return;
+  const auto expression = parse_condition(spelling.when, &problem);
+  check(fmt::format("the condition of a spelling of '{}'", op.name), spelling.where, expression, problem, known,
+        diagnostics);
+}
+
 void check_spec(const OpSpec& op, Diagnostics& diagnostics) {
   std::string problem;
   if (!op.definition.empty()) {
@@ -109,6 +134,7 @@ void check_spec(const OpSpec& op, Diagnostics& diagnostics) {
     check(fmt::format("the condition of an expansion of '{}'", op.name), expansion.where, expression, problem, dims,
           diagnostics);
   }
+  for (const Expansion& spelling : op.spellings) check_spelling(op, spelling, dims, diagnostics);
 }
 
 }  // namespace

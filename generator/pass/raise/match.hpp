@@ -1,0 +1,45 @@
+// One pattern held against a graph: does what ends in a node spell the pattern's operator, and with what operands and
+// attributes?
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "generator/pass/graph/graph_edit.hpp"
+#include "generator/pass/raise/pattern.hpp"
+
+namespace kgen {
+
+// A graph that is searched, and what was known of it before the search.
+struct SearchedGraph {
+  Graph& graph;
+  const OpSet& ops;
+  const DimRanges& ranges;
+  const PatternTable& patterns;
+  std::vector<std::uint32_t> readers;  // by ValueId, as from count_readers
+  std::vector<bool> named;             // by ValueId
+  UniqueNames names;
+};
+
+// What a node and those behind it spell.
+struct Recognised {
+  Node node;                        // the operator, over the values that the nodes read
+  std::vector<Node> before, after;  // views that bring operands and result into the operator's form; most often none
+  std::vector<NodeId> covered;      // what it stands for
+  std::vector<NodeId> staying;      // views of operands that it stands for too, but that something else reads
+  bool pays = false;                // a kernel takes it, or it is expanded to something other than what is written
+};
+
+// Rule: a pattern is found where
+//   - each part has a node of its operator, or nodes that spell that operator; operands of commutative operators may
+//     stand in either order;
+//   - what the spelling calls by one name is one value; a number is the number that it says, up to rounding to its
+//   dtype;
+//   - nothing else reads a value between the nodes, which is no output, no state's next value and not named by a
+//     fusion directive (views of operands aside, which stay where that is so);
+//   - the operator's node, with the attributes that follow from the nodes', has the type of what they make, and its
+//     spelling at those operands is what is written: the same axes, shapes and attributes in each node.
+// Nothing is changed but for values that are added for views.
+std::optional<Recognised> recognise(SearchedGraph& in, const PatternStart& start, NodeId last);
+
+}  // namespace kgen
