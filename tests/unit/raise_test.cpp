@@ -320,6 +320,26 @@ TEST_CASE("raise: where nothing is gained, nodes stay as they are written") {
   CHECK(raised_text(square) == "y = square(x)\n");
 }
 
+TEST_CASE("raise: in functions") {
+  Rewrites rewrites;
+  const Module module = raise(rewrites.inferred(R"(
+functions:
+  gated:
+    inputs: {x: "f32[8]"}
+    nodes:
+    - {op: neg, in: x, out: a}
+    - {op: exp, in: a, out: b}
+    - {op: add, in: [1, b], out: c}
+    - {op: div, in: [x, c], out: y}
+    outputs: [y]
+inputs: {x: "f32[8]"}
+nodes: [{call: gated, in: x, out: y}]
+outputs: [y]
+)"),
+                              rewrites.ops);
+  CHECK(text_of(module.functions[0]) == "y = silu(x)\n");
+}
+
 TEST_CASE("raise: in time linear in the nodes" * doctest::timeout(60)) {
   std::string nodes = "inputs: {x: \"f32[8]\", z: \"f32[8]\"}\nnodes:\n";
   std::string last = "x";

@@ -22,8 +22,9 @@ struct Progress {
 
 class Search {
  public:
-  Search(SearchedGraph& in, const PatternStart& start, NodeId last, int depth)
-      : in_(in), pattern_(*start.pattern), start_(start.value), last_(last), depth_(depth) {}
+  // `depth`: of spellings within spellings, whose searches count their steps together.
+  Search(SearchedGraph& in, const PatternStart& start, NodeId last, int depth, int& steps)
+      : in_(in), pattern_(*start.pattern), start_(start.value), last_(last), depth_(depth), steps_(steps) {}
 
   std::optional<Recognised> run() {
     Progress progress;
@@ -124,11 +125,11 @@ class Search {
     }
     if (depth_ == deepest_nesting || !in_.patterns.may_stand_for(*node.op, part)) return std::nullopt;
     for (const Pattern* each : in_.patterns.spelling(*part.op)) {
-      auto found = Search(in_, {each, each->result}, id, depth_ + 1).run();
+      auto found = Search(in_, {each, each->result}, id, depth_ + 1, steps_).run();
       if (!found) continue;
       match.covered.insert(match.covered.end(), found->covered.begin(), found->covered.end());
       match.staying.insert(match.staying.end(), found->staying.begin(), found->staying.end());
-      match.as_written = match.as_written && !found->pays;
+      match.as_written = match.as_written && found->as_written;
       return std::move(found->node);
     }
     return std::nullopt;
@@ -139,16 +140,25 @@ class Search {
   std::uint32_t start_;
   NodeId last_;
   int depth_;
-  int steps_ = 0;
+  int& steps_;
 };
 
 // Whether the nodes next to the last one may be those of the pattern: a look that needs no memory.
 bool may_match(const SearchedGraph& in, const Pattern& pattern, const Pattern::Part& part, const Node& node,
                int depth) {
-  if (node.op != part.op) return in.patterns.may_stand_for(*node.op, part);
+  if (!in.patterns.may_stand_for(*node.op, part)) return false;
   if (depth == 0) return true;
+  if (node.op != part.op) {
+    const std::vector<const Pattern*>& others = in.patterns.spelling(*part.op);
+    return std::any_of(others.begin(), others.end(), [&](const Pattern* each) {
+      return may_match(in, *each, each->parts[each->maker[each->result]], node, depth - 1);
+    });
+  }
   return std::all_of(part.inputs.begin(), part.inputs.end(), [&](const Pattern::Input& input) {
-    if (input.value == no_id || pattern.maker[input.value] == no_id) return true;
+    if (input.value == no_id) {
+      return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return number_of(in.graph, id); });
+    }
+    if (pattern.maker[input.value] == no_id) return true;
     const Pattern::Part& behind = pattern.parts[pattern.maker[input.value]];
     if (behind.can_undo) return true;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId value) {
@@ -164,8 +174,9 @@ bool may_match(const SearchedGraph& in, const Pattern& pattern, const Pattern::P
 std::optional<Recognised> recognise(SearchedGraph& in, const PatternStart& start, NodeId last) {
   const Pattern& pattern = *start.pattern;
   const Pattern::Part& end = pattern.parts[pattern.maker[start.value]];
-  if (!may_match(in, pattern, end, in.graph.nodes[last], 3)) return std::nullopt;
-  return Search(in, start, last, 0).run();
+  if (!may_match(in, pattern, end, in.graph.nodes[last], 4)) return std::nullopt;
+  int steps = 0;
+  return Search(in, start, last, 0, steps).run();
 }
 
 }  // namespace kgen

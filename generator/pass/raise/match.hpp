@@ -27,6 +27,7 @@ struct Recognised {
   std::vector<Node> before, after;  // views that bring operands and result into the operator's form; most often none
   std::vector<NodeId> covered;      // what it stands for
   std::vector<NodeId> staying;      // views of operands that it stands for too, but that something else reads
+  bool as_written = false;          // it would be expanded to just these nodes
   bool pays = false;                // a kernel takes it, or it is expanded to something other than what is written
 };
 

@@ -1,5 +1,7 @@
 #include "generator/pass/raise/raise.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -21,12 +23,12 @@ std::optional<Recognised> best_match(SearchedGraph& in, NodeId last, Raised rais
 }
 
 // Each match in the place of its last node, where all that it reads has been made.
-void put_in_place(Graph& graph, std::map<NodeId, Recognised> found, const std::vector<bool>& removed,
-                  const DimRanges& ranges) {
+void put_in_place(SearchedGraph& in, std::map<NodeId, Recognised> found, const std::vector<bool>& removed) {
+  Graph& graph = in.graph;
   std::vector<Node> nodes;
   Diagnostics none;  // each node has been typed before
   const auto add = [&](Node& node) {
-    infer_node(graph, node, ranges, none);
+    infer_node(graph, node, in.ranges, none);
     nodes.push_back(std::move(node));
   };
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -36,8 +38,13 @@ void put_in_place(Graph& graph, std::map<NodeId, Recognised> found, const std::v
       continue;
     }
     Recognised& match = here->second;
-    const std::string& name = graph.value(match.node.outputs[0]).name;
+    const std::string name = graph.value(match.node.outputs[0]).name;
     graph.recognitions.push_back({name, match.node.op, match.covered.size()});
+    for (std::size_t i = 0; i < match.node.inputs.size(); ++i) {
+      const ValueId input = match.node.inputs[i];
+      if (input == no_id || !graph.value(input).name.empty()) continue;
+      graph.value(input).name = in.names.take(fmt::format("{}_{}", name, match.node.op->operands[i].name));
+    }
     for (Node& view : match.before) add(view);
     add(match.node);
     for (Node& view : match.after) add(view);
@@ -79,7 +86,7 @@ void raise_graph(Graph& graph, const OpSet& ops, const PatternTable& patterns, c
     for (const NodeId view : match->staying) staying.push_back(graph.nodes[view].outputs[0]);
     found.emplace(id, std::move(*match));
   }
-  if (!found.empty()) put_in_place(graph, std::move(found), removed, ranges);
+  if (!found.empty()) put_in_place(in, std::move(found), removed);
   drop_unread(graph, std::move(staying));
   if (graph.values.size() != values || !graph.recognitions.empty()) drop_unused_values(graph);
 }

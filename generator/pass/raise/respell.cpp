@@ -115,12 +115,10 @@ std::optional<Node> inverse_of(const SearchedGraph& in, const Pattern::Part& par
   return Node{.op = op, .attributes = {{op->attributes[0].name, *value}}, .where = at.where, .within = at.op->name};
 }
 
-std::string new_name(SearchedGraph& in, NodeId last, const std::string& local) {
-  return in.names.take(fmt::format("{}_{}", in.graph.value(in.graph.nodes[last].outputs[0]).name, local));
-}
-
 ValueId new_value(SearchedGraph& in, NodeId last, const std::string& local) {
-  const ValueId value = add_result(in.graph, new_name(in, last, local), {}, in.graph.nodes[last].where);
+  const Node& node = in.graph.nodes[last];
+  const std::string name = in.names.take(fmt::format("{}_{}", in.graph.value(node.outputs[0]).name, local));
+  const ValueId value = add_result(in.graph, name, {}, node.where);
   in.graph.value(value).local = local;
   return value;
 }
@@ -188,7 +186,7 @@ const std::string* number_rule(const Pattern& pattern, const std::string& name) 
   return found == numbers.end() ? nullptr : &found->second;
 }
 
-bool read_operands(SearchedGraph& in, const Pattern& pattern, NodeId last, const Match& match, Recognised& found) {
+bool read_operands(SearchedGraph& in, const Pattern& pattern, const Match& match, Recognised& found) {
   const Node known = node_as_known(found, match);
   Diagnostics none;
   const ExpansionScope scope{in.graph, known, in.ranges, none};
@@ -199,7 +197,7 @@ bool read_operands(SearchedGraph& in, const Pattern& pattern, NodeId last, const
     if (const std::string* rule = number_rule(pattern, operand.name)) {
       const auto number = operand_number(scope, *rule, operand.where);
       if (!number) return false;
-      value = add_constant(in.graph, new_name(in, last, operand.name), std::nullopt, {*number}, found.node.where);
+      value = add_constant(in.graph, "", std::nullopt, {*number}, found.node.where);
     }
     if (value == no_id && !operand.optional) return false;
     operands.push_back(value);
@@ -255,14 +253,13 @@ const Expansion* expansion_of(const SearchedGraph& in, const Node& node) {
 
 // Rule: the operator's node is better than the nodes it stands for where a kernel does in one what they do in several,
 // or where the operator is written differently at these operands: it has an expansion for long rows, say.
-bool pays(const SearchedGraph& in, const Pattern& pattern, const Match& match, const Recognised& found) {
+bool pays(const SearchedGraph& in, const Pattern& pattern, const Recognised& found) {
   const auto takes = [&](const KernelSignature* kernel) {
     return takes_node(*kernel, in.graph, found.node, in.ranges);
   };
   const auto kernels = in.ops.kernels_for(*pattern.op);
-  if (std::any_of(kernels.begin(), kernels.end(), takes)) return match.covered.size() > 1;
-  if (pattern.op->kind != OpKind::composite) return false;
-  return !match.as_written || expansion_of(in, found.node) != pattern.spelled;
+  if (std::any_of(kernels.begin(), kernels.end(), takes)) return found.covered.size() > 1;
+  return pattern.op->kind == OpKind::composite && !found.as_written;
 }
 
 }  // namespace
@@ -341,7 +338,7 @@ std::optional<Recognised> finish_match(SearchedGraph& in, const Pattern& pattern
   found.node.op = pattern.op;
   found.node.where = in.graph.nodes[last].where;
   if (!undo_operand_views(in, pattern, last, match, found)) return std::nullopt;
-  if (!read_operands(in, pattern, last, match, found)) return std::nullopt;
+  if (!read_operands(in, pattern, match, found)) return std::nullopt;
   if (!read_attributes(in, pattern, match, found)) return std::nullopt;
   found.node.outputs = at_end ? in.graph.nodes[last].outputs : std::vector{new_value(in, last, "whole")};
   if (at_end ? !infers_as_typed(in, found.node) : !infers(in, found.node)) return std::nullopt;
@@ -349,7 +346,8 @@ std::optional<Recognised> finish_match(SearchedGraph& in, const Pattern& pattern
   if (!is_spelled_so(in, pattern, match, found.node)) return std::nullopt;
   found.covered = match.covered;
   found.staying = match.staying;
-  found.pays = pays(in, pattern, match, found);
+  found.as_written = match.as_written && expansion_of(in, found.node) == pattern.spelled;
+  found.pays = pays(in, pattern, found);
   return found;
 }
 

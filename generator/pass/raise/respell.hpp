@@ -20,7 +20,7 @@ struct Match {
   std::vector<NodeId> covered;                           // the nodes that were found
   std::vector<NodeId> views;                             // of those, views of operands
   std::vector<NodeId> staying;                           // of those, what something else reads; no longer covered
-  bool as_written = true;  // no part stands for nodes that would be written in another way
+  bool as_written = true;                                // no part stands for nodes that it would not be expanded to
 };
 
 // The number that a constant holds; null where it is none, or several.
