@@ -180,6 +180,22 @@ outputs: [y]
   CHECK(text == "gate = sigmoid(x)\ny = mul(x, gate)\n");
 }
 
+// Rule: a node that reads a state before it is updated is not drawn together with one that reads what comes after.
+TEST_CASE("raise: a state that is updated is not read by a larger node") {
+  const auto gated = [](const std::string& next) {
+    return raised_text("inputs: {x: \"f32[8]\"}\nstate: {s: {type: \"f32[8]\"" + next + R"(}}
+nodes:
+- {op: sigmoid, in: x, out: gate}
+- {op: mul, in: [x, gate], out: opened}
+- {op: index_update, in: [s, x], out: updated, axis: 0}
+- {op: mul, in: [opened, s], out: y}
+outputs: [y, updated]
+)");
+  };
+  CHECK(gated("").find("y = swiglu(x, s)\n") != std::string::npos);
+  CHECK(gated(", next: updated").find("swiglu") == std::string::npos);
+}
+
 // Rule: a number is the number that the specification says, rounded to the dtype that it has in the graph.
 TEST_CASE("raise: numbers are equal up to rounding, a division by one is a product with its reciprocal") {
   CHECK(raised_text(gelu_graph("1.4142135623730951")) == "y = gelu(x)\n");
@@ -318,6 +334,30 @@ TEST_CASE("raise: where nothing is gained, nodes stay as they are written") {
   const std::string square = "inputs: {x: \"f32[8]\"}\nnodes: [{op: mul, in: [x, x], out: y}]\noutputs: [y]\n";
   CHECK(raised_text(square, Raised::where_it_pays) == "y = mul(x, x)\n");
   CHECK(raised_text(square) == "y = square(x)\n");
+}
+
+// Rule: what only the run can tell of an operator's conditions is not asked of graphs that do not ask it.
+TEST_CASE("raise: conditions must hold for all sizes, or be the graph's own") {
+  const std::string ops = R"(ops:
+- op: pairs
+  kind: composite
+  types: {T: float}
+  operands: {x: {type: T, shape: "[N]"}}
+  results: {out: {type: T, shape: "[N]"}}
+  conditions: [{equal: [N, "N / 2 * 2"], meaning: pairs are wanted}]
+  expansion:
+  - {op: cos, in: x, out: turned}
+  - {op: sin, in: turned, out: out}
+)";
+  const auto raised = [&](const std::string& extent) {
+    Rewrites rewrites(ops);
+    return raised_text(rewrites, "dims: {N: 1..64}\ninputs: {n: \"f32[N]\", x: \"f32[" + extent + "]\"}\nnodes:\n" +
+                                     "- {op: cos, in: x, out: t}\n- {op: sin, in: t, out: y}\noutputs: [y]\n");
+  };
+  CHECK(raised("2 * N, 1") == "t = cos(x)\ny = sin(t)\n");
+  CHECK(raised("8") == "y = pairs(x)\n");
+  CHECK(raised("2 * N") == "y = pairs(x)\n");
+  CHECK(raised("N") == "t = cos(x)\ny = sin(t)\n");
 }
 
 TEST_CASE("raise: in functions") {

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "generator/pass/graph/graph_edit.hpp"
@@ -19,6 +22,7 @@ struct SearchedGraph {
   std::vector<std::uint32_t> readers;  // by ValueId, as from count_readers
   std::vector<bool> named;             // by ValueId
   UniqueNames names;
+  std::set<std::pair<std::string, std::string>> required;  // graph.requirements: left and right, as text
 };
 
 // What a node and those behind it spell.
@@ -39,7 +43,9 @@ struct Recognised {
 //   - nothing else reads a value between the nodes, which is no output, no state's next value and not named by a
 //     fusion directive (views of operands aside, which stay where that is so);
 //   - the operator's node, with the attributes that follow from the nodes', has the type of what they make, and its
-//     spelling at those operands is what is written: the same axes, shapes and attributes in each node.
+//     spelling at those operands is what is written: the same axes, shapes and attributes in each node;
+//   - the operator asks nothing of the run that the nodes do not ask, and does not read a state that an update of it
+//     may stand in front of.
 // Nothing is changed but for values that are added for views.
 std::optional<Recognised> recognise(SearchedGraph& in, const PatternStart& start, NodeId last);
 

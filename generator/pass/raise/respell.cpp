@@ -14,12 +14,17 @@
 namespace kgen {
 namespace {
 
-// Types the node, and says whether that is possible. What is required of the run is asked again when it stays.
+// Types the node, and says whether that is possible, without asking more of the run than the graph does. What it asks
+// is asked again when it stays.
 bool infers(SearchedGraph& in, Node& node) {
   Diagnostics none;
-  const std::size_t requirements = in.graph.requirements.size();
-  const bool fits = infer_node(in.graph, node, in.ranges, none);
-  in.graph.requirements.resize(requirements);
+  std::vector<DimRequirement>& requirements = in.graph.requirements;
+  const std::size_t known = requirements.size();
+  bool fits = infer_node(in.graph, node, in.ranges, none);
+  for (std::size_t i = known; i < requirements.size(); ++i) {
+    fits = fits && in.required.contains({requirements[i].left.text(), requirements[i].right.text()});
+  }
+  requirements.resize(known);
   return fits;
 }
 
@@ -206,6 +211,20 @@ bool read_operands(SearchedGraph& in, const Pattern& pattern, const Match& match
   return true;
 }
 
+// A state that is updated may be read before the update that another operand comes from: one node cannot read both.
+bool mixes_states(const Graph& graph, const Node& node) {
+  const auto is_updated = [&](ValueId id) {
+    while (id != no_id && graph.value(id).kind == ValueKind::result) {
+      const NodeId producer = graph.value(id).producer;
+      if (producer == no_id || !std::holds_alternative<View>(graph.nodes[producer].kind)) return false;
+      id = graph.nodes[producer].inputs[0];
+    }
+    if (id == no_id || graph.value(id).kind != ValueKind::state) return false;
+    return graph.states[graph.value(id).index].next != no_id;
+  };
+  return node.inputs.size() > 1 && std::any_of(node.inputs.begin(), node.inputs.end(), is_updated);
+}
+
 bool read_attributes(const SearchedGraph& in, const Pattern& pattern, const Match& match, Recognised& found) {
   const Node known = node_as_known(found, match);
   Diagnostics none;
@@ -338,7 +357,7 @@ std::optional<Recognised> finish_match(SearchedGraph& in, const Pattern& pattern
   found.node.op = pattern.op;
   found.node.where = in.graph.nodes[last].where;
   if (!undo_operand_views(in, pattern, last, match, found)) return std::nullopt;
-  if (!read_operands(in, pattern, match, found)) return std::nullopt;
+  if (!read_operands(in, pattern, match, found) || mixes_states(in.graph, found.node)) return std::nullopt;
   if (!read_attributes(in, pattern, match, found)) return std::nullopt;
   found.node.outputs = at_end ? in.graph.nodes[last].outputs : std::vector{new_value(in, last, "whole")};
   if (at_end ? !infers_as_typed(in, found.node) : !infers(in, found.node)) return std::nullopt;
