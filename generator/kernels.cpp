@@ -61,7 +61,7 @@ void place_in_headers(KernelLibrary& library, const HeadersNow& now) {
       if (!where.text) where.text = text;
     };
     place(kernel.where);
-    if (kernel.where.text == text) kernel.when_where = kernel.where;
+    if (kernel.where.text == text) kernel.when.where = kernel.where;
     for (auto* operands : {&kernel.operands, &kernel.results}) {
       for (KernelOperand& each : *operands) place(each.where);
     }

@@ -15,10 +15,8 @@
 #include "generator/kernels.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_ops.hpp"
-#include "generator/pass/choose/check_specs.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/decompose.hpp"
-#include "generator/pass/choose/kernel_condition.hpp"
 #include "generator/pass/fuse/check_expectations.hpp"
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/infer/infer.hpp"
@@ -124,9 +122,7 @@ bool load_operators(const PipelineOptions& options, Session& session) {
   }
   load_kernels(options, session);
   if (!session.diagnostics.has_errors()) link_ops(session.ops, session.diagnostics);
-  if (!session.diagnostics.has_errors()) check_kernel_conditions(session.ops, session.diagnostics);
   if (!session.diagnostics.has_errors()) warn_of_hidden_kernels(session.ops, session.diagnostics);
-  if (!session.diagnostics.has_errors()) check_specs(session.ops, session.diagnostics);
   return !session.diagnostics.has_errors();
 }
 

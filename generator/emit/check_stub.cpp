@@ -50,7 +50,7 @@ std::vector<WatchedValue> watched_values(const CheckedStub& stub) {
     const Functor& functor = stub.program.functors[held.functor];
     std::string name;
     if (held.statement == Functor::none) {
-      name = incoming_name(functor);
+      name = incoming_names(functor)[held.result];
     } else if (const auto& results = names[held.functor][held.statement]; !results.empty()) {
       name = results[held.result];
     } else if (functor.role == Functor::Role::prologue && held.statement + 1 == functor.statements.size()) {

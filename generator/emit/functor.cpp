@@ -38,7 +38,7 @@ class BodyWriter {
   explicit BodyWriter(const Functor& functor)
       : functor_(functor), members_(functor_member_names(functor)), names_(names_in_functor(functor)), uses_(functor.statements.size(), 0) {
     for (const std::string& member : members_) names_.reserve(member);
-    if (!functor.incoming.empty()) incoming_ = claim(functor.incoming, "_value");
+    for (const Functor::Incoming& each : functor.incoming) incoming_.push_back(claim(each.name, "_value"));
     for (const Statement& statement : functor.statements) {
       for (const Operand& operand : statement.operands) {
         if (operand.kind == Operand::Kind::statement) ++uses_[operand.statement];
@@ -48,7 +48,7 @@ class BodyWriter {
     name_results();
   }
 
-  const std::string& incoming() const { return incoming_; }
+  const std::vector<std::string>& incoming() const { return incoming_; }
   const std::vector<std::vector<std::string>>& results() const { return results_; }
 
   void write(Writer& out) {
@@ -117,7 +117,7 @@ class BodyWriter {
   std::string operand_text(const Operand& operand) {
     switch (operand.kind) {
       case Operand::Kind::incoming:
-        return incoming_;
+        return incoming_[operand.result];
       case Operand::Kind::literal:
         return operand.literal;
       case Operand::Kind::statement:
@@ -175,7 +175,7 @@ class BodyWriter {
   std::vector<int> uses_;
   std::vector<bool> inlined_;
   std::vector<std::vector<std::string>> results_;  // the names of each statement's results
-  std::string incoming_;
+  std::vector<std::string> incoming_;
 };
 
 std::string member_shape(StubParameter parameter, const MemberView& view) {
@@ -204,6 +204,15 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
   write_lines(out, lines);
 }
 
+// ", kgen::Vec<float, W> real": what an epilogue receives beside its position.
+std::string lanes_text(const Functor& functor, const BodyWriter& body) {
+  std::string text;
+  for (std::size_t i = 0; i < functor.incoming.size(); ++i) {
+    text += fmt::format(", kgen::Vec<{}, W> {}", functor.incoming[i].compute, body.incoming()[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> functor_member_names(const Functor& functor) {
@@ -223,7 +232,7 @@ std::vector<std::string> functor_member_names(const Functor& functor) {
 
 std::vector<std::vector<std::string>> statement_names(const Functor& functor) { return BodyWriter(functor).results(); }
 
-std::string incoming_name(const Functor& functor) { return BodyWriter(functor).incoming(); }
+std::vector<std::string> incoming_names(const Functor& functor) { return BodyWriter(functor).incoming(); }
 
 void write_functor(Writer& out, const Functor& functor, const StubProgram& stub) {
   const auto structure = out.scope(fmt::format("struct {} {{", functor.name), "};");
@@ -249,8 +258,8 @@ void write_functor(Writer& out, const Functor& functor, const StubProgram& stub)
       break;
     case Functor::Role::epilogue:
       out.line("template <int W>");
-      head = fmt::format("KGEN_FN void operator()(kgen::Index<{}> at, kgen::Vec<{}, W> {}) const {{", functor.rank,
-                         functor.compute, body.incoming());
+      head = fmt::format("KGEN_FN void operator()(kgen::Index<{}> at{}) const {{", functor.rank,
+                         lanes_text(functor, body));
       break;
   }
   const auto function = out.scope(head);

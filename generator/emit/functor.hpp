@@ -14,8 +14,8 @@ std::vector<std::string> functor_member_names(const Functor& functor);
 
 // By statement, by result: what the text calls it; empty where it stands inside another statement's text.
 std::vector<std::vector<std::string>> statement_names(const Functor& functor);
-// What an epilogue's text calls the value that it receives.
-std::string incoming_name(const Functor& functor);
+// What an epilogue's text calls the values that it receives.
+std::vector<std::string> incoming_names(const Functor& functor);
 
 void write_functor(Writer& out, const Functor& functor, const StubProgram& stub);
 

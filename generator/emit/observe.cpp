@@ -23,7 +23,7 @@ enum class Walk { none, lanes, row };
 struct FunctionHead {
   Walk walk = Walk::none;
   bool loads = false;         // the function `load` of a prologue
-  std::string_view incoming;  // what an epilogue receives beside its position
+  std::vector<std::string_view> incoming;  // what an epilogue receives beside its position
 };
 
 class Observing {
@@ -88,14 +88,19 @@ class Observing {
     head.loads = head.walk == Walk::lanes && holds(begin, end, "load");
     std::size_t close = end;
     while (close > begin && !is(close, ")")) --close;
-    const std::size_t last = close - 1;
-    if (head.walk == Walk::lanes && is(close, ")") && is_name(last) && !is(last, "at"))
-      head.incoming = tokens_[last].text;
+    if (head.walk != Walk::lanes || !is(close, ")")) return head;
+    // Each parameter but the position ends with its name, before a comma or the parenthesis.
+    int angles = 0;
+    for (std::size_t i = tokens_[close].partner + 1; i <= close; ++i) {
+      angles += (is(i, "<") ? 1 : 0) - (is(i, ">") ? 1 : 0);
+      const bool ends = i == close || (is(i, ",") && angles == 0);
+      if (ends && is_name(i - 1) && !is(i - 1, "at")) head.incoming.push_back(tokens_[i - 1].text);
+    }
     return head;
   }
 
   void visit_body(std::size_t open, std::size_t close, const FunctionHead& head) {
-    if (!head.incoming.empty()) insert(tokens_[open].end, call_of_observe(head, head.incoming));
+    for (const std::string_view name : head.incoming) insert(tokens_[open].end, call_of_observe(head, name));
     for (std::size_t i = open + 1; i < close;) i = visit_statement(i, close, head);
   }
 

@@ -55,9 +55,8 @@ void write_includes(Writer& out, const StubProgram& stub) {
 std::string object_name(const Functor& functor, const StubProgram& stub) {
   switch (functor.role) {
     case Functor::Role::prologue:
-      return functor.name.substr(stub.name.size() + 1);  // "prologue_a"
     case Functor::Role::epilogue:
-      return "epilogue";
+      return functor.name.substr(stub.name.size() + 1);  // "prologue_a", "epilogue"
     default:
       return "body";
   }
@@ -114,21 +113,26 @@ class Body {
 
   void write_kernel_call() {
     std::vector<std::string> arguments;
-    for (const KernelArgument& argument : stub_.kernel_arguments) {
-      switch (argument.kind) {
-        case KernelArgument::Kind::functor:
-          arguments.push_back(object_name(stub_.functors[argument.functor], stub_));
-          break;
-        case KernelArgument::Kind::parameter:
-          arguments.push_back(view_text(parameters_[argument.view.parameter], argument.view, {}));
-          break;
-        case KernelArgument::Kind::literal:
-          arguments.push_back(fmt::format("/*{}=*/{}", argument.name, argument.literal));
-          break;
-      }
+    const std::vector<KernelArgument>& all = stub_.kernel_arguments;
+    for (std::size_t i = 0; i < all.size(); i += all[i].joint) {
+      std::vector<std::string> together;
+      for (std::size_t j = i; j < i + all[i].joint; ++j) together.push_back(argument_text(all[j]));
+      arguments.push_back(together.size() == 1 ? together[0]
+                                               : fmt::format("kgen::each({})", fmt::join(together, ", ")));
     }
     arguments.push_back("stream");
     write_list(out_, stub_.kernel + "(", arguments, ");");
+  }
+
+  std::string argument_text(const KernelArgument& argument) const {
+    switch (argument.kind) {
+      case KernelArgument::Kind::functor:
+        return object_name(stub_.functors[argument.functor], stub_);
+      case KernelArgument::Kind::parameter:
+        return view_text(parameters_[argument.view.parameter], argument.view, {});
+      default:
+        return fmt::format("/*{}=*/{}", argument.name, argument.literal);
+    }
   }
 
   Writer& out_;

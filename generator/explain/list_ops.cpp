@@ -90,20 +90,23 @@ std::string describe_op(const OpSet& ops, const std::string& name, Diagnostics& 
              operand.line.empty() ? "" : fmt::format("(read anywhere along `{}`)", operand.line));
   }
   for (const ResultSpec& result : op->results) {
-    const std::string shape = result.extents.empty() ? pattern_text(result.pattern) : "each axis i: " + result.extents;
+    const std::string shape =
+        result.extents.empty() ? pattern_text(result.pattern) : "each axis i: " + result.extents.text;
     if (!shape.empty()) out.line("  {:<12} {} {}", result.name, result.type, shape);
   }
-  for (const NamedSize& named : op->sizes) out.line("  {:<12} = {}", named.name, named.size);
+  for (const NamedSize& named : op->sizes) out.line("  {:<12} = {}", named.name, named.size.text);
   for (const AttributeSpec& attribute : op->attributes) {
     out.line("  {:<12} {}{}", attribute.name, attribute.doc, attribute.required() ? " (required)" : "");
   }
   for (const KernelSignature* kernel : ops.kernels_for(*op)) {
-    out.line("  kernel       {}{}", kernel->name, kernel->when.empty() ? "" : " where " + kernel->when);
+    out.line("  kernel       {}{}", kernel->name, kernel->when.empty() ? "" : " where " + kernel->when.text);
   }
   for (const Expansion& expansion : op->expansions) {
-    out.line("  expands{} into", expansion.when.empty() ? "" : fmt::format(" when {}", expansion.when));
+    out.line("  expands{} into", expansion.when.empty() ? "" : fmt::format(" when {}", expansion.when.text));
     for (const ExpansionNode& node : expansion.nodes) {
-      out.line("    {} = {}({})", fmt::join(node.outputs, ", "), node.op, fmt::join(node.inputs, ", "));
+      std::string inputs;
+      for (const Expression& input : node.inputs) inputs += (inputs.empty() ? "" : ", ") + input.text;
+      out.line("    {} = {}({})", fmt::join(node.outputs, ", "), node.op, inputs);
     }
   }
   if (!op->source.empty()) out.line("  defined by   {}", op->source);

@@ -23,7 +23,7 @@ constexpr std::string_view heading =
 # reduction    a functor for `row.reduce(kgen::Sum{}, x)`; with several results it returns them as one struct.
 # structured   a function: `kgen::name(operands..., attributes..., results..., stream)`. An optional operand that is left
 #              out is simply not passed. accepts: view (memory only), source (takes a prologue), sink (takes an epilogue).
-#              element: what the epilogue sees; without it, what the sources load.
+#              element: what the epilogue sees; without it, what the sources load. joint: one sink takes so many results.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
 # attributes   of type kgen::Index<N> are lists of N, of type kgen::Index lists of any length; those with values are words.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
@@ -61,6 +61,7 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
   if (!operand.structure.empty()) text += fmt::format(", struct: {}", yaml_string(operand.structure));
   if (operand.element) text += fmt::format(", element: {}", info(*operand.element).name);
   if (operand.optional) text += ", optional: true";
+  if (operand.joint > 1) text += fmt::format(", joint: {}", operand.joint);
   return text + fmt::format(", at: {}}}", place_text(operand.where));
 }
 
@@ -80,10 +81,12 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
   writer.line("  header: {}", yaml_name(kernel.header));
   writer.line("  at: {}", place_text(kernel.where));
   writer.line("  operator: {}", yaml_name(kernel.op));
-  if (!kernel.when.empty()) writer.line("  when: {}", yaml_string(kernel.when));
+  if (!kernel.when.empty()) writer.line("  when: {}", yaml_string(kernel.when.text));
   writer.line("  kind: {}", kinds[static_cast<std::size_t>(kernel.kind)]);
   write_list(writer, "operands", kernel.operands, operand);
-  write_list(writer, "results", kernel.results, operand);
+  std::vector<KernelOperand> parameters = kernel.results;
+  std::erase_if(parameters, [](const KernelOperand& each) { return each.joint == 0; });
+  write_list(writer, "results", parameters, operand);
   write_list(writer, "attributes", kernel.attributes, [](const KernelAttribute& each) {
     const std::string values = each.values.empty() ? "" : ", values: " + words_text(each.values);
     return fmt::format("{{name: {}, type: {}{}, at: {}}}", yaml_name(each.name), yaml_name(each.type), values,

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "generator/load/read_expressions.hpp"
+
 namespace kgen {
 namespace {
 
@@ -56,7 +58,7 @@ bool types_agree(const AttributeSpec& attribute, const KernelAttribute& paramete
     case AttributeType::dtype:
       return cpp == "dtype";
     case AttributeType::dims:
-      return cpp == "kgen::Index" || cpp == fmt::format("kgen::Index<{}>", attribute.count);
+      return cpp == "kgen::Index" || cpp == fmt::format("kgen::Index<{}>", attribute.count.text);
     case AttributeType::text: {
       const auto is_enumerator = [&](const std::string& word) {
         return std::find(parameter.values.begin(), parameter.values.end(), word) != parameter.values.end();
@@ -143,7 +145,7 @@ class KernelCheck {
                    bool named = true) {
     if (here.size() == there.size()) {
       for (std::size_t i = 0; named && i < here.size(); ++i) {
-        if (here[i].name == there[i].name) continue;
+        if (here[i].name == there[i].name || there[i].joint != 1) continue;  // one parameter has several results
         differ(here[i].where,
                fmt::format("{} {} of '{}' is called '{}', but '{}' in its kernel '{}'", what, i + 1, op_.name,
                            here[i].name, there[i].name, kernel_.name),
@@ -284,6 +286,7 @@ class KernelCheck {
 
 void check_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
   KernelCheck(op, kernel, is_own, diagnostics).run();
+  check_condition(kernel.when, op, condition_of(kernel), diagnostics);
 }
 
 }  // namespace kgen

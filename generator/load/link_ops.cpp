@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "generator/load/check_kernel.hpp"
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 namespace {
@@ -45,7 +47,21 @@ void check_arity(const ExpansionNode& node, const OpSpec& callee, Diagnostics& d
   }
 }
 
-void check_expansion_node(const ExpansionNode& node, const OpSet& set, Diagnostics& diagnostics) {
+// What `composite` gives to an attribute of a type. Words are judged where they are used.
+void check_value(const ExpansionValue& value, AttributeType type, const OpSpec& composite, Diagnostics& diagnostics) {
+  using enum AttributeType;
+  const bool is_size = type == integer || type == dim || type == dims;
+  if (!is_size && type != number) return;
+  for (const Expression& item : value.items) {
+    if (item.text.starts_with('$') && composite.attribute(std::string_view(item.text).substr(1))) continue;
+    auto problem = item.steps.empty() ? std::optional<std::string>("it is no expression") : std::nullopt;
+    if (is_size && !problem) problem = size_problem(item, composite);
+    if (problem) diagnostics.error(item.where, fmt::format("'{}': {}", item.text, *problem));
+  }
+}
+
+void check_expansion_node(const ExpansionNode& node, const OpSpec& composite, const OpSet& set,
+                          Diagnostics& diagnostics) {
   const OpSpec* callee = set.find(node.op);
   if (!callee) {
     Diagnostic& diagnostic = diagnostics.error(node.where, fmt::format("unknown operator '{}'", node.op));
@@ -53,8 +69,11 @@ void check_expansion_node(const ExpansionNode& node, const OpSet& set, Diagnosti
     return;
   }
   check_arity(node, *callee, diagnostics);
-  for (const auto& [name, text] : node.attributes) {
-    if (callee->attribute(name)) continue;
+  for (const auto& [name, value] : node.attributes) {
+    if (const AttributeSpec* attribute = callee->attribute(name)) {
+      check_value(value, attribute->type, composite, diagnostics);
+      continue;
+    }
     diagnostics.error(node.where, fmt::format("'{}' has no attribute '{}'", callee->name, name))
         .note(callee->where, "it is defined here");
   }
@@ -107,7 +126,7 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
     check_own_kernel(op, set, diagnostics);
     for (const auto* spelled : {&op.expansions, &op.spellings}) {
       for (const Expansion& expansion : *spelled) {
-        for (const ExpansionNode& node : expansion.nodes) check_expansion_node(node, set, diagnostics);
+        for (const ExpansionNode& node : expansion.nodes) check_expansion_node(node, op, set, diagnostics);
       }
     }
     cycles.visit(i);

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "generator/load/fields.hpp"
+#include "generator/load/read_expressions.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 namespace {
@@ -18,14 +20,30 @@ std::vector<Yaml> words_of(Yaml value, std::string_view what, Diagnostics& diagn
   return read_list(value, what, diagnostics).value_or(std::vector<Yaml>{});
 }
 
-// An attribute as text: "$axis", "true", "[0, $axis]".
-std::string attribute_text(Yaml value, std::string_view name, Diagnostics& diagnostics) {
-  if (value.is_scalar()) return std::string(value.text());
-  std::string text;
-  for (const Yaml item : read_list(value, fmt::format("'{}'", name), diagnostics).value_or(std::vector<Yaml>{})) {
-    text += (text.empty() ? "" : ", ") + std::string(item.text());
+// "$axis + 1" as an expression, which knows neither the mark of an attribute nor the point of YAML's .inf and .nan. It
+// has no steps where the text is none: it may be a word.
+Expression item_of(Yaml value) {
+  std::string text(value.text());
+  std::erase(text, '$');
+  for (const std::string_view name : {".inf", ".nan"}) {
+    if (const auto found = text.find(name); found != std::string::npos) text.erase(found, 1);
   }
-  return "[" + text + "]";
+  Expression item = parse_expression(text, nullptr, node_functions()).value_or(Expression{});
+  item.text = value.text();
+  item.where = value.where();
+  return item;
+}
+
+// What an attribute is given: "$axis", "true", "[0, $axis]".
+ExpansionValue value_of(Yaml value, std::string_view name, Diagnostics& diagnostics) {
+  if (value.is_scalar()) return {std::string(value.text()), {item_of(value)}};
+  ExpansionValue list;
+  for (const Yaml each : read_list(value, fmt::format("'{}'", name), diagnostics).value_or(std::vector<Yaml>{})) {
+    list.text += (list.items.empty() ? "[" : ", ") + std::string(each.text());
+    list.items.push_back(item_of(each));
+  }
+  list.text += list.items.empty() ? "[]" : "]";
+  return list;
 }
 
 // Reads one alternative.
@@ -69,13 +87,13 @@ class ExpansionReader {
     if (const Yaml in = entry.find("in")) {
       for (const Yaml each : words_of(in, "'in'", diagnostics_)) {
         check_operand(each);
-        node.inputs.emplace_back(each.text());
+        node.inputs.push_back(item_of(each));
       }
     }
     for (const Yaml::Entry& attribute : entry.entries()) {
       if (attribute.name() == "op" || attribute.name() == "in" || attribute.name() == "out") continue;
-      node.attributes.emplace_back(attribute.name(), attribute_text(attribute.value, attribute.name(), diagnostics_));
-      check_attribute_names(attribute.value, node.attributes.back().second);
+      node.attributes.emplace_back(attribute.name(), value_of(attribute.value, attribute.name(), diagnostics_));
+      check_attribute_names(attribute.value, node.attributes.back().second.text);
     }
     if (const Yaml out = require_key(entry, "out", "a node", diagnostics_)) {
       for (const Yaml each : words_of(out, "'out'", diagnostics_)) {
@@ -144,15 +162,17 @@ void read_spelled_numbers(Yaml value, const OpSpec& op, Expansion& spelling,
     return;
   }
   for (const Yaml::Entry& each : value.entries()) {
-    const auto text = read_text(each.value, fmt::format("'{}'", each.name()), diagnostics);
-    if (!text) continue;
     const auto is_named = [&](const OperandSpec& operand) { return operand.name == each.name(); };
-    if (!op.attribute(each.name()) && std::none_of(op.operands.begin(), op.operands.end(), is_named)) {
-      diagnostics.error(each.value.where(), fmt::format("'{}' has no attribute or operand '{}'", op.name, each.name()));
+    const AttributeSpec* attribute = op.attribute(each.name());
+    if (attribute ? attribute->type != AttributeType::number
+                  : std::none_of(op.operands.begin(), op.operands.end(), is_named)) {
+      diagnostics.error(each.key.where(), fmt::format("'{}' is no operand of '{}' and no attribute of type number",
+                                                      each.name(), op.name));
       continue;
     }
-    spelling.numbers.emplace_back(each.name(), *text);
-    add_names(*text, mentioned);
+    const std::string what = fmt::format("the number '{}' of a spelling of '{}'", each.name(), op.name);
+    spelling.numbers.emplace_back(each.name(), read_expression(each.value, what, no_functions, diagnostics));
+    if (each.value.is_scalar()) add_names(each.value.text(), mentioned);
   }
 }
 
@@ -168,8 +188,8 @@ void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     if (!each.is_mapping()) continue;
     Expansion& spelling = op.spellings.emplace_back();
     if (const Yaml when = each.find("when")) {
-      spelling.when = read_text(when, "'when'", diagnostics).value_or("");
-      spelling.where = when.where();
+      const std::string what = fmt::format("the condition of a spelling of '{}'", op.name);
+      spelling.when = read_expression(when, what, node_functions(), diagnostics);
     }
     std::set<std::string, std::less<>> mentioned;
     if (const Yaml numbers = each.find("numbers")) {
@@ -188,7 +208,7 @@ void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   }
   const Yaml first = *value.items().begin();
   if (!first.is_mapping() || !first.find("nodes")) {
-    op.expansions.push_back({"", ExpansionReader(op, diagnostics).read(value), {}});
+    op.expansions.push_back({{}, ExpansionReader(op, diagnostics).read(value)});
     return;
   }
   for (const Yaml choice : value.items()) {
@@ -198,8 +218,8 @@ void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     const Yaml when = choice.find("when");
     const bool is_last = op.expansions.size() == value.size();
     if (when) {
-      expansion.when = read_text(when, "'when'", diagnostics).value_or("");
-      expansion.where = when.where();
+      const std::string what = fmt::format("the condition of an expansion of '{}'", op.name);
+      expansion.when = read_expression(when, what, node_functions(), diagnostics);
     }
     if (when && is_last) {
       diagnostics.error(when.where(), "the last choice of an expansion must not have a condition")

@@ -11,7 +11,9 @@
 #include "generator/load/fields.hpp"
 #include "generator/load/load_expansions.hpp"
 #include "generator/load/load_structs.hpp"
+#include "generator/load/read_expressions.hpp"
 #include "generator/load/yaml.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 namespace {
@@ -60,22 +62,21 @@ void read_conditions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     const Yaml sides = require_key(entry, key, "a condition", diagnostics);
     const Yaml meaning = require_key(entry, "meaning", "a condition", diagnostics);
     if (!sides || !meaning) continue;
-    const auto texts = read_list(sides, fmt::format("'{}'", key), diagnostics);
-    if (!texts) continue;
-    if (texts->size() != 2) {
+    const auto list = read_list(sides, fmt::format("'{}'", key), diagnostics);
+    if (!list) continue;
+    if (list->size() != 2) {
       report_mismatch(sides, fmt::format("'{}'", key), "a list of two sizes, such as [D, \"D / 2 * 2\"]", diagnostics);
       continue;
     }
-    const auto side = [&](std::size_t i) { return std::string((*texts)[i].text()); };
-    op.conditions.push_back({side(0), side(1), equal, std::string(meaning.text()), entry.where()});
+    const auto side = [&](std::size_t i) { return read_size((*list)[i], diagnostics); };
+    op.conditions.push_back({side(0), side(1), equal, std::string(meaning.text())});
   }
 }
 
 // {M: "2 * D + 1"}
-void read_size(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
+void read_named_size(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
   if (!check_name(entry.key, "a size", diagnostics)) return;
-  const auto size = read_text(entry.value, "a size", diagnostics);
-  if (size) op.sizes.push_back({std::string(entry.name()), std::string(*size), entry.key.where()});
+  op.sizes.push_back({std::string(entry.name()), read_size(entry.value, diagnostics)});
 }
 
 // "[..., M, 4]"
@@ -223,7 +224,7 @@ void read_result(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, D
       result.type = read_type_name(type, op, structs, true, diagnostics);
     }
     if (const Yaml shape = entry.value.find("shape")) result.pattern = read_pattern(shape, diagnostics);
-    read_optional_text(entry.value, "extents", result.extents, diagnostics);
+    if (const Yaml extents = entry.value.find("extents")) result.extents = read_size(extents, diagnostics);
     if (result.pattern && !result.extents.empty()) {
       diagnostics.error(entry.key.where(), fmt::format("'{}' has both 'shape' and 'extents'", result.name))
           .advise("'shape' names the axes; 'extents' is the size of each axis i of the first operand");
@@ -239,7 +240,10 @@ void read_default(Yaml value, AttributeSpec& attribute, Diagnostics& diagnostics
                                  attribute.type == AttributeType::dim;
   const bool is_number = value.is_scalar() && value.is_plain() && number_from_text(value.text());
   if (may_be_expression && value.is_scalar() && !is_number) {
-    attribute.default_expression = value.text();
+    const std::string what = fmt::format("the default of '{}'", attribute.name);
+    const bool is_size = attribute.type != AttributeType::number;
+    attribute.default_expression =
+        expression_of(value.text(), value.where(), what, is_size ? node_functions() : no_functions, diagnostics);
     return;
   }
   DimScope no_dims;
@@ -251,7 +255,7 @@ void read_bounds(Yaml entry, AttributeSpec& attribute, Diagnostics& diagnostics)
   const bool is_list = attribute.type == AttributeType::dims;
   if (const Yaml count = entry.find("count")) {
     if (!is_list) diagnostics.error(count.where(), "'count' is for attributes of type dims");
-    attribute.count = read_text(count, "'count'", diagnostics).value_or("");
+    attribute.count = read_size(count, diagnostics);
   }
   if (const Yaml least = entry.find("least")) {
     if (!is_list && attribute.type != AttributeType::dim && attribute.type != AttributeType::integer) {
@@ -396,8 +400,10 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   read_optional_text(entry, "doc", op.doc, diagnostics);
   read_optional_text(entry, "source", op.source, diagnostics);
   read_optional_text(entry, "kernel", op.kernel, diagnostics);
-  read_optional_text(entry, "definition", op.definition, diagnostics);
-  if (const Yaml definition = entry.find("definition")) op.definition_where = definition.where();
+  if (const Yaml definition = entry.find("definition")) {
+    const std::string what = fmt::format("the definition of '{}'", op.name);
+    op.definition = read_expression(definition, what, no_functions, diagnostics);
+  }
   if (const Yaml kind = require_key(entry, "kind", "an operator", diagnostics)) {
     op.kind = static_cast<OpKind>(read_choice(kind, "'kind'", kind_names, diagnostics).value_or(0));
   }
@@ -413,12 +419,13 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   read_entries(entry, "operands", op, diagnostics, with_structs(read_operand));
   read_entries(entry, "results", op, diagnostics, with_structs(read_result));
   if (const Yaml conditions = entry.find("conditions")) read_conditions(conditions, op, diagnostics);
-  read_entries(entry, "sizes", op, diagnostics, read_size);
+  read_entries(entry, "sizes", op, diagnostics, read_named_size);
   if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
   if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
   if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
   if (const Yaml spellings = entry.find("spellings")) read_spellings(spellings, op, diagnostics);
   check_kind(op, entry, diagnostics);
+  check_expressions(op, diagnostics);
   return op;
 }
 

@@ -9,12 +9,16 @@
 
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/load/read_expressions.hpp"
 #include "generator/load/yaml.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 namespace {
 
 const std::vector<std::string> kind_names = {"elementwise", "view", "reduction", "structured", "opaque"};
+constexpr std::int64_t most_joint_results = 16;
+
 const std::vector<std::string> accepts_names = {"view", "source", "sink", "line"};
 
 // The items of a list under `key` that are mappings; those that are not are reported.
@@ -59,7 +63,8 @@ SourceLocation read_place(Yaml entry, SourceLocation otherwise, Diagnostics& dia
 }
 
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "at"}, what, diagnostics);
+  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "at"}, what,
+             diagnostics);
   KernelOperand operand;
   operand.where = read_place(entry, entry.where(), diagnostics);
   operand.name = require_text(entry, "name", what, diagnostics);
@@ -77,6 +82,15 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
   }
   if (const Yaml optional = entry.find("optional")) {
     operand.optional = read_boolean(optional, "'optional'", diagnostics).value_or(false);
+  }
+  if (const Yaml joint = entry.find("joint")) {
+    const std::int64_t count = read_integer(joint, "'joint'", diagnostics).value_or(1);
+    if (count < 1 || count > most_joint_results) {
+      report_mismatch(joint, "'joint'", fmt::format("a number of results from 1 to {}", most_joint_results),
+                      diagnostics);
+    } else {
+      operand.joint = static_cast<int>(count);
+    }
   }
   if (const Yaml structure = entry.find("struct")) {
     operand.structure = read_text(structure, "'struct'", diagnostics).value_or("");
@@ -127,7 +141,7 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
     kernel.operands.push_back(read_operand(each, "an operand", diagnostics));
   }
   for (const Yaml each : mappings_of(entry, "results", diagnostics)) {
-    kernel.results.push_back(read_operand(each, "a result", diagnostics));
+    add_result(kernel, read_operand(each, "a result", diagnostics));
   }
   for (const Yaml each : mappings_of(entry, "attributes", diagnostics)) {
     kernel.attributes.push_back(read_attribute(each, diagnostics));
@@ -136,8 +150,8 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
     kernel.parameters.push_back(read_parameter(each, diagnostics));
   }
   if (const Yaml when = entry.find("when")) {
-    kernel.when = read_text(when, "'when'", diagnostics).value_or("");
-    kernel.when_where = when.where();
+    kernel.when.text = read_text(when, "'when'", diagnostics).value_or("");
+    kernel.when.where = when.where();
   }
   if (const Yaml doc = entry.find("doc")) kernel.doc = read_text(doc, "'doc'", diagnostics).value_or("");
   return kernel;
@@ -196,6 +210,10 @@ KernelLibrary read_signatures(const SourceText& source, Diagnostics& diagnostics
 void add_kernels(std::vector<KernelSignature> kernels, OpSet& set, Diagnostics& diagnostics) {
   for (KernelSignature& kernel : kernels) {
     check_emitted_text(kernel, diagnostics);
+    if (!kernel.when.empty()) {
+      kernel.when =
+          expression_of(kernel.when.text, kernel.when.where, condition_of(kernel), node_functions(), diagnostics);
+    }
     const auto [place, is_new] = set.kernel_index.emplace(kernel.name, set.kernels.size());
     if (is_new) {
       set.kernels.push_back(std::move(kernel));

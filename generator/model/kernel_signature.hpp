@@ -8,6 +8,7 @@
 
 #include "generator/base/source.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/expression.hpp"
 
 namespace kgen {
 
@@ -25,6 +26,9 @@ struct KernelOperand {
   std::optional<DType> element;  // for a sink: what the epilogue sees; absent: what the kernel's sources load
   std::string structure;         // the qualified C++ struct that it holds; empty: a dtype
   bool optional = false;
+  // Results: how many of the operator's this parameter takes at each position, this one and those behind it in the
+  // signature's list, which have 0.
+  int joint = 1;
   SourceLocation where;
 };
 
@@ -51,10 +55,9 @@ struct KernelSignature {
   std::string header;  // "kgen/matmul.hpp"
   std::string op;      // the operator it implements
   KernelKind kind = KernelKind::elementwise;
-  // Where it may be used, besides the dtypes of its operands: "M <= 16 && T == f32", over the names in the shape
-  // patterns of the operator, its types and attributes; empty: everywhere. See pass/kernel_condition.hpp.
-  std::string when;
-  SourceLocation when_where;
+  // Where it may be used, besides the dtypes of its operands: "M <= 16 && T == f32", for every value of the symbolic
+  // dims; empty: everywhere. A declaration is text: add_kernels parses it.
+  Expression when;
   std::vector<KernelOperand> operands;
   std::vector<KernelOperand> results;
   std::vector<KernelAttribute> attributes;
@@ -62,6 +65,9 @@ struct KernelSignature {
   std::string doc;
   SourceLocation where;  // its name in the header
 };
+
+// Appends the results that one parameter stands for.
+void add_result(KernelSignature& kernel, KernelOperand parameter);
 
 // A file that signatures were read from, directly or by inclusion.
 struct HeaderFile {

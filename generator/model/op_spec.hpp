@@ -13,6 +13,7 @@
 #include "generator/base/source.hpp"
 #include "generator/model/dim.hpp"
 #include "generator/model/dtype.hpp"
+#include "generator/model/expression.hpp"
 #include "generator/model/kernel_signature.hpp"
 #include "generator/model/number.hpp"
 
@@ -28,10 +29,10 @@ struct AttributeSpec {
   std::string name;
   AttributeType type = AttributeType::number;
   std::optional<AttributeValue> default_value;
-  std::string default_expression;     // instead of a value: "1 / sqrt(D)", over the dims of the shape patterns
+  Expression default_expression;  // instead of a value: "1 / sqrt(D)", over the dims of the shape patterns
   bool required() const { return !default_value && default_expression.empty(); }
   std::vector<std::string> allowed;   // for text: the values it may take; empty: any
-  std::string count;                  // for dims: how many it lists, a size ("2 * rank(x)"); empty: any number
+  Expression count;                   // for dims: how many it lists, a size ("2 * rank(x)"); empty: any number
   std::optional<std::int64_t> least;  // for integer, dim and dims: what each must at least be
   std::string doc;
   SourceLocation where;
@@ -63,7 +64,7 @@ struct ResultSpec {
   std::string type;  // a type variable, a dtype's or a struct's name, or "$name" for the dtype in that attribute
   const StructType* structure = nullptr;            // where `type` names a struct
   std::optional<std::vector<PatternAxis>> pattern;  // names of operands' patterns, named sizes, attributes of type dim
-  std::string extents;  // instead of a pattern: the size of each axis i of the first operand ("extent(x, i) + pads[i]")
+  Expression extents;  // instead of a pattern: the size of each axis i of the first operand ("extent(x, i) + pads[i]")
   SourceLocation where;
 };
 
@@ -87,34 +88,40 @@ struct Algebra {
 // Sizes that the operands must have beyond what patterns say: left <= right or left = right, both expressions over the
 // patterns' names and attributes ("H", "H / G * G"). What only the run can tell is checked then.
 struct SizeCondition {
-  std::string left, right;
+  Expression left, right;
   bool equal = false;
   std::string meaning;
-  SourceLocation where;
 };
 
 // A size that follows from the operands' sizes and from attributes, for the shapes of results: "(H - KH) / strides[0] + 1".
 struct NamedSize {
-  std::string name, size;
-  SourceLocation where;
+  std::string name;
+  Expression size;
 };
 
-// One node of a composite's expansion. Names are operands, results and locals of the composite; "$name" is an attribute.
+// What an expansion gives to an attribute: "$axis", "true", "D / 2", "[0, -1]". A word is its text, which as an
+// expression may have no steps; anything else is its items: of a list each, else the one.
+struct ExpansionValue {
+  std::string text;
+  std::vector<Expression> items;
+};
+
+// One node of a composite's expansion. Names are operands, results and locals of the composite; "$name" is an
+// attribute, which expressions name without the mark.
 struct ExpansionNode {
   std::string op;
-  std::vector<std::string> inputs;                          // a name, "$attribute" or a number
+  std::vector<Expression> inputs;  // a name, "$attribute" or a number
   std::vector<std::string> outputs;
-  std::vector<std::pair<std::string, std::string>> attributes;  // as text: "$axis", "true", "[-1]"
+  std::vector<std::pair<std::string, ExpansionValue>> attributes;
   SourceLocation where;
 };
 
 struct Expansion {
-  std::string when;  // a condition over upper bounds, e.g. "extent(x, axis) <= 65536"; empty: always
+  Expression when;  // holds for every value of the symbolic dims, or another is taken; empty: always
   std::vector<ExpansionNode> nodes;
-  SourceLocation where;  // of the condition
   // Of spellings: attributes and operands of the operator that are numbers which follow from those in the nodes:
   // {"scale", "1 / divisor"}.
-  std::vector<std::pair<std::string, std::string>> numbers;
+  std::vector<std::pair<std::string, Expression>> numbers;
 };
 
 // copy: an elementwise identity; cast: an elementwise conversion to the dtype in its attribute `to`. Passes that must
@@ -136,8 +143,7 @@ struct OpSpec {
   // The qualified name of its own kernel: what computes it where no other kernel takes it. Empty for views, and for
   // composites that are expanded.
   std::string kernel;
-  std::string definition;                           // elementwise: a scalar expression, used to fold constants
-  SourceLocation definition_where;
+  Expression definition;  // elementwise: over doubles, used to fold constants
   Algebra algebra;
   std::optional<ViewRule> view;
   std::vector<Expansion> expansions;

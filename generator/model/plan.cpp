@@ -5,6 +5,13 @@
 
 namespace kgen {
 
+const Epilogue* epilogue_of(const std::vector<Epilogue>& epilogues, std::size_t result) {
+  const auto found = std::find_if(epilogues.begin(), epilogues.end(), [&](const Epilogue& each) {
+    return std::find(each.results.begin(), each.results.end(), result) != each.results.end();
+  });
+  return found == epilogues.end() ? nullptr : &*found;
+}
+
 std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from, NodeId to) {
   std::vector<std::vector<const Decision*>> readers(fused.graph.nodes.size());
   for (const Decision& decision : fused.decisions) {

@@ -24,11 +24,15 @@ struct Prologue {
   std::vector<NodeId> nodes;     // in execution order; the last makes the operand
 };
 
-// Elementwise nodes that take results of a group's kernel where it makes them, before they reach memory.
+// Elementwise nodes that take results of a group's kernel where it makes them, before they reach memory: one result, or
+// all those that the kernel gives at one position.
 struct Epilogue {
   std::vector<std::size_t> results;  // of the root, by its outputs
   std::vector<NodeId> nodes;         // in execution order
 };
+
+// The one that takes this result of the root; null: none does.
+const Epilogue* epilogue_of(const std::vector<Epilogue>& epilogues, std::size_t result);
 
 // Nodes computed by one stub. Views belong to no group.
 struct Group {
@@ -109,7 +113,7 @@ struct Operand {
   enum class Kind { statement, incoming, literal };
   Kind kind = Kind::literal;
   std::size_t statement = 0;
-  std::size_t result = 0;                       // which result, of a reduction with several
+  std::size_t result = 0;  // which result, of a reduction with several; which incoming value
   std::string literal;
 };
 
@@ -131,8 +135,11 @@ struct Functor {
   Role role = Role::elementwise;
   std::string name;
   int rank = 0;                                 // of the Index that it is called with
-  std::string incoming, general_incoming;       // epilogue: the value it receives
-  std::string compute;                          // epilogue: the C++ type of that value's lanes
+  struct Incoming {
+    std::string name, general;
+    std::string compute;  // the C++ type of its lanes
+  };
+  std::vector<Incoming> incoming;  // epilogue: the values it receives
   std::vector<FunctorMember> members;
   bool across = false;                          // elementwise: a member may lie along another axis than the loop's last
   std::vector<Statement> statements;            // prologue: the last one is what load returns
@@ -157,6 +164,8 @@ struct KernelArgument {
   MemberView view;
   std::string literal;                          // an attribute, and
   std::string name;                             // what it is called
+  // Results: how many arguments from here on go to one parameter, as kgen::each(...); 0: it is one of those.
+  std::size_t joint = 1;
 };
 
 struct StubProgram {
@@ -230,8 +239,8 @@ struct HeldValue {
   NodeId maker = no_id;          // the node whose statement that is: a cast that changes no lane has none of its own
   bool shown = false;            // by a statement of its own: it can be written down in memory of the value's shape
   std::size_t functor = 0;       // shown:
-  std::size_t statement = Functor::none;  // none: what the epilogue receives
-  std::size_t result = 0;
+  std::size_t statement = Functor::none;  // none: what the epilogue receives,
+  std::size_t result = 0;                 // and which of those
   MemberView view;               // how that memory is shown to the functor; its parameter means nothing
 };
 

@@ -52,31 +52,6 @@ constexpr std::array<BuiltIn, 14> built_ins = {{
 
 constexpr int greatest_nesting = 200;  // of parentheses and unary operators: the parser recurses
 
-// How many operands an operation takes from the stack. A call says so itself.
-std::size_t operand_count(const Step& step) {
-  switch (step.operation) {
-    case Operation::number:
-    case Operation::variable:
-    case Operation::name: return 0;
-    case Operation::call: return step.count;
-    case Operation::choose: return 3;
-    case Operation::negate:
-    case Operation::logical_not:
-    case Operation::abs:
-    case Operation::exp:
-    case Operation::log:
-    case Operation::sqrt:
-    case Operation::sin:
-    case Operation::cos:
-    case Operation::tanh:
-    case Operation::erf:
-    case Operation::floor:
-    case Operation::ceil:
-    case Operation::round: return 1;
-    default: return 2;
-  }
-}
-
 double unary(Operation operation, double x) {
   switch (operation) {
     case Operation::negate: return -x;
@@ -118,34 +93,6 @@ double binary(Operation operation, double a, double b) {
   }
 }
 
-std::optional<Dim> dim_of_number(const Number& number) {
-  constexpr double greatest = 9007199254740992.0;  // 2^53
-  const auto whole = number.as_signed();
-  return whole && std::abs(number.real()) <= greatest ? std::optional(Dim(*whole)) : std::nullopt;
-}
-
-std::optional<Dim> binary_dim(Operation operation, const Dim& a, const Dim& b) {
-  switch (operation) {
-    case Operation::add: return a + b;
-    case Operation::subtract: return a - b;
-    case Operation::multiply: return a * b;
-    case Operation::divide: return b == 0 ? std::nullopt : std::optional(Dim::floor_divide(a, b));
-    default: return std::nullopt;
-  }
-}
-
-// What evaluate_dim keeps on its stack: a size, or an argument that is only a name.
-struct DimEntry {
-  std::string_view name;
-  Dim size;
-};
-
-std::vector<ExpressionArgument> arguments_of(std::span<const DimEntry> entries) {
-  std::vector<ExpressionArgument> arguments;
-  for (const DimEntry& entry : entries) arguments.push_back({entry.name, static_cast<double>(entry.size.constant())});
-  return arguments;
-}
-
 // ---- parsing --------------------------------------------------------------------------------------------------------
 
 std::uint32_t index_in(std::vector<std::string>& list, std::string_view name) {
@@ -167,6 +114,7 @@ class Parser {
     bool parsed = parse_choice();
     skip_space();
     if (parsed && at_ < text_.size()) parsed = fail(fmt::format("unexpected '{}'", text_.substr(at_, 1)));
+    expression_.text = text_;
     if (parsed) return std::move(expression_);
     if (error) *error = std::move(error_);
     return std::nullopt;
@@ -376,65 +324,59 @@ std::optional<Expression> parse_expression(std::string_view text, std::string* e
   return Parser(text, functions).parse(error);
 }
 
+std::size_t operand_count(const Step& step) {
+  switch (step.operation) {
+    case Operation::number:
+    case Operation::variable:
+    case Operation::name:
+      return 0;
+    case Operation::call:
+      return step.count;
+    case Operation::choose:
+      return 3;
+    case Operation::negate:
+    case Operation::logical_not:
+    case Operation::abs:
+    case Operation::exp:
+    case Operation::log:
+    case Operation::sqrt:
+    case Operation::sin:
+    case Operation::cos:
+    case Operation::tanh:
+    case Operation::erf:
+    case Operation::floor:
+    case Operation::ceil:
+    case Operation::round:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
 // ---- evaluation -----------------------------------------------------------------------------------------------------
 
-double evaluate(const Expression& expression, std::span<const double> values, const ExpressionFunction& function) {
+double evaluate(const Expression& expression, std::span<const double> values) {
   ensure(values.size() == expression.variables.size(), "every variable of an expression has a value");
-  std::vector<ExpressionArgument> stack;
-  stack.reserve(expression.depth);
-  for (const Step& step : expression.steps) {
-    const std::size_t taken = operand_count(step);
-    const std::span<const ExpressionArgument> operands(stack.data() + stack.size() - taken, taken);
-    ExpressionArgument result;
+  const auto apply = [&](const Step& step, std::span<const double> operands) -> std::optional<double> {
     switch (step.operation) {
-      case Operation::number: result.value = step.number.real(); break;
-      case Operation::variable: result.value = values[step.index]; break;
-      case Operation::name: result.name = expression.names[step.index]; break;
-      case Operation::call: result.value = function(expression.names[step.index], operands); break;
-      case Operation::choose: result = operands[0].value != 0 ? operands[1] : operands[2]; break;
+      case Operation::number:
+        return step.number.real();
+      case Operation::variable:
+        return values[step.index];
+      case Operation::choose:
+        return operands[0] != 0 ? operands[1] : operands[2];
       default:
-        result.value = taken == 1 ? unary(step.operation, operands[0].value)
-                                  : binary(step.operation, operands[0].value, operands[1].value);
+        return operands.size() == 1 ? unary(step.operation, operands[0])
+                                    : binary(step.operation, operands[0], operands[1]);
     }
-    stack.resize(stack.size() - taken);
-    stack.push_back(result);
-  }
-  return stack.back().value;
+  };
+  return *run<double>(expression, apply);
 }
 
-double evaluate(const Expression& expression, const std::function<double(std::string_view)>& variable,
-                const ExpressionFunction& function) {
+double evaluate(const Expression& expression, const std::function<double(std::string_view)>& variable) {
   std::vector<double> values;
   for (const std::string& name : expression.variables) values.push_back(variable(name));
-  return evaluate(expression, values, function);
-}
-
-std::optional<Dim> evaluate_dim(const Expression& expression,
-                                const std::function<std::optional<Dim>(std::string_view)>& variable,
-                                const DimFunction& function) {
-  std::vector<DimEntry> stack;
-  for (const Step& step : expression.steps) {
-    const std::size_t taken = operand_count(step);
-    const std::span<const DimEntry> operands(stack.data() + stack.size() - taken, taken);
-    std::optional<Dim> result;
-    std::string_view name;
-    switch (step.operation) {
-      case Operation::number: result = dim_of_number(step.number); break;
-      case Operation::variable: result = variable(expression.variables[step.index]); break;
-      case Operation::name:
-        name = expression.names[step.index];
-        result = Dim();
-        break;
-      case Operation::call: result = function(expression.names[step.index], arguments_of(operands)); break;
-      case Operation::negate: result = Dim() - operands[0].size; break;
-      default:
-        if (taken == 2) result = binary_dim(step.operation, operands[0].size, operands[1].size);
-    }
-    if (!result) return std::nullopt;
-    stack.resize(stack.size() - taken);
-    stack.push_back({name, std::move(*result)});
-  }
-  return stack.back().size;
+  return evaluate(expression, values);
 }
 
 }  // namespace kgen

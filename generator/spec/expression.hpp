@@ -1,69 +1,48 @@
-// The scalar expressions that specifications hold: an operator's `definition` ("max(x, 0)"), an attribute's default
-// ("1 / sqrt(D)") and the condition of an expansion ("extent(x, axis) <= 65536"). As C's, over doubles:
+// The language of expressions, as C's over doubles:
 //   c ? a : b   ||  &&  == !=  < <= > >=  + -  * /  unary - !  ( )  numbers, names, inf, nan, calls, list[0]
 // True is 1 and false is 0. Both sides of ?:, && and || are evaluated. min and max give NaN where an argument is NaN;
-// round goes to the nearest, halves to even.
+// round goes to the nearest, halves to even. Sizes and conditions have a meaning of their own: see node_expression.hpp.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "generator/model/dim.hpp"
-#include "generator/model/number.hpp"
+#include "generator/model/expression.hpp"
 
 namespace kgen {
 
-// A program for a stack machine. Steps push a number or a variable, or replace the operands on top of the stack.
-struct Expression {
-  enum class Operation : std::uint8_t {
-    number, variable, name, call,                              // name: an argument that is only a name, for a call
-    negate, logical_not, add, subtract, multiply, divide,
-    equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, choose,
-    abs, exp, log, sqrt, sin, cos, tanh, erf, floor, ceil, round, min, max, pow,
-  };
-  struct Step {
-    Operation operation = Operation::number;
-    std::uint32_t index = 0;   // variable, name: into variables or names; call: the function, into names
-    std::uint32_t count = 0;   // call: how many arguments
-    Number number;
-  };
-  std::vector<Step> steps;
-  std::vector<std::string> variables;  // each once, in the order of their first use
-  std::vector<std::string> names;      // functions, and the arguments of theirs that are only names
-  std::size_t depth = 0;               // of the stack
-};
-
-// An argument of a function that the caller supplies: a bare name as text (its meaning is the function's affair),
-// anything else as its value.
-struct ExpressionArgument {
-  std::string_view name;  // empty: `value` holds
-  double value = 0;
-};
-using ExpressionFunction = std::function<double(std::string_view name, std::span<const ExpressionArgument> arguments)>;
-
-// `functions` are the names the caller will answer for, beside the built-in ones; list[0] is a call item(list, 0) of one
-// of them. On failure `error` says what is wrong and at which column, counted from 1.
+// `functions` may be called beside the built-in ones; an argument of theirs may be a bare name, and list[0] is a call
+// item(list, 0) of one of them. On failure `error` says what is wrong and at which column, counted from 1.
 std::optional<Expression> parse_expression(std::string_view text, std::string* error,
                                            std::span<const std::string_view> functions = {});
 
-// `values` are those of Expression::variables, in that order.
-double evaluate(const Expression& expression, std::span<const double> values, const ExpressionFunction& function = {});
+// How many operands a step takes from the stack.
+std::size_t operand_count(const Expression::Step& step);
+
+// Runs the program: apply(step, operands) gives what stands in place of the operands. Nothing where it once does.
+template <class Value, class Apply>
+std::optional<Value> run(const Expression& expression, Apply&& apply) {
+  std::vector<Value> stack;
+  stack.reserve(expression.depth);
+  for (const Expression::Step& step : expression.steps) {
+    const std::size_t kept = stack.size() - operand_count(step);
+    std::optional<Value> result = apply(step, std::span<const Value>(stack).subspan(kept));
+    if (!result) return std::nullopt;
+    stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(kept), stack.end());
+    stack.push_back(std::move(*result));
+  }
+  return std::move(stack.back());
+}
+
+// Of an expression that calls built-in functions only. `values` are those of Expression::variables, in that order.
+double evaluate(const Expression& expression, std::span<const double> values);
 
 // Asks for each variable once.
-double evaluate(const Expression& expression, const std::function<double(std::string_view)>& variable,
-                const ExpressionFunction& function = {});
-
-// The same over sizes: + - * and / (rounding down) of whole numbers, names and calls, such as "2 * D + 1". Nothing
-// where the expression holds anything else, divides by zero, or `variable` or `function` gives nothing.
-using DimFunction =
-    std::function<std::optional<Dim>(std::string_view name, std::span<const ExpressionArgument> arguments)>;
-std::optional<Dim> evaluate_dim(const Expression& expression,
-                                const std::function<std::optional<Dim>(std::string_view)>& variable,
-                                const DimFunction& function = {});
+double evaluate(const Expression& expression, const std::function<double(std::string_view)>& variable);
 
 }  // namespace kgen

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "kgen/convert.hpp"
 #include "kgen/index.hpp"
@@ -285,6 +286,57 @@ KGEN_FN void store_to(const S& sink, const Index<R>& at, const Vec<T, W>& lanes)
   } else {
     sink(at, lanes);
   }
+}
+
+namespace detail {
+template <class T, std::size_t>
+using one_lane = Vec<T, 1>;
+template <class S, class T, int R, std::size_t... I>
+constexpr bool takes_jointly(std::index_sequence<I...>) {
+  return requires(const S& sink, Index<R> at, one_lane<T, I>... lanes) { sink(at, lanes...); };
+}
+}  // namespace detail
+
+// Anything that takes `Count` results of a kernel at one position, in the order of the operator's results: an epilogue
+// that needs several of them, called as epilogue(at, lanes of the first, lanes of the second, ...), or an Each.
+template <class S, class T, int Count, int R>
+concept JointSink = detail::takes_jointly<S, T, R>(std::make_index_sequence<Count>{});
+
+template <class S, int R, class T, int W, class... Others>
+requires(sizeof...(Others) > 0)
+KGEN_FN void store_to(const S& sink, const Index<R>& at, const Vec<T, W>& lanes, const Others&... others) {
+  sink(at, lanes, others...);
+}
+
+// A JointSink of one Sink for each result.
+template <class First, class... Rest>
+struct Each {
+  First first;
+  Each<Rest...> rest;
+
+  template <int R, class Lanes, class... Others>
+  KGEN_FN void operator()(const Index<R>& at, const Lanes& lanes, const Others&... others) const {
+    store_to(first, at, lanes);
+    rest(at, others...);
+  }
+};
+template <class Last>
+struct Each<Last> {
+  Last last;
+
+  template <int R, class Lanes>
+  KGEN_FN void operator()(const Index<R>& at, const Lanes& lanes) const {
+    store_to(last, at, lanes);
+  }
+};
+
+template <class Last>
+Each<Last> each(const Last& last) {
+  return {last};
+}
+template <class First, class Second, class... Rest>
+Each<First, Second, Rest...> each(const First& first, const Second& second, const Rest&... rest) {
+  return {first, each(second, rest...)};
 }
 
 // W lanes from any position along the last axis, and W lanes to it. A GPU's vectors begin at multiples of W.

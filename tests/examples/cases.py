@@ -91,6 +91,7 @@ EXAMPLES = {
         over_shapes(inputs.choice_inputs, [(1, 1), (16, 16), (7, 300)]),
         {"y_few": "f32", "y_many": "f32", "y_low": "bf16"},
     ),
+    "beams": Example(over_shapes(inputs.beam_inputs, [(1,), (7,), (130,)]), {"in_phase": "f32", "power": "f32"}),
     # tests/examples/graphs
     "bf16_matmul_bias_relu": Example(over_shapes(inputs.matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),
     "bf16_match_unfused": Example(

@@ -352,6 +352,17 @@ def masked_inputs(rng, b, s, t):
     return {name: normal(rng, *shape, dtype=bf16) for name, shape in heads.items()} | {"mask": mask}
 
 
+def beam_inputs(rng, s):
+    return {
+        "signal_real": normal(rng, s, 48),
+        "signal_imaginary": normal(rng, s, 48),
+        "window": normal(rng, 48),
+        "steering_real": normal(rng, 48, 20),
+        "steering_imaginary": normal(rng, 48, 20),
+        "offset": normal(rng, 20),
+    }
+
+
 def snake_inputs(rng, b, c, l):
     return {
         "x": normal(rng, b, c, l) * 3,

@@ -108,6 +108,12 @@ def snake(x, bias, alpha, gain):
     return [(biased + np.sin(alpha * biased) ** 2 / alpha) * gain]
 
 
+def beams(signal_real, signal_imaginary, window, steering_real, steering_imaginary, offset):
+    product = (signal_real + 1j * signal_imaginary) * window @ (steering_real + 1j * steering_imaginary)
+    in_phase = product.real - offset
+    return [in_phase, in_phase**2 + product.imag**2]
+
+
 def gated_convolution(x, gate, weight, bias):
     taps = len(weight)
     padded = np.pad(x * gate, [(0, 0), (taps - 1, 0), (0, 0)])

@@ -300,6 +300,18 @@ def index_update(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 moved = rules.rearrangement
 
 
+def power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """With the special cases of IEEE 754-2019, section 9.2.1, that NumPy's vector code has as NaN."""
+    a, b = np.broadcast_arrays(np.asarray(a), np.asarray(b))
+    result = np.asarray(np.power(a, b))
+    if result.dtype.kind != "f":
+        return result
+    even = (b != np.rint(b)) | (np.fmod(b, 2) == 0)  # or no integer
+    result = np.where(np.isneginf(a) & (b > 0) & even, np.inf, result)
+    result = np.where(np.isneginf(a) & (b < 0) & even, 0.0, result)
+    return np.where((np.abs(a) == 1) & np.isinf(b) | (a == 1) | (b == 0), 1.0, result)
+
+
 def power_poles(a: Value, b: Value) -> np.ndarray:
     """Around 0, and of what may be negative, the exponent decides whether there is a power."""
     return (a.lo <= rules.tiny(a.dtype)) & ~(a.exact & b.exact & (b.lo > 0)) & ~np.isnan(b.lo)
@@ -320,8 +332,10 @@ def activation(compute, lowest: float) -> Rule:
     def rule(operands: list[Value], at: dict[str, Any]) -> list[Value]:
         (x,) = operands
         value = one(elementwise(compute, 16, critical=(lowest,), f64_roundings=64), x)
-        error = np.where(np.isfinite(rules.magnitude(x)), 64 * rules.unit(x.dtype) * rules.magnitude(x), 0)
-        value = rules.widened(value, error)
+        # Where x has no bound, the least value is that at the critical point or at the other bound.
+        nearest = np.fmax(np.fmin(np.abs(x.lo), np.abs(x.hi)), abs(lowest))
+        reach = np.where(np.isfinite(rules.magnitude(x)), rules.magnitude(x), nearest)
+        value = rules.widened(value, np.where(np.isfinite(reach), 64 * rules.unit(x.dtype) * reach, 0))
         infinite = np.isneginf(x.lo)
         return [Floats(x.dtype, np.where(infinite, np.fmin(np.where(np.isnan(value.lo), 0, value.lo), 0), value.lo),
                        np.where(infinite, np.fmax(np.where(np.isnan(value.hi), 0, value.hi), 0), value.hi),
@@ -351,7 +365,7 @@ OPERATORS: dict[str, Rule] = {
     "abs": elementwise(np.abs, critical=(0.0,), f64_roundings=0),
     "minimum": elementwise(np.minimum, f64_roundings=0),
     "maximum": elementwise(np.maximum, f64_roundings=0),
-    "pow": elementwise(np.power, 64, f64_roundings=64, poles=power_poles),
+    "pow": elementwise(power, 64, f64_roundings=64, critical=(0.0, 1.0), poles=power_poles),
     "reciprocal": elementwise(np.reciprocal, 8, f64_roundings=8, poles=lambda x: divide_poles(x, x)),
     "square": SQUARE,
     "floor": elementwise(np.floor, f64_roundings=0),

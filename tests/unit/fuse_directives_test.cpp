@@ -403,15 +403,6 @@ fusion: {force: [[c, total], [e, t]]}
         "help: `kgen explain` prints every decision and its reason\n");
 }
 
-TEST_CASE("reasons: a kernel of several results takes no epilogue because of that") {
-  Fixture f;
-  for (KernelSignature& kernel : f.ops.kernels) {
-    if (kernel.name == "kgen::matmul") kernel.results.resize(2, kernel.results[0]);
-  }
-  const FusedGraph fused = f.fuse_main(guests);
-  CHECK(reason(fused, "c", "y") == "kgen::matmul has 2 results: only a kernel's single result takes an epilogue");
-}
-
 TEST_CASE("reasons: views are named by what they do") {
   Fixture f;
   const FusedGraph fused = f.fuse_main(R"(

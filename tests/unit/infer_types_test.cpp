@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "generator/pass/infer/infer_node.hpp"
+#include "generator/spec/node_expression.hpp"
 #include "tests/unit/infer_fixture.hpp"
 
 namespace kgen {
@@ -170,11 +171,15 @@ outputs: [p, n, y, z, r, u]
   CHECK(std::holds_alternative<Composite>(graph.node("p").kind));
   CHECK(std::get<std::int64_t>(graph.node("p").attributes[0].second) == -1);
   CHECK(std::get<Number>(graph.node("n").attributes[0].second) == 1.0e-6);
-  CHECK(pattern_extent(graph.module.main, graph.node("y"), "N") == Dim(96));
-  CHECK(pattern_extent(graph.module.main, graph.node("y"), "K") == Dim(64));
-  CHECK(pattern_extent(graph.module.main, graph.node("r"), "D") == Dim(16));
-  CHECK(pattern_extent(graph.module.main, graph.node("y"), "M") == Dim::symbol("S"));
-  CHECK_FALSE(pattern_extent(graph.module.main, graph.node("y"), "Z"));
+  const auto extent = [&](std::string_view result, std::string_view name) {
+    const Node& node = graph.node(result);
+    return size_named({graph.module.main, node, {}, node.attributes}, name);
+  };
+  CHECK(extent("y", "N") == Dim(96));
+  CHECK(extent("y", "K") == Dim(64));
+  CHECK(extent("r", "D") == Dim(16));
+  CHECK(extent("y", "M") == Dim::symbol("S"));
+  CHECK_FALSE(extent("y", "Z"));
 }
 
 TEST_CASE("nodes are put in order, and stay as written where they can") {

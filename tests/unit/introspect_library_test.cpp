@@ -138,7 +138,7 @@ struct KGEN_KERNEL(relu, "T == f32") Rectify {
 specs/ops/elementwise.yaml:273:7: note: 'relu' has 'T'
   273 | - op: relu
       |       ^
-help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand) and given(operand) ask about operands
+help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands
 )text");
 }
 

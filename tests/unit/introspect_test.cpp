@@ -251,6 +251,19 @@ KGEN_KERNEL(window) View<T, R> window(const View<T, R>& whole, std::int64_t begi
 )");
 }
 
+TEST_CASE("introspect: a sink of several results") {
+  const Introspected found = introspected(R"(
+template <Source<2> A, JointSink<float, 3, 2> Parts, Sink<source_lane_t<A, 2>, 1> C>
+KGEN_KERNEL(part)
+void part(const A& a, const Parts& parts, const C& c, Stream stream) requires Float<source_lane_t<A, 2>>;
+)");
+  CHECK(found.messages == "");
+  CHECK_MESSAGE(found.kernels.find("  results:\n"
+                                   "  - {name: parts, rank: 2, accepts: sink, element: f32, joint: 3, at: 7:36}\n"
+                                   "  - {name: c, rank: 1, accepts: sink, at: 7:52}\n") != std::string::npos,
+                found.kernels);
+}
+
 TEST_CASE("introspect: overloads of one function, and kernels of one operator") {
   const Introspected found = introspected(R"(
 template <Source<2> A, Memory<1> B, Sink<float, 2> C>

@@ -60,6 +60,28 @@ TEST_CASE("kernels: a condition on a shape holds for every value of the dims, or
   CHECK(product_choice("1..90", "extent(a, -1) == K && rank(b) == 2 && extent(b, 7) == 0").starts_with(taken));
 }
 
+TEST_CASE("kernels: a condition on what is constant") {
+  std::string kernels = small_matmul;
+  kernels.replace(kernels.find("M <= 16"), 7, "constant(b)");
+  Fixture f("", kernels);
+  const Graph main = f.prepare(R"(graph: g
+inputs: {A: "f32[4, 8]", B: "f32[8, 4]"}
+constants: {W: {type: "f32[8, 4]", file: weights.safetensors, key: w}, V: {type: "f32[4, 8]", file: weights.safetensors, key: v}}
+nodes:
+- {op: matmul, in: [A, W], out: weight}
+- {op: transpose, in: V, out: turned, perm: [1, 0]}
+- {op: exp, in: turned, out: computed_weight}
+- {op: matmul, in: [A, computed_weight], out: computed}
+- {op: add, in: [B, W], out: moved}
+- {op: matmul, in: [A, moved], out: at_each_call}
+outputs: [weight, computed, at_each_call]
+)")
+                         .main;
+  CHECK(choice_of(main, "weight") == taken + "'constant(b)' holds" + not_own);
+  CHECK(choice_of(main, "computed") == taken + "'constant(b)' holds" + not_own);
+  CHECK(choice_of(main, "at_each_call") == refused + "'constant(b)' does not hold");
+}
+
 TEST_CASE("kernels: a condition on a type, and operands that a kernel does not take") {
   const std::string text =
       "graph: g\ninputs: {x: \"f32[8]\", z: \"bf16[8]\"}\n"

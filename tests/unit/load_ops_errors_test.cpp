@@ -329,9 +329,9 @@ TEST_CASE("load, bad: spellings") {
     nodes: [{op: g, in: [x, $over], out: out}]
   - nodes: [{op: g, in: x, out: y}]
 )yaml"),
-           R"text(ops.yaml:10:20: error: 'f' has no attribute or operand 'too'
+           R"text(ops.yaml:10:15: error: 'too' is no operand of 'f' and no attribute of type number
    10 |   - numbers: {too: 1 / over}
-      |                    ^
+      |               ^
 ops.yaml:11:29: error: '$over' is no attribute of 'f'
    11 |     nodes: [{op: g, in: [x, $over], out: out}]
       |                             ^

@@ -322,6 +322,23 @@ outputs: [y_kept, y_dropped]
   CHECK(has(text, "y_dropped.unsqueeze<2>()"));
 }
 
+TEST_CASE("rows that are read in lines alone get their shape from an index broadcast to them") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+inputs: {table: "f32[8, 7]", index: "i64[1]"}
+nodes:
+  - {op: embedding, in: [index, table], out: rows}
+  - {op: mean, in: rows, out: y}
+outputs: [y]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  const std::string text = body_of(lowered.stubs[0]);
+  CHECK(has(text, "const kgen::Index<2> body_shape{1, table.extent(1)};"));
+  CHECK(has(text, "rows_rows.broadcast_to(body_shape)"));
+  CHECK(has(text, "(body.rows_rows.shape(), body"));
+}
+
 TEST_CASE("a row that several passes need is kept, unless it is too long") {
   const auto text = [](const char* extent) {
     return std::string("graph: g\ndims: {M: 1..64}\ninputs: {x: \"f32[M, ") + extent + "]\"}\n" + R"(nodes:

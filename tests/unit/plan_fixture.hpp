@@ -12,7 +12,6 @@
 #include "generator/load/load_ops.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/decompose.hpp"
-#include "generator/pass/choose/kernel_condition.hpp"
 #include "generator/pass/fuse/check_expectations.hpp"
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/infer/infer.hpp"
@@ -40,7 +39,6 @@ struct Fixture {
     load_signatures(*sources.read((root / "templates" / "kgen" / "signatures.yaml").string(), diagnostics), ops, diagnostics);
     if (!own_kernels.empty()) load_signatures(sources.add("my_kernels.yaml", own_kernels), ops, diagnostics);
     link_ops(ops, diagnostics);
-    check_kernel_conditions(ops, diagnostics);
     REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
   }
 

@@ -27,7 +27,7 @@ std::string raised_text(const std::string& body, Raised raised = Raised::everywh
 
 bool reads(const Expansion& spelled, const std::string& name) {
   return std::any_of(spelled.nodes.begin(), spelled.nodes.end(), [&](const ExpansionNode& node) {
-    return std::find(node.inputs.begin(), node.inputs.end(), name) != node.inputs.end();
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const auto& input) { return input.text == name; });
   });
 }
 
@@ -48,7 +48,7 @@ std::string shape_text(const OperandSpec& operand, const std::string& leading) {
 // A graph of one node of the operator, over operands that one spelling of it has.
 std::string graph_of(const OpSpec& op, const Expansion& spelled) {
   std::string inputs, operands;
-  const std::string leading = spelled.when.find("rank") == std::string::npos ? "3" : "";
+  const std::string leading = spelled.when.text.find("rank") == std::string::npos ? "3" : "";
   for (const OperandSpec& operand : op.operands) {
     if (operand.optional && !reads(spelled, operand.name)) continue;
     const auto types = op.types.find(operand.type);
@@ -66,7 +66,7 @@ Module spelled_graph(Rewrites& rewrites, const OpSpec& op, const Expansion& spel
   changed.kind = OpKind::composite;
   changed.view.reset();
   changed.expansions = {spelled};
-  changed.expansions[0].when.clear();
+  changed.expansions[0].when = {};
   Module module = rewrites.decomposed(graph_of(saved, spelled));
   REQUIRE_MESSAGE(!rewrites.diagnostics.has_errors(), rewrites.diagnostics.text(false));
   changed.kind = saved.kind;

@@ -58,9 +58,11 @@ const std::vector<Room> rooms = {
      {"fmt/", "clang/", "llvm/"}},
     {"generator/base/", {"generator/base/"}, {"fmt/"}},
     {"generator/model/", {"generator/base/", "generator/model/"}, {"fmt/"}},
-    on_model("load", joined(posix, {"libfyaml.h"})),
-    on_model("introspect", {"dlfcn.h"}),
     on_model("spec"),
+    {"generator/load/",
+     {"generator/base/", "generator/model/", "generator/spec/", "generator/load/"},
+     joined(joined({"fmt/"}, posix), {"libfyaml.h"})},
+    on_model("introspect", {"dlfcn.h"}),
     passes("graph"),
     passes("infer", {"graph"}),
     passes("choose", {"graph", "infer"}),
@@ -166,6 +168,8 @@ TEST_CASE("rooms: the check finds what it is there for") {
   CHECK(wrong("generator/base/a.cpp", "#include <unistd.h>"));
   CHECK(wrong("generator/model/a.cpp", "  #  include \"generator/load/yaml.hpp\""));
   CHECK_FALSE(wrong("generator/load/a.cpp", "#include <libfyaml.h>"));
+  CHECK_FALSE(wrong("generator/load/a.cpp", "#include \"generator/spec/expression.hpp\""));
+  CHECK(wrong("generator/load/a.cpp", "#include \"generator/pass/infer/infer.hpp\""));
   CHECK(wrong("generator/pass/fuse/a.cpp", "#include <libfyaml.h>"));
   CHECK(wrong("generator/pass/fuse/a.cpp", "#include \"generator/pass/place/place.hpp\""));
   CHECK_FALSE(wrong("generator/pass/lower/a.cpp", "#include \"generator/pass/fuse/fuse.hpp\""));

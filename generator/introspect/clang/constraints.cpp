@@ -54,7 +54,7 @@ std::optional<std::vector<DType>> class_of(std::string_view concept_name) {
 
 std::optional<ParameterFacts::Role> role_of(std::string_view concept_name) {
   if (concept_name == "Source") return ParameterFacts::Role::source;
-  if (concept_name == "Sink") return ParameterFacts::Role::sink;
+  if (concept_name == "Sink" || concept_name == "JointSink") return ParameterFacts::Role::sink;
   if (concept_name == "Memory" || concept_name == "BroadcastsTo") return ParameterFacts::Role::memory;
   return std::nullopt;
 }
@@ -106,6 +106,7 @@ class ConstraintReader {
         about->rank = static_cast<int>(integer(arguments.back(), environment).value_or(-1));
         const bool has_type = *role == ParameterFacts::Role::sink && arguments[1].getKind() == TemplateArgument::Type;
         if (has_type) about->element = dtype_of(arguments[1].getAsType());
+        if (arguments.size() == 4) about->results = static_cast<int>(integer(arguments[2], environment).value_or(1));
       }
     } else {
       const Environment inner{environment, std::move(arguments)};
@@ -120,6 +121,7 @@ class ConstraintReader {
       if (b[i].role != ParameterFacts::Role::none) {
         a[i].role = b[i].role;
         a[i].rank = b[i].rank;
+        a[i].results = b[i].results;
         a[i].element = b[i].element;
       }
       if (!b[i].values.empty()) a[i].values = b[i].values;

@@ -17,6 +17,7 @@ struct ParameterFacts {
   enum class Role { none, memory, source, sink };
   Role role = Role::none;
   int rank = -1;                             // of a memory, source or sink
+  int results = 1;                           // of a sink: how many of the operator's it takes
   std::optional<DType> element;              // of a sink; absent where its type depends on another parameter
   std::optional<std::vector<DType>> dtypes;  // absent: any
   std::vector<std::int64_t> values;          // Allowed

@@ -93,7 +93,7 @@ bool same_names(const auto& a, const auto& b) {
 // False where the two do not go together.
 bool merge_overload(KernelSignature& kernel, KernelSignature overload) {
   if (kernel.kind == KernelKind::elementwise || kernel.kind == KernelKind::reduction) return false;
-  if (kernel.op != overload.op || kernel.when != overload.when || kernel.kind != overload.kind) return false;
+  if (kernel.op != overload.op || kernel.when.text != overload.when.text || kernel.kind != overload.kind) return false;
   if (!same_names(kernel.attributes, overload.attributes) || !same_names(kernel.results, overload.results))
     return false;
   if (kernel.operands.size() < overload.operands.size()) std::swap(kernel, overload);
@@ -111,7 +111,7 @@ bool same_types(const KernelOperand& a, const KernelOperand& b) {
 
 // Whether nothing would tell which of two kernels of one operator to use.
 bool are_rivals(const KernelSignature& a, const KernelSignature& b) {
-  if (a.op != b.op || a.when != b.when || a.operands.size() != b.operands.size()) return false;
+  if (a.op != b.op || a.when.text != b.when.text || a.operands.size() != b.operands.size()) return false;
   return std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), same_types);
 }
 

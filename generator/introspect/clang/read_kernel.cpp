@@ -133,8 +133,8 @@ class KernelReader {
     const clang::NamedDecl& declaration = *registration.declaration;
     kernel_.name = qualified_name(declaration);
     kernel_.op = registration.op;
-    kernel_.when = registration.when;
-    kernel_.when_where = registration.when_where;
+    kernel_.when.text = registration.when;
+    kernel_.when.where = registration.when_where;
     kernel_.doc = doc_of(declaration, reading);
     kernel_.where = reading.at(declaration.getLocation());
   }
@@ -433,9 +433,13 @@ class KernelReader {
                       : facts.role == Role::source ? Accepts::source
                                                    : Accepts::view;
     operand.element = facts.element;
-    const bool is_result = facts.role == Role::sink;
-    (is_result ? kernel_.results : kernel_.operands).push_back(std::move(operand));
-    return is_result ? Part::result : Part::operand;
+    if (facts.role != Role::sink) {
+      kernel_.operands.push_back(std::move(operand));
+      return Part::operand;
+    }
+    operand.joint = facts.results;
+    add_result(kernel_, std::move(operand));
+    return Part::result;
   }
 
   // Numbers that the function is a template of, and that do not follow from its arguments.

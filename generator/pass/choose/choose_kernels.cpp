@@ -6,19 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "generator/pass/choose/kernel_condition.hpp"
-
 namespace kgen {
 namespace {
 
-using Candidate = KernelTable::Candidate;
+using Candidates = std::vector<const KernelSignature*>;
 
-const std::vector<Candidate>& candidates_of(KernelTable& table, const OpSpec& op) {
+const Candidates& candidates_of(KernelTable& table, const OpSpec& op) {
   const auto [place, is_new] = table.candidates.try_emplace(&op);
-  if (is_new) {
-    for (const KernelSignature* kernel : table.ops.kernels_for(op))
-      place->second.push_back({kernel, condition_of(*kernel)});
-  }
+  if (is_new) place->second = table.ops.kernels_for(op);
   return place->second;
 }
 
@@ -36,7 +31,7 @@ std::string choices_text(const std::vector<DType>& dtypes) {
 }
 
 // Why the kernel cannot take an operand as it is; empty where it can.
-std::string operand_refusal(const ConditionScope& at, const KernelSignature& kernel) {
+std::string operand_refusal(const NodeScope& at, const KernelSignature& kernel) {
   for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
     const KernelOperand& operand = kernel.operands[i];
     const ValueId value = i < at.node.inputs.size() ? at.node.inputs[i] : no_id;
@@ -52,7 +47,7 @@ std::string operand_refusal(const ConditionScope& at, const KernelSignature& ker
   return "";
 }
 
-std::string attribute_refusal(const ConditionScope& at, const KernelSignature& kernel) {
+std::string attribute_refusal(const NodeScope& at, const KernelSignature& kernel) {
   for (const KernelAttribute& attribute : kernel.attributes) {
     const AttributeValue* value = find_attribute(at.node.attributes, attribute.name);
     const auto* number = value ? std::get_if<Number>(value) : nullptr;
@@ -70,44 +65,44 @@ std::string attribute_refusal(const ConditionScope& at, const KernelSignature& k
   return "";
 }
 
-std::string condition_refusal(const ConditionScope& at, const Candidate& candidate) {
-  if (!candidate.condition) return "";
-  const Proof proof = prove_condition(*candidate.condition, at);
+std::string condition_refusal(const NodeScope& at, const KernelSignature& kernel) {
+  if (kernel.when.empty()) return "";
+  const Proof proof = prove(at, kernel.when);
   if (proof == Proof::always) return "";
-  const std::string facts = condition_facts(*candidate.condition, at);
-  return fmt::format("its condition '{}' {}{}", candidate.kernel->when,
+  const std::string facts = facts_of(at, kernel.when);
+  return fmt::format("its condition '{}' {}{}", kernel.when.text,
                      proof == Proof::never ? "does not hold" : "does not hold for all sizes",
                      facts.empty() ? "" : ": " + facts);
 }
 
-std::string refusal(const ConditionScope& at, const Candidate& candidate) {
-  std::string why = operand_refusal(at, *candidate.kernel);
-  if (why.empty()) why = attribute_refusal(at, *candidate.kernel);
-  return why.empty() ? condition_refusal(at, candidate) : why;
+std::string refusal(const NodeScope& at, const KernelSignature& kernel) {
+  std::string why = operand_refusal(at, kernel);
+  if (why.empty()) why = attribute_refusal(at, kernel);
+  return why.empty() ? condition_refusal(at, kernel) : why;
 }
 
-std::string reason(const ConditionScope& at, const Candidate& candidate, bool is_last) {
+std::string reason(const NodeScope& at, const KernelSignature& kernel, bool is_last) {
   const OpSpec& op = *at.node.op;
-  if (candidate.condition) {
-    const std::string facts = condition_facts(*candidate.condition, at);
-    return fmt::format("its condition '{}' holds{}", candidate.kernel->when, facts.empty() ? "" : ": " + facts);
+  if (!kernel.when.empty()) {
+    const std::string facts = facts_of(at, kernel.when);
+    return fmt::format("its condition '{}' holds{}", kernel.when.text, facts.empty() ? "" : ": " + facts);
   }
-  if (is_last && candidate.kernel->name == op.kernel) return fmt::format("it is {}'s own", op.name);
+  if (is_last && kernel.name == op.kernel) return fmt::format("it is {}'s own", op.name);
   return "it comes first";
 }
 
-KernelChoice choice_at(const ConditionScope& at, const std::vector<Candidate>& candidates) {
+KernelChoice choice_at(const NodeScope& at, const Candidates& candidates) {
   KernelChoice choice;
   choice.value = at.graph.value(at.node.outputs[0]).name;
   choice.op = at.node.op;
-  for (const Candidate& candidate : candidates) {
+  for (const KernelSignature* candidate : candidates) {
     if (choice.kernel) {
-      choice.others.push_back({candidate.kernel, fmt::format("{} comes first", choice.kernel->name)});
-    } else if (std::string why = refusal(at, candidate); !why.empty()) {
-      choice.others.push_back({candidate.kernel, std::move(why)});
+      choice.others.push_back({candidate, fmt::format("{} comes first", choice.kernel->name)});
+    } else if (std::string why = refusal(at, *candidate); !why.empty()) {
+      choice.others.push_back({candidate, std::move(why)});
     } else {
-      choice.kernel = candidate.kernel;
-      choice.reason = reason(at, candidate, &candidate == &candidates.back());
+      choice.kernel = candidate;
+      choice.reason = reason(at, *candidate, candidate == candidates.back());
     }
   }
   return choice;
@@ -148,7 +143,7 @@ bool same_dtypes_or_more(const std::vector<DType>& wide, const std::vector<DType
 
 // `first` takes whatever `second` takes.
 bool hides(const KernelSignature& first, const KernelSignature& second) {
-  if (!first.when.empty() && first.when != second.when) return false;
+  if (!first.when.empty() && first.when.text != second.when.text) return false;
   for (std::size_t i = 0; i < std::min(first.operands.size(), second.operands.size()); ++i) {
     const KernelOperand& wide = first.operands[i];
     const KernelOperand& narrow = second.operands[i];
@@ -159,12 +154,17 @@ bool hides(const KernelSignature& first, const KernelSignature& second) {
 
 }  // namespace
 
-void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges& ranges, Diagnostics& diagnostics) {
+NodeScope scope_at(const Graph& graph, const Node& node, const DimRanges& ranges, const LoadValues& constants) {
+  return {graph, node, ranges, node.attributes, {}, [&](ValueId value) { return constants.contains(value); }};
+}
+
+void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges& ranges, const LoadValues& constants,
+                   Diagnostics& diagnostics) {
   if (!node.op || std::holds_alternative<View>(node.kind)) return;
-  const std::vector<Candidate>& candidates = candidates_of(table, *node.op);
+  const Candidates& candidates = candidates_of(table, *node.op);
   if (candidates.empty()) return;  // a composite; link_ops sees to the others
   const bool is_composite = std::holds_alternative<Composite>(node.kind);
-  KernelChoice choice = choice_at({graph, node, ranges}, candidates);
+  KernelChoice choice = choice_at(scope_at(graph, node, ranges, constants), candidates);
   if (choice.kernel) {
     set_kernel(node, *choice.kernel);
   } else if (is_composite) {
@@ -180,15 +180,17 @@ Module choose_kernels(Module module, const OpSet& ops, Diagnostics& diagnostics)
   const DimRanges ranges = ranges_of(module.main);
   KernelTable table{ops, {}};
   const auto choose = [&](Graph& graph) {
-    for (Node& node : graph.nodes) choose_kernel(graph, node, table, ranges, diagnostics);
+    const LoadValues constants(graph);
+    for (Node& node : graph.nodes) choose_kernel(graph, node, table, ranges, constants, diagnostics);
   };
   for (Graph& function : module.functions) choose(function);
   choose(module.main);
   return module;
 }
 
-bool takes_node(const KernelSignature& kernel, const Graph& graph, const Node& node, const DimRanges& ranges) {
-  return refusal({graph, node, ranges}, {&kernel, condition_of(kernel)}).empty();
+bool takes_node(const KernelSignature& kernel, const Graph& graph, const Node& node, const DimRanges& ranges,
+                const LoadValues& constants) {
+  return refusal(scope_at(graph, node, ranges, constants), kernel).empty();
 }
 
 void warn_of_hidden_kernels(const OpSet& ops, Diagnostics& diagnostics) {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "generator/pass/choose/choose_kernels.hpp"
-#include "generator/pass/choose/expansion_text.hpp"
+#include "generator/pass/choose/expansion_value.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
 #include "generator/pass/infer/infer_node.hpp"
 
@@ -27,6 +27,7 @@ struct Decomposition {
   const DimRanges& ranges;
   Diagnostics& diagnostics;
   UniqueNames names;
+  LoadValues constants;
   std::vector<Node> nodes;
 };
 
@@ -49,6 +50,10 @@ bool fail(Decomposition& state, const Expanding& at, SourceLocation where, const
   state.diagnostics.error(where.known() ? where : op.where, fmt::format("the expansion of '{}' {}", op.name, problem))
       .note(at.composite.where, "expanded here");
   return false;
+}
+
+NodeScope scope_of(const Decomposition& state, const Node& composite) {
+  return scope_at(state.graph, composite, state.ranges, state.constants);
 }
 
 const std::string& result_name(const Decomposition& state, const Expanding& at) {
@@ -80,12 +85,12 @@ std::map<std::string, DType> names_to_round(const Decomposition& state, const Ex
       if (const auto result = result_dtype(state, at, output)) dtypes[output] = *result;
       if (const auto found = dtypes.find(output); found != dtypes.end()) dtype = found->second;
     }
-    for (const std::string& input : node->inputs) {
-      const auto known = dtypes.find(input);
+    for (const Expression& input : node->inputs) {
+      const auto known = dtypes.find(input.text);
       if (is_view && dtype && (known == dtypes.end() || known->second == *dtype)) {
-        dtypes[input] = *dtype;
+        dtypes[input.text] = *dtype;
       } else {
-        computed_on[input] = true;
+        computed_on[input.text] = true;
       }
     }
   }
@@ -103,6 +108,7 @@ ValueId add_cast(Decomposition& state, const Expanding& at, ValueId from, ValueI
             .where = at.composite.where,
             .within = at.within,
             .implied = true};
+  state.constants.add(node);
   state.nodes.push_back(std::move(node));
   return to;
 }
@@ -121,10 +127,9 @@ ValueId as_dtype(Decomposition& state, Expanding& at, ValueId value, DType dtype
 
 // What an input of an expansion's node stands for: the values of a name, or a number.
 std::optional<std::vector<ValueId>> input_values(Decomposition& state, Expanding& at, const ExpansionNode& node,
-                                                 const std::string& input) {
-  if (const auto found = at.values.find(input); found != at.values.end()) return found->second;
-  const ExpansionScope scope{state.graph, at.composite, state.ranges, state.diagnostics};
-  const auto number = operand_number(scope, input, node.where);
+                                                 const Expression& input) {
+  if (const auto found = at.values.find(input.text); found != at.values.end()) return found->second;
+  const auto number = number_at({scope_of(state, at.composite), state.diagnostics}, input, node.where);
   if (!number) return std::nullopt;
   const std::string name = fmt::format("{}_{}_constant", result_name(state, at), node.outputs[0]);
   return std::vector{add_constant(state.graph, state.names.take(name), std::nullopt, {*number}, at.composite.where)};
@@ -154,11 +159,11 @@ void choose_precision(Decomposition& state, Expanding& at, const OpSpec& op, con
 
 bool read_attributes(Decomposition& state, const Expanding& at, const ExpansionNode& from, const OpSpec& op,
                      Node& node) {
-  const ExpansionScope scope{state.graph, at.composite, state.ranges, state.diagnostics};
-  for (const auto& [name, text] : from.attributes) {
+  const NodeScope composite = scope_of(state, at.composite);
+  for (const auto& [name, given] : from.attributes) {
     const AttributeSpec* spec = op.attribute(name);
     if (!spec) return fail(state, at, from.where, fmt::format("gives '{}' an unknown attribute '{}'", op.name, name));
-    auto value = attribute_from_text(scope, *spec, text, from.where);
+    auto value = attribute_at({composite, state.diagnostics}, *spec, given, from.where);
     if (!value) return false;
     node.attributes.emplace_back(name, std::move(*value));
   }
@@ -211,10 +216,10 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   const OpSpec* op = state.ops.find(from.op);
   if (!op) return fail(state, at, from.where, fmt::format("uses an unknown operator '{}'", from.op));
   std::vector<std::pair<ValueId, std::string>> inputs;
-  for (const std::string& input : from.inputs) {
+  for (const Expression& input : from.inputs) {
     const auto values = input_values(state, at, from, input);
     if (!values) return false;
-    for (const ValueId value : *values) inputs.emplace_back(value, input);
+    for (const ValueId value : *values) inputs.emplace_back(value, input.text);
   }
   choose_precision(state, at, *op, from, inputs);
 
@@ -229,7 +234,8 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   for (const std::string& output : from.outputs) node.outputs.push_back(output_value(state, at, output));
   std::vector<std::pair<ValueId, ValueId>> casts;
   if (!read_attributes(state, at, from, *op, node) || !type_node(state, at, from, node, casts)) return false;
-  choose_kernel(state.graph, node, state.kernels, state.ranges, state.diagnostics);
+  state.constants.add(node);
+  choose_kernel(state.graph, node, state.kernels, state.ranges, state.constants, state.diagnostics);
 
   const std::vector<ValueId> made = node.outputs;
   for (std::size_t i = 0; i < from.outputs.size(); ++i) at.values[from.outputs[i]] = {made[i]};
@@ -247,12 +253,9 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
 
 // Finds the expansion whose condition holds; null after a report.
 const Expansion* choose_expansion(Decomposition& state, const Node& composite) {
-  const ExpansionScope scope{state.graph, composite, state.ranges, state.diagnostics};
+  const NodeScope scope = scope_of(state, composite);
   for (const Expansion& expansion : composite.op->expansions) {
-    if (expansion.when.empty()) return &expansion;
-    const auto holds = condition_holds(scope, expansion.when);
-    if (!holds) return nullptr;
-    if (*holds) return &expansion;
+    if (expansion.when.empty() || prove(scope, expansion.when) == Proof::always) return &expansion;
   }
   state.diagnostics.error(composite.where, fmt::format("no expansion of '{}' applies here", composite.op->name))
       .advise("give the operator a last expansion without `when`");
@@ -300,7 +303,8 @@ void decompose_graph(Graph& graph, const OpSpec* cast, KernelTable& kernels, con
                      Diagnostics& diagnostics) {
   const auto is_composite = [](const Node& node) { return std::holds_alternative<Composite>(node.kind); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_composite)) return;
-  Decomposition state{graph, kernels.ops, cast, kernels, ranges, diagnostics, UniqueNames(graph), {}};
+  Decomposition state{graph, kernels.ops, cast, kernels, ranges, diagnostics, UniqueNames(graph), LoadValues(graph),
+                      {}};
   const std::vector<std::uint32_t> readers = count_readers(graph);
   for (const Node& node : graph.nodes) {
     if (is_composite(node)) warn_if_unread(graph, node, readers, diagnostics);

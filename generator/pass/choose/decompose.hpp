@@ -2,12 +2,9 @@
 //
 //   {op: softmax, in: x, out: p}   ->   p_maximum = max(x), p_shifted = x - p_maximum, ..., p = p_exponential / p_total
 //
-// - Of several expansions the first whose `when` holds is taken. `when` is an expression (see expression.hpp) over the
-//   node's attributes and the dims of its shape patterns (the greatest value of each), with
-//     extent(operand, axis)   the greatest extent of that axis; 0 where the operand has no such axis
-//     given(operand)          whether an optional operand was given
-// - In inputs and attributes, "$name" is an attribute of the composite; where text stands for a size, attributes and
-//   dims of the shape patterns may be used in arithmetic ("D / 2", "$axis + 1").
+// - Of several expansions the first is taken whose `when` holds for every value of the symbolic dims.
+// - In inputs and attributes, "$name" is an attribute of the composite; where a size is asked for, attributes and dims
+//   of the shape patterns may be used in arithmetic ("D / 2", "$axis + 1"; see spec/node_expression.hpp).
 // - An optional operand that was left out is left out of the inner node too, whose operand must be optional as well.
 //   Where that is not enough, the specification has expansions that ask `given(operand)`.
 // - A variadic operand stands for all of its tensors.
@@ -27,8 +24,8 @@
 namespace kgen {
 
 // Takes and leaves an inferred, topologically ordered module whose nodes have their kernels. Linear in the number of
-// nodes that it leaves. Errors, all of them in specifications: expansions deeper than 16, unknown names, a `when` or an
-// attribute that cannot be worked out, an inner node that cannot be typed, a result that is not made or has another
+// nodes that it leaves. Errors, all of them in specifications: expansions deeper than 16, unknown names, an attribute
+// that cannot be worked out, an inner node that cannot be typed, a result that is not made or has another
 // shape than the composite's. After an error the module is of no use. A composite that nothing reads gets a warning.
 Module decompose(Module module, const OpSet& ops, Diagnostics& diagnostics);
 

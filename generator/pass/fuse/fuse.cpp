@@ -233,19 +233,18 @@ void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
       if (groups_.group_making(facts_.peel(input)) != id) note_read(input);
     }
     for (const ValueId output : node.outputs) {
-      // A call, or a kernel of several results, writes all of them, read or not.
+      // A call, or a kernel of several results, writes all of them, read or not, but for what an epilogue takes.
       const bool writes_all = grown.kind == GroupKind::call || (member == grown.root && node.outputs.size() > 1);
-      if (writes_all || leaves_group(output, id)) group.outputs.push_back(output);
+      const bool taken = member == grown.root && epilogue_of(grown.epilogues, graph_.value(output).index);
+      if ((writes_all && !taken) || leaves_group(output, id)) group.outputs.push_back(output);
     }
   }
   group.kind = grown.kind;
   group.root = grown.root;
   group.prologues = grown.prologues;
   for (Prologue& prologue : group.prologues) std::sort(prologue.nodes.begin(), prologue.nodes.end());
-  if (!grown.epilogue.empty()) {
-    group.epilogues.push_back({{0}, grown.epilogue});
-    std::sort(group.epilogues[0].nodes.begin(), group.epilogues[0].nodes.end());
-  }
+  group.epilogues = grown.epilogues;
+  for (Epilogue& epilogue : group.epilogues) std::sort(epilogue.nodes.begin(), epilogue.nodes.end());
   group.loop = grown.loop;
   group.row_axes = grown.row_axes;
   group.at_load = grown.at_load;

@@ -11,10 +11,6 @@ Shape without_ones(const Shape& shape) {
   return out;
 }
 
-bool has_symbols(const TensorType& type) {
-  return std::any_of(type.shape.begin(), type.shape.end(), [](const Dim& extent) { return !extent.is_constant(); });
-}
-
 }  // namespace
 
 const Number* single_number(const Graph& graph, ValueId value) {
@@ -55,8 +51,8 @@ FuseFacts::FuseFacts(const Graph& graph)
       first_(graph.values.size() + 1, 0),
       kept_(graph.values.size(), false),
       writes_state_(graph.nodes.size(), false),
-      at_load_(graph.values.size(), false),
       wants_rows_(graph.nodes.size(), false),
+      load_values_(graph),
       strides_(layouts(graph)) {
   for (const Node& node : graph.nodes) {
     for (const ValueId input : node.inputs) {
@@ -78,19 +74,6 @@ FuseFacts::FuseFacts(const Graph& graph)
     kept_[state.next] = true;
     const NodeId producer = graph.value(state.next).producer;
     if (producer != no_id && !is_view(producer)) writes_state_[producer] = true;
-  }
-
-  for (const ConstantData& constant : graph.constants) at_load_[constant.value] = true;
-  for (const Node& node : graph.nodes) {
-    const bool constant_inputs = std::all_of(node.inputs.begin(), node.inputs.end(),
-                                             [&](ValueId input) { return input == no_id || at_load_[input]; });
-    // A buffer that is kept from load has a size and a dtype.
-    const bool can_keep = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
-      return !has_symbols(graph.type(output)) && !graph.type(output).structure;
-    });
-    for (const ValueId output : node.outputs) {
-      at_load_[output] = constant_inputs && can_keep && !std::holds_alternative<Call>(node.kind);
-    }
   }
 
   for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {

@@ -7,6 +7,7 @@
 
 #include "generator/model/graph.hpp"
 #include "generator/pass/graph/layout.hpp"
+#include "generator/pass/graph/load_values.hpp"
 
 namespace kgen {
 
@@ -42,7 +43,7 @@ class FuseFacts {
   bool kept(ValueId value) const { return kept_[value]; }
   bool writes_state(NodeId node) const { return writes_state_[node]; }
   // Depends on nothing but constants: computed once, when the model is loaded.
-  bool at_load(ValueId value) const { return at_load_[value]; }
+  bool at_load(ValueId value) const { return load_values_.contains(value); }
   // An elementwise node whose result leads, through elementwise nodes, into a reduction.
   bool wants_rows(NodeId node) const { return wants_rows_[node]; }
   const Strides& strides(ValueId value) const { return strides_[value]; }
@@ -55,7 +56,8 @@ class FuseFacts {
   const Graph& graph_;
   std::vector<std::uint32_t> first_;  // into consumers_, by value
   std::vector<NodeId> consumers_;
-  std::vector<bool> kept_, writes_state_, at_load_, wants_rows_;
+  std::vector<bool> kept_, writes_state_, wants_rows_;
+  LoadValues load_values_;
   std::vector<Strides> strides_;
 };
 

@@ -118,7 +118,7 @@ void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, Growin
   target.kind = shape.kind;
   target.root = shape.root;
   target.prologues = std::move(shape.prologues);
-  target.epilogue = std::move(shape.epilogue);
+  target.epilogues = std::move(shape.epilogues);
   target.loop = std::move(shape.loop);
   target.row_axes = std::move(shape.row_axes);
   target.at_load = shape.at_load;

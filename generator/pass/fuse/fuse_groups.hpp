@@ -16,8 +16,8 @@ struct GrowingGroup {
   Shape loop;
   std::vector<int> row_axes;
   bool at_load = false;
-  std::vector<Prologue> prologues;  // structured: every node but the root rides in one of these or in the epilogue
-  std::vector<NodeId> epilogue;
+  std::vector<Prologue> prologues;  // structured: every node but the root rides in one of these
+  std::vector<Epilogue> epilogues;  // or in one of these, of each result at most one
   std::vector<NodeId> nodes;
   std::vector<ValueId> reads;   // memory that its nodes read; each once
   std::uint32_t depth = 1;      // the longest chain of groups that ends here

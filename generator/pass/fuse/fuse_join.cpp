@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace kgen {
 namespace {
@@ -48,10 +49,9 @@ bool writes_where_it_lies(const FuseFacts& facts, NodeId id, int kernel_rank) {
   });
 }
 
-// Why an epilogue of `kernel` cannot take all of the group; empty where it can.
+// Why an epilogue of `kernel` on a result of that shape and rank cannot take all of the group; empty where it can.
 std::string why_no_epilogue(const FuseFacts& facts, const GrowingGroup& guest, const Shape& loop,
-                            const KernelSignature& kernel) {
-  const int rank = kernel.results[0].rank;
+                            const KernelSignature& kernel, int rank) {
   if (!lines_fit(facts, guest.nodes, loop, rank)) return refuse_merged_lines().refusal;
   for (const ValueId value : guest.reads) {
     if (merges_to_rank(facts, value, loop, rank)) continue;
@@ -63,19 +63,95 @@ std::string why_no_epilogue(const FuseFacts& facts, const GrowingGroup& guest, c
   return {};
 }
 
-// What several groups become when one node needs results of all of them.
-Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids) {
-  const auto rank = [&](std::uint32_t id) { return static_cast<int>(groups.group(id).kind); };
-  // Enumerators ascend: a structured group takes in rows or loops, rows take in loops.
-  const std::uint32_t main =
-      *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+// The results of a kernel's group that `node` takes lanes of, by themselves or through epilogues.
+std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
+                                       std::uint32_t kernel_group) {
+  const Graph& graph = facts.graph();
+  const GrowingGroup& group = groups.group(kernel_group);
+  std::vector<std::size_t> taken;
+  for (const ValueId input : node.inputs) {
+    const ValueId shown = input == no_id ? no_id : facts.peel(input);
+    if (shown == no_id || groups.group_making(shown) != kernel_group) continue;
+    const Value& value = graph.value(shown);
+    if (value.producer == group.root) taken.push_back(value.index);
+    for (const Epilogue& epilogue : group.epilogues) {
+      if (std::find(epilogue.nodes.begin(), epilogue.nodes.end(), value.producer) == epilogue.nodes.end()) continue;
+      taken.insert(taken.end(), epilogue.results.begin(), epilogue.results.end());
+    }
+  }
+  std::sort(taken.begin(), taken.end());
+  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+  return taken;
+}
+
+// The results that the parameter of result `any` stands for: those that the kernel gives at one position.
+std::vector<std::size_t> given_jointly(const KernelSignature& kernel, std::size_t any) {
+  std::size_t first = any;
+  while (kernel.results[first].joint == 0) --first;
+  std::vector<std::size_t> results(static_cast<std::size_t>(kernel.results[first].joint));
+  std::iota(results.begin(), results.end(), first);
+  return results;
+}
+
+// The results whose epilogue would take `node`, or why none would.
+struct Taken {
+  std::vector<std::size_t> results;
+  std::string refusal;
+};
+
+Taken results_of_epilogue(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
+                          std::uint32_t kernel_group) {
+  const Node& root = facts.graph().nodes[groups.group(kernel_group).root];
+  const KernelSignature* kernel = root.kernel;
+  const std::string& name = kernel ? kernel->name : root.op->name;
+  std::vector<std::size_t> taken = results_taken(facts, groups, node, kernel_group);
+  if (taken.empty()) taken = {0};
+  if (!kernel || kernel->results[taken.front()].accepts != Accepts::sink) {
+    if (root.outputs.size() == 1) return {{}, fmt::format("the result of {} takes no epilogue", name)};
+    const std::string& result = root.op->results[taken.front()].name;
+    return {{}, fmt::format("the result '{}' of {} takes no epilogue", result, name)};
+  }
+  if (taken.size() == 1) return {std::move(taken), {}};
+  const std::vector<std::size_t> together = given_jointly(*kernel, taken.front());
+  if (!std::includes(together.begin(), together.end(), taken.begin(), taken.end())) {
+    return {{}, fmt::format("it takes {} results of {}, and each goes to an epilogue of its own", taken.size(), name)};
+  }
+  const Shape& shape = facts.graph().type(root.outputs[together.front()]).shape;
+  for (const std::size_t each : together) {
+    if (facts.graph().type(root.outputs[each]).shape != shape) return {{}, "the loops have different shapes"};
+  }
+  return {together, {}};
+}
+
+// The nodes of the epilogue on these results of the group's kernel; those on a part of them become one with it.
+std::vector<NodeId>& epilogue_nodes(GrowingGroup& group, const std::vector<std::size_t>& results) {
+  Epilogue whole{results, {}};
+  std::erase_if(group.epilogues, [&](const Epilogue& each) {
+    if (!std::includes(results.begin(), results.end(), each.results.begin(), each.results.end())) return false;
+    whole.nodes.insert(whole.nodes.end(), each.nodes.begin(), each.nodes.end());
+    return true;
+  });
+  group.epilogues.push_back(std::move(whole));
+  return group.epilogues.back().nodes;
+}
+
+// What several groups become when one node needs results of all of them; `results`: of the kernel among them, those
+// that it takes.
+Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::uint32_t>& ids, std::uint32_t main,
+            const std::vector<std::size_t>& results) {
   GrowingGroup joint;
   const GrowingGroup& host = groups.group(main);
   joint.kind = host.kind;
   joint.root = host.root;
   joint.prologues = host.prologues;
-  joint.epilogue = host.epilogue;
+  joint.epilogues = host.epilogues;
   joint.loop = host.loop;
+  const KernelSignature* kernel = nullptr;
+  if (host.kind == GroupKind::structured) {
+    const Node& root = facts.graph().nodes[host.root];
+    kernel = root.kernel;
+    joint.loop = facts.graph().type(root.outputs[results.front()]).shape;
+  }
   joint.row_axes = host.row_axes;
   joint.at_load = host.at_load;
   for (const std::uint32_t id : ids) {
@@ -91,12 +167,13 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
       }
     } else if (guest.kind != GroupKind::elementwise) {
       return refuse("its operands come from two structured kernels");
-    } else if (guest.loop != host.loop && !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
+    } else if (guest.loop != joint.loop && !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
       return refuse("its operands come from loops of different shapes");
     }
     if (host.kind != GroupKind::structured) continue;
-    joint.epilogue.insert(joint.epilogue.end(), guest.nodes.begin(), guest.nodes.end());
-    std::string why = why_no_epilogue(facts, guest, host.loop, *facts.graph().nodes[host.root].kernel);
+    std::vector<NodeId>& epilogue = epilogue_nodes(joint, results);
+    epilogue.insert(epilogue.end(), guest.nodes.begin(), guest.nodes.end());
+    std::string why = why_no_epilogue(facts, guest, joint.loop, *kernel, kernel->results[results.front()].rank);
     if (!why.empty()) return refuse(std::move(why));
   }
   return {std::move(joint), {}};
@@ -150,22 +227,16 @@ Joint elementwise_into_rows(const FuseFacts& facts, const FuseGroups& groups, co
 // Rule: the epilogue takes a node if that adds no traffic. A node on its way to a reduction, which an epilogue cannot
 // do, is taken only where its operands end with it: else both they and its result would go through memory.
 Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
-                                const std::vector<std::uint32_t>& ids, GrowingGroup joint) {
+                                const std::vector<std::uint32_t>& ids, GrowingGroup joint,
+                                const std::vector<std::size_t>& results) {
   const Graph& graph = facts.graph();
   const Node& node = graph.nodes[id];
-  const Node& root = graph.nodes[joint.root];
-  const KernelSignature* kernel = root.kernel;
-  if (kernel && kernel->results.size() > 1) {
-    return refuse(fmt::format("{} has {} results: only a kernel's single result takes an epilogue", kernel->name,
-                              kernel->results.size()));
-  }
-  if (!kernel || kernel->results[0].accepts != Accepts::sink) {
-    return refuse(fmt::format("the result of {} takes no epilogue", kernel ? kernel->name : root.op->name));
-  }
+  const KernelSignature* kernel = graph.nodes[joint.root].kernel;
+  const int rank = kernel->results[results.front()].rank;
   const Joint loop = elementwise_into_loop(facts, groups, node, ids, joint);
   if (!loop.group) return loop;
-  if (!lines_fit(facts, {id}, joint.loop, kernel->results[0].rank)) return refuse_merged_lines();
-  if (!writes_where_it_lies(facts, id, kernel->results[0].rank)) return refuse(cannot_write(facts, id, *kernel));
+  if (!lines_fit(facts, {id}, joint.loop, rank)) return refuse_merged_lines();
+  if (!writes_where_it_lies(facts, id, rank)) return refuse(cannot_write(facts, id, *kernel));
   std::string does_not_pay;
   for (const ValueId input : node.inputs) {
     if (input == no_id || is_literal(graph, node, input)) continue;
@@ -175,11 +246,11 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
             fmt::format("'{}' goes through memory anyway, and the rows that '{}' leads to read it from there",
                         graph.value(input).name, graph.value(node.outputs[0]).name);
       }
-    } else if (!merges_to_rank(facts, input, joint.loop, kernel->results[0].rank)) {
+    } else if (!merges_to_rank(facts, input, joint.loop, rank)) {
       return refuse(fmt::format("the epilogue of {} cannot walk '{}'", kernel->name, graph.value(input).name));
     }
   }
-  joint.epilogue.push_back(id);
+  epilogue_nodes(joint, results).push_back(id);
   return {std::move(joint), std::move(does_not_pay)};
 }
 
@@ -244,7 +315,14 @@ GrowingGroup alone(const FuseFacts& facts, NodeId id) {
 Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
                      const std::vector<std::uint32_t>& ids) {
   const Node& node = facts.graph().nodes[id];
-  Joint united = unite(facts, groups, ids);
+  const auto kind = [&](std::uint32_t each) { return static_cast<int>(groups.group(each).kind); };
+  // Enumerators ascend: a structured group takes in rows or loops, rows take in loops.
+  const std::uint32_t main =
+      *std::max_element(ids.begin(), ids.end(), [&](auto a, auto b) { return kind(a) < kind(b); });
+  Taken taken;
+  if (groups.group(main).kind == GroupKind::structured) taken = results_of_epilogue(facts, groups, node, main);
+  if (!taken.refusal.empty()) return refuse(std::move(taken.refusal));
+  Joint united = unite(facts, groups, ids, main, taken.results);
   if (!united.group) return united;
   if (united.group->at_load != facts.at_load(node.outputs[0])) {
     return refuse("it is computed once, at load; its reader runs at each call");
@@ -265,7 +343,7 @@ Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id
     case GroupKind::rows:
       return elementwise_into_rows(facts, groups, node, ids, std::move(*united.group));
     default:
-      return elementwise_into_epilogue(facts, groups, id, ids, std::move(*united.group));
+      return elementwise_into_epilogue(facts, groups, id, ids, std::move(*united.group), taken.results);
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "generator/base/diagnostics.hpp"
+
 namespace kgen {
 namespace {
 
@@ -16,8 +18,17 @@ bool rides_in_prologue(const Group& group, NodeId node) {
 std::string fused_reason(const Graph& graph, const Group& group, NodeId consumer) {
   if (group.kind == GroupKind::rows) return "they walk the same rows";
   if (group.kind != GroupKind::structured) return "they walk the same loop";
-  const bool before = consumer == group.root || rides_in_prologue(group, consumer);
-  return fmt::format("{} of {} takes it", before ? "a prologue" : "the epilogue", graph.nodes[group.root].kernel->name);
+  const Node& root = graph.nodes[group.root];
+  const std::string& kernel = root.kernel->name;
+  if (consumer == group.root || rides_in_prologue(group, consumer))
+    return fmt::format("a prologue of {} takes it", kernel);
+  if (root.outputs.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
+  const auto taken_by = std::find_if(group.epilogues.begin(), group.epilogues.end(), [&](const Epilogue& each) {
+    return std::binary_search(each.nodes.begin(), each.nodes.end(), consumer);
+  });
+  std::vector<std::string> results;
+  for (const std::size_t each : taken_by->results) results.push_back(root.op->results[each].name);
+  return fmt::format("the epilogue on {} of {} takes it", quoted_list(results), kernel);
 }
 
 // What `value` shows, past all views.

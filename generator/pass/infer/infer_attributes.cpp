@@ -8,16 +8,15 @@ namespace kgen {
 namespace {
 
 // The value of a number's default, such as "1 / sqrt(D)", at this node.
-std::optional<AttributeValue> default_number(const NodeContext& context, const AttributeSpec& spec,
-                                             const Expression& expression) {
+std::optional<AttributeValue> default_number(const NodeContext& context, const AttributeSpec& spec) {
+  const Expression& expression = spec.default_expression;
   for (const std::string& name : expression.variables) {
     const PatternBindings::Name* bound = context.bindings.find(name);
     if (bound && bound->extent.is_constant()) continue;
     auto& error = context.error(fmt::format("attribute '{}' must be given", spec.name));
-    error.note(bound ? fmt::format("its default is {}, and {} is {}, which is known only at run time",
-                                   spec.default_expression, name, bound->extent.text())
-                     : fmt::format("its default is {}, and no operand's shape says what {} is",
-                                   spec.default_expression, name));
+    error.note(bound ? fmt::format("its default is {}, and {} is {}, which is known only at run time", expression.text,
+                                   name, bound->extent.text())
+                     : fmt::format("its default is {}, and no operand's shape says what {} is", expression.text, name));
     return std::nullopt;
   }
   return Number(evaluate(expression, [&](std::string_view name) {
@@ -28,27 +27,16 @@ std::optional<AttributeValue> default_number(const NodeContext& context, const A
 // The value of a default that is an expression; `before` are the attributes that stand before this one.
 std::optional<AttributeValue> default_value(const NodeContext& context, const AttributeSpec& spec,
                                             const Attributes& before) {
-  std::string problem;
-  const auto expression = parse_default(spec, &problem);
-  if (!expression) {
-    context.diagnostics.error(spec.where, fmt::format("the default of '{}': {}", spec.name, problem));
-    return std::nullopt;
-  }
-  if (spec.type == AttributeType::number) return default_number(context, spec, *expression);
-  const auto size = size_in_spec(context, before, *expression);
+  if (spec.type == AttributeType::number) return default_number(context, spec);
+  const auto size = size_at(scope_of(context, before), spec.default_expression);
   if (size && spec.type == AttributeType::dim) return *size;
   if (size && spec.type == AttributeType::integer && size->is_constant()) return size->constant();
   context.error(fmt::format("attribute '{}' must be given", spec.name))
-      .note(fmt::format("its default, {}, cannot be worked out here", spec.default_expression));
+      .note(fmt::format("its default, {}, cannot be worked out here", spec.default_expression.text));
   return std::nullopt;
 }
 
 }  // namespace
-
-std::optional<Expression> parse_default(const AttributeSpec& spec, std::string* problem) {
-  if (spec.type != AttributeType::number) return parse_size(spec.default_expression, problem);
-  return parse_expression(spec.default_expression, problem);
-}
 
 bool complete_attributes(NodeContext& context) {
   Attributes complete;

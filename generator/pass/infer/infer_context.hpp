@@ -12,7 +12,7 @@
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/model/graph.hpp"
-#include "generator/spec/expression.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 
@@ -60,24 +60,14 @@ struct NodeContext {
 
 // ---- infer_attributes.cpp -------------------------------------------------------------------------------------------
 
-// A default that is an expression: over the dims of the shape patterns; for sizes, as parse_size has it. Where it is none,
-// `problem` says why.
-std::optional<Expression> parse_default(const AttributeSpec& spec, std::string* problem);
-
 // Brings the node's attributes into the order of the specification, fills in defaults, and checks the bounds that the
 // specification gives them. The patterns must be bound: default expressions refer to their names.
 bool complete_attributes(NodeContext& context);
 
 // ---- infer_sizes.cpp ------------------------------------------------------------------------------------------------
 
-// A size in a specification: an expression over the dims of the shape patterns, the sizes named before it and attributes
-// of the types integer and dim, with
-//   extent(operand, axis)  0 where there is no such axis    rank(operand)    list[0]: an item of an attribute of type dims
-// Where it is none, `problem` says why.
-std::optional<Expression> parse_size(const std::string& text, std::string* problem);
-
-// Its value at this node, whose attributes are `attributes`; nothing where it has none.
-std::optional<Dim> size_in_spec(const NodeContext& context, const Attributes& attributes, const Expression& size);
+// Where sizes are evaluated: the node with those attributes and the names that are bound.
+NodeScope scope_of(const NodeContext& context, const Attributes& attributes);
 
 // How many values the node's attributes list, and what each is at least.
 bool check_attributes(NodeContext& context);
@@ -88,8 +78,6 @@ bool check_conditions(NodeContext& context);
 // Binds the sizes that the operator names, for the shapes of its results.
 bool bind_sizes(NodeContext& context);
 
-// The name of an axis of the first operand in ResultSpec::extents.
-inline constexpr std::string_view axis_name = "i";
 // The shape of a result whose specification gives the size of each axis.
 std::optional<Shape> shape_of_extents(NodeContext& context, const ResultSpec& result);
 

@@ -202,20 +202,4 @@ bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& 
   return true;
 }
 
-std::optional<Dim> pattern_extent(const Graph& graph, const Node& node, std::string_view name) {
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const OperandSpec& spec = node.op->operands[std::min(i, node.op->operands.size() - 1)];
-    if (node.inputs[i] == no_id || !spec.pattern) continue;
-    const auto axis = std::find_if(spec.pattern->begin(), spec.pattern->end(),
-                                   [&](const PatternAxis& each) { return each.name == name; });
-    if (axis == spec.pattern->end()) continue;
-    const bool after_ellipsis = std::any_of(spec.pattern->begin(), axis, [](const auto& it) { return it.ellipsis; });
-    const Shape& shape = graph.type(node.inputs[i]).shape;
-    const auto from_start = static_cast<std::size_t>(axis - spec.pattern->begin());
-    const auto from_end = static_cast<std::size_t>(spec.pattern->end() - axis);
-    return after_ellipsis ? shape[shape.size() - from_end] : shape[from_start];
-  }
-  return std::nullopt;
-}
-
 }  // namespace kgen

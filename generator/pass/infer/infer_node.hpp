@@ -2,8 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <string_view>
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/model/graph.hpp"
@@ -19,9 +17,5 @@ namespace kgen {
 // ranges_of(graph). The node may be an element of graph.nodes. False, after an error at node.where, where the dtypes,
 // shapes or attributes do not fit; nothing but the types of numbers has changed then.
 bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& diagnostics);
-
-// The extent that a name in a shape pattern of the node's operator stands for ("D" of "[B, S, H, D]"). Nothing where no
-// operand's pattern has the name. For the dims of expansions, such as "D / 2". The operands must have types.
-std::optional<Dim> pattern_extent(const Graph& graph, const Node& node, std::string_view name);
 
 }  // namespace kgen

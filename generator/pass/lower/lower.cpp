@@ -118,7 +118,11 @@ class Lowering {
       stub_.kernel_arguments.push_back(std::move(argument));
     }
     for (std::size_t i = 0; i < root.outputs.size(); ++i) {
-      add_kernel_result(kernel->results[i], i);
+      const Epilogue* epilogue = epilogue_of(group_.epilogues, i);
+      if (epilogue && epilogue->results.front() != i) continue;  // the one argument of all of them
+      add_kernel_result(kernel->results[i], i, epilogue);
+      const bool takes_all = epilogue && epilogue->results.size() > 1;
+      stub_.kernel_arguments.back().joint = takes_all ? 1 : static_cast<std::size_t>(kernel->results[i].joint);
     }
   }
 
@@ -145,23 +149,28 @@ class Lowering {
     stub_.kernel_arguments.push_back(std::move(argument));
   }
 
-  void add_kernel_result(const KernelOperand& result, std::size_t index) {
-    const ValueId value = graph_.nodes[group_.root].outputs[index];
-    const auto epilogue = std::find_if(group_.epilogues.begin(), group_.epilogues.end(), [&](const Epilogue& each) {
-      return std::find(each.results.begin(), each.results.end(), index) != each.results.end();
-    });
+  void add_kernel_result(const KernelOperand& result, std::size_t index, const Epilogue* epilogue) {
+    const Node& root = graph_.nodes[group_.root];
+    const ValueId value = root.outputs[index];
     KernelArgument argument;
-    if (epilogue == group_.epilogues.end()) {
+    if (!epilogue) {
       argument.kind = KernelArgument::Kind::parameter;
       argument.view = operand_view(graph_.type(value).shape, result.rank, parameter_of(value));
     } else {
       BodyRequest request;
       request.role = Functor::Role::epilogue;
       request.name = stub_.name + "_epilogue";
+      if (group_.epilogues.size() > 1) request.name += "_" + root.op->results[index].name;
       request.space = {graph_.type(value).shape, {}, walked_rank(result, graph_.type(value).shape)};
       request.nodes = epilogue->nodes;
-      request.stores = group_.outputs;
-      request.incoming = value;
+      for (const ValueId output : group_.outputs) {
+        const NodeId maker = graph_.value(output).producer;
+        const bool made_here = std::binary_search(epilogue->nodes.begin(), epilogue->nodes.end(), maker);
+        const bool received =
+            maker == group_.root && epilogue_of(group_.epilogues, graph_.value(output).index) == epilogue;
+        if (received || made_here) request.stores.push_back(output);
+      }
+      for (const std::size_t each : epilogue->results) request.incoming.push_back(root.outputs[each]);
       argument.kind = KernelArgument::Kind::functor;
       argument.functor = add_functor(std::move(request));
     }
@@ -225,8 +234,9 @@ void append_view(std::string& key, const MemberView& view) {
 }
 
 void append_functor(std::string& key, const Functor& functor) {
-  append(key, '\n', "functor", static_cast<int>(functor.role), functor.rank, functor.across, functor.compute,
+  append(key, '\n', "functor", static_cast<int>(functor.role), functor.rank, functor.across, functor.incoming.size(),
          functor.shape_member, functor.shape_parameter);
+  for (const Functor::Incoming& each : functor.incoming) append(key, 'i', each.compute);
   for (const Functor::Extent& extent : functor.loop_extents) {
     append(key, 'e', extent.parameter, extent.axis, extent.constant);
   }
@@ -251,7 +261,7 @@ std::string program_key(const StubProgram& stub) {
   }
   for (const Functor& functor : stub.functors) append_functor(key, functor);
   for (const KernelArgument& a : stub.kernel_arguments) {
-    append(key, '\n', static_cast<int>(a.kind), a.functor, a.literal);
+    append(key, '\n', static_cast<int>(a.kind), a.functor, a.literal, a.joint);
     append_view(key, a.view);
   }
   return key;
@@ -273,7 +283,7 @@ void compare_extents(StubProgram& stub, const StubProgram& other) {
 void use_general_names(StubProgram& stub) {
   for (StubParameter& parameter : stub.parameters) parameter.name = parameter.general;
   for (Functor& functor : stub.functors) {
-    functor.incoming = functor.general_incoming;
+    for (Functor::Incoming& each : functor.incoming) each.name = each.general;
     for (FunctorMember& member : functor.members) member.name = member.general;
     for (Statement& statement : functor.statements) statement.names = statement.general;
   }

@@ -25,13 +25,7 @@ class Body {
   LoweredBody build() {
     functor_.role = request_.role;
     functor_.name = request_.name;
-    if (request_.incoming != no_id) {
-      functor_.incoming = graph_.value(request_.incoming).name;
-      functor_.general_incoming = names_.of(request_.incoming);
-      functor_.compute = info(graph_.type(request_.incoming).dtype).compute;
-      const Node& kernel = graph_.nodes[graph_.value(request_.incoming).producer];
-      known_[request_.incoming] = rounded(kernel, request_.incoming, {.kind = Operand::Kind::incoming}, false);
-    }
+    for (std::size_t i = 0; i < request_.incoming.size(); ++i) receive(request_.incoming[i], i);
     for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
     for (const ValueId value : request_.stores) add_store(value);
     if (request_.role == Functor::Role::rows) keep_shared_rows();
@@ -44,6 +38,13 @@ class Body {
 
  private:
   using Merges = std::vector<std::pair<int, int>>;
+
+  void receive(ValueId value, std::size_t index) {
+    functor_.incoming.push_back(
+        {graph_.value(value).name, names_.of(value), std::string(info(graph_.type(value).dtype).compute)});
+    const Node& kernel = graph_.nodes[graph_.value(value).producer];
+    known_[value] = rounded(kernel, value, {.kind = Operand::Kind::incoming, .result = index}, false);
+  }
 
   bool rows() const { return request_.role == Functor::Role::rows; }
 
@@ -246,14 +247,25 @@ class Body {
       }
       functor_.members.push_back(std::move(made));
     }
-    ensure(found_shape, "a functor reads or writes something of its loop's shape");
+    if (!found_shape) show_loop_shape();
     add_loop_shape();
+  }
+
+  // Where nothing has the loop's shape (lines are read for one index in each row), what has one element per row is
+  // broadcast to it.
+  void show_loop_shape() {
+    std::vector<FunctorMember>& members = functor_.members;
+    const auto found =
+        std::find_if(members.begin(), members.end(), [](const auto& each) { return each.line_axis < 0; });
+    ensure(found != members.end(), "a functor reads or writes more than lines");
+    found->view.broadcast = true;
+    functor_.shape_member = static_cast<std::size_t>(found - members.begin());
   }
 
   std::vector<HeldValue> held_values(const Merges& merges) const {
     std::vector<HeldValue> held;
     std::unordered_map<std::size_t, NodeId> makers;  // by statement: the first node whose value it gives
-    if (request_.incoming != no_id) held.push_back(held_value(request_.incoming, merges, makers));
+    for (const ValueId value : request_.incoming) held.push_back(held_value(value, merges, makers));
     for (const NodeId id : request_.nodes) {
       for (const ValueId value : graph_.nodes[id].outputs) held.push_back(held_value(value, merges, makers));
     }
@@ -264,11 +276,11 @@ class Body {
     const NodeId producer = graph_.value(value).producer;
     HeldValue held{.value = value, .maker = producer};
     const Operand& at = known_.at(value);
-    if (at.kind == Operand::Kind::incoming) held.maker = graph_.value(request_.incoming).producer;
+    held.result = at.result;
+    if (at.kind == Operand::Kind::incoming) held.maker = graph_.value(request_.incoming[at.result]).producer;
     if (at.kind == Operand::Kind::statement && functor_.statements[at.statement].kind != Statement::Kind::load) {
       held.maker = makers.emplace(at.statement, producer).first->second;
       held.statement = at.statement;
-      held.result = at.result;
     } else if (at.kind != Operand::Kind::incoming) {
       return held;
     }

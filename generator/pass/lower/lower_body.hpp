@@ -17,7 +17,7 @@ struct BodyRequest {
   LoopSpace space;
   std::vector<NodeId> nodes;        // in execution order
   std::vector<ValueId> stores;      // written to memory by this functor
-  ValueId incoming = no_id;         // epilogue: what it receives
+  std::vector<ValueId> incoming;    // epilogue: what it receives
   ValueId result = no_id;           // prologue: what it returns
   bool hold = false;                // fill LoweredBody::held
 };

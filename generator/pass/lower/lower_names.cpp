@@ -21,9 +21,8 @@ bool is_identifier(const std::string& text) {
 
 // What operand `input` is to the node: "a", or as the expansion has it that the node comes from.
 const std::string& operand_name(const Node& node, std::size_t input) {
-  if (node.origin && node.origin->inputs.size() == node.inputs.size() && is_identifier(node.origin->inputs[input])) {
-    return node.origin->inputs[input];
-  }
+  const bool has_origin = node.origin && node.origin->inputs.size() == node.inputs.size();
+  if (has_origin && is_identifier(node.origin->inputs[input].text)) return node.origin->inputs[input].text;
   return node.op->operands[std::min(input, node.op->operands.size() - 1)].name;
 }
 

@@ -9,7 +9,6 @@
 
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/lower/lower.hpp"
-#include "generator/spec/expression.hpp"
 
 namespace kgen {
 namespace {
@@ -20,15 +19,13 @@ bool is_rounded_away(const TensorType& type) { return info(type.dtype).floating 
 bool is_step(const Graph& graph, const Node& node) {
   const auto floating = [&](ValueId value) { return info(graph.type(value).dtype).floating; };
   if (!std::all_of(node.outputs.begin(), node.outputs.end(), floating)) return true;
-  std::string problem;
-  const auto definition = parse_expression(node.op->definition, &problem);
-  return definition && std::any_of(definition->steps.begin(), definition->steps.end(), [](const Expression::Step& step) {
-           using enum Expression::Operation;
-           constexpr std::array step_functions{floor,   ceil,       round,     equal,        not_equal,
-                                               less,    less_equal, greater,   greater_equal, logical_not,
-                                               logical_and, logical_or};
-           return std::find(step_functions.begin(), step_functions.end(), step.operation) != step_functions.end();
-         });
+  const std::vector<Expression::Step>& steps = node.op->definition.steps;
+  return std::any_of(steps.begin(), steps.end(), [](const Expression::Step& step) {
+    using enum Expression::Operation;
+    constexpr std::array step_functions{floor,      ceil,    round,         equal,       not_equal,   less,
+                                        less_equal, greater, greater_equal, logical_not, logical_and, logical_or};
+    return std::find(step_functions.begin(), step_functions.end(), step.operation) != step_functions.end();
+  });
 }
 
 // The value whose elements a view shows, or itself.

@@ -14,6 +14,7 @@
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
 #include "generator/pass/graph/layout.hpp"
+#include "generator/pass/graph/load_values.hpp"
 #include "generator/pass/graph/widening.hpp"
 
 namespace kgen {
@@ -320,7 +321,8 @@ void copy_parts(Graph& graph, Copies& copies) {
 
 // Whether `node` may load `source` instead of that widened: elementwise nodes and reductions load any float in its
 // compute type, kernels where they still take the node.
-bool loads_as(const Graph& graph, const Node& node, std::size_t operand, ValueId source, const DimRanges& ranges) {
+bool loads_as(const Graph& graph, const Node& node, std::size_t operand, ValueId source, const DimRanges& ranges,
+              const LoadValues& constants) {
   const DType from = graph.type(source).dtype;
   if (!info(from).floating || compute_dtype(from) != graph.type(node.inputs[operand]).dtype) return false;
   if (std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind)) {
@@ -331,18 +333,19 @@ bool loads_as(const Graph& graph, const Node& node, std::size_t operand, ValueId
   if (std::find(taken.begin(), taken.end(), from) == taken.end()) return false;
   Node changed = node;
   changed.inputs[operand] = source;
-  return takes_node(*node.kernel, graph, changed, ranges);
+  return takes_node(*node.kernel, graph, changed, ranges, constants);
 }
 
 // Rule: f(cast(x)) -> f(x), where the cast widens and f would load x in that type anyhow. The cast would only keep a
 // loop, or memory, for itself. A cast that a fusion directive names stays.
 void absorb_widening_casts(Graph& graph, const DimRanges& ranges) {
   const std::vector<bool> named = named_values(graph);
+  const LoadValues constants(graph);
   for (Node& node : graph.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId source = before_widening(graph, node.inputs[i]);
       if (source == node.inputs[i] || named[node.inputs[i]]) continue;
-      if (loads_as(graph, node, i, source, ranges)) node.inputs[i] = source;
+      if (loads_as(graph, node, i, source, ranges, constants)) node.inputs[i] = source;
     }
   }
   const std::vector<std::uint32_t> readers = count_readers(graph);

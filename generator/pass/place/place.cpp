@@ -230,6 +230,8 @@ class Arena {
 
   // The rule "in place" at the head of place.hpp.
   void take_over(const Group& group) {
+    // A kernel of several results stores each when it likes.
+    if (group.kind == GroupKind::structured && graph().nodes[group.root].outputs.size() > 1) return;
     const bool only_output = group.outputs.size() == 1;
     if (group.kind == GroupKind::rows && !only_output) return;
     const Shape& loop = group.kind == GroupKind::structured ? result_shape(group) : group.loop;

@@ -30,7 +30,7 @@ class Search {
     Progress progress;
     progress.match.values.assign(pattern_.maker.size(), no_id);
     progress.match.parts.resize(pattern_.parts.size());
-    const Pattern::Input end{start_, "", {}};
+    const Pattern::Input end{start_, nullptr, {}};
     progress.goals.push_back({&end, in_.graph.nodes[last_].outputs[0]});
     return reach(std::move(progress));
   }
@@ -88,7 +88,7 @@ class Search {
     if (!number) return false;
     const DType dtype = in_.graph.type(value).dtype;
     if (input.literal) return equal_as(dtype, *number, *input.literal);
-    learn_number(match, *pattern_.op, input.number, *number, dtype);
+    learn_number(match, *pattern_.op, *input.number, *number, dtype);
     match.numbers.emplace_back(input.number, value);
     return true;
   }

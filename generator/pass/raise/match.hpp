@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "generator/pass/graph/graph_edit.hpp"
+#include "generator/pass/graph/load_values.hpp"
 #include "generator/pass/raise/pattern.hpp"
 
 namespace kgen {
@@ -22,6 +23,7 @@ struct SearchedGraph {
   std::vector<std::uint32_t> readers;  // by ValueId, as from count_readers
   std::vector<bool> named;             // by ValueId
   UniqueNames names;
+  LoadValues constants;
   std::set<std::pair<std::string, std::string>> required;  // graph.requirements: left and right, as text
 };
 

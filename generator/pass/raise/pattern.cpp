@@ -10,18 +10,18 @@
 namespace kgen {
 namespace {
 
-std::optional<Number> literal_number(const std::string& text) {
-  if (text.starts_with('$')) return std::nullopt;
-  const auto expression = parse_expression(text, nullptr);
-  if (!expression || !expression->variables.empty()) return std::nullopt;
-  const Expression::Step& last = expression->steps.back();
+bool is_literal(const Expression& each) { return !each.steps.empty() && each.variables.empty() && each.names.empty(); }
+
+std::optional<Number> literal_number(const Expression& input) {
+  if (!is_literal(input)) return std::nullopt;
+  const Expression::Step& last = input.steps.back();
   return last.operation == Expression::Operation::number ? last.number
-                                                         : Number(evaluate(*expression, std::span<const double>{}));
+                                                         : Number(evaluate(input, std::span<const double>{}));
 }
 
 bool names_nothing(const ExpansionNode& node) {
   return std::all_of(node.attributes.begin(), node.attributes.end(), [](const auto& each) {
-    return each.second.find_first_not_of("0123456789-, []") == std::string::npos;
+    return std::all_of(each.second.items.begin(), each.second.items.end(), is_literal);
   });
 }
 
@@ -63,12 +63,12 @@ class PatternBuilder {
   bool add_part(const ExpansionNode& node) {
     Pattern::Part part{.op = ops_.find(node.op), .from = &node};
     if (!part.op) return false;
-    for (const std::string& input : node.inputs) {
-      const auto value = values_.find(input);
+    for (const Expression& input : node.inputs) {
+      const auto value = values_.find(input.text);
       if (value == values_.end()) {
-        part.inputs.push_back({no_id, input, literal_number(input)});
+        part.inputs.push_back({no_id, &input, literal_number(input)});
       } else {
-        part.inputs.push_back({value->second, "", {}});
+        part.inputs.push_back({value->second, nullptr, {}});
         ++readers_[value->second];
       }
     }
@@ -190,13 +190,14 @@ bool is_axis(const OpSet& ops, const OpSpec& op, std::string_view attribute) {
     const auto found = op.view->parameters.find("axis");
     return found != op.view->parameters.end() && found->second == attribute;
   }
-  const std::string name = "$" + std::string(attribute);
+  const auto stands_for = [&](const ExpansionValue& value) {
+    return value.items.size() == 1 && value.items[0].text == "$" + std::string(attribute);
+  };
   for (const Expansion& expansion : op.expansions) {
     for (const ExpansionNode& node : expansion.nodes) {
       const OpSpec* inner = ops.find(node.op);
-      for (const auto& [inner_attribute, text] : node.attributes) {
-        const bool stands_for = text == name || text == "[" + name + "]";
-        if (inner && stands_for && is_axis(ops, *inner, inner_attribute)) return true;
+      for (const auto& [inner_attribute, value] : node.attributes) {
+        if (inner && stands_for(value) && is_axis(ops, *inner, inner_attribute)) return true;
       }
     }
   }

@@ -18,8 +18,8 @@ inline constexpr int deepest_nesting = 8;  // of spellings within spellings
 // operator's operands, then what the parts make.
 struct Pattern {
   struct Input {
-    std::uint32_t value = no_id;    // no_id: a number
-    std::string number;             // as the specification has it: "0.5", "$epsilon"
+    std::uint32_t value = no_id;         // no_id: a number
+    const Expression* number = nullptr;  // as the specification has it: "0.5", "$epsilon"
     std::optional<Number> literal;  // where that names nothing
   };
   struct Part {

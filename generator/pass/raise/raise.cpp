@@ -73,7 +73,9 @@ void drop_unread(Graph& graph, std::vector<ValueId> staying) {
 // From the last node to the first, so that what spells a large operator is not taken for a part of it.
 void raise_graph(Graph& graph, const OpSet& ops, const PatternTable& patterns, const DimRanges& ranges, Raised raised) {
   if (graph.numerics == Numerics::match_unfused) return;
-  SearchedGraph in{graph, ops, ranges, patterns, count_readers(graph), named_values(graph), UniqueNames(graph), {}};
+  SearchedGraph in{
+      graph, ops, ranges, patterns, count_readers(graph), named_values(graph), UniqueNames(graph), LoadValues(graph),
+      {}};
   for (const DimRequirement& each : graph.requirements) in.required.emplace(each.left.text(), each.right.text());
   const std::size_t values = graph.values.size();
   std::map<NodeId, Recognised> found;

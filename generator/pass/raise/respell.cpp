@@ -7,12 +7,21 @@
 #include <map>
 
 #include "generator/pass/choose/choose_kernels.hpp"
-#include "generator/pass/choose/expansion_text.hpp"
+#include "generator/pass/choose/expansion_value.hpp"
 #include "generator/pass/infer/infer_node.hpp"
 #include "generator/spec/scalar_value.hpp"
 
 namespace kgen {
 namespace {
+
+NodeScope scope_of(const SearchedGraph& in, const Node& node) {
+  return scope_at(in.graph, node, in.ranges, in.constants);
+}
+
+// Whether the operator's node may be spelled so.
+bool applies(const SearchedGraph& in, const Node& node, const Expansion& spelled) {
+  return spelled.when.empty() || prove(scope_of(in, node), spelled.when) == Proof::always;
+}
 
 // Types the node, and says whether that is possible, without asking more of the run than the graph does. What it asks
 // is asked again when it stays.
@@ -98,9 +107,8 @@ const OpSpec* view_op(const OpSet& ops, ViewRule::Form form) {
 std::optional<Node> inverse_of(const SearchedGraph& in, const Pattern::Part& part, const Node& at) {
   using Form = ViewRule::Form;
   Diagnostics none;
-  const ExpansionScope scope{in.graph, at, in.ranges, none};
-  const auto& [name, text] = part.from->attributes[0];
-  auto value = attribute_from_text(scope, *part.op->attribute(name), text, part.from->where);
+  const auto& [name, given] = part.from->attributes[0];
+  auto value = attribute_at({scope_of(in, at), none}, *part.op->attribute(name), given, part.from->where);
   if (!value) return std::nullopt;
   Form form = part.op->view->form;
   if (form == Form::permute) {
@@ -136,8 +144,9 @@ bool undo_operand_views(SearchedGraph& in, const Pattern& pattern, NodeId last, 
     auto view = inverse_of(in, part, found.node);
     if (!view || match.values[part.first_output] == no_id) return false;
     view->inputs = {match.values[part.first_output]};
-    view->outputs = {new_value(in, last, part.from->inputs[0])};
+    view->outputs = {new_value(in, last, part.from->inputs[0].text)};
     if (!infers(in, *view)) return false;
+    in.constants.add(*view);
     match.values[part.inputs[0].value] = view->outputs[0];
     found.before.push_back(std::move(*view));
   }
@@ -170,14 +179,14 @@ bool undo_result_views(SearchedGraph& in, const Pattern& pattern, NodeId last, c
     value = part.inputs[0].value;
     view->inputs = found.after.empty() ? found.node.outputs : found.after.back().outputs;
     view->outputs = {result};
-    if (value != pattern.core) view->outputs = {new_value(in, last, part.from->inputs[0])};
+    if (value != pattern.core) view->outputs = {new_value(in, last, part.from->inputs[0].text)};
     if (value == pattern.core ? !infers_as_typed(in, *view) : !infers(in, *view)) return false;
     found.after.push_back(std::move(*view));
   }
   return found.after.size() < 2 || join_views(in, found);
 }
 
-// The operator's node as far as the match says it: what `text` means can be asked of it.
+// The operator's node as far as the match says it: what the spelling says can be asked of it.
 Node node_as_known(const Recognised& found, const Match& match) {
   Node node = found.node;
   node.attributes = match.known;
@@ -185,7 +194,7 @@ Node node_as_known(const Recognised& found, const Match& match) {
 }
 
 // What the spelling says that an operand or an attribute is; null where it is what the nodes have.
-const std::string* number_rule(const Pattern& pattern, const std::string& name) {
+const Expression* number_rule(const Pattern& pattern, const std::string& name) {
   const auto& numbers = pattern.spelled->numbers;
   const auto found = std::find_if(numbers.begin(), numbers.end(), [&](const auto& each) { return each.first == name; });
   return found == numbers.end() ? nullptr : &found->second;
@@ -194,13 +203,12 @@ const std::string* number_rule(const Pattern& pattern, const std::string& name) 
 bool read_operands(SearchedGraph& in, const Pattern& pattern, const Match& match, Recognised& found) {
   const Node known = node_as_known(found, match);
   Diagnostics none;
-  const ExpansionScope scope{in.graph, known, in.ranges, none};
   std::vector<ValueId> operands;
   for (std::size_t i = 0; i < pattern.op->operands.size(); ++i) {
     const OperandSpec& operand = pattern.op->operands[i];
     ValueId value = match.values[i];
-    if (const std::string* rule = number_rule(pattern, operand.name)) {
-      const auto number = operand_number(scope, *rule, operand.where);
+    if (const Expression* rule = number_rule(pattern, operand.name)) {
+      const auto number = number_at({scope_of(in, known), none}, *rule, operand.where);
       if (!number) return false;
       value = add_constant(in.graph, "", std::nullopt, {*number}, found.node.where);
     }
@@ -228,12 +236,13 @@ bool mixes_states(const Graph& graph, const Node& node) {
 bool read_attributes(const SearchedGraph& in, const Pattern& pattern, const Match& match, Recognised& found) {
   const Node known = node_as_known(found, match);
   Diagnostics none;
-  const ExpansionScope scope{in.graph, known, in.ranges, none};
+  const NodeScope scope = scope_of(in, known);
   for (const AttributeSpec& attribute : pattern.op->attributes) {
-    const std::string* rule = number_rule(pattern, attribute.name);
+    const Expression* rule = number_rule(pattern, attribute.name);
     if (!rule && !find_attribute(match.known, attribute.name)) continue;
-    auto value =
-        attribute_from_text(scope, attribute, rule ? *rule : fmt::format("${}", attribute.name), attribute.where);
+    const ExpansionValue given{"$" + attribute.name, {}};
+    std::optional<AttributeValue> value = rule ? number_at({scope, none}, *rule, attribute.where)
+                                               : attribute_at({scope, none}, attribute, given, attribute.where);
     if (!value) return false;
     found.node.attributes.emplace_back(attribute.name, std::move(*value));
   }
@@ -247,34 +256,30 @@ bool is_spelled_so(SearchedGraph& in, const Pattern& pattern, const Match& match
     if (!find_attribute(node.attributes, each.first)) spelled.attributes.push_back(each);
   }
   Diagnostics none;
-  const ExpansionScope scope{in.graph, spelled, in.ranges, none};
-  for (const auto& [text, value] : match.numbers) {
-    const auto number = operand_number(scope, text, pattern.op->where);
+  const NodeScope scope = scope_of(in, spelled);
+  for (const auto& [spelled_number, value] : match.numbers) {
+    const auto number = number_at({scope, none}, *spelled_number, pattern.op->where);
     if (!number || !equal_as(in.graph.type(value).dtype, *number, *number_of(in.graph, value))) return false;
   }
   for (std::size_t i = 0; i < pattern.parts.size(); ++i) {
     if (match.parts[i] && !respells(in, spelled, pattern.parts[i], *match.parts[i])) return false;
   }
-  const std::string& when = pattern.spelled->when;
-  return pattern.is_expansion || when.empty() || condition_holds(scope, when).value_or(false);
+  return pattern.is_expansion || applies(in, spelled, *pattern.spelled);
 }
 
 // ---- whether it pays ------------------------------------------------------------------------------------------------
 
 const Expansion* expansion_of(const SearchedGraph& in, const Node& node) {
-  Diagnostics none;
-  const ExpansionScope scope{in.graph, node, in.ranges, none};
-  for (const Expansion& each : node.op->expansions) {
-    if (each.when.empty() || condition_holds(scope, each.when).value_or(false)) return &each;
-  }
-  return nullptr;
+  const auto& all = node.op->expansions;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return applies(in, node, each); });
+  return found == all.end() ? nullptr : &*found;
 }
 
 // Rule: the operator's node is better than the nodes it stands for where a kernel does in one what they do in several,
 // or where the operator is written differently at these operands: it has an expansion for long rows, say.
 bool pays(const SearchedGraph& in, const Pattern& pattern, const Recognised& found) {
   const auto takes = [&](const KernelSignature* kernel) {
-    return takes_node(*kernel, in.graph, found.node, in.ranges);
+    return takes_node(*kernel, in.graph, found.node, in.ranges, in.constants);
   };
   const auto kernels = in.ops.kernels_for(*pattern.op);
   if (std::any_of(kernels.begin(), kernels.end(), takes)) return found.covered.size() > 1;
@@ -311,8 +316,8 @@ bool equal_as(DType dtype, const Number& a, const Number& b) {
   return left && right && *left == *right;
 }
 
-void learn_number(Match& match, const OpSpec& op, const std::string& text, const Number& number, DType dtype) {
-  const auto name = whole_name(text);
+void learn_number(Match& match, const OpSpec& op, const Expression& input, const Number& number, DType dtype) {
+  const auto name = whole_name(input.text);
   if (!name || find_attribute(match.known, *name)) return;
   const AttributeSpec* spec = op.attribute(*name);
   if (spec && spec->type != AttributeType::number) {
@@ -325,25 +330,23 @@ void learn_number(Match& match, const OpSpec& op, const std::string& text, const
 }
 
 void learn_attributes(Match& match, const ExpansionNode& from, const Node& node) {
-  for (const auto& [name, text] : from.attributes) {
+  for (const auto& [name, given] : from.attributes) {
     const AttributeValue* value = find_attribute(node.attributes, name);
     if (!value) continue;
-    learn(match, text, *value);
+    learn(match, given.text, *value);
     const auto* list = std::get_if<std::vector<Dim>>(value);
-    const bool is_one = list && list->size() == 1 && list->front().is_constant();
-    if (is_one && text.starts_with('[') && text.ends_with(']')) {
-      learn(match, std::string_view(text).substr(1, text.size() - 2), list->front().constant());
-    }
+    const bool is_one = list && list->size() == 1 && list->front().is_constant() && given.items.size() == 1;
+    if (is_one && given.text.starts_with('[')) learn(match, given.items[0].text, list->front().constant());
   }
 }
 
 bool respells(SearchedGraph& in, const Node& spelled, const Pattern::Part& part, const Node& node) {
   Diagnostics none;
-  const ExpansionScope scope{in.graph, spelled, in.ranges, none};
+  const NodeScope scope = scope_of(in, spelled);
   Node expected{.op = part.op, .inputs = node.inputs, .outputs = node.outputs};
-  for (const auto& [name, text] : part.from->attributes) {
+  for (const auto& [name, given] : part.from->attributes) {
     const AttributeSpec* spec = part.op->attribute(name);
-    auto value = spec ? attribute_from_text(scope, *spec, text, part.from->where) : std::nullopt;
+    auto value = spec ? attribute_at({scope, none}, *spec, given, part.from->where) : std::nullopt;
     if (!value) return false;
     expected.attributes.emplace_back(name, std::move(*value));
   }

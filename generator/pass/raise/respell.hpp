@@ -16,7 +16,7 @@ struct Match {
   std::vector<ValueId> values;                           // by value of the pattern; no_id: not known (yet)
   std::vector<std::optional<Node>> parts;                // by part; nothing: a view that is undone
   Attributes known;                                      // what the spelling's attributes and numbers must be, by name
-  std::vector<std::pair<std::string, ValueId>> numbers;  // constants that must be what the text says
+  std::vector<std::pair<const Expression*, ValueId>> numbers;  // constants that must be what the spelling says
   std::vector<NodeId> covered;                           // the nodes that were found
   std::vector<NodeId> views;                             // of those, views of operands
   std::vector<NodeId> staying;                           // of those, what something else reads; no longer covered
@@ -28,8 +28,8 @@ const Number* number_of(const Graph& graph, ValueId value);
 // Whether both are the same element of `dtype`.
 bool equal_as(DType dtype, const Number& a, const Number& b);
 
-// `text` stands where the graph has a constant of that dtype: says what "$epsilon" is, unless that is known.
-void learn_number(Match& match, const OpSpec& op, const std::string& text, const Number& number, DType dtype);
+// `input` stands where the graph has a constant of that dtype: says what "$epsilon" is, unless that is known.
+void learn_number(Match& match, const OpSpec& op, const Expression& input, const Number& number, DType dtype);
 // The same of all attributes of a node: "$axis", "[$axis]".
 void learn_attributes(Match& match, const ExpansionNode& from, const Node& node);
 

@@ -4,17 +4,17 @@
 #include <utility>
 
 #include "generator/pass/simplify/view_algebra.hpp"
+#include "generator/spec/expression.hpp"
 #include "generator/spec/scalar_value.hpp"
 
 namespace kgen {
 namespace {
 
 // f(0, c) and f(-0, c) are 0 and -0 to the sign, by the operator's definition; c stands at operand `position`.
-bool keeps_zeros(Rewriting& rewriting, const Node& node, std::size_t position, double c) {
-  const Expression* definition = definition_of(rewriting, *node.op);
-  if (!definition) return false;
+bool keeps_zeros(const Node& node, std::size_t position, double c) {
+  if (node.op->definition.empty()) return false;
   const auto keeps = [&](double zero) {
-    const double result = evaluate(*definition, [&](std::string_view variable) {
+    const double result = evaluate(node.op->definition, [&](std::string_view variable) {
       return variable == node.op->operands[position].name ? c : zero;
     });
     return same_bits(Number(result), Number(zero));
@@ -44,7 +44,7 @@ bool drop_identity(Rewriting& rewriting, NodeId id) {
     const ValueId other = node.inputs[1 - position];
     if (other == no_id) continue;
     const bool exact = rewriting.numerics == Numerics::match_unfused && info(graph.type(other).dtype).floating;
-    const auto keeps = [&](const Number& each) { return keeps_zeros(rewriting, node, position, each.real()); };
+    const auto keeps = [&](const Number& each) { return keeps_zeros(node, position, each.real()); };
     if (exact && !std::all_of(elements->begin(), elements->end(), keeps)) continue;
     if (replace_result(rewriting, id, other)) return true;
   }

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "generator/spec/expression.hpp"
 #include "generator/spec/scalar_value.hpp"
 
 namespace kgen {
@@ -163,8 +164,9 @@ std::optional<Binding> bind(const Node& node, const std::string& variable) {
   return binding;
 }
 
-std::optional<std::vector<Number>> fold_elementwise(const Node& node, const Expression& definition, DType dtype,
-                                                    std::span<const Operand> operands, const Extents& result) {
+std::optional<std::vector<Number>> fold_elementwise(const Node& node, DType dtype, std::span<const Operand> operands,
+                                                    const Extents& result) {
+  const Expression& definition = node.op->definition;
   std::vector<Binding> bindings;
   for (const std::string& variable : definition.variables) {
     const auto binding = bind(node, variable);
@@ -202,8 +204,7 @@ std::optional<std::vector<Number>> fold(Rewriting& rewriting, const Node& node) 
     operands.push_back(std::move(*operand));
   }
   if (const auto* view = std::get_if<View>(&node.kind)) return fold_view(*view, operands[0], *extents);
-  const Expression* definition = definition_of(rewriting, *node.op);
-  return definition ? fold_elementwise(node, *definition, type.dtype, operands, *extents) : std::nullopt;
+  return node.op->definition.empty() ? std::nullopt : fold_elementwise(node, type.dtype, operands, *extents);
 }
 
 }  // namespace

@@ -136,14 +136,6 @@ const std::vector<Number>* elements_of(const Graph& graph, ValueId value) {
   return constant.values.empty() ? nullptr : &constant.values;
 }
 
-const Expression* definition_of(Rewriting& rewriting, const OpSpec& op) {
-  if (op.definition.empty()) return nullptr;
-  const auto [found, missing] = rewriting.definitions.try_emplace(&op);
-  std::string problem;
-  if (missing) found->second = parse_expression(op.definition, &problem);
-  return found->second ? &*found->second : nullptr;
-}
-
 ValueId new_result(Rewriting& rewriting, const std::string& wish, TensorType type, SourceLocation where) {
   return track(rewriting, add_result(rewriting.graph, free_name(rewriting, wish), std::move(type), where));
 }

@@ -11,12 +11,10 @@
 
 #include <array>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "generator/model/graph.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
-#include "generator/spec/expression.hpp"
 
 namespace kgen {
 
@@ -30,8 +28,7 @@ struct Rewriting {
   std::vector<bool> observed;              // by ValueId
   std::vector<bool> removed;               // by NodeId
   std::array<const OpSpec*, 10> view_ops;  // by ViewRule::Form: an operator that makes such a view; null: none does
-  std::unordered_map<const OpSpec*, std::optional<Expression>> definitions;  // parsed when first needed
-  std::size_t node_visits = 0;                                               // how often a sweep has looked at a node
+  std::size_t node_visits = 0;             // how often a sweep has looked at a node
 };
 
 Rewriting start_rewriting(Graph& graph, const OpSet& ops, Numerics numerics);
@@ -54,9 +51,6 @@ const Node* producer(const Rewriting& rewriting, ValueId value);
 
 // The elements of a constant that stands in the graph (one: a splat); null for every other value.
 const std::vector<Number>* elements_of(const Graph& graph, ValueId value);
-
-// The operator's definition; null where it has none that can be parsed.
-const Expression* definition_of(Rewriting& rewriting, const OpSpec& op);
 
 // A new value like the others: not named, not observed, replaced by itself. `wish` is its name where that is free.
 ValueId new_result(Rewriting& rewriting, const std::string& wish, TensorType type, SourceLocation where);

@@ -461,8 +461,9 @@ bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId inpu
   if (group.kind == GroupKind::call) return refuse("a call reads its operands whenever it likes");
   if (placed.roots[output] != output || placed.destination(output)) return refuse("it is written in parts");
   if (element_bytes(from) != element_bytes(to)) return refuse("their elements differ in size");
-  const Shape& loop =
-      group.kind == GroupKind::structured ? graph.type(graph.nodes[group.root].outputs[0]).shape : group.loop;
+  const bool structured = group.kind == GroupKind::structured;
+  if (structured && graph.nodes[group.root].outputs.size() > 1) return refuse("its kernel stores another result first");
+  const Shape& loop = structured ? graph.type(graph.nodes[group.root].outputs[0]).shape : group.loop;
   if (from.shape != to.shape || to.shape != loop) return refuse("they are not walked alike");
   if (group.kind == GroupKind::rows && group.outputs.size() > 1)
     return refuse("a row is stored while it is still read");

@@ -1,0 +1,155 @@
+#include "generator/load/read_expressions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "generator/load/fields.hpp"
+#include "generator/spec/node_expression.hpp"
+
+namespace kgen {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// The dims that the operands' shape patterns bind.
+Names dims_of(const OpSpec& op) {
+  Names names;
+  for (const OperandSpec& operand : op.operands) {
+    for (const PatternAxis& axis : operand.pattern.value_or(std::vector<PatternAxis>{})) {
+      const bool is_new = std::find(names.begin(), names.end(), axis.name) == names.end();
+      if (!axis.name.empty() && is_new) names.push_back(axis.name);
+    }
+  }
+  return names;
+}
+
+// What sizes may name, and conditions with them.
+Names names_of_sizes(const OpSpec& op, const Names& sizes) {
+  Names names = dims_of(op);
+  for (const AttributeSpec& attribute : op.attributes) {
+    using enum AttributeType;
+    if (attribute.type == integer || attribute.type == dim || attribute.type == dims) names.push_back(attribute.name);
+  }
+  names.insert(names.end(), sizes.begin(), sizes.end());
+  return names;
+}
+
+Names names_of_conditions(const OpSpec& op) {
+  Names names = names_of_sizes(op, {});
+  for (const AttributeSpec& attribute : op.attributes) {
+    if (attribute.type == AttributeType::boolean) names.push_back(attribute.name);
+  }
+  for (const auto& [variable, dtypes] : op.types) names.push_back(variable);
+  return names;
+}
+
+// An expression over doubles may use the names that are `known`.
+void check_numbers(const Expression& expression, const std::string& what, const Names& known,
+                   Diagnostics& diagnostics) {
+  for (const std::string& name : expression.variables) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    diagnostics.error(expression.where, fmt::format("{}: there is no '{}'", what, name))
+        .note(known.empty() ? "it can use numbers only" : "it can use " + quoted_list(known));
+  }
+}
+
+void check_size(const Expression& size, const OpSpec& op, const Names& sizes, Diagnostics& diagnostics) {
+  const auto problem = size.empty() ? std::nullopt : size_problem(size, op, sizes);
+  if (!problem) return;
+  const Names known = names_of_sizes(op, sizes);
+  diagnostics.error(size.where, fmt::format("the size '{}': {}", size.text, *problem))
+      .note(known.empty() ? "it can use numbers only" : "it can use " + quoted_list(known));
+}
+
+void check_sizes(const OpSpec& op, Diagnostics& diagnostics) {
+  for (const AttributeSpec& attribute : op.attributes) {
+    check_size(attribute.count, op, {}, diagnostics);
+    if (attribute.type != AttributeType::number) check_size(attribute.default_expression, op, {}, diagnostics);
+  }
+  for (const SizeCondition& condition : op.conditions) {
+    check_size(condition.left, op, {}, diagnostics);
+    check_size(condition.right, op, {}, diagnostics);
+  }
+  Names sizes;
+  for (const NamedSize& named : op.sizes) {
+    check_size(named.size, op, sizes, diagnostics);
+    sizes.push_back(named.name);
+  }
+  sizes.emplace_back(axis_name);
+  for (const ResultSpec& result : op.results) check_size(result.extents, op, sizes, diagnostics);
+}
+
+// Its numbers may use what its nodes call "$name".
+void check_spelling(const OpSpec& op, const Expansion& spelling, Diagnostics& diagnostics) {
+  check_condition(spelling.when, op, fmt::format("the condition of a spelling of '{}'", op.name), diagnostics);
+  Names known;
+  for (const ExpansionNode& node : spelling.nodes) {
+    for (const Expression& input : node.inputs) {
+      if (input.text.starts_with('$')) known.push_back(input.text.substr(1));
+    }
+  }
+  for (const auto& [name, number] : spelling.numbers) {
+    const std::string what = fmt::format("the number '{}' of a spelling of '{}'", name, op.name);
+    check_numbers(number, what, known, diagnostics);
+  }
+}
+
+}  // namespace
+
+Expression expression_of(std::string_view text, SourceLocation where, const std::string& what,
+                         std::span<const std::string_view> functions, Diagnostics& diagnostics) {
+  std::string problem;
+  Expression expression = parse_expression(text, &problem, functions).value_or(Expression{});
+  if (expression.empty()) diagnostics.error(where, fmt::format("{}: {}", what, problem));
+  expression.where = where;
+  return expression;
+}
+
+Expression read_expression(Yaml value, const std::string& what, std::span<const std::string_view> functions,
+                           Diagnostics& diagnostics) {
+  const auto text = read_text(value, what, diagnostics);
+  return text ? expression_of(*text, value.where(), what, functions, diagnostics) : Expression{};
+}
+
+Expression read_size(Yaml value, Diagnostics& diagnostics) {
+  const std::string what = value.is_scalar() ? fmt::format("the size '{}'", value.text()) : "a size";
+  return read_expression(value, what, node_functions(), diagnostics);
+}
+
+void check_expressions(const OpSpec& op, Diagnostics& diagnostics) {
+  const Names dims = dims_of(op);
+  Names values;
+  for (const OperandSpec& operand : op.operands) values.push_back(operand.name);
+  for (const AttributeSpec& attribute : op.attributes) values.push_back(attribute.name);
+  check_numbers(op.definition, fmt::format("the definition of '{}'", op.name), values, diagnostics);
+  for (const AttributeSpec& attribute : op.attributes) {
+    if (attribute.type != AttributeType::number) continue;
+    check_numbers(attribute.default_expression, fmt::format("the default of '{}'", attribute.name), dims, diagnostics);
+  }
+  check_sizes(op, diagnostics);
+  for (const Expansion& expansion : op.expansions) {
+    check_condition(expansion.when, op, fmt::format("the condition of an expansion of '{}'", op.name), diagnostics);
+  }
+  for (const Expansion& spelling : op.spellings) check_spelling(op, spelling, diagnostics);
+}
+
+void check_condition(const Expression& condition, const OpSpec& op, const std::string& what, Diagnostics& diagnostics) {
+  const auto problem = condition.empty() ? std::nullopt : condition_problem(condition, op);
+  if (!problem) return;
+  const Names known = names_of_conditions(op);
+  diagnostics.error(condition.where, fmt::format("{}: {}", what, *problem))
+      .note(op.where, known.empty() ? fmt::format("'{}' has no names for conditions", op.name)
+                                    : fmt::format("'{}' has {}", op.name, quoted_list(known)))
+      .advise(
+          "compare sizes and types: \"M <= 16 && T == f32\"; extent(operand, axis), rank(operand), given(operand) and "
+          "constant(operand) ask about operands");
+}
+
+std::string condition_of(const KernelSignature& kernel) {
+  return fmt::format("the condition of '{}' has no meaning", kernel.name);
+}
+
+}  // namespace kgen

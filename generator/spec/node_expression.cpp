@@ -1,0 +1,395 @@
+#include "generator/spec/node_expression.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "generator/base/ensure.hpp"
+
+namespace kgen {
+namespace {
+
+using Operation = Expression::Operation;
+
+using Size = std::optional<Dim>;  // nothing: it is not known
+// Where operands of one type are read from memory of several, a variable stands for all of them.
+using DTypes = std::set<DType>;
+// What a part of an expression is: a size, a type, a condition, or a name that a function takes.
+using Term = std::variant<Size, DTypes, Proof, std::string_view>;
+
+// The operator, and the node where it is used; without a node every size is unknown.
+struct Setting {
+  const OpSpec& op;
+  const NodeScope* at = nullptr;
+  std::span<const std::string> sizes = {};  // without a node: names beside those of the patterns
+};
+
+// ---- logic ----------------------------------------------------------------------------------------------------------
+
+Proof negation(Proof proof) {
+  return proof == Proof::sometimes ? proof : proof == Proof::always ? Proof::never : Proof::always;
+}
+
+// `a` <= `b`.
+Proof at_most(const Dim& a, const Dim& b, const DimRanges& ranges) {
+  if (provably_at_most(a, b, ranges)) return Proof::always;
+  return provably_at_most(b + 1, a, ranges) ? Proof::never : Proof::sometimes;
+}
+
+Proof equal(const Dim& a, const Dim& b, const DimRanges& ranges) {
+  if (a == b) return Proof::always;
+  const bool apart = at_most(a, b, ranges) == Proof::never || at_most(b, a, ranges) == Proof::never;
+  return apart ? Proof::never : Proof::sometimes;
+}
+
+Proof equal(const DTypes& a, const DTypes& b) {
+  if (a == b && a.size() == 1) return Proof::always;
+  const bool may_be = std::any_of(a.begin(), a.end(), [&](DType each) { return b.contains(each); });
+  return may_be ? Proof::sometimes : Proof::never;
+}
+
+std::optional<Term> joined(Operation operation, const Dim& a, const Dim& b, const DimRanges& ranges) {
+  switch (operation) {
+    case Operation::add:
+      return a + b;
+    case Operation::subtract:
+      return a - b;
+    case Operation::multiply:
+      return a * b;
+    case Operation::divide:
+      return b == 0 ? Size() : Dim::floor_divide(a, b);
+    case Operation::less_equal:
+      return at_most(a, b, ranges);
+    case Operation::greater_equal:
+      return at_most(b, a, ranges);
+    case Operation::less:
+      return at_most(a + 1, b, ranges);
+    case Operation::greater:
+      return at_most(b + 1, a, ranges);
+    case Operation::equal:
+      return equal(a, b, ranges);
+    case Operation::not_equal:
+      return negation(equal(a, b, ranges));
+    default:
+      return std::nullopt;
+  }
+}
+
+// The same where either may be unknown, and then the result is.
+std::optional<Term> joined(Operation operation, const Size& a, const Size& b, const DimRanges& ranges) {
+  auto term = joined(operation, a.value_or(0), b.value_or(0), ranges);
+  if (!term || (a && b)) return term;
+  return std::holds_alternative<Size>(*term) ? Term(Size()) : Term(Proof::sometimes);
+}
+
+// Nothing where the two cannot be joined so.
+std::optional<Term> joined(Operation operation, const Term& a, const Term& b, const DimRanges& ranges) {
+  if (const auto* x = std::get_if<Size>(&a), *y = std::get_if<Size>(&b); x && y) {
+    return joined(operation, *x, *y, ranges);
+  }
+  if (const auto* x = std::get_if<DTypes>(&a), *y = std::get_if<DTypes>(&b); x && y) {
+    if (operation == Operation::equal) return equal(*x, *y);
+    return operation == Operation::not_equal ? std::optional<Term>(negation(equal(*x, *y))) : std::nullopt;
+  }
+  if (const auto* x = std::get_if<Proof>(&a), *y = std::get_if<Proof>(&b); x && y) {
+    if (operation == Operation::logical_and) return std::min(*x, *y);
+    return operation == Operation::logical_or ? std::optional<Term>(std::max(*x, *y)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<Term> negated(Operation operation, const Term& a) {
+  if (const auto* size = std::get_if<Size>(&a); size && operation == Operation::negate) {
+    return *size ? Dim() - **size : Size();
+  }
+  if (const auto* proof = std::get_if<Proof>(&a); proof && operation == Operation::logical_not) return negation(*proof);
+  return std::nullopt;
+}
+
+// ---- names ----------------------------------------------------------------------------------------------------------
+
+bool in_patterns(const OpSpec& op, std::string_view name) {
+  return std::any_of(op.operands.begin(), op.operands.end(), [&](const OperandSpec& operand) {
+    const auto is_named = [&](const PatternAxis& axis) { return axis.name == name; };
+    return operand.pattern && std::any_of(operand.pattern->begin(), operand.pattern->end(), is_named);
+  });
+}
+
+// The extent that a name in a shape pattern stands for ("D" of "[B, S, H, D]"); nothing where no operand that is given
+// has the name in its pattern.
+Size pattern_extent(const Graph& graph, const Node& node, std::string_view name) {
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const OperandSpec& spec = node.op->operands[std::min(i, node.op->operands.size() - 1)];
+    if (node.inputs[i] == no_id || !spec.pattern) continue;
+    const auto axis = std::find_if(spec.pattern->begin(), spec.pattern->end(),
+                                   [&](const PatternAxis& each) { return each.name == name; });
+    if (axis == spec.pattern->end()) continue;
+    const bool after_ellipsis = std::any_of(spec.pattern->begin(), axis, [](const auto& it) { return it.ellipsis; });
+    const Shape& shape = graph.type(node.inputs[i]).shape;
+    const auto from_start = static_cast<std::size_t>(axis - spec.pattern->begin());
+    const auto from_end = static_cast<std::size_t>(spec.pattern->end() - axis);
+    return after_ellipsis ? shape[shape.size() - from_end] : shape[from_start];
+  }
+  return std::nullopt;
+}
+
+// A size that has a name, but for attributes.
+Size extent_named(const NodeScope& at, std::string_view name) {
+  const Dim* size = at.sizes ? at.sizes(name) : nullptr;
+  return size ? *size : pattern_extent(at.graph, at.node, name);
+}
+
+std::optional<Term> attribute_named(const Setting& in, const AttributeSpec& spec) {
+  const AttributeValue* value = in.at ? find_attribute(in.at->attributes, spec.name) : nullptr;
+  switch (spec.type) {
+    case AttributeType::boolean:
+      return !value ? Proof::sometimes : std::get<bool>(*value) ? Proof::always : Proof::never;
+    case AttributeType::integer:
+      return value ? Dim(std::get<std::int64_t>(*value)) : Size();
+    case AttributeType::dim:
+      return value ? std::get<Dim>(*value) : Size();
+    default:
+      return std::nullopt;
+  }
+}
+
+// The dtypes of the operands given whose type is that variable.
+DTypes dtypes_of_variable(const NodeScope& at, std::string_view variable) {
+  DTypes dtypes;
+  const auto& operands = at.node.op->operands;
+  for (std::size_t i = 0; i < at.node.inputs.size(); ++i) {
+    const OperandSpec& operand = operands[std::min(i, operands.size() - 1)];
+    if (operand.type == variable && at.node.inputs[i] != no_id) dtypes.insert(at.graph.type(at.node.inputs[i]).dtype);
+  }
+  return dtypes.empty() ? DTypes{at.graph.type(at.node.outputs[0]).dtype} : dtypes;
+}
+
+std::optional<Term> term_named(const Setting& in, std::string_view name) {
+  if (in.at) {
+    if (Size extent = extent_named(*in.at, name)) return std::move(extent);
+  }
+  if (in_patterns(in.op, name) || std::find(in.sizes.begin(), in.sizes.end(), name) != in.sizes.end()) return Size();
+  if (const AttributeSpec* spec = in.op.attribute(name)) return attribute_named(in, *spec);
+  if (const auto variable = in.op.types.find(std::string(name)); variable != in.op.types.end()) {
+    return in.at ? dtypes_of_variable(*in.at, name) : DTypes{variable->second.front()};
+  }
+  if (const auto dtype = dtype_from_name(name)) return DTypes{*dtype};
+  return std::nullopt;
+}
+
+// ---- functions ------------------------------------------------------------------------------------------------------
+
+Term extent_of(const NodeScope& at, ValueId operand, const Size& axis) {
+  if (!axis || !axis->is_constant()) return Size();
+  if (operand == no_id) return Dim(0);
+  const Shape& shape = at.graph.type(operand).shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const std::int64_t place = axis->constant() < 0 ? axis->constant() + rank : axis->constant();
+  return place >= 0 && place < rank ? shape[static_cast<std::size_t>(place)] : Dim(0);
+}
+
+Term rank_of(const NodeScope& at, ValueId operand, const Size&) {
+  return Dim(operand == no_id ? 0 : static_cast<std::int64_t>(at.graph.type(operand).shape.size()));
+}
+
+Term is_given(const NodeScope&, ValueId operand, const Size&) {
+  return operand == no_id ? Proof::never : Proof::always;
+}
+
+Term is_constant(const NodeScope& at, ValueId operand, const Size&) {
+  return operand != no_id && at.is_constant(operand) ? Proof::always : Proof::never;
+}
+
+// What asks about an operand.
+struct Function {
+  std::string_view name;
+  bool takes_axis;  // as its second argument
+  bool is_size;     // else it is a condition
+  // Of an operand of the node; no_id: it is left out.
+  Term (*at)(const NodeScope& scope, ValueId operand, const Size& axis);
+};
+constexpr std::array<Function, 4> functions = {{
+    {"extent", true, true, extent_of},
+    {"rank", false, true, rank_of},
+    {"given", false, false, is_given},
+    {"constant", false, false, is_constant},
+}};
+constexpr std::string_view item = "item";  // list[index]
+constexpr auto function_names = [] {
+  std::array<std::string_view, functions.size() + 1> names = {item};
+  for (std::size_t i = 0; i < functions.size(); ++i) names[i + 1] = functions[i].name;
+  return names;
+}();
+
+// Puts the terms of one expression together; where they have no meaning `problem` says why.
+struct Evaluation {
+  Setting in;
+  std::string problem = {};
+
+  std::optional<Term> operator()(const Expression& expression) {
+    static const DimRanges none;
+    const DimRanges& ranges = in.at ? in.at->ranges : none;
+    return run<Term>(expression, [&](const Expression::Step& step, std::span<const Term> terms) {
+      return apply(expression, step, terms, ranges);
+    });
+  }
+
+ private:
+  std::nullopt_t fail(std::string why) {
+    problem = std::move(why);
+    return std::nullopt;
+  }
+
+  std::optional<Term> apply(const Expression& expression, const Expression::Step& step, std::span<const Term> terms,
+                            const DimRanges& ranges) {
+    std::optional<Term> term;
+    switch (step.operation) {
+      case Operation::number:
+        return number(step.number);
+      case Operation::variable:
+        return named(expression.variables[step.index]);
+      case Operation::name:
+        return std::string_view(expression.names[step.index]);
+      case Operation::call:
+        return call(expression.names[step.index], terms);
+      default:
+        if (step.operation < Operation::choose) {  // an operator; functions of numbers follow it
+          term = terms.size() == 1 ? negated(step.operation, terms[0])
+                                   : joined(step.operation, terms[0], terms[1], ranges);
+        } else {
+          return fail("sizes and conditions have no functions of numbers and no ?:");
+        }
+    }
+    if (!term) return fail("sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
+    return term;
+  }
+
+  std::optional<Term> number(const Number& number) {
+    constexpr double greatest = 9007199254740992.0;  // 2^53
+    const auto whole = number.as_signed();
+    if (whole && std::abs(number.real()) <= greatest) return Dim(*whole);
+    return fail(fmt::format("{} is not a whole number", number));
+  }
+
+  std::optional<Term> named(std::string_view name) {
+    auto term = term_named(in, name);
+    return term ? term : fail(fmt::format("'{}' is no size, type or switch of '{}'", name, in.op.name));
+  }
+
+  // An axis or an index: a size, or the bare name of one.
+  std::optional<Size> index(const Term& term) {
+    if (const auto* name = std::get_if<std::string_view>(&term)) {
+      const auto found = named(*name);
+      return found ? index(*found) : std::nullopt;
+    }
+    if (const auto* size = std::get_if<Size>(&term)) return *size;
+    return fail("an axis or an index is a size");
+  }
+
+  std::optional<Term> call(std::string_view name, std::span<const Term> arguments) {
+    const auto* first = arguments.empty() ? nullptr : std::get_if<std::string_view>(&arguments[0]);
+    if (name == item) {
+      if (first && arguments.size() == 2) return list_item(*first, arguments[1]);
+      return fail("an item is list[index], of an attribute of type dims");
+    }
+    const auto function =
+        std::find_if(functions.begin(), functions.end(), [&](const auto& it) { return it.name == name; });
+    if (!first || arguments.size() != (function->takes_axis ? 2 : 1)) {
+      return fail(fmt::format("{} takes an operand{}", name, function->takes_axis ? " and an axis" : ""));
+    }
+    const auto& operands = in.op.operands;
+    const auto operand =
+        std::find_if(operands.begin(), operands.end(), [&](const auto& each) { return each.name == *first; });
+    if (operand == operands.end()) return fail(fmt::format("'{}' is no operand of '{}'", *first, in.op.name));
+    std::optional<Size> axis = Size();
+    if (function->takes_axis) axis = index(arguments[1]);
+    if (!axis) return std::nullopt;
+    if (!in.at) return function->is_size ? Term(Size()) : Term(Proof::sometimes);
+    const auto position = static_cast<std::size_t>(operand - operands.begin());
+    const auto& inputs = in.at->node.inputs;
+    return function->at(*in.at, position < inputs.size() ? inputs[position] : no_id, *axis);
+  }
+
+  std::optional<Term> list_item(std::string_view list, const Term& place) {
+    const AttributeSpec* spec = in.op.attribute(list);
+    if (!spec || spec->type != AttributeType::dims) {
+      return fail(fmt::format("'{}' is no attribute of type dims of '{}'", list, in.op.name));
+    }
+    const auto at = index(place);
+    if (!at) return std::nullopt;
+    const AttributeValue* value = in.at ? find_attribute(in.at->attributes, list) : nullptr;
+    if (!value || !*at || !(*at)->is_constant()) return Size();
+    const auto& sizes = std::get<std::vector<Dim>>(*value);
+    const std::int64_t which = (*at)->constant();
+    return which >= 0 && which < static_cast<std::int64_t>(sizes.size()) ? sizes[static_cast<std::size_t>(which)]
+                                                                         : Size();
+  }
+};
+
+template <class Kind>
+std::optional<std::string> problem_as(const Expression& expression, const Setting& in, std::string_view kind) {
+  Evaluation evaluation{in};
+  const auto term = evaluation(expression);
+  if (!term) return evaluation.problem;
+  return std::holds_alternative<Kind>(*term) ? std::nullopt : std::optional(fmt::format("it is no {}", kind));
+}
+
+}  // namespace
+
+std::span<const std::string_view> node_functions() { return function_names; }
+
+std::optional<Dim> size_named(const NodeScope& scope, std::string_view name) {
+  const auto term = term_named({*scope.node.op, &scope}, name);
+  const auto* size = term ? std::get_if<Size>(&*term) : nullptr;
+  return size ? *size : std::nullopt;
+}
+
+std::optional<Dim> size_at(const NodeScope& scope, const Expression& size) {
+  const auto term = Evaluation{{*scope.node.op, &scope}}(size);
+  const auto* value = term ? std::get_if<Size>(&*term) : nullptr;
+  return value ? *value : std::nullopt;
+}
+
+Proof prove(const NodeScope& scope, const Expression& condition) {
+  const auto term = Evaluation{{*scope.node.op, &scope}}(condition);
+  const auto* proof = term ? std::get_if<Proof>(&*term) : nullptr;
+  ensure(proof, "load refuses a condition that is none");
+  return *proof;
+}
+
+std::string facts_of(const NodeScope& scope, const Expression& condition) {
+  std::string facts;
+  for (const std::string& name : condition.variables) {
+    if (dtype_from_name(name)) continue;
+    const auto term = term_named({*scope.node.op, &scope}, name);
+    std::string fact;
+    if (const auto* size = term ? std::get_if<Size>(&*term) : nullptr) {
+      fact = *size ? (*size)->text() : "not known";
+      if (*size && !(*size)->is_constant()) {
+        const DimRange range = (*size)->range(scope.ranges);
+        fact = fmt::format("{}{}..{}", fact == name ? "" : fact + ", ", range.low, range.high);
+      }
+    } else if (const auto* dtypes = term ? std::get_if<DTypes>(&*term) : nullptr) {
+      for (const DType each : *dtypes) fact += fmt::format("{}{}", fact.empty() ? "" : " and ", info(each).name);
+    } else if (const auto* flag = term ? std::get_if<Proof>(&*term) : nullptr) {
+      fact = *flag == Proof::always ? "true" : "false";
+    }
+    facts += fmt::format("{}{} is {}", facts.empty() ? "" : "; ", name, fact);
+  }
+  return facts;
+}
+
+std::optional<std::string> size_problem(const Expression& size, const OpSpec& op, std::span<const std::string> sizes) {
+  return problem_as<Size>(size, {op, nullptr, sizes}, "size");
+}
+
+std::optional<std::string> condition_problem(const Expression& condition, const OpSpec& op) {
+  return problem_as<Proof>(condition, {op}, "condition");
+}
+
+}  // namespace kgen

@@ -1,0 +1,87 @@
+// What sizes and conditions mean at a node.
+#include "generator/spec/node_expression.hpp"
+
+#include <array>
+
+#include "tests/unit/infer_fixture.hpp"
+
+namespace kgen {
+namespace {
+
+// Of a frame around x: f32[S, 64], for S in 1..512.
+struct AtNode {
+  test::Inferred graph = test::infer_good(R"(
+graph: g
+dims: {S: 1..512}
+inputs: {x: "f32[S, 64]", w: "f32[96, 64]"}
+nodes:
+- {op: pad, in: x, pads: [1, 2, 3, S], out: framed}
+- {op: linear, in: [x, w], out: y}
+outputs: [framed, y]
+)");
+  DimRanges ranges = ranges_of(graph.module.main);
+
+  NodeScope scope(std::string_view result) const {
+    const Node& node = graph.node(result);
+    const auto is_weight = [this](ValueId id) { return graph.module.main.value(id).name == "w"; };
+    return {graph.module.main, node, ranges, node.attributes, {}, is_weight};
+  }
+};
+
+Expression parsed(std::string_view text) {
+  std::string error;
+  auto expression = parse_expression(text, &error, node_functions());
+  REQUIRE_MESSAGE(expression, error);
+  return *expression;
+}
+
+}  // namespace
+
+TEST_CASE("sizes at a node: whole arithmetic over its names, attributes and operands") {
+  const AtNode at;
+  const auto size = [&](std::string_view text, std::string_view node = "y") -> std::string {
+    const auto value = size_at(at.scope(node), parsed(text));
+    return value ? value->text() : "not known";
+  };
+  CHECK(size("K / 3 + 2 * N") == "213");
+  CHECK(size("2 * M - 1") == "2*S - 1");
+  CHECK(size("-M + M") == "0");
+  CHECK(size("extent(x, 0) + extent(x, -1) + extent(x, 2)", "framed") == "S + 64");
+  CHECK(size("pads[rank(x)] + pads[0]", "framed") == "4");
+  CHECK(size("pads[3]", "framed") == "S");
+  CHECK(size("pads[4]", "framed") == "not known");
+  CHECK(size("extent(x, pads[0])", "framed") == "64");
+  CHECK(size("extent(bias, 0) + rank(bias)") == "0");
+  CHECK(size("K / 0") == "not known");
+  CHECK(size("K / (K - 64)") == "not known");
+}
+
+TEST_CASE("conditions at a node: proved for every value of the dims, or not") {
+  const AtNode at;
+  const auto proof = [&](std::string_view text) { return prove(at.scope("y"), parsed(text)); };
+  CHECK(proof("M >= 1 && M <= 512") == Proof::always);
+  CHECK(proof("M >= 2") == Proof::sometimes);
+  CHECK(proof("M > 512") == Proof::never);
+  CHECK(proof("!given(bias) && T == f32") == Proof::always);
+  CHECK(proof("T != f32 || rank(x) == 3") == Proof::never);
+  CHECK(proof("constant(weight) && !constant(x) && !constant(bias)") == Proof::always);
+  CHECK(proof("M / 0 == 0 || K == 64") == Proof::always);
+  CHECK(proof("M / 0 == 0") == Proof::sometimes);
+  CHECK(facts_of(at.scope("y"), parsed("M >= 2 && K == 64 && T == f32")) == "M is S, 1..512; K is 64; T is f32");
+}
+
+TEST_CASE("sizes and conditions are told apart from what is none at any node") {
+  const OpSpec& op = *test::shipped_ops().find("pad");
+  const std::array<std::string, 1> names = {"E"};
+  CHECK_FALSE(size_problem(parsed("extent(x, axis_0) + pads[E]"), op, names) == std::nullopt);
+  CHECK(size_problem(parsed("extent(x, E) + pads[E + 1]"), op, names) == std::nullopt);
+  CHECK(size_problem(parsed("E"), op) == "'E' is no size, type or switch of 'pad'");
+  CHECK(size_problem(parsed("sqrt(rank(x))"), op) == "sizes and conditions have no functions of numbers and no ?:");
+  CHECK(size_problem(parsed("rank(x) == 2"), op) == "it is no size");
+  CHECK(size_problem(parsed("0.5"), op) == "0.5 is not a whole number");
+  CHECK(size_problem(parsed("1e300"), op) == "1e+300 is not a whole number");
+  CHECK(condition_problem(parsed("rank(x)"), op) == "it is no condition");
+  CHECK(condition_problem(parsed("rank(x) == 2"), op) == std::nullopt);
+}
+
+}  // namespace kgen
