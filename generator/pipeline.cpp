@@ -29,6 +29,7 @@
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
+#include "generator/pass/raise/raise.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
@@ -57,6 +58,7 @@ constexpr GraphFacts materialised = {
 constexpr std::array passes_in_order = {
     PassInfo{"load"},
     PassInfo{"infer", inferred},
+    PassInfo{"raise", inferred},
     PassInfo{"choose_kernels", with_kernels},
     PassInfo{"decompose", decomposed},
     PassInfo{"simplify", decomposed},
@@ -174,6 +176,7 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   const auto load = [&](const SourceText* t) { return load_graph(*t, ops, diagnostics).value_or(Module{}); };
   Module module = passes.run("load", text, load);
   module = passes.run("infer", std::move(module), with_ops(infer));
+  module = passes.run("raise", std::move(module), [&](Module m) { return raise(std::move(m), ops); });
   module = passes.run("choose_kernels", std::move(module), with_ops(choose_kernels));
   module = passes.run("decompose", std::move(module), with_ops(decompose));
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });

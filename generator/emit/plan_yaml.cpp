@@ -4,6 +4,7 @@
 
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "generator/base/languages.hpp"
 #include "generator/base/writer.hpp"
@@ -40,6 +41,7 @@ class GraphText {
     write_memory();
     write_arena("load_arena", function_.load_slots, function_.load_steps);
     write_arena("arena", function_.slots, function_.steps);
+    write_recognitions();
     write_kernel_choices();
     write_decisions();
   }
@@ -172,11 +174,30 @@ class GraphText {
     if (placement.kind == Kind::arena && seen_.insert(value).second) add(placement.index, name(value));
   }
 
-  // Only of values that are still there: simplification may have removed others.
-  void write_kernel_choices() {
-    if (graph_.kernel_choices.empty()) return;
+  // Simplification may have removed others.
+  std::unordered_set<std::string_view> present_values() const {
     std::unordered_set<std::string_view> present;
     for (const Value& value : graph_.values) present.insert(value.name);
+    return present;
+  }
+
+  void write_recognitions() {
+    if (graph_.recognitions.empty()) return;
+    const auto present = present_values();
+    bool any = false;
+    for (const Recognition& each : graph_.recognitions) {
+      if (!present.contains(each.value)) continue;
+      if (!std::exchange(any, true)) {
+        writer_.line("recognised:  # value, the operator that the graph spells out, in how many operators");
+      }
+      writer_.line("- [{}, {}, {}]", yaml_name(each.value), yaml_name(each.op->name), each.nodes);
+    }
+  }
+
+  // Only of values that are still there.
+  void write_kernel_choices() {
+    if (graph_.kernel_choices.empty()) return;
+    const auto present = present_values();
     bool any = false;
     for (const KernelChoice& choice : graph_.kernel_choices) {
       if (!present.contains(choice.value)) continue;

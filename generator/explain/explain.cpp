@@ -20,6 +20,7 @@ struct Explained {
   const FunctionPlan& function;
   std::vector<std::string> stub_of;  // by group: the stub's name, or the function that it calls
   std::unordered_map<std::string_view, std::vector<const KernelChoice*>> choices;  // by value
+  std::unordered_map<std::string_view, const Recognition*> recognitions;           // by value
 
   const Graph& graph() const { return function.fused.graph; }
   std::uint32_t group_of(NodeId node) const { return function.fused.group_of[node]; }
@@ -28,7 +29,8 @@ struct Explained {
 };
 
 Explained look_up(const Plan& plan, const FunctionPlan& function) {
-  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}};
+  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}, {}};
+  for (const Recognition& each : function.fused.graph.recognitions) explained.recognitions[each.value] = &each;
   for (const KernelChoice& choice : function.fused.graph.kernel_choices)
     explained.choices[choice.value].push_back(&choice);
   for (const std::vector<Step>* steps : {&function.load_steps, &function.steps}) {
@@ -95,10 +97,15 @@ std::vector<std::string> copy_lines(const Explained& in, NodeId node) {
   return lines;
 }
 
-// "matmul by kgen::matmul: it is matmul's own", and a line for each kernel that was not chosen.
+// "softmax, recognised in 5 operators", "matmul by kgen::matmul: it is matmul's own", and a line for each kernel that
+// was not chosen.
 std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
   std::vector<std::string> lines;
   for (const ValueId output : in.graph().nodes[node].outputs) {
+    if (const auto recognised = in.recognitions.find(in.name(output)); recognised != in.recognitions.end()) {
+      const Recognition& it = *recognised->second;
+      lines.push_back(fmt::format("{}, recognised in {} operators", it.op->name, it.nodes));
+    }
     const auto found = in.choices.find(in.name(output));
     if (found == in.choices.end()) continue;
     for (const KernelChoice* choice : found->second) {

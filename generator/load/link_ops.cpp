@@ -124,8 +124,10 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < set.ops.size(); ++i) {
     const OpSpec& op = set.ops[i];
     check_own_kernel(op, set, diagnostics);
-    for (const Expansion& expansion : op.expansions) {
-      for (const ExpansionNode& node : expansion.nodes) check_expansion_node(node, op, set, diagnostics);
+    for (const auto* spelled : {&op.expansions, &op.spellings}) {
+      for (const Expansion& expansion : *spelled) {
+        for (const ExpansionNode& node : expansion.nodes) check_expansion_node(node, op, set, diagnostics);
+      }
     }
     cycles.visit(i);
   }

@@ -49,7 +49,9 @@ ExpansionValue value_of(Yaml value, std::string_view name, Diagnostics& diagnost
 // Reads one alternative.
 class ExpansionReader {
  public:
-  ExpansionReader(const OpSpec& op, Diagnostics& diagnostics) : op_(op), diagnostics_(diagnostics) {
+  // `numbers`: what "$name" may stand for beside the operator's attributes.
+  ExpansionReader(const OpSpec& op, Diagnostics& diagnostics, std::set<std::string, std::less<>> numbers = {})
+      : op_(op), diagnostics_(diagnostics), numbers_(std::move(numbers)) {
     for (const OperandSpec& operand : op.operands) known_.insert(operand.name);
   }
 
@@ -121,7 +123,7 @@ class ExpansionReader {
       std::size_t end = dollar + 1;
       while (end < text.size() && is_identifier(text.substr(dollar + 1, end - dollar))) ++end;
       const std::string_view name = text.substr(dollar + 1, end - dollar - 1);
-      if (op_.attribute(name)) continue;
+      if (op_.attribute(name) || numbers_.contains(name)) continue;
       std::vector<std::string> candidates;
       for (const AttributeSpec& each : op_.attributes) candidates.push_back(each.name);
       Diagnostic& diagnostic =
@@ -138,10 +140,66 @@ class ExpansionReader {
 
   const OpSpec& op_;
   Diagnostics& diagnostics_;
+  std::set<std::string, std::less<>> numbers_;
   std::set<std::string, std::less<>> known_;  // operands, and results of the nodes so far
 };
 
+// The words of an expression.
+void add_names(std::string_view text, std::set<std::string, std::less<>>& names) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && is_identifier(text.substr(begin, end + 1 - begin))) ++end;
+    if (end > begin) names.emplace(text.substr(begin, end - begin));
+    begin = end + (end == begin);
+  }
+}
+
+// The expressions that give attributes and operands of the operator; adds what they mention to `mentioned`.
+void read_spelled_numbers(Yaml value, const OpSpec& op, Expansion& spelling,
+                          std::set<std::string, std::less<>>& mentioned, Diagnostics& diagnostics) {
+  if (!value.is_mapping()) {
+    report_mismatch(value, "'numbers'", "a mapping from names", diagnostics);
+    return;
+  }
+  for (const Yaml::Entry& each : value.entries()) {
+    const auto is_named = [&](const OperandSpec& operand) { return operand.name == each.name(); };
+    const AttributeSpec* attribute = op.attribute(each.name());
+    if (attribute ? attribute->type != AttributeType::number
+                  : std::none_of(op.operands.begin(), op.operands.end(), is_named)) {
+      diagnostics.error(each.key.where(), fmt::format("'{}' is no operand of '{}' and no attribute of type number",
+                                                      each.name(), op.name));
+      continue;
+    }
+    const std::string what = fmt::format("the number '{}' of a spelling of '{}'", each.name(), op.name);
+    spelling.numbers.emplace_back(each.name(), read_expression(each.value, what, no_functions, diagnostics));
+    if (each.value.is_scalar()) add_names(each.value.text(), mentioned);
+  }
+}
+
 }  // namespace
+
+void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    report_mismatch(value, "'spellings'", "a list of spellings", diagnostics);
+    return;
+  }
+  for (const Yaml each : value.items()) {
+    check_keys(each, {"when", "numbers", "nodes"}, "a spelling", diagnostics);
+    if (!each.is_mapping()) continue;
+    Expansion& spelling = op.spellings.emplace_back();
+    if (const Yaml when = each.find("when")) {
+      const std::string what = fmt::format("the condition of a spelling of '{}'", op.name);
+      spelling.when = read_expression(when, what, node_functions(), diagnostics);
+    }
+    std::set<std::string, std::less<>> mentioned;
+    if (const Yaml numbers = each.find("numbers")) {
+      read_spelled_numbers(numbers, op, spelling, mentioned, diagnostics);
+    }
+    if (const Yaml nodes = require_key(each, "nodes", "a spelling", diagnostics)) {
+      spelling.nodes = ExpansionReader(op, diagnostics, std::move(mentioned)).read(nodes);
+    }
+  }
+}
 
 void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   if (!value.is_sequence() || value.size() == 0) {

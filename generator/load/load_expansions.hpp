@@ -13,4 +13,8 @@ namespace kgen {
 // end.
 void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics);
 
+// Reads `spellings:`, a list of {when, numbers, nodes}, in the same way. In the nodes, "$name" is also a number that
+// `numbers` mentions.
+void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics);
+
 }  // namespace kgen

@@ -417,6 +417,7 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
   if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
   if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
+  if (const Yaml spellings = entry.find("spellings")) read_spellings(spellings, op, diagnostics);
   check_kind(op, entry, diagnostics);
   check_expressions(op, diagnostics);
   return op;
@@ -437,7 +438,7 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
   for (const Yaml entry : ops.items()) {
     check_keys(entry,
                {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
-                "conditions", "sizes", "definition", "algebra", "view", "expansion"},
+                "conditions", "sizes", "definition", "algebra", "view", "expansion", "spellings"},
                "an operator", diagnostics);
     if (!entry.is_mapping()) continue;
     const Yaml name = require_key(entry, "op", "an operator", diagnostics);

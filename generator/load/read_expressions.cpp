@@ -82,6 +82,21 @@ void check_sizes(const OpSpec& op, Diagnostics& diagnostics) {
   for (const ResultSpec& result : op.results) check_size(result.extents, op, sizes, diagnostics);
 }
 
+// Its numbers may use what its nodes call "$name".
+void check_spelling(const OpSpec& op, const Expansion& spelling, Diagnostics& diagnostics) {
+  check_condition(spelling.when, op, fmt::format("the condition of a spelling of '{}'", op.name), diagnostics);
+  Names known;
+  for (const ExpansionNode& node : spelling.nodes) {
+    for (const Expression& input : node.inputs) {
+      if (input.text.starts_with('$')) known.push_back(input.text.substr(1));
+    }
+  }
+  for (const auto& [name, number] : spelling.numbers) {
+    const std::string what = fmt::format("the number '{}' of a spelling of '{}'", name, op.name);
+    check_numbers(number, what, known, diagnostics);
+  }
+}
+
 }  // namespace
 
 Expression expression_of(std::string_view text, SourceLocation where, const std::string& what,
@@ -118,6 +133,7 @@ void check_expressions(const OpSpec& op, Diagnostics& diagnostics) {
   for (const Expansion& expansion : op.expansions) {
     check_condition(expansion.when, op, fmt::format("the condition of an expansion of '{}'", op.name), diagnostics);
   }
+  for (const Expansion& spelling : op.spellings) check_spelling(op, spelling, diagnostics);
 }
 
 void check_condition(const Expression& condition, const OpSpec& op, const std::string& what, Diagnostics& diagnostics) {

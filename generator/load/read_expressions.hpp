@@ -27,7 +27,7 @@ Expression read_size(Yaml value, Diagnostics& diagnostics);
 // does not have. Its operands, attributes and results have been read.
 void check_expressions(const OpSpec& op, Diagnostics& diagnostics);
 
-// The same for a condition that `what` describes: an expansion's, or a kernel's.
+// The same for a condition that `what` describes: an expansion's, a spelling's or a kernel's.
 void check_condition(const Expression& condition, const OpSpec& op, const std::string& what, Diagnostics& diagnostics);
 
 // What messages call the condition of a kernel.

@@ -79,6 +79,8 @@ struct Elementwise {
 struct Reduction {
   std::vector<int> axes;  // sorted, non-negative
   bool keepdims = false;
+
+  bool operator==(const Reduction&) const = default;
 };
 struct Structured {};
 struct Opaque {};
@@ -95,6 +97,8 @@ struct View {
   // After materialise, of a form that shows every element: the result has memory of its own, and the operand is written
   // straight into it, as the inverse of the view shows it.
   bool written_through = false;
+
+  bool operator==(const View&) const = default;
 };
 // A call of graph.functions[function], `repeat` times in a row: result i of one call is operand i of the next.
 struct Call {
@@ -157,6 +161,13 @@ struct KernelChoice {
   std::vector<Refusal> others;              // and why each other was not
 };
 
+// An operator that the graph spells out in others, and that was put in their place.
+struct Recognition {
+  std::string value;  // what it makes, by name
+  const OpSpec* op = nullptr;
+  std::size_t nodes = 0;  // how many it stands for
+};
+
 // A copy that no graph asks for, made because the value it copies could not be read where it lies.
 struct WrittenCopy {
   ValueId copy = no_id;
@@ -191,6 +202,7 @@ struct Graph {
   std::vector<std::string> output_names;  // main: what callers know each output by; functions: empty
   std::vector<DimRequirement> requirements;
   FusionDirectives directives;
+  std::vector<Recognition> recognitions;
   std::vector<KernelChoice> kernel_choices;
   std::vector<WrittenCopy> copies;  // from materialise on
   Numerics numerics = Numerics::fast;

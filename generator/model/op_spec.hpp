@@ -129,6 +129,9 @@ struct ExpansionNode {
 struct Expansion {
   Expression when;  // holds for every value of the symbolic dims, or another is taken; empty: always
   std::vector<ExpansionNode> nodes;
+  // Of spellings: attributes and operands of the operator that are numbers which follow from those in the nodes:
+  // {"scale", "1 / divisor"}.
+  std::vector<std::pair<std::string, Expression>> numbers;
 };
 
 // copy: an elementwise identity; cast: an elementwise conversion to the dtype in its attribute `to`. Passes that must
@@ -156,6 +159,7 @@ struct OpSpec {
   Algebra algebra;
   std::optional<ViewRule> view;
   std::vector<Expansion> expansions;
+  std::vector<Expansion> spellings;  // in which graphs may write it too; nothing is expanded to them
   SourceLocation where;
 
   const AttributeSpec* attribute(std::string_view attribute_name) const;

@@ -129,6 +129,10 @@ EXAMPLES = {
         ),
         {"p": "f32", "normed": "f32"},
     ),
+    "spelled_out": Example(
+        over_shapes(inputs.spelled_inputs, [(1, 1), (2, 5), (7, 33), (0, 3)]),
+        {"y": "f32", "p": "f32", "one": "f32", "many": "f32"},
+    ),
     "wide_rows": Example(
         over_shapes(
             lambda rng, m: {"x": normal(rng, m, 20000) * 5, "low": normal(rng, m, 65536, dtype=bf16)}, [(1,), (3,), (0,)]

@@ -326,6 +326,21 @@ def batched_inputs(rng, b, s):
     }
 
 
+def spelled_inputs(rng, s, t):
+    return {
+        "x": normal(rng, s, 70000) * 3,
+        "gain": normal(rng, 70000),
+        "shift": normal(rng, 70000),
+        "q": normal(rng, s, 16),
+        "k": normal(rng, t, 16),
+        "v": normal(rng, t, 16),
+        "bias": normal(rng, s, t),
+        "queries": normal(rng, 2, s, 3, 8),
+        "keys": normal(rng, 2, t, 3, 8),
+        "values": normal(rng, 2, t, 3, 8),
+    }
+
+
 def attention_inputs(rng, b, s, t):
     return {"q": normal(rng, b, s, 6, 20), "k": normal(rng, b, t, 2, 20), "v": normal(rng, b, t, 2, 20)}
 

@@ -423,6 +423,12 @@ def attention_plain(q, k, v):
     return [attend(q, k, v, 0.25)]
 
 
+def spelled_out(x, gain, shift, q, k, v, bias, queries, keys, values):
+    one = softmax_last(q @ k.T / 4 + bias) @ v
+    many = attend(queries, keys, values, 1 / math.sqrt(8))
+    return [gelu(layer_norm(x, gain, shift, 1e-5)), softmax_last(x), one, many]
+
+
 def attention_masked(q, k, v, mask):
     return [attend(q, k, v, 24**-0.5, mask=mask)]
 

@@ -172,6 +172,18 @@ TEST_CASE("explain: which kernel was chosen, and why no other") {
   CHECK(diagnostics.all()[0].message == "the graph has no value 'D'");
 }
 
+TEST_CASE("explain: what was recognised") {
+  Example example;
+  const OpSpec gelu = [] {
+    OpSpec spec;
+    spec.name = "gelu";
+    return spec;
+  }();
+  example.plan.main.fused.graph.recognitions = {{"y", &gelu, 5}};
+  CHECK(explain(example.plan).find("  y = relu(sum)  :3\n      gelu, recognised in 5 operators\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("explain: a value that is not there") {
   Example example;
   Diagnostics diagnostics;

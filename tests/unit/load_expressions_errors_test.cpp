@@ -120,3 +120,30 @@ TEST_CASE("expressions, bad: what expansions give to attributes") {
         "   16 |   - {op: cut, in: x, out: out, axis: 0, begin: D /, end: M, step: 1}\n"
         "      |                                                ^\n");
 }
+
+TEST_CASE("expressions, bad: numbers and conditions of spellings") {
+  const std::string spec =
+      "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
+      "  attributes: {by: {type: number}}\n  expansion: [{op: mul, in: [x, $by], out: out}]\n  spellings:\n";
+  const std::string nodes = "    nodes: [{op: div, in: [x, $over], out: out}]\n";
+  CHECK(problems_of(spec + "  - numbers: {by: 1 / over}\n    when: rank(x) > 1\n" + nodes) == "");
+  CHECK(problems_of(spec + "  - numbers: {by: 1 / over +}\n" + nodes) ==
+        "ops.yaml:10:19: error: the number 'by' of a spelling of 'own': '1 / over +', column 11: expected a number, a "
+        "name or '('\n"
+        "   10 |   - numbers: {by: 1 / over +}\n"
+        "      |                   ^\n");
+  CHECK(problems_of(spec + "  - numbers: {by: over / under}\n" + nodes) ==
+        "ops.yaml:10:19: error: the number 'by' of a spelling of 'own': there is no 'under'\n"
+        "   10 |   - numbers: {by: over / under}\n"
+        "      |                   ^\n"
+        "note: it can use 'over'\n");
+  CHECK(
+      problems_of(spec + "  - numbers: {by: 1 / over}\n    when: rank(x) >\n" + nodes) ==
+      "ops.yaml:11:11: error: the condition of a spelling of 'own': 'rank(x) >', column 10: expected a number, a name "
+      "or '('\n"
+      "   11 |     when: rank(x) >\n"
+      "      |           ^\n");
+  const std::string unknown = problems_of(spec + "  - numbers: {by: 1 / over}\n    when: over > 1\n" + nodes);
+  CHECK(unknown.starts_with(
+      "ops.yaml:11:11: error: the condition of a spelling of 'own': 'over' is no size, type or switch of 'own'\n"));
+}

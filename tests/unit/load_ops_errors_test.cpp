@@ -20,7 +20,7 @@ TEST_CASE("load, bad: keys, kinds and roles") {
            R"text(ops.yaml:4:3: error: unknown key 'operand' in an operator
     4 |   operand: {a: f32}
       |   ^
-note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view' and 'expansion'
+note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view', 'expansion' and 'spellings'
 help: did you mean 'operands'?
 ops.yaml:3:9: error: 'kind' cannot be 'elementwse'
     3 |   kind: elementwse
@@ -312,6 +312,33 @@ TEST_CASE("load, bad: not operators at all") {
     1 | kernels: []
       | ^
 note: known keys: 'structs' and 'ops'
+)text");
+}
+
+TEST_CASE("load, bad: spellings") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: elementwise
+  types: {T: float}
+  operands: {x: T}
+  results: {out: T}
+  attributes: {by: {type: number}}
+  kernel: own::F
+  spellings:
+  - numbers: {too: 1 / over}
+    nodes: [{op: g, in: [x, $over], out: out}]
+  - nodes: [{op: g, in: x, out: y}]
+)yaml"),
+           R"text(ops.yaml:10:15: error: 'too' is no operand of 'f' and no attribute of type number
+   10 |   - numbers: {too: 1 / over}
+      |               ^
+ops.yaml:11:29: error: '$over' is no attribute of 'f'
+   11 |     nodes: [{op: g, in: [x, $over], out: out}]
+      |                             ^
+note: known attributes: 'by'
+ops.yaml:12:12: error: no node of the expansion makes 'out', a result of 'f'
+   12 |   - nodes: [{op: g, in: x, out: y}]
+      |            ^
 )text");
 }
 

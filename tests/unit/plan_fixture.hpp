@@ -18,6 +18,7 @@
 #include "generator/pass/lower/lower.hpp"
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/schedule.hpp"
+#include "generator/pass/raise/raise.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
 #include "tests/unit/repository.hpp"
@@ -53,7 +54,8 @@ struct Fixture {
       if (!diagnostics.has_errors()) verify_module(m, facts, name, diagnostics);
       if (!diagnostics.has_errors()) m = pass(std::move(m), ops, diagnostics);
     };
-    then("infer", choose_kernels);
+    then("infer", [](Module d, const OpSet& o, Diagnostics&) { return raise(std::move(d), o); });
+    then("raise", choose_kernels);
     facts.kernels_chosen = true;
     then("choose_kernels", decompose);
     facts.decomposed = true;

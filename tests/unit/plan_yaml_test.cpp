@@ -95,6 +95,15 @@ TEST_CASE("plan.yaml: what a change does not touch stays as it is") {
   }
 }
 
+TEST_CASE("plan.yaml: what was recognised, of the values that are left") {
+  const OpSpec softmax{.name = "softmax"};
+  PlanBuilder b = example(false);
+  b.fused().graph.recognitions = {{"y", &softmax, 5}, {"gone", &softmax, 5}};
+  CHECK(yaml_of(b).find("  recognised:  # value, the operator that the graph spells out, in how many operators\n"
+                        "  - [\"y\", softmax, 5]\n") != std::string::npos);
+  CHECK(yaml_of(b).find("gone") == std::string::npos);
+}
+
 TEST_CASE("plan.yaml: 100,000 nodes") {
   PlanBuilder b;
   b.dim("M", 1, 8).input("v0", {Dim::symbol("M"), 64});

@@ -66,6 +66,7 @@ const std::vector<Room> rooms = {
     passes("graph"),
     passes("infer", {"graph"}),
     passes("choose", {"graph", "infer"}),
+    passes("raise", {"graph", "infer", "choose"}),
     passes("simplify", {"graph"}),
     passes("materialise", {"graph", "choose"}),
     passes("fuse", {"graph"}),

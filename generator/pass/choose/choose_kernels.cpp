@@ -6,8 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "generator/spec/node_expression.hpp"
-
 namespace kgen {
 namespace {
 
@@ -93,10 +91,6 @@ std::string reason(const NodeScope& at, const KernelSignature& kernel, bool is_l
   return "it comes first";
 }
 
-NodeScope scope_at(const Graph& graph, const Node& node, const DimRanges& ranges, const LoadValues& constants) {
-  return {graph, node, ranges, node.attributes, {}, [&](ValueId value) { return constants.contains(value); }};
-}
-
 KernelChoice choice_at(const NodeScope& at, const Candidates& candidates) {
   KernelChoice choice;
   choice.value = at.graph.value(at.node.outputs[0]).name;
@@ -159,6 +153,10 @@ bool hides(const KernelSignature& first, const KernelSignature& second) {
 }
 
 }  // namespace
+
+NodeScope scope_at(const Graph& graph, const Node& node, const DimRanges& ranges, const LoadValues& constants) {
+  return {graph, node, ranges, node.attributes, {}, [&](ValueId value) { return constants.contains(value); }};
+}
 
 void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges& ranges, const LoadValues& constants,
                    Diagnostics& diagnostics) {

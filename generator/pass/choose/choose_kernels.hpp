@@ -14,6 +14,7 @@
 #include "generator/base/diagnostics.hpp"
 #include "generator/model/graph.hpp"
 #include "generator/pass/graph/load_values.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 
@@ -22,6 +23,9 @@ struct KernelTable {
   const OpSet& ops;
   std::unordered_map<const OpSpec*, std::vector<const KernelSignature*>> candidates;
 };
+
+// A node as the conditions of its operator and of kernels see it. All that is passed outlives it.
+NodeScope scope_at(const Graph& graph, const Node& node, const DimRanges& ranges, const LoadValues& constants);
 
 // Sets `kernel` of a node that has been inferred, and the kind of a node whose kernel does more than its operator's
 // kind says: a composite is no composite any more, a structured operator may be opaque. An error where the operator

@@ -53,8 +53,7 @@ bool fail(Decomposition& state, const Expanding& at, SourceLocation where, const
 }
 
 NodeScope scope_of(const Decomposition& state, const Node& composite) {
-  const auto is_constant = [&](ValueId value) { return state.constants.contains(value); };
-  return {state.graph, composite, state.ranges, composite.attributes, {}, is_constant};
+  return scope_at(state.graph, composite, state.ranges, state.constants);
 }
 
 const std::string& result_name(const Decomposition& state, const Expanding& at) {

@@ -25,11 +25,10 @@ std::optional<Dim> size_of(const AttributeValue& value) {
 
 // A name in a number: its value must be known now.
 std::optional<Number> number_named(const ExpansionScope& scope, std::string_view name) {
-  if (const AttributeValue* attribute = find_attribute(scope.composite.attributes, name)) {
-    if (const auto* number = std::get_if<Number>(attribute)) return *number;
-    if (const auto* flag = std::get_if<bool>(attribute)) return *flag ? 1 : 0;
-  }
-  const auto size = size_named(scope.composite, name);
+  const AttributeValue* attribute = find_attribute(scope.composite.attributes, name);
+  if (const auto* number = attribute ? std::get_if<Number>(attribute) : nullptr) return *number;
+  if (const auto* flag = attribute ? std::get_if<bool>(attribute) : nullptr) return *flag ? 1 : 0;
+  const auto size = attribute ? size_of(*attribute) : size_named(scope.composite, name);
   if (!size || !size->is_constant()) return std::nullopt;
   return size->constant();
 }

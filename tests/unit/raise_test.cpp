@@ -1,0 +1,400 @@
+// What spells out an operator becomes that operator.
+#include "generator/pass/raise/raise.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <utility>
+
+#include "tests/unit/plan_fixture.hpp"
+#include "tests/unit/rewrite_fixture.hpp"
+
+namespace kgen {
+namespace {
+
+std::string raised_text(Rewrites& rewrites, const std::string& body, Raised raised = Raised::everywhere) {
+  const Module module = raise(rewrites.inferred(body), rewrites.ops, raised);
+  check_consistent(module.main);
+  return text_of(module.main);
+}
+
+std::string raised_text(const std::string& body, Raised raised = Raised::everywhere) {
+  Rewrites rewrites;
+  return raised_text(rewrites, body, raised);
+}
+
+// ---- every operator -------------------------------------------------------------------------------------------------
+
+bool reads(const Expansion& spelled, const std::string& name) {
+  return std::any_of(spelled.nodes.begin(), spelled.nodes.end(), [&](const ExpansionNode& node) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const auto& input) { return input.text == name; });
+  });
+}
+
+// `leading`: what "..." stands for.
+std::string shape_text(const OperandSpec& operand, const std::string& leading) {
+  static const std::map<std::string, int> extents = {{"B", 1}, {"S", 4}, {"T", 6}, {"H", 1}, {"G", 1}, {"D", 8},
+                                                     {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9}, {"V", 6}};
+  if (!operand.pattern) return "4, 8";
+  std::string text = operand.pattern->front().ellipsis ? leading : "";
+  for (const PatternAxis& axis : *operand.pattern) {
+    if (axis.ellipsis) continue;
+    const std::int64_t extent = axis.name.empty() ? axis.constant : extents.at(axis.name);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", extent);
+  }
+  return text;
+}
+
+// A graph of one node of the operator, over operands that one spelling of it has.
+std::string graph_of(const OpSpec& op, const Expansion& spelled) {
+  std::string inputs, operands;
+  const std::string leading = spelled.when.text.find("rank") == std::string::npos ? "3" : "";
+  for (const OperandSpec& operand : op.operands) {
+    if (operand.optional && !reads(spelled, operand.name)) continue;
+    const auto types = op.types.find(operand.type);
+    const bool is_float = types == op.types.end() || std::count(types->second.begin(), types->second.end(), DType::f32);
+    inputs += fmt::format("  {}: \"{}[{}]\"\n", operand.name, is_float ? "f32" : "i64", shape_text(operand, leading));
+    operands += (operands.empty() ? "" : ", ") + operand.name;
+  }
+  return fmt::format("inputs:\n{}nodes:\n- {{op: {}, in: [{}], out: y}}\noutputs: [y]\n", inputs, op.name, operands);
+}
+
+// The graph with the operator spelled so, and nothing of a kernel or of other expansions.
+Module spelled_graph(Rewrites& rewrites, const OpSpec& op, const Expansion& spelled) {
+  OpSpec& changed = rewrites.ops.ops[rewrites.ops.op_index.at(op.name)];
+  const OpSpec saved = changed;
+  changed.kind = OpKind::composite;
+  changed.view.reset();
+  changed.expansions = {spelled};
+  changed.expansions[0].when = {};
+  Module module = rewrites.decomposed(graph_of(saved, spelled));
+  REQUIRE_MESSAGE(!rewrites.diagnostics.has_errors(), rewrites.diagnostics.text(false));
+  changed.kind = saved.kind;
+  changed.view = saved.view;
+  changed.expansions = saved.expansions;
+  return module;
+}
+
+// ---- graphs that spell out ------------------------------------------------------------------------------------------
+
+const std::string softmax_nodes = R"(
+- {op: max, in: x, out: m, axes: [1], keepdims: true}
+- {op: sub, in: [x, m], out: s}
+- {op: exp, in: s, out: e}
+- {op: sum, in: e, out: t, axes: [-1], keepdims: true}
+- {op: div, in: [e, t], out: y}
+)";
+
+// The same with one piece of its text changed, and more of a graph behind it.
+std::string softmax_graph(const std::string& from = "", const std::string& to = "",
+                          const std::string& rest = "outputs: [y]\n") {
+  std::string nodes = softmax_nodes;
+  if (!from.empty()) nodes.replace(nodes.find(from), from.size(), to);
+  return "dims: {M: 1..64}\ninputs: {x: \"f32[M, 32]\", z: \"f32[M, 32]\"}\nnodes:" + nodes + rest;
+}
+
+const std::string plain_softmax =
+    "m = max(x, axes=[1], keepdims=true)\n"
+    "s = sub(x, m)\n"
+    "e = exp(s)\n"
+    "t = sum(e, axes=[-1], keepdims=true)\n"
+    "y = div(e, t)\n";
+
+std::string gelu_graph(const std::string& root, const std::string& dtype = "f32") {
+  return "inputs: {x: \"" + dtype + "[8]\"}\nnodes:\n- {op: div, in: [x, " + root + R"(], out: a}
+- {op: erf, in: a, out: b}
+- {op: add, in: [1, b], out: c}
+- {op: mul, in: [c, x], out: d}
+- {op: mul, in: [0.5, d], out: y}
+outputs: [y]
+)";
+}
+
+}  // namespace
+
+// Rule: raise is the inverse of decompose. So for each way to spell each operator, with composites within spelled out
+// too.
+TEST_CASE("raise: every spelling of every operator becomes the operator") {
+  std::size_t spellings = 0;
+  Rewrites rewrites;
+  for (const OpSpec& op : rewrites.ops.ops) {
+    for (const auto* all : {&op.expansions, &op.spellings}) {
+      for (const Expansion& spelled : std::vector<Expansion>(*all)) {
+        if (!spelled.numbers.empty()) continue;  // its numbers have no value here
+        CAPTURE(op.name);
+        ++spellings;
+        CAPTURE(spellings);
+        const Module module = spelled_graph(rewrites, op, spelled);
+        REQUIRE(module.main.nodes[0].op->name != op.name);
+        const Module raised = raise(module, rewrites.ops, Raised::everywhere);
+        check_consistent(raised.main);
+        const Module written = rewrites.inferred(graph_of(op, spelled));
+        const std::string text = text_of(raised.main);
+        CAPTURE(text);
+        const bool found = std::any_of(raised.main.nodes.begin(), raised.main.nodes.end(),
+                                       [&](const Node& node) { return node.op == written.main.nodes[0].op; });
+        CHECK(found);
+        if (raised.main.nodes.size() == 1) CHECK(text == text_of(written.main));
+        for (const Recognition& each : raised.main.recognitions) CHECK(each.value == "y");
+      }
+    }
+  }
+  CHECK(spellings > 30);
+}
+
+TEST_CASE("raise: a softmax in its parts") {
+  CHECK(raised_text(softmax_graph()) == "y = softmax(x, axis=-1)\n");
+  CHECK(raised_text(softmax_graph("axes: [-1]", "axes: [1]")) == "y = softmax(x, axis=1)\n");
+  CHECK(raised_text(softmax_graph("", "", "- {op: neg, in: y, out: n}\noutputs: [n, y]\n")) ==
+        "y = softmax(x, axis=-1)\nn = neg(y)\n");
+}
+
+TEST_CASE("raise: what is nearly a softmax is none") {
+  const auto stays = [](const std::string& from, const std::string& to, const std::string& rest = "outputs: [y]\n") {
+    return raised_text(softmax_graph(from, to, rest)).find("softmax") == std::string::npos;
+  };
+  CHECK(stays("axes: [-1]", "axes: [0]"));
+  CHECK(stays("axes: [1], keepdims: true", "axes: [0], keepdims: true"));
+  CHECK(stays("op: max, in: x", "op: max, in: z"));
+  CHECK(stays("op: exp, in: s", "op: exp, in: x"));
+  CHECK(stays("op: max", "op: min"));
+  CHECK(stays("in: [x, m]", "in: [m, x]"));
+  // read, shown or named in between
+  CHECK(stays("", "", "- {op: neg, in: s, out: n}\noutputs: [y, n]\n"));
+  CHECK(stays("", "", "outputs: [y, e]\n"));
+  CHECK(stays("", "", "outputs: [y]\nexpect_fused: [[s, y]]\n"));
+  CHECK(stays("", "", "outputs: [y]\nfusion: {forbid: [[m, s]]}\n"));
+  CHECK(stays("", "", "outputs: [y]\nnumerics: match_unfused\n"));
+  CHECK_FALSE(stays("", "", "- {op: neg, in: y, out: n}\noutputs: [n]\nexpect_fused: [[y, n]]\n"));
+}
+
+TEST_CASE("raise: a value that a state keeps is no inner value") {
+  const std::string text = raised_text(R"(
+inputs: {x: "f32[8]"}
+state: {seen: {type: "f32[8]", next: gate}}
+nodes:
+- {op: sigmoid, in: x, out: gate}
+- {op: mul, in: [x, gate], out: y}
+outputs: [y]
+)");
+  CHECK(text == "gate = sigmoid(x)\ny = mul(x, gate)\n");
+}
+
+// Rule: a node that reads a state before it is updated is not drawn together with one that reads what comes after.
+TEST_CASE("raise: a state that is updated is not read by a larger node") {
+  const auto gated = [](const std::string& next) {
+    return raised_text("inputs: {x: \"f32[8]\"}\nstate: {s: {type: \"f32[8]\"" + next + R"(}}
+nodes:
+- {op: sigmoid, in: x, out: gate}
+- {op: mul, in: [x, gate], out: opened}
+- {op: index_update, in: [s, x], out: updated, axis: 0}
+- {op: mul, in: [opened, s], out: y}
+outputs: [y, updated]
+)");
+  };
+  CHECK(gated("").find("y = swiglu(x, s)\n") != std::string::npos);
+  CHECK(gated(", next: updated").find("swiglu") == std::string::npos);
+}
+
+// Rule: a number is the number that the specification says, rounded to the dtype that it has in the graph.
+TEST_CASE("raise: numbers are equal up to rounding, a division by one is a product with its reciprocal") {
+  CHECK(raised_text(gelu_graph("1.4142135623730951")) == "y = gelu(x)\n");
+  CHECK(raised_text(gelu_graph("1.4142135")) == "y = gelu(x)\n");
+  CHECK(raised_text(gelu_graph("1.4140625", "f16")) == "y = gelu(x)\n");
+  CHECK(raised_text(gelu_graph("1.4140625")).find("gelu") == std::string::npos);
+  CHECK(raised_text(gelu_graph("1.41")).find("gelu") == std::string::npos);
+}
+
+TEST_CASE("raise: attributes follow from the nodes") {
+  const std::string nodes = R"(
+inputs: {x: "f32[4, 8]", w: "f32[8]"}
+nodes:
+- {op: pow, in: [x, 2], out: a}
+- {op: mean, in: a, out: b, axes: [1], keepdims: true}
+- {op: add, in: [0.001, b], out: c}
+- {op: sqrt, in: c, out: d}
+- {op: div, in: [x, d], out: e}
+- {op: mul, in: [w, e], out: y}
+outputs: [y]
+)";
+  CHECK(raised_text(nodes) == "y = rms_norm(x, w, epsilon=0.001)\n");
+}
+
+// Rule: of several matches the largest. A mean that is subtracted first makes a layer_norm of what looks like an
+// rms_norm; attention is more than its softmax.
+TEST_CASE("raise: the largest match is taken") {
+  CHECK(raised_text(R"(
+inputs: {x: "f32[4, 8]", w: "f32[8]", b: "f32[8]"}
+nodes:
+- {op: mean, in: x, out: m, axes: [-1], keepdims: true}
+- {op: sub, in: [x, m], out: c}
+- {op: mul, in: [c, c], out: s}
+- {op: mean, in: s, out: v, axes: [-1], keepdims: true}
+- {op: add, in: [v, 1.0e-6], out: e}
+- {op: rsqrt, in: e, out: r}
+- {op: mul, in: [c, r], out: n}
+- {op: mul, in: [n, w], out: g}
+- {op: add, in: [g, b], out: y}
+outputs: [y]
+)") == "y = layer_norm(x, w, b, epsilon=1e-06)\n");
+}
+
+namespace {
+
+// One head of attention in matrices; `scaled` makes s from p.
+std::string head_graph(const std::string& scaled, const std::string& softmax, int width = 16) {
+  return fmt::format(R"(
+dims: {{S: 1..64, T: 1..64}}
+inputs: {{q: "f32[S, {0}]", k: "f32[T, {0}]", v: "f32[T, {0}]"}}
+nodes:
+- {{op: transpose, in: k, out: kt, perm: [1, 0]}}
+- {{op: matmul, in: [q, kt], out: p}}
+- {1}
+{2}
+- {{op: matmul, in: [w, v], out: y}}
+outputs: [y]
+)",
+                     width, scaled, softmax);
+}
+
+const std::string whole_softmax = "- {op: softmax, in: s, out: w, axis: 1}";
+const std::string spelled_softmax = R"(
+- {op: max, in: s, out: a, axes: [1], keepdims: true}
+- {op: sub, in: [s, a], out: b}
+- {op: exp, in: b, out: c}
+- {op: sum, in: c, out: d, axes: [1], keepdims: true}
+- {op: div, in: [c, d], out: w}
+)";
+const std::string attention_of_one_head =
+    "y_v_one = unsqueeze(v, axis=1)\n"
+    "y_v = unsqueeze(y_v_one, axis=0)\n"
+    "y_k_one = unsqueeze(k, axis=1)\n"
+    "y_k = unsqueeze(y_k_one, axis=0)\n"
+    "y_q_one = unsqueeze(q, axis=1)\n"
+    "y_q = unsqueeze(y_q_one, axis=0)\n"
+    "y_whole = attention(y_q, y_k, y_v, -, scale=0.25, causal=false)\n"
+    "y = reshape(y_whole, shape=[S, 16])\n";
+
+}  // namespace
+
+// Rule: views at the rim that the graph does not have are undone: matrices are one head of one sequence.
+TEST_CASE("raise: attention in its parts") {
+  for (const std::string& softmax : {whole_softmax, spelled_softmax}) {
+    CHECK(raised_text(head_graph("{op: mul, in: [p, 0.25], out: s}", softmax)) == attention_of_one_head);
+    CHECK(raised_text(head_graph("{op: div, in: [p, 4], out: s}", softmax)) == attention_of_one_head);
+  }
+  CHECK(raised_text(head_graph("{op: mul, in: [p, 0.25], out: s}", whole_softmax, 512)).find("attention") ==
+        std::string::npos);
+  CHECK(raised_text(head_graph("{op: sub, in: [p, 0.25], out: s}", whole_softmax)).find("attention") ==
+        std::string::npos);
+}
+
+TEST_CASE("raise: attention in its parts is computed by a kernel of attention's") {
+  test::Fixture f;
+  const FusedGraph fused = f.fuse_main("graph: g" + head_graph("{op: mul, in: [p, 0.25], out: s}", spelled_softmax));
+  REQUIRE(fused.groups.size() == 1);
+  const Node& node = fused.graph.nodes[fused.groups[0].root];
+  CHECK(node.op->name == "attention");
+  CHECK(node.kernel == f.ops.kernel_of(*node.op));
+  REQUIRE(fused.graph.recognitions.size() == 1);
+  CHECK(fused.graph.recognitions[0].nodes == 9);
+}
+
+// Rule: a view of an operand may be read elsewhere; it stays.
+TEST_CASE("raise: views of operands that something else reads stay") {
+  CHECK(raised_text(R"(
+inputs: {x: "f32[4, 8]", w: "f32[8, 8]", b: "f32[8]", z: "f32[4, 8]"}
+nodes:
+- {op: transpose, in: w, out: t, perm: [1, 0]}
+- {op: matmul, in: [x, t], out: p}
+- {op: add, in: [b, p], out: y}
+- {op: neg, in: t, out: u}
+outputs: [y, u]
+)") == "t = transpose(w, perm=[1, 0])\ny = linear(x, w, b)\nu = neg(t)\n");
+  // unless all that read it are raised
+  CHECK(raised_text(R"(
+inputs: {x: "f32[4, 8]", w: "f32[8, 8]", b: "f32[8]", z: "f32[4, 8]"}
+nodes:
+- {op: transpose, in: w, out: t, perm: [1, 0]}
+- {op: matmul, in: [x, t], out: p}
+- {op: add, in: [b, p], out: y}
+- {op: matmul, in: [z, t], out: u}
+outputs: [y, u]
+)") == "y = linear(x, w, b)\nu = linear(z, w, -)\n");
+}
+
+// Rule: raising never loses. Without a kernel, what is spelled as it would be expanded stays as it is.
+TEST_CASE("raise: where nothing is gained, nodes stay as they are written") {
+  CHECK(raised_text(softmax_graph(), Raised::where_it_pays) == plain_softmax);
+  // long rows are expanded otherwise
+  std::string wide = softmax_graph();
+  wide.replace(wide.find("f32[M, 32]"), 10, "f32[M, 99999]");
+  CHECK(raised_text(wide, Raised::where_it_pays) == "y = softmax(x, axis=-1)\n");
+  // so is what is spelled in another way; a square alone is no gain
+  const std::string square = "inputs: {x: \"f32[8]\"}\nnodes: [{op: mul, in: [x, x], out: y}]\noutputs: [y]\n";
+  CHECK(raised_text(square, Raised::where_it_pays) == "y = mul(x, x)\n");
+  CHECK(raised_text(square) == "y = square(x)\n");
+}
+
+// Rule: what only the run can tell of an operator's conditions is not asked of graphs that do not ask it.
+TEST_CASE("raise: conditions must hold for all sizes, or be the graph's own") {
+  const std::string ops = R"(ops:
+- op: pairs
+  kind: composite
+  types: {T: float}
+  operands: {x: {type: T, shape: "[N]"}}
+  results: {out: {type: T, shape: "[N]"}}
+  conditions: [{equal: [N, "N / 2 * 2"], meaning: pairs are wanted}]
+  expansion:
+  - {op: cos, in: x, out: turned}
+  - {op: sin, in: turned, out: out}
+)";
+  const auto raised = [&](const std::string& extent) {
+    Rewrites rewrites(ops);
+    return raised_text(rewrites, "dims: {N: 1..64}\ninputs: {n: \"f32[N]\", x: \"f32[" + extent + "]\"}\nnodes:\n" +
+                                     "- {op: cos, in: x, out: t}\n- {op: sin, in: t, out: y}\noutputs: [y]\n");
+  };
+  CHECK(raised("2 * N, 1") == "t = cos(x)\ny = sin(t)\n");
+  CHECK(raised("8") == "y = pairs(x)\n");
+  CHECK(raised("2 * N") == "y = pairs(x)\n");
+  CHECK(raised("N") == "t = cos(x)\ny = sin(t)\n");
+}
+
+TEST_CASE("raise: in functions") {
+  Rewrites rewrites;
+  const Module module = raise(rewrites.inferred(R"(
+functions:
+  gated:
+    inputs: {x: "f32[8]"}
+    nodes:
+    - {op: neg, in: x, out: a}
+    - {op: exp, in: a, out: b}
+    - {op: add, in: [1, b], out: c}
+    - {op: div, in: [x, c], out: y}
+    outputs: [y]
+inputs: {x: "f32[8]"}
+nodes: [{call: gated, in: x, out: y}]
+outputs: [y]
+)"),
+                              rewrites.ops);
+  CHECK(text_of(module.functions[0]) == "y = silu(x)\n");
+}
+
+TEST_CASE("raise: in time linear in the nodes" * doctest::timeout(60)) {
+  std::string nodes = "inputs: {x: \"f32[8]\", z: \"f32[8]\"}\nnodes:\n";
+  std::string last = "x";
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string name = fmt::format("v{}", i);
+    nodes += fmt::format("- {{op: {}, in: [{}, {}], out: {}}}\n",
+                         i % 3 == 0   ? "div"
+                         : i % 3 == 1 ? "mul"
+                                      : "add",
+                         last, i % 2 == 0 ? "z" : "3", name);
+    last = name;
+  }
+  Rewrites rewrites;
+  const Module module = raise(rewrites.inferred(nodes + "outputs: [" + last + "]\n"), rewrites.ops);
+  CHECK(module.main.nodes.size() == 20'000);
+}
+
+}  // namespace kgen
