@@ -27,7 +27,7 @@ def divide_poles(a: Value, b: Value) -> np.ndarray:
     return (b.lo <= edge) & (b.hi >= -edge)
 
 
-DIV = elementwise(np.divide, 8, f64_roundings=8, poles=divide_poles)
+DIV = elementwise(np.divide, 8, f64_roundings=8, critical=(0.0,), poles=divide_poles)  # 0 over an infinity
 EXP = elementwise(np.exp, 8, f64_roundings=8)
 LOG = elementwise(np.log, 8, 8, f64_roundings=8, critical=(0.0,), poles=lambda x: np.abs(x.hi) < rules.tiny(x.dtype))
 SIGMOID = elementwise(reference.sigmoid, 16, 8, f64_roundings=16)
