@@ -165,7 +165,11 @@ def cast(operands: list[Value], attributes: dict[str, Any]) -> list[Value]:
 
 
 def float_to_float(x: Floats, to: str) -> Floats:
-    return Floats(to, number_formats.round_to(to, x.lo), number_formats.round_to(to, x.hi), x.nan)
+    """A cast that loses nothing of what its operand's dtype holds need not round what a fusion has not rounded to that."""
+    source, target = FLOATS[x.dtype], FLOATS[to]
+    holds_all = (target.mantissa_bits >= source.mantissa_bits and target.greatest >= source.greatest
+                 and target.least_step <= source.least_step)
+    return rounded(Floats(to, x.lo, x.hi, x.nan), to, surely=not holds_all)
 
 
 def float_to_exact(x: Floats, to: str) -> Exact:
