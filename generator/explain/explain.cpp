@@ -21,6 +21,7 @@ struct Explained {
   std::vector<std::string> stub_of;  // by group: the stub's name, or the function that it calls
   std::unordered_map<std::string_view, std::vector<const KernelChoice*>> choices;  // by value
   std::unordered_map<std::string_view, const Recognition*> recognitions;           // by value
+  std::unordered_map<NodeId, const WrittenCopy*> copies;                           // by the node that makes one
 
   const Graph& graph() const { return function.fused.graph; }
   std::uint32_t group_of(NodeId node) const { return function.fused.group_of[node]; }
@@ -29,8 +30,11 @@ struct Explained {
 };
 
 Explained look_up(const Plan& plan, const FunctionPlan& function) {
-  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}, {}};
+  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}, {}, {}};
   for (const Recognition& each : function.fused.graph.recognitions) explained.recognitions[each.value] = &each;
+  for (const WrittenCopy& each : function.fused.graph.copies) {
+    explained.copies[function.fused.graph.value(each.copy).producer] = &each;
+  }
   for (const KernelChoice& choice : function.fused.graph.kernel_choices)
     explained.choices[choice.value].push_back(&choice);
   for (const std::vector<Step>* steps : {&function.load_steps, &function.steps}) {
@@ -88,13 +92,11 @@ std::string decision_text(const Explained& in, const Decision& decision) {
 
 // "written to memory: ...", of a copy that no graph asks for.
 std::vector<std::string> copy_lines(const Explained& in, NodeId node) {
-  std::vector<std::string> lines;
-  for (const WrittenCopy& written : in.graph().copies) {
-    if (in.graph().value(written.copy).producer != node) continue;
-    lines.push_back(fmt::format("written to memory: {} ({} bytes)", written.reason,
-                                bytes_of(in.graph().type(written.copy)).text()));
-  }
-  return lines;
+  const auto found = in.copies.find(node);
+  if (found == in.copies.end()) return {};
+  const WrittenCopy& written = *found->second;
+  return {fmt::format("written to memory: {} ({} bytes)", written.reason,
+                      bytes_of(in.graph().type(written.copy)).text())};
 }
 
 // "softmax, recognised in 5 operators", "matmul by kgen::matmul: it is matmul's own", and a line for each kernel that

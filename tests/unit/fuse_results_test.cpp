@@ -114,6 +114,10 @@ TEST_CASE("results: a joint epilogue takes those that the kernel gives at one po
   const Planned apart("  - {op: relu, in: low, out: p}\n  - {op: neg, in: high, out: q}\n", "p, q, count",
                       jointly.c_str());
   CHECK(apart.epilogues() == Texts{"low p", "high q"});
+  const Planned later("  - {op: mul, in: [low, high], out: a}\n  - {op: relu, in: low, out: b}\n", "a, b, count",
+                      jointly.c_str());
+  CHECK(later.epilogues() == Texts{"lowhigh a b"});
+  CHECK(later.stored() == Texts{"count", "a", "b"});
   const Planned guest(
       "  - {op: exp, in: r, out: t}\n  - {op: add, in: [low, t], out: p}\n  - {op: mul, in: [p, high], out: a}\n",
       "a, count", jointly.c_str());

@@ -73,9 +73,11 @@ std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups&
     const ValueId shown = input == no_id ? no_id : facts.peel(input);
     if (shown == no_id || groups.group_making(shown) != kernel_group) continue;
     const Value& value = graph.value(shown);
-    if (value.producer == group.root) taken.push_back(value.index);
+    if (value.producer == group.root && !epilogue_of(group.epilogues, value.index)) taken.push_back(value.index);
     for (const Epilogue& epilogue : group.epilogues) {
-      if (std::find(epilogue.nodes.begin(), epilogue.nodes.end(), value.producer) == epilogue.nodes.end()) continue;
+      const bool received = value.producer == group.root && &epilogue == epilogue_of(group.epilogues, value.index);
+      const bool made = std::find(epilogue.nodes.begin(), epilogue.nodes.end(), value.producer) != epilogue.nodes.end();
+      if (!received && !made) continue;
       taken.insert(taken.end(), epilogue.results.begin(), epilogue.results.end());
     }
   }
