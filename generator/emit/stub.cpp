@@ -121,7 +121,9 @@ class Body {
                                                : fmt::format("kgen::each({})", fmt::join(together, ", ")));
     }
     arguments.push_back("stream");
-    write_list(out_, stub_.kernel + "(", arguments, ");");
+    const std::vector<std::int64_t>& chosen = stub_.kernel_parameters;
+    const std::string parameters = chosen.empty() ? "" : fmt::format("<{}>", fmt::join(chosen, ", "));
+    write_list(out_, fmt::format("{}{}(", stub_.kernel, parameters), arguments, ");");
   }
 
   std::string argument_text(const KernelArgument& argument) const {

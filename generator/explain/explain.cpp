@@ -121,6 +121,16 @@ std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
   return lines;
 }
 
+// "with TileM = 48, TileN = 128: tuned.yaml:3"
+std::vector<std::string> tuning_lines(const Explained& in, NodeId node) {
+  const TuningRule* rule = in.graph().nodes[node].tuning;
+  if (!rule) return {};
+  std::vector<std::string> choices;
+  for (const TuningRule::Choice& each : rule->choices)
+    choices.push_back(fmt::format("{} = {}", each.parameter, each.value));
+  return {fmt::format("with {}: {}", fmt::join(choices, ", "), short_text(rule->where))};
+}
+
 // ---- everything -----------------------------------------------------------------------------------------------------
 
 // Memory traffic that never happens: of each value that the stub does not write, once, however many read it there.
@@ -152,6 +162,7 @@ void explain_graph(Writer& writer, const Explained& in) {
       for (const NodeId id : group.nodes) {
         writer.line("{}", node_text(in, id));
         for (const std::string& line : choice_lines(in, id)) writer.line("    {}", line);
+        for (const std::string& line : tuning_lines(in, id)) writer.line("    {}", line);
         for (const std::string& line : copy_lines(in, id)) writer.line("    {}", line);
       }
       for (const Decision* decision : decisions[step.group]) writer.line("  {}", decision_text(in, *decision));
@@ -194,6 +205,7 @@ std::string explain_value(const Explained& in, ValueId value) {
   std::string text = fmt::format("'{}' is computed by {}.\n  {}\n", in.name(value), in.stub_of[in.group_of(node)],
                                  node_text(in, node));
   for (const std::string& line : choice_lines(in, node)) text += fmt::format("  {}\n", line);
+  for (const std::string& line : tuning_lines(in, node)) text += fmt::format("  {}\n", line);
   for (const std::string& line : copy_lines(in, node)) text += fmt::format("  {}\n", line);
   for (const Decision& decision : in.function.fused.decisions) {
     const bool concerns = decision.producer == node || decision.consumer == node;

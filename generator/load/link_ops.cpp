@@ -10,6 +10,7 @@
 #include "generator/load/check_kernel.hpp"
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
+#include "generator/load/load_tuning.hpp"
 #include "generator/spec/node_expression.hpp"
 
 namespace kgen {
@@ -140,6 +141,7 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
         kernel.where, fmt::format("'{}' implements the unknown operator '{}'", kernel.name, kernel.op));
     note_candidates(diagnostic, kernel.op, set.names(), "operators");
   }
+  check_tuning(set, diagnostics);
 }
 
 }  // namespace kgen

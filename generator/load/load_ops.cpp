@@ -11,6 +11,7 @@
 #include "generator/load/fields.hpp"
 #include "generator/load/load_expansions.hpp"
 #include "generator/load/load_structs.hpp"
+#include "generator/load/load_tuning.hpp"
 #include "generator/load/read_expressions.hpp"
 #include "generator/load/yaml.hpp"
 #include "generator/spec/node_expression.hpp"
@@ -427,9 +428,12 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
 
 void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
   const auto tree = parse_yaml(source, diagnostics);
-  if (!tree || !check_keys(tree->root(), {"structs", "ops"}, "a file of operators", diagnostics)) return;
+  if (!tree || !check_keys(tree->root(), {"structs", "ops", "tuning"}, "a file of operators", diagnostics)) return;
   if (const Yaml structs = tree->root().find("structs")) load_structs(structs, set.structs, diagnostics);
-  const Yaml ops = require_key(tree->root(), "ops", "a file of operators", diagnostics);
+  const Yaml tuning = tree->root().find("tuning");
+  if (tuning) load_tuning(tuning, set, diagnostics);
+  const Yaml ops =
+      tuning ? tree->root().find("ops") : require_key(tree->root(), "ops", "a file of operators", diagnostics);
   if (!ops) return;
   if (!ops.is_sequence()) {
     report_mismatch(ops, "'ops'", "a list of operators", diagnostics);

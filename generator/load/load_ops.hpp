@@ -8,7 +8,8 @@
 
 namespace kgen {
 
-// Adds the operators, and the structs, of one file of specs/ops/. Structs must be loaded before what names them.
+// Adds the operators, the structs and the rules of tuning of one file of specs/ops/. Structs must be loaded before what
+// names them.
 void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics);
 
 // The kernels of one file of signatures, such as templates/kgen/signatures.yaml. Where it gives the place of a
@@ -23,8 +24,8 @@ void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnost
 
 // Checks what spans files: kernels and the operators of expansions exist; an operator and each of its kernels agree on
 // operands, results and attributes, and its own kernel takes all its dtypes; the nodes of expansions have the right
-// operands and attributes; no composite expands into itself. Does nothing after an error: what failed to load would be
-// missing.
+// operands and attributes; no composite expands into itself; tuning speaks of parameters that kernels have. Does
+// nothing after an error: what failed to load would be missing.
 void link_ops(const OpSet& set, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -117,6 +117,7 @@ using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
 struct Node {
   const OpSpec* op = nullptr;  // null for a call
   const KernelSignature* kernel = nullptr;  // what computes it, from choose_kernels on; null: view, call or composite
+  const TuningRule* tuning = nullptr;       // what gives the kernel's compile-time parameters; null: their defaults
   NodeKind kind;
   std::vector<ValueId> inputs;  // no_id: an optional operand that was left out
   std::vector<ValueId> outputs;

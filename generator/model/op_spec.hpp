@@ -165,12 +165,26 @@ struct OpSpec {
   const AttributeSpec* attribute(std::string_view attribute_name) const;
 };
 
+// Compile-time parameters for the calls of a kernel where `when` holds for every value of the symbolic dims.
+struct TuningRule {
+  struct Choice {
+    std::string parameter;
+    std::int64_t value = 0;
+    SourceLocation where;
+  };
+  std::string kernel;
+  Expression when;  // empty: always
+  std::vector<Choice> choices;
+  SourceLocation where;
+};
+
 // Every operator, kernel and struct that a plan may use. Their addresses are stable once all are loaded; those of
 // structs always.
 struct OpSet {
   std::map<std::string, StructType, std::less<>> structs;  // by name
   std::vector<OpSpec> ops;
   std::vector<KernelSignature> kernels;
+  std::vector<TuningRule> tuning;  // of those of a kernel that hold at a node, the last counts
   std::unordered_map<std::string, std::size_t> op_index;
   std::unordered_map<std::string, std::size_t> kernel_index;
 

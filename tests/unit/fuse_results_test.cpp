@@ -151,3 +151,14 @@ TEST_CASE("results: a stub that stores several takes over no memory that an epil
   const auto slot = [&](const char* name) { return placed.placements[value_named(placed.fused.graph, name)].index; };
   CHECK(slot("b") != slot("t"));
 }
+
+TEST_CASE("results: what a kernel gives in other lanes than its result's is converted as it arrives") {
+  const std::string wide = std::regex_replace(kernels, std::regex("name: low, rank: 2, accepts: sink"),
+                                              "name: low, rank: 2, accepts: sink, element: f64");
+  Planned plan("  - {op: relu, in: low, out: a}\n", "a, high, count", wide.c_str());
+  StubTable table;
+  lower(plan.fused, plan.f.ops, "stub_", table);
+  const std::string text = emit_stub(table.take().front(), "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content;
+  CHECK(text.find("kgen::Vec<double, W> low") != std::string::npos);
+  CHECK(text.find("kgen::Cast<float>::apply(low)") != std::string::npos);
+}

@@ -241,6 +241,22 @@ help: attributes are bool, int, std::int64_t, float, double, kgen::Index<N> or a
 )text");
 }
 
+TEST_CASE("introspect, bad: a number for tuning that a call could not give") {
+  CHECK_EQ(introspected(R"(
+template <Source<2> A, Sink<float, 2> C, int Tile = 4>
+KGEN_KERNEL(a) void a(const A& x, const C& c, Stream stream) requires Allowed<Tile, 2, 4>;
+)")
+               .messages,
+           R"text(my.hpp:5:46: error: 'Tile' stands behind types that follow from the arguments
+    5 | template <Source<2> A, Sink<float, 2> C, int Tile = 4>
+      |                                              ^
+my.hpp:6:1: note: 'my::a' is registered here as a kernel of 'a'
+    6 | KGEN_KERNEL(a) void a(const A& x, const C& c, Stream stream) requires Allowed<Tile, 2, 4>;
+      | ^
+help: name the numbers that tuning may turn first, so that a call can give them
+)text");
+}
+
 TEST_CASE("introspect, bad: a header, the resource folder or the plugin is missing") {
   const auto messages = [](const std::string& header) {
     Session session;

@@ -311,7 +311,7 @@ TEST_CASE("load, bad: not operators at all") {
            R"text(ops.yaml:1:1: error: unknown key 'kernels' in a file of operators
     1 | kernels: []
       | ^
-note: known keys: 'structs' and 'ops'
+note: known keys: 'structs', 'ops' and 'tuning'
 )text");
 }
 

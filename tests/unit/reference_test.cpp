@@ -90,7 +90,7 @@ std::map<std::string, std::set<std::string>> keys_in_schemas() {
 
 TEST_CASE("reference: every key that is read is on the pages and in the schemas, and no other") {
   const auto read = keys_that_are_read(), pages = keys_on_pages(), schemas = keys_in_schemas();
-  CHECK(read.size() == 18);
+  CHECK(read.size() == 19);
   CHECK(read.at("a dim") == std::set<std::string>{"range", "from", "doc"});
   for (const auto& [what, keys] : read) {
     CAPTURE(what);
@@ -129,17 +129,19 @@ TEST_CASE("reference: the graphs of the page about graphs are planned, without a
 }
 
 TEST_CASE("reference: the operators of the page about operators are loaded, and a graph uses them") {
-  std::string ops = "ops:\n", structs;
+  std::string ops = "ops:\n", structs, tuning;
   std::vector<std::string> graphs;
   for (const std::string& example : examples_in(repository::read("specs/OPERATORS.md"))) {
     const std::string first = "ops:\n";
     if (example.starts_with("graph:")) graphs.push_back(example);
     if (example.starts_with(first)) ops += example.substr(first.size());
     if (example.starts_with("structs:")) structs = example.substr(0, example.find("ops:"));
+    if (example.starts_with("tuning:")) tuning = example.substr(0, example.find("ops:"));
   }
   CHECK(structs.find("tracker::Box") != std::string::npos);
   REQUIRE(graphs.size() == 1);
-  test::Fixture fixture(structs + ops);
+  CHECK(tuning.find("TileM") != std::string::npos);
+  test::Fixture fixture(structs + tuning + ops);
   fixture.fuse_main(graphs[0]);
   CHECK(fixture.diagnostics.text(false) == "");
 }

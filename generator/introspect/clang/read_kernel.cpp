@@ -466,6 +466,11 @@ class KernelReader {
 
   void read_tuning(const clang::NonTypeTemplateParmDecl& number, const std::vector<std::int64_t>& values) {
     KernelParameter parameter{number.getNameAsString(), values, 0, at(number)};
+    if (number.getIndex() != kernel_.parameters.size()) {
+      fail(parameter.where, fmt::format("'{}' stands behind types that follow from the arguments", parameter.name))
+          .advise("name the numbers that tuning may turn first, so that a call can give them");
+      return;
+    }
     if (values.empty()) {
       fail(parameter.where, fmt::format("the values that '{}' may have are not known", parameter.name))
           .advise(fmt::format("add a constraint to the function: requires Allowed<{}, 1, 2, 4>", parameter.name));

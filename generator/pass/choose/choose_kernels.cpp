@@ -108,6 +108,16 @@ KernelChoice choice_at(const NodeScope& at, const Candidates& candidates) {
   return choice;
 }
 
+// The last rule for the kernel that holds at the node; null: none does.
+const TuningRule* tuning_at(const NodeScope& at, const KernelSignature& kernel, const OpSet& ops) {
+  if (kernel.parameters.empty()) return nullptr;
+  const auto holds = [&](const TuningRule& rule) {
+    return rule.kernel == kernel.name && (rule.when.empty() || prove(at, rule.when) == Proof::always);
+  };
+  const auto found = std::find_if(ops.tuning.rbegin(), ops.tuning.rend(), holds);
+  return found == ops.tuning.rend() ? nullptr : &*found;
+}
+
 void set_kernel(Node& node, const KernelSignature& kernel) {
   node.kernel = &kernel;
   switch (kernel.kind) {
@@ -164,8 +174,10 @@ void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges
   const Candidates& candidates = candidates_of(table, *node.op);
   if (candidates.empty()) return;  // a composite; link_ops sees to the others
   const bool is_composite = std::holds_alternative<Composite>(node.kind);
-  KernelChoice choice = choice_at(scope_at(graph, node, ranges, constants), candidates);
+  const NodeScope at = scope_at(graph, node, ranges, constants);
+  KernelChoice choice = choice_at(at, candidates);
   if (choice.kernel) {
+    node.tuning = tuning_at(at, *choice.kernel, table.ops);
     set_kernel(node, *choice.kernel);
   } else if (is_composite) {
     choice.reason = "no kernel takes it";

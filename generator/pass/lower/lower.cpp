@@ -14,6 +14,22 @@
 namespace kgen {
 namespace {
 
+// The compile-time parameters of a node's kernel, as far as any is not the default.
+std::vector<std::int64_t> kernel_parameters(const Node& node) {
+  std::vector<std::int64_t> values;
+  if (!node.tuning) return values;
+  std::size_t needed = 0;
+  for (const KernelParameter& parameter : node.kernel->parameters) {
+    const auto& choices = node.tuning->choices;
+    const auto chosen = std::find_if(choices.begin(), choices.end(),
+                                     [&](const auto& each) { return each.parameter == parameter.name; });
+    values.push_back(chosen == choices.end() ? parameter.default_value : chosen->value);
+    if (values.back() != parameter.default_value) needed = values.size();
+  }
+  values.resize(needed);
+  return values;
+}
+
 // A kernel walks a value of any rank along the axes that it has.
 int walked_rank(const KernelOperand& operand, const Shape& shape) {
   return operand.rank < 0 ? static_cast<int>(shape.size()) : operand.rank;
@@ -105,6 +121,7 @@ class Lowering {
     const KernelSignature* kernel = root.kernel;
     ensure(kernel != nullptr, "choose_kernels reports operators that no kernel implements");
     stub_.kernel = kernel->name;
+    stub_.kernel_parameters = kernel_parameters(root);
     for (std::size_t i = 0; i < std::min(kernel->operands.size(), root.inputs.size()); ++i) {
       // An overload of the kernel does without those that are left out.
       if (root.inputs[i] != no_id) add_kernel_operand(kernel->operands[i], i);
@@ -256,6 +273,7 @@ void append_functor(std::string& key, const Functor& functor) {
 std::string program_key(const StubProgram& stub) {
   std::string key;
   append(key, 'k', static_cast<int>(stub.kind), stub.kernel, stub.row_rank, stub.row_length);
+  for (const std::int64_t each : stub.kernel_parameters) append(key, ',', each);
   for (const StubParameter& p : stub.parameters) {
     append(key, '\n', cpp_element(p.type), p.type.shape.size(), p.writable);
   }

@@ -39,11 +39,15 @@ class Body {
  private:
   using Merges = std::vector<std::pair<int, int>>;
 
+  // A kernel whose declaration says what its epilogues see may give other lanes than its result is computed on in.
   void receive(ValueId value, std::size_t index) {
-    functor_.incoming.push_back(
-        {graph_.value(value).name, names_.of(value), std::string(info(graph_.type(value).dtype).compute)});
-    const Node& kernel = graph_.nodes[graph_.value(value).producer];
-    known_[value] = rounded(kernel, value, {.kind = Operand::Kind::incoming, .result = index}, false);
+    const Node& root = graph_.nodes[graph_.value(value).producer];
+    const DType computed = compute_dtype(graph_.type(value).dtype);
+    const DType given = root.kernel->results[graph_.value(value).index].element.value_or(computed);
+    functor_.incoming.push_back({graph_.value(value).name, names_.of(value), std::string(info(given).compute)});
+    Operand incoming{.kind = Operand::Kind::incoming, .result = index};
+    if (compute_dtype(given) != computed) incoming = converted(std::move(incoming), value, computed, root, false);
+    known_[value] = rounded(root, value, std::move(incoming), false);
   }
 
   bool rows() const { return request_.role == Functor::Role::rows; }
@@ -173,15 +177,21 @@ class Body {
   Operand rounded(const Node& node, ValueId value, Operand made, bool per_row) {
     const DTypeInfo& type = info(graph_.type(value).dtype);
     if (graph_.numerics != Numerics::match_unfused || !type.floating || compute_dtype(type.dtype) == type.dtype) return made;
+    if (node.op->role == OpRole::cast || !read_in_registers(value)) return made;
+    return converted(std::move(made), value, type.dtype, node, per_row);
+  }
+
+  // The lanes of `value`, a result of `node`, as another dtype.
+  Operand converted(Operand made, ValueId value, DType to, const Node& node, bool per_row) {
     const OpSpec* cast = ops_.with_role(OpRole::cast);
     const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
-    if (!kernel || node.op->role == OpRole::cast || !read_in_registers(value)) return made;
-    Statement round{.kind = Statement::Kind::apply, .per_row = per_row};
-    round.functor = fmt::format("{}<{}>", kernel->name, type.cpp);
-    round.operands = {std::move(made)};
-    round.within = node.within;
-    name_results(round, {value});
-    return {.kind = Operand::Kind::statement, .statement = append(std::move(round))};
+    if (!kernel) return made;
+    Statement convert{.kind = Statement::Kind::apply, .per_row = per_row};
+    convert.functor = fmt::format("{}<{}>", kernel->name, info(to).cpp);
+    convert.operands = {std::move(made)};
+    convert.within = node.within;
+    name_results(convert, {value});
+    return {.kind = Operand::Kind::statement, .statement = append(std::move(convert))};
   }
 
   void add_store(ValueId value) {
