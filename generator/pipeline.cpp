@@ -30,6 +30,7 @@
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/raise/raise.hpp"
+#include "generator/pass/simplify/compute_parts.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
@@ -62,6 +63,7 @@ constexpr std::array passes_in_order = {
     PassInfo{"choose_kernels", with_kernels},
     PassInfo{"decompose", decomposed},
     PassInfo{"simplify", decomposed},
+    PassInfo{"compute_parts", decomposed},
     PassInfo{"materialise", materialised},
     PassInfo{"fuse", materialised},
     PassInfo{"schedule", materialised},
@@ -180,6 +182,7 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   module = passes.run("choose_kernels", std::move(module), with_ops(choose_kernels));
   module = passes.run("decompose", std::move(module), with_ops(decompose));
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
+  module = passes.run("compute_parts", std::move(module), [&](Module m) { return compute_parts(std::move(m), ops); });
   module = passes.run("materialise", std::move(module), with_ops(materialise));
   if (diagnostics.has_errors()) return std::nullopt;
 

@@ -86,6 +86,14 @@ template <>
 inline constexpr auto names_of<ViewRule::Form> = std::to_array<std::string_view>(
     {"permute", "reshape", "broadcast", "slice", "select", "unsqueeze", "squeeze", "flip", "concat", "update"});
 
+// An axis that one operand alone gives to the only result: of that operand joined along it from parts, the result is
+// that of the parts, joined. Axes count from the last: -1.
+struct JoinedAxis {
+  std::size_t operand = 0;
+  int operand_axis = -1;
+  int result_axis = -1;
+};
+
 // Facts that simplification may use. Operands are named by position.
 struct Algebra {
   bool commutative = false;
@@ -93,6 +101,7 @@ struct Algebra {
   bool involution = false;                        // f(f(x)) = x
   bool one_element = false;                       // reductions: over a single element f is that element
   std::map<std::size_t, Number> identity;         // operand -> the constant that leaves the other operand unchanged
+  std::vector<JoinedAxis> joins;
 };
 
 // Sizes that the operands must have beyond what patterns say: left <= right or left = right, both expressions over the

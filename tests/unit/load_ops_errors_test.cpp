@@ -270,7 +270,7 @@ TEST_CASE("load, bad: algebra and views") {
            R"text(ops.yaml:7:40: error: unknown key 'absorbing' in 'algebra'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                                        ^
-note: known keys: 'commutative', 'idempotent', 'involution', 'one_element' and 'identity'
+note: known keys: 'commutative', 'idempotent', 'involution', 'one_element', 'identity' and 'joins'
 ops.yaml:7:24: error: 'c' is no operand of 'f'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                        ^

@@ -19,6 +19,7 @@
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/raise/raise.hpp"
+#include "generator/pass/simplify/compute_parts.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
 #include "tests/unit/repository.hpp"
@@ -45,6 +46,15 @@ struct Fixture {
 
   // load ... materialise, each result verified. Errors are left in `diagnostics`.
   Module prepare(const std::string& text) {
+    Module m = with_parts(text);
+    if (!diagnostics.has_errors()) m = materialise(std::move(m), ops, diagnostics);
+    const GraphFacts facts{.inferred = true, .kernels_chosen = true, .decomposed = true, .materialised = true};
+    if (!diagnostics.has_errors()) verify_module(m, facts, "materialise", diagnostics);
+    return m;
+  }
+
+  // The same up to compute_parts.
+  Module with_parts(const std::string& text) {
     const SourceText& source = sources.add("graph.yaml", text);
     auto module = load_graph(source, ops, diagnostics);
     REQUIRE_MESSAGE(module, diagnostics.text(false));
@@ -60,9 +70,8 @@ struct Fixture {
     then("choose_kernels", decompose);
     facts.decomposed = true;
     then("decompose", [](Module d, const OpSet& o, Diagnostics& found) { return simplify(std::move(d), o, found); });
-    then("simplify", materialise);
-    facts.materialised = true;
-    if (!diagnostics.has_errors()) verify_module(m, facts, "materialise", diagnostics);
+    then("simplify", [](Module d, const OpSet& o, Diagnostics&) { return compute_parts(std::move(d), o); });
+    if (!diagnostics.has_errors()) verify_module(m, facts, "compute_parts", diagnostics);
     return m;
   }
 
