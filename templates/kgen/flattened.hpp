@@ -47,7 +47,8 @@ class Flattened {
     return extents;
   }
 
-  // W lanes along the last axis: at once where they lie in one line of the View, else one by one.
+  // W lanes along the last axis: at once where they lie in one line of the View, else in halves where lines are so long,
+  // else one by one.
   template <int W>
   KGEN_FN Vec<lane_type, W> load(const Index<rank>& at) const {
     Index<V::rank> from = position(at);
@@ -55,6 +56,9 @@ class Flattened {
       return view.template load<W>(from);
     } else {
       if (from[last] + W <= view.extent(last)) return load_anywhere<W>(view, from);
+      if constexpr (W > few) {
+        if (view.extent(last) >= W) return concatenate(load<W / 2>(at), load<W / 2>(further(at, W / 2)));
+      }
       lane_type lanes[W];
       KGEN_UNROLL
       for (int i = 0; i < W; ++i) {
@@ -71,6 +75,12 @@ class Flattened {
       view.store(to, lanes);
     } else {
       if (to[last] + W <= view.extent(last)) return store_anywhere(view, to, lanes);
+      if constexpr (W > few) {
+        if (view.extent(last) >= W) {
+          store(at, low_half(lanes));
+          return store(further(at, W / 2), high_half(lanes));
+        }
+      }
       KGEN_UNROLL
       for (int i = 0; i < W; ++i) {
         view.store(to, Vec<U, 1>(lanes[i]));
@@ -85,6 +95,11 @@ class Flattened {
     ((run = Runs), ...);
     return run;
   }
+  static KGEN_FN Index<rank> further(Index<rank> at, int lanes) {
+    at[rank - 1] += lanes;
+    return at;
+  }
+  static constexpr int few = 4;
   static constexpr std::int64_t limit = std::int64_t{1} << 31;
 
   template <int Axis, int First, int Run, int... Rest>
