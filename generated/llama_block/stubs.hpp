@@ -16,18 +16,18 @@ void stub_normed(kgen::View<float, 3> out, kgen::View<const float, 3> x, kgen::V
 
 // q_flat = matmul(normed, wq)
 // k_flat = matmul(normed, wk)
-// v_flat = matmul(normed, wv)
 // up = matmul(h_normed, w_up)
 void stub_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
                  kgen::Stream stream);
+
+// v_heads_copy = copy(v_heads)
+void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
+                       kgen::View<const float, 2> wv, kgen::Stream stream);
 
 // q: rope
 // k: rope
 void stub_q(kgen::View<float, 4> first_rotated, kgen::View<float, 4> second_rotated, kgen::View<const float, 4> x,
             kgen::View<const float, 3> cos, kgen::View<const float, 3> sin, kgen::Stream stream);
-
-// v_heads_copy = copy(v_heads)
-void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 4> v_heads, kgen::Stream stream);
 
 // attended = attention(q, k_used, v_used)
 void stub_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q, kgen::View<const float, 4> k_used,

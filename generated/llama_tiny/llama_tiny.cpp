@@ -44,12 +44,11 @@ decoder_layer_memory decoder_layer_memory_of(kgen::Call& call, std::int64_t inde
 }
 
 // The arena of one call of decoder_layer: values that are never alive together share a slot.
-kgen::Offsets<4> decoder_layer_slots(std::int64_t B, std::int64_t S) {
+kgen::Offsets<3> decoder_layer_slots(std::int64_t B, std::int64_t S) {
   return kgen::lay_out({
       256 * B * S,  // normed, q, a
       256 * B * S,  // q_flat, attended, a_normed
-      128 * B * S,  // k_flat
-      704 * B * S,  // v_flat, up, hidden
+      704 * B * S,  // k_flat, up, hidden
   });
 }
 
@@ -60,18 +59,19 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto normed = arena.view<float, 3>(slot[0], {B, S, 64});
   const auto q_flat = arena.view<float, 3>(slot[1], {B, S, 64});
   const auto k_flat = arena.view<float, 3>(slot[2], {B, S, 32});
-  const auto v_flat = arena.view<float, 3>(slot[3], {B, S, 32});
   const auto q = arena.view<float, 4>(slot[0], {B, S, 4, 16});
   const auto attended = arena.view<float, 4>(slot[1], {B, S, 4, 16});
   const auto a = arena.view<float, 3>(slot[0], {B, S, 64});
   const auto a_normed = arena.view<float, 3>(slot[1], {B, S, 64});
-  const auto up = arena.view<float, 3>(slot[3], {B, S, 176});
-  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 176});
+  const auto up = arena.view<float, 3>(slot[2], {B, S, 176});
+  const auto hidden = arena.view<float, 3>(slot[2], {B, S, 176});
 
   stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("decoder_layer.normed"));
   stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("decoder_layer.q_flat"));
   stub_decoder_layer_q_flat(k_flat, normed, memory.wk, call.launch("decoder_layer.k_flat"));
-  stub_decoder_layer_q_flat(v_flat, normed, memory.wv, call.launch("decoder_layer.v_flat"));
+
+  const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
+  stub_decoder_layer_v_heads_copy(v_heads_copy, normed, memory.wv, call.launch("decoder_layer.v_heads_copy"));
 
   const auto q_first_rotated = q.slice<3>(0, 8);          // written in place
   const auto q_second_rotated = q.slice<3>(8, 8);         // written in place
@@ -83,10 +83,6 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto k_second_rotated = k.slice<3>(8, 8);         // written in place
   const auto k_heads = k_flat.reshape<4>({B, S, 2, 16});  // a view: no copy
   stub_decoder_layer_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("decoder_layer.k"));
-
-  const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
-  const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});    // a view: no copy
-  stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("decoder_layer.v_heads_copy"));
 
   const auto k_used = memory.k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = memory.v_cache.slice<1>(0, P + S);  // a view: no copy

@@ -17,21 +17,20 @@ void stub_decoder_layer_normed(kgen::View<float, 3> out, kgen::View<const float,
 
 // q_flat = matmul(normed, wq)   (in decoder_layer)
 // k_flat = matmul(normed, wk)   (in decoder_layer)
-// v_flat = matmul(normed, wv)   (in decoder_layer)
 // up = matmul(a_normed, w_up)   (in decoder_layer)
 // logits = matmul(h_normed, lm_head)   (in llama_tiny)
 void stub_decoder_layer_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
                                kgen::Stream stream);
+
+// v_heads_copy = copy(v_heads)
+void stub_decoder_layer_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
+                                     kgen::View<const float, 2> wv, kgen::Stream stream);
 
 // q: rope
 // k: rope
 void stub_decoder_layer_q(kgen::View<float, 4> first_rotated, kgen::View<float, 4> second_rotated,
                           kgen::View<const float, 4> x, kgen::View<const float, 3> cos, kgen::View<const float, 3> sin,
                           kgen::Stream stream);
-
-// v_heads_copy = copy(v_heads)
-void stub_decoder_layer_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 4> v_heads,
-                                     kgen::Stream stream);
 
 // attended = attention(q, k_used, v_used)
 void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q,

@@ -94,15 +94,18 @@ struct ConstantSlice {
 };
 
 // How a functor (or a kernel) sees a parameter: sliced, axes of extent 1 inserted where a reduction dropped them,
-// broadcast to the loop, permuted so that row axes come last, adjacent axes merged; in that order.
+// broadcast to the loop, permuted so that row axes come last, reshaped, adjacent axes merged; in that order.
 struct MemberView {
   std::size_t parameter = 0;
   std::vector<ConstantSlice> slices;
   std::vector<int> unsqueeze;                   // axes to insert, ascending
   bool broadcast = false;                       // to the loop's shape
+  std::size_t loop = 0;                         // which of the functor's loops that is
   std::vector<int> permutation;                 // empty: as it is
+  std::optional<std::size_t> reshape;           // to the shape of that one of the functor's loops
   std::vector<std::pair<int, int>> merges;      // axis ranges [first, last], descending, applied in this order
   int rank = 0;                                 // after all that
+  std::vector<int> runs;  // of axes, each walked as one axis of the functor's: a kgen::Flattened; empty: a kgen::View
 };
 
 struct FunctorMember {
@@ -147,16 +150,19 @@ struct Functor {
   bool across = false;                          // elementwise: a member may lie along another axis than the loop's last
   std::vector<Statement> statements;            // prologue: the last one is what load returns
   std::size_t shape_member = 0;                 // one that shows the loop's whole shape
-  // The loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its
-  // extents, each as (parameter, axis) or, where none has it, a constant.
-  std::size_t shape_parameter = none;
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  // A loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its
+  // extents, each as (parameter, axis) or, where none has it, a constant. Both are empty where nothing asks for it.
   struct Extent {
     std::size_t parameter = none;
     int axis = 0;
     std::int64_t constant = 1;
   };
-  std::vector<Extent> loop_extents;
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  struct Loop {
+    std::size_t parameter = none;
+    std::vector<Extent> extents;
+  };
+  std::vector<Loop> loops;  // the functor's own, and others over the same elements by other axes
 };
 
 // One argument of a structured kernel's call.
@@ -245,7 +251,8 @@ struct HeldValue {
   std::size_t functor = 0;       // shown:
   std::size_t statement = Functor::none;  // none: what the epilogue receives,
   std::size_t result = 0;                 // and which of those
-  MemberView view;               // how that memory is shown to the functor; its parameter means nothing
+  MemberView view;               // how that memory is shown to the functor; its parameter and loops mean nothing
+  Shape reshaped;                // where view.reshape: the shape
 };
 
 // One step that runs a stub.

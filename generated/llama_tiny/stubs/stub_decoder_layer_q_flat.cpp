@@ -8,7 +8,6 @@ namespace graph_llama_tiny {
 
 // q_flat = matmul(normed, wq)   (in decoder_layer)
 // k_flat = matmul(normed, wk)   (in decoder_layer)
-// v_flat = matmul(normed, wv)   (in decoder_layer)
 // up = matmul(a_normed, w_up)   (in decoder_layer)
 // logits = matmul(h_normed, lm_head)   (in llama_tiny)
 void stub_decoder_layer_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,

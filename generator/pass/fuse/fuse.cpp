@@ -8,6 +8,7 @@
 #include "generator/pass/fuse/fuse_groups.hpp"
 #include "generator/pass/fuse/fuse_join.hpp"
 #include "generator/pass/fuse/fuse_orders.hpp"
+#include "generator/pass/fuse/fuse_ports.hpp"
 #include "generator/pass/fuse/fuse_reasons.hpp"
 
 namespace kgen {
@@ -69,7 +70,7 @@ std::vector<std::uint32_t> Fusion::producers(NodeId id) const {
   std::vector<std::uint32_t> ids;
   for (const ValueId input : graph_.nodes[id].inputs) {
     if (input == no_id) continue;
-    const std::uint32_t maker = groups_.group_making(facts_.peel(input));
+    const std::uint32_t maker = groups_.group_behind(input);
     if (maker != no_id && std::find(ids.begin(), ids.end(), maker) == ids.end()) ids.push_back(maker);
   }
   std::stable_sort(ids.begin(), ids.end(),
@@ -80,7 +81,7 @@ std::vector<std::uint32_t> Fusion::producers(NodeId id) const {
 void Fusion::refused(NodeId id, const std::vector<std::uint32_t>& ids, const std::string& why) {
   for (const ValueId input : graph_.nodes[id].inputs) {
     if (input == no_id) continue;
-    const ValueId shown = facts_.peel(input);
+    const ValueId shown = facts_.unshaped(input);
     const std::uint32_t maker = groups_.group_making(shown);
     if (maker == no_id || std::find(ids.begin(), ids.end(), maker) == ids.end()) continue;
     refusals_.add(id, graph_.value(shown).producer, why);
@@ -125,8 +126,12 @@ bool Fusion::try_producers(NodeId id) {
 
 // The result's only reader is a kernel whose operand takes a prologue.
 bool Fusion::feeds_source(NodeId id) const {
-  const ValueId result = graph_.nodes[id].outputs[0];
-  if (facts_.consumers(result).size() != 1 || facts_.kept(result)) return false;
+  ValueId result = graph_.nodes[id].outputs[0];
+  const auto has_one_reader = [&] { return facts_.consumers(result).size() == 1 && !facts_.kept(result); };
+  while (has_one_reader() && facts_.reshapes_only(facts_.consumers(result)[0])) {
+    result = graph_.nodes[facts_.consumers(result)[0]].outputs[0];
+  }
+  if (!has_one_reader()) return false;
   const Node& reader = graph_.nodes[facts_.consumers(result)[0]];
   if (!std::holds_alternative<Structured>(reader.kind)) return false;
   const KernelSignature* kernel = reader.kernel;
@@ -158,7 +163,7 @@ bool Fusion::try_siblings(NodeId id) {
     const std::uint32_t sibling = groups_.last_reader(input);
     if (sibling == no_id) continue;
     const bool makes_operand = std::any_of(graph_.nodes[id].inputs.begin(), graph_.nodes[id].inputs.end(), [&](ValueId v) {
-      return v != no_id && groups_.group_making(facts_.peel(v)) == sibling;
+      return v != no_id && groups_.group_making(facts_.unshaped(v)) == sibling;
     });
     if (!makes_operand && try_sibling(id, sibling)) return true;
   }
@@ -170,20 +175,28 @@ bool Fusion::try_siblings(NodeId id) {
 bool Fusion::visit_structured(NodeId id) {
   const Node& node = graph_.nodes[id];
   std::vector<std::uint32_t> ids;
+  std::vector<ValueId> reads;  // of prologues
   GrowingGroup group = alone(facts_, id);
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const std::uint32_t maker = node.inputs[i] == no_id ? no_id : groups_.group_making(node.inputs[i]);
+    if (node.inputs[i] == no_id) continue;
+    const std::uint32_t maker = groups_.group_making(facts_.unshaped(node.inputs[i]));
     if (maker == no_id) continue;
     std::vector<std::uint32_t> with_maker = ids;
     with_maker.push_back(maker);
     Joint joint = with_prologue(facts_, groups_, id, i);
-    const std::string why = why_apart(id, with_maker, joint, orders_.forced(id, {maker}));
+    std::string why = why_apart(id, with_maker, joint, orders_.forced(id, {maker}));
+    if (why.empty()) {
+      group.prologues.push_back(std::move(joint.group->prologues.front()));
+      const std::vector<ValueId>& more = groups_.group(maker).reads;
+      reads.insert(reads.end(), more.begin(), more.end());
+      why = why_no_sizes(facts_, group, reads, id);
+      if (!why.empty()) group.prologues.pop_back();
+    }
     if (!why.empty()) {
       refused(id, {maker}, why);
       continue;
     }
     ids = std::move(with_maker);
-    group.prologues.push_back(std::move(joint.group->prologues.front()));
   }
   for (const std::uint32_t early : groups_.moved_behind_readers(id, ids)) {
     refused(id, {early}, would_be_cyclic);
@@ -216,7 +229,7 @@ bool Fusion::leaves_group(ValueId value, std::uint32_t id) const {
       continue;
     }
     const ValueId shown = graph_.nodes[reader].outputs[0];
-    if (facts_.peel(shown) != facts_.peel(value) || leaves_group(shown, id)) return true;
+    if (groups_.group_behind(shown) != id || leaves_group(shown, id)) return true;
   }
   return false;
 }
@@ -230,7 +243,7 @@ void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
     const Node& node = graph_.nodes[member];
     for (const ValueId input : node.inputs) {
       if (input == no_id || is_literal(graph_, node, input)) continue;
-      if (groups_.group_making(facts_.peel(input)) != id) note_read(input);
+      if (groups_.group_behind(input) != id) note_read(input);
     }
     for (const ValueId output : node.outputs) {
       // A call, or a kernel of several results, writes all of them, read or not, but for what an epilogue takes.

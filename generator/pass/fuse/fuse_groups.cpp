@@ -38,9 +38,25 @@ std::uint32_t FuseGroups::group_making(ValueId value) const {
   return find(group_of_[v.producer]);
 }
 
+std::uint32_t FuseGroups::group_behind(ValueId value) const {
+  const std::uint32_t maker = group_making(facts_.peel(value));
+  if (maker != no_id) return maker;
+  const std::uint32_t behind = group_making(facts_.unshaped(value));
+  return behind != no_id && groups_[behind].kind == GroupKind::structured ? behind : no_id;
+}
+
+bool FuseGroups::reads_within(NodeId node, ValueId value, const std::vector<std::uint32_t>& ids) const {
+  if (contains(ids, group_making(facts_.peel(value)))) return true;
+  const bool kernel = std::holds_alternative<Structured>(facts_.graph().nodes[node].kind) ||
+                      std::any_of(ids.begin(), ids.end(),
+                                  [&](std::uint32_t id) { return groups_[id].kind == GroupKind::structured; });
+  return kernel && contains(ids, group_making(facts_.unshaped(value)));
+}
+
 std::uint32_t FuseGroups::depth_of(ValueId value) const {
-  const std::uint32_t maker = group_making(value);
-  return maker == no_id ? view_depth_[value] : groups_[maker].depth;
+  const ValueId shown = facts_.unshaped(value);
+  const std::uint32_t maker = group_making(shown);
+  return maker == no_id ? view_depth_[shown] : groups_[maker].depth;
 }
 
 std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32_t>& ids) const {
@@ -48,7 +64,7 @@ std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32
   for (const std::uint32_t id : ids) depth = std::max(depth, groups_[id].depth);
   for (const ValueId input : facts_.graph().nodes[node].inputs) {
     if (input == no_id) continue;
-    if (contains(ids, group_making(facts_.peel(input)))) continue;
+    if (reads_within(node, input, ids)) continue;
     depth = std::max(depth, depth_of(input) + 1);
   }
   return depth;
@@ -56,9 +72,16 @@ std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32
 
 std::vector<std::uint32_t> FuseGroups::moved_behind_readers(NodeId node, const std::vector<std::uint32_t>& ids) const {
   const std::uint32_t depth = depth_after(node, ids);
+  const std::vector<ValueId>& inputs = facts_.graph().nodes[node].inputs;
+  const auto from_memory = [&](std::uint32_t id) {
+    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+      return input != no_id && group_making(facts_.unshaped(input)) == id && !reads_within(node, input, ids);
+    });
+  };
   std::vector<std::uint32_t> moved;
-  std::copy_if(ids.begin(), ids.end(), std::back_inserter(moved),
-               [&](std::uint32_t id) { return groups_[id].depth != depth && groups_[id].read_by_others; });
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(moved), [&](std::uint32_t id) {
+    return (groups_[id].depth != depth && groups_[id].read_by_others) || from_memory(id);
+  });
   return moved;
 }
 
@@ -82,8 +105,8 @@ void FuseGroups::add_node(NodeId node, std::uint32_t id) {
   const Node& n = facts_.graph().nodes[node];
   for (const ValueId input : n.inputs) {
     if (input == no_id) continue;
-    const std::uint32_t maker = group_making(facts_.peel(input));
-    if (maker == id) continue;
+    if (group_behind(input) == id) continue;
+    const std::uint32_t maker = group_making(facts_.unshaped(input));
     if (!is_literal(facts_.graph(), n, input)) add_read(groups_[id], input);
     last_reader_[input] = id;
     if (maker != no_id) groups_[maker].read_by_others = true;
@@ -128,11 +151,14 @@ void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, Growin
 
 void FuseGroups::pass_view(NodeId node) {
   const Node& n = facts_.graph().nodes[node];
+  // What others read through it, they read of the group that makes it.
+  if (facts_.unshaped(n.outputs[0]) != n.outputs[0]) return;
   std::uint32_t depth = 0;
   for (const ValueId input : n.inputs) {
     if (input == no_id) continue;
     depth = std::max(depth, depth_of(input));
-    if (const std::uint32_t maker = group_making(input); maker != no_id) groups_[maker].read_by_others = true;
+    const std::uint32_t maker = group_making(facts_.unshaped(input));
+    if (maker != no_id) groups_[maker].read_by_others = true;
   }
   for (const ValueId output : n.outputs) view_depth_[output] = depth;
 }

@@ -30,6 +30,11 @@ class FuseGroups {
 
   // The group of the node that makes `value`, or no_id where memory or a view does.
   std::uint32_t group_making(ValueId value) const;
+  // The group in which `value` may be read in registers: past views that only add or drop axes of extent 1, and where a
+  // kernel's group makes it, past all that keep the elements in row-major order.
+  std::uint32_t group_behind(ValueId value) const;
+  // Whether `node`, once it has joined the groups `ids`, reads `value` in registers.
+  bool reads_within(NodeId node, ValueId value, const std::vector<std::uint32_t>& ids) const;
   std::uint32_t group_of(NodeId node) const { return find(group_of_[node]); }
   const GrowingGroup& group(std::uint32_t id) const { return groups_[id]; }
   std::size_t size() const { return groups_.size(); }
@@ -42,8 +47,8 @@ class FuseGroups {
   bool stays_acyclic(NodeId node, const std::vector<std::uint32_t>& ids) const {
     return moved_behind_readers(node, ids).empty();
   }
-  // Those of `ids` that would make a cycle: others read them, and the join would move them. Without these, the rest may
-  // be joined.
+  // Those of `ids` that would make a cycle: others read them, and the join would move them; or `node` reads them from
+  // memory. Without these, the rest may be joined.
   std::vector<std::uint32_t> moved_behind_readers(NodeId node, const std::vector<std::uint32_t>& ids) const;
   // How many values in memory the group would read and how many nodes it would hold.
   bool within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const;

@@ -16,10 +16,6 @@ struct Joint {
   std::string refusal;
 };
 
-// The kernel walks operands of a higher rank with their leading axes merged: can it so walk `value`, broadcast to
-// `shape`? Always true for kernels of any rank.
-bool merges_to_rank(const FuseFacts& facts, ValueId value, const Shape& shape, int kernel_rank);
-
 // The group of `node` alone.
 GrowingGroup alone(const FuseFacts& facts, NodeId node);
 // `node` (elementwise or reduction) with all of the groups `ids`.

@@ -79,17 +79,19 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
     made.bytes = bytes_of(graph.type(base)) * Dim(2);
     const std::string* refusal = refusals.find(consumer, made.producer);
     const std::uint32_t group = fused.group_of[consumer];
-    if (base == facts.peel(value) && fused.group_of[made.producer] == group) {
+    if (base == facts.unshaped(value) && fused.group_of[made.producer] == group) {
       made.fused = true;
       made.reason = fused_reason(graph, fused.groups[group], consumer);
     } else if (!enabled) {
       made.reason = "fusion is off";
     } else if (whole != no_id) {
       made.reason = fmt::format("it is written to memory as a part of '{}'", graph.value(whole).name);
+    } else if (refusal) {
+      made.reason = *refusal;
     } else if (!views.empty()) {
       made.reason = fmt::format("it is read through a view ({}), in place from memory", views);
     } else {
-      made.reason = refusal ? *refusal : reason_of_kinds(graph, made.producer, consumer);
+      made.reason = reason_of_kinds(graph, made.producer, consumer);
     }
     return made;
   };

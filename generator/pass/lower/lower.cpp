@@ -248,14 +248,19 @@ void append_view(std::string& key, const MemberView& view) {
   for (const int axis : view.permutation) append(key, ',', axis);
   key += 'm';
   for (const auto& [first, last] : view.merges) append(key, ',', first, last);
+  if (view.loop > 0) append(key, 'L', view.loop);
+  if (view.reshape) append(key, 'r', *view.reshape);
+  if (!view.runs.empty()) key += 'f';
+  for (const int run : view.runs) append(key, ',', run);
 }
 
 void append_functor(std::string& key, const Functor& functor) {
   append(key, '\n', "functor", static_cast<int>(functor.role), functor.rank, functor.across, functor.incoming.size(),
-         functor.shape_member, functor.shape_parameter);
+         functor.shape_member);
   for (const Functor::Incoming& each : functor.incoming) append(key, 'i', each.compute);
-  for (const Functor::Extent& extent : functor.loop_extents) {
-    append(key, 'e', extent.parameter, extent.axis, extent.constant);
+  for (const Functor::Loop& loop : functor.loops) {
+    append(key, 'p', loop.parameter);
+    for (const Functor::Extent& extent : loop.extents) append(key, 'e', extent.parameter, extent.axis, extent.constant);
   }
   for (const FunctorMember& member : functor.members) {
     append_view(key, member.view);

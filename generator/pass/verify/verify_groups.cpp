@@ -48,9 +48,12 @@ class GroupCheck {
     bool rides = false;
     const Prologue* prologue = nullptr;  // null: none
   };
+  // How a view has the elements: as they are, but for axes of extent 1; by other axes; or in another order, or not all.
+  enum class Order { same, by_other_axes, another };
   // What is known of a value in memory, or of one that a view shows.
   struct Memory {
     ValueId base = no_id;     // past the views that are read in place
+    Order order = Order::same;  // of the elements, against the base's
     bool stored = false;      // it comes from outside, or groups write all of it
     bool at_load = false;     // it is there when the model is loaded
     std::uint32_t ready = 0;  // the number of groups that have run when it is there
@@ -71,6 +74,7 @@ class GroupCheck {
   void check_ports(const Group& group);
   void find_memory();
   void show(const Node& node, const View& view);
+  Order order_of(const Node& node, const View& view) const;
   void check_reads(std::uint32_t index);
   void check_read(std::uint32_t index, ValueId value);
   void check_stored();
@@ -166,14 +170,27 @@ void GroupCheck::check_ports(const Group& group) {
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
+GroupCheck::Order GroupCheck::order_of(const Node& node, const View& view) const {
+  using Form = ViewRule::Form;
+  if (view.form == Form::squeeze || view.form == Form::unsqueeze) return Order::same;
+  if (view.form != Form::reshape) return Order::another;
+  const auto axes = [&](ValueId value) {
+    Shape shape = graph_.type(value).shape;
+    std::erase(shape, Dim(1));
+    return shape;
+  };
+  return axes(node.inputs[0]) == axes(node.outputs[0]) ? Order::same : Order::by_other_axes;
+}
+
 // A view that is read in place is there with its operand; what is written in parts, with the last of them.
 void GroupCheck::show(const Node& node, const View& view) {
   const ValueId result = node.outputs[0];
   if (!writes_operands(view)) {
     memory_[result] = memory_[node.inputs[0]];
+    memory_[result].order = std::max(memory_[result].order, order_of(node, view));
     return;
   }
-  Memory whole{result, true, true, 0};
+  Memory whole{.base = result, .stored = true, .at_load = true, .ready = 0};
   for (const ValueId part : node.inputs) {
     whole.stored = whole.stored && memory_[part].stored;
     whole.at_load = whole.at_load && memory_[part].at_load;
@@ -186,12 +203,15 @@ void GroupCheck::find_memory() {
   memory_.resize(graph_.values.size());
   for (ValueId id = 0; id < memory_.size(); ++id) {
     const ValueKind kind = graph_.value(id).kind;
-    memory_[id] = {id, kind != ValueKind::result, kind == ValueKind::constant, 0};
+    memory_[id] = {
+        .base = id, .stored = kind != ValueKind::result, .at_load = kind == ValueKind::constant, .ready = 0};
   }
   for (std::uint32_t index = 0; index < fused_.groups.size(); ++index) {
     const Group& group = fused_.groups[index];
     for (const NodeId id : group.nodes) {
-      for (const ValueId output : graph_.nodes[id].outputs) memory_[output] = {output, false, group.at_load, index + 1};
+      for (const ValueId output : graph_.nodes[id].outputs) {
+        memory_[output] = {.base = output, .stored = false, .at_load = group.at_load, .ready = index + 1};
+      }
     }
     for (const ValueId output : group.outputs) {
       const NodeId maker = graph_.value(output).producer;
@@ -214,7 +234,11 @@ void GroupCheck::check_read(std::uint32_t index, ValueId value) {
   if (listed_[value] == index || is_number(value)) return;  // a number may stand in the text
   const NodeId maker = graph_.value(memory_[value].base).producer;
   const bool made_here = maker != no_id && fused_.group_of[maker] == index;
-  if (!made_here) problem(value, "is read by a group that does not list it as an input");
+  if (!made_here) return problem(value, "is read by a group that does not list it as an input");
+  const bool kernel = fused_.groups[index].kind == GroupKind::structured;
+  if (memory_[value].order > (kernel ? Order::by_other_axes : Order::same)) {
+    problem(value, "is read in registers, where its elements are at other positions");
+  }
 }
 
 void GroupCheck::check_reads(std::uint32_t index) {

@@ -8,7 +8,6 @@ namespace graph_llama_block {
 
 // q_flat = matmul(normed, wq)
 // k_flat = matmul(normed, wk)
-// v_flat = matmul(normed, wv)
 // up = matmul(h_normed, w_up)
 void stub_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
                  kgen::Stream stream) {
