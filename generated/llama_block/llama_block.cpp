@@ -43,7 +43,7 @@ void run(kgen::Call& call) {
       2048 * B * S,  // normed, q, h
       2048 * B * S,  // q_flat, attended, h_normed
       1024 * B * S,  // k_flat
-      5504 * B * S,  // v_flat, up, hidden
+      5504 * B * S,  // v_flat, hidden
   });
   const kgen::Arena arena = call.arena(slot.total);
   const auto normed = arena.view<float, 3>(slot[0], {B, S, 512});
@@ -54,13 +54,10 @@ void run(kgen::Call& call) {
   const auto attended = arena.view<float, 4>(slot[1], {B, S, 8, 64});
   const auto h = arena.view<float, 3>(slot[0], {B, S, 512});
   const auto h_normed = arena.view<float, 3>(slot[1], {B, S, 512});
-  const auto up = arena.view<float, 3>(slot[3], {B, S, 1376});
   const auto hidden = arena.view<float, 3>(slot[3], {B, S, 1376});
 
   stub_normed(normed, x, attention_norm, call.launch("normed"));
-  stub_q_flat(q_flat, normed, wq, call.launch("q_flat"));
-  stub_q_flat(k_flat, normed, wk, call.launch("k_flat"));
-  stub_q_flat(v_flat, normed, wv, call.launch("v_flat"));
+  stub_v_flat(q_flat, k_flat, v_flat, normed, wq, wk, wv, call.launch("v_flat"));
 
   const auto q_first_rotated = q.slice<3>(0, 32);         // written in place
   const auto q_second_rotated = q.slice<3>(32, 32);       // written in place
@@ -88,8 +85,7 @@ void run(kgen::Call& call) {
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // a view: no copy
   stub_h(h, attended_flat, wo, x, call.launch("h"));
   stub_normed(h_normed, h, mlp_norm, call.launch("h_normed"));
-  stub_q_flat(up, h_normed, w_up, call.launch("up"));
-  stub_hidden(hidden, h_normed, w_gate, up, call.launch("hidden"));
+  stub_hidden(hidden, h_normed, w_gate, w_up, call.launch("hidden"));
   stub_h(y, hidden, w_down, h, call.launch("y"));
 }
 

@@ -72,11 +72,12 @@ std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups&
   for (const ValueId input : node.inputs) {
     const ValueId shown = input == no_id ? no_id : facts.peel(input);
     if (shown == no_id || groups.group_making(shown) != kernel_group) continue;
-    const Value& value = graph.value(shown);
-    if (value.producer == group.root && !epilogue_of(group.epilogues, value.index)) taken.push_back(value.index);
+    const NodeId maker = graph.value(shown).producer;
+    const auto number = result_number(graph, group.roots, shown);
+    if (number && !epilogue_of(group.epilogues, *number)) taken.push_back(*number);
     for (const Epilogue& epilogue : group.epilogues) {
-      const bool received = value.producer == group.root && &epilogue == epilogue_of(group.epilogues, value.index);
-      const bool made = std::find(epilogue.nodes.begin(), epilogue.nodes.end(), value.producer) != epilogue.nodes.end();
+      const bool received = number && &epilogue == epilogue_of(group.epilogues, *number);
+      const bool made = std::find(epilogue.nodes.begin(), epilogue.nodes.end(), maker) != epilogue.nodes.end();
       if (!received && !made) continue;
       taken.insert(taken.end(), epilogue.results.begin(), epilogue.results.end());
     }
@@ -86,9 +87,12 @@ std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups&
   return taken;
 }
 
-// The results that the parameter of result `any` stands for: those that the kernel gives at one position.
-std::vector<std::size_t> given_jointly(const KernelSignature& kernel, std::size_t any) {
-  std::size_t first = any;
+// The results that the kernel gives at one position, if need be, of those that are taken: siblings' are these, if each
+// has one; else all that the parameter of the first stands for.
+std::vector<std::size_t> given_jointly(const KernelSignature& kernel, std::size_t siblings,
+                                       const std::vector<std::size_t>& taken) {
+  if (siblings > 1) return kernel.results.size() == 1 ? taken : std::vector<std::size_t>{};
+  std::size_t first = taken.front();
   while (kernel.results[first].joint == 0) --first;
   std::vector<std::size_t> results(static_cast<std::size_t>(kernel.results[first].joint));
   std::iota(results.begin(), results.end(), first);
@@ -103,26 +107,40 @@ struct Taken {
 
 Taken results_of_epilogue(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
                           std::uint32_t kernel_group) {
-  const Node& root = facts.graph().nodes[groups.group(kernel_group).root];
+  const std::vector<NodeId>& roots = groups.group(kernel_group).roots;
+  const Node& root = facts.graph().nodes[roots.front()];
   const KernelSignature* kernel = root.kernel;
   const std::string& name = kernel ? kernel->name : root.op->name;
   std::vector<std::size_t> taken = results_taken(facts, groups, node, kernel_group);
   if (taken.empty()) taken = {0};
-  if (!kernel || kernel->results[taken.front()].accepts != Accepts::sink) {
+  const std::size_t first = taken.front() % root.outputs.size();
+  if (!kernel || kernel->results[first].accepts != Accepts::sink) {
     if (root.outputs.size() == 1) return {{}, fmt::format("the result of {} takes no epilogue", name)};
-    const std::string& result = root.op->results[taken.front()].name;
+    const std::string& result = root.op->results[first].name;
     return {{}, fmt::format("the result '{}' of {} takes no epilogue", result, name)};
   }
   if (taken.size() == 1) return {std::move(taken), {}};
-  const std::vector<std::size_t> together = given_jointly(*kernel, taken.front());
+  const std::vector<std::size_t> together = given_jointly(*kernel, roots.size(), taken);
   if (!std::includes(together.begin(), together.end(), taken.begin(), taken.end())) {
     return {{}, fmt::format("it takes {} results of {}, and each goes to an epilogue of its own", taken.size(), name)};
   }
-  const Shape& shape = facts.graph().type(root.outputs[together.front()]).shape;
+  const auto shape = [&](std::size_t each) {
+    return facts.graph().type(numbered_result(facts.graph(), roots, each)).shape;
+  };
   for (const std::size_t each : together) {
-    if (facts.graph().type(root.outputs[each]).shape != shape) return {{}, "the loops have different shapes"};
+    if (shape(each) != shape(together.front())) return {{}, "the loops have different shapes"};
   }
   return {together, {}};
+}
+
+// The kernel of a group, and the rank at which it gives these results.
+struct KernelSink {
+  const KernelSignature* kernel;
+  int rank;
+};
+KernelSink sink_of(const Graph& graph, const GrowingGroup& group, const std::vector<std::size_t>& results) {
+  const KernelSignature* kernel = graph.nodes[group.roots.front()].kernel;
+  return {kernel, kernel->results[results.front() % kernel->results.size()].rank};
 }
 
 // The nodes of the epilogue on these results of the group's kernel; those on a part of them become one with it.
@@ -160,15 +178,12 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
   GrowingGroup joint;
   const GrowingGroup& host = groups.group(main);
   joint.kind = host.kind;
-  joint.root = host.root;
+  joint.roots = host.roots;
   joint.prologues = host.prologues;
   joint.epilogues = host.epilogues;
   joint.loop = host.loop;
-  const KernelSignature* kernel = nullptr;
   if (host.kind == GroupKind::structured) {
-    const Node& root = facts.graph().nodes[host.root];
-    kernel = root.kernel;
-    joint.loop = facts.graph().type(root.outputs[results.front()]).shape;
+    joint.loop = facts.graph().type(numbered_result(facts.graph(), host.roots, results.front())).shape;
   }
   joint.row_axes = host.row_axes;
   joint.at_load = host.at_load;
@@ -191,7 +206,8 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
     if (host.kind != GroupKind::structured) continue;
     std::vector<NodeId>& epilogue = epilogue_nodes(joint, results);
     epilogue.insert(epilogue.end(), guest.nodes.begin(), guest.nodes.end());
-    std::string why = why_no_epilogue(facts, guest, joint.loop, *kernel, kernel->results[results.front()].rank);
+    const auto& [kernel, rank] = sink_of(facts.graph(), host, results);
+    std::string why = why_no_epilogue(facts, guest, joint.loop, *kernel, rank);
     if (!why.empty()) return refuse(std::move(why));
   }
   return {std::move(joint), {}};
@@ -249,8 +265,7 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
                                 const std::vector<std::size_t>& results) {
   const Graph& graph = facts.graph();
   const Node& node = graph.nodes[id];
-  const KernelSignature* kernel = graph.nodes[joint.root].kernel;
-  const int rank = kernel->results[results.front()].rank;
+  const auto& [kernel, rank] = sink_of(graph, joint, results);
   const Joint loop = elementwise_into_loop(facts, groups, node, ids, joint);
   if (!loop.group) return loop;
   if (!lines_fit(facts, {id}, joint.loop, rank)) return refuse_merged_lines();
@@ -322,10 +337,10 @@ GrowingGroup alone(const FuseFacts& facts, NodeId id) {
     }
   } else if (std::holds_alternative<Call>(node.kind)) {
     group.kind = GroupKind::call;
-    group.root = id;
+    group.roots = {id};
   } else if (!std::holds_alternative<Elementwise>(node.kind)) {
     group.kind = GroupKind::structured;
-    group.root = id;
+    group.roots = {id};
   }
   return group;
 }
@@ -386,9 +401,11 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
   return {std::move(own), {}};
 }
 
-Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id, std::size_t operand) {
+Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std::vector<NodeId>& roots,
+                    std::size_t operand) {
   const Graph& graph = facts.graph();
-  const Node& node = graph.nodes[id];
+  const Node& node = graph.nodes[roots.front()];
+  const auto is_root = [&](NodeId reader) { return std::find(roots.begin(), roots.end(), reader) != roots.end(); };
   const ValueId value = node.inputs[operand];
   const std::uint32_t maker = groups.group_making(value);
   const GrowingGroup& group = groups.group(maker);
@@ -407,10 +424,10 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
       const bool ends_here =
           !facts.kept(result) &&
           std::all_of(facts.consumers(result).begin(), facts.consumers(result).end(), [&](NodeId reader) {
-            return reader == id ? result == value : !facts.is_view(reader) && groups.group_of(reader) == maker;
+            return is_root(reader) ? result == value : !facts.is_view(reader) && groups.group_of(reader) == maker;
           });
-      const auto here = std::count(facts.consumers(result).begin(), facts.consumers(result).end(), id);
-      if (!ends_here || here > 1) {
+      const auto here = std::count_if(facts.consumers(result).begin(), facts.consumers(result).end(), is_root);
+      if (!ends_here || static_cast<std::size_t>(here) > roots.size()) {
         return refuse(
             fmt::format("'{}' is read elsewhere too, so it goes through memory anyway", graph.value(result).name));
       }
@@ -422,8 +439,9 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
       return refuse(fmt::format("a prologue of {} cannot walk '{}'", kernel->name, graph.value(read).name));
     }
   }
-  GrowingGroup joint = alone(facts, id);
-  joint.prologues.push_back({operand, group.nodes});
+  GrowingGroup joint = alone(facts, roots.front());
+  const bool of_each = several_operand(*kernel) == operand;
+  joint.prologues.push_back({operand, group.nodes, of_each ? roots.front() : no_id});
   return {std::move(joint), {}};
 }
 
