@@ -42,7 +42,12 @@ void run(kgen::Call& call) {
   const auto slot = kgen::lay_out({
       2048 * B * S,  // normed, q, h
       2048 * B * S,  // q_flat, attended, h_normed
+<<<<<<< HEAD
       5504 * B * S,  // k_flat, up, hidden
+=======
+      1024 * B * S,  // k_flat
+      5504 * B * S,  // v_flat, hidden
+>>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
   });
   const kgen::Arena arena = call.arena(slot.total);
   const auto normed = arena.view<float, 3>(slot[0], {B, S, 512});
@@ -52,6 +57,7 @@ void run(kgen::Call& call) {
   const auto attended = arena.view<float, 4>(slot[1], {B, S, 8, 64});
   const auto h = arena.view<float, 3>(slot[0], {B, S, 512});
   const auto h_normed = arena.view<float, 3>(slot[1], {B, S, 512});
+<<<<<<< HEAD
   const auto up = arena.view<float, 3>(slot[2], {B, S, 1376});
   const auto hidden = arena.view<float, 3>(slot[2], {B, S, 1376});
 
@@ -61,6 +67,12 @@ void run(kgen::Call& call) {
 
   const auto v_heads_copy = v_cache.slice<1>(P, S);  // written in place
   stub_v_heads_copy(v_heads_copy, normed, wv, call.launch("v_heads_copy"));
+=======
+  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 1376});
+
+  stub_normed(normed, x, attention_norm, call.launch("normed"));
+  stub_v_flat(q_flat, k_flat, v_flat, normed, wq, wk, wv, call.launch("v_flat"));
+>>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
 
   const auto q_first_rotated = q.slice<3>(0, 32);         // written in place
   const auto q_second_rotated = q.slice<3>(32, 32);       // written in place
@@ -84,8 +96,7 @@ void run(kgen::Call& call) {
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // a view: no copy
   stub_h(h, attended_flat, wo, x, call.launch("h"));
   stub_normed(h_normed, h, mlp_norm, call.launch("h_normed"));
-  stub_q_flat(up, h_normed, w_up, call.launch("up"));
-  stub_hidden(hidden, h_normed, w_gate, up, call.launch("hidden"));
+  stub_hidden(hidden, h_normed, w_gate, w_up, call.launch("hidden"));
   stub_h(y, hidden, w_down, h, call.launch("y"));
 }
 

@@ -9,7 +9,7 @@ set(kgen_sources
   stubs/stub_hidden.cpp
   stubs/stub_normed.cpp
   stubs/stub_q.cpp
-  stubs/stub_q_flat.cpp
+  stubs/stub_v_flat.cpp
   stubs/stub_v_heads_copy.cpp
 )
 set(kgen_headers

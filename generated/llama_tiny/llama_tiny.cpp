@@ -48,7 +48,12 @@ kgen::Offsets<3> decoder_layer_slots(std::int64_t B, std::int64_t S) {
   return kgen::lay_out({
       256 * B * S,  // normed, q, a
       256 * B * S,  // q_flat, attended, a_normed
+<<<<<<< HEAD
       704 * B * S,  // k_flat, up, hidden
+=======
+      128 * B * S,  // k_flat
+      704 * B * S,  // v_flat, hidden
+>>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
   });
 }
 
@@ -63,6 +68,7 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto attended = arena.view<float, 4>(slot[1], {B, S, 4, 16});
   const auto a = arena.view<float, 3>(slot[0], {B, S, 64});
   const auto a_normed = arena.view<float, 3>(slot[1], {B, S, 64});
+<<<<<<< HEAD
   const auto up = arena.view<float, 3>(slot[2], {B, S, 176});
   const auto hidden = arena.view<float, 3>(slot[2], {B, S, 176});
 
@@ -72,6 +78,13 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
 
   const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
   stub_decoder_layer_v_heads_copy(v_heads_copy, normed, memory.wv, call.launch("decoder_layer.v_heads_copy"));
+=======
+  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 176});
+
+  stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("decoder_layer.normed"));
+  stub_decoder_layer_v_flat(q_flat, k_flat, v_flat, normed, memory.wq, memory.wk, memory.wv,
+                            call.launch("decoder_layer.v_flat"));
+>>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
 
   const auto q_first_rotated = q.slice<3>(0, 8);          // written in place
   const auto q_second_rotated = q.slice<3>(8, 8);         // written in place
@@ -91,8 +104,7 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto attended_flat = attended.reshape<3>({B, S, 64});  // a view: no copy
   stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("decoder_layer.a"));
   stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("decoder_layer.a_normed"));
-  stub_decoder_layer_q_flat(up, a_normed, memory.w_up, call.launch("decoder_layer.up"));
-  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, up, call.launch("decoder_layer.hidden"));
+  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, memory.w_up, call.launch("decoder_layer.hidden"));
   stub_decoder_layer_a(h_out, hidden, memory.w_down, a, call.launch("decoder_layer.h_out"));
 }
 
@@ -134,7 +146,7 @@ void run(kgen::Call& call) {
                   i == 0 ? x : h_carried[(i + 1) % 2], cos, sin, B, S, P);
   }
   stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("h_normed"));
-  stub_decoder_layer_q_flat(logits, h_normed, lm_head, call.launch("logits"));
+  stub_logits(logits, h_normed, lm_head, call.launch("logits"));
 }
 
 }  // namespace

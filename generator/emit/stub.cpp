@@ -131,16 +131,29 @@ class Body {
   void write_kernel_call() {
     std::vector<std::string> arguments;
     const std::vector<KernelArgument>& all = stub_.kernel_arguments;
-    for (std::size_t i = 0; i < all.size(); i += all[i].joint) {
-      std::vector<std::string> together;
-      for (std::size_t j = i; j < i + all[i].joint; ++j) together.push_back(argument_text(all[j]));
-      arguments.push_back(together.size() == 1 ? together[0]
-                                               : fmt::format("kgen::each({})", fmt::join(together, ", ")));
+    for (std::size_t i = 0; i < all.size(); i += all[i].bundled) {
+      if (all[i].bundled == 1) {
+        arguments.push_back(argument_text(all[i]));
+      } else {
+        arguments.push_back(bundle_text(i));
+      }
     }
     arguments.push_back("stream");
     const std::vector<std::int64_t>& chosen = stub_.kernel_parameters;
     const std::string parameters = chosen.empty() ? "" : fmt::format("<{}>", fmt::join(chosen, ", "));
     write_list(out_, fmt::format("{}{}(", stub_.kernel, parameters), arguments, ");");
+  }
+
+  // "kgen::several(wq, wk)", of the arguments from number `first` on.
+  std::string bundle_text(std::size_t first) const {
+    std::vector<std::string> together;
+    for (std::size_t i = first; i < first + stub_.kernel_arguments[first].bundled; ++i) {
+      const KernelArgument& each = stub_.kernel_arguments[i];
+      const std::string text = argument_text(each);
+      together.push_back(each.takes == 1 ? text : fmt::format("kgen::joint<{}>({})", each.takes, text));
+    }
+    const bool several = stub_.kernel_arguments[first].bundle == KernelArgument::Bundle::several;
+    return fmt::format("kgen::{}({})", several ? "several" : "each", fmt::join(together, ", "));
   }
 
   std::string argument_text(const KernelArgument& argument) const {

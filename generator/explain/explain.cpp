@@ -84,9 +84,11 @@ std::string passed_text(const Explained& in, const Decision& decision) {
 
 std::string decision_text(const Explained& in, const Decision& decision) {
   const bool none = decision.bytes == Dim(0);
+  const std::string between = decision.siblings ? fmt::format("{} and ", in.maker(decision.producer))
+                                                : fmt::format("{} -> ", passed_text(in, decision));
   const std::string bytes =
       none ? "" : fmt::format(" ({} {} bytes)", decision.fused ? "saves" : "would save", decision.bytes.text());
-  return fmt::format("{} -> {}: {}{}{}", passed_text(in, decision), in.maker(decision.consumer),
+  return fmt::format("{}{}: {}{}{}", between, in.maker(decision.consumer),
                      decision.fused ? "" : "apart: ", decision.reason, bytes);
 }
 
@@ -139,7 +141,8 @@ Dim saved_bytes(const Group& group, const std::vector<const Decision*>& decision
   for (const ValueId output : group.outputs) counted.insert(graph.value(output).producer);
   Dim total;
   for (const Decision* decision : decisions) {
-    if (decision->fused && counted.insert(decision->producer).second) total = total + decision->bytes;
+    if (!decision->fused) continue;
+    if (decision->siblings || counted.insert(decision->producer).second) total = total + decision->bytes;
   }
   return total;
 }
@@ -232,8 +235,11 @@ std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
   std::vector<const Decision*> path = decision_path(in.function.fused, first, second);
   if (path.empty()) path = decision_path(in.function.fused, second, first);
   if (path.empty()) {
-    return text + (together ? "Neither needs the other; they read the same memory in one loop.\n"
-                            : "No path leads from one to the other: neither needs the other.\n");
+    if (!together) return text + "No path leads from one to the other: neither needs the other.\n";
+    const Group& group = in.function.fused.groups[first_group];
+    if (group.kind != GroupKind::structured) return text + "Neither needs the other; they read the same memory in one loop.\n";
+    return text + fmt::format("Neither needs the other; one call of {} gives both what they are made of.\n",
+                              in.graph().nodes[group.root].kernel->name);
   }
   if (path.size() > 1) text += "Between them, step by step:\n";
   for (const Decision* decision : path) text += "  " + decision_text(in, *decision) + "\n";

@@ -92,6 +92,7 @@ EXAMPLES = {
         {"y_few": "f32", "y_many": "f32", "y_low": "bf16"},
     ),
     "beams": Example(over_shapes(inputs.beam_inputs, [(1,), (7,), (130,)]), {"in_phase": "f32", "power": "f32"}),
+    "int8_mlp": Example(over_shapes(inputs.int8_inputs, [(1,), (5,), (64,)])),
     # tests/examples/graphs
     "bf16_matmul_bias_relu": Example(over_shapes(inputs.matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),
     "bf16_match_unfused": Example(
@@ -140,10 +141,8 @@ EXAMPLES = {
         {"p": "f32", "q": "bf16"},
     ),
     "siblings": Example(
-        over_shapes(
-            lambda rng, m: {"x": normal(rng, m, 48), "w1": normal(rng, 48, 33) / 7, "w2": normal(rng, 48, 33) / 7}, ROWS
-        ),
-        {"grown": "f32", "squashed": "f32", "y": "f32"},
+        over_shapes(inputs.siblings_inputs, [(0, 5), (1, 1), (5, 70), (8, 33), (131, 7)]),
+        {name: "f32" for name in ("grown", "squashed", "y", "opened", "difference", "v")},
     ),
     "transposed_view": Example(
         over_shapes(

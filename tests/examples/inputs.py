@@ -363,6 +363,27 @@ def beam_inputs(rng, s):
     }
 
 
+def int8_inputs(rng, m):
+    return {
+        "x": normal(rng, m, 48),
+        "w_gate": rng.integers(-128, 128, (48, 40), dtype=np.int8),
+        "w_up": rng.integers(-128, 128, (48, 40), dtype=np.int8),
+        "gate_scale": normal(rng, 40) / 500,
+        "up_scale": normal(rng, 40) / 500,
+    }
+
+
+def siblings_inputs(rng, m, w):
+    return {
+        "x": normal(rng, m, 48),
+        "z": normal(rng, m, 48),
+        "w1": normal(rng, 48, 33) / 7,
+        "w2": normal(rng, 48, 33) / 7,
+        "w3": normal(rng, 48, w),
+        "narrow": normal(rng, 48, 33, dtype=bf16),
+    }
+
+
 def snake_inputs(rng, b, c, l):
     return {
         "x": normal(rng, b, c, l) * 3,

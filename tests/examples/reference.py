@@ -114,6 +114,10 @@ def beams(signal_real, signal_imaginary, window, steering_real, steering_imagina
     return [in_phase, in_phase**2 + product.imag**2]
 
 
+def int8_mlp(x, w_gate, w_up, gate_scale, up_scale):
+    return [silu(x @ w_gate * gate_scale) * (x @ w_up * up_scale)]
+
+
 def gated_convolution(x, gate, weight, bias):
     taps = len(weight)
     padded = np.pad(x * gate, [(0, 0), (taps - 1, 0), (0, 0)])
@@ -267,8 +271,10 @@ def wide_rows(x, low):
     return [softmax_last(x), softmax_last(low)]
 
 
-def siblings(x, w1, w2):
-    return [np.exp(x), np.tanh(x), silu(x @ w1) * (x @ w2)]
+def siblings(x, z, w1, w2, w3, narrow):
+    waves = np.sin(z)
+    v = waves @ narrow
+    return [np.exp(x), np.tanh(x), silu(x @ w1) * (x @ w2), np.maximum(waves @ w3, 0), waves @ w1 - v, v]
 
 
 def transposed_view(x, bias, w):

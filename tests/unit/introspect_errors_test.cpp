@@ -288,4 +288,19 @@ help: build kgen with -DKGEN_WITH_CLANG=ON, or let KGEN_CLANG name the plugin, k
   unsetenv("KGEN_CLANG");
 }
 
+TEST_CASE("introspect, bad: several of an operand") {
+  CHECK_EQ(introspected(R"(
+template <SeveralSources<2, 4> A, SeveralMemory<2, 4> B, SeveralSinks<float, several_count<B>, 2> C>
+KGEN_KERNEL(e) void e(const A& a, const B& b, const C& c, Stream stream);
+template <Source<2> A, SeveralSources<2, 4> B, Sink<float, 2> C>
+KGEN_KERNEL(f) void f(const A& a, const B& b, const C& c, Stream stream);
+template <Source<2> A, SeveralSinks<float, 1, 2> C>
+KGEN_KERNEL(g) void g(const A& a, const C& c, Stream stream);
+template <Source<2> A, SeveralSources<2, 40> B, SeveralSinks<float, several_count<B>, 2> C>
+KGEN_KERNEL(h) void h(const A& a, const B& b, const C& c, Stream stream);
+)")
+               .messages,
+           R"text()text");
+}
+
 }  // namespace kgen::test

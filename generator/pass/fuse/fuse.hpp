@@ -8,6 +8,7 @@
 //   rows + reduction            the same axes of the same rows
 //   structured + elementwise    the kernel's result is a sink: the node rides in the epilogue
 //   elementwise + structured    the operand is a source and its only reader: the group becomes a prologue
+//   structured + structured     they are siblings, of whose kernel one call computes both
 // A kernel is known by its signature alone. A value that would be computed once for each element of a larger loop stays
 // in memory. No group may come to depend on itself: depths (longest chains of groups) are kept exact, and a group that
 // others already read is never moved behind a later one.

@@ -88,11 +88,13 @@ std::vector<std::uint32_t> FuseGroups::moved_behind_readers(NodeId node, const s
 bool FuseGroups::within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const {
   std::size_t nodes = 1;
   std::size_t reads = facts_.graph().nodes[node].inputs.size();
+  std::size_t calls = 1;  // siblings may be as large as they would be apart
   for (const std::uint32_t id : ids) {
     nodes += groups_[id].nodes.size();
     reads += groups_[id].reads.size();
+    calls = std::max(calls, groups_[id].roots.size());
   }
-  return nodes <= most_nodes && reads <= most_reads;
+  return nodes <= calls * most_nodes && reads <= calls * most_reads;
 }
 
 void FuseGroups::add_read(GrowingGroup& group, ValueId value) const {
@@ -113,6 +115,15 @@ void FuseGroups::add_node(NodeId node, std::uint32_t id) {
   }
 }
 
+void FuseGroups::move_nodes(std::uint32_t from, std::uint32_t to) {
+  GrowingGroup& target = groups_[to];
+  parent_[from] = to;
+  target.nodes.insert(target.nodes.end(), groups_[from].nodes.begin(), groups_[from].nodes.end());
+  for (const ValueId value : groups_[from].reads) add_read(target, value);
+  target.read_by_others |= groups_[from].read_by_others;
+  groups_[from] = {};
+}
+
 std::uint32_t FuseGroups::start(NodeId node, GrowingGroup group) {
   group.depth = depth_after(node, {});
   const auto id = static_cast<std::uint32_t>(groups_.size());
@@ -129,17 +140,12 @@ void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, Growin
   const std::uint32_t keep = *std::max_element(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) {
     return groups_[a].nodes.size() < groups_[b].nodes.size();
   });
-  GrowingGroup& target = groups_[keep];
   for (const std::uint32_t id : ids) {
-    if (id == keep) continue;
-    parent_[id] = keep;
-    target.nodes.insert(target.nodes.end(), groups_[id].nodes.begin(), groups_[id].nodes.end());
-    for (const ValueId value : groups_[id].reads) add_read(target, value);
-    target.read_by_others |= groups_[id].read_by_others;
-    groups_[id] = {};
+    if (id != keep) move_nodes(id, keep);
   }
+  GrowingGroup& target = groups_[keep];
   target.kind = shape.kind;
-  target.root = shape.root;
+  target.roots = std::move(shape.roots);
   target.prologues = std::move(shape.prologues);
   target.epilogues = std::move(shape.epilogues);
   target.loop = std::move(shape.loop);
@@ -147,6 +153,14 @@ void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, Growin
   target.at_load = shape.at_load;
   target.depth = depth;
   add_node(node, keep);
+}
+
+void FuseGroups::absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue) {
+  const bool read_by_others = groups_[host].read_by_others;
+  std::erase_if(groups_[host].reads, [&](ValueId read) { return group_making(read) == guest; });
+  move_nodes(guest, host);
+  groups_[host].read_by_others = read_by_others;
+  groups_[host].prologues.push_back(std::move(prologue));
 }
 
 void FuseGroups::pass_view(NodeId node) {

@@ -37,11 +37,13 @@ std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups&
   std::vector<std::size_t> taken;
   for (const ValueId input : node.inputs) {
     if (input == no_id || groups.group_behind(input) != kernel_group) continue;
-    const Value& value = graph.value(facts.unshaped(input));
-    if (value.producer == group.root && !epilogue_of(group.epilogues, value.index)) taken.push_back(value.index);
+    const ValueId shown = facts.unshaped(input);
+    const NodeId maker = graph.value(shown).producer;
+    const auto number = result_number(graph, group.roots, shown);
+    if (number && !epilogue_of(group.epilogues, *number)) taken.push_back(*number);
     for (const Epilogue& epilogue : group.epilogues) {
-      const bool received = value.producer == group.root && &epilogue == epilogue_of(group.epilogues, value.index);
-      const bool made = std::find(epilogue.nodes.begin(), epilogue.nodes.end(), value.producer) != epilogue.nodes.end();
+      const bool received = number && &epilogue == epilogue_of(group.epilogues, *number);
+      const bool made = std::find(epilogue.nodes.begin(), epilogue.nodes.end(), maker) != epilogue.nodes.end();
       if (!received && !made) continue;
       taken.insert(taken.end(), epilogue.results.begin(), epilogue.results.end());
     }
@@ -51,9 +53,12 @@ std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups&
   return taken;
 }
 
-// The results that the parameter of result `any` stands for: those that the kernel gives at one position.
-std::vector<std::size_t> given_jointly(const KernelSignature& kernel, std::size_t any) {
-  std::size_t first = any;
+// The results that the kernel gives at one position, if need be, of those that are taken: siblings' are these, if each
+// has one; else all that the parameter of the first stands for.
+std::vector<std::size_t> given_jointly(const KernelSignature& kernel, std::size_t siblings,
+                                       const std::vector<std::size_t>& taken) {
+  if (siblings > 1) return kernel.results.size() == 1 ? taken : std::vector<std::size_t>{};
+  std::size_t first = taken.front();
   while (kernel.results[first].joint == 0) --first;
   std::vector<std::size_t> results(static_cast<std::size_t>(kernel.results[first].joint));
   std::iota(results.begin(), results.end(), first);
@@ -68,26 +73,36 @@ struct Taken {
 
 Taken results_of_epilogue(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
                           std::uint32_t kernel_group) {
-  const Node& root = facts.graph().nodes[groups.group(kernel_group).root];
+  const std::vector<NodeId>& roots = groups.group(kernel_group).roots;
+  const Node& root = facts.graph().nodes[roots.front()];
   const KernelSignature* kernel = root.kernel;
   const std::string& name = kernel ? kernel->name : root.op->name;
   std::vector<std::size_t> taken = results_taken(facts, groups, node, kernel_group);
   if (taken.empty()) taken = {0};
-  if (!kernel || kernel->results[taken.front()].accepts != Accepts::sink) {
+  const std::size_t first = taken.front() % root.outputs.size();
+  if (!kernel || kernel->results[first].accepts != Accepts::sink) {
     if (root.outputs.size() == 1) return {{}, fmt::format("the result of {} takes no epilogue", name)};
-    const std::string& result = root.op->results[taken.front()].name;
+    const std::string& result = root.op->results[first].name;
     return {{}, fmt::format("the result '{}' of {} takes no epilogue", result, name)};
   }
   if (taken.size() == 1) return {std::move(taken), {}};
-  const std::vector<std::size_t> together = given_jointly(*kernel, taken.front());
+  const std::vector<std::size_t> together = given_jointly(*kernel, roots.size(), taken);
   if (!std::includes(together.begin(), together.end(), taken.begin(), taken.end())) {
     return {{}, fmt::format("it takes {} results of {}, and each goes to an epilogue of its own", taken.size(), name)};
   }
-  const Shape& shape = facts.graph().type(root.outputs[together.front()]).shape;
+  const auto shape = [&](std::size_t each) {
+    return facts.graph().type(numbered_result(facts.graph(), roots, each)).shape;
+  };
   for (const std::size_t each : together) {
-    if (facts.graph().type(root.outputs[each]).shape != shape) return {{}, "the loops have different shapes"};
+    if (shape(each) != shape(together.front())) return {{}, "the loops have different shapes"};
   }
   return {together, {}};
+}
+
+// Where an epilogue on these results of the group's kernel rides; their shape is `shape`.
+Port port_of(const Graph& graph, const GrowingGroup& group, const Shape& shape, const std::vector<std::size_t>& results) {
+  const Node& root = graph.nodes[group.roots.front()];
+  return epilogue_port(root, shape, results.front() % root.kernel->results.size());
 }
 
 // The nodes of the epilogue on these results of the group's kernel; those on a part of them become one with it.
@@ -125,12 +140,12 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
   GrowingGroup joint;
   const GrowingGroup& host = groups.group(main);
   joint.kind = host.kind;
-  joint.root = host.root;
+  joint.roots = host.roots;
   joint.prologues = host.prologues;
   joint.epilogues = host.epilogues;
   joint.loop = host.loop;
   if (host.kind == GroupKind::structured) {
-    joint.loop = facts.graph().type(facts.graph().nodes[host.root].outputs[results.front()]).shape;
+    joint.loop = facts.graph().type(numbered_result(facts.graph(), host.roots, results.front())).shape;
   }
   joint.row_axes = host.row_axes;
   joint.at_load = host.at_load;
@@ -154,7 +169,7 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
     if (host.kind != GroupKind::structured) continue;
     std::vector<NodeId>& epilogue = epilogue_nodes(joint, results);
     epilogue.insert(epilogue.end(), guest.nodes.begin(), guest.nodes.end());
-    const Port port = epilogue_port(facts.graph().nodes[host.root], joint.loop, results.front());
+    const Port port = port_of(facts.graph(), host, joint.loop, results);
     if (std::string why = why_no_guest(facts, guest, port); !why.empty()) return refuse(std::move(why));
   }
   return {std::move(joint), {}};
@@ -215,7 +230,7 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
   const Graph& graph = facts.graph();
   const Node& node = graph.nodes[id];
   const Shape& loop = graph.type(node.outputs[0]).shape;
-  const Port port = epilogue_port(graph.nodes[joint.root], joint.loop, results.front());
+  const Port port = port_of(graph, joint, joint.loop, results);
   std::string does_not_pay;
   std::vector<ValueId> reads;
   for (const ValueId input : node.inputs) {
@@ -286,10 +301,10 @@ GrowingGroup alone(const FuseFacts& facts, NodeId id) {
     }
   } else if (std::holds_alternative<Call>(node.kind)) {
     group.kind = GroupKind::call;
-    group.root = id;
+    group.roots = {id};
   } else if (!std::holds_alternative<Elementwise>(node.kind)) {
     group.kind = GroupKind::structured;
-    group.root = id;
+    group.roots = {id};
   }
   return group;
 }
@@ -352,26 +367,28 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
 
 namespace {
 
-// Whether nothing but the group `maker` reads `value`, through views or not, but for the node `kernel`, which reads it once
-// as its operand `operand`.
+// Whether nothing but the group `maker` reads `value`, through views or not, but for the nodes `kernels`, each of which
+// reads it once as the operand `operand`.
 bool ends_in_operand(const FuseFacts& facts, const FuseGroups& groups, ValueId value, std::uint32_t maker,
-                     NodeId kernel, ValueId operand) {
+                     const std::vector<NodeId>& kernels, ValueId operand) {
   if (facts.kept(value)) return false;
+  const auto is_kernel = [&](NodeId reader) { return std::find(kernels.begin(), kernels.end(), reader) != kernels.end(); };
   const auto readers = facts.consumers(value);
-  if (std::count(readers.begin(), readers.end(), kernel) > 1) return false;
+  if (static_cast<std::size_t>(std::count_if(readers.begin(), readers.end(), is_kernel)) > kernels.size()) return false;
   return std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
-    if (reader == kernel) return value == operand;
+    if (is_kernel(reader)) return value == operand;
     if (!facts.is_view(reader)) return groups.group_of(reader) == maker;
     const ValueId shown = facts.graph().nodes[reader].outputs[0];
-    return facts.reshapes_only(reader) && ends_in_operand(facts, groups, shown, maker, kernel, operand);
+    return facts.reshapes_only(reader) && ends_in_operand(facts, groups, shown, maker, kernels, operand);
   });
 }
 
 }  // namespace
 
-Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id, std::size_t operand) {
+Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std::vector<NodeId>& roots,
+                    std::size_t operand) {
   const Graph& graph = facts.graph();
-  const Node& node = graph.nodes[id];
+  const Node& node = graph.nodes[roots.front()];
   const ValueId value = node.inputs[operand];
   const std::uint32_t maker = groups.group_making(facts.unshaped(value));
   const GrowingGroup& group = groups.group(maker);
@@ -387,7 +404,7 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
     return refuse("a prologue computes single elements: only elementwise nodes fit");
   for (const NodeId member : group.nodes) {
     for (const ValueId result : graph.nodes[member].outputs) {
-      if (!ends_in_operand(facts, groups, result, maker, id, value)) {
+      if (!ends_in_operand(facts, groups, result, maker, roots, value)) {
         return refuse(
             fmt::format("'{}' is read elsewhere too, so it goes through memory anyway", graph.value(result).name));
       }
@@ -398,8 +415,9 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
   for (const ValueId read : group.reads) {
     if (std::string why = why_not_read(facts, port, group.loop, read); !why.empty()) return refuse(std::move(why));
   }
-  GrowingGroup joint = alone(facts, id);
-  joint.prologues.push_back({operand, group.nodes});
+  GrowingGroup joint = alone(facts, roots.front());
+  const bool of_each = several_operand(*kernel) == operand;
+  joint.prologues.push_back({operand, group.nodes, of_each ? roots.front() : no_id});
   return {std::move(joint), {}};
 }
 

@@ -59,14 +59,17 @@ std::vector<const Shape*> parameter_shapes(const FuseFacts& facts, const Growing
   const Graph& graph = facts.graph();
   std::vector<const Shape*> shapes;
   for (const ValueId value : reads) add_shape(shapes, graph.type(value).shape);
-  for (const ValueId result : graph.nodes[group.root].outputs) {
-    if (!epilogue_of(group.epilogues, graph.value(result).index)) add_shape(shapes, graph.type(result).shape);
-  }
-  const std::vector<ValueId>& operands = graph.nodes[group.root].inputs;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool made = std::any_of(group.prologues.begin(), group.prologues.end(),
-                                  [&](const Prologue& prologue) { return prologue.operand == i; });
-    if (operands[i] != no_id && !made) add_shape(shapes, graph.type(operands[i]).shape);
+  for (const NodeId root : group.roots) {
+    for (const ValueId result : graph.nodes[root].outputs) {
+      if (!epilogue_of(group.epilogues, *result_number(graph, group.roots, result))) add_shape(shapes, graph.type(result).shape);
+    }
+    const std::vector<ValueId>& operands = graph.nodes[root].inputs;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const bool made = std::any_of(group.prologues.begin(), group.prologues.end(), [&](const Prologue& prologue) {
+        return prologue.operand == i && (prologue.reader == no_id || prologue.reader == root);
+      });
+      if (operands[i] != no_id && !made) add_shape(shapes, graph.type(operands[i]).shape);
+    }
   }
   for (const Epilogue& epilogue : group.epilogues) {
     for (const NodeId id : epilogue.nodes) {
@@ -125,10 +128,13 @@ std::string why_no_sizes(const FuseFacts& facts, const GrowingGroup& group, cons
                          NodeId last) {
   const Graph& graph = facts.graph();
   std::vector<const Shape*> needed;
-  for (const ValueId result : graph.nodes[group.root].outputs) add_shape(needed, graph.type(result).shape);
+  for (const NodeId root : group.roots) {
+    for (const ValueId result : graph.nodes[root].outputs) add_shape(needed, graph.type(result).shape);
+  }
   for (const Epilogue& epilogue : group.epilogues) add_shapes(facts, epilogue.nodes, needed);
   for (const Prologue& prologue : group.prologues) {
-    add_shape(needed, graph.type(graph.nodes[group.root].inputs[prologue.operand]).shape);
+    const NodeId reader = prologue.reader == no_id ? group.roots.front() : prologue.reader;
+    add_shape(needed, graph.type(graph.nodes[reader].inputs[prologue.operand]).shape);
     add_shapes(facts, prologue.nodes, needed);
   }
   const std::vector<const Shape*> known = parameter_shapes(facts, group, reads, last);

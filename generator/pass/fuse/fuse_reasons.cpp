@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/base/diagnostics.hpp"
+#include "generator/pass/fuse/fuse_siblings.hpp"
 
 namespace kgen {
 namespace {
@@ -20,14 +21,19 @@ std::string fused_reason(const Graph& graph, const Group& group, NodeId consumer
   if (group.kind != GroupKind::structured) return "they walk the same loop";
   const Node& root = graph.nodes[group.root];
   const std::string& kernel = root.kernel->name;
-  if (consumer == group.root || rides_in_prologue(group, consumer))
+  const std::vector<NodeId> roots = roots_of(group);
+  const bool is_root = std::find(roots.begin(), roots.end(), consumer) != roots.end();
+  if (is_root || rides_in_prologue(group, consumer))
     return fmt::format("a prologue of {} takes it", kernel);
-  if (root.outputs.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
+  if (root.outputs.size() * roots.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
   const auto taken_by = std::find_if(group.epilogues.begin(), group.epilogues.end(), [&](const Epilogue& each) {
     return std::binary_search(each.nodes.begin(), each.nodes.end(), consumer);
   });
   std::vector<std::string> results;
-  for (const std::size_t each : taken_by->results) results.push_back(root.op->results[each].name);
+  for (const std::size_t each : taken_by->results) {
+    const std::string& result = graph.value(numbered_result(graph, roots, each)).name;
+    results.push_back(roots.size() > 1 ? result : root.op->results[each].name);
+  }
   return fmt::format("the epilogue on {} of {} takes it", quoted_list(results), kernel);
 }
 
@@ -66,10 +72,39 @@ std::string reason_of_kinds(const Graph& graph, NodeId producer, NodeId consumer
   return "its reader joined another stub";
 }
 
+// Of a node and the sibling that came before it.
+Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, const Refusals& refusals, NodeId sibling,
+                           NodeId id) {
+  const Graph& graph = facts.graph();
+  const std::vector<ValueId> shared = shared_operands(graph, id);
+  Decision made{.value = shared.front(), .producer = sibling, .consumer = id, .fused = false, .reason = {}, .bytes = {}};
+  made.siblings = true;
+  made.fused = fused.group_of[sibling] == fused.group_of[id];
+  std::vector<std::string> read, computed;
+  for (const ValueId value : shared) {
+    const NodeId maker = graph.value(value).producer;
+    const bool inside = maker != no_id && fused.group_of[maker] == fused.group_of[id];
+    (inside ? computed : read).push_back(graph.value(value).name);
+    if (!inside) made.bytes = made.bytes + bytes_of(graph.type(value));
+  }
+  if (!made.fused) {
+    made.reason = *refusals.find(id, sibling);
+    return made;
+  }
+  std::string once;
+  if (!read.empty()) once += fmt::format("{} {} read once", quoted_list(read), read.size() == 1 ? "is" : "are");
+  if (!computed.empty()) {
+    once += fmt::format("{}{} {} computed once", once.empty() ? "" : ", and ", quoted_list(computed),
+                        computed.size() == 1 ? "is" : "are");
+  }
+  made.reason = fmt::format("one call of {} computes both: {}", graph.nodes[id].kernel->name, once);
+  return made;
+}
+
 }  // namespace
 
 std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const Refusals& refusals,
-                                     bool enabled) {
+                                     const MetSiblings& siblings, bool enabled) {
   const Graph& graph = facts.graph();
   const auto decide = [&](NodeId consumer, ValueId value) {
     Decision made{.value = value, .producer = no_id, .consumer = consumer, .fused = false, .reason = {}, .bytes = {}};
@@ -104,6 +139,9 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
       if (*input == no_id || std::find(inputs.begin(), input, *input) != input) continue;
       Decision made = decide(id, *input);
       if (made.producer != no_id) decisions.push_back(std::move(made));
+    }
+    if (const auto met = siblings.find(id); met != siblings.end()) {
+      decisions.push_back(siblings_decision(facts, fused, refusals, met->second, id));
     }
   }
   return decisions;

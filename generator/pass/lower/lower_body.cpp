@@ -26,6 +26,7 @@ class Body {
     loops_ = {request_.space.shape};
     functor_.role = request_.role;
     functor_.name = request_.name;
+    functor_.general = request_.general;
     for (std::size_t i = 0; i < request_.incoming.size(); ++i) receive(request_.incoming[i], i);
     for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
     for (const ValueId value : request_.stores) add_store(value);

@@ -23,6 +23,17 @@ bool may_hold(GroupKind group, const NodeKind& node, bool is_root) {
   return std::holds_alternative<Elementwise>(node) && group != GroupKind::call;
 }
 
+bool is_root(const Group& group, NodeId node) {
+  return node == group.root || std::find(group.siblings.begin(), group.siblings.end(), node) != group.siblings.end();
+}
+
+// Of attributes: their bits, as far as these are numbers.
+bool same(const AttributeValue& a, const AttributeValue& b) {
+  const auto* number = std::get_if<Number>(&a);
+  const auto* other = std::get_if<Number>(&b);
+  return number && other ? same_bits(*number, *other) : a == b;
+}
+
 class GroupCheck {
  public:
   explicit GroupCheck(const FusedGraph& fused) : fused_(fused), graph_(fused.graph) {}
@@ -33,6 +44,7 @@ class GroupCheck {
     ports_.resize(graph_.nodes.size());
     for (const Group& group : fused_.groups) {
       check_kinds(group);
+      check_siblings(group);
       check_ports(group);
     }
     find_memory();
@@ -71,6 +83,8 @@ class GroupCheck {
 
   void check_members();
   void check_kinds(const Group& group);
+  void check_siblings(const Group& group);
+  void check_results(const Group& group);
   void check_ports(const Group& group);
   void find_memory();
   void show(const Node& node, const View& view);
@@ -122,7 +136,7 @@ void GroupCheck::check_members() {
 
 void GroupCheck::check_kinds(const Group& group) {
   for (const NodeId id : group.nodes) {
-    if (!may_hold(group.kind, graph_.nodes[id].kind, id == group.root)) {
+    if (!may_hold(group.kind, graph_.nodes[id].kind, is_root(group, id))) {
       problem_at(id, "is of a kind that its group cannot hold");
     }
   }
@@ -134,6 +148,53 @@ void GroupCheck::check_kinds(const Group& group) {
   }
 }
 
+// A kernel is called once for nodes that differ in the operand alone of which it takes several.
+void GroupCheck::check_siblings(const Group& group) {
+  if (group.siblings.empty()) return;
+  const Node& root = graph_.nodes[group.root];
+  const std::size_t own = root.kernel ? several_operand(*root.kernel).value_or(root.inputs.size()) : root.inputs.size();
+  if (group.kind != GroupKind::structured || own >= root.inputs.size()) {
+    return problem_at(group.root, "has siblings, and no kernel that takes several");
+  }
+  if (group.siblings.size() >= static_cast<std::size_t>(root.kernel->operands[own].several)) {
+    problem_at(group.root, "has more siblings than its kernel takes at once");
+  }
+  for (const NodeId id : group.siblings) {
+    const Node& node = graph_.nodes[id];
+    bool alike = node.op == root.op && node.kernel == root.kernel && node.inputs.size() == root.inputs.size();
+    alike = alike && std::equal(node.attributes.begin(), node.attributes.end(), root.attributes.begin(),
+                                root.attributes.end(), [](const auto& a, const auto& b) {
+                                  return a.first == b.first && same(a.second, b.second);
+                                });
+    for (std::size_t i = 0; alike && i < node.inputs.size(); ++i) alike = i == own || node.inputs[i] == root.inputs[i];
+    if (!alike) problem_at(id, "is called together with a node that differs in more than one operand");
+  }
+}
+
+// An epilogue takes results of one shape, neighbours in the order of the call; each goes to one at most.
+void GroupCheck::check_results(const Group& group) {
+  const std::vector<NodeId> roots = roots_of(group);
+  const std::size_t of_each = graph_.nodes[group.root].outputs.size();
+  std::vector<bool> taken(roots.size() * of_each, false);
+  for (const Epilogue& epilogue : group.epilogues) {
+    if (epilogue.results.empty() || epilogue.results.back() >= taken.size()) {
+      return problem_at(group.root, "has an epilogue on a result that it has not");
+    }
+    const std::size_t first = epilogue.results.front();
+    for (std::size_t i = 0; i < epilogue.results.size(); ++i) {
+      const std::size_t number = epilogue.results[i];
+      if (number >= taken.size() || number != first + i) problem_at(group.root, "has an epilogue on results that are apart");
+      if (number >= taken.size()) return;
+      if (taken[number]) problem_at(group.root, "has two epilogues on one result");
+      taken[number] = true;
+      const ValueId value = numbered_result(graph_, roots, number);
+      if (graph_.type(value).shape != graph_.type(numbered_result(graph_, roots, first)).shape) {
+        problem(value, "goes to an epilogue with a result of another shape");
+      }
+    }
+  }
+}
+
 // Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
 void GroupCheck::check_ports(const Group& group) {
   if (!needs_root(group.kind)) {
@@ -141,6 +202,11 @@ void GroupCheck::check_ports(const Group& group) {
     if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
     return;
   }
+  if (!std::all_of(group.siblings.begin(), group.siblings.end(),
+                   [&](NodeId id) { return std::binary_search(group.nodes.begin(), group.nodes.end(), id); })) {
+    return problem_at(group.nodes[0], "is in a group with a sibling that is not");
+  }
+  check_results(group);
   const std::uint32_t index = fused_.group_of[group.nodes[0]];
   const auto add = [&](NodeId id, const Port& port) {
     if (id >= ports_.size() || fused_.group_of[id] != index) {
@@ -149,7 +215,7 @@ void GroupCheck::check_ports(const Group& group) {
     if (ports_[id].rides) problem_at(id, "rides in two ports");
     ports_[id] = port;
   };
-  add(group.root, {true, nullptr});
+  for (const NodeId root : roots_of(group)) add(root, {true, nullptr});
   for (const Prologue& prologue : group.prologues) {
     for (const NodeId id : prologue.nodes) add(id, {true, &prologue});
   }
@@ -162,7 +228,9 @@ void GroupCheck::check_ports(const Group& group) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const NodeId maker = inputs[i] == no_id ? no_id : graph_.value(inputs[i]).producer;
       const Prologue* prologue = maker == no_id || fused_.group_of[maker] != index ? nullptr : ports_[maker].prologue;
-      const bool stays = !prologue || ports_[id].prologue == prologue || (id == group.root && i == prologue->operand);
+      const bool ends = prologue && is_root(group, id) && i == prologue->operand &&
+                        (prologue->reader == no_id || prologue->reader == id);
+      const bool stays = !prologue || ports_[id].prologue == prologue || ends;
       if (!stays) problem_at(maker, "leaves the prologue that it rides in");
     }
   }
