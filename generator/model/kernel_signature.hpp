@@ -32,7 +32,6 @@ struct KernelOperand {
   std::optional<DType> element;  // for a sink: what the epilogue sees; absent: what the kernel's sources load
   std::string structure;         // the qualified C++ struct that it holds; empty: a dtype
   bool optional = false;
-  int several = 1;  // operands: how many nodes may give it to one call
   // Results: how many of the operator's this parameter takes at each position, this one and those behind it in the
   // signature's list, which have 0.
   int joint = 1;
