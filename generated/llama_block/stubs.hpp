@@ -20,7 +20,7 @@ void stub_normed(kgen::View<float, 3> out, kgen::View<const float, 3> x, kgen::V
 void stub_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
                  kgen::Stream stream);
 
-// v_heads_copy = copy(v_heads)
+// v_heads_copy = copy(reshape(matmul(normed, wv)))
 void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
                        kgen::View<const float, 2> wv, kgen::Stream stream);
 
