@@ -27,7 +27,7 @@ void stub_v_flat(kgen::View<float, 3> q_flat, kgen::View<float, 3> k_flat, kgen:
                  kgen::View<const float, 2> wv, kgen::Stream stream);
 >>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
 
-// v_heads_copy = copy(v_heads)
+// v_heads_copy = copy(reshape(matmul(normed, wv)))
 void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
                        kgen::View<const float, 2> wv, kgen::Stream stream);
 

@@ -200,6 +200,7 @@ EXAMPLES = {
     ),
     "running_state": Example(inputs.running_cases, {"total_next": "f32", "change": "f32"}),
     "update_state": Example(inputs.update_cases, {"totals": "f32", "grown": "f32"}),
+    "regrouped": Example(inputs.regrouped_cases, {name: "f32" for name in ("totals", "y", "z", "t")}),
     "update_values": Example(inputs.update_value_cases, {name: "f32" for name in ("y", "both", "whole", "replaced")}),
     "kernels_in_place": Example(
         inputs.in_place_cases, {name: "f32" for name in ("twice", "below", "totals", "beside", "pair")}

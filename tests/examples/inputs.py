@@ -282,6 +282,27 @@ def update_cases(rng):
     yield "five_calls", [{"rows": normal(rng, 2, n), "position": position(start)} for n, start in steps]
 
 
+def regrouped_cases(rng):
+    def call(batch, length, start):
+        return {
+            "x": normal(rng, batch, length, 24) / 4,
+            "wq": normal(rng, 24, 21) / 4,
+            "wv": normal(rng, 24, 32) / 4,
+            "wo": normal(rng, 21, 5) / 4,
+            "bias": normal(rng, 21),
+            "of_channel": normal(rng, 7),
+            "of_head": normal(rng, 3, 1),
+            "heads": normal(rng, batch, length, 3, 7),
+            "image": normal(rng, batch, 5, 6, 4) / 4,
+            "filters": normal(rng, 3, 3, 4, 20) / 4,
+            "of_place": normal(rng, 30, 1),
+            "position": position(start),
+        }
+
+    for batch, length in [(1, 1), (3, 7), (4, 32), (2, 13), (0, 3), (3, 0)]:
+        yield f"{batch}x{length}", [call(batch, length, 0), call(batch, length, length), call(batch, length, 20)]
+
+
 def update_value_cases(rng):
     for n, start in [(1, 0), (5, 1), (32, 7), (3, 14)]:
         inputs = {"x": normal(rng, 16, n), "rows": normal(rng, 2, n), "position": position(start)}

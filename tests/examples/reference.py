@@ -372,6 +372,25 @@ def update_state(rows, position, state):
     return [buffer.sum(axis=1), np.exp(buffer[:10])]
 
 
+def regrouped(
+    x, wq, wv, wo, bias, of_channel, of_head, heads, image, filters, of_place, position, state
+):
+    batch, length = x.shape[:2]
+    cache = state.setdefault("cache", np.zeros((4, 64, 3, 7)))[:batch]
+    wide = state.setdefault("wide_cache", np.zeros((4, 64, 2, 16)))[:batch]
+    rows, used = slice(int(position), int(position) + length), slice(0, int(position) + length)
+    cache[:, rows] = (x @ wq + bias).reshape(batch, length, 3, 7) * of_channel + of_head
+    wide[:, rows] = (x @ wv).reshape(batch, length, 2, 16)
+    attended = attend(heads, cache[:, used], cache[:, used], 7**-0.5, causal=True)
+    seen = convolve(image, filters, pads=(1, 1, 1, 1)).reshape(batch, 30, 20) * of_place
+    return [
+        wide.sum(axis=2),
+        (cache[:, rows] * of_channel).reshape(batch, length, 21) @ wo,
+        attended.reshape(batch, length, 21) * bias,
+        np.exp(seen.reshape(batch, 30, 4, 5)),
+    ]
+
+
 def update_values(x, rows, position):
     placed = x.copy()
     placed[int(position) : int(position) + 2] = rows

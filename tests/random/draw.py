@@ -3,6 +3,7 @@
 import numpy as np
 
 from dims import Dim
+from draw_heads import draw_heads
 from draw_nodes import draw_node
 from graph import Body, Graph, Input, Node, Symbol, Type, without_unread
 from scope import NotPossible, Scope
@@ -73,6 +74,8 @@ def draw_nodes(scope: Scope, count: int) -> None:
                 draw_call(scope)
             elif scope.chance(0.06):
                 draw_running_state(scope)
+            elif scope.chance(0.15):
+                draw_heads(scope)
             else:
                 draw_node(scope, weighted_operator(scope))
         except NotPossible:

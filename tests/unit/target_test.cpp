@@ -72,7 +72,7 @@ TEST_CASE("target: the wrapper names the device, and launches independent branch
   CHECK(has(source, "const auto streams = call.fork(3);"));
   CHECK(has(source, "call.launch(\"normed\", {.signal = 0})"));
   CHECK(has(source, "call.launch(\"k_flat\", {.stream = 1, .wait = {0}})"));
-  CHECK(has(source, "call.launch(\"v_flat\", {.stream = 2, .wait = {0}})"));
+  CHECK(has(source, "call.launch(\"v_heads_copy\", {.stream = 2, .wait = {0}, .signal = 1})"));
   CHECK(has(source, "call.launch(\"attended\", {.wait = {1, 2}})"));
   CHECK(has(source, ".name = \"position\", .type = kgen::ElementType::i64, .dims = {}, .on_host = true}"));
   CHECK(has(files.at("plan.yaml"), "- {stub: stub_q_flat, stream: 1, after: [normed], op: matmul"));

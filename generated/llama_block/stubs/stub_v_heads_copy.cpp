@@ -7,7 +7,7 @@
 
 namespace graph_llama_block {
 
-// v_heads_copy = copy(v_heads)
+// v_heads_copy = copy(reshape(matmul(normed, wv)))
 // v_flat never reaches memory: 2048*B*S bytes of traffic saved.
 struct stub_v_heads_copy_epilogue {
   kgen::Flattened<kgen::View<float, 3>, 2, 1> v_heads_copy;  // [B, S, 4, 64]

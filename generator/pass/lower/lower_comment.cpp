@@ -31,14 +31,17 @@ class Comment {
   // "add", or the composite that a node was expanded from.
   const std::string& operator_name(const Node& node) const { return node.within.empty() ? node.op->name : node.within; }
 
+  bool is_made_here(ValueId value) const {
+    const Value& v = graph_.value(value);
+    return v.kind == ValueKind::result && std::binary_search(group_.nodes.begin(), group_.nodes.end(), v.producer);
+  }
+
   // "relu(add(matmul(A, B), bias))"; gives up once the text is too long for one line.
   std::string formula(ValueId value, std::size_t budget) const {
     const ValueId shown = facts_.peel(value);
-    const Value& v = graph_.value(shown);
-    const bool inside =
-        v.kind == ValueKind::result && std::binary_search(group_.nodes.begin(), group_.nodes.end(), v.producer);
-    if (!inside) return graph_.value(value).name;
-    const Node& node = graph_.nodes[v.producer];
+    const bool reshaped = group_.kind == GroupKind::structured && is_made_here(facts_.unshaped(shown));
+    if (!is_made_here(shown) && !reshaped) return graph_.value(value).name;
+    const Node& node = graph_.nodes[graph_.value(shown).producer];
     std::string text = node.op->name + "(";
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == no_id) continue;

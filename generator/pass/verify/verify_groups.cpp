@@ -264,6 +264,10 @@ void GroupCheck::show(const Node& node, const View& view) {
     whole.at_load = whole.at_load && memory_[part].at_load;
     whole.ready = std::max(whole.ready, memory_[part].ready);
   }
+  if (view.written_through) {  // all of what is written is shown
+    whole.base = memory_[node.inputs[0]].base;
+    whole.order = std::max(memory_[node.inputs[0]].order, order_of(node, view));
+  }
   memory_[result] = whole;
 }
 
