@@ -225,7 +225,8 @@ std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
   if (path.empty()) {
     if (!together) return text + "No path leads from one to the other: neither needs the other.\n";
     const Group& group = in.function.fused.groups[first_group];
-    if (group.kind != GroupKind::structured) return text + "Neither needs the other; they read the same memory in one loop.\n";
+    if (group.kind != GroupKind::structured)
+      return text + "Neither needs the other; they read the same memory in one loop.\n";
     return text + fmt::format("Neither needs the other; one call of {} gives both what they are made of.\n",
                               in.graph().nodes[group.root].kernel->name);
   }

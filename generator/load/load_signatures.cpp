@@ -65,13 +65,14 @@ int read_count(Yaml entry, std::string_view key, std::string_view things, std::i
   if (!value) return 1;
   const std::int64_t count = read_integer(value, fmt::format("'{}'", key), diagnostics).value_or(1);
   if (count >= 1 && count <= most) return static_cast<int>(count);
-  report_mismatch(value, fmt::format("'{}'", key), fmt::format("a number of {} from 1 to {}", things, most), diagnostics);
+  report_mismatch(value, fmt::format("'{}'", key), fmt::format("a number of {} from 1 to {}", things, most),
+                  diagnostics);
   return 1;
 }
 
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "at"}, what,
-             diagnostics);
+  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "at"},
+             what, diagnostics);
   KernelOperand operand;
   operand.where = read_place(entry, entry.where(), diagnostics);
   operand.name = require_text(entry, "name", what, diagnostics);

@@ -35,8 +35,9 @@ struct KernelOperand {
   // Results: how many of the operator's this parameter takes at each position, this one and those behind it in the
   // signature's list, which have 0.
   int joint = 1;
-  // Operands: how many nodes that differ in this one alone a call takes at once, each with its own; 1: one. Such a kernel
-  // has one such operand, and its results are sinks of which each node has its own, or several have one together.
+  // Operands: how many nodes that differ in this one alone a call takes at once, each with its own; 1: one. Such a
+  // kernel has one such operand, and its results are sinks of which each node has its own, or several have one
+  // together.
   int several = 1;
   SourceLocation where;
 };

@@ -39,8 +39,8 @@ struct Epilogue {
 // The one that takes this result; null: none does.
 const Epilogue* epilogue_of(const std::vector<Epilogue>& epilogues, std::size_t result);
 
-// The number of a value among the results of `roots`, which one call of a kernel computes: those of the first, then those
-// of the next; nothing where it is none of them.
+// The number of a value among the results of `roots`, which one call of a kernel computes: those of the first, then
+// those of the next; nothing where it is none of them.
 std::optional<std::size_t> result_number(const Graph& graph, const std::vector<NodeId>& roots, ValueId value);
 // The value that has this number.
 ValueId numbered_result(const Graph& graph, const std::vector<NodeId>& roots, std::size_t number);
@@ -49,8 +49,8 @@ ValueId numbered_result(const Graph& graph, const std::vector<NodeId>& roots, st
 struct Group {
   GroupKind kind = GroupKind::elementwise;
   NodeId root = no_id;           // structured and call
-  // structured: nodes that the same call of the kernel computes, as they differ from `root` in one operand alone. The call
-  // takes `root` and these in this order, in which results that an epilogue takes together are neighbours.
+  // structured: nodes that the same call of the kernel computes, as they differ from `root` in one operand alone. The
+  // call takes `root` and these in this order, in which results that an epilogue takes together are neighbours.
   std::vector<NodeId> siblings;
   std::vector<Prologue> prologues;  // structured: every node but the root and its siblings rides in one of these
   std::vector<Epilogue> epilogues;
@@ -85,7 +85,8 @@ struct FusedGraph {
   std::vector<Decision> decisions;         // in the order of the consumers
 };
 
-// The decisions on a shortest path from `from` to `to`; the one on both as siblings, where they are; empty where neither.
+// The decisions on a shortest path from `from` to `to`; the one on both as siblings, where they are; empty where
+// neither.
 std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from, NodeId to);
 
 // ---- lower: a group as the program of its stub -----------------------------------------------------------------------
@@ -187,7 +188,7 @@ struct KernelArgument {
   enum class Bundle { none, each, several };
   Bundle bundle = Bundle::none;
   std::size_t bundled = 1;
-  std::size_t takes = 1;                        // in a bundle: the results that it takes, as kgen::joint<2>(...)
+  std::size_t takes = 1;  // in a bundle: the results that it takes, as kgen::joint<2>(...)
 };
 
 struct StubProgram {

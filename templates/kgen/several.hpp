@@ -79,8 +79,7 @@ struct AreSources {
   static constexpr bool value = Source<S, R>;
 };
 template <class First, class... Rest, int R>
-requires(Source<First, R> && (Source<Rest, R> && ...))
-struct AreSources<Several<First, Rest...>, R> {
+requires(Source<First, R> && (Source<Rest, R> && ...)) struct AreSources<Several<First, Rest...>, R> {
   static constexpr bool value = (std::same_as<source_lane_t<Rest, R>, source_lane_t<First, R>> && ...);
 };
 template <class S, int R>
@@ -88,8 +87,7 @@ struct AreMemory {
   static constexpr bool value = Memory<S, R>;
 };
 template <class First, class... Rest, int R>
-requires(Memory<First, R> && (Memory<Rest, R> && ...))
-struct AreMemory<Several<First, Rest...>, R> {
+requires(Memory<First, R> && (Memory<Rest, R> && ...)) struct AreMemory<Several<First, Rest...>, R> {
   static constexpr bool value = (std::same_as<view_element_t<Rest>, view_element_t<First>> && ...);
 };
 
@@ -118,14 +116,16 @@ using first_of_t = typename detail::SeveralOf<S>::First;
 
 // A Source of R axes, or up to Most of them, which load lanes of one type.
 template <class S, int R, int Most>
-concept SeveralSources = detail::AreSources<S, R>::value && several_count<S> <= Most;
+concept SeveralSources = detail::AreSources<S, R>::value && several_count<S>
+<= Most;
 
 // The same of Views: operands that must lie in memory.
 template <class S, int R, int Most>
-concept SeveralMemory = detail::AreMemory<S, R>::value && several_count<S> <= Most;
+concept SeveralMemory = detail::AreMemory<S, R>::value && several_count<S>
+<= Most;
 
-// What takes the results of `Count` siblings, which may differ in shape: Several sinks, some of them perhaps joint(); or
-// where they do not differ, a JointSink of all. Where Count is 1, a Sink.
+// What takes the results of `Count` siblings, which may differ in shape: Several sinks, some of them perhaps joint();
+// or where they do not differ, a JointSink of all. Where Count is 1, a Sink.
 template <class S, class T, int Count, int R>
 concept SeveralSinks = detail::AreSinks<S, T, Count, R>::value;
 
@@ -145,12 +145,12 @@ KGEN_FN constexpr const auto& nth(const S& several) {
 // body(each) for each of several, in order.
 template <class S, class Body>
 KGEN_FN constexpr void for_each_of(const S& several, const Body& body) {
-  [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
-    (body(nth<I>(several)), ...);
-  }(std::make_integer_sequence<int, several_count<S>>{});
+  [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA { (body(nth<I>(several)), ...); }
+  (std::make_integer_sequence<int, several_count<S>>{});
 }
 
-// body.operator()<First, Count>(sink) for each sink of `Total` results: it takes `Count` of them, from number `First` on.
+// body.operator()<First, Count>(sink) for each sink of `Total` results: it takes `Count` of them, from number `First`
+// on.
 template <int Total, int First = 0, class S, class Body>
 KGEN_FN constexpr void for_each_sink(const S& sinks, const Body& body) {
   if constexpr (!detail::is_several<S>) {

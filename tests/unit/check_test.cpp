@@ -189,11 +189,11 @@ TEST_CASE("check: each use of a shared stub has its own references, line and ext
   const Plan plan = check_plan(f, R"(
 graph: g
 dims: {M: 1..64}
-inputs: {a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]"}
+inputs: {a: "f32[M, 32]", c: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]"}
 nodes:
   - {op: matmul, in: [a, w], out: aw}
   - {op: add, in: [aw, r], out: y}
-  - {op: matmul, in: [a, v], out: av}
+  - {op: matmul, in: [c, v], out: av}
   - {op: add, in: [av, s], out: z}
 outputs: [y, z]
 )");

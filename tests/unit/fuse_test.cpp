@@ -132,7 +132,7 @@ nodes:
   - {op: exp, in: a, out: e}
   - {op: matmul, in: [e, w], out: z}
   - {op: matmul, in: [e, w2], out: u}
-outputs: [y, z, u]
+outputs: [y, z, u, e]
 )");
   // e and r read the same memory; but a shared loop would cost r its place in the prologue.
   CHECK_FALSE(together(fused, "e", "r"));
@@ -166,10 +166,10 @@ TEST_CASE("the epilogue of the first of two kernels takes the product of both") 
   const FusedGraph fused = f.fuse_main(R"(
 graph: g
 dims: {M: 1..64}
-inputs: {x: "f32[M, 32]", w1: "f32[32, 16]", w3: "f32[32, 16]"}
+inputs: {x: "f32[M, 32]", x2: "f32[M, 32]", w1: "f32[32, 16]", w3: "f32[32, 16]"}
 nodes:
   - {op: matmul, in: [x, w1], out: gate}
-  - {op: matmul, in: [x, w3], out: up}
+  - {op: matmul, in: [x2, w3], out: up}
   - {op: silu, in: gate, out: act}
   - {op: mul, in: [act, up], out: y}
 outputs: [y]

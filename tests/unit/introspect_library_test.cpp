@@ -96,8 +96,8 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
       R"text(specs/ops/structured.yaml:14:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
    14 |     b: {type: T, shape: "[K, N]"}
       |     ^
-templates/kgen/matmul.hpp:22:34: note: it is declared here
-   22 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
+templates/kgen/matmul.hpp:25:34: note: it is declared here
+   25 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
 specs/ops/elementwise.yaml:211:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
@@ -157,7 +157,8 @@ TEST_CASE("library: without the epilogue parameter of the matmul kernel nothing 
   C -> sum: the epilogue of kgen::matmul takes it (saves 2048 bytes)
 )text");
 
-  library.edit("kgen/matmul.hpp", "Sink<source_lane_t<A, 2>, 2> C>", "Float C>");
+  library.edit("kgen/matmul.hpp", "SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>", "Float C>");
+  library.edit("kgen/matmul.hpp", "SeveralSources<2, 4> B", "Source<2> B");
   library.edit("kgen/matmul.hpp", "const C& c", "const View<C, 2>& c");
   const auto [stubs_after, reason_after] = explained();
   CHECK(stubs_after == 2);

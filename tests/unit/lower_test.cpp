@@ -74,10 +74,11 @@ TEST_CASE("two stubs that differ in extents alone are one, where the text need n
     return lower_text(f, "graph: g\ndims: {M: 1..64}\ninputs: {" + inputs + "}\nnodes:\n" + nodes + "outputs: [y, z]\n");
   };
   Fixture f;
-  const Lowered shared = lower_two(f, R"(a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]")", R"(
+  const Lowered shared = lower_two(
+      f, R"(a: "f32[M, 32]", b: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]")", R"(
   - {op: matmul, in: [a, w], out: aw}
   - {op: add, in: [aw, r], out: y}
-  - {op: matmul, in: [a, v], out: av}
+  - {op: matmul, in: [b, v], out: av}
   - {op: add, in: [av, s], out: z}
 )");
   REQUIRE(shared.stubs.size() == 1);
@@ -92,12 +93,15 @@ TEST_CASE("two stubs that differ in extents alone are one, where the text need n
   - {op: softmax, in: b, out: z, axis: -1}
 )").stubs.size() == 2);
   Fixture h;
-  CHECK(lower_two(h, R"(a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[16]")", R"(
+  CHECK(
+      lower_two(
+          h, R"(a: "f32[M, 32]", b: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[16]")", R"(
   - {op: matmul, in: [a, w], out: aw}
   - {op: add, in: [aw, r], out: y}
-  - {op: matmul, in: [a, v], out: av}
+  - {op: matmul, in: [b, v], out: av}
   - {op: add, in: [av, s], out: z}
-)").stubs.size() == 2);
+)")
+          .stubs.size() == 2);
 }
 
 TEST_CASE("a stub is named after what the author called its result, and takes what the author gave the composite") {

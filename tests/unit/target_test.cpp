@@ -70,12 +70,12 @@ TEST_CASE("target: the wrapper names the device, and launches independent branch
   const std::string& source = files.at("llama_block.cpp");
   CHECK(has(source, ".device = &kgen::cuda::device,"));
   CHECK(has(source, "const auto streams = call.fork(3);"));
-  CHECK(has(source, "call.launch(\"normed\", {.signal = 0})"));
-  CHECK(has(source, "call.launch(\"k_flat\", {.stream = 1, .wait = {0}})"));
-  CHECK(has(source, "call.launch(\"v_flat\", {.stream = 2, .wait = {0}})"));
+  CHECK(has(source, "call.launch(\"v_flat\", {.signal = 0})"));
+  CHECK(has(source, "call.launch(\"k\", {.stream = 1, .wait = {0}, .signal = 1})"));
+  CHECK(has(source, "call.launch(\"v_heads_copy\", {.stream = 2, .wait = {0}, .signal = 2})"));
   CHECK(has(source, "call.launch(\"attended\", {.wait = {1, 2}})"));
   CHECK(has(source, ".name = \"position\", .type = kgen::ElementType::i64, .dims = {}, .on_host = true}"));
-  CHECK(has(files.at("plan.yaml"), "- {stub: stub_q_flat, stream: 1, after: [normed], op: matmul"));
+  CHECK(has(files.at("plan.yaml"), "- {stub: stub_v_heads_copy, stream: 2, after: [q_flat], op: copy"));
   CHECK(has(files.at("CMakeLists.txt"), "project(llama_block LANGUAGES CXX CUDA)"));
   CHECK(has(files.at("CMakeLists.txt"), "kgen_compile_emitted(llama_block TARGET cuda ARCH sm_90a)"));
   CHECK(has(files.at("sources.cmake"), "  stubs/stub_h.cu\n"));

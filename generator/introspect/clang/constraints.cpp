@@ -55,8 +55,8 @@ std::optional<std::vector<DType>> class_of(std::string_view concept_name) {
 std::optional<ParameterFacts::Role> role_of(std::string_view concept_name) {
   using Role = ParameterFacts::Role;
   constexpr std::pair<std::string_view, Role> roles[] = {
-      {"Source", Role::source}, {"SeveralSources", Role::source}, {"Sink", Role::sink},
-      {"JointSink", Role::sink}, {"SeveralSinks", Role::sink}, {"Memory", Role::memory},
+      {"Source", Role::source},       {"SeveralSources", Role::source}, {"Sink", Role::sink},
+      {"JointSink", Role::sink},      {"SeveralSinks", Role::sink},     {"Memory", Role::memory},
       {"BroadcastsTo", Role::memory}, {"SeveralMemory", Role::memory}};
   for (const auto& [name, role] : roles) {
     if (name == concept_name) return role;
@@ -116,7 +116,8 @@ class ConstraintReader {
     return facts;
   }
 
-  // What a constraint of a role says: Source<S, R>, SeveralSources<S, R, Most>, Sink<S, T, R>, JointSink<S, T, Count, R>.
+  // What a constraint of a role says: Source<S, R>, SeveralSources<S, R, Most>, Sink<S, T, R>, JointSink<S, T, Count,
+  // R>.
   void of_role(ParameterFacts& about, ParameterFacts::Role role, std::string_view name,
                const std::vector<TemplateArgument>& arguments, const Environment* environment) const {
     const auto number = [&](std::size_t index, int otherwise) {

@@ -378,10 +378,11 @@ class KernelReader {
     for (const KernelOperand& result : kernel_.results) {
       const bool of_several = std::find(of_several_.begin(), of_several_.end(), result.name) != of_several_.end();
       if (of_several == several.has_value()) continue;
-      fail(result.where, several ? fmt::format("'{}' is one sink, but each of several '{}' has its own results",
-                                               result.name, kernel_.operands[*several].name)
-                                 : fmt::format("'{}' takes the results of several, but no operand may be given several times",
-                                               result.name))
+      fail(result.where,
+           several ? fmt::format("'{}' is one sink, but each of several '{}' has its own results", result.name,
+                                 kernel_.operands[*several].name)
+                   : fmt::format("'{}' takes the results of several, but no operand may be given several times",
+                                 result.name))
           .advise(several ? "constrain it: SeveralSinks<T, several_count<B>, R>, where B is the type of that operand"
                           : "constrain the operand: SeveralSources<R, Most>; or the result: Sink<T, R>");
     }
@@ -458,8 +459,8 @@ class KernelReader {
     operand.several = facts.several;
     if (facts.role != Role::sink) {
       if (operand.several < 1 || operand.several > most_siblings) {
-        fail(operand.where, fmt::format("how many '{}' a call may take is no number from 1 to {}", operand.name,
-                                        most_siblings))
+        fail(operand.where,
+             fmt::format("how many '{}' a call may take is no number from 1 to {}", operand.name, most_siblings))
             .advise("write it as: SeveralSources<R, 4>");
         return std::nullopt;
       }

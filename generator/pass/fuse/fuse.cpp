@@ -22,7 +22,11 @@ class Fusion {
  public:
   // `alone`: numbers of the `force` groups that nothing else joins before they are whole.
   Fusion(const Graph& graph, const FuseOptions& options, const std::vector<std::size_t>& alone)
-      : graph_(graph), options_(options), facts_(graph), groups_(facts_), orders_(facts_, groups_, alone),
+      : graph_(graph),
+        options_(options),
+        facts_(graph),
+        groups_(facts_),
+        orders_(facts_, groups_, alone),
         siblings_(graph) {}
 
   // All but the graph itself.
@@ -179,8 +183,8 @@ bool Fusion::try_siblings(NodeId id) {
   return false;
 }
 
-// Each operand that is a source takes the elementwise group that makes it for this kernel alone. What is asked of a join
-// is asked of all of them together. Returns those groups; their prologues are in `group`.
+// Each operand that is a source takes the elementwise group that makes it for this kernel alone. What is asked of a
+// join is asked of all of them together. Returns those groups; their prologues are in `group`.
 std::vector<std::uint32_t> Fusion::take_prologues(NodeId id, GrowingGroup& group) {
   const Node& node = graph_.nodes[id];
   std::vector<std::uint32_t> ids;

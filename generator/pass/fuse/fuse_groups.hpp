@@ -50,8 +50,8 @@ class FuseGroups {
 
   std::uint32_t start(NodeId node, GrowingGroup group);
   void join(NodeId node, const std::vector<std::uint32_t>& ids, GrowingGroup shape);
-  // `guest`, which nothing but `host` reads, becomes a part of it. What is ready before a group is so where it ends, too:
-  // the host stays as deep as it is.
+  // `guest`, which nothing but `host` reads, becomes a part of it. What is ready before a group is so where it ends,
+  // too: the host stays as deep as it is.
   void absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue);
   // To be called for each view node, in order: its result is as deep as what it shows.
   void pass_view(NodeId node);

@@ -27,7 +27,8 @@ Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId no
                      const std::vector<std::uint32_t>& ids);
 // `node` with a group that makes none of its operands.
 Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId node, std::uint32_t id);
-// The structured `roots`, which one call computes, with the elementwise group that makes operand number `operand` of each.
+// The structured `roots`, which one call computes, with the elementwise group that makes operand number `operand` of
+// each.
 Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std::vector<NodeId>& roots,
                     std::size_t operand);
 

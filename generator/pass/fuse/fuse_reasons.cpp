@@ -23,8 +23,7 @@ std::string fused_reason(const Graph& graph, const Group& group, NodeId consumer
   const std::string& kernel = root.kernel->name;
   const std::vector<NodeId> roots = roots_of(group);
   const bool is_root = std::find(roots.begin(), roots.end(), consumer) != roots.end();
-  if (is_root || rides_in_prologue(group, consumer))
-    return fmt::format("a prologue of {} takes it", kernel);
+  if (is_root || rides_in_prologue(group, consumer)) return fmt::format("a prologue of {} takes it", kernel);
   if (root.outputs.size() * roots.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
   const auto taken_by = std::find_if(group.epilogues.begin(), group.epilogues.end(), [&](const Epilogue& each) {
     return std::binary_search(each.nodes.begin(), each.nodes.end(), consumer);
@@ -77,7 +76,8 @@ Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, cons
                            NodeId id) {
   const Graph& graph = facts.graph();
   const std::vector<ValueId> shared = shared_operands(graph, id);
-  Decision made{.value = shared.front(), .producer = sibling, .consumer = id, .fused = false, .reason = {}, .bytes = {}};
+  Decision made{
+      .value = shared.front(), .producer = sibling, .consumer = id, .fused = false, .reason = {}, .bytes = {}};
   made.siblings = true;
   made.fused = fused.group_of[sibling] == fused.group_of[id];
   std::vector<std::string> read, computed;

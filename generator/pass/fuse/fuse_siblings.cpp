@@ -26,8 +26,8 @@ std::optional<std::size_t> own_operand(const Graph& graph, NodeId id) {
   return given && !shared_operands(graph, id).empty() ? operand : std::nullopt;
 }
 
-// Whether an epilogue that takes results of two roots, or of one alone, is as good in one call as in two: every node that
-// could ride in an epilogue alone must find what it needs of the others in registers.
+// Whether an epilogue that takes results of two roots, or of one alone, is as good in one call as in two: every node
+// that could ride in an epilogue alone must find what it needs of the others in registers.
 class EpilogueCheck {
  public:
   EpilogueCheck(const FuseFacts& facts, const FuseOrders& orders, std::vector<NodeId> roots)
@@ -77,8 +77,8 @@ class EpilogueCheck {
     for (const NodeId reader : facts_.consumers(value)) {
       if (++visits_ > most_visits || !why_.empty()) return;
       if (!may_ride(reader, value, rank) || !followed_.insert(reader).second) continue;
-      const NodeId missed = read_from_memory(reader, value, rank);
-      if (missed == root) continue;  // nor can it ride in that one
+      const NodeId missed = read_from_memory(root, reader, value, rank);
+      if (missed == root) continue;
       if (missed == no_id) {
         follow(root, graph_.nodes[reader].outputs[0], rank);
       } else {
@@ -88,12 +88,25 @@ class EpilogueCheck {
     }
   }
 
-  // The root whose results the node needs from memory, beside `value`; no_id: it needs none.
-  NodeId read_from_memory(NodeId reader, ValueId value, int rank) {
+  // Whether the node would rather join what makes the operand, which runs later than the roots and cannot become one
+  // with them: rows, or another kernel.
+  bool joins_maker(NodeId node, ValueId operand) const {
+    const NodeId maker = graph_.value(operand).producer;
+    const Shape& shape = graph_.type(graph_.nodes[node].outputs[0]).shape;
+    const NodeKind& kind = graph_.nodes[maker].kind;
+    if (const auto* reduction = std::get_if<Reduction>(&kind)) {
+      return reduction->keepdims && graph_.type(graph_.nodes[maker].inputs[0]).shape == shape;
+    }
+    return std::holds_alternative<Structured>(kind) && graph_.type(operand).shape == shape;
+  }
+
+  // The root whose results the node, which could ride in the epilogue of `root`, needs from memory beside `value`:
+  // no_id where none, `root` itself where the node would not ride there in any case.
+  NodeId read_from_memory(NodeId root, NodeId reader, ValueId value, int rank) {
     for (const ValueId input : graph_.nodes[reader].inputs) {
       if (input == no_id || input == value) continue;
       const Need need = need_of(input, graph_.type(value).shape, rank);
-      if (need.form == Need::Form::memory) return need.root;
+      if (need.form == Need::Form::memory) return joins_maker(reader, input) ? root : need.root;
     }
     return no_id;
   }

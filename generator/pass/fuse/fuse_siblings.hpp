@@ -1,5 +1,5 @@
-// Siblings: nodes of one kernel that differ in one operand alone, of which the kernel takes several at once. One call then
-// computes them, and reads what they share once.
+// Siblings: nodes of one kernel that differ in one operand alone, of which the kernel takes several at once. One call
+// then computes them, and reads what they share once.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace kgen {
 
-// Whether the kernel of `a` may be called once for both: they have its attributes and operands in common, but for the one
-// of which it takes several.
+// Whether the kernel of `a` may be called once for both: they have its attributes and operands in common, but for the
+// one of which it takes several.
 bool are_siblings(const Graph& graph, NodeId a, NodeId b);
 
 // What siblings read in common: at least one value.

@@ -139,9 +139,9 @@ class Lowering {
   void add_operand_of(NodeId root, const KernelOperand& operand, std::size_t index, bool of_each) {
     const ValueId value = graph_.nodes[root].inputs[index];
     const bool own = operand.several > 1;
-    const auto prologue = std::find_if(
-        group_.prologues.begin(), group_.prologues.end(),
-        [&](const Prologue& each) { return each.operand == index && (!own || each.reader == root); });
+    const auto prologue = std::find_if(group_.prologues.begin(), group_.prologues.end(), [&](const Prologue& each) {
+      return each.operand == index && (!own || each.reader == root);
+    });
     KernelArgument argument;
     if (prologue != group_.prologues.end()) {
       BodyRequest request;

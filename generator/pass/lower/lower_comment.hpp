@@ -23,7 +23,8 @@ StubComment stub_comment(const FuseFacts& facts, const Group& group);
 
 // What each use computes, and in which graph where they are in several.
 std::vector<std::string> uses_text(const std::vector<StubComment>& comments);
-// "C and sum never reach memory; x is read once: 8192*M bytes of traffic saved." by all uses together; empty: nothing is.
+// "C and sum never reach memory; x is read once: 8192*M bytes of traffic saved." by all uses together; empty: nothing
+// is.
 std::string saved_text(const std::vector<StubComment>& comments);
 
 }  // namespace kgen

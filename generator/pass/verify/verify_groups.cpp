@@ -146,7 +146,7 @@ void GroupCheck::check_kinds(const Group& group) {
 
 // A kernel is called once for nodes that differ in the operand alone of which it takes several.
 void GroupCheck::check_siblings(const Group& group) {
-  if (group.siblings.empty()) return;
+  if (group.siblings.empty() || group.root >= graph_.nodes.size()) return;
   const Node& root = graph_.nodes[group.root];
   const std::size_t own = root.kernel ? several_operand(*root.kernel).value_or(root.inputs.size()) : root.inputs.size();
   if (group.kind != GroupKind::structured || own >= root.inputs.size()) {
@@ -156,12 +156,12 @@ void GroupCheck::check_siblings(const Group& group) {
     problem_at(group.root, "has more siblings than its kernel takes at once");
   }
   for (const NodeId id : group.siblings) {
+    if (!std::binary_search(group.nodes.begin(), group.nodes.end(), id)) continue;  // its port will say so
     const Node& node = graph_.nodes[id];
     bool alike = node.op == root.op && node.kernel == root.kernel && node.inputs.size() == root.inputs.size();
-    alike = alike && std::equal(node.attributes.begin(), node.attributes.end(), root.attributes.begin(),
-                                root.attributes.end(), [](const auto& a, const auto& b) {
-                                  return a.first == b.first && same(a.second, b.second);
-                                });
+    alike = alike &&
+            std::equal(node.attributes.begin(), node.attributes.end(), root.attributes.begin(), root.attributes.end(),
+                       [](const auto& a, const auto& b) { return a.first == b.first && same(a.second, b.second); });
     for (std::size_t i = 0; alike && i < node.inputs.size(); ++i) alike = i == own || node.inputs[i] == root.inputs[i];
     if (!alike) problem_at(id, "is called together with a node that differs in more than one operand");
   }
@@ -179,7 +179,8 @@ void GroupCheck::check_results(const Group& group) {
     const std::size_t first = epilogue.results.front();
     for (std::size_t i = 0; i < epilogue.results.size(); ++i) {
       const std::size_t number = epilogue.results[i];
-      if (number >= taken.size() || number != first + i) problem_at(group.root, "has an epilogue on results that are apart");
+      if (number >= taken.size() || number != first + i)
+        problem_at(group.root, "has an epilogue on results that are apart");
       if (number >= taken.size()) return;
       if (taken[number]) problem_at(group.root, "has two epilogues on one result");
       taken[number] = true;
@@ -198,11 +199,11 @@ void GroupCheck::check_ports(const Group& group) {
     if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
     return;
   }
-  if (!std::all_of(group.siblings.begin(), group.siblings.end(),
-                   [&](NodeId id) { return std::binary_search(group.nodes.begin(), group.nodes.end(), id); })) {
-    return problem_at(group.nodes[0], "is in a group with a sibling that is not");
-  }
-  check_results(group);
+  const std::vector<NodeId> roots = roots_of(group);
+  const bool has_roots = std::all_of(roots.begin(), roots.end(), [&](NodeId id) {
+    return std::binary_search(group.nodes.begin(), group.nodes.end(), id);
+  });
+  if (has_roots) check_results(group);
   const std::uint32_t index = fused_.group_of[group.nodes[0]];
   const auto add = [&](NodeId id, const Port& port) {
     if (id >= ports_.size() || fused_.group_of[id] != index) {
@@ -211,7 +212,7 @@ void GroupCheck::check_ports(const Group& group) {
     if (ports_[id].rides) problem_at(id, "rides in two ports");
     ports_[id] = port;
   };
-  for (const NodeId root : roots_of(group)) add(root, {true, nullptr});
+  for (const NodeId root : roots) add(root, {true, nullptr});
   for (const Prologue& prologue : group.prologues) {
     for (const NodeId id : prologue.nodes) add(id, {true, &prologue});
   }

@@ -73,7 +73,8 @@ KGEN_FN void emit_rows(const C& c, const T* sums, std::int64_t distance, Index<2
     const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
       [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
         store_to(c, moved(at, j), load_lanes<W>(sums + I * distance + j)...);
-      }(std::make_integer_sequence<int, Count>{});
+      }
+      (std::make_integer_sequence<int, Count>{});
     };
     for_each_lane(0, count, step);
   }
@@ -164,7 +165,8 @@ void packed_matmul(const A& a, const B& b, const C& c, int threads) {
                            (columns + Register::columns - 1) / Register::columns, K},
               pack(rights[I], nth<First + I>(b), n, columns)),
              ...);
-          }(std::make_integer_sequence<int, Count>{});
+          }
+          (std::make_integer_sequence<int, Count>{});
           const Tiling tile_m(rows, TileM, 1, Register::rows);
           const Tiling tile_n(columns, TileN / Count, (2 * team.size + tile_m.count - 1) / tile_m.count,
                               Register::columns);
@@ -222,7 +224,8 @@ void unpacked_matmul(const A& a, const B& b, const C& c, int threads) {
         const std::int64_t count = std::min(strip, columns.end - n);
         [&]<int... I>(std::integer_sequence<int, I...>) {
           (multiply_strip(sums + I * M * strip, strip, left, M, nth<First + I>(b), n, count), ...);
-        }(std::make_integer_sequence<int, Count>{});
+        }
+        (std::make_integer_sequence<int, Count>{});
         for (std::int64_t m = 0; m < M; ++m) {
           emit_rows<Count>(sink, sums + m * strip, M * strip, Index<2>{m, n}, count);
         }

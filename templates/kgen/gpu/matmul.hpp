@@ -1,5 +1,6 @@
-// Matrix multiplication on a GPU: right for any operands, with one tile of each in shared memory at a time. The tiles of
-// several products are blocks of one launch; where a sink takes several jointly, a block computes the same tile of each.
+// Matrix multiplication on a GPU: right for any operands, with one tile of each in shared memory at a time. The tiles
+// of several products are blocks of one launch; where a sink takes several jointly, a block computes the same tile of
+// each.
 #pragma once
 
 #include "kgen/gpu/block.hpp"
@@ -47,7 +48,9 @@ struct MatmulShape {
   KGEN_FN std::int64_t tiles(int first, int count) const {
     return (M + MatmulTile::block_rows<T>(count) - 1) / MatmulTile::block_rows<T>(count) * column_tiles(first);
   }
-  KGEN_FN std::int64_t column_tiles(int product) const { return (N[product] + MatmulTile::edge - 1) / MatmulTile::edge; }
+  KGEN_FN std::int64_t column_tiles(int product) const {
+    return (N[product] + MatmulTile::edge - 1) / MatmulTile::edge;
+  }
 };
 
 // Reads the tile of a source whose element (0, 0) is at `origin` into shared memory, 0 beyond `extents`. The tile is
@@ -174,9 +177,8 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
     shape.b_along_rows[product++] = runs_along_rows(each);
   });
   std::int64_t tiles = 0;
-  for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
-    tiles += shape.template tiles<T>(First, Count);
-  });
+  for_each_sink<products>(c,
+                          [&]<int First, int Count>(const auto&) { tiles += shape.template tiles<T>(First, Count); });
   if (tiles == 0) return;
   const Grid grid{"matmul", blocks_for(tiles, MatmulTile::threads), MatmulTile::threads,
                   shared_bytes<T>((1 + most_together<C, products>)*MatmulTile::staged<T>())};
