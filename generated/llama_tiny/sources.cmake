@@ -11,6 +11,7 @@ set(kgen_sources
   stubs/stub_decoder_layer_q.cpp
   stubs/stub_decoder_layer_q_flat.cpp
   stubs/stub_decoder_layer_v_heads_copy.cpp
+  stubs/stub_decoder_layer_wq_panels.cpp
 )
 set(kgen_headers
   llama_tiny.hpp

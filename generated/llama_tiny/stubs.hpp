@@ -15,13 +15,23 @@ namespace graph_llama_tiny {
 void stub_decoder_layer_normed(kgen::View<float, 3> out, kgen::View<const float, 3> x,
                                kgen::View<const float, 1> weight, kgen::Stream stream);
 
-// q_flat = matmul(normed, wq)   (in decoder_layer)
-// k_flat = matmul(normed, wk)   (in decoder_layer)
-// v_flat = matmul(normed, wv)   (in decoder_layer)
-// up = matmul(a_normed, w_up)   (in decoder_layer)
-// logits = matmul(h_normed, lm_head)   (in llama_tiny)
-void stub_decoder_layer_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
-                               kgen::Stream stream);
+// wq_panels: matmul   (in decoder_layer)
+// wk_panels: matmul   (in decoder_layer)
+// wv_panels: matmul   (in decoder_layer)
+// wo_panels: matmul   (in decoder_layer)
+// w_gate_panels: matmul   (in decoder_layer)
+// w_up_panels: matmul   (in decoder_layer)
+// w_down_panels: matmul   (in decoder_layer)
+// lm_head_panels: matmul   (in llama_tiny)
+void stub_decoder_layer_wq_panels(kgen::View<float, 3> panels, kgen::View<const float, 2> b, kgen::Stream stream);
+
+// q_flat = packed_matmul(normed, wq_panels)   (in decoder_layer)
+// k_flat = packed_matmul(normed, wk_panels)   (in decoder_layer)
+// v_flat = packed_matmul(normed, wv_panels)   (in decoder_layer)
+// up = packed_matmul(a_normed, w_up_panels)   (in decoder_layer)
+// logits = packed_matmul(h_normed, lm_head_panels)   (in llama_tiny)
+void stub_decoder_layer_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a,
+                               kgen::View<const float, 3> panels, kgen::Stream stream);
 
 // q: rope
 // k: rope
@@ -38,13 +48,14 @@ void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const
                                  kgen::View<const float, 4> k_used, kgen::View<const float, 4> v_used,
                                  kgen::Stream stream);
 
-// a = add(h, matmul(attended_flat, wo))
-// h_out = add(a, matmul(hidden, w_down))
-void stub_decoder_layer_a(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
+// a = add(h, packed_matmul(attended_flat, wo_panels))
+// h_out = add(a, packed_matmul(hidden, w_down_panels))
+void stub_decoder_layer_a(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 3> panels,
                           kgen::View<const float, 3> add_a, kgen::Stream stream);
 
-// hidden = mul(silu(matmul(a_normed, w_gate)), up)
+// hidden = mul(silu(packed_matmul(a_normed, w_gate_panels)), up)
 void stub_decoder_layer_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> a_normed,
-                               kgen::View<const float, 2> w_gate, kgen::View<const float, 3> up, kgen::Stream stream);
+                               kgen::View<const float, 3> w_gate_panels, kgen::View<const float, 3> up,
+                               kgen::Stream stream);
 
 }  // namespace graph_llama_tiny

@@ -12,6 +12,7 @@
 #include "generator/load/load_ops.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/decompose.hpp"
+#include "generator/pass/choose/prepare.hpp"
 #include "generator/pass/fuse/check_expectations.hpp"
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/infer/infer.hpp"
@@ -44,10 +45,12 @@ struct Fixture {
   }
 
   // load ... materialise, each result verified. Errors are left in `diagnostics`.
-  Module prepare(const std::string& text) {
+  Module prepare(const std::string& text, TargetKind target = TargetKind::cpu) {
     const SourceText& source = sources.add("graph.yaml", text);
     auto module = load_graph(source, ops, diagnostics);
     REQUIRE_MESSAGE(module, diagnostics.text(false));
+    for (Graph& function : module->functions) function.target = target;
+    module->main.target = target;
     Module m = infer(std::move(*module), ops, diagnostics);
     GraphFacts facts{.inferred = true};
     const auto then = [&](const char* name, auto pass) {
@@ -60,7 +63,8 @@ struct Fixture {
     then("choose_kernels", decompose);
     facts.decomposed = true;
     then("decompose", [](Module d, const OpSet& o, Diagnostics& found) { return simplify(std::move(d), o, found); });
-    then("simplify", materialise);
+    then("simplify", kgen::prepare);
+    then("prepare", materialise);
     facts.materialised = true;
     if (!diagnostics.has_errors()) verify_module(m, facts, "materialise", diagnostics);
     return m;

@@ -1,14 +1,14 @@
 // Written by kgen from llama_tiny.yaml.
 // Edit it as you like: `kgen plan` merges what is new with your edits.
 
-#include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
+#include "kgen/packed_matmul.hpp"
 #include "kgen/view.hpp"
 
 namespace graph_llama_tiny {
 
-// hidden = mul(silu(matmul(a_normed, w_gate)), up)
+// hidden = mul(silu(packed_matmul(a_normed, w_gate_panels)), up)
 // gate and activated never reach memory: 2816*B*S bytes of traffic saved.
 struct stub_decoder_layer_hidden_epilogue {
   kgen::View<const float, 2> up;  // [B, S, 176]
@@ -22,9 +22,10 @@ struct stub_decoder_layer_hidden_epilogue {
 };
 
 void stub_decoder_layer_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> a_normed,
-                               kgen::View<const float, 2> w_gate, kgen::View<const float, 3> up, kgen::Stream stream) {
+                               kgen::View<const float, 3> w_gate_panels, kgen::View<const float, 3> up,
+                               kgen::Stream stream) {
   const stub_decoder_layer_hidden_epilogue epilogue{up.merge<0, 1>(), hidden.merge<0, 1>()};
-  kgen::matmul(a_normed.merge<0, 1>(), w_gate, epilogue, stream);
+  kgen::packed_matmul(a_normed.merge<0, 1>(), w_gate_panels, /*padding=*/0, epilogue, stream);
 }
 
 }  // namespace graph_llama_tiny
