@@ -11,6 +11,7 @@ set(kgen_sources
   stubs/stub_q.cpp
   stubs/stub_v_flat.cpp
   stubs/stub_v_heads_copy.cpp
+  stubs/stub_wq_panels.cpp
 )
 set(kgen_headers
   llama_block.hpp

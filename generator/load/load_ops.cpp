@@ -317,13 +317,14 @@ void read_joined_axis(Yaml name, OpSpec& op, Diagnostics& diagnostics) {
 }
 
 void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "identity", "joins"}, "'algebra'",
+  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins"}, "'algebra'",
              diagnostics);
   if (!value.is_mapping()) return;
   read_flag(value, "commutative", op.algebra.commutative, diagnostics);
   read_flag(value, "idempotent", op.algebra.idempotent, diagnostics);
   read_flag(value, "involution", op.algebra.involution, diagnostics);
   read_flag(value, "one_element", op.algebra.one_element, diagnostics);
+  read_flag(value, "moves", op.algebra.moves, diagnostics);
   if (const Yaml joins = value.find("joins")) {
     for (const Yaml each : read_list(joins, "'joins'", diagnostics).value_or(std::vector<Yaml>{})) {
       read_joined_axis(each, op, diagnostics);
@@ -450,6 +451,7 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
   if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
   if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
+  if (const Yaml prepared = entry.find("prepared")) read_prepared(prepared, op, diagnostics);
   if (const Yaml spellings = entry.find("spellings")) read_spellings(spellings, op, diagnostics);
   check_kind(op, entry, diagnostics);
   check_expressions(op, diagnostics);
@@ -474,7 +476,7 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
   for (const Yaml entry : ops.items()) {
     check_keys(entry,
                {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
-                "conditions", "sizes", "definition", "algebra", "view", "expansion", "spellings"},
+                "conditions", "sizes", "definition", "algebra", "view", "expansion", "prepared", "spellings"},
                "an operator", diagnostics);
     if (!entry.is_mapping()) continue;
     const Yaml name = require_key(entry, "op", "an operator", diagnostics);

@@ -100,6 +100,7 @@ struct Algebra {
   bool idempotent = false;                        // f(f(x)) = f(x)
   bool involution = false;                        // f(f(x)) = x
   bool one_element = false;                       // reductions: over a single element f is that element
+  bool moves = false;                             // each element of the result is one of the operand's, or 0
   std::map<std::size_t, Number> identity;         // operand -> the constant that leaves the other operand unchanged
   std::vector<JoinedAxis> joins;
 };
@@ -168,6 +169,7 @@ struct OpSpec {
   Algebra algebra;
   std::optional<ViewRule> view;
   std::vector<Expansion> expansions;
+  std::vector<Expansion> prepared;   // of one with a kernel: what is better where a part of it is computed at load
   std::vector<Expansion> spellings;  // in which graphs may write it too; nothing is expanded to them
   SourceLocation where;
 

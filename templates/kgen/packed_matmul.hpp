@@ -16,7 +16,7 @@ namespace kgen {
 // keep their type.
 //
 // b: [K, N], panels: [(N + 15) / 16, K, 16].
-template <Source<2> B, Element T>
+template <Source<2> B, Float T>
 KGEN_KERNEL(pack_columns, "target == cpu")
 void pack_columns(const B& b, const View<T, 3>& panels, Stream stream = {})
 requires Float<source_lane_t<B, 2>>
@@ -29,10 +29,10 @@ requires Float<source_lane_t<B, 2>>
 // pack_columns lays it out, and `padding` of its last columns are none of b's. a: [M, K], c: [M, N]. A prologue is
 // evaluated once for each element of a, as far as the packed copy fits in memory set aside for it, and an epilogue once
 // for each element of the result. TileM and TileN: extents of the piece of c that a thread computes at a time.
-template <int TileM = 96, int TileN = 256, Source<2> A, Element T, Sink<source_lane_t<A, 2>, 2> C>
+template <int TileM = 96, int TileN = 256, Source<2> A, Float T, Sink<source_lane_t<A, 2>, 2> C>
 KGEN_KERNEL(packed_matmul, "target == cpu")
 void packed_matmul(const A& a, const View<const T, 3>& panels, std::int64_t padding, const C& c, Stream stream = {})
-requires Float<source_lane_t<A, 2>> && Float<T> && Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+requires Float<source_lane_t<A, 2>> && Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
 {
   assert(a.shape()[1] == panels.extent(1) && panels.extent(2) == 16 && padding >= 0 && padding < 16);
   target::packed_matmul<TileM, TileN>(a, panels, padding, c, stream);

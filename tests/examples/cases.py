@@ -175,6 +175,11 @@ EXAMPLES = {
     "constants_at_load": Example(
         over_shapes(lambda rng, m: {"x": normal(rng, m, 50)}, ROWS), constants=lambda rng: {"w": normal(rng, 30, 50)}
     ),
+    "prepared_weights": Example(
+        over_shapes(inputs.prepared_inputs, [(1,), (2,), (5,), (7,), (12,), (40,), (0,)]),
+        {"scores": "f32", "mixed": "bf16", "lifted": "f32", "last": "f32"},
+        constants=inputs.prepared_constants,
+    ),
     "integers_bools": Example(
         over_shapes(inputs.integer_inputs, PLANES),
         {"above": "bool", "larger": "i32", "both": "bool", "totals": "i64", "halves": "f32", "mixed": "i32"},

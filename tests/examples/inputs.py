@@ -272,6 +272,22 @@ def cast_inputs(rng, m, n):
     return {"x": normal(rng, m, n) * 300, "h": normal(rng, m, n, dtype=bf16), "w": normal(rng, n, 24)}
 
 
+def prepared_inputs(rng, m):
+    return {"tokens": rng.integers(0, 96, (m,)), "x": normal(rng, m, 64), "small": normal(rng, m, 40).astype(bf16)}
+
+
+def prepared_constants(rng):
+    own = {f"layers.{index}.own": normal(rng, 64, 48) / 8 for index in range(3)}
+    return own | {
+        "table": normal(rng, 96, 32),
+        "narrow": normal(rng, 120, 40).astype(bf16),
+        "bias": normal(rng, 120).astype(bf16),
+        "lift": normal(rng, 64, 160),
+        "scale": normal(rng, 160),
+        "common": normal(rng, 48, 64) / 8,
+    }
+
+
 def running_cases(rng):
     yield "three_calls", [{"x": normal(rng, 5, 7)} for _ in range(3)]
     yield "sizes_change", [{"x": normal(rng, m, n)} for m, n in ((8, 16), (3, 16), (0, 4), (8, 5), (8, 16))]

@@ -316,6 +316,18 @@ def constants_at_load(x, constants):
     return [similarity.reshape(-1, 15, 2) * np.array([-0.5, 0.5])]
 
 
+def prepared_weights(tokens, x, small, constants):
+    table, scale = constants["table"], constants["scale"]
+    scores = table[tokens] @ table.T
+    wide = lambda values: np.asarray(values, np.float64)  # noqa: E731
+    mixed = np.maximum(wide(small) @ wide(constants["narrow"]).T + wide(constants["bias"]), 0)
+    lifted = x @ (constants["lift"] * scale) + x @ constants["lift"]
+    last = x
+    for index in range(3):
+        last = np.tanh(last @ constants[f"layers.{index}.own"]) @ constants["common"]
+    return [scores, mixed, lifted, last]
+
+
 def integers_bools(a, b, wide, bytes, flag):
     halves = bytes.astype(np.float64) / 2
     mixed = np.trunc(halves).astype(np.int32) + a

@@ -77,15 +77,9 @@ class EpilogueCheck {
   void follow(NodeId root, ValueId value, const Port& port) {
     for (const NodeId reader : facts_.consumers(value)) {
       if (++visits_ > most_visits || !why_.empty()) return;
-<<<<<<< ours
       if (!may_ride(reader, value, port) || !followed_.insert(reader).second) continue;
-      const NodeId missed = read_from_memory(reader, value, port);
-      if (missed == root) continue;  // nor can it ride in that one
-=======
-      if (!may_ride(reader, value, rank) || !followed_.insert(reader).second) continue;
-      const NodeId missed = read_from_memory(root, reader, value, rank);
+      const NodeId missed = read_from_memory(root, reader, value, port);
       if (missed == root) continue;
->>>>>>> theirs
       if (missed == no_id) {
         follow(root, graph_.nodes[reader].outputs[0], port);
       } else {
@@ -95,14 +89,6 @@ class EpilogueCheck {
     }
   }
 
-<<<<<<< ours
-  // The root whose results the node needs from memory, beside `value`; no_id: it needs none.
-  NodeId read_from_memory(NodeId reader, ValueId value, const Port& port) {
-    for (const ValueId input : graph_.nodes[reader].inputs) {
-      if (input == no_id || input == value) continue;
-      const Need need = need_of(input, graph_.type(value).shape, port);
-      if (need.form == Need::Form::memory) return need.root;
-=======
   // Whether the node would rather join what makes the operand, which runs later than the roots and cannot become one
   // with them: rows, or another kernel.
   bool joins_maker(NodeId node, ValueId operand) const {
@@ -117,12 +103,11 @@ class EpilogueCheck {
 
   // The root whose results the node, which could ride in the epilogue of `root`, needs from memory beside `value`:
   // no_id where none, `root` itself where the node would not ride there in any case.
-  NodeId read_from_memory(NodeId root, NodeId reader, ValueId value, int rank) {
+  NodeId read_from_memory(NodeId root, NodeId reader, ValueId value, const Port& port) {
     for (const ValueId input : graph_.nodes[reader].inputs) {
       if (input == no_id || input == value) continue;
-      const Need need = need_of(input, graph_.type(value).shape, rank);
+      const Need need = need_of(input, graph_.type(value).shape, port);
       if (need.form == Need::Form::memory) return joins_maker(reader, input) ? root : need.root;
->>>>>>> theirs
     }
     return no_id;
   }
