@@ -44,16 +44,12 @@ decoder_layer_memory decoder_layer_memory_of(kgen::Call& call, std::int64_t inde
 }
 
 // The arena of one call of decoder_layer: values that are never alive together share a slot.
-kgen::Offsets<3> decoder_layer_slots(std::int64_t B, std::int64_t S) {
+kgen::Offsets<4> decoder_layer_slots(std::int64_t B, std::int64_t S) {
   return kgen::lay_out({
       256 * B * S,  // normed, q, a
       256 * B * S,  // q_flat, attended, a_normed
-<<<<<<< HEAD
-      704 * B * S,  // k_flat, up, hidden
-=======
       128 * B * S,  // k_flat
-      704 * B * S,  // v_flat, hidden
->>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
+      704 * B * S,  // v_flat, up, hidden
   });
 }
 
@@ -64,27 +60,18 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto normed = arena.view<float, 3>(slot[0], {B, S, 64});
   const auto q_flat = arena.view<float, 3>(slot[1], {B, S, 64});
   const auto k_flat = arena.view<float, 3>(slot[2], {B, S, 32});
+  const auto v_flat = arena.view<float, 3>(slot[3], {B, S, 32});
   const auto q = arena.view<float, 4>(slot[0], {B, S, 4, 16});
   const auto attended = arena.view<float, 4>(slot[1], {B, S, 4, 16});
   const auto a = arena.view<float, 3>(slot[0], {B, S, 64});
   const auto a_normed = arena.view<float, 3>(slot[1], {B, S, 64});
-<<<<<<< HEAD
-  const auto up = arena.view<float, 3>(slot[2], {B, S, 176});
-  const auto hidden = arena.view<float, 3>(slot[2], {B, S, 176});
+  const auto up = arena.view<float, 3>(slot[3], {B, S, 176});
+  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 176});
 
   stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("decoder_layer.normed"));
   stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("decoder_layer.q_flat"));
   stub_decoder_layer_q_flat(k_flat, normed, memory.wk, call.launch("decoder_layer.k_flat"));
-
-  const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
-  stub_decoder_layer_v_heads_copy(v_heads_copy, normed, memory.wv, call.launch("decoder_layer.v_heads_copy"));
-=======
-  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 176});
-
-  stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("decoder_layer.normed"));
-  stub_decoder_layer_v_flat(q_flat, k_flat, v_flat, normed, memory.wq, memory.wk, memory.wv,
-                            call.launch("decoder_layer.v_flat"));
->>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
+  stub_decoder_layer_q_flat(v_flat, normed, memory.wv, call.launch("decoder_layer.v_flat"));
 
   const auto q_first_rotated = q.slice<3>(0, 8);          // written in place
   const auto q_second_rotated = q.slice<3>(8, 8);         // written in place
@@ -97,6 +84,10 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto k_heads = k_flat.reshape<4>({B, S, 2, 16});  // a view: no copy
   stub_decoder_layer_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("decoder_layer.k"));
 
+  const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
+  const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});    // a view: no copy
+  stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("decoder_layer.v_heads_copy"));
+
   const auto k_used = memory.k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = memory.v_cache.slice<1>(0, P + S);  // a view: no copy
   stub_decoder_layer_attended(attended, q, k_used, v_used, call.launch("decoder_layer.attended"));
@@ -104,7 +95,8 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
   const auto attended_flat = attended.reshape<3>({B, S, 64});  // a view: no copy
   stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("decoder_layer.a"));
   stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("decoder_layer.a_normed"));
-  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, memory.w_up, call.launch("decoder_layer.hidden"));
+  stub_decoder_layer_q_flat(up, a_normed, memory.w_up, call.launch("decoder_layer.up"));
+  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, up, call.launch("decoder_layer.hidden"));
   stub_decoder_layer_a(h_out, hidden, memory.w_down, a, call.launch("decoder_layer.h_out"));
 }
 
@@ -146,7 +138,7 @@ void run(kgen::Call& call) {
                   i == 0 ? x : h_carried[(i + 1) % 2], cos, sin, B, S, P);
   }
   stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("h_normed"));
-  stub_logits(logits, h_normed, lm_head, call.launch("logits"));
+  stub_decoder_layer_q_flat(logits, h_normed, lm_head, call.launch("logits"));
 }
 
 }  // namespace

@@ -15,29 +15,23 @@ namespace graph_llama_tiny {
 void stub_decoder_layer_normed(kgen::View<float, 3> out, kgen::View<const float, 3> x,
                                kgen::View<const float, 1> weight, kgen::Stream stream);
 
-<<<<<<< HEAD
 // q_flat = matmul(normed, wq)   (in decoder_layer)
 // k_flat = matmul(normed, wk)   (in decoder_layer)
+// v_flat = matmul(normed, wv)   (in decoder_layer)
 // up = matmul(a_normed, w_up)   (in decoder_layer)
 // logits = matmul(h_normed, lm_head)   (in llama_tiny)
 void stub_decoder_layer_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
                                kgen::Stream stream);
-=======
-// q_flat, k_flat, v_flat: matmul
-void stub_decoder_layer_v_flat(kgen::View<float, 3> q_flat, kgen::View<float, 3> k_flat, kgen::View<float, 3> v_flat,
-                               kgen::View<const float, 3> normed, kgen::View<const float, 2> wq,
-                               kgen::View<const float, 2> wk, kgen::View<const float, 2> wv, kgen::Stream stream);
->>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
-
-// v_heads_copy = copy(reshape(matmul(normed, wv)))
-void stub_decoder_layer_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
-                                     kgen::View<const float, 2> wv, kgen::Stream stream);
 
 // q: rope
 // k: rope
 void stub_decoder_layer_q(kgen::View<float, 4> first_rotated, kgen::View<float, 4> second_rotated,
                           kgen::View<const float, 4> x, kgen::View<const float, 3> cos, kgen::View<const float, 3> sin,
                           kgen::Stream stream);
+
+// v_heads_copy = copy(v_heads)
+void stub_decoder_layer_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 4> v_heads,
+                                     kgen::Stream stream);
 
 // attended = attention(q, k_used, v_used)
 void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q,
@@ -49,12 +43,8 @@ void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const
 void stub_decoder_layer_a(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
                           kgen::View<const float, 3> add_a, kgen::Stream stream);
 
-// hidden = mul(silu(matmul(a_normed, w_gate)), matmul(a_normed, w_up))
+// hidden = mul(silu(matmul(a_normed, w_gate)), up)
 void stub_decoder_layer_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> a_normed,
-                               kgen::View<const float, 2> w_gate, kgen::View<const float, 2> w_up, kgen::Stream stream);
-
-// logits = matmul(h_normed, lm_head)
-void stub_logits(kgen::View<float, 3> logits, kgen::View<const float, 3> h_normed, kgen::View<const float, 2> lm_head,
-                 kgen::Stream stream);
+                               kgen::View<const float, 2> w_gate, kgen::View<const float, 3> up, kgen::Stream stream);
 
 }  // namespace graph_llama_tiny

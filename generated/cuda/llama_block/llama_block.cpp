@@ -40,46 +40,29 @@ void run(kgen::Call& call) {
 
   // Arena: values that are never alive together share a slot.
   const auto slot = kgen::lay_out({
-      2048 * B * S,  // normed, q, h
-      2048 * B * S,  // q_flat, attended, h_normed
+      2048 * B * S,  // normed, attended, h_normed
+      2048 * B * S,  // q_flat, h
       1024 * B * S,  // k_flat
-<<<<<<< HEAD
+      1024 * B * S,  // v_flat
       5504 * B * S,  // q, up, hidden
-=======
-      5504 * B * S,  // v_flat, hidden
->>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
   });
   const kgen::Arena arena = call.arena(slot.total);
   const auto normed = arena.view<float, 3>(slot[0], {B, S, 512});
   const auto q_flat = arena.view<float, 3>(slot[1], {B, S, 512});
   const auto k_flat = arena.view<float, 3>(slot[2], {B, S, 256});
-<<<<<<< HEAD
-  const auto q = arena.view<float, 4>(slot[3], {B, S, 8, 64});
+  const auto v_flat = arena.view<float, 3>(slot[3], {B, S, 256});
+  const auto q = arena.view<float, 4>(slot[4], {B, S, 8, 64});
   const auto attended = arena.view<float, 4>(slot[0], {B, S, 8, 64});
   const auto h = arena.view<float, 3>(slot[1], {B, S, 512});
   const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 512});
-  const auto up = arena.view<float, 3>(slot[3], {B, S, 1376});
-  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 1376});
+  const auto up = arena.view<float, 3>(slot[4], {B, S, 1376});
+  const auto hidden = arena.view<float, 3>(slot[4], {B, S, 1376});
 
   const auto streams = call.fork(3);  // streams beside stream 0: from here to the end of this function
   stub_normed(normed, x, attention_norm, call.launch("normed", {.signal = 0}));
   stub_q_flat(q_flat, normed, wq, call.launch("q_flat"));
   stub_q_flat(k_flat, normed, wk, call.launch("k_flat", {.stream = 1, .wait = {0}}));
-
-  const auto v_heads_copy = v_cache.slice<1>(P, S);  // written in place
-  stub_v_heads_copy(v_heads_copy, normed, wv, call.launch("v_heads_copy", {.stream = 2, .wait = {0}, .signal = 1}));
-=======
-  const auto v_flat = arena.view<float, 3>(slot[3], {B, S, 256});
-  const auto q = arena.view<float, 4>(slot[0], {B, S, 8, 64});
-  const auto attended = arena.view<float, 4>(slot[1], {B, S, 8, 64});
-  const auto h = arena.view<float, 3>(slot[0], {B, S, 512});
-  const auto h_normed = arena.view<float, 3>(slot[1], {B, S, 512});
-  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 1376});
-
-  const auto streams = call.fork(3);  // streams beside stream 0: from here to the end of this function
-  stub_normed(normed, x, attention_norm, call.launch("normed"));
-  stub_v_flat(q_flat, k_flat, v_flat, normed, wq, wk, wv, call.launch("v_flat", {.signal = 0}));
->>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
+  stub_q_flat(v_flat, normed, wv, call.launch("v_flat", {.stream = 2, .wait = {0}}));
 
   const auto q_first_rotated = q.slice<3>(0, 32);         // written in place
   const auto q_second_rotated = q.slice<3>(32, 32);       // written in place
@@ -94,16 +77,11 @@ void run(kgen::Call& call) {
   const auto k_first_rotated = k.slice<3>(0, 32);         // written in place
   const auto k_second_rotated = k.slice<3>(32, 32);       // written in place
   const auto k_heads = k_flat.reshape<4>({B, S, 4, 64});  // a view: no copy
-<<<<<<< HEAD
-  stub_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("k", {.stream = 1, .signal = 2}));
-=======
-  stub_q(k_first_rotated, k_second_rotated, k_heads, cos, sin,
-         call.launch("k", {.stream = 1, .wait = {0}, .signal = 1}));
+  stub_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("k", {.stream = 1, .signal = 1}));
 
   const auto v_heads_copy = v_cache.slice<1>(P, S);       // written in place
   const auto v_heads = v_flat.reshape<4>({B, S, 4, 64});  // a view: no copy
-  stub_v_heads_copy(v_heads_copy, v_heads, call.launch("v_heads_copy", {.stream = 2, .wait = {0}, .signal = 2}));
->>>>>>> 06adff6b619443d70ae586773d647b279f9bc705
+  stub_v_heads_copy(v_heads_copy, v_heads, call.launch("v_heads_copy", {.stream = 2, .signal = 2}));
 
   const auto k_used = k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = v_cache.slice<1>(0, P + S);  // a view: no copy
@@ -112,7 +90,8 @@ void run(kgen::Call& call) {
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // a view: no copy
   stub_h(h, attended_flat, wo, x, call.launch("h"));
   stub_normed(h_normed, h, mlp_norm, call.launch("h_normed"));
-  stub_hidden(hidden, h_normed, w_gate, w_up, call.launch("hidden"));
+  stub_q_flat(up, h_normed, w_up, call.launch("up"));
+  stub_hidden(hidden, h_normed, w_gate, up, call.launch("hidden"));
   stub_h(y, hidden, w_down, h, call.launch("y"));
 }
 

@@ -9,7 +9,7 @@ set(kgen_sources
   stubs/stub_hidden.cu
   stubs/stub_normed.cu
   stubs/stub_q.cu
-  stubs/stub_v_flat.cu
+  stubs/stub_q_flat.cu
   stubs/stub_v_heads_copy.cu
 )
 set(kgen_headers

@@ -1,27 +1,25 @@
 // Written by kgen from llama_block.yaml.
 // Edit it as you like: `kgen plan` merges what is new with your edits.
 
-#include "kgen/flattened.hpp"
-#include "kgen/matmul.hpp"
+#include "kgen/elementwise.hpp"
 #include "kgen/view.hpp"
 
 namespace graph_llama_block {
 
-// v_heads_copy = copy(reshape(matmul(normed, wv)))
-// v_flat never reaches memory: 2048*B*S bytes of traffic saved.
-struct stub_v_heads_copy_epilogue {
-  kgen::Flattened<kgen::View<float, 3>, 2, 1> v_heads_copy;  // [B, S, 4, 64]
+// v_heads_copy = copy(v_heads)
+struct stub_v_heads_copy_elementwise {
+  kgen::View<const float, 2> v_heads;  // [B, S, 4, 64]
+  kgen::View<float, 2> v_heads_copy;   // [B, S, 4, 64]
 
   template <int W>
-  KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> v_flat) const {
-    v_heads_copy.store(at, v_flat);
+  KGEN_FN void operator()(kgen::Index<2> at) const {
+    v_heads_copy.store(at, v_heads.load<W>(at));
   }
 };
 
-void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
-                       kgen::View<const float, 2> wv, kgen::Stream stream) {
-  const stub_v_heads_copy_epilogue epilogue{v_heads_copy.merge<2, 3>()};
-  kgen::matmul(normed.merge<0, 1>(), wv, epilogue, stream);
+void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 4> v_heads, kgen::Stream stream) {
+  const stub_v_heads_copy_elementwise body{v_heads.merge<1, 3>(), v_heads_copy.merge<1, 3>()};
+  kgen::elementwise(body.v_heads.shape(), body, stream);
 }
 
 }  // namespace graph_llama_block
