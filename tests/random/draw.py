@@ -4,7 +4,7 @@ import numpy as np
 
 from dims import Dim
 from draw_heads import draw_heads
-from draw_nodes import draw_node
+from draw_nodes import draw_node, draw_sibling
 from graph import Body, Graph, Input, Node, Symbol, Type, without_unread
 from scope import NotPossible, Scope
 from specs import Operator
@@ -76,6 +76,7 @@ def draw_nodes(scope: Scope, count: int) -> None:
                 draw_running_state(scope)
             elif scope.chance(0.15):
                 draw_heads(scope)
+                draw_sibling(scope)
             else:
                 draw_node(scope, weighted_operator(scope))
         except NotPossible:

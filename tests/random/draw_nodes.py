@@ -131,8 +131,29 @@ def reduction(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, [x], [Type(dtype_of(each, bound, {}), result) for each in op.results], attributes)
 
 
-def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dict[str, Any]) -> None:
-    """Operands of given axes. `sizes`: extents by name, or functions that find them from those that are known."""
+def draw_sibling(scope: Scope) -> None:
+    """An operator on the first operand of an earlier node of it, and now and then one that needs the results of both."""
+    earlier = [node for node in scope.body.nodes if not node.call and scope.operators[node.op].kind == "structured"
+               and node.op not in HINTS and len(scope.operators[node.op].results) == 1]
+    if not earlier:
+        raise NotPossible
+    node = scope.one_of(earlier)
+    op = scope.operators[node.op]
+    made = scope.type_of(node.outputs[0])
+    sizes = {}
+    if scope.chance(0.6):
+        sizes = {name: extent for name, extent in zip(reversed(op.results[0].pattern), reversed(made.shape))
+                 if name != "..." and name not in op.operands[0].pattern}
+    patterned(scope, op, sizes, node.attributes, first=node.inputs[0])
+    other = scope.body.nodes[-1].outputs[0]
+    if scope.type_of(other) == made and scope.chance(0.6):
+        scope.add_node(scope.one_of(["mul", "add", "sub"]), [node.outputs[0], other], [made])
+
+
+def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dict[str, Any],
+              first: str | None = None) -> None:
+    """Operands of given axes. `sizes`: extents by name, or functions that find them from those that are known. `first`:
+    the first operand, where it is not to be drawn."""
     pattern = op.operands[0].pattern
     fixed = [name for name in pattern if name != "..."]
     ranks = [len(fixed)] if len(fixed) == len(pattern) else [len(fixed), len(fixed) + 1, len(fixed) + 2]
@@ -144,9 +165,10 @@ def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dic
 
     allowed = op.dtypes_of(op.operands[0].type)
     try:
-        first = scope.pick(allowed, fits) if scope.chance(0.8) else None
+        if first is None and scope.chance(0.8):
+            first = scope.pick(allowed, fits)
     except NotPossible:
-        first = None
+        pass
     if first is None:
         shape = scope.shape(scope.one_of(ranks))
         shape = tuple(known.get(name, extent) for name, extent in zip(
