@@ -290,7 +290,8 @@ void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diag
 }
 
 void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "moves", "identity"}, "'algebra'", diagnostics);
+  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "moves", "identity"}, "'algebra'",
+             diagnostics);
   if (!value.is_mapping()) return;
   read_flag(value, "commutative", op.algebra.commutative, diagnostics);
   read_flag(value, "idempotent", op.algebra.idempotent, diagnostics);
