@@ -282,7 +282,9 @@ int run_explain(const Arguments& arguments) {
 int run_ops(const Arguments& arguments) {
   Session session;
   if (!load_operators(pipeline_options(arguments), session)) return report(session, arguments);
-  fmt::print("{}", arguments.op.empty() ? list_ops(session.ops) : describe_op(session.ops, arguments.op, find_target(arguments.target)->kind, session.diagnostics));
+  fmt::print("{}", arguments.op.empty() ? list_ops(session.ops)
+                                        : describe_op(session.ops, arguments.op, find_target(arguments.target)->kind,
+                                                      session.diagnostics));
   return report(session, arguments);
 }
 

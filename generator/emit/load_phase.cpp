@@ -62,9 +62,8 @@ LoadPhase load_phase(const FunctionPlan& plan) {
   std::vector<bool> needed(plan.placements.size(), false);  // by root: a step of each call reads it from the arena
   const auto is_kept = [&](ValueId root) { return plan.placements[root].kind == Placement::Kind::persistent; };
   for (std::size_t i = steps.size(); i-- > 0;) {
-    phase.once[i] = std::all_of(steps[i].outputs.begin(), steps[i].outputs.end(), [&](ValueId root) {
-      return !differs[root] && (is_kept(root) || !needed[root]);
-    });
+    phase.once[i] = std::all_of(steps[i].outputs.begin(), steps[i].outputs.end(),
+                                [&](ValueId root) { return !differs[root] && (is_kept(root) || !needed[root]); });
     for (const ValueId root : steps[i].inputs) needed[root] = needed[root] || !phase.once[i];
   }
   return phase;

@@ -11,8 +11,8 @@ namespace kgen {
 struct LoadPhase {
   std::vector<bool> load_only;  // by constant: load reads it, and calls do not
   // Of a function: what follows from constants that all of its calls share is computed and kept once.
-  std::vector<bool> once;       // by load step: it runs for all calls together
-  std::vector<bool> shared;     // by persistent buffer: all calls have the same
+  std::vector<bool> once;    // by load step: it runs for all calls together
+  std::vector<bool> shared;  // by persistent buffer: all calls have the same
 };
 LoadPhase load_phase(const FunctionPlan& plan);
 

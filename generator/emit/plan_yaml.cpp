@@ -227,7 +227,8 @@ class GraphText {
     bool any = false;
     for (const Preparation& each : graph_.preparations) {
       if (!present.contains(each.value)) continue;
-      if (!std::exchange(any, true)) writer_.line("prepared:  # value, operator, what load computes for it, why, or why not");
+      if (!std::exchange(any, true))
+        writer_.line("prepared:  # value, operator, what load computes for it, why, or why not");
       std::string at_load;
       for (const std::string& made : each.at_load) at_load += (at_load.empty() ? "" : ", ") + yaml_name(made);
       writer_.line("- [{}, {}, [{}], {}]", yaml_name(each.value), yaml_name(each.op->name), at_load,

@@ -1,5 +1,6 @@
 // What source is written for. The text of a stub's body is the same for every target, and so is the plan but for what
-// conditions of operators and kernels ask of the target; what else differs stands in its table, one file in a folder of its own. A new target is a new folder and a line in target.cpp.
+// conditions of operators and kernels ask of the target; what else differs stands in its table, one file in a folder of
+// its own. A new target is a new folder and a line in target.cpp.
 #pragma once
 
 #include <cstdint>

@@ -92,8 +92,7 @@ void check_prepared(const Expansion& form, const OpSpec& op, const OpSet& set, D
   for (const ExpansionNode& node : form.nodes) {
     const OpSpec* part = set.find(node.op);
     if (!part || part->kind != OpKind::composite) continue;
-    diagnostics
-        .error(node.where, fmt::format("a prepared form of '{}' uses the composite '{}'", op.name, part->name))
+    diagnostics.error(node.where, fmt::format("a prepared form of '{}' uses the composite '{}'", op.name, part->name))
         .note(part->where, "it is defined here")
         .advise("write the operators that it stands for");
   }

@@ -293,7 +293,8 @@ struct Evaluation {
         return number(step.number);
       case Operation::variable:
         term = named(expression.variables[step.index]);
-        if (!term && asks_for_target(expression)) problem += "; targets are cpu, cuda and hip, and gpu is any of the latter";
+        if (!term && asks_for_target(expression))
+          problem += "; targets are cpu, cuda and hip, and gpu is any of the latter";
         return term;
       case Operation::name:
         return std::string_view(expression.names[step.index]);

@@ -16,9 +16,9 @@ namespace kgen {
 
 class Staging;
 
-// On the CPU most point into the mapped files; inline ones, and those that a file holds misaligned, have memory of their
-// own. A GPU has all that runs read in one allocation. What only load reads is there from the first time that load asks
-// for it until load gives it up, so that no more of those than must be are there at a time.
+// On the CPU most point into the mapped files; inline ones, and those that a file holds misaligned, have memory of
+// their own. A GPU has all that runs read in one allocation. What only load reads is there from the first time that
+// load asks for it until load gives it up, so that no more of those than must be are there at a time.
 class Constants {
  public:
   // Opens the files, and finds every constant there. Throws Error.
@@ -31,7 +31,7 @@ class Constants {
   const std::byte* data(std::size_t row, std::int64_t call);
   // Of one that only load reads: its memory goes, after what the stream was given before.
   void release(std::size_t row, std::int64_t call);
-  // Nothing that only load reads is asked for from here on: what is left of it goes, and files that nothing points into.
+  // What only load reads is not asked for from here on: what is left of it goes, and files that nothing points into.
   void finish_load();
 
  private:
@@ -65,8 +65,8 @@ class Constants {
   std::vector<File> files_;
   std::unordered_map<std::string, std::size_t> file_index_;
   std::vector<Row> rows_;
-  DeviceBuffer together_;              // on a GPU: all that runs read
-  std::unique_ptr<Staging> staging_;   // while the graph is loaded, from the first copy to a device on
+  DeviceBuffer together_;             // on a GPU: all that runs read
+  std::unique_ptr<Staging> staging_;  // while the graph is loaded, from the first copy to a device on
   bool is_loading_ = true;
 };
 

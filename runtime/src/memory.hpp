@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <span>
-#include <span>
 #include <string>
 
 namespace kgen {

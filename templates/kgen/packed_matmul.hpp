@@ -1,5 +1,5 @@
-// Matrix multiplication by a right operand that was packed before, on the CPU: a weight is packed once, when the model is
-// loaded, instead of in every call. GPUs multiply by matrices as they lie.
+// Matrix multiplication by a right operand that was packed before, on the CPU: a weight is packed once, when the model
+// is loaded, instead of in every call. GPUs multiply by matrices as they lie.
 #pragma once
 
 #include "kgen/platform.hpp"

@@ -74,8 +74,9 @@ def draw_nodes(scope: Scope, count: int) -> None:
                 draw_call(scope)
             elif scope.chance(0.06):
                 draw_running_state(scope)
-            elif scope.chance(0.15):
+            elif scope.chance(0.12):
                 draw_heads(scope)
+            elif scope.chance(0.12):
                 draw_sibling(scope)
             else:
                 draw_node(scope, weighted_operator(scope))

@@ -7,7 +7,7 @@ completes the few whose shapes hang together by more than the patterns' names, a
 from typing import Any, Callable
 
 import number_formats
-from dims import Dim, Shape
+from dims import Dim, Shape, count_of
 from graph import Type
 from scope import NotPossible, Scope, broadcast
 from specs import Operand, Operator
@@ -224,6 +224,23 @@ def rope(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, [x, *tables], [type_])
 
 
+def weighted(scope: Scope, op: Operator) -> None:
+    """Often by a constant whose columns fill panels, or nearly: those are packed when the model is loaded."""
+    try:
+        x = scope.pick(op.types["T"], lambda shape: len(shape) > 1 and bool(shape[-1].constant))
+    except NotPossible:
+        x = None
+    if x is None or scope.chance(0.4):
+        return patterned(scope, op, {}, {})
+    type_ = scope.type_of(x)
+    extents = {"K": type_.shape[-1], "N": Dim.of(scope.one_of([15, 16, 31, 32, 48]))}
+    shape = tuple(extents[name] for name in op.operands[1].pattern)
+    inputs = [x, scope.fresh_constant(Type(type_.dtype, shape), count_of(shape).constant)]
+    if len(op.operands) > 2 and scope.chance(0.5):
+        inputs.append(scope.need(Type(type_.dtype, (extents["N"],))))
+    scope.add_node(op.name, inputs, [Type(type_.dtype, (*type_.shape[:-1], extents["N"]))])
+
+
 def convolution(axes: int) -> Callable[[Scope, Operator], None]:
     def draw(scope: Scope, op: Operator) -> None:
         group = scope.one_of([1, 1, 1, 2, 3])
@@ -292,6 +309,8 @@ def cast(scope: Scope, op: Operator) -> None:
 
 
 HINTS: dict[str, Callable[[Scope, Operator], None]] = {
+    "matmul": weighted,
+    "linear": weighted,
     "attention": attention,
     "rope": rope,
     "conv1d": convolution(1),

@@ -199,7 +199,12 @@ TEST_CASE("Inline constants and misaligned ones that load alone reads; several m
   kgen::GraphInfo graph;
   graph.name = "late";
   graph.constants = {
-      {.name = "w", .type = kgen::ElementType::f32, .shape = {4}, .file = "w.safetensors", .key = "w", .load_only = true},
+      {.name = "w",
+       .type = kgen::ElementType::f32,
+       .shape = {4},
+       .file = "w.safetensors",
+       .key = "w",
+       .load_only = true},
       {.name = "c", .type = kgen::ElementType::f32, .shape = {4}, .values = {5}, .calls = 2, .load_only = true},
       {.name = "d", .type = kgen::ElementType::f32, .shape = {4}, .values = {7}}};
   graph.persistents = {{.name = "sum", .type = kgen::ElementType::f32, .shape = {4}}};

@@ -132,13 +132,15 @@ struct KGEN_KERNEL(relu, "T == f32") Rectify {
   CHECK(session.ops.kernels[session.ops.kernel_index["mine::Rectify"]].header == "mine/rectify.hpp");
 
   library.edit("mine/rectify.hpp", "T == f32", "T == f33");
-  CHECK_EQ(library.load_messages(), R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
+  CHECK_EQ(
+      library.load_messages(),
+      R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
     6 | struct KGEN_KERNEL(relu, "T == f33") Rectify {
       |                          ^
 specs/ops/elementwise.yaml:273:7: note: 'relu' has 'T'
   273 | - op: relu
       |       ^
-help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands
+help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands, and "target == cpu" what is planned for
 )text");
 }
 

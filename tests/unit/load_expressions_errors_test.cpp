@@ -160,7 +160,8 @@ TEST_CASE("expressions, bad: what conditions ask of the target") {
   CHECK(problem("target == cpu && M <= 16 || target != gpu") == "");
   CHECK(problem("cuda == target || !(target == hip)") == "");
   CHECK(problem("target == metal") ==
-        at + "'metal' is no size, type or switch of 'own'; targets are cpu, cuda and hip, and gpu is any of the latter");
+        at +
+            "'metal' is no size, type or switch of 'own'; targets are cpu, cuda and hip, and gpu is any of the latter");
   const std::string asked = "the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=";
   CHECK(problem("target == f32") == at + asked);
   CHECK(problem("target == target") == at + asked);
@@ -186,14 +187,16 @@ TEST_CASE("prepared, bad: forms without a condition, of composites, of nothing t
     return text.substr(0, text.find('\n'));
   };
   CHECK(problem("  - {when: constant(x), nodes: [{op: neg, in: x, out: out}]}\n") == "");
-  CHECK(problem("  - {nodes: [{op: neg, in: x, out: out}]}\n") == "ops.yaml:9:5: error: a prepared form needs 'when'");
+  CHECK(problem("  - {nodes: [{op: neg, in: x, out: out}]}\n") ==
+        "ops.yaml:9:5: error: a prepared form needs the key 'when'");
   CHECK(problem("  - {when: constant(y), nodes: [{op: neg, in: x, out: out}]}\n") ==
         "ops.yaml:9:12: error: the condition of a prepared form of 'own': 'y' is no operand of 'own'");
   CHECK(problem("  - {when: constant(x), nodes: [{op: neg, in: x, out: other}]}\n") ==
         "ops.yaml:9:32: error: no node of the expansion makes 'out', a result of 'own'");
   CHECK(problem("  - {when: constant(x), nodes: [{op: neg, in: z, out: out}]}\n") ==
-        "ops.yaml:9:46: error: 'z' is neither an operand of 'own' nor made by an earlier node");
-  CHECK(problem("  {when: constant(x)}\n") == "ops.yaml:9:3: error: 'prepared' must be a list of prepared forms, not a mapping");
+        "ops.yaml:9:47: error: 'z' is neither an operand of 'own' nor made by an earlier node");
+  CHECK(problem("  {when: constant(x)}\n") ==
+        "ops.yaml:9:3: error: 'prepared' must be a list of prepared forms, not a mapping");
   const std::string composite = problems_of(
       "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
       "  expansion: [{op: neg, in: x, out: out}]\n  prepared:\n"
@@ -211,7 +214,8 @@ TEST_CASE("prepared, bad: forms without a condition, of composites, of nothing t
       "- op: own\n  kind: structured\n  kernel: my::own\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
       "  prepared:\n  - {when: constant(x), nodes: [{op: whole, in: x, out: out}]}\n",
       kernels);
-  CHECK(linked.find("ops.yaml:15:38: error: a prepared form of 'own' uses the composite 'whole'\n") != std::string::npos);
+  CHECK(linked.find("ops.yaml:15:38: error: a prepared form of 'own' uses the composite 'whole'\n") !=
+        std::string::npos);
   CHECK(linked.find("write the operators that it stands for") != std::string::npos);
-  CHECK(linked.find("error: the expansion of 'own' contains 'own' itself\n") != std::string::npos);
+  CHECK(linked.find("error: the expansion of 'whole' contains 'whole' itself\n") != std::string::npos);
 }

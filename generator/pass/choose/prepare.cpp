@@ -68,12 +68,14 @@ std::vector<ValueId> output_values(Preparer& state, const Form& at, const Expans
   std::vector<ValueId> outputs;
   const auto& results = at.node.op->results;
   for (const std::string& name : from.outputs) {
-    const auto result = std::find_if(results.begin(), results.end(), [&](const auto& each) { return each.name == name; });
+    const auto result =
+        std::find_if(results.begin(), results.end(), [&](const auto& each) { return each.name == name; });
     if (result != results.end()) {
       outputs.push_back(at.node.outputs[static_cast<std::size_t>(result - results.begin())]);
       continue;
     }
-    const ValueId after = at_load && !made.inputs.empty() ? shown_constant(state.graph, made.inputs[0]) : at.node.outputs[0];
+    const ValueId after =
+        at_load && !made.inputs.empty() ? shown_constant(state.graph, made.inputs[0]) : at.node.outputs[0];
     const std::string wish = fmt::format("{}_{}", state.graph.value(after).name, name);
     outputs.push_back(add_result(state.graph, state.names.take(wish), {}, at.node.where));
     state.graph.value(outputs.back()).local = name;
@@ -95,8 +97,9 @@ bool complete(Preparer& state, const Form& at, const ExpansionNode& from, Node& 
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const TensorType& made = state.graph.type(node.outputs[i]);
     if (!declared[i] || made == *declared[i]) continue;
-    return fail(state, at, from.where,
-                fmt::format("makes '{}' a {}, but it must be a {}", from.outputs[i], to_text(made), to_text(*declared[i])));
+    return fail(
+        state, at, from.where,
+        fmt::format("makes '{}' a {}, but it must be a {}", from.outputs[i], to_text(made), to_text(*declared[i])));
   }
   state.constants.add(node);
   choose_kernel(state.graph, node, state.kernels, state.ranges, state.constants, state.diagnostics);
@@ -200,7 +203,11 @@ std::pair<const Expansion*, std::string> choose_form(const Preparer& state, cons
 
 bool may_be_prepared(const Preparer& state, const Node& node) {
   const auto is_constant = [&](ValueId id) { return id != no_id && state.constants.contains(id); };
-  return node.op && node.kernel && !node.op->prepared.empty() && !state.constants.contains(node.outputs[0]) &&
+  const auto is_for_target = [&](const Expansion& form) {
+    return !holds_never(*node.op, form.when, state.graph.target);
+  };
+  return node.op && node.kernel && !state.constants.contains(node.outputs[0]) &&
+         std::any_of(node.op->prepared.begin(), node.op->prepared.end(), is_for_target) &&
          std::any_of(node.inputs.begin(), node.inputs.end(), is_constant);
 }
 

@@ -7,10 +7,11 @@
 // - The operator's own kernel computes the node: another one, a user's, was chosen by somebody who wanted it.
 // - The node itself is not computed at load.
 // - What two forms compute of the same operands at load is computed once. It is called `<constant>_<local>`.
-// - What an operator that moves elements makes at load keeps their type: a conversion to one that holds all values of it
-//   is put behind (its readers convert as they load), so that weights do not grow.
+// - What an operator that moves elements makes at load keeps their type: a conversion to one that holds all values of
+//   it is put behind (its readers convert as they load), so that weights do not grow.
 // - The types stay those that the node had: nothing is converted but that.
-// Where an operand is constant the graph records what became of the node, with the reason.
+// Where an operand is constant, and a form is not for other targets alone, the graph records what became of the node,
+// with the reason.
 #pragma once
 
 #include "generator/base/diagnostics.hpp"

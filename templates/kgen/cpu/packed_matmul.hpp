@@ -1,5 +1,5 @@
-// Products with a packed right operand (kgen/packed_matmul.hpp): the left one is packed by all threads, then each thread
-// computes tiles of the result. Every element is summed in the order of k, as in matmul.hpp.
+// Products with a packed right operand (kgen/packed_matmul.hpp): the left one is packed by all threads, then each
+// thread computes tiles of the result. Every element is summed in the order of k, as in matmul.hpp.
 #pragma once
 
 #include <atomic>
@@ -75,9 +75,9 @@ struct PanelTile {
   static constexpr int panels = std::max(1, vectors / vectors_of_panel);
 };
 
-// sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Rows + i] * right(k, j), for
-// i < Rows and j < Vectors registers of columns. `right` is the first row of a panel, or of a part of one; the next panel
-// is `next_panel` elements further.
+// sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Rows + i] * right(k, j),
+// for i < Rows and j < Vectors registers of columns. `right` is the first row of a panel, or of a part of one; the next
+// panel is `next_panel` elements further.
 template <int Rows, int Vectors, class T, class U>
 inline __attribute__((noinline)) void multiply_by_panels(const T* left, const U* right, std::int64_t next_panel,
                                                          std::int64_t depth, T* sums, std::int64_t stride, bool fresh) {
@@ -212,7 +212,8 @@ void multiply_block(const Left& left, Range row_panels, std::int64_t block, cons
   if constexpr (!std::is_same_v<T, U>) {
     if (row_panels.end - row_panels.begin > few_row_panels) {
       const T* converted = convert_panels<T, Panels>(from, right.next_panel(), count);
-      return multiply_rows<Rows, Panels>(left, row_panels, block, count, converted, count * panel_columns, sums, stride);
+      return multiply_rows<Rows, Panels>(left, row_panels, block, count, converted, count * panel_columns, sums,
+                                         stride);
     }
   }
   multiply_rows<Rows, Panels>(left, row_panels, block, count, from, right.next_panel(), sums, stride);

@@ -37,7 +37,7 @@ struct ConstantInfo {
   const char* file = nullptr;       // safetensors, relative to the weights directory
   const char* key = nullptr;        // may hold "{index}", the number of the call
   int calls = 1;
-  bool load_only = false;           // runs do not read it: it is there while load needs it
+  bool load_only = false;  // runs do not read it: it is there while load needs it
 };
 
 struct StateInfo {
