@@ -19,12 +19,13 @@ namespace kgen {
 // A prologue is evaluated once for each element of its operand, as far as the packed copy fits in memory set aside for
 // it, and an epilogue once for each element of the result. TileM and TileN: extents of the piece of c that a thread
 // computes at a time.
-template <int TileM = 96, int TileN = 256, Source<2> A, SeveralSources<2, 4> B,
+template <int TileM = 96, int TileN = 256, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
-    KGEN_KERNEL(matmul)
-    void matmul(const A& a, const B& b, const C& c,
-                Stream stream = {}) requires Float<source_lane_t<A, 2>> && Float < source_lane_t < first_of_t<B>,
-2 >> &&Allowed<TileM, 48, 96, 192>&& Allowed<TileN, 128, 256, 512> {
+KGEN_KERNEL(matmul)
+void matmul(const A& a, const B& b, const C& c, Stream stream = {})
+requires Float<source_lane_t<A, 2>> && Float<source_lane_t<first_of_t<B>, 2>> &&
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+{
   for_each_of(b, [&]([[maybe_unused]] const auto& each) { assert(a.shape()[1] == each.shape()[0]); });
   target::matmul<TileM, TileN>(a, b, c, stream);
 }

@@ -7,6 +7,7 @@
 #if !defined(KGEN_GPU)
 #include "kgen/cpu/packed_matmul.hpp"
 #include "kgen/introspect.hpp"
+#include "kgen/several.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen {
@@ -26,15 +27,21 @@ requires Float<source_lane_t<B, 2>>
 }
 
 // c[m, n] = sum over k of a[m, k] * b[k, n], accumulated in f32 (f64 for f64) in the order of k, where `panels` is b as
-// pack_columns lays it out, and `padding` of its last columns are none of b's. a: [M, K], c: [M, N]. A prologue is
-// evaluated once for each element of a, as far as the packed copy fits in memory set aside for it, and an epilogue once
-// for each element of the result. TileM and TileN: extents of the piece of c that a thread computes at a time.
-template <int TileM = 96, int TileN = 256, Source<2> A, Float T, Sink<source_lane_t<A, 2>, 2> C>
+// pack_columns lays it out, and `padding` of its last columns are none of b's. a: [M, K], c: [M, N]. Several right
+// operands, each with an N of its own, are multiplied by one left operand that is read once. A prologue is evaluated once
+// for each element of a, as far as the packed copy fits in memory set aside for it, and an epilogue once for each element
+// of the result. TileM and TileN: extents of the piece of c that a thread computes at a time.
+template <int TileM = 96, int TileN = 256, Source<2> A, SeveralMemory<3, 8> P,
+          SeveralSinks<source_lane_t<A, 2>, several_count<P>, 2> C>
 KGEN_KERNEL(packed_matmul, "target == cpu")
-void packed_matmul(const A& a, const View<const T, 3>& panels, std::int64_t padding, const C& c, Stream stream = {})
-requires Float<source_lane_t<A, 2>> && Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c, Stream stream = {})
+requires Float<source_lane_t<A, 2>> && Float<view_element_t<first_of_t<P>>> && Allowed<TileM, 48, 96, 192> &&
+         Allowed<TileN, 128, 256, 512>
 {
-  assert(a.shape()[1] == panels.extent(1) && panels.extent(2) == 16 && padding >= 0 && padding < 16);
+  for_each_of(panels, [&]([[maybe_unused]] const auto& each) {
+    assert(a.shape()[1] == each.extent(1) && each.extent(2) == 16);
+  });
+  assert(padding >= 0 && padding < 16);
   target::packed_matmul<TileM, TileN>(a, panels, padding, c, stream);
 }
 

@@ -158,3 +158,45 @@ TEST_CASE("packed: prologues on the left operand and on what is packed, an epilo
     require_same(found, expected);
   }
 }
+
+namespace {
+
+struct Multiplied {  // a joint epilogue
+  View<float, 2> y;
+  template <int W>
+  KGEN_FN void operator()(Index<2> at, Vec<float, W> left, Vec<float, W> right) const {
+    y.store(at, Mul::apply(left, right));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("packed: several right operands give what each gives alone, apart and jointly") {
+  for (const std::int64_t M : {0, 1, 3, 8, 13, 97}) {
+    for (const std::int64_t K : {0, 5, 300}) {
+      const auto a = random_tensor<float>(Index<2>{M, K}, 1);
+      const auto b0 = random_tensor<bf16>(Index<2>{K, 32}, 2), b1 = random_tensor<bf16>(Index<2>{K, 32}, 3),
+                 b2 = random_tensor<bf16>(Index<2>{K, 272}, 4);
+      const auto p0 = packed<bf16>(b0.view()), p1 = packed<bf16>(b1.view()), p2 = packed<bf16>(b2.view());
+      Tensor<float, 2> alone0(Index<2>{M, 32}), alone1(Index<2>{M, 32}), alone2(Index<2>{M, 272});
+      packed_matmul(a.view(), p0.view(), 0, alone0.view());
+      packed_matmul(a.view(), p1.view(), 0, alone1.view());
+      packed_matmul(a.view(), p2.view(), 0, alone2.view());
+      Tensor<float, 2> c0(alone0.shape), c1(alone1.shape), c2(alone2.shape), product(alone0.shape);
+      packed_matmul(a.view(), several(p2.view(), p0.view(), p1.view()), 0, several(c2.view(), c0.view(), c1.view()));
+      require_same(c0, alone0);
+      require_same(c1, alone1);
+      require_same(c2, alone2);
+      packed_matmul(a.view(), several(p0.view(), p1.view(), p2.view()), 0,
+                    several(joint<2>(Multiplied{product.view()}), c2.view()));
+      require_same(c2, alone2);
+      for (std::size_t i = 0; i < product.elements.size(); ++i) {
+        REQUIRE(product.elements[i] == alone0.elements[i] * alone1.elements[i]);
+      }
+      packed_matmul(a.view(), several(p0.view(), p1.view()), 0, Multiplied{product.view()});
+      for (std::size_t i = 0; i < product.elements.size(); ++i) {
+        REQUIRE(product.elements[i] == alone0.elements[i] * alone1.elements[i]);
+      }
+    }
+  }
+}

@@ -43,8 +43,8 @@ const std::string gated = halves + "- {op: silu, in: a, out: s}\n- {op: mul, in:
 
 TEST_CASE("parts: two halves of a product are two products, of columns of its weight") {
   CHECK(parts_of(gated, "z") ==
-        "w_for_a[8, 6] = slice(w)\na[M, 6] = matmul(x, w_for_a)\n"
-        "w_for_b[8, 6] = slice(w)\nb[M, 6] = matmul(x, w_for_b)\n"
+        "w_a[8, 6] = slice(w)\na[M, 6] = matmul(x, w_a)\n"
+        "w_b[8, 6] = slice(w)\nb[M, 6] = matmul(x, w_b)\n"
         "s[M, 6] = silu(a)\nz[M, 6] = mul(s, b)\n");
 }
 
@@ -54,11 +54,11 @@ TEST_CASE("parts: of an axis that a reshape sees as several, the columns are gat
                  "- {op: slice, in: heads, out: second, axis: -1, begin: 2}\n"
                  "- {op: sub, in: [first, second], out: z}\n",
                  "z") ==
-        "w_for_first[8, 3, 4] = reshape(w)\nw_for_first_2[8, 3, 2] = slice(w_for_first)\n"
-        "w_for_first_3[8, 6] = reshape(w_for_first_2)\ny_for_first[M, 6] = matmul(x, w_for_first_3)\n"
-        "w_for_second[8, 3, 4] = reshape(w)\nw_for_second_2[8, 3, 2] = slice(w_for_second)\n"
-        "w_for_second_3[8, 6] = reshape(w_for_second_2)\ny_for_second[M, 6] = matmul(x, w_for_second_3)\n"
-        "first[M, 3, 2] = reshape(y_for_first)\nsecond[M, 3, 2] = reshape(y_for_second)\nz[M, 3, 2] = sub(first, second)\n");
+        "w_first[8, 3, 4] = reshape(w)\nw_first_2[8, 3, 2] = slice(w_first)\n"
+        "w_first_3[8, 6] = reshape(w_first_2)\nfirst_flat[M, 6] = matmul(x, w_first_3)\n"
+        "w_second[8, 3, 4] = reshape(w)\nw_second_2[8, 3, 2] = slice(w_second)\n"
+        "w_second_3[8, 6] = reshape(w_second_2)\nsecond_flat[M, 6] = matmul(x, w_second_3)\n"
+        "first[M, 3, 2] = reshape(first_flat)\nsecond[M, 3, 2] = reshape(second_flat)\nz[M, 3, 2] = sub(first, second)\n");
 }
 
 TEST_CASE("parts: through what is added to the product; an operand of one column is that of each part") {
@@ -66,10 +66,10 @@ TEST_CASE("parts: through what is added to the product; an operand of one column
                  "- {op: slice, in: twice, out: a, axis: 1, end: 8}\n- {op: slice, in: twice, out: b, axis: 1, begin: 8}\n"
                  "- {op: relu, in: a, out: p}\n- {op: neg, in: b, out: q}\n",
                  "p, q") ==
-        "w_for_a[8, 8] = slice(w)\ny_for_a[M, 8] = matmul(x, w_for_a)\nbias_for_a[8] = slice(bias)\n"
-        "biased_for_a[M, 8] = add(y_for_a, bias_for_a)\na[M, 8] = mul(biased_for_a, constant_0)\n"
-        "w_for_b[8, 4] = slice(w)\ny_for_b[M, 4] = matmul(x, w_for_b)\nbias_for_b[4] = slice(bias)\n"
-        "biased_for_b[M, 4] = add(y_for_b, bias_for_b)\nb[M, 4] = mul(biased_for_b, constant_0)\n"
+        "w_a[8, 8] = slice(w)\ny_a[M, 8] = matmul(x, w_a)\nbias_a[8] = slice(bias)\n"
+        "biased_a[M, 8] = add(y_a, bias_a)\na[M, 8] = mul(biased_a, constant_0)\n"
+        "w_b[8, 4] = slice(w)\ny_b[M, 4] = matmul(x, w_b)\nbias_b[4] = slice(bias)\n"
+        "biased_b[M, 4] = add(y_b, bias_b)\nb[M, 4] = mul(biased_b, constant_0)\n"
         "p[M, 8] = relu(a)\nq[M, 4] = neg(b)\n");
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("parts: a part of a part, and one that is read in two ways") {
                  "- {op: mul, in: [low, high], out: v}\n- {op: slice, in: p, out: some, axis: 1, end: 1}\n"
                  "- {op: neg, in: some, out: u}\n",
                  "z, v, u")
-            .find("p[M, 4] = matmul(x, w_for_p_3)\n") != std::string::npos);
+            .find("p[M, 4] = matmul(x, w_p_3)\n") != std::string::npos);
 }
 
 TEST_CASE("parts: the whole stays where it is read, kept or named, where parts overlap or nothing is gained") {

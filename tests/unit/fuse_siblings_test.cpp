@@ -247,16 +247,17 @@ TEST_CASE("siblings: each may have a prologue of its own") {
 
 TEST_CASE("siblings: no more than the kernel takes at once, and of one type") {
   std::string nodes, names;
-  for (int i = 0; i < 5; ++i) {
-    const std::string n = std::to_string(i);
-    nodes += "  - {op: slice, in: r, out: s" + n + ", axis: 0, begin: " + n + ", end: " + std::to_string(i + 4) + "}\n";
+  for (int i = 0; i < 9; ++i) {
+    const std::string n = std::to_string(i), end = std::to_string(i + 4);
+    nodes += i < 5 ? "  - {op: slice, in: r, out: s" + n + ", axis: 0, begin: " + n + ", end: " + end + "}\n"
+                   : "  - {op: flip, in: s" + std::to_string(i - 5) + ", out: s" + n + ", axis: 0}\n";
     nodes += "  - {op: matmul, in: [u, s" + n + "], out: y" + n + "}\n";
     names += (i ? ", y" : "y") + n;
   }
   const Planned plan(nodes, names);
-  CHECK(plan.call("y0") == Texts{"y0", "y1", "y2", "y3"});
-  CHECK(plan.call("y4") == Texts{"y4"});
-  CHECK(reason(plan.fused, "y3", "y4") == "kgen::matmul takes at most 4 at once");
+  CHECK(plan.call("y0") == Texts{"y0", "y1", "y2", "y3", "y4", "y5", "y6", "y7"});
+  CHECK(plan.call("y8") == Texts{"y8"});
+  CHECK(reason(plan.fused, "y7", "y8") == "kgen::matmul takes at most 8 at once");
 
   Fixture f(R"(
 ops:

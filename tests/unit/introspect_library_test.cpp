@@ -160,7 +160,7 @@ TEST_CASE("library: without the epilogue parameter of the matmul kernel nothing 
 )text");
 
   library.edit("kgen/matmul.hpp", "SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>", "Float C>");
-  library.edit("kgen/matmul.hpp", "SeveralSources<2, 4> B", "Source<2> B");
+  library.edit("kgen/matmul.hpp", "SeveralSources<2, 8> B", "Source<2> B");
   library.edit("kgen/matmul.hpp", "const C& c", "const View<C, 2>& c");
   const auto [stubs_after, reason_after] = explained();
   CHECK(stubs_after == 2);

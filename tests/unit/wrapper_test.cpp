@@ -158,11 +158,7 @@ static const kgen::GraphInfo graph = {
 {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "8"}},
 },
 .constants{
-{.name = "w",
-.type = kgen::ElementType::f32,
-.shape = {64, 8},
-.file = "weights.safetensors",
-.key = "w",
+{.name = "w", .type = kgen::ElementType::f32, .shape = {64, 8}, .file = "weights.safetensors", .key = "w",
 .load_only = true},
 },
 .states{

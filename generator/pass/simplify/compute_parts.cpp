@@ -273,7 +273,9 @@ class PartMaker {
     }
     TensorType type = graph_.type(value);
     type.shape[axis] = Dim(elements(part));
-    node.outputs = {new_value(value, part, std::move(type), node.where)};
+    const bool is_top = value == whole.value;
+    node.outputs = {is_top ? new_result(rewriting_, graph_.value(part.value).name + "_flat", std::move(type), node.where)
+                           : new_value(value, part, std::move(type), node.where)};
     return add(std::move(node), id);
   }
 
@@ -308,9 +310,9 @@ class PartMaker {
     return add(std::move(node), before);
   }
 
-  // "wq_for_q_first"
+  // "wq_q_first"
   ValueId new_value(ValueId of, const Part& part, TensorType type, SourceLocation where) {
-    const std::string wish = fmt::format("{}_for_{}", graph_.value(of).name, graph_.value(part.value).name);
+    const std::string wish = fmt::format("{}_{}", graph_.value(of).name, graph_.value(part.value).name);
     return new_result(rewriting_, wish, std::move(type), where);
   }
 

@@ -1,5 +1,5 @@
-// Products with a packed right operand (kgen/packed_matmul.hpp): the left one is packed by all threads, then each
-// thread computes tiles of the result. Every element is summed in the order of k, as in matmul.hpp.
+// Products with packed right operands (kgen/packed_matmul.hpp): the left one is packed by all threads, then each thread
+// computes tiles of the results. Every element is summed in the order of k, as in matmul.hpp.
 #pragma once
 
 #include <atomic>
@@ -142,15 +142,14 @@ void multiply_by_panel(const T* left, const U* right, std::int64_t depth, T* sum
 
 inline constexpr std::int64_t few_row_panels = 2;
 
-// A right operand in panels, the tiles that its product is cut into, and who takes them.
-template <class U, class C>
-struct PackedRight {
-  const U* data;
+// `Count` right operands in panels, as wide as each other, and who takes what they give at one position.
+template <class U, int Count, class C>
+struct PackedRights {
+  const U* data[Count];
   std::int64_t columns;
   std::int64_t depth;
   const C& c;
 
-  std::int64_t panels() const { return (columns + panel_columns - 1) / panel_columns; }
   std::int64_t next_panel() const { return depth * panel_columns; }
 };
 
@@ -202,40 +201,43 @@ const T* convert_panels(const U* from, std::int64_t next_panel, std::int64_t cou
   return to;
 }
 
-// `Panels` panels of the product for all rows of a tile, at one depth. `sums` begin with those panels.
-template <int Rows, int Panels, class T, class Left, class U, class C>
-void multiply_block(const Left& left, Range row_panels, std::int64_t block, const PackedRight<U, C>& right,
-                    std::int64_t panel, T* sums, std::int64_t stride) {
+// `Panels` panels of a product for all rows of a tile, at one depth. `right` is the first of them, the others are
+// `next_panel` apart; `sums` begin with those panels.
+template <int Rows, int Panels, class T, class Left, class U>
+void multiply_block(const Left& left, Range row_panels, std::int64_t block, const U* right, std::int64_t next_panel,
+                    T* sums, std::int64_t stride) {
   const Range depth = left.block(block);
   const std::int64_t count = depth.end - depth.begin;
-  const U* from = right.data + panel * right.next_panel() + depth.begin * panel_columns;
+  const U* from = right + depth.begin * panel_columns;
   if constexpr (!std::is_same_v<T, U>) {
     if (row_panels.end - row_panels.begin > few_row_panels) {
-      const T* converted = convert_panels<T, Panels>(from, right.next_panel(), count);
+      const T* converted = convert_panels<T, Panels>(from, next_panel, count);
       return multiply_rows<Rows, Panels>(left, row_panels, block, count, converted, count * panel_columns, sums,
                                          stride);
     }
   }
-  multiply_rows<Rows, Panels>(left, row_panels, block, count, from, right.next_panel(), sums, stride);
+  multiply_rows<Rows, Panels>(left, row_panels, block, count, from, next_panel, sums, stride);
 }
 
-// The tile [rows] x [columns] of a product, given to right.c. Row 0 of `left` is row `first` of the product.
-template <int Rows, class T, class Left, class U, class C>
-void compute_panel_tile(const Left& left, std::int64_t first, const PackedRight<U, C>& right, Range rows,
+// The tile [rows] x [columns] of each product, given to rights.c. Row 0 of `left` is row `first` of the products.
+template <int Rows, class T, class Left, class U, int Count, class C>
+void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights<U, Count, C>& rights, Range rows,
                         Range columns) {
   constexpr int together = PanelTile<T, Rows>::panels;
   const Range row_panels{rows.begin / Rows, (rows.end + Rows - 1) / Rows};
   const Range panels{columns.begin / panel_columns, (columns.end + panel_columns - 1) / panel_columns};
   const std::int64_t row_count = (row_panels.end - row_panels.begin) * Rows;
   const std::int64_t stride = (panels.end - panels.begin) * panel_columns;
-  T* sums = scratch<T>(0, row_count * stride);
-  if (left.k_extent == 0) std::fill_n(sums, row_count * stride, T(0));
-  const auto multiply = [&](std::int64_t block, Range part) KGEN_LAMBDA {
+  const std::int64_t distance = row_count * stride;  // of the sums of one product from the next's
+  T* sums = scratch<T>(0, Count * distance);
+  if (left.k_extent == 0) std::fill_n(sums, Count * distance, T(0));
+  const auto multiply = [&](std::int64_t block, int product, Range part) KGEN_LAMBDA {
     std::int64_t panel = part.begin;
+    T* to = sums + product * distance;
     const auto step = [&]<int Panels>() KGEN_LAMBDA {
       for (; panel + Panels <= part.end; panel += Panels) {
-        multiply_block<Rows, Panels>(left, row_panels, block, right, panel,
-                                     sums + (panel - panels.begin) * panel_columns, stride);
+        multiply_block<Rows, Panels>(left, row_panels, block, rights.data[product] + panel * rights.next_panel(),
+                                     rights.next_panel(), to + (panel - panels.begin) * panel_columns, stride);
       }
     };
     step.template operator()<together>();
@@ -244,21 +246,37 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRight<
   // For few rows each panel is read from its begin to its end, as memory likes it; for more, the rows at one depth meet
   // every panel of the tile while they are in the first-level cache.
   if (row_panels.end - row_panels.begin <= few_row_panels) {
-    for (std::int64_t panel = panels.begin; panel < panels.end; panel += together) {
-      const Range part{panel, std::min(panels.end, panel + together)};
-      for (std::int64_t block = 0; block < left.blocks(); ++block) multiply(block, part);
+    for (int product = 0; product < Count; ++product) {
+      for (std::int64_t panel = panels.begin; panel < panels.end; panel += together) {
+        const Range part{panel, std::min(panels.end, panel + together)};
+        for (std::int64_t block = 0; block < left.blocks(); ++block) multiply(block, product, part);
+      }
     }
   } else {
-    for (std::int64_t block = 0; block < left.blocks(); ++block) multiply(block, panels);
+    for (std::int64_t block = 0; block < left.blocks(); ++block) {
+      for (int product = 0; product < Count; ++product) multiply(block, product, panels);
+    }
   }
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    emit_row(right.c, sums + (row - rows.begin) * stride, Index<2>{first + row, columns.begin},
-             columns.end - columns.begin);
+    emit_rows<Count>(rights.c, sums + (row - rows.begin) * stride, distance, Index<2>{first + row, columns.begin},
+                     columns.end - columns.begin);
   }
 }
 
-template <int Rows, int TileM, int TileN, class T, class A, class U, class C>
-void multiply_packed(const A& a, const PackedRight<U, C>& right, int threads) {
+// The tiles of products whose left operand has `rows` rows.
+template <int Rows, int TileN, class T, class U, int Count>
+TileOrder tiles_of(std::int64_t rows, std::int64_t tile_rows, std::int64_t columns, std::int64_t K, int threads) {
+  const Tiling row_tiles(rows, tile_rows, 1, Rows);
+  const std::int64_t least = (2 * threads + row_tiles.count - 1) / row_tiles.count;
+  const std::int64_t tile_bytes = static_cast<std::int64_t>(sizeof(U)) * std::max<std::int64_t>(K, 1) * TileN;
+  const std::int64_t piece = std::max<std::int64_t>(1, (8 << 20) / tile_bytes);
+  return {row_tiles, Tiling(columns, TileN / Count, least, panel_columns), piece};
+}
+
+// `data` and `columns`: of each right operand.
+template <int Rows, int TileM, int TileN, class T, class A, class U, int Total, class C>
+void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64_t (&columns)[Total], const C& c,
+                     int threads) {
   using Left = Packed<T, Rows>;
   // More rows together where panels are converted for them.
   constexpr std::int64_t tile_rows = (std::is_same_v<T, U> ? TileM : 2 * TileM) / Rows * Rows;
@@ -267,8 +285,6 @@ void multiply_packed(const A& a, const PackedRight<U, C>& right, int threads) {
   const std::int64_t tiles_at_once = std::max<std::int64_t>(1, (64 << 20) / (row_bytes * tile_rows));
   const std::int64_t block = std::min((M + Rows - 1) / Rows * Rows, tiles_at_once * tile_rows);
   T* left_data = scratch<T>(1, Left::elements(block, K));
-  const std::int64_t tile_bytes = static_cast<std::int64_t>(sizeof(U)) * std::max<std::int64_t>(K, 1) * TileN;
-  const std::int64_t piece = std::max<std::int64_t>(1, (8 << 20) / tile_bytes);
   std::atomic<std::int64_t> next{0};
 
   parallel(threads, [&](Team team) {
@@ -280,42 +296,56 @@ void multiply_packed(const A& a, const PackedRight<U, C>& right, int threads) {
       } else {
         left.template pack<false>(team, a, m, rows);
       }
-      const Tiling row_tiles(rows, tile_rows, 1, Rows);
-      const std::int64_t least = (2 * team.size + row_tiles.count - 1) / row_tiles.count;
-      const TileOrder tiles{row_tiles, Tiling(right.columns, TileN, least, panel_columns), piece};
-      if (team.rank == 0) next.store(0, std::memory_order_relaxed);
-      team.barrier();
-      for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count();) {
-        const Index<2> tile = tiles[i];
-        compute_panel_tile<Rows, T>(left, m, right, tiles.rows.range(tile[0]), tiles.columns.range(tile[1]));
-      }
-      team.barrier();
+      for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
+        PackedRights<U, Count, std::remove_cvref_t<decltype(sink)>> rights{{}, columns[First], K, sink};
+        std::copy_n(data + First, Count, rights.data);
+        const TileOrder tiles = tiles_of<Rows, TileN, T, U, Count>(rows, tile_rows, rights.columns, K, team.size);
+        if (team.rank == 0) next.store(0, std::memory_order_relaxed);
+        team.barrier();
+        for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count();) {
+          const Index<2> tile = tiles[i];
+          compute_panel_tile<Rows, T>(left, m, rights, tiles.rows.range(tile[0]), tiles.columns.range(tile[1]));
+        }
+        team.barrier();
+      });
     }
   });
 }
 
-// `panels` in one piece, panel after panel: themselves, unless a view shows them otherwise.
+// `panels` in one piece, panel after panel: themselves, unless a view shows them otherwise; then they are copied to
+// `copy`, which is moved behind them.
 template <class U>
-const U* dense_panels(const View<const U, 3>& panels) {
+const U* dense_panels(const View<const U, 3>& panels, U*& copy) {
   if (panels.is_dense()) return panels.data();
-  U* copy = scratch<U>(3, element_count(panels.shape()));
+  const U* begin = copy;
   for (std::int64_t i = 0; i < element_count(panels.shape()); ++i) {
     const Index<3> at = unflatten(i, panels.shape());
-    copy[i] = panels.data()[at[0] * panels.stride(0) + at[1] * panels.stride(1) + at[2] * panels.stride(2)];
+    *copy++ = panels.data()[at[0] * panels.stride(0) + at[1] * panels.stride(1) + at[2] * panels.stride(2)];
   }
-  return copy;
+  return begin;
 }
 
-template <int TileM, int TileN, class A, class U, class C>
-void packed_matmul(const A& a, const View<const U, 3>& panels, std::int64_t padding, const C& c, Stream stream) {
+template <int TileM, int TileN, class A, class P, class C>
+void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
-  constexpr int most_rows = RegisterTile<T>::rows;
-  const std::int64_t M = a.shape()[0], K = a.shape()[1], N = panels.extent(0) * panel_columns - padding;
-  if (M == 0 || N <= 0) return;
+  using U = view_element_t<first_of_t<P>>;
+  constexpr int most_rows = RegisterTile<T>::rows, total = several_count<P>;
+  const std::int64_t M = a.shape()[0], K = a.shape()[1];
+  std::int64_t copied = 0;
+  for_each_of(panels, [&](const auto& each) { copied += each.is_dense() ? 0 : element_count(each.shape()); });
+  U* copy = copied == 0 ? nullptr : scratch<U>(3, copied);
+  const U* data[total];
+  std::int64_t columns[total], N = 0;
+  int index = 0;
+  for_each_of(panels, [&](const View<const U, 3>& each) {
+    columns[index] = std::max<std::int64_t>(0, each.extent(0) * panel_columns - padding);
+    data[index] = dense_panels(each, copy);
+    N += columns[index++];
+  });
+  if (M == 0 || N == 0) return;
   const int threads = threads_for(stream, std::max(M * N * K / 64, N * K / 4));
-  const PackedRight<U, C> right{dense_panels(panels), N, K, c};
   // Few rows are computed together, by a kernel that has no more of them than it must.
-  const auto multiply = [&]<int Rows>() { multiply_packed<Rows, TileM, TileN, T>(a, right, threads); };
+  const auto multiply = [&]<int Rows>() { multiply_packed<Rows, TileM, TileN, T>(a, data, columns, c, threads); };
   if (M == 1) return multiply.template operator()<1>();
   if (M == 2) return multiply.template operator()<2>();
   if (M <= 4) return multiply.template operator()<4>();
