@@ -241,8 +241,14 @@ class GraphText {
     writer_.line(
         "decisions:  # value, its reader, whether one stub computes both, bytes that this saves or would, why");
     for (const Decision& decision : function_.fused.decisions) {
-      writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), name(graph_.nodes[decision.consumer].outputs[0]),
-                   decision.fused ? "fused" : "apart", yaml_string(decision.bytes.text()), yaml_string(decision.reason));
+      const ValueId reader = graph_.nodes[decision.consumer].outputs[0];
+      const std::string readers =
+          decision.siblings
+              ? yaml_string(fmt::format("{} and {}", graph_.value(graph_.nodes[decision.producer].outputs[0]).name,
+                                        graph_.value(reader).name))
+              : name(reader);
+      writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), readers, decision.fused ? "fused" : "apart",
+                   yaml_string(decision.bytes.text()), yaml_string(decision.reason));
     }
   }
 

@@ -1,6 +1,8 @@
 // Nodes of one kernel that differ in one operand alone: one call computes them.
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "generator/emit/observe.hpp"
 #include "generator/emit/stub.hpp"
 #include "generator/pass/lower/lower.hpp"
@@ -303,6 +305,63 @@ TEST_CASE("siblings: attributes are theirs in common, and operands in memory are
   CHECK(plan.call("a") == Texts{"a", "c"});
   CHECK(reason(plan.fused, "a", "b") == "no decision");
   CHECK(has(plan.text(), "mine::scaled_product(x, kgen::several(w, u), /*factor=*/2.0, kgen::several(a, c), stream);"));
+}
+
+TEST_CASE("siblings: each result of a kernel has a sink for each of them") {
+  Fixture f(R"(
+ops:
+- {op: parts, doc: Two products., kind: structured, types: {T: float}, kernel: "mine::parts",
+   operands: {x: {type: T, shape: "[M, K]"}, y: {type: T, shape: "[K, N]"}},
+   results: {low: {type: T, shape: "[M, N]"}, high: {type: T, shape: "[M, N]"}}}
+)",
+            R"(
+kernels:
+- kernel: mine::parts
+  header: parts.hpp
+  operator: parts
+  kind: structured
+  operands: [{name: x, rank: 2, types: float, accepts: source}, {name: y, rank: 2, types: float, accepts: view, several: 2}]
+  results: [{name: low, rank: 2, accepts: sink}, {name: high, rank: 2, accepts: sink}]
+)");
+  const auto fuse_parts = [&](const std::string& nodes, const std::string& outputs) {
+    FusedGraph fused = f.fuse_main(inputs +
+                                   "nodes:\n  - {op: parts, in: [x, w], out: [a, b]}\n"
+                                   "  - {op: parts, in: [x, v], out: [c, d]}\n" +
+                                   nodes + "outputs: [" + outputs + "]\n");
+    CHECK(group_problems(fused).empty());
+    return fused;
+  };
+  const FusedGraph fused = fuse_parts("  - {op: relu, in: d, out: y}\n", "a, c, y");
+  StubTable table;
+  lower(fused, f.ops, "stub_", table);
+  CHECK(has(emit_stub(table.take()[0], "g", "stubs", {}).content,
+            "mine::parts(x, kgen::several(w, v), kgen::several(a, c), kgen::several(b, epilogue), stream);"));
+  // Alone, one of them takes `y` into its epilogue.
+  const FusedGraph apart = fuse_parts("  - {op: mul, in: [a, d], out: y}\n", "b, c, y");
+  CHECK_FALSE(together(apart, "a", "d"));
+}
+
+TEST_CASE("siblings: 100,000 of one operand in linear time") {
+  Fixture f;
+  const auto seconds = [&](int count) {
+    std::string text = "graph: g\ninputs: {x: \"f32[8, 6]\"}\nconstants:\n";
+    std::string nodes = "nodes:\n  - {op: relu, in: x, out: p}\n", names;
+    for (int i = 0; i < count; ++i) {
+      const std::string n = std::to_string(i);
+      text += "  w" + n + ": {type: \"f32[6, 2]\", file: w.safetensors, key: \"" + n + "\"}\n";
+      nodes += "  - {op: matmul, in: [p, w" + n + "], out: y" + n + "}\n";
+      names += (i ? ", y" : "y") + n;
+    }
+    const Module module = f.prepare(text + nodes + "outputs: [" + names + "]\n");
+    const auto start = std::chrono::steady_clock::now();
+    const FusedGraph fused = fuse(module.main, {});
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    CHECK(fused.groups.size() == static_cast<std::size_t>(1 + (count + 3) / 4));
+    return taken.count();
+  };
+  const double taken = seconds(100'000);
+  MESSAGE("fuse of 100,000 siblings: " << taken << " s");
+  CHECK(taken < 10);
 }
 
 TEST_CASE("siblings: in a function") {

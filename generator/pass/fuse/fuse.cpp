@@ -228,17 +228,14 @@ std::vector<std::uint32_t> Fusion::take_prologues(NodeId id, GrowingGroup& group
 bool Fusion::try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& makers, const GrowingGroup& own) {
   const NodeId sibling = siblings_.last(id);
   if (sibling == no_id) return false;
-  met_[id] = sibling;
   const std::uint32_t host = groups_.group_of(sibling);
   std::vector<std::uint32_t> ids{host};
   ids.insert(ids.end(), makers.begin(), makers.end());
   Joint joint = with_kernel_sibling(facts_, groups_, orders_, id, host, own.prologues);
   std::string why = why_apart(id, ids, joint, orders_.forced(id, {host}));
   if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_late;
-  if (!why.empty()) {
-    refusals_.add(id, sibling, why);
-    return false;
-  }
+  met_[id] = {sibling, why};
+  if (!why.empty()) return false;
   groups_.join(id, ids, std::move(*joint.group));
   take_shared_prologues(groups_.group_of(id));
   return true;

@@ -367,6 +367,13 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
 
 namespace {
 
+// How many elements a row of the group's loop has.
+Dim row_length(const GrowingGroup& rows) {
+  Shape row;
+  for (const int axis : rows.row_axes) row.push_back(rows.loop[static_cast<std::size_t>(axis)]);
+  return element_count(row);
+}
+
 // Whether nothing but the group `maker` reads `value`, through views or not, but for the nodes `kernels`, each of which
 // reads it once as the operand `operand`.
 bool ends_in_operand(const FuseFacts& facts, const FuseGroups& groups, ValueId value, std::uint32_t maker,
@@ -374,13 +381,15 @@ bool ends_in_operand(const FuseFacts& facts, const FuseGroups& groups, ValueId v
   if (facts.kept(value)) return false;
   const auto is_kernel = [&](NodeId reader) { return std::find(kernels.begin(), kernels.end(), reader) != kernels.end(); };
   const auto readers = facts.consumers(value);
-  if (static_cast<std::size_t>(std::count_if(readers.begin(), readers.end(), is_kernel)) > kernels.size()) return false;
-  return std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+  const bool ends_here = std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
     if (is_kernel(reader)) return value == operand;
     if (!facts.is_view(reader)) return groups.group_of(reader) == maker;
     const ValueId shown = facts.graph().nodes[reader].outputs[0];
     return facts.reshapes_only(reader) && ends_in_operand(facts, groups, shown, maker, kernels, operand);
   });
+  // A value may have very many readers: they are counted only where that decides.
+  return ends_here &&
+         static_cast<std::size_t>(std::count_if(readers.begin(), readers.end(), is_kernel)) <= kernels.size();
 }
 
 }  // namespace
@@ -401,7 +410,8 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std:
   if (group.at_load != facts.at_load(node.outputs[0])) return refuse("it is computed once, at load");
   if (group.kind == GroupKind::structured) return refuse("another kernel's stub makes it, and a stub calls one kernel");
   if (group.kind != GroupKind::elementwise)
-    return refuse("a prologue computes single elements: only elementwise nodes fit");
+    return refuse(fmt::format("a prologue computes single elements, and for each it would go through a row of {} again",
+                              row_length(group).text()));
   for (const NodeId member : group.nodes) {
     for (const ValueId result : graph.nodes[member].outputs) {
       if (!ends_in_operand(facts, groups, result, maker, roots, value)) {

@@ -72,8 +72,7 @@ std::string reason_of_kinds(const Graph& graph, NodeId producer, NodeId consumer
 }
 
 // Of a node and the sibling that came before it.
-Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, const Refusals& refusals, NodeId sibling,
-                           NodeId id) {
+Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, const MetSibling& met, NodeId id) {
   const Graph& graph = facts.graph();
   const std::vector<ValueId> shared = shared_operands(graph, id);
   Decision made{
@@ -87,10 +86,7 @@ Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, cons
     (inside ? computed : read).push_back(graph.value(value).name);
     if (!inside) made.bytes = made.bytes + bytes_of(graph.type(value));
   }
-  if (!made.fused) {
-    made.reason = *refusals.find(id, sibling);
-    return made;
-  }
+  if (!made.fused) return made;
   std::string once;
   if (!read.empty()) once += fmt::format("{} {} read once", quoted_list(read), read.size() == 1 ? "is" : "are");
   if (!computed.empty()) {
@@ -141,7 +137,7 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
       if (made.producer != no_id) decisions.push_back(std::move(made));
     }
     if (const auto met = siblings.find(id); met != siblings.end()) {
-      decisions.push_back(siblings_decision(facts, fused, refusals, met->second, id));
+      decisions.push_back(siblings_decision(facts, fused, met->second, id));
     }
   }
   return decisions;

@@ -31,8 +31,12 @@ class Refusals {
   std::unordered_map<std::uint64_t, std::string> why_;
 };
 
-// By node: the sibling whose group it was to join.
-using MetSiblings = std::unordered_map<NodeId, NodeId>;
+// By node: the sibling whose call it was to join, and why it did not; empty: it did.
+struct MetSibling {
+  NodeId sibling = no_id;
+  std::string why;
+};
+using MetSiblings = std::unordered_map<NodeId, MetSibling>;
 
 // In the order of the consumers. Of `fused` its groups are read, not its graph. `enabled`: that nodes were let join.
 std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const Refusals& refusals,
