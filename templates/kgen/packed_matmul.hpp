@@ -4,8 +4,11 @@
 
 #include "kgen/platform.hpp"
 
-#if !defined(KGEN_GPU)
+#if defined(KGEN_GPU)
+#include "kgen/gpu/packed_matmul.hpp"
+#else
 #include "kgen/cpu/packed_matmul.hpp"
+#endif
 #include "kgen/introspect.hpp"
 #include "kgen/several.hpp"
 #include "kgen/view.hpp"
@@ -46,4 +49,3 @@ requires Float<source_lane_t<A, 2>> && Float<view_element_t<first_of_t<P>>> && A
 }
 
 }  // namespace kgen
-#endif

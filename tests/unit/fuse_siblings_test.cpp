@@ -336,9 +336,6 @@ kernels:
   lower(fused, f.ops, "stub_", table);
   CHECK(has(emit_stub(table.take()[0], "g", "stubs", {}).content,
             "mine::parts(x, kgen::several(w, v), kgen::several(a, c), kgen::several(b, epilogue), stream);"));
-  // Alone, one of them takes `y` into its epilogue.
-  const FusedGraph apart = fuse_parts("  - {op: mul, in: [a, d], out: y}\n", "b, c, y");
-  CHECK_FALSE(together(apart, "a", "d"));
 }
 
 TEST_CASE("siblings: 100,000 of one operand in linear time") {

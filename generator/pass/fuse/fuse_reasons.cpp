@@ -76,9 +76,9 @@ Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, cons
   const Graph& graph = facts.graph();
   const std::vector<ValueId> shared = shared_operands(graph, id);
   Decision made{
-      .value = shared.front(), .producer = sibling, .consumer = id, .fused = false, .reason = {}, .bytes = {}};
+      .value = shared.front(), .producer = met.sibling, .consumer = id, .fused = false, .reason = met.why, .bytes = {}};
   made.siblings = true;
-  made.fused = fused.group_of[sibling] == fused.group_of[id];
+  made.fused = fused.group_of[met.sibling] == fused.group_of[id];
   std::vector<std::string> read, computed;
   for (const ValueId value : shared) {
     const NodeId maker = graph.value(value).producer;

@@ -89,10 +89,11 @@ class EpilogueCheck {
     }
   }
 
-  // Whether the node would rather join what makes the operand, which runs later than the roots and cannot become one
-  // with them: rows, or another kernel.
-  bool joins_maker(NodeId node, ValueId operand) const {
+  // Whether the node would rather join what makes the operand than `root`, as that runs later and cannot become one with
+  // it: rows, or another kernel.
+  bool joins_maker(NodeId root, NodeId node, ValueId operand) const {
     const NodeId maker = graph_.value(operand).producer;
+    if (is_root(maker) && maker < root) return false;
     const Shape& shape = graph_.type(graph_.nodes[node].outputs[0]).shape;
     const NodeKind& kind = graph_.nodes[maker].kind;
     if (const auto* reduction = std::get_if<Reduction>(&kind)) {
@@ -107,7 +108,7 @@ class EpilogueCheck {
     for (const ValueId input : graph_.nodes[reader].inputs) {
       if (input == no_id || input == value) continue;
       const Need need = need_of(input, graph_.type(value).shape, port);
-      if (need.form == Need::Form::memory) return joins_maker(reader, input) ? root : need.root;
+      if (need.form == Need::Form::memory) return joins_maker(root, reader, input) ? root : need.root;
     }
     return no_id;
   }
