@@ -133,8 +133,11 @@ def reduction(scope: Scope, op: Operator) -> None:
 
 def draw_sibling(scope: Scope) -> None:
     """An operator on the first operand of an earlier node of it, and now and then one that needs the results of both."""
-    earlier = [node for node in scope.body.nodes if not node.call and scope.operators[node.op].kind == "structured"
-               and node.op not in HINTS and len(scope.operators[node.op].results) == 1]
+    def has_siblings(op: Operator) -> bool:
+        patterns = op.operands[0].pattern and op.results[0].pattern
+        return op.kind == "structured" and op.name not in HINTS and len(op.results) == 1 and bool(patterns)
+
+    earlier = [node for node in scope.body.nodes if not node.call and has_siblings(scope.operators[node.op])]
     if not earlier:
         raise NotPossible
     node = scope.one_of(earlier)

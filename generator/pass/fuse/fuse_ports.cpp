@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <utility>
 
 #include "generator/pass/graph/regroup.hpp"
 
@@ -128,14 +130,30 @@ std::string why_no_sizes(const FuseFacts& facts, const GrowingGroup& group, cons
                          NodeId last) {
   const Graph& graph = facts.graph();
   std::vector<const Shape*> needed;
+  std::deque<Shape> cut;  // loops as the kernel's axes cut them
+  const auto add_loops = [&](const Port& port, const std::vector<NodeId>& nodes) {
+    std::vector<const Shape*> loops;
+    add_shapes(facts, nodes, loops);
+    for (const Shape* loop : loops) {
+      add_shape(needed, *loop);
+      if (auto regrouping = regroup(port.shape, port.rank, *loop)) {
+        add_shape(needed, cut.emplace_back(std::move(regrouping->split)));
+      }
+    }
+  };
+  const Node& first = graph.nodes[group.roots.front()];
   for (const NodeId root : group.roots) {
     for (const ValueId result : graph.nodes[root].outputs) add_shape(needed, graph.type(result).shape);
   }
-  for (const Epilogue& epilogue : group.epilogues) add_shapes(facts, epilogue.nodes, needed);
+  for (const Epilogue& epilogue : group.epilogues) {
+    const ValueId result = numbered_result(graph, group.roots, epilogue.results.front());
+    add_loops(epilogue_port(first, graph.type(result).shape, graph.value(result).index), epilogue.nodes);
+  }
   for (const Prologue& prologue : group.prologues) {
     const NodeId reader = prologue.reader == no_id ? group.roots.front() : prologue.reader;
-    add_shape(needed, graph.type(graph.nodes[reader].inputs[prologue.operand]).shape);
-    add_shapes(facts, prologue.nodes, needed);
+    const Shape& shape = graph.type(graph.nodes[reader].inputs[prologue.operand]).shape;
+    add_shape(needed, shape);
+    add_loops(prologue_port(first, shape, prologue.operand), prologue.nodes);
   }
   const std::vector<const Shape*> known = parameter_shapes(facts, group, reads, last);
   for (const Shape* shape : needed) {
