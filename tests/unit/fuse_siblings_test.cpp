@@ -353,7 +353,7 @@ TEST_CASE("siblings: 100,000 of one operand in linear time") {
     const auto start = std::chrono::steady_clock::now();
     const FusedGraph fused = fuse(module.main, {});
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    CHECK(fused.groups.size() == static_cast<std::size_t>(1 + (count + 3) / 4));
+    CHECK(fused.groups.size() == static_cast<std::size_t>(1 + (count + 7) / 8));
     return taken.count();
   };
   const double taken = seconds(100'000);
