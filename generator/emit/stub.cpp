@@ -102,10 +102,9 @@ class Body {
   std::string shape_text(const Functor& functor, std::size_t index) {
     const Functor::Loop& loop = functor.loops[index];
     if (loop.parameter != Functor::none) return parameters_[loop.parameter] + ".shape()";
-    const bool needed =
-        std::any_of(functor.members.begin(), functor.members.end(), [&](const FunctorMember& member) {
-          return (member.view.broadcast && member.view.loop == index) || member.view.reshape == index;
-        });
+    const bool needed = std::any_of(functor.members.begin(), functor.members.end(), [&](const FunctorMember& member) {
+      return (member.view.broadcast && member.view.loop == index) || member.view.reshape == index;
+    });
     if (!needed) return {};
     std::vector<std::string> extents;
     for (const Functor::Extent& extent : loop.extents) {

@@ -250,8 +250,8 @@ struct HeldValue {
   std::size_t functor = 0;       // shown:
   std::size_t statement = Functor::none;  // none: what the epilogue receives,
   std::size_t result = 0;                 // and which of those
-  MemberView view;               // how that memory is shown to the functor; its parameter and loops mean nothing
-  Shape reshaped;                // where view.reshape: the shape
+  MemberView view;  // how that memory is shown to the functor; its parameter and loops mean nothing
+  Shape reshaped;   // where view.reshape: the shape
 };
 
 // One step that runs a stub.

@@ -1,4 +1,6 @@
 // What launches choose: kernels by layout and length, boxes, divisions.
+#include "launches.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +15,6 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"
-#include "launches.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;

@@ -25,8 +25,8 @@ graph: g
 dims: {B: 1..4, S: 1..64, H: 1..8}
 inputs: {x: "f32[B, S, 32]", w: "f32[32, 48]", bias: "f32[48]", scale: "f32[8]", of_head: "f32[6, 1]",
          turned: "f32[B, 48, S]", table: "f32[5, 8]", at: "i64[B, S, 6, 8]"}
-)" + more + "nodes:\n  - {op: matmul, in: [x, w], out: q}\n" +
-         nodes + "outputs: [" + outputs + "]\n";
+)" + more +
+         "nodes:\n  - {op: matmul, in: [x, w], out: q}\n" + nodes + "outputs: [" + outputs + "]\n";
 }
 
 }  // namespace

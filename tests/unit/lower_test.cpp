@@ -403,3 +403,30 @@ outputs: [y]
   CHECK(has(sums, "void operator()(kgen::Index<3> at, kgen::Vec<float, W> sums)"));
   CHECK(has(sums, "kgen::cumsum(framed, /*axis=*/1, /*exclusive=*/false, /*reverse=*/false, epilogue, stream);"));
 }
+
+TEST_CASE("what rides with a kernel by other axes is shown along the kernel's: merged, cut, or in runs") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+dims: {B: 1..4, S: 1..64}
+inputs: {x: "f32[B, S, 6, 8]", of_head: "f32[6, 1]", q: "f32[B, S, 6, 8]", scale: "f32[48]", w: "f32[48, 21]"}
+nodes:
+  - {op: mul, in: [x, of_head], out: turned}
+  - {op: reshape, in: turned, out: flat, shape: [B, S, 48]}
+  - {op: matmul, in: [flat, w], out: y}
+  - {op: attention, in: [q, q, q], out: attended}
+  - {op: reshape, in: attended, out: lines, shape: [B, S, 48]}
+  - {op: mul, in: [lines, scale], out: z}
+outputs: [y, z]
+)");
+  REQUIRE(lowered.stubs.size() == 2);
+  const std::string matmul = body_of(lowered.stubs[0]);
+  CHECK(has(matmul, "#include \"kgen/flattened.hpp\"\n"));
+  CHECK(has(matmul, "kgen::View<const float, 2> x;  // [B, S, 6, 8]\n"));
+  CHECK(has(matmul, "kgen::Flattened<kgen::View<const float, 3>, 1, 2> of_head;  // [6, 1] broadcast\n"));
+  CHECK(has(matmul, "x.merge<2, 3>().merge<0, 1>(), of_head.broadcast_to(x.shape()).merge<0, 1>()"));
+  CHECK(has(matmul, "// y = matmul(reshape(mul(x, of_head)), w)\n"));
+  const std::string attention = body_of(lowered.stubs[1]);
+  CHECK_FALSE(has(attention, "Flattened"));
+  CHECK(has(attention, "scale.broadcast_to(z.shape()).reshape<4>(q.shape()), z.reshape<4>(q.shape())"));
+}

@@ -87,18 +87,22 @@ outputs: [sum, c]
     return functor.members[0].view;
   };
   const std::string head = "internal error in the plan of 'g': stub_e ";
-  CHECK(spoilt([&](Functor& functor) { member(functor, "scale").runs = {2, 1}; }) ==
-        head + "walks 'rows' by other extents than the rest of stub_e_epilogue\n");
-  CHECK(spoilt([&](Functor& functor) { member(functor, "scale").runs = {1, 1}; }) ==
-        head + "walks 'scale' in runs that do not cover its axes\n");
-  CHECK(spoilt([&](Functor& functor) { member(functor, "e").runs = {2, 2}; }) ==
-        head + "walks 'e' in runs that do not cover its axes\n");
+  CHECK(spoilt([&](Functor& functor) {
+          member(functor, "scale").runs = {2, 1};
+        }) == head + "walks 'rows' by other extents than the rest of stub_e_epilogue\n");
+  CHECK(spoilt([&](Functor& functor) {
+          member(functor, "scale").runs = {1, 1};
+        }) == head + "walks 'scale' in runs that do not cover its axes\n");
+  CHECK(spoilt([&](Functor& functor) {
+          member(functor, "e").runs = {2, 2};
+        }) == head + "walks 'e' in runs that do not cover its axes\n");
   CHECK(spoilt([&](Functor& functor) { member(functor, "scale").rank = 2; }) ==
         head + "takes 'scale' to have another number of axes\n");
   CHECK(spoilt([&](Functor& functor) { member(functor, "rows").runs = {1, 1}; }) == "");  // as it is
   CHECK(spoilt([&](Functor& functor) {
           Functor::Loop& loop = functor.loops[member(functor, "scale").loop];
-          loop = {Functor::none, {{Functor::none, 0, 3}, {Functor::none, 0, 2}, {Functor::none, 0, 10}, {Functor::none, 0, 6}}};
+          loop = {Functor::none,
+                  {{Functor::none, 0, 3}, {Functor::none, 0, 2}, {Functor::none, 0, 10}, {Functor::none, 0, 6}}};
         }).starts_with(head + "broadcasts 'scale' to a shape that nothing in it has\n"));
 }
 

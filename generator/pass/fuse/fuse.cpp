@@ -162,9 +162,9 @@ bool Fusion::try_siblings(NodeId id) {
     if (input == no_id || is_literal(graph_, graph_.nodes[id], input)) continue;
     const std::uint32_t sibling = groups_.last_reader(input);
     if (sibling == no_id) continue;
-    const bool makes_operand = std::any_of(graph_.nodes[id].inputs.begin(), graph_.nodes[id].inputs.end(), [&](ValueId v) {
-      return v != no_id && groups_.group_making(facts_.unshaped(v)) == sibling;
-    });
+    const bool makes_operand =
+        std::any_of(graph_.nodes[id].inputs.begin(), graph_.nodes[id].inputs.end(),
+                    [&](ValueId v) { return v != no_id && groups_.group_making(facts_.unshaped(v)) == sibling; });
     if (!makes_operand && try_sibling(id, sibling)) return true;
   }
   return false;

@@ -104,7 +104,8 @@ ValueId FuseFacts::peel(ValueId value) const {
     const Node& node = graph_.nodes[graph_.value(value).producer];
     const auto* view = std::get_if<View>(&node.kind);
     if (!view) break;
-    if (!reshapes(*view) || without_ones(graph_.type(value).shape) != without_ones(graph_.type(node.inputs[0]).shape)) break;
+    if (!reshapes(*view) || without_ones(graph_.type(value).shape) != without_ones(graph_.type(node.inputs[0]).shape))
+      break;
     value = node.inputs[0];
   }
   return value;

@@ -47,9 +47,9 @@ std::uint32_t FuseGroups::group_behind(ValueId value) const {
 
 bool FuseGroups::reads_within(NodeId node, ValueId value, const std::vector<std::uint32_t>& ids) const {
   if (contains(ids, group_making(facts_.peel(value)))) return true;
-  const bool kernel = std::holds_alternative<Structured>(facts_.graph().nodes[node].kind) ||
-                      std::any_of(ids.begin(), ids.end(),
-                                  [&](std::uint32_t id) { return groups_[id].kind == GroupKind::structured; });
+  const bool kernel =
+      std::holds_alternative<Structured>(facts_.graph().nodes[node].kind) ||
+      std::any_of(ids.begin(), ids.end(), [&](std::uint32_t id) { return groups_[id].kind == GroupKind::structured; });
   return kernel && contains(ids, group_making(facts_.unshaped(value)));
 }
 

@@ -352,8 +352,8 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
 
 namespace {
 
-// Whether nothing but the group `maker` reads `value`, through views or not, but for the node `kernel`, which reads it once
-// as its operand `operand`.
+// Whether nothing but the group `maker` reads `value`, through views or not, but for the node `kernel`, which reads it
+// once as its operand `operand`.
 bool ends_in_operand(const FuseFacts& facts, const FuseGroups& groups, ValueId value, std::uint32_t maker,
                      NodeId kernel, ValueId operand) {
   if (facts.kept(value)) return false;

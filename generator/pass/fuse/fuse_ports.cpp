@@ -15,9 +15,9 @@ bool reads_lines(const Node& node) {
 }
 
 enum class Shown {
-  plain,   // along the kernel's axes, as it lies
-  in_runs, // by divisions, whole vectors at a time
-  across,  // by divisions, element by element
+  plain,    // along the kernel's axes, as it lies
+  in_runs,  // by divisions, whole vectors at a time
+  across,   // by divisions, element by element
 };
 
 // How memory of the shape `own` is shown to a loop that rides in the port.

@@ -15,7 +15,7 @@ struct Port {
   std::string name;  // "the epilogue of kgen::matmul", for people
   const KernelSignature* kernel = nullptr;
   Shape shape;
-  int rank = -1;     // of the kernel; -1: any
+  int rank = -1;  // of the kernel; -1: any
 };
 Port epilogue_port(const Node& root, const Shape& shape, std::size_t result);
 Port prologue_port(const Node& root, const Shape& shape, std::size_t operand);
@@ -29,8 +29,8 @@ std::string why_not_read(const FuseFacts& facts, const Port& port, const Shape& 
 // Writing what `node` makes where that lies.
 std::string why_not_written(const FuseFacts& facts, const Port& port, NodeId node);
 
-// All sizes that a kernel's stub with these ports needs, where its loops are not all of one shape, are extents of what it
-// surely reads or writes. `last`: the node that joined last.
+// All sizes that a kernel's stub with these ports needs, where its loops are not all of one shape, are extents of what
+// it surely reads or writes. `last`: the node that joined last.
 std::string why_no_sizes(const FuseFacts& facts, const GrowingGroup& group, const std::vector<ValueId>& reads,
                          NodeId last);
 

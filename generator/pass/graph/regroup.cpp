@@ -5,8 +5,8 @@
 namespace kgen {
 namespace {
 
-// Cuts both shapes, from their last axes on, into stretches of as many elements, of which one axis of the one is as long
-// as some axes of the other.
+// Cuts both shapes, from their last axes on, into stretches of as many elements, of which one axis of the one is as
+// long as some axes of the other.
 class Cut {
  public:
   Cut(const Shape& kernel, const Shape& loop) : kernel_(kernel), loop_(loop) {}

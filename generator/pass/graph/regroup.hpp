@@ -16,8 +16,8 @@ struct Regrouping {
   std::vector<int> runs;  // by axis of the kernel: how many axes of `split` it covers, one after the other
 };
 
-// The kernel walks what has the shape `walked` along `rank` axes, the leading ones as one; rank -1: along all of its axes.
-// Nothing where an axis of the one reaches across a bound between axes of the other.
+// The kernel walks what has the shape `walked` along `rank` axes, the leading ones as one; rank -1: along all of its
+// axes. Nothing where an axis of the one reaches across a bound between axes of the other.
 std::optional<Regrouping> regroup(const Shape& walked, int rank, const Shape& loop);
 
 // How memory is shown to such a kernel: axes that merge, and what is left of each run.

@@ -31,8 +31,8 @@ struct LoopUse {
 // aligned with all of them.
 std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space);
 
-// The axis ranges that can be walked as one by every use, descending; none where one is read in lines. Not of a kernel's
-// prologue or epilogue.
+// The axis ranges that can be walked as one by every use, descending; none where one is read in lines. Not of a
+// kernel's prologue or epilogue.
 std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const LoopSpace& space,
                                                const std::vector<LoopUse>& uses);
 
@@ -40,8 +40,8 @@ std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const Loo
 // neighbours in memory, nor the same. So it is with those that are a constant step apart, too.
 bool lies_across(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use);
 
-// The same in the loop of a kernel's prologue or epilogue, which may have other axes than the kernel walks. `strides`: of
-// the memory, by the value's axes. `split`: the shape that view.reshape stands for, where that is set.
+// The same in the loop of a kernel's prologue or epilogue, which may have other axes than the kernel walks. `strides`:
+// of the memory, by the value's axes. `split`: the shape that view.reshape stands for, where that is set.
 struct PortView {
   MemberView view;
   Shape split;

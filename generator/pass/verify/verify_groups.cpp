@@ -207,8 +207,7 @@ void GroupCheck::find_memory() {
   memory_.resize(graph_.values.size());
   for (ValueId id = 0; id < memory_.size(); ++id) {
     const ValueKind kind = graph_.value(id).kind;
-    memory_[id] = {
-        .base = id, .stored = kind != ValueKind::result, .at_load = kind == ValueKind::constant, .ready = 0};
+    memory_[id] = {.base = id, .stored = kind != ValueKind::result, .at_load = kind == ValueKind::constant, .ready = 0};
   }
   for (std::uint32_t index = 0; index < fused_.groups.size(); ++index) {
     const Group& group = fused_.groups[index];

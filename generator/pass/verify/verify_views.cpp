@@ -211,7 +211,8 @@ void ViewCheck::check_loop(const StubProgram& stub, const MemberView& view, cons
   const auto has_it = [&](ValueId value) { return value != no_id && extents_of(value) == loops[view.loop]; };
   const bool computed = std::any_of(group.nodes.begin(), group.nodes.end(), [&](NodeId id) {
     const Node& node = graph_.nodes[id];
-    return has_it(node.outputs[0]) || (id == group.root && std::any_of(node.inputs.begin(), node.inputs.end(), has_it)) ||
+    return has_it(node.outputs[0]) ||
+           (id == group.root && std::any_of(node.inputs.begin(), node.inputs.end(), has_it)) ||
            (id == group.root && std::any_of(node.outputs.begin(), node.outputs.end(), has_it));
   });
   if (computed) return;

@@ -35,8 +35,8 @@ KGEN_FN constexpr void for_each_own_view(S& object, const Body& body) {
 
 // ---- from types -----------------------------------------------------------------------------------------------------
 
-// How many Views a functor has of its own, how many of them it reads only, and the sizes of their elements; 0 where there are
-// none. What it reads in lines counts for the narrowest that is read alone.
+// How many Views a functor has of its own, how many of them it reads only, and the sizes of their elements; 0 where
+// there are none. What it reads in lines counts for the narrowest that is read alone.
 struct ElementSizes {
   int views = 0, reads = 0;
   int smallest_read = 0, smallest = 0, largest = 0;
