@@ -1,5 +1,5 @@
-// Axes of a View walked as one where their strides do not fit together, so that no merge() can show them so: the heads
-// of a slice of a cache, a scale for each channel of each head.
+// Axes of a View walked as one where their strides do not fit together, so that no merge() can show them so: the heads of
+// a slice of a cache, a scale for each channel of each head.
 //
 //   struct Scaled {
 //     Flattened<View<const float, 3>, 1, 2> scale;  // [64] broadcast to [M, 8, 64], walked as [M, 512]
@@ -47,8 +47,8 @@ class Flattened {
     return extents;
   }
 
-  // W lanes along the last axis: at once where they lie in one line of the View, else in halves where lines are so
-  // long, else one by one.
+  // W lanes along the last axis: at once where they lie in one line of the View, else in halves where lines are so long,
+  // else one by one.
   template <int W>
   KGEN_FN Vec<lane_type, W> load(const Index<rank>& at) const {
     Index<V::rank> from = position(at);
