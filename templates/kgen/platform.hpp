@@ -18,7 +18,8 @@
 // KGEN_FN: everything inside a kernel's innermost loops, on the host as well. The CPU compilers must inline it, also
 // without optimisation: it passes vector registers by value. KGEN_LAMBDA: the same for a lambda, after its parameters.
 // KGEN_GLOBAL(threads, blocks): a kernel that is launched on a GPU, in blocks of at most so many threads, of which so
-// many are to find registers in a multiprocessor at once.
+// many are to find registers in a multiprocessor at once. KGEN_GRID_CONSTANT: before a parameter of such a kernel that
+// the device reads where it lies.
 // KGEN_UNROLL: before a loop over the lanes or axes of something that lives in registers. KGEN_UNROLL_LOADS(count):
 // before one of which so many turns are to load together; fewer on AMD's, whose compiler loads first whatever it takes.
 // KGEN_NO_UNROLL: before one whose copies would only take registers.
@@ -29,6 +30,7 @@
 #define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads)
 #else
 #define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
+#define KGEN_GRID_CONSTANT __grid_constant__
 #endif
 #define KGEN_UNROLL _Pragma("unroll")
 #define KGEN_NO_UNROLL _Pragma("unroll 1")
@@ -42,6 +44,7 @@
 #define KGEN_FN inline __attribute__((always_inline))
 #define KGEN_LAMBDA __attribute__((always_inline))
 #define KGEN_GLOBAL(threads, blocks) void
+#define KGEN_GRID_CONSTANT
 #define KGEN_UNROLL
 #define KGEN_NO_UNROLL
 #define KGEN_UNROLL_LOADS(count)

@@ -24,7 +24,7 @@ SKIPPED = 77
 # Registers of a thread, by kernel. 65536 registers of an sm_90 multiprocessor are 64 for each of 1024 threads.
 REGISTERS = {
     "sm_90a": {"elementwise_kernel": 80, "tile_kernel": 128, "register_rows_kernel": 168, "memory_rows_kernel": 128,
-               "matmul_kernel": 128, "attention_kernel": 128, "scan_along_kernel": 64, "scan_across_kernel": 64},
+               "matmul_kernel": 128, "warpgroup_matmul_kernel": 168, "attention_kernel": 128, "scan_along_kernel": 64, "scan_across_kernel": 64},
 }
 OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two waves
 # Where scalar registers go to lanes of vector registers, clang keeps 8 or 16 bytes of stack for the swap.

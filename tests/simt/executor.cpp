@@ -17,7 +17,7 @@
 namespace kgen::simt {
 namespace {
 
-enum class State { ready, at_barrier, at_cluster_barrier, in_wave, done };
+enum class State { ready, at_barrier, at_cluster_barrier, in_wave, waiting, done };
 
 struct Thread {
   State state = State::ready;
@@ -26,6 +26,8 @@ struct Thread {
   std::uint32_t word = 0;     // what it passes
   int source = 0;             // the lane it reads
   bool waited = false;        // for what is ahead of the kernel
+  std::function<bool()> come;                                       // what it waits for, where it is `waiting`
+  std::vector<std::vector<std::function<void()>>> products = {{}};  // under way: groups, the last of which is open
 };
 
 constexpr int group_widths = 7;  // 1, 2, ..., 64
@@ -66,6 +68,7 @@ struct Block {
   int current = 0;
   std::size_t left = 0;  // threads that have left the kernel
   Reader reader;
+  std::vector<std::function<void()>> late;  // what is under way without a thread
   jmp_buf scheduler;
   std::string error;  // empty: none
 };
@@ -140,6 +143,8 @@ std::string doing(const Thread& thread) {
       return "waits at the barrier at " + name_of(thread.place);
     case State::at_cluster_barrier:
       return "waits at the cluster's barrier at " + name_of(thread.place);
+    case State::waiting:
+      return "waits at " + name_of(thread.place);
     case State::in_wave:
       return text("is in ", thread.operation.name, " of width ", thread.operation.width, " at ",
                   name_of(thread.operation.place));
@@ -149,12 +154,6 @@ std::string doing(const Thread& thread) {
       break;
   }
   return "runs";
-}
-
-// Ends the thread that runs, and with it the block.
-[[noreturn]] void fail(const std::string& message) {
-  running->error = text("thread ", running->current, ": ", message);
-  _longjmp(running->scheduler, 1);
 }
 
 Thread& this_thread() { return running->threads[static_cast<std::size_t>(running->current)]; }
@@ -177,6 +176,11 @@ std::string deadlock(const Block& block) {
     }
   }
   const auto at_barrier = [](const Thread& thread) { return thread.state == State::at_barrier; };
+  if (std::none_of(block.threads.begin(), block.threads.end(), at_barrier)) {
+    const auto waits = [](const Thread& thread) { return thread.state == State::waiting; };
+    const auto vain = std::find_if(block.threads.begin(), block.threads.end(), waits);
+    return text("thread ", vain - block.threads.begin(), " ", doing(*vain), " for what nobody does");
+  }
   const auto first = std::find_if(block.threads.begin(), block.threads.end(), at_barrier);
   const auto other = std::find_if(block.threads.begin(), block.threads.end(), [&](const Thread& thread) {
     return !at_barrier(thread) || !(thread.place == first->place);
@@ -219,7 +223,7 @@ bool open_barriers(std::vector<Block>& cluster) {
 void report_deadlock(std::vector<Block>& cluster) {
   const auto waits_in_block = [](const Block& block) {
     return std::any_of(block.threads.begin(), block.threads.end(), [](const Thread& thread) {
-      return thread.state == State::at_barrier || thread.state == State::in_wave;
+      return thread.state == State::at_barrier || thread.state == State::in_wave || thread.state == State::waiting;
     });
   };
   const auto stuck = std::find_if(cluster.begin(), cluster.end(), waits_in_block);
@@ -242,6 +246,21 @@ void report_deadlock(std::vector<Block>& cluster) {
   }
 }
 
+// Does one piece of what is under way without a thread.
+bool do_one_late(std::vector<Block>& cluster, std::mt19937& generator) {
+  for (Block& block : cluster) {
+    if (block.late.empty()) continue;
+    std::size_t chosen = 0;
+    if (device().order == Order::reverse) chosen = block.late.size() - 1;
+    if (device().order == Order::shuffled) chosen = generator() % block.late.size();
+    const std::function<void()> work = std::move(block.late[chosen]);
+    block.late.erase(block.late.begin() + static_cast<std::ptrdiff_t>(chosen));
+    work();
+    return true;
+  }
+  return false;
+}
+
 // Runs the threads of the blocks in turn until all are done, or a block's error says why they will not be.
 void run_threads(std::vector<Block>& cluster) {
   const std::size_t threads = cluster.front().threads.size();
@@ -256,6 +275,7 @@ void run_threads(std::vector<Block>& cluster) {
       Block& block = cluster[number / threads];
       const std::size_t index = number % threads;
       Thread& thread = block.threads[index];
+      if (thread.state == State::waiting && thread.come()) thread.state = State::ready;
       if (thread.state != State::ready) continue;
       progress = true;
       running = &block;
@@ -264,20 +284,23 @@ void run_threads(std::vector<Block>& cluster) {
       if (!block.error.empty()) return;
       if (thread.state == State::done) ++done;
     }
-    if (!progress && !open_barriers(cluster)) return report_deadlock(cluster);
+    if (!progress && !do_one_late(cluster, generator) && !open_barriers(cluster)) return report_deadlock(cluster);
   }
 }
 
 // A block's shared memory, with room behind it to see writes past its end.
 struct Shared {
-  static constexpr std::size_t margin = 4096;
+  static constexpr std::size_t margin = 4096, alignment = 1024;
   static constexpr int poison = 0xff, canary = 0xa5;
 
   std::size_t bytes;
   std::unique_ptr<unsigned char[], void (*)(void*)> memory;
 
   explicit Shared(std::size_t size)
-      : bytes(size), memory(static_cast<unsigned char*>(std::aligned_alloc(64, (size + 63) / 64 * 64 + margin)), std::free) {}
+      : bytes(size),
+        memory(static_cast<unsigned char*>(
+                   std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment + margin)),
+               std::free) {}
   void clear() const {
     std::memset(memory.get(), poison, bytes);
     std::memset(memory.get() + bytes, canary, margin);
@@ -307,6 +330,7 @@ void run_cluster(const Launch& launch, const std::function<void()>& body, std::i
     if (finished && !shared[rank].intact()) {
       block.error = text("wrote past the ", launch.shared_bytes, " bytes of shared memory");
     }
+    if (finished && !block.late.empty()) block.error = "leaves while the copy engine still brings tiles to it";
     if (block.error.empty()) continue;
     for (const auto& fiber : all_fibers) fiber->started = false;  // their stacks are of no use any more
     throw Error(text(launch.name, ": block ", block.index, ": ", block.error));
@@ -448,6 +472,37 @@ std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int s
     thread.state = State::ready;
   }
   return mine.word;
+}
+
+void fail(const std::string& message) {
+  running->error = text("thread ", running->current, ": ", message);
+  _longjmp(running->scheduler, 1);
+}
+
+void wait_until(Place place, std::function<bool()> come) {
+  if (device().omits && device().omits(place)) return;
+  Thread& thread = this_thread();
+  if (come()) return;
+  thread.state = State::waiting;
+  thread.place = place;
+  thread.come = std::move(come);
+  switch_to_scheduler();
+}
+
+void do_late(std::function<void()> work) { running->late.push_back(std::move(work)); }
+
+void begin_product(std::function<void()> work) { this_thread().products.back().push_back(std::move(work)); }
+
+void end_products() { this_thread().products.emplace_back(); }
+
+void wait_products(Place place, int left) {
+  if (device().omits && device().omits(place)) return;
+  auto& groups = this_thread().products;
+  const std::size_t open = 1, done = groups.size() - std::min(groups.size(), open + static_cast<std::size_t>(left));
+  for (std::size_t i = 0; i < done; ++i) {
+    for (const auto& product : groups[i]) product();
+  }
+  groups.erase(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 }  // namespace kgen::simt

@@ -59,7 +59,7 @@ KGEN_FN constexpr std::int64_t shared_bytes(std::int64_t count) {
 }
 
 // Hands out the block's shared memory piece by piece: as many bytes in all as its launch asked for. Every thread takes
-// the same pieces.
+// the same pieces. The memory begins at a multiple of 1024 bytes: what wants that takes the first piece.
 class SharedMemory {
  public:
   template <class T>

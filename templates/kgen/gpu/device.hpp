@@ -1,5 +1,5 @@
-// What a kernel can ask of the device, under the same names for CUDA, HIP and the SIMT executor of the tests. Blocks and
-// grids have one axis. kgen/{cuda,hip,simt}/device.hpp define:
+// What a kernel can ask of the device, under the same names for CUDA, HIP and the SIMT executor of the tests. Blocks
+// and grids have one axis. kgen/{cuda,hip,simt}/device.hpp define:
 //
 //   wave_size                             lanes that run in step: 32 or 64
 //   thread_index(), block_threads()       this thread in its block, and how many there are
@@ -7,7 +7,8 @@
 //   await_earlier()                       waits until what is ahead of this kernel on its stream is done, and sees what
 //                                         that wrote: launch_early() launches before. take_turn() calls it
 //   allow_next()                          the kernel behind this one may begin, once all blocks have said so or left
-//   dynamic_shared()                      the block's shared memory: as many bytes as the launch asked for
+//   dynamic_shared()                      the block's shared memory: as many bytes as the launch asked for, from a
+//                                         multiple of 1024 on
 //   block_barrier(where)                  waits for all threads of the block; only guards call it
 //   most_cluster_blocks                   that run at once and see each other's shared memory; 1: there are none
 //   has_matrix_loads                      whether load_turned() of kgen/gpu/access.hpp is an instruction
@@ -15,9 +16,10 @@
 //   cluster_barrier(where)                waits for all threads of all blocks of the cluster; only guards call it
 //   cluster_wait(where)                   the same, but says nothing of what they wrote before
 //   cluster_shared(memory, rank)          where another block of the cluster has what is at `memory` in this one's
-//   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
-//   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group
-//   load_global<Bytes>(from)              aligned memory of the device, that nothing else writes before this is used. The
+//   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of
+//   `width` shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of
+//   the group load_global<Bytes>(from)              aligned memory of the device, that nothing else writes before this
+//   is used. The
 //                                         second-level cache is to give up what was written before it gives up this
 //   load_constant<Bytes>(from)            the same, of memory that nothing writes while the kernel runs
 //   store_global(to, block)               aligned memory of the device
@@ -95,7 +97,7 @@ KGEN_FN int block_threads() { return static_cast<int>(blockDim.x); }
 KGEN_FN std::int64_t block_index() { return blockIdx.x; }
 KGEN_FN std::int64_t block_count() { return gridDim.x; }
 KGEN_FN unsigned char* dynamic_shared() {
-  extern __shared__ __attribute__((aligned(16))) unsigned char kgen_shared[];
+  extern __shared__ __attribute__((aligned(1024))) unsigned char kgen_shared[];
   return kgen_shared;
 }
 KGEN_FN void block_barrier(Where) { __syncthreads(); }

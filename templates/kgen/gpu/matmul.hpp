@@ -1,11 +1,12 @@
-// Matrix multiplication on a GPU: right for any operands, with one tile of each in shared memory at a time. The tiles
-// of several products are blocks of one launch; where a sink takes several jointly, a block computes the same tile of
-// each.
+// Matrix multiplication on a GPU: by its tensor cores where operands and device allow (warpgroup_matmul.hpp); else,
+// right for any operands, with one tile of each in shared memory at a time. The tiles of several products are blocks of
+// one launch; where a sink takes several jointly, a block computes the same tile of each.
 #pragma once
 
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/warpgroup_matmul.hpp"
 #include "kgen/math.hpp"
 #include "kgen/several.hpp"
 
@@ -170,6 +171,11 @@ template <int, int, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
   constexpr int products = several_count<B>;
+#if defined(KGEN_WARPGROUPS)
+  if constexpr (has_warpgroup_matmul<A, B, C>) {
+    if (warpgroup_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
+  }
+#endif
   MatmulShape<products> shape{a.shape()[0], a.shape()[1], {}, runs_along_rows(a), {}};
   int product = 0;
   for_each_of(b, [&](const auto& each) {

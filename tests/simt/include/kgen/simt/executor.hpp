@@ -6,6 +6,7 @@
 //   - shared memory begins as NaN in every block, and ends where the launch said;
 //   - a block whose shared memory another block has mapped leaves behind the cluster's next barrier only;
 //   - vector accesses are aligned;
+//   - what is under way without a thread, such as a copy of the copy engine, is done when no thread can go on;
 //   - where a launch is early, each thread awaits what is ahead of it before it accesses a View or leaves.
 //
 // Between two such points a thread runs alone, so that the order of the fibers decides who comes first: a missing
@@ -97,5 +98,16 @@ void cluster_barrier(Place place);
 void* cluster_shared(void* memory, int rank);
 // Passes `word` to the lanes of the group, and returns that of lane `source` of the wave.
 std::uint32_t exchange(const WaveOperation& operation, std::uint32_t word, int source);
+// Ends the thread that runs, and with it the block, with that error.
+[[noreturn]] void fail(const std::string& message);
+// Waits until come() holds, which is asked again whenever others have run.
+void wait_until(Place place, std::function<bool()> come);
+// Does `work` for the block when none of its cluster's threads can go on, or in Order::reverse the latest first, or in
+// Order::shuffled any.
+void do_late(std::function<void()> work);
+// Products of this thread that are under way: work that is done when they are waited for, in groups.
+void begin_product(std::function<void()> work);
+void end_products();                        // of a group
+void wait_products(Place place, int left);  // for all groups but the `left` latest
 
 }  // namespace kgen::simt

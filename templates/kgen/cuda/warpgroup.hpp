@@ -1,0 +1,229 @@
+// kgen/gpu/warpgroup.hpp for CUDA.
+#pragma once
+
+#include <cuda.h>
+
+#include <type_traits>
+
+namespace kgen::gpu {
+
+using TensorMap = CUtensorMap;
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+inline constexpr bool has_warpgroups = true;
+
+KGEN_FN std::uint32_t shared_address(const void* at) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
+}
+
+class Mbarrier {
+ public:
+  KGEN_FN void init(int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(shared_address(&word_)), "r"(arrivals) : "memory");
+  }
+  KGEN_FN void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(&word_)) : "memory");
+  }
+  KGEN_FN void expect(int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 :
+                 : "r"(shared_address(&word_)), "r"(bytes)
+                 : "memory");
+  }
+  KGEN_FN void wait(unsigned parity, Where = Where::here()) {
+    std::uint32_t ended;
+    do {
+      asm volatile(
+          "{\n.reg .pred ended;\n"
+          "mbarrier.try_wait.parity.shared::cta.b64 ended, [%1], %2;\n"
+          "selp.u32 %0, 1, 0, ended;\n}"
+          : "=r"(ended)
+          : "r"(shared_address(&word_)), "r"(parity)
+          : "memory");
+    } while (ended == 0);
+  }
+
+ private:
+  std::uint64_t word_;
+};
+KGEN_FN void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory"); }
+
+KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+               :
+               : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y)
+               : "memory");
+}
+
+KGEN_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
+KGEN_FN void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
+template <int Left>
+KGEN_FN void wgmma_wait(Where = Where::here()) {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(Left) : "memory");
+}
+template <int Count, RegisterShare Share>
+KGEN_FN void hold_registers() {
+  if constexpr (Share == RegisterShare::less) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(Count));
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(Count));
+  }
+}
+
+KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
+  constexpr std::uint64_t swizzled = 1;
+  return (std::uint64_t{shared_address(tile)} & 0x3ffff) >> 4 | static_cast<std::uint64_t>(leading) >> 4 << 16 |
+         static_cast<std::uint64_t>(stride) >> 4 << 32 | swizzled << 62;
+}
+
+// clang-format off
+#define KGEN_SUMS_8(first)                                                                                 \
+  "+f"(sums[first]), "+f"(sums[first + 1]), "+f"(sums[first + 2]), "+f"(sums[first + 3]),                  \
+  "+f"(sums[first + 4]), "+f"(sums[first + 5]), "+f"(sums[first + 6]), "+f"(sums[first + 7])
+#define KGEN_SUMS_32(first) \
+  KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8), KGEN_SUMS_8(first + 16), KGEN_SUMS_8(first + 24)
+#define KGEN_SUMS_64(first) KGEN_SUMS_32(first), KGEN_SUMS_32(first + 32)
+#define KGEN_SUMS_128(first) KGEN_SUMS_64(first), KGEN_SUMS_64(first + 64)
+
+#define KGEN_NUMBERS_32 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define KGEN_NUMBERS_64 \
+  KGEN_NUMBERS_32 ", "  \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define KGEN_NUMBERS_128 \
+  KGEN_NUMBERS_64 ", "  \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define KGEN_WGMMA_32(type)                                                                        \
+  asm volatile(                                                                                    \
+      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %34, 0;\n"                                          \
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" KGEN_NUMBERS_32 "}, "        \
+      "%32, %33, adds, 1, 1, 0, %35;\n}"                                                          \
+      : KGEN_SUMS_32(0)                                                                            \
+      : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
+#define KGEN_WGMMA_64(type)                                                                        \
+  asm volatile(                                                                                    \
+      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %66, 0;\n"                                          \
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" KGEN_NUMBERS_64 "}, "        \
+      "%64, %65, adds, 1, 1, 0, %67;\n}"                                                          \
+      : KGEN_SUMS_64(0)                                                                            \
+      : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
+#define KGEN_WGMMA_128(type)                                                                        \
+  asm volatile(                                                                                    \
+      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %130, 0;\n"                                          \
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {" KGEN_NUMBERS_128 "}, "        \
+      "%128, %129, adds, 1, 1, 0, %131;\n}"                                                          \
+      : KGEN_SUMS_128(0)                                                                            \
+      : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
+// clang-format on
+
+template <class T, int N, bool Transposed>
+KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
+  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
+  static_assert(N == 64 || N == 128 || N == 256);
+  if constexpr (std::is_same_v<T, bf16>) {
+    if constexpr (N == 64) KGEN_WGMMA_32("bf16");
+    if constexpr (N == 128) KGEN_WGMMA_64("bf16");
+    if constexpr (N == 256) KGEN_WGMMA_128("bf16");
+  } else {
+    if constexpr (N == 64) KGEN_WGMMA_32("f16");
+    if constexpr (N == 128) KGEN_WGMMA_64("f16");
+    if constexpr (N == 256) KGEN_WGMMA_128("f16");
+  }
+}
+
+#undef KGEN_SUMS_8
+#undef KGEN_SUMS_32
+#undef KGEN_SUMS_64
+#undef KGEN_SUMS_128
+#undef KGEN_NUMBERS_32
+#undef KGEN_NUMBERS_64
+#undef KGEN_NUMBERS_128
+#undef KGEN_WGMMA_32
+#undef KGEN_WGMMA_64
+#undef KGEN_WGMMA_128
+
+#else  // the host's pass of the compiler, and other devices: nothing of it is ever called
+
+inline constexpr bool has_warpgroups = false;
+
+class Mbarrier {
+ public:
+  KGEN_FN void init(int) {}
+  KGEN_FN void arrive() {}
+  KGEN_FN void expect(int) {}
+  KGEN_FN void wait(unsigned, Where = Where::here()) {}
+
+ private:
+  std::uint64_t word_;
+};
+KGEN_FN void publish_mbarriers() {}
+KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
+KGEN_FN void wgmma_fence() {}
+KGEN_FN void wgmma_commit() {}
+template <int Left>
+KGEN_FN void wgmma_wait(Where = Where::here()) {}
+template <int Count, RegisterShare Share>
+KGEN_FN void hold_registers() {}
+KGEN_FN std::uint64_t descriptor(const void*, int, int) { return 0; }
+template <class T, int N, bool Transposed>
+KGEN_FN void wgmma(float (&)[N / 2], std::uint64_t, std::uint64_t, int) {}
+
+#endif
+
+// The driver's own function, found through the runtime so that nothing links to the driver.
+inline auto encode_tiled() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+#if CUDART_VERSION >= 12050
+  const cudaError_t status =
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t status = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
+#endif
+  if (status != cudaSuccess || found != cudaDriverEntryPointSuccess) function = nullptr;
+  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+}
+
+// Throws LaunchError where the driver does not take the matrix.
+template <class T>
+TensorMap tensor_map(const MatrixInMemory& matrix, Stream stream) {
+  static const auto encode = encode_tiled();
+  const cuuint64_t extents[] = {static_cast<cuuint64_t>(matrix.columns), static_cast<cuuint64_t>(matrix.rows)};
+  const cuuint64_t pitches[] = {static_cast<cuuint64_t>(matrix.pitch)};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(matrix.box_columns), static_cast<cuuint32_t>(matrix.box_rows)};
+  const cuuint32_t steps[] = {1, 1};
+  constexpr CUtensorMapDataType type =
+      std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  TensorMap map;
+  const CUresult status = encode == nullptr
+                              ? CUDA_ERROR_NOT_SUPPORTED
+                              : encode(&map, type, 2, const_cast<void*>(matrix.data), extents, pitches, box, steps,
+                                       CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) {
+    throw LaunchError(std::string(stream.stub) +
+                      ": describing an operand to the copy engine failed: the driver's error " +
+                      std::to_string(static_cast<int>(status)));
+  }
+  return map;
+}
+
+// Whether `kernel`, which declares `threads` where it has_warpgroups and fewer elsewhere, was compiled for what the
+// current device can do: machine code of sm_90 has the device's number, and none of its tensor cores.
+inline bool runs_warpgroups(const void* kernel, int threads) {
+  int device = 0, major = 0;
+  cudaFuncAttributes attributes;
+  const bool asked = cudaGetDevice(&device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                     major == 9 && cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
+  (void)cudaGetLastError();  // that nobody else meets it
+  return asked && attributes.maxThreadsPerBlock >= threads;
+}
+
+}  // namespace kgen::gpu

@@ -1,0 +1,100 @@
+// A ring of stages in shared memory, between a thread that fills them by the copy engine and warps that read them.
+#pragma once
+
+#include "kgen/gpu/warpgroup.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+// What is acquired is released: a stage is Filling until all bytes of a `Stage` have come, then Reading for as long as
+// each of the reading warps holds it, then free for what comes next. Each thread counts the stages for itself.
+template <class Stage, int Stages>
+class TilePipeline {
+ public:
+  static constexpr std::int64_t shared() { return shared_bytes<Stage>(Stages) + shared_bytes<Mbarrier>(2 * Stages); }
+
+  // All threads of the block together.
+  KGEN_FN TilePipeline(SharedMemory& memory, int reading_warps)
+      : stages_(memory.take<Stage>(Stages)),
+        full_(memory.take<Mbarrier>(Stages)),
+        empty_(memory.take<Mbarrier>(Stages)) {
+    const BlockPhase making;
+    if (thread_index() == 0) {
+      for (int i = 0; i < Stages; ++i) {
+        full_[i].init(1);
+        empty_[i].init(reading_warps);
+      }
+      publish_mbarriers();
+    }
+  }
+
+  // A free stage, for one thread, which has the copy engine bring all of it.
+  class Filling {
+   public:
+    KGEN_FN Filling(Stage& stage, Mbarrier& full) : stage_(stage), full_(full) {
+      full_.expect(static_cast<int>(sizeof(Stage)));
+    }
+    KGEN_FN Stage* operator->() const { return &stage_; }
+    KGEN_FN Mbarrier& arrival() const { return full_; }
+
+   private:
+    Stage& stage_;
+    Mbarrier& full_;
+  };
+
+  // A full stage, given back when this goes.
+  class Reading {
+   public:
+    Reading() = default;
+    KGEN_FN Reading(const Stage& stage, Mbarrier& empty) : stage_(&stage), empty_(&empty) {}
+    KGEN_FN Reading(Reading&& other) : stage_(other.stage_), empty_(other.empty_) { other.empty_ = nullptr; }
+    KGEN_FN Reading& operator=(Reading&& other) {
+      release();
+      stage_ = other.stage_;
+      empty_ = other.empty_;
+      other.empty_ = nullptr;
+      return *this;
+    }
+    KGEN_FN ~Reading() { release(); }
+    KGEN_FN const Stage* operator->() const { return stage_; }
+
+   private:
+    KGEN_FN void release() {
+      if (empty_ != nullptr && thread_index() % wave_size == 0) empty_->arrive();
+    }
+
+    const Stage* stage_ = nullptr;
+    Mbarrier* empty_ = nullptr;
+  };
+
+  KGEN_FN Filling fill() {
+    empty_[slot_].wait(phase_ ^ 1);
+    const int slot = next();
+    return Filling(stages_[slot], full_[slot]);
+  }
+  KGEN_FN Reading read() {
+    full_[slot_].wait(phase_);
+    const int slot = next();
+    return Reading(stages_[slot], empty_[slot]);
+  }
+
+ private:
+  KGEN_FN int next() {
+    const int slot = slot_;
+    if (++slot_ == Stages) {
+      slot_ = 0;
+      phase_ ^= 1;
+    }
+    return slot;
+  }
+
+  Stage* stages_;
+  Mbarrier *full_, *empty_;
+  int slot_ = 0;
+  unsigned phase_ = 0;  // the parity of the phase in which that slot becomes full
+};
+
+}  // namespace kgen::gpu
+
+#endif

@@ -1,0 +1,62 @@
+// What a kernel can ask of the tensor cores and the copy engine of Hopper (sm_90a), under the same names for CUDA and
+// for the SIMT executor of the tests. Every term is PTX's (PTX ISA 8.0, sections on mbarrier, cp.async.bulk.tensor and
+// wgmma). kgen/{cuda,simt}/warpgroup.hpp define:
+//
+//   has_warpgroups                       whether this is compiled for a device that has all of it
+//   TensorMap                            a matrix in memory, as the copy engine wants it described; tensor_map() makes
+//                                        one. It is a parameter of the kernel, KGEN_GRID_CONSTANT, and never copied
+//   Mbarrier                             a word of shared memory: a phase of it ends when all arrivals and all bytes
+//                                        that it was told to expect have come
+//     init(arrivals)                     by one thread, and publish_mbarriers() behind the last; then a block's barrier
+//     arrive()                           one arrival
+//     expect(bytes)                      one arrival, and that many bytes more in this phase
+//     wait(parity, where)                until the phase of that parity has ended
+//   copy_tile(to, map, barrier, x, y)    brings the map's box at column x, row y, zeros where that is outside of the
+//                                        matrix: its bytes arrive at the barrier
+//   wgmma<T, N, Transposed>(sums, a, b, adds)   sums += a * b, of 64 rows, N columns and 32 bytes of depth, by the 128
+//                                        threads of a warpgroup together: a and b are descriptors of operands in shared
+//                                        memory; Transposed: b's depth is along its lines. Without `adds`, sums = a *
+//                                        b. Thread t has rows t / 32 * 16 + t % 32 / 4 + 0 and 8, of each 8 columns
+//                                        those from t % 4 * 2 on: sums[column / 8 * 4 + (row is the second) * 2 +
+//                                        column % 2]
+//   descriptor(tile, leading, stride)    of an operand that lies swizzled by 128 bytes; distances in bytes
+//   wgmma_fence()                        before the first product that reads sums which anything else wrote
+//   wgmma_commit(), wgmma_wait<Left>()   ends a group of products; waits for all groups but the `Left` latest, of whose
+//                                        operands and sums nobody may know before
+//   hold_registers<Count, Sense>()       setmaxnreg: this warpgroup goes on with so many registers a thread
+#pragma once
+
+#include "kgen/gpu/block.hpp"
+#include "kgen/gpu/launch.hpp"
+
+#if defined(KGEN_CUDA) || (defined(KGEN_SIMT) && KGEN_SIMT_WAVE == 32)
+#define KGEN_WARPGROUPS 1
+#endif
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+inline constexpr int warpgroup_threads = 128;
+// The bytes of a line of a box: its 8 pieces of 16 bytes change places by the line's number (the 128-byte swizzle), so
+// that what the tensor cores read together lies in different banks. Tiles begin at multiples of 1024 bytes.
+inline constexpr int swizzle_bytes = 128, tile_alignment = 1024;
+
+enum class RegisterShare { less, more };  // than the launch gave
+
+// A matrix whose rows lie `pitch` bytes apart, as a source of boxes of at most 256 rows and 128 bytes of each.
+struct MatrixInMemory {
+  const void* data;
+  std::int64_t columns, rows, pitch;
+  int box_columns, box_rows;
+};
+
+}  // namespace kgen::gpu
+
+#if defined(KGEN_SIMT)
+#include "kgen/simt/warpgroup.hpp"
+#else
+#include "kgen/cuda/warpgroup.hpp"
+#endif
+
+#endif

@@ -1,0 +1,161 @@
+// kgen/gpu/warpgroup.hpp on the SIMT executor. It is as late as the hardware may be: the copy engine brings a tile when
+// no thread can go on without it, and until then there is NaN; products read their operands when they are waited for.
+// Addresses in descriptors are decoded as the tensor cores do, whatever the C++ object was.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "kgen/simt/executor.hpp"
+
+namespace kgen::gpu {
+
+inline constexpr bool has_warpgroups = true;
+
+struct TensorMap {
+  MatrixInMemory matrix;
+  int element_bytes;
+};
+
+// What the driver refuses is an error.
+template <class T>
+TensorMap tensor_map(const MatrixInMemory& matrix, Stream) {
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  const bool taken = matrix.columns > 0 && matrix.rows > 0 && matrix.pitch % 16 == 0 &&
+                     matrix.pitch >= matrix.columns * size && reinterpret_cast<std::uintptr_t>(matrix.data) % 16 == 0 &&
+                     matrix.box_columns * size == swizzle_bytes && matrix.box_rows > 0 && matrix.box_rows <= 256;
+  if (!taken) throw simt::Error("the copy engine does not take this matrix");
+  return {matrix, static_cast<int>(size)};
+}
+inline bool runs_warpgroups(const void*, int) { return true; }
+
+class Mbarrier {
+ public:
+  void init(int arrivals) {
+    phase_ = 0;
+    expected_ = pending_ = static_cast<std::uint8_t>(arrivals);
+    bytes_ = 0;
+  }
+  void arrive() {
+    require_made();
+    if (pending_ == 0) simt::fail("one arrival at an mbarrier more than it was made for");
+    --pending_;
+    end_phase();
+  }
+  void expect(int bytes) {
+    require_made();
+    bytes_ += bytes;
+    arrive();
+  }
+  void complete(int bytes) {
+    bytes_ -= bytes;
+    end_phase();
+  }
+  void wait(unsigned parity, Where where = Where::here()) {
+    require_made();
+    simt::wait_until({where.line, where.file}, [this, parity] { return phase_ != parity; });
+  }
+
+ private:
+  void end_phase() {
+    if (pending_ != 0 || bytes_ != 0) return;
+    phase_ ^= 1;
+    pending_ = expected_;
+  }
+  void require_made() const {
+    if (phase_ > 1) simt::fail("an mbarrier that was not made");  // shared memory begins as 0xff
+  }
+
+  std::int32_t bytes_;
+  std::uint16_t phase_;
+  std::uint8_t expected_, pending_;
+};
+static_assert(sizeof(Mbarrier) == 8);
+inline void publish_mbarriers() {}
+
+namespace detail {
+// Where the byte `offset` of shared memory lies, swizzled by 128 bytes.
+inline std::int64_t swizzled(std::int64_t offset) { return offset ^ ((offset >> 7 & 7) << 4); }
+}  // namespace detail
+
+inline void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y) {
+  unsigned char* shared = simt::shared_memory();
+  const std::int64_t begin = static_cast<unsigned char*>(to) - shared;
+  const int bytes = map.matrix.box_rows * swizzle_bytes;
+  if (begin < 0 || begin % swizzle_bytes != 0) simt::fail("a tile in shared memory that does not begin at a line");
+  simt::access(map.matrix.data, 16);
+  std::memset(to, 0xff, static_cast<std::size_t>(bytes));
+  simt::do_late([=, &barrier] {
+    const MatrixInMemory& matrix = map.matrix;
+    for (std::int64_t row = 0; row < matrix.box_rows; ++row) {
+      for (std::int64_t column = 0; column < matrix.box_columns; ++column) {
+        const std::int64_t offset = begin + row * swizzle_bytes + column * map.element_bytes;
+        unsigned char* place = shared + detail::swizzled(offset);
+        const bool inside = x + column >= 0 && x + column < matrix.columns && y + row >= 0 && y + row < matrix.rows;
+        const auto* data = static_cast<const unsigned char*>(matrix.data);
+        if (inside) {
+          std::memcpy(place, data + (y + row) * matrix.pitch + (x + column) * map.element_bytes,
+                      static_cast<std::size_t>(map.element_bytes));
+        } else {
+          std::memset(place, 0, static_cast<std::size_t>(map.element_bytes));
+        }
+      }
+    }
+    barrier.complete(bytes);
+  });
+}
+
+inline std::uint64_t descriptor(const void* tile, int leading, int stride) {
+  const auto offset = static_cast<std::uint64_t>(static_cast<const unsigned char*>(tile) - simt::shared_memory());
+  return (offset & 0x3ffff) >> 4 | static_cast<std::uint64_t>(leading) >> 4 << 16 |
+         static_cast<std::uint64_t>(stride) >> 4 << 32 | std::uint64_t{1} << 62;
+}
+
+namespace detail {
+// Element (line, k) of the operand that a descriptor describes. Transposed: its lines in memory are along k.
+template <class T, bool Transposed>
+float operand_element(const unsigned char* shared, std::uint64_t descriptor, int line, int k) {
+  const auto field = [&](int shift) { return static_cast<std::int64_t>(descriptor >> shift & 0x3fff) << 4; };
+  constexpr int size = sizeof(T), lanes = swizzle_bytes / size;
+  const std::int64_t offset =
+      Transposed ? line / lanes * field(16) + k / 8 * field(32) + k % 8 * swizzle_bytes + line % lanes * size
+                 : line / 8 * field(32) + line % 8 * swizzle_bytes + k * size;
+  T element;
+  std::memcpy(&element, shared + swizzled(field(0) + offset), sizeof(T));
+  return static_cast<float>(element);
+}
+}  // namespace detail
+
+template <class T, int N, bool Transposed>
+void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
+  const int thread = simt::thread_index() % warpgroup_threads;
+  const unsigned char* shared = simt::shared_memory();
+  simt::begin_product([=, &sums] {
+    constexpr int depth = 32 / sizeof(T);
+    const int row = thread / 32 * 16 + thread % 32 / 4, column = thread % 4 * 2;
+    float left[2][depth];
+    for (int k = 0; k < depth; ++k) {
+      left[0][k] = detail::operand_element<T, false>(shared, a, row, k);
+      left[1][k] = detail::operand_element<T, false>(shared, a, row + 8, k);
+    }
+    for (int i = 0; i < N / 2; ++i) {
+      float sum = adds != 0 ? sums[i] : 0.0f;
+      for (int k = 0; k < depth; ++k) {
+        sum += left[i / 2 % 2][k] * detail::operand_element<T, Transposed>(shared, b, i / 4 * 8 + column + i % 2, k);
+      }
+      sums[i] = sum;
+    }
+  });
+}
+inline void wgmma_fence() {}
+inline void wgmma_commit() { simt::end_products(); }
+template <int Left>
+void wgmma_wait(Where where = Where::here()) {
+  simt::wait_products({where.line, where.file}, Left);
+  simt::exchange({{where.line, where.file}, 0, 32, "wgmma_wait"}, 0, simt::thread_index() % 32);
+}
+template <int Count, RegisterShare Share>
+void hold_registers() {}
+
+}  // namespace kgen::gpu

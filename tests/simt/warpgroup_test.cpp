@@ -1,0 +1,239 @@
+// Matrix multiplication by tensor cores, as the executor does what they do.
+#include "kgen/gpu/warpgroup.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+#include <functional>
+#include <limits>
+
+#include "kgen/matmul.hpp"
+#include "kgen/ops/activation.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "launches.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+using namespace kgen::simt_testing;
+
+namespace {
+
+struct Hopper : TestDevice {
+  Hopper() { simt::device().shared_bytes = 227 * 1024; }
+};
+
+// Rows of `pitch` elements, of which the first are shown, at an aligned address.
+template <class T>
+struct Matrix {
+  Tensor<T, 2> memory;
+  Index<2> shape;
+  Matrix(Index<2> shape, std::uint32_t seed)
+      : memory(random_tensor<T>(Index<2>{shape[0], (shape[1] + 7) / 8 * 8}, seed)), shape(shape) {}
+  View<const T, 2> view() const { return View<const T, 2>(memory.elements.data(), shape, memory.view().strides()); }
+};
+
+double expected(const auto& a, const auto& b, Index<2> at) {
+  double sum = 0;
+  for (std::int64_t k = 0; k < a.extent(1); ++k) sum += element(a, Index<2>{at[0], k}) * element(b, Index<2>{k, at[1]});
+  return sum;
+}
+
+// c = a * b by that kernel, for each order of the threads.
+template <class T, class A, class B>
+void check(const A& a, const B& b, const std::string& launches) {
+  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+    Hopper device;
+    simt::device().order = order;
+    Tensor<float, 2> c(Index<2>{a.extent(0), b.extent(1)});
+    matmul(a, b, c.view());
+    CHECK(device.take() == launches);
+    for_each_position(c.shape, [&](Index<2> at) {
+      const double value = expected(a, b, at);
+      INFO("at ", at[0], ", ", at[1]);
+      REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-5 * (1 + static_cast<double>(a.extent(1))));
+    });
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("warpgroups: extents beyond and below those of tiles, b along either axis", T, bf16, f16) {
+  struct Size {
+    std::int64_t M, N, K;
+  };
+  for (const auto& [M, N, K] : {Size{1, 1, 1}, {64, 64, 64}, {127, 65, 63}, {129, 257, 130}}) {
+    const Matrix<T> a(Index<2>{M, K}, 1), b(Index<2>{K, N}, 2), turned(Index<2>{N, K}, 3);
+    check<T>(a.view(), b.view(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
+    check<T>(a.view(), turned.view().template permute<1, 0>(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
+  }
+}
+
+namespace {
+
+struct Residual {
+  View<const float, 2> bias, residual;
+  View<float, 2> y;
+  template <int W>
+  KGEN_FN void operator()(Index<2> at, Vec<float, W> c) const {
+    y.store(at, Add::apply(Add::apply(c, bias.load<W>(at)), residual.load<W>(at)));
+  }
+};
+
+struct Gated {
+  View<float, 2> y;
+  template <int W>
+  KGEN_FN void operator()(Index<2> at, Vec<float, W> gate, Vec<float, W> up) const {
+    y.store(at, Mul::apply(gate, up));
+  }
+};
+
+template <class T>
+void expect_product(const Tensor<float, 2>& c, const Matrix<T>& a, const Matrix<T>& b, const auto& more) {
+  for_each_position(c.shape, [&](Index<2> at) {
+    const double value = more(at, expected(a.view(), b.view(), at));
+    INFO("at ", at[0], ", ", at[1]);
+    REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("warpgroups: epilogues whose Views repeat along columns or rows, lie across, or are in place") {
+  Hopper device;
+  const Matrix<bf16> a(Index<2>{70, 40}, 1), b(Index<2>{40, 72}, 2);
+  const auto bias = random_tensor<float>(Index<2>{1, 72}, 3), of_row = random_tensor<float>(Index<2>{70, 1}, 4);
+  const auto residual = random_tensor<float>(Index<2>{70, 72}, 5), across = random_tensor<float>(Index<2>{72, 70}, 6);
+  const auto added = [](const auto& first, const auto& second) {
+    return [=](Index<2> at, double product) { return product + element(first, at) + element(second, at); };
+  };
+  const Index<2> shape{70, 72};
+  const View<const float, 2> repeated = bias.view().broadcast_to(shape), scale = of_row.view().broadcast_to(shape);
+  const View<const float, 2> turned = across.view().permute<1, 0>();
+
+  Tensor<float, 2> y(shape);
+  matmul(a.view(), b.view(), Residual{repeated, residual.view(), y.view()});
+  expect_product(y, a, b, added(repeated, residual.view()));
+  y = Tensor<float, 2>(shape);
+  matmul(a.view(), b.view(), Residual{scale, turned, y.view()});
+  expect_product(y, a, b, added(scale, turned));
+  y = residual;
+  matmul(a.view(), b.view(), Residual{repeated, y.view(), y.view()});
+  expect_product(y, a, b, added(repeated, residual.view()));
+  Tensor<float, 2> lying(Index<2>{72, 70});
+  matmul(a.view(), b.view(), Residual{repeated, residual.view(), lying.view().permute<1, 0>()});
+  for_each_position(shape, [&](Index<2> at) { y.view().store(at, lying.view().permute<1, 0>().load<1>(at)); });
+  expect_product(y, a, b, added(repeated, residual.view()));
+  CHECK(device.take() == "warpgroup_matmul x1, warpgroup_matmul x1, warpgroup_matmul x1, warpgroup_matmul x1");
+}
+
+TEST_CASE("warpgroups: several products, apart and jointly, in one launch") {
+  Hopper device;
+  const Matrix<f16> a(Index<2>{140, 72}, 1), gate(Index<2>{72, 136}, 2), up(Index<2>{72, 136}, 3);
+  const Matrix<f16> other(Index<2>{72, 20}, 4);
+  Tensor<float, 2> gated(Index<2>{140, 136}), y(Index<2>{140, 20});
+  matmul(a.view(), several(gate.view(), up.view(), other.view()), several(joint<2>(Gated{gated.view()}), y.view()));
+  const auto itself = [](Index<2>, double product) { return product; };
+  expect_product(y, a, other, itself);
+  expect_product(gated, a, gate,
+                 [&](Index<2> at, double product) { return product * expected(a.view(), up.view(), at); });
+  CHECK(device.take() == "warpgroup_matmul x4");
+}
+
+TEST_CASE("warpgroups: what the copy engine does not take goes the other way") {
+  Hopper device;
+  const auto memory = random_tensor<bf16>(Index<2>{64, 64}, 1);
+  const Matrix<bf16> b(Index<2>{32, 24}, 2);
+  const View<const bf16, 2> all = memory.view();
+  const auto way = [&](const View<const bf16, 2>& a) {
+    Tensor<float, 2> c(Index<2>{a.extent(0), 24});
+    matmul(a, b.view(), c.view());
+    for_each_position(
+        c.shape, [&](Index<2> at) { REQUIRE(std::abs(element(c.view(), at) - expected(a, b.view(), at)) < 1e-3); });
+    return device.take();
+  };
+  const std::string other = "matmul x1", engine = "warpgroup_" + other;
+  CHECK(way(all.slice<1>(0, 32)) == engine);
+  CHECK(way(all.slice<1>(8, 32)) == engine);
+  CHECK(way(all.slice<1>(1, 32)) == other);                  // begins between multiples of 16 bytes
+  CHECK(way(all.slice<1>(0, 32).flip<0>()) == other);        // rows lie backwards
+  CHECK(way(all.slice<1>(0, 32, 2)) == other);               // columns lie apart
+  CHECK(way(all.slice<0>(0, 32).permute<1, 0>()) == other);  // a is wanted along its depth
+  CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{37, 1})) == other);   // an odd pitch
+  CHECK(way(View<const bf16, 2>(all.data(), Index<2>{1, 32}, Index<2>{37, 1})) == engine);  // which one row has not
+  CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{0, 1})) == other);    // rows that repeat
+  simt::device().shared_bytes = 48 * 1024;
+  CHECK(way(all.slice<1>(0, 32)) == other);
+}
+
+TEST_CASE("warpgroups: NaN and infinity reach the results that they belong to, and no others") {
+  Hopper device;
+  Matrix<bf16> a(Index<2>{66, 70}, 1), b(Index<2>{70, 40}, 2);
+  a.memory.elements[3 * 72 + 69] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());
+  a.memory.elements[5 * 72 + 70] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());  // beyond its columns
+  b.memory.elements[2 * 40 + 7] = static_cast<bf16>(std::numeric_limits<float>::infinity());
+  Tensor<float, 2> c(Index<2>{66, 40});
+  matmul(a.view(), b.view(), c.view());
+  CHECK(device.take() == "warpgroup_matmul x1");
+  for_each_position(c.shape, [&](Index<2> at) {
+    const double value = element(c.view(), at);
+    INFO("at ", at[0], ", ", at[1]);
+    CHECK(std::isnan(value) == (at[0] == 3));
+    if (at[0] != 3) CHECK(std::isinf(value) == (at[1] == 7));
+  });
+}
+
+TEST_CASE("warpgroups: what nobody does is not waited for") {
+  Hopper device;
+  const auto problem = [](const std::function<void()>& body) -> std::string {
+    try {
+      simt::run({.name = "test", .threads = 64, .shared_bytes = 4096}, body);
+    } catch (const simt::Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto make = [](int arrivals) {
+    gpu::SharedMemory memory;
+    auto* barrier = memory.take<gpu::Mbarrier>(1);
+    {
+      const gpu::BlockPhase making;
+      if (gpu::thread_index() == 0) barrier->init(arrivals);
+    }
+    return barrier;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(problem([&] {
+          gpu::Mbarrier* barrier = make(64);
+          barrier->arrive();
+          barrier->wait(0);
+        }) == "");
+  const std::string vain = problem([&] {
+    gpu::Mbarrier* barrier = make(2);
+    if (gpu::thread_index() == 0) barrier->arrive();
+    barrier->wait(0);
+  });
+  CHECK(has(vain, "test: block 0: thread 0 waits at warpgroup_test.cpp:"));
+  CHECK(has(vain, " for what nobody does"));
+  CHECK(has(problem([&] {
+              gpu::Mbarrier* barrier = make(1);
+              if (gpu::thread_index() < 2) barrier->expect(16);
+            }),
+            "one arrival at an mbarrier more than it was made for"));
+  CHECK(has(problem([&] {
+              gpu::SharedMemory memory;
+              memory.take<gpu::Mbarrier>(1)->wait(0);
+            }),
+            "an mbarrier that was not made"));
+  const auto matrix = random_tensor<bf16>(Index<2>{8, 64}, 1);
+  CHECK(has(problem([&] {
+              gpu::Mbarrier* barrier = make(1);
+              const gpu::TensorMap map = gpu::tensor_map<bf16>({matrix.elements.data(), 64, 8, 128, 64, 8}, {});
+              if (gpu::thread_index() != 0) return;
+              barrier->expect(1024);
+              gpu::copy_tile(gpu::dynamic_shared() + 1024, map, *barrier, 0, 0);
+            }),
+            "leaves while the copy engine still brings tiles to it"));
+}
+
+#endif
