@@ -479,6 +479,11 @@ void fail(const std::string& message) {
   _longjmp(running->scheduler, 1);
 }
 
+void wave_barrier(Place place) {  // never left out: between two of its points a thread runs alone, which hides its need
+  const int width = device().wave_size;
+  exchange({place, 0, width, "wave_barrier"}, 0, running->current % width);
+}
+
 void wait_until(Place place, std::function<bool()> come) {
   if (device().omits && device().omits(place)) return;
   Thread& thread = this_thread();

@@ -37,9 +37,9 @@ double expected(const auto& a, const auto& b, Index<2> at) {
   return sum;
 }
 
-// c = a * b by that kernel, for each order of the threads.
-template <class T, class A, class B>
-void check(const A& a, const B& b, const std::string& launches) {
+// c = a * b by those launches, for each order of the threads.
+template <class T>
+void check(const View<const T, 2>& a, const View<const T, 2>& b, const std::string& launches) {
   for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
     Hopper device;
     simt::device().order = order;
@@ -60,7 +60,7 @@ TEST_CASE_TEMPLATE("warpgroups: extents beyond and below those of tiles, b along
   struct Size {
     std::int64_t M, N, K;
   };
-  for (const auto& [M, N, K] : {Size{1, 1, 1}, {64, 64, 64}, {127, 65, 63}, {129, 257, 130}}) {
+  for (const auto& [M, N, K] : {Size{1, 1, 1}, {64, 64, 64}, {127, 65, 63}, {129, 257, 130}, {130, 380, 70}}) {
     const Matrix<T> a(Index<2>{M, K}, 1), b(Index<2>{K, N}, 2), turned(Index<2>{N, K}, 3);
     check<T>(a.view(), b.view(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
     check<T>(a.view(), turned.view().template permute<1, 0>(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
@@ -96,6 +96,21 @@ void expect_product(const Tensor<float, 2>& c, const Matrix<T>& a, const Matrix<
 }
 
 }  // namespace
+
+TEST_CASE("warpgroups: operands in no order that the copy engine takes") {
+  const auto a = random_tensor<bf16>(Index<2>{131, 133}, 1), b = random_tensor<bf16>(Index<2>{133, 77}, 2);
+  const auto turned = random_tensor<bf16>(Index<2>{77, 133}, 3), across = random_tensor<bf16>(Index<2>{133, 131}, 4);
+  const View<const bf16, 2> left = a.view(), right = b.view();
+  check(left, right, "warpgroup_matmul_copied x2");
+  check(left, turned.view().permute<1, 0>(), "warpgroup_matmul_copied x2");
+  check(across.view().permute<1, 0>(), right, "warpgroup_matmul_copied x2");
+  for (const std::int64_t pitch : {134, 132, 140}) {  // 2, 4 and 4 elements at a time
+    const auto memory = random_tensor<bf16>(Index<2>{133, pitch}, 5);
+    const View<const bf16, 2> wide = memory.view();
+    check(left, wide.slice<1>(pitch == 140 ? 4 : 0, 100), "warpgroup_matmul_copied x2");
+    check(wide.slice<1>(0, 129), right.slice<0>(2, 129), "warpgroup_matmul_copied x2");
+  }
+}
 
 TEST_CASE("warpgroups: epilogues whose Views repeat along columns or rows, lie across, or are in place") {
   Hopper device;
@@ -138,7 +153,7 @@ TEST_CASE("warpgroups: several products, apart and jointly, in one launch") {
   CHECK(device.take() == "warpgroup_matmul x4");
 }
 
-TEST_CASE("warpgroups: what the copy engine does not take goes the other way") {
+TEST_CASE("warpgroups: what the copy engine does not take is copied through registers") {
   Hopper device;
   const auto memory = random_tensor<bf16>(Index<2>{64, 64}, 1);
   const Matrix<bf16> b(Index<2>{32, 24}, 2);
@@ -150,18 +165,18 @@ TEST_CASE("warpgroups: what the copy engine does not take goes the other way") {
         c.shape, [&](Index<2> at) { REQUIRE(std::abs(element(c.view(), at) - expected(a, b.view(), at)) < 1e-3); });
     return device.take();
   };
-  const std::string other = "matmul x1", engine = "warpgroup_" + other;
+  const std::string engine = "warpgroup_matmul x1", copied = "warpgroup_matmul_copied x1";
   CHECK(way(all.slice<1>(0, 32)) == engine);
   CHECK(way(all.slice<1>(8, 32)) == engine);
-  CHECK(way(all.slice<1>(1, 32)) == other);                  // begins between multiples of 16 bytes
-  CHECK(way(all.slice<1>(0, 32).flip<0>()) == other);        // rows lie backwards
-  CHECK(way(all.slice<1>(0, 32, 2)) == other);               // columns lie apart
-  CHECK(way(all.slice<0>(0, 32).permute<1, 0>()) == other);  // a is wanted along its depth
-  CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{37, 1})) == other);   // an odd pitch
+  CHECK(way(all.slice<1>(1, 32)) == copied);                  // begins between multiples of 16 bytes
+  CHECK(way(all.slice<1>(0, 32).flip<0>()) == copied);        // rows lie backwards
+  CHECK(way(all.slice<1>(0, 32, 2)) == copied);               // columns lie apart
+  CHECK(way(all.slice<0>(0, 32).permute<1, 0>()) == copied);  // a is wanted along its depth
+  CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{37, 1})) == copied);  // an odd pitch
   CHECK(way(View<const bf16, 2>(all.data(), Index<2>{1, 32}, Index<2>{37, 1})) == engine);  // which one row has not
-  CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{0, 1})) == other);    // rows that repeat
+  CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{0, 1})) == copied);   // rows that repeat
   simt::device().shared_bytes = 48 * 1024;
-  CHECK(way(all.slice<1>(0, 32)) == other);
+  CHECK(way(all.slice<1>(0, 32)) == "matmul x1");
 }
 
 TEST_CASE("warpgroups: NaN and infinity reach the results that they belong to, and no others") {

@@ -56,6 +56,9 @@ KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x,
                : "memory");
 }
 
+KGEN_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
+KGEN_FN void wave_barrier(Where = Where::here()) { __syncwarp(); }
+
 KGEN_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
 KGEN_FN void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
 template <int Left>
@@ -84,7 +87,8 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 #define KGEN_SUMS_32(first) \
   KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8), KGEN_SUMS_8(first + 16), KGEN_SUMS_8(first + 24)
 #define KGEN_SUMS_64(first) KGEN_SUMS_32(first), KGEN_SUMS_32(first + 32)
-#define KGEN_SUMS_128(first) KGEN_SUMS_64(first), KGEN_SUMS_64(first + 64)
+#define KGEN_SUMS_96(first) KGEN_SUMS_64(first), KGEN_SUMS_32(first + 64)
+#define KGEN_SUMS_128(first) KGEN_SUMS_96(first), KGEN_SUMS_32(first + 96)
 
 #define KGEN_NUMBERS_32 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
@@ -93,10 +97,12 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   KGEN_NUMBERS_32 ", "  \
   "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define KGEN_NUMBERS_128 \
+#define KGEN_NUMBERS_96 \
   KGEN_NUMBERS_64 ", "  \
   "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
+  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define KGEN_NUMBERS_128 \
+  KGEN_NUMBERS_96 ", "  \
   "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define KGEN_WGMMA_32(type)                                                                        \
@@ -113,6 +119,13 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
       "%64, %65, adds, 1, 1, 0, %67;\n}"                                                          \
       : KGEN_SUMS_64(0)                                                                            \
       : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
+#define KGEN_WGMMA_96(type)                                                                        \
+  asm volatile(                                                                                    \
+      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %98, 0;\n"                                          \
+      "wgmma.mma_async.sync.aligned.m64n192k16.f32." type "." type " {" KGEN_NUMBERS_96 "}, "        \
+      "%96, %97, adds, 1, 1, 0, %99;\n}"                                                          \
+      : KGEN_SUMS_96(0)                                                                            \
+      : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
 #define KGEN_WGMMA_128(type)                                                                        \
   asm volatile(                                                                                    \
       "{\n.reg .pred adds;\nsetp.ne.b32 adds, %130, 0;\n"                                          \
@@ -125,14 +138,16 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 template <class T, int N, bool Transposed>
 KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
   static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
-  static_assert(N == 64 || N == 128 || N == 256);
+  static_assert(N == 64 || N == 128 || N == 192 || N == 256);
   if constexpr (std::is_same_v<T, bf16>) {
     if constexpr (N == 64) KGEN_WGMMA_32("bf16");
     if constexpr (N == 128) KGEN_WGMMA_64("bf16");
+    if constexpr (N == 192) KGEN_WGMMA_96("bf16");
     if constexpr (N == 256) KGEN_WGMMA_128("bf16");
   } else {
     if constexpr (N == 64) KGEN_WGMMA_32("f16");
     if constexpr (N == 128) KGEN_WGMMA_64("f16");
+    if constexpr (N == 192) KGEN_WGMMA_96("f16");
     if constexpr (N == 256) KGEN_WGMMA_128("f16");
   }
 }
@@ -140,12 +155,15 @@ KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int a
 #undef KGEN_SUMS_8
 #undef KGEN_SUMS_32
 #undef KGEN_SUMS_64
+#undef KGEN_SUMS_96
 #undef KGEN_SUMS_128
 #undef KGEN_NUMBERS_32
 #undef KGEN_NUMBERS_64
+#undef KGEN_NUMBERS_96
 #undef KGEN_NUMBERS_128
 #undef KGEN_WGMMA_32
 #undef KGEN_WGMMA_64
+#undef KGEN_WGMMA_96
 #undef KGEN_WGMMA_128
 
 #else  // the host's pass of the compiler, and other devices: nothing of it is ever called
@@ -164,6 +182,8 @@ class Mbarrier {
 };
 KGEN_FN void publish_mbarriers() {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
+KGEN_FN void fence_async_proxy() {}
+KGEN_FN void wave_barrier(Where = Where::here()) {}
 KGEN_FN void wgmma_fence() {}
 KGEN_FN void wgmma_commit() {}
 template <int Left>
@@ -205,7 +225,7 @@ TensorMap tensor_map(const MatrixInMemory& matrix, Stream stream) {
                               ? CUDA_ERROR_NOT_SUPPORTED
                               : encode(&map, type, 2, const_cast<void*>(matrix.data), extents, pitches, box, steps,
                                        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                                       CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) {
     throw LaunchError(std::string(stream.stub) +
                       ": describing an operand to the copy engine failed: the driver's error " +

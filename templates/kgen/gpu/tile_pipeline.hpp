@@ -1,4 +1,5 @@
-// A ring of stages in shared memory, between a thread that fills them by the copy engine and warps that read them.
+// A ring of stages in shared memory, between what fills them and the warps that read them: one thread by the copy
+// engine, or a warpgroup.
 #pragma once
 
 #include "kgen/gpu/warpgroup.hpp"
@@ -9,10 +10,13 @@ namespace kgen::gpu {
 
 // What is acquired is released: a stage is Filling until all bytes of a `Stage` have come, then Reading for as long as
 // each of the reading warps holds it, then free for what comes next. Each thread counts the stages for itself.
-template <class Stage, int Stages>
+// FillingThreads: 1, which has the copy engine bring all of a stage, or so many that write it.
+template <class Stage, int Stages, int FillingThreads>
 class TilePipeline {
+  static constexpr bool by_engine = FillingThreads == 1;
+
  public:
-  static constexpr std::int64_t shared() { return shared_bytes<Stage>(Stages) + shared_bytes<Mbarrier>(2 * Stages); }
+  static constexpr std::int64_t shared() { return shared_bytes<Stage>(Stages) + 2 * shared_bytes<Mbarrier>(Stages); }
 
   // All threads of the block together.
   KGEN_FN TilePipeline(SharedMemory& memory, int reading_warps)
@@ -22,19 +26,28 @@ class TilePipeline {
     const BlockPhase making;
     if (thread_index() == 0) {
       for (int i = 0; i < Stages; ++i) {
-        full_[i].init(1);
+        full_[i].init(by_engine ? 1 : FillingThreads / wave_size);
         empty_[i].init(reading_warps);
       }
       publish_mbarriers();
     }
   }
 
-  // A free stage, for one thread, which has the copy engine bring all of it.
+  // A free stage. It is full when all have let go of it, and the engine has brought it.
   class Filling {
    public:
     KGEN_FN Filling(Stage& stage, Mbarrier& full) : stage_(stage), full_(full) {
-      full_.expect(static_cast<int>(sizeof(Stage)));
+      if constexpr (by_engine) full_.expect(static_cast<int>(sizeof(Stage)));
     }
+    KGEN_FN ~Filling() {
+      if constexpr (!by_engine) {
+        fence_async_proxy();
+        wave_barrier();
+        if (thread_index() % wave_size == 0) full_.arrive();
+      }
+    }
+    Filling(const Filling&) = delete;
+    Filling& operator=(const Filling&) = delete;
     KGEN_FN Stage* operator->() const { return &stage_; }
     KGEN_FN Mbarrier& arrival() const { return full_; }
 

@@ -19,6 +19,9 @@
 //                                        b. Thread t has rows t / 32 * 16 + t % 32 / 4 + 0 and 8, of each 8 columns
 //                                        those from t % 4 * 2 on: sums[column / 8 * 4 + (row is the second) * 2 +
 //                                        column % 2]
+//   fence_async_proxy()                  what this thread wrote to shared memory, the tensor cores may read once it has
+//                                        arrived somewhere
+//   wave_barrier(where)                  waits for all threads of the wave
 //   descriptor(tile, leading, stride)    of an operand that lies swizzled by 128 bytes; distances in bytes
 //   wgmma_fence()                        before the first product that reads sums which anything else wrote
 //   wgmma_commit(), wgmma_wait<Left>()   ends a group of products; waits for all groups but the `Left` latest, of whose

@@ -1,14 +1,14 @@
-// Matrix multiplication on the tensor cores of Hopper, where both operands lie in memory as its copy engine takes them.
-// The copy engine brings tiles of the operands to a ring of stages (TilePipeline); two warpgroups multiply them
-// (WarpgroupProduct), each half of the rows of a tile; sums go from their registers to the sink, 8 lanes at a time. One
-// block for each multiprocessor goes from tile to tile.
+// Matrix multiplication on the tensor cores of Hopper. Tiles of the operands come to a ring of stages (TilePipeline) by
+// the copy engine, or through registers where they lie otherwise than it wants (EngineTiles, CopiedTiles); two
+// warpgroups multiply them (WarpgroupProduct), each half of the rows of a tile; sums go from their registers to the
+// sink, 8 lanes at a time. One block for each multiprocessor goes from tile to tile (TileOrder).
 #pragma once
 
 #include <bit>
 #include <optional>
 
 #include "kgen/gpu/layout.hpp"
-#include "kgen/gpu/tile_pipeline.hpp"
+#include "kgen/gpu/tile_io.hpp"
 #include "kgen/several.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -16,15 +16,6 @@
 namespace kgen::gpu {
 
 // ---- parts
-
-// What travels in a stage: 128 rows of the left operand, `Columns` columns of the right operands, a line of 128 bytes
-// of depth of each.
-template <class T, int Columns>
-struct alignas(tile_alignment) OperandTiles {
-  static constexpr int rows = 128, columns = Columns, depth = swizzle_bytes / static_cast<int>(sizeof(T));
-  T a[rows * depth];
-  T b[columns * depth];
-};
 
 // Tiles of rows x columns of a matrix, one after the other in bands of some rows of tiles: those that run at the same
 // time read few rows and few columns.
@@ -141,11 +132,6 @@ struct WarpgroupMatmulShape {
   KGEN_FN int steps(int depth) const { return static_cast<int>((K + depth - 1) / depth); }
 };
 
-template <int Count>
-struct OperandMaps {
-  TensorMap a, b[Count];
-};
-
 // body.operator()<First, Count>(sink, place) for each tile of this block, in order: it is of the products First to
 // First + Count, which `sink` takes together, in place place[0] of its rows and place[1] of its columns of tiles.
 template <int Columns, int Products, class C, class Body>
@@ -161,32 +147,27 @@ KGEN_FN void for_each_tile(const C& c, const WarpgroupMatmulShape<Products>& sha
   }
 }
 
-// Two warpgroups multiply, the first has their operands brought.
-inline constexpr int multiplying_warpgroups = 2;
-inline constexpr int matmul_threads = (1 + multiplying_warpgroups) * warpgroup_threads;
-
-template <class T, int Columns, bool BDeep>
+// Loads: EngineTiles or CopiedTiles.
+template <class T, int Columns, bool BDeep, class Loads>
 struct WarpgroupMatmul {
   using Tiles = OperandTiles<T, Columns>;
-  static constexpr int depth = Tiles::depth, stages = Columns == 256 ? 4 : 6;
-  using Pipeline = TilePipeline<Tiles, stages>;
+  static constexpr int depth = Tiles::depth, stages = Columns == 256 ? 4 : Columns == 192 ? 5 : 6;
+  using Pipeline = TilePipeline<Tiles, stages, Loads::threads>;
+  // The first threads load, those of two warpgroups behind them multiply.
+  static constexpr bool by_engine = Loads::threads == 1;
+  static constexpr int loading_threads = by_engine ? warpgroup_threads : Loads::threads;
+  static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = loading_threads + multiplying_threads;
+  // Registers of a thread of each: together those that the launch gives.
+  static constexpr int loading_registers = by_engine ? 40 : 112, multiplying_registers = by_engine ? 232 : 144;
 
-  // One thread: fills stage after stage of all tiles of its block.
+  // Fills stage after stage of all tiles of a block.
   template <int Products, class C>
-  KGEN_FN static void load(Pipeline& pipeline, const OperandMaps<Products>& maps, const C& c,
+  KGEN_FN static void load(Pipeline& pipeline, const Loads& loads, const C& c,
                            const WarpgroupMatmulShape<Products>& shape) {
     for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto&, Index<2> place) KGEN_LAMBDA {
-      constexpr int columns = Columns / Count, box = BDeep ? columns : depth;
-      const int row = static_cast<int>(place[0]) * Tiles::rows, column = static_cast<int>(place[1]) * columns;
+      const int row = static_cast<int>(place[0]) * Tiles::rows, column = static_cast<int>(place[1]) * (Columns / Count);
       for (int k = 0; k < shape.steps(depth); ++k) {
-        const auto stage = pipeline.fill();
-        copy_tile(stage->a, maps.a, stage.arrival(), k * depth, row);
-        KGEN_UNROLL
-        for (int n = 0; n < Columns; n += box) {
-          const int at = column + n % columns;
-          copy_tile(stage->b + n * depth, maps.b[First + n / columns], stage.arrival(), BDeep ? k * depth : at,
-                    BDeep ? at : k * depth);
-        }
+        loads.template load<First, Count>(pipeline.fill(), row, column, k * depth);
       }
     });
   }
@@ -194,7 +175,7 @@ struct WarpgroupMatmul {
   // A warpgroup: multiplies half of the rows of each tile, and gives the sums to its sink.
   template <int Products, class C>
   KGEN_FN static void multiply(Pipeline& pipeline, const C& c, const WarpgroupMatmulShape<Products>& shape) {
-    const int first_row = (thread_index() / warpgroup_threads - 1) * 64;
+    const int first_row = (thread_index() - loading_threads) / warpgroup_threads * 64;
     for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto& sink, Index<2> place) KGEN_LAMBDA {
       constexpr int columns = Columns / Count;
       using Product = WarpgroupProduct<T, columns, BDeep>;
@@ -225,20 +206,19 @@ struct WarpgroupMatmul {
   }
 };
 
-template <class T, int Columns, bool BDeep, int Products, class C>
-KGEN_GLOBAL(has_warpgroups ? matmul_threads : 1, 1)
-warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT OperandMaps<Products> maps, C c,
-                        WarpgroupMatmulShape<Products> shape) {
+template <class T, int Columns, bool BDeep, class Loads, int Products, class C>
+KGEN_GLOBAL((has_warpgroups ? WarpgroupMatmul<T, Columns, BDeep, Loads>::threads : 1), 1)
+warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
-    using Matmul = WarpgroupMatmul<T, Columns, BDeep>;
+    using Matmul = WarpgroupMatmul<T, Columns, BDeep, Loads>;
     SharedMemory shared;
-    typename Matmul::Pipeline pipeline(shared, multiplying_warpgroups * warpgroup_threads / wave_size);
+    typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size);
     take_turn();
-    if (thread_index() < warpgroup_threads) {
-      hold_registers<40, RegisterShare::less>();
-      if (thread_index() == 0) Matmul::load(pipeline, maps, c, shape);
+    if (thread_index() < Matmul::loading_threads) {
+      hold_registers<Matmul::loading_registers, RegisterShare::less>();
+      if (thread_index() < Loads::threads) Matmul::load(pipeline, loads, c, shape);
     } else {
-      hold_registers<232, RegisterShare::more>();
+      hold_registers<Matmul::multiplying_registers, RegisterShare::more>();
       Matmul::multiply(pipeline, c, shape);
     }
   }
@@ -285,67 +265,105 @@ inline constexpr bool has_warpgroup_matmul = ((detail::is_matrix_of<bf16, A> && 
                                               (detail::is_matrix_of<f16, A> && detail::is_matrix_of<f16, B>)) &&
                                              most_together<C, several_count<B>> <= 2;
 
-template <class T, int Columns, bool BDeep, class A, class B, class C>
-bool launch_warpgroup_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
-                             Stream stream) {
-  using Matmul = WarpgroupMatmul<T, Columns, BDeep>;
-  constexpr int products = several_count<B>;
-  const auto kernel = warpgroup_matmul_kernel<T, Columns, BDeep, products, C>;
+// Launches the kernel with these loads; false where device or compiler do not allow it.
+template <class T, int Columns, bool BDeep, class Loads, int Products, class C>
+bool launch_warpgroup_matmul(const Loads& loads, const C& c, WarpgroupMatmulShape<Products> shape, Stream stream) {
+  using Matmul = WarpgroupMatmul<T, Columns, BDeep, Loads>;
+  const auto kernel = warpgroup_matmul_kernel<T, Columns, BDeep, Loads, Products, C>;
   const DeviceLimits limits = device_limits(stream);
   if (limits.shared_bytes < Matmul::Pipeline::shared()) return false;
-  if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), matmul_threads)) return false;
-  std::optional<MatrixInMemory> left = matrix_in_memory(a, false, Matmul::depth, Matmul::Tiles::rows);
-  if (!left) return false;
-  OperandMaps<products> maps;
-  maps.a = tensor_map<T>(*left, stream);
-  bool all = true;
-  for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
-    const auto describe = [&](const auto& each, TensorMap& map) {
-      const int columns = BDeep ? Columns / Count : Matmul::depth;
-      const auto matrix = matrix_in_memory(each, BDeep, Matmul::depth, columns);
-      all = all && matrix.has_value();
-      if (matrix) map = tensor_map<T>(*matrix, stream);
-    };
-    describe(nth<First>(b), maps.b[First]);
-    if constexpr (Count == 2) describe(nth<First + 1>(b), maps.b[First + 1]);
+  if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
+  for_each_sink<Products>(c, [&]<int First, int Count>(const auto&) {
     const TileOrder order = shape.template order<Columns>(First, Count);
     shape.tiles += order.rows * order.columns;
   });
-  if (!all) return false;
-  const Grid grid{"warpgroup_matmul", std::min(shape.tiles, limits.multiprocessors), matmul_threads,
-                  Matmul::Pipeline::shared()};
-  launch_early(grid, stream, kernel, maps, with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
+  const Grid grid{Matmul::by_engine ? "warpgroup_matmul" : "warpgroup_matmul_copied",
+                  std::min(shape.tiles, limits.multiprocessors), Matmul::threads, Matmul::Pipeline::shared()};
+  launch_early(grid, stream, kernel, loads, with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
   return true;
 }
 
-// c = a * b for each of b, where device, compiler and the operands' layouts allow: false where they do not.
+// The operands as the copy engine is told of them; nothing where it does not take one.
+template <class T, int Columns, bool BDeep, class A, class B, class C>
+auto engine_tiles(const A& a, const B& b, const C& c, Stream stream) {
+  using Tiles = OperandTiles<T, Columns>;
+  constexpr int products = several_count<B>;
+  std::optional<EngineTiles<Tiles, BDeep, products>> loads;
+  const auto left = matrix_in_memory(a, false, Tiles::depth, Tiles::rows);
+  bool all = left.has_value();
+  for_each_of(b, [&](const auto& each) { all = all && matrix_in_memory(each, BDeep, 1, 1).has_value(); });
+  if (!all) return loads;
+  loads.emplace();
+  loads->a = tensor_map<T>(*left, stream);
+  for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
+    const auto describe = [&](const auto& each) {
+      return tensor_map<T>(*matrix_in_memory(each, BDeep, Tiles::depth, BDeep ? Columns / Count : Tiles::depth),
+                           stream);
+    };
+    loads->b[First] = describe(nth<First>(b));
+    if constexpr (Count == 2) loads->b[First + 1] = describe(nth<First + 1>(b));
+  });
+  return loads;
+}
+
+template <class T, int Columns, bool BDeep, class A, class B, class C>
+bool launch_by_engine(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                      Stream stream) {
+  const auto loads = engine_tiles<T, Columns, BDeep>(a, b, c, stream);
+  return loads && launch_warpgroup_matmul<T, Columns, BDeep>(*loads, c, shape, stream);
+}
+
+// Wider tiles read each element fewer times; narrower ones take less time where wider ones would leave multiprocessors
+// idle. The columns of the tiles that take the least.
+template <int Products, bool Jointly>
+int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors) {
+  int best = 0;
+  std::int64_t least = 0;
+  for (const auto& [columns, time] : {std::pair{256, 256}, std::pair{192, 198}, std::pair{128, 141}}) {  // of a tile
+    if (Jointly && columns == 192) continue;  // its halves are no boxes of 64
+    std::int64_t tiles = 0;
+    for (const std::int64_t N : shape.N) tiles += (shape.M + 127) / 128 * ((N + columns - 1) / columns);
+    const std::int64_t needed = (tiles + multiprocessors - 1) / multiprocessors * time;
+    if (best == 0 || needed < least) best = columns, least = needed;
+  }
+  return best;
+}
+
+template <class T, bool BDeep, class A, class B, class C>
+bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                      Stream stream) {
+  constexpr int products = several_count<B>;
+  constexpr bool jointly = most_together < C, products >> 1;
+  const int columns = best_columns<products, jointly>(shape, device_limits(stream).multiprocessors);
+  if (columns == 256 && launch_by_engine<T, 256, BDeep>(a, b, c, shape, stream)) return true;
+  if constexpr (!jointly) {
+    if (columns == 192 && launch_by_engine<T, 192, BDeep>(a, b, c, shape, stream)) return true;
+  }
+  if (columns == 128 && launch_by_engine<T, 128, BDeep>(a, b, c, shape, stream)) return true;
+  CopiedTiles<T, OperandTiles<T, 128>, BDeep, products> loads;
+  loads.a = CopiedMatrix<T>(a, false);
+  int product = 0;
+  for_each_of(b, [&](const auto& each) { loads.b[product++] = CopiedMatrix<T>(each, BDeep); });
+  return launch_warpgroup_matmul<T, 128, BDeep>(loads, c, shape, stream);
+}
+
+// c = a * b for each of b: false where device or compiler do not allow it.
 template <class T, class A, class B, class C>
 bool warpgroup_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  constexpr int products = several_count<B>;
-  WarpgroupMatmulShape<products> shape{a.shape()[0], a.shape()[1], {}, 0, detail::has_vectors_of_8(c)};
-  if (shape.M == 0 || shape.K == 0) return false;
+  WarpgroupMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, 0, detail::has_vectors_of_8(c)};
+  constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
+  bool fits = shape.M > 0 && shape.M < most && shape.K > 0 && shape.K < most, deep = true;
   int product = 0;
-  std::int64_t columns = 0;
-  bool deep = true, wide = true;
+  std::int64_t tiles = 0;
   for_each_of(b, [&](const auto& each) {
     const std::int64_t N = shape.N[product++] = each.extent(1);
     shape.vectors = shape.vectors && N % 8 == 0;
-    columns += (N + 255) / 256;
-    deep = deep && (each.stride(0) == 1 || shape.K == 1) && N > 0;
-    wide = wide && (each.stride(1) == 1 || N == 1) && N > 0;
+    fits = fits && N > 0 && N < most;
+    deep = deep && each.stride(0) == 1 && each.stride(1) != 1;
+    tiles += (shape.M + 127) / 128 * ((N + 63) / 64);
   });
-  if (!deep && !wide) return false;
-  // Wider tiles read each element fewer times; where they leave multiprocessors idle, narrower ones take less time.
-  const std::int64_t multiprocessors = device_limits(stream).multiprocessors, rows = (shape.M + 127) / 128;
-  const auto waves = [&](std::int64_t tiles) { return (tiles + multiprocessors - 1) / multiprocessors; };
-  if (rows * columns > 1 << 24) return false;
-  const bool narrow = 11 * waves(rows * columns * 2) < 20 * waves(rows * columns);
-  if (wide) {
-    return narrow ? launch_warpgroup_matmul<T, 128, false>(a, b, c, shape, stream)
-                  : launch_warpgroup_matmul<T, 256, false>(a, b, c, shape, stream);
-  }
-  return narrow ? launch_warpgroup_matmul<T, 128, true>(a, b, c, shape, stream)
-                : launch_warpgroup_matmul<T, 256, true>(a, b, c, shape, stream);
+  if (!fits || tiles >= most) return false;
+  return deep ? warpgroup_matmul<T, true>(a, b, c, shape, stream) : warpgroup_matmul<T, false>(a, b, c, shape, stream);
 }
 
 }  // namespace kgen::gpu

@@ -92,6 +92,7 @@ void require_shared(std::size_t bytes);
 void access(const void* address, std::size_t alignment);
 void await_earlier();
 void block_barrier(Place place);
+void wave_barrier(Place place);
 int cluster_rank();
 void cluster_barrier(Place place);
 // What `memory`, of this block's shared memory, is in block `rank` of the cluster.

@@ -148,6 +148,10 @@ void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
     }
   });
 }
+inline void fence_async_proxy() {}
+inline void wave_barrier(Where where = Where::here()) {
+  simt::wave_barrier({where.line, where.file});
+}
 inline void wgmma_fence() {}
 inline void wgmma_commit() { simt::end_products(); }
 template <int Left>

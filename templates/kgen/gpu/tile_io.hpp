@@ -1,0 +1,167 @@
+// TileIO: how tiles of a matrix product's operands come to shared memory, where the tensor cores read them.
+#pragma once
+
+#include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/tile_pipeline.hpp"
+#include "kgen/view.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+// What travels in a stage: `Rows` rows of the left operand, `Columns` columns of the right operands, 128 bytes of depth
+// of each. A tile is lines of 128 bytes, swizzled: of a, its rows; of b, its columns if it is deep, else 64 columns of
+// a step in depth, box after box.
+template <class T, int Columns>
+struct alignas(tile_alignment) OperandTiles {
+  static constexpr int rows = 128, columns = Columns, depth = swizzle_bytes / static_cast<int>(sizeof(T));
+  T a[rows * depth];
+  T b[columns * depth];
+};
+
+// Both of the below have, for `Products` right operands:
+//   threads                               that bring the tiles together
+//   load<First, Count>(stage, row, column, k)   the left operand's rows from `row` on, and the columns from `column` on
+//                                         of `Count` right operands, which share the stage's columns, from depth k on;
+//                                         zeros beyond what there is
+
+// By the copy engine, where lines lie in memory as it takes them.
+template <class Tiles, bool BDeep, int Products>
+struct EngineTiles {
+  static constexpr int threads = 1;
+  TensorMap a, b[Products];
+
+  template <int First, int Count, class Stage>
+  KGEN_FN void load(const Stage& stage, int row, int column, int k) const {
+    constexpr int columns = Tiles::columns / Count, box = BDeep ? columns : Tiles::depth;
+    copy_tile(stage->a, a, stage.arrival(), k, row);
+    KGEN_UNROLL
+    for (int n = 0; n < Tiles::columns; n += box) {
+      const int at = column + n % columns;
+      copy_tile(stage->b + n * Tiles::depth, b[First + n / columns], stage.arrival(), BDeep ? k : at, BDeep ? at : k);
+    }
+  }
+};
+
+// By two warpgroups' threads, from anywhere in memory.
+template <class T>
+struct CopiedMatrix {
+  static constexpr int lanes = 16 / static_cast<int>(sizeof(T));
+  const T* data;
+  Index<2> extents, strides;  // of lines, of elements of a line
+  std::uintptr_t begin, end;  // of all of it: where more than an element is read at a time
+
+  CopiedMatrix() = default;
+  // `across`: lines are along axis 0.
+  CopiedMatrix(const View<const T, 2>& view, bool across)
+      : data(view.data()),
+        extents{view.extent(across ? 1 : 0), view.extent(across ? 0 : 1)},
+        strides{view.stride(across ? 1 : 0), view.stride(across ? 0 : 1)},
+        begin(Span(view).begin),
+        end(Span(view).end) {}
+
+  // The 16 bytes of a line from element `from` on, zeros beyond its end.
+  KGEN_FN Block<16> load(std::int64_t line, std::int64_t from) const {
+    T elements[lanes] = {};
+    KGEN_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      if (line < extents[0] && from + i < extents[1]) elements[i] = load_run<1>(address(line, from + i), 0, {})[0];
+    }
+    Block<16> block;
+    memcpy(&block, elements, sizeof(block));
+    return block;
+  }
+  // Whether load_neighbours() may read them.
+  KGEN_FN bool has_neighbours(std::int64_t line, std::int64_t from) const {
+    const auto aligned = reinterpret_cast<std::uintptr_t>(address(line, from)) / 16 * 16;
+    return strides[1] == 1 && line < extents[0] && from + lanes <= extents[1] && aligned >= begin &&
+           aligned + 32 <= end;
+  }
+  // The same out of two blocks of 16, whatever even address they have.
+  KGEN_FN Block<16> load_neighbours(std::int64_t line, std::int64_t from) const {
+    static_assert(sizeof(T) % 2 == 0);
+    constexpr Access constant{false, true, true};
+    const T* first = address(line, from);
+    const std::uintptr_t shift = reinterpret_cast<std::uintptr_t>(first) % 16;
+    const auto* aligned = reinterpret_cast<const unsigned char*>(first) - shift;
+    const Block<16> low = load_block<16>(aligned, constant);
+    const Block<16> high = load_block<16>(aligned + (shift == 0 ? 0 : 16), constant);
+    std::uint32_t words[8];
+    memcpy(words, &low, sizeof(low));
+    memcpy(words + 4, &high, sizeof(high));
+    KGEN_UNROLL
+    for (int i = 0; i < 6; ++i) words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
+    KGEN_UNROLL
+    for (int i = 0; i < 5; ++i) words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
+    Block<16> block;
+    KGEN_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      block.words[i] = (shift & 2) != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];
+    }
+    return block;
+  }
+
+ private:
+  KGEN_FN const T* address(std::int64_t line, std::int64_t element) const {
+    return data + line * strides[0] + element * strides[1];
+  }
+};
+
+template <class T, class Tiles, bool BDeep, int Products>
+struct CopiedTiles {
+  static constexpr int threads = 2 * warpgroup_threads;
+  CopiedMatrix<T> a, b[Products];
+
+  template <int First, int Count, class Stage>
+  KGEN_FN void load(const Stage& stage, int row, int column, int k) const {
+    constexpr int columns = Tiles::columns / Count, depth = Tiles::depth, box = BDeep ? columns : depth;
+    copy<Tiles::rows>(stage->a, a, row, k);
+    KGEN_UNROLL
+    for (int n = 0; n < Tiles::columns; n += box) {
+      const int at = column + n % columns;
+      copy<box>(stage->b + n * depth, b[First + n / columns], BDeep ? at : k, BDeep ? k : at);
+    }
+  }
+
+ private:
+  // `Lines` lines of 128 bytes, from (line, element) on. Neighbouring threads read neighbouring pieces of 16 bytes, of
+  // the next lines where those are the neighbours in memory.
+  template <int Lines>
+  KGEN_FN static void copy(T* to, const CopiedMatrix<T>& matrix, std::int64_t line, std::int64_t element) {
+    constexpr int pieces = swizzle_bytes / 16, each = CopiedMatrix<T>::lanes;
+    const bool across = matrix.strides[0] == 1 && matrix.strides[1] != 1;
+    const auto place = [&](int i) KGEN_LAMBDA {
+      const int number = thread_index() + i * threads;
+      return across ? Index<2>{number % Lines, number / Lines} : Index<2>{number / pieces, number % pieces};
+    };
+    constexpr int each_thread = Lines * pieces / threads, batch = each_thread < 4 ? each_thread : 4;
+    KGEN_NO_UNROLL
+    for (int first = 0; first < each_thread; first += batch) {
+      Index<2> own[batch];
+      bool neighbours = true;  // of all, whose loads are then on their way together
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) {
+        own[i] = place(first + i);
+        neighbours = neighbours && matrix.has_neighbours(line + own[i][0], element + own[i][1] * each);
+      }
+      Block<16> blocks[batch];
+      if (neighbours) {
+        KGEN_UNROLL
+        for (int i = 0; i < batch; ++i) {
+          blocks[i] = matrix.load_neighbours(line + own[i][0], element + own[i][1] * each);
+        }
+      } else {
+        KGEN_UNROLL
+        for (int i = 0; i < batch; ++i) blocks[i] = matrix.load(line + own[i][0], element + own[i][1] * each);
+      }
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) {
+        store_shared(to + (own[i][0] * pieces + (own[i][1] ^ own[i][0] % 8)) * each, blocks[i]);
+      }
+    }
+  }
+};
+
+}  // namespace kgen::gpu
+
+#endif
