@@ -26,6 +26,7 @@ sys.path.insert(0, str(FOLDER / "gpu"))
 SETS = 3
 MODES = {"compile": "default", "max-autotune": "max-autotune-no-cudagraphs"}  # the graph is ours, for all sides
 COPIED = 1 << 27
+PRODUCT = 8192  # edge of the matrices by which the rate of operations is measured
 
 
 def compile_ahead(rows, peers):
@@ -125,6 +126,14 @@ def copy_side():
     return Side([lambda pair=pair: pair[0].copy_(pair[1]) for pair in pairs], 12)
 
 
+def product_side():
+    """cuBLAS's product of two matrices, by which the rate of operations is measured."""
+    import torch
+
+    sets = [[torch.randn(PRODUCT, PRODUCT, device="cuda").bfloat16() for _ in range(3)] for _ in range(SETS)]
+    return Side([lambda x=x, w=w, y=y: torch.mm(x, w, out=y) for x, w, y in sets], SETS)
+
+
 def kgen_side(library, row, sets, expected, count, pool):
     import torch
     from kgen_library import Model
@@ -182,7 +191,7 @@ def require_device(error):
     torch.cuda.synchronize()
 
 
-def time_row(library, row, peers, copy, rounds, left_out):
+def time_row(library, row, peers, floors, rounds, left_out):
     """Microseconds of each round by side, and the bytes that must move. To `left_out` goes what is said of peers."""
     import torch
 
@@ -192,7 +201,7 @@ def time_row(library, row, peers, copy, rounds, left_out):
     moved = row.moved(sets[0], results)
     del results
     torch.cuda.empty_cache()
-    count = SETS * max(1, round(1500 / (moved / 4.2e6) / SETS))
+    count = SETS * max(1, round(1500 / max(moved / 4.2e6, row.operations / 7e8) / SETS))
     pool = torch.cuda.graph_pool_handle()  # a side's results are let go of before the next one is captured
     sides = {"kgen": kgen_side(library, row, sets, expected, count, pool)}
     for peer in peers:
@@ -208,7 +217,8 @@ def time_row(library, row, peers, copy, rounds, left_out):
     del expected
     for timed in (False, True):
         for _ in range(rounds if timed else 3):
-            for side in random.sample([*sides.values(), copy], len(sides) + 1):
+            timed_now = [*sides.values(), *floors]
+            for side in random.sample(timed_now, len(timed_now)):
                 side.time()
         if not timed:
             for side in sides.values():
@@ -220,14 +230,17 @@ def time_row(library, row, peers, copy, rounds, left_out):
 
 
 def time_all(library, rows, peers, rounds, left_out):
-    """What was measured of each row, and the microseconds of the copy. Rows that fail go to `left_out`, as peers do."""
+    """What was measured of each row, and the microseconds of the copy and of the product, where a row asks for it. Rows
+    that fail go to `left_out`, as peers do."""
     import torch
     from report import Measured
 
     copy, timed = copy_side(), []
+    product = product_side() if any(row.operations for row in rows) else None
     for row in rows:
         try:
-            times, moved = time_row(library, row, peers, copy, rounds, left_out)
+            floors = [copy, product] if row.operations else [copy]
+            times, moved = time_row(library, row, peers, floors, rounds, left_out)
         except RuntimeError as error:
             require_device(error)
             left_out.append(f"{row.title}, FAILED: {first_line(error)}")
@@ -239,7 +252,13 @@ def time_all(library, rows, peers, rounds, left_out):
     if not timed:
         sys.exit("no row was timed")
     rate = 2 * COPIED / copy.median()  # bytes a microsecond
-    return [Measured(row, moved / rate, times) for row, moved, times in timed], copy.median()
+    product_us = product.median() if product and product.times else None
+    operations = 2 * PRODUCT**3 / product_us if product_us else 1  # a microsecond
+
+    def floor(row, moved):
+        return max(moved / rate, row.operations / operations)
+
+    return [Measured(row, floor(row, moved), times) for row, moved, times in timed], copy.median(), product_us
 
 
 def parse():
@@ -249,6 +268,8 @@ def parse():
     parser.add_argument("--peers", default="eager,compile,max-autotune,vendor", help="or none")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
+    parser.add_argument("--draw-matmul", nargs=2, type=int, metavar=("SEED", "COUNT"),
+                        help="so many rows of matrix products of random shapes and epilogues, instead of the rows")
     parser.add_argument("--compile-only", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -262,10 +283,12 @@ def main():
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "2"
 
     import torch
-    from rows import ROWS
+    from rows import ROWS, draw_products
 
     torch._inductor.config.autotune_local_cache = False
-    rows = [row for row in ROWS if any(text in row.graph for text in options.rows.split(","))]
+    torch._dynamo.config.recompile_limit = 1000  # each row is a shape of its own
+    rows = list(draw_products(*options.draw_matmul)) if options.draw_matmul else ROWS
+    rows = [row for row in rows if any(text in row.graph for text in options.rows.split(","))]
     if options.compile_only:
         for row in rows:
             inputs = row.make()
@@ -283,11 +306,14 @@ def main():
     for line in left_out:
         print(line)
     compile_ahead(rows, peers)
-    measured, copy_us = time_all(library, rows, peers, options.rounds, left_out)
+    measured, copy_us, product_us = time_all(library, rows, peers, options.rounds, left_out)
     text = report.table(measured, peers)
     print(f"\na copy of 134 MB: {copy_us:.1f} us\n\n{text}\n", *report.remarks(measured), sep="\n")
+    if product_us:
+        print(f"a product of {PRODUCT}^3: {product_us:.1f} us; over the best peers, geometric mean", end=" ")
+        print(f"{report.mean_over_best([one for one in measured if one.row.operations]):.3f}")
     if options.write:
-        made = report.Made(sys.argv[1:], options.rounds, SETS, COPIED, copy_us, peers, left_out)
+        made = report.Made(sys.argv[1:], options.rounds, SETS, COPIED, copy_us, PRODUCT, product_us, peers, left_out)
         options.write.write_text(report.page(made, text))
     return 1 if len(measured) < len(rows) else 0
 

@@ -48,6 +48,8 @@ class Made:
     sets: int
     copied: int  # bytes
     copy_us: float
+    product: int  # edge of the matrices of the product by which operations are measured
+    product_us: float | None
     peers: list[str]
     left_out: list[str]  # what is missing in the table, and why
 
@@ -67,6 +69,11 @@ def table(measured, peers):
             cells += ["-"] * 5
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def mean_over_best(measured):
+    ratios = [one.over_best() for one in measured if one.best]
+    return statistics.geometric_mean(ratios) if ratios else float("nan")
 
 
 def remarks(measured):
@@ -116,7 +123,10 @@ def page(made, text):
     rivals += ["NVIDIA's libraries"] * ("vendor" in made.peers)
     against = f", against {' and '.join(rivals)}" if rivals else ""
     left_out = "\n".join(["", "Left out:", "", *[f"- {line}" for line in made.left_out], ""]) if made.left_out else ""
-    return f"""# Memory-bound graphs on a GPU{against}
+    operations = f"""
+Of rows of matrix products, its operations at the rate of cuBLAS's product of {made.product}^3 where that is more:
+{made.product_us:.1f} us, {2 * made.product**3 / made.product_us / 1e6:.0f} TFLOP/s.""" if made.product_us else ""
+    return f"""# Graphs on a GPU{against}
 
 Written by `{shlex.join(["scripts/gpu_bench", *made.arguments])}` on {datetime.date.today()}: {machine()}
 
@@ -126,7 +136,7 @@ one pool of memory. Medians of {made.rounds} rounds in which each is timed once,
 same graph. Rounds won: those in which kgen was faster than the best peer, which is that of the least median. kgen's
 calls go through the C ABI on PyTorch's tensors. Results were compared with float64 first. The floor is the row's bytes,
 moved once, at the rate of a copy of {made.copied / 1e6:.0f} MB from device to device: {made.copy_us:.1f} us,
-{2 * made.copied / made.copy_us / 1e3:.0f} GB/s. "At most" is what kgen may take, over the floor.
+{2 * made.copied / made.copy_us / 1e3:.0f} GB/s.{operations} "At most" is what kgen may take, over the floor.
 {in_words(made.peers)}
 
 {text}

@@ -1,5 +1,8 @@
-"""The rows of the benchmark on a GPU: what each computes, in PyTorch, on which data, and which bytes it must move."""
+"""The rows of the benchmark on a GPU: what each computes, in PyTorch, on which data, which bytes it must move, and how
+many operations of tensor cores it takes."""
 
+import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +20,7 @@ class Row:
     moved: Callable[[list[torch.Tensor], list[torch.Tensor]], int] = lambda inputs, outputs: sum(
         tensor.nbytes for tensor in [*inputs, *outputs]
     )
+    operations: int = 0  # multiplications and additions of matrix products
     most: float = 1.05  # times the floor, that kgen may take
 
 
@@ -60,6 +64,50 @@ def rms_norm_quantize(x, weight):
     wide = normed if exact else normed.float()
     scale = (wide.abs().amax(dim=-1, keepdim=True) * (1 / 448)).clamp_min(1e-12)
     return wide / scale if exact else (wide / scale).to(torch.float8_e4m3fn), scale
+
+
+def product(title, graph, m, n, k, compute, weights=1, transposed=False, bias=False, residual=False, most=1.05):
+    """A row of x [m, k] times `weights` matrices [k, n], or [n, k], and what else its epilogue reads."""
+
+    def make():
+        x = normal(m, k) * 0.1
+        matrices = [normal(n, k) if transposed else normal(k, n) for _ in range(weights)]
+        return [x, *matrices, *([normal(n)] if bias else []), *([normal(m, n)] if residual else [])]
+
+    return Row(title, graph, make, compute, operations=2 * weights * m * n * k, most=most)
+
+
+# What may follow a product: the graph, and what product() is told of it.
+EPILOGUES = [
+    ("matmul_bf16", {"compute": lambda x, w: (x @ w,)}),
+    ("matmul_transposed_bf16", {"compute": lambda x, w: (x @ w.t(),), "transposed": True}),
+    ("matmul_bias_relu_bf16", {"compute": lambda x, w, bias: (F.relu(x @ w + bias),), "bias": True}),
+    ("matmul_bias_gelu_residual_bf16",
+     {"compute": lambda x, w, bias, residual: (F.gelu(x @ w + bias) + residual,), "bias": True, "residual": True}),
+    ("matmul_swiglu_bf16", {"compute": lambda x, w1, w3: (F.silu(x @ w1) * (x @ w3),), "weights": 2}),
+]
+
+
+def draw_products(seed, count):
+    """Rows of random shapes: extents spread evenly over their magnitudes, of which each is odd now and then."""
+    draw = random.Random(seed)
+
+    def extent(least, most):
+        size = round(math.exp(draw.uniform(math.log(least), math.log(most))))
+        unit = draw.choice([1, 8, 64, 64, 128])
+        return max(least, min(most, round(size / unit) * unit))
+
+    for _ in range(count):
+        graph, told = draw.choice(EPILOGUES)
+        m, n, k = extent(1, 16384), extent(64, 16384), extent(64, 16384)
+        yield product(f"{graph} {m}x{n}x{k}", graph, m, n, k, **told)
+
+
+def products(sizes):
+    for size in sizes:
+        for graph, told in EPILOGUES[:2]:
+            title = f"matmul {size}^3" + (", weights [N, K]" if "transposed" in told else "")
+            yield product(title, graph, size, size, size, **told)
 
 
 ROWS = [
@@ -116,4 +164,8 @@ ROWS = [
         lambda logits, targets: (F.cross_entropy(logits, targets, reduction="none"),),
         most=1.10,
     ),
+    *products([2048, 4096, 8192]),
+    product("matmul + bias + relu 8192^3", EPILOGUES[2][0], 8192, 8192, 8192, **EPILOGUES[2][1]),
+    product("matmul + bias + gelu + residual 8192x4096x4096", EPILOGUES[3][0], 8192, 4096, 4096, **EPILOGUES[3][1]),
+    product("silu(x W1) * (x W3) 8192x14336x4096", EPILOGUES[4][0], 8192, 14336, 4096, **EPILOGUES[4][1]),
 ]
