@@ -81,8 +81,8 @@ KGEN_FN float chosen(const float (&lanes)[8], int lane) {
 }
 
 // Gives the sink what a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as `extents`.
-// Whole: the columns end with a group of 8.
-template <bool Whole, int N, int Count, class C, int... I>
+// Inside: all of them are within the extents, so that no branch keeps the sink's loads apart.
+template <bool Inside, int N, int Count, class C, int... I>
 KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents,
                        std::integer_sequence<int, I...>) {
   constexpr int groups = 4, lanes_each = 8;
@@ -102,10 +102,9 @@ KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> o
         gather_columns(lanes[product]);
       }
       const Index<2> at{row + half * 8, origin[1] + n + thread % groups * lanes_each};
-      if (at[0] >= extents[0] || at[1] >= extents[1]) continue;
-      if (Whole || at[1] + lanes_each <= extents[1]) {
+      if (Inside || (at[0] < extents[0] && at[1] + lanes_each <= extents[1])) {
         store_to(c, at, load_lanes<lanes_each>(lanes[I])...);
-      } else {
+      } else if (at[0] < extents[0]) {
         KGEN_NO_UNROLL
         for (int lane = 0; at[1] + lane < extents[1]; ++lane) {
           store_to(c, Index<2>{at[0], at[1] + lane}, Vec<float, 1>(chosen(lanes[I], lane))...);
@@ -122,7 +121,7 @@ template <int Count>
 struct WarpgroupMatmulShape {
   std::int64_t M, K, N[Count];
   int tiles;     // of all products
-  bool vectors;  // all Views of the sinks have vectors of 8 lanes, nothing is in place, and all N are multiples of 8
+  bool vectors;  // all Views of the sinks have vectors of 8 lanes, and nothing is in place
 
   template <int Columns>
   KGEN_FN TileOrder order(int first, int together) const {
@@ -197,7 +196,7 @@ struct WarpgroupMatmul {
       }
       const Index<2> origin{place[0] * Tiles::rows + first_row, place[1] * columns}, extents{shape.M, shape.N[First]};
       constexpr std::make_integer_sequence<int, Count> products;
-      if (shape.vectors) {
+      if (shape.vectors && origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1]) {
         emit_sums<true, columns>(sums, known<Lanes::constant_vectors>(sink), origin, extents, products);
       } else {
         emit_sums<false, columns>(sums, sink, origin, extents, products);
@@ -357,7 +356,6 @@ bool warpgroup_matmul(const A& a, const B& b, const C& c, Stream stream) {
   std::int64_t tiles = 0;
   for_each_of(b, [&](const auto& each) {
     const std::int64_t N = shape.N[product++] = each.extent(1);
-    shape.vectors = shape.vectors && N % 8 == 0;
     fits = fits && N > 0 && N < most;
     deep = deep && each.stride(0) == 1 && each.stride(1) != 1;
     tiles += (shape.M + 127) / 128 * ((N + 63) / 64);
