@@ -1,6 +1,7 @@
 """What each operator computes: one row for each, written from its definition in the literature. An operator without a
 row here fails the test, which names it."""
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,18 @@ def divide_poles(a: Value, b: Value) -> np.ndarray:
     return (b.lo <= edge) & (b.hi >= -edge)
 
 
-DIV = elementwise(np.divide, 8, f64_roundings=8, critical=(0.0,), poles=divide_poles)  # 0 over an infinity
+def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of integers towards zero, and 0 where the divisor is."""
+    if a.dtype.kind == "f":
+        return np.divide(a, b)
+    away = (np.fmod(a, b) != 0) & ((a < 0) != (b < 0))
+    return np.floor_divide(a, b) + away.astype(a.dtype)
+
+
+DIV = elementwise(divide, 8, f64_roundings=8, critical=(0.0,), poles=divide_poles)  # 0 over an infinity
 EXP = elementwise(np.exp, 8, f64_roundings=8)
-LOG = elementwise(np.log, 8, 8, f64_roundings=8, critical=(0.0,), poles=lambda x: np.abs(x.hi) < rules.tiny(x.dtype))
+LOG_POLES = lambda x: np.abs(x.hi) < rules.tiny(x.dtype)  # noqa: E731
+LOG = elementwise(np.log, 8, 8, f64_roundings=8, critical=(0.0,), poles=LOG_POLES)
 SIGMOID = elementwise(reference.sigmoid, 16, 8, f64_roundings=16)
 SQUARE = elementwise(np.square, critical=(0.0,))
 RSQRT = elementwise(lambda x: 1 / np.sqrt(x), 8, f64_roundings=8,
@@ -317,6 +327,33 @@ def power_poles(a: Value, b: Value) -> np.ndarray:
     return (a.lo <= rules.tiny(a.dtype)) & ~(a.exact & b.exact & (b.lo > 0)) & ~np.isnan(b.lo)
 
 
+def tangent_poles(x: Value) -> np.ndarray:
+    return ~x.exact & (np.floor(x.lo / np.pi + 0.5) != np.floor(x.hi / np.pi + 0.5))
+
+
+def atan2_poles(y: Value, x: Value) -> np.ndarray:
+    """Left of the origin, the sign of a zero counts; around it, anything does."""
+    edge = rules.tiny(x.dtype) * 4
+    return (y.lo <= edge) & (y.hi >= -edge) & (x.lo <= edge)
+
+
+def limited(x: np.ndarray, minimum: float, maximum: float) -> np.ndarray:
+    """Between numbers that the dtype of x may not hold."""
+    if x.dtype.kind == "f":
+        return np.minimum(np.maximum(x, minimum), maximum)
+    limits = np.iinfo(x.dtype)
+    low, high = max(minimum, limits.min), min(maximum, limits.max)
+    return np.minimum(np.maximum(x, x.dtype.type(math.ceil(low))), x.dtype.type(math.floor(high)))
+
+
+def is_infinite(x: Floats, detect_negative: bool, detect_positive: bool, surely: bool) -> np.ndarray:
+    """Certainly, or possibly."""
+    known = ~x.nan if surely else True
+    negative = np.isneginf(x.hi if surely else x.lo) & known
+    positive = np.isposinf(x.lo if surely else x.hi) & known
+    return negative & detect_negative | positive & detect_positive
+
+
 def gelu_tanh(x: np.ndarray) -> np.ndarray:
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
@@ -354,13 +391,28 @@ OPERATORS: dict[str, Rule] = {
     "greater_equal": rules.comparison(np.greater_equal),
     "logical_and": rules.logical(np.logical_and),
     "logical_or": rules.logical(np.logical_or),
+    "logical_xor": rules.logical(np.logical_xor),
     "logical_not": rules.logical(np.logical_not),
+    "isnan": rules.property_of(lambda x: np.isnan(x.lo), lambda x: x.nan),
+    "isinf": rules.property_of(lambda x, **at: is_infinite(x, surely=True, **at),
+                               lambda x, **at: is_infinite(x, surely=False, **at)),
+    "isfinite": rules.property_of(is_finite, lambda x: ~(np.isnan(x.lo) | np.isposinf(x.lo) | np.isneginf(x.hi))),
     "where": rules.choice,
+    # bits
+    "bitwise_and": rules.on_integers(np.bitwise_and),
+    "bitwise_or": rules.on_integers(np.bitwise_or),
+    "bitwise_xor": rules.on_integers(np.bitwise_xor),
+    "bitwise_not": rules.on_integers(np.invert),
+    "shift_left": rules.on_integers(np.left_shift),
+    "shift_right": rules.on_integers(np.right_shift),
     # arithmetic
     "add": ADD,
     "sub": SUB,
     "mul": MUL,
     "div": DIV,
+    "floor_divide": elementwise(np.floor_divide, 8, f64_roundings=8, critical=(0.0,), poles=divide_poles),
+    "mod": rules.remainder(np.mod, lambda a, b: np.floor(a / b), 1),
+    "fmod": rules.remainder(np.fmod, lambda a, b: np.trunc(a / b), 0),
     "neg": elementwise(np.negative, f64_roundings=0),
     "abs": elementwise(np.abs, critical=(0.0,), f64_roundings=0),
     "minimum": elementwise(np.minimum, f64_roundings=0),
@@ -371,14 +423,30 @@ OPERATORS: dict[str, Rule] = {
     "floor": elementwise(np.floor, f64_roundings=0),
     "ceil": elementwise(np.ceil, f64_roundings=0),
     "round": elementwise(np.rint, f64_roundings=0),
-    "clamp": lambda operands, at: [one(elementwise(
-        lambda x: np.minimum(np.maximum(x, np.float64(at["minimum"])), np.float64(at["maximum"])), 1), operands[0])],
+    "trunc": elementwise(np.trunc, f64_roundings=0),
+    "sign": elementwise(np.sign, f64_roundings=0),
+    "clamp": elementwise(limited, 1),
     "sqrt": elementwise(np.sqrt, 4, f64_roundings=4, critical=(0.0,)),
     "rsqrt": RSQRT,
     "exp": EXP,
     "log": LOG,
+    "exp2": elementwise(np.exp2, 8, f64_roundings=8),
+    "expm1": elementwise(np.expm1, 8, f64_roundings=8),
+    "log2": elementwise(np.log2, 8, 8, f64_roundings=8, critical=(0.0,), poles=LOG_POLES),
+    "log10": elementwise(np.log10, 8, 8, f64_roundings=8, critical=(0.0,), poles=LOG_POLES),
+    "log1p": elementwise(np.log1p, 8, f64_roundings=8, critical=(-1.0,)),
     "sin": rules.slowly(np.sin, 8),
     "cos": rules.slowly(np.cos, 8),
+    "tan": elementwise(np.tan, 16, f64_roundings=16, poles=tangent_poles),
+    "asin": elementwise(np.arcsin, 8, f64_roundings=8, critical=(-1.0, 1.0)),
+    "acos": elementwise(np.arccos, 8, f64_roundings=8, critical=(-1.0, 1.0)),
+    "atan": elementwise(np.arctan, 8, f64_roundings=8),
+    "atan2": elementwise(np.arctan2, 8, f64_roundings=8, critical=(0.0,), poles=atan2_poles),
+    "sinh": elementwise(np.sinh, 16, f64_roundings=16),
+    "cosh": elementwise(np.cosh, 16, f64_roundings=16, critical=(0.0,)),
+    "asinh": elementwise(np.arcsinh, 8, f64_roundings=8),
+    "acosh": elementwise(np.arccosh, 8, f64_roundings=8, critical=(1.0,)),
+    "atanh": elementwise(np.arctanh, 8, f64_roundings=8, critical=(-1.0, 1.0)),
     "tanh": elementwise(np.tanh, 16, f64_roundings=16),
     "erf": elementwise(reference.erf, 16, 4, f64_roundings=16),
     "relu": elementwise(lambda x: np.maximum(x, np.zeros((), x.dtype)), f64_roundings=0),
