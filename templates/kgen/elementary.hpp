@@ -1,5 +1,5 @@
-// Elementary functions that fewer stubs need than those of kgen/math.hpp. Within 1 ulp unless said otherwise, and 4 with a
-// GPU's library. NaN gives NaN; infinities, zeros and subnormal numbers as in <cmath>.
+// Elementary functions that fewer stubs need than those of kgen/math.hpp. Within 1 ulp unless said otherwise, and 4 with
+// a GPU's library. NaN gives NaN; infinities, zeros and subnormal numbers as in <cmath>.
 #pragma once
 
 #include "kgen/math.hpp"

@@ -180,6 +180,24 @@ EXAMPLES = {
         over_shapes(inputs.integer_inputs, PLANES),
         {"above": "bool", "larger": "i32", "both": "bool", "totals": "i64", "halves": "f32", "mixed": "i32"},
     ),
+    "integer_bits": Example(
+        over_shapes(inputs.bit_inputs, PLANES),
+        {
+            "either": "i32", "packed": "u8", **dict.fromkeys(("lowered", "raised", "quotient", "floored", "rest"), "i32"),
+            **dict.fromkeys(("short_rest", "side", "limited"), "i64"),
+        },
+    ),  # fmt: skip
+    "elementary_functions": Example(
+        over_shapes(inputs.function_inputs, PLANES),
+        {
+            **dict.fromkeys(("same", "magnitude", "up", "down", "angle", "whole", "steep", "cut"), "f32"),
+            "lost": "bool", "endless": "bool", "natural": "bf16", "decimal": "bf16", "grown": "bf16", "sound": "bool",
+        },
+    ),  # fmt: skip
+    "imported_layers": Example(
+        over_shapes(inputs.layer_inputs, [(1,), (3,), (0,)]),
+        {**dict.fromkeys(("swished", "soft", "chances", "total", "back", "step"), "f32"), "offset": "u8"},
+    ),
     "wrapping": Example(
         joined(over_shapes(inputs.wrapping_inputs, PLANES), inputs.wrapping_by_hand),
         {

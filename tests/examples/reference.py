@@ -316,6 +316,50 @@ def integers_bools(a, b, wide, bytes, flag):
     return [a > b, np.maximum(a, b), (a > b) & flag, wide.sum(axis=1), halves, mixed]
 
 
+def integer_bits(a, b, c, d):
+    """NumPy's integers have 0 for a division by 0, and lose what is shifted out."""
+    away = (np.fmod(a, b) != 0) & ((a < 0) != (b < 0))
+    return [
+        (a & b) | (a ^ b), ~c | (c << np.uint8(3)), np.right_shift(a, b), np.left_shift(a, b),
+        np.floor_divide(a, b) + away, np.floor_divide(a, b), np.mod(a, b),
+        np.fmod(d, 7), np.sign(d), np.clip(d, -2, 3),
+    ]  # fmt: skip
+
+
+def elementary_functions(a, b, c, d, e, f, g, x, y, h, k, l):  # noqa: E741
+    return [
+        np.arcsinh(np.sinh(a)), np.arccosh(np.cosh(b) + 0.5), np.arcsin(np.arctan(c) / 2), np.arccos(np.tanh(d) / 2),
+        np.arctan2(np.mod(e, y), y), np.floor_divide(f, y), np.arctanh(np.fmod(g, 0.75)),
+        np.trunc(x), np.isnan(x), np.isposinf(x), np.log1p(np.abs(h)), np.log10(np.exp2(k)), np.expm1(l), np.isfinite(l),
+    ]  # fmt: skip
+
+
+def normalised(x, axes, epsilon=1e-5):
+    return (x - x.mean(axis=axes, keepdims=True)) / np.sqrt(x.var(axis=axes, keepdims=True) + epsilon)
+
+
+def imported_layers(x, weight, bias, mean, variance, scale, zero_point):
+    column = lambda each: each[:, None, None]  # noqa: E731
+    batched = column(weight) * (x - column(mean)) / np.sqrt(column(variance) + 1e-5) + column(bias)
+    swished = batched * np.clip(batched / 6 + 0.5, 0, 1)
+    grouped = normalised(x.reshape(-1, 3, 2, 5, 7), (2, 3, 4)).reshape(x.shape)
+    separate = normalised(grouped * column(weight) + column(bias), (2, 3)) * column(weight) + column(bias)
+    total = np.log(np.exp(x).sum(axis=(2, 3), keepdims=True))
+    stored = np.clip(np.rint(x / scale) + zero_point, 0, 255)
+    high, low = max(x.max(initial=0), 0), min(x.min(initial=0), 0)
+    step = (high - low) / 255 if high > low else 1.0
+    return [
+        swished, separate * np.tanh(np.log1p(np.exp(separate))),
+        batched_log_softmax(swished), total, (stored - zero_point) * scale,
+        np.asarray(step), np.asarray(np.clip(np.rint(-low / step), 0, 255)).astype(np.uint8),
+    ]  # fmt: skip
+
+
+def batched_log_softmax(x):
+    shifted = x - x.max(axis=1, keepdims=True, initial=-np.inf)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+
+
 def wrapping(a, b, c, d):
     """NumPy's integers wrap, once it is kept from summing in wider ones."""
     positive = a.sum(axis=-1, dtype=a.dtype) > 0

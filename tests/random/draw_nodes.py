@@ -20,7 +20,7 @@ def draw_node(scope: Scope, op: Operator) -> None:
         HINTS[op.name](scope, op)
     elif op.kind == "view":
         FORMS[op.form](scope, op)
-    elif op.kind == "reduction":
+    elif op.kind == "reduction" or {"axes", "keepdims"} <= set(op.attributes):
         reduction(scope, op)
     elif any(each.pattern is not None for each in op.operands):
         patterned(scope, op, {}, {})
@@ -60,8 +60,8 @@ def attributes_of(scope: Scope, op: Operator, rank: int) -> dict[str, Any]:
                 values[name] = any_axis(scope, rank)
             case "dims" if name == "axes":
                 values[name] = any_axes(scope, rank)
-            case "number" if "epsilon" in name:
-                values[name] = scope.one_of([1e-6, 1e-3, 0.5])
+            case "number":
+                values[name] = scope.one_of([1e-6, 1e-3, 0.5] if "epsilon" in name else [0.25, 0.5, 1.5])
     if {"minimum", "maximum"} <= set(op.attributes):
         values = {"minimum": scope.one_of([-1.0, 0.0, -3.5]), "maximum": scope.one_of([1.0, 0.5, 6.0])}
     return values
@@ -98,7 +98,8 @@ def broadcasting(scope: Scope, op: Operator) -> None:
         if not any(isinstance(other, str) for other, each in zip(inputs, op.operands) if each.type == operand.type):
             inputs[index] = scope.need(Type(bound.get(operand.type, operand.type), shape))
     attributes = attributes_of(scope, op, len(shape))
-    scope.add_node(op.name, inputs, [Type(dtype_of(each, bound, attributes), shape) for each in op.results], attributes)
+    results = [Type(dtype_of(each, bound, attributes), shape if each.pattern is None else ()) for each in op.results]
+    scope.add_node(op.name, inputs, results, attributes)
 
 
 def broadcast_operand(scope: Scope, dtype: str, shape: Shape) -> Any:
@@ -134,13 +135,13 @@ def reduction(scope: Scope, op: Operator) -> None:
 def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dict[str, Any]) -> None:
     """Operands of given axes. `sizes`: extents by name, or functions that find them from those that are known."""
     pattern = op.operands[0].pattern
-    fixed = [name for name in pattern if name != "..."]
-    ranks = [len(fixed)] if len(fixed) == len(pattern) else [len(fixed), len(fixed) + 1, len(fixed) + 2]
+    fixed = len(pattern) - pattern.count("...")
+    ranks = [fixed] if fixed == len(pattern) else [fixed, fixed + 1, fixed + 2]
     known: dict[str, Any] = {name: each for name, each in sizes.items() if isinstance(each, Dim)}
 
     def fits(shape: Shape) -> bool:
         return len(shape) in ranks and all(known.get(name, extent) == extent
-                                           for name, extent in zip(reversed(fixed), reversed(shape)))
+                                           for name, extent in zip(axes_of(pattern, len(shape)), shape))
 
     allowed = op.dtypes_of(op.operands[0].type)
     try:
@@ -149,13 +150,13 @@ def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dic
         first = None
     if first is None:
         shape = scope.shape(scope.one_of(ranks))
-        shape = tuple(known.get(name, extent) for name, extent in zip(
-            ["..."] * (len(shape) - len(fixed)) + fixed, shape))
+        shape = tuple(known.get(name, extent) for name, extent in zip(axes_of(pattern, len(shape)), shape))
         first = scope.fresh(Type(scope.dtype(allowed), shape))
     bound = choose_types(scope, op, scope.type_of(first).dtype)
     shape = scope.type_of(first).shape
-    known["..."] = shape[: len(shape) - len(fixed)]
-    known.update(zip(fixed, shape[len(shape) - len(fixed):]))
+    named = list(zip(axes_of(pattern, len(shape)), shape))
+    known |= {name: extent for name, extent in named if name != "..."}
+    known["..."] = tuple(extent for name, extent in named if name == "...")
     inputs = [first]
     for operand in op.operands[1:]:
         if operand.optional and scope.chance(0.5):
@@ -172,6 +173,14 @@ def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dic
     results = [Type(dtype_of(each, bound, attributes), extents_of(scope, each.pattern, known, sizes))
                for each in op.results]
     scope.add_node(op.name, inputs, results, attributes)
+
+
+def axes_of(pattern: list[str], rank: int) -> list[str]:
+    """The name of each axis; "..." for those of an ellipsis."""
+    if "..." not in pattern:
+        return pattern
+    place = pattern.index("...")
+    return pattern[:place] + ["..."] * (rank - len(pattern) + 1) + pattern[place + 1:]
 
 
 def extents_of(scope: Scope, pattern: list[str], known: dict[str, Any], sizes: dict[str, Any]) -> Shape:
@@ -200,6 +209,20 @@ def rope(scope: Scope, op: Operator) -> None:
     type_ = scope.type_of(x)
     tables = [scope.need(Type(type_.dtype, type_.shape[scope.integer(0, len(type_.shape) - 1):])) for _ in range(2)]
     scope.add_node(op.name, [x, *tables], [type_])
+
+
+def rope_interleaved(scope: Scope, op: Operator) -> None:
+    half = scope.integer(1, 9)
+    x = scope.need(Type(scope.dtype(op.types["T"]), (*scope.shape(scope.integer(1, 3)), Dim.of(2 * half))))
+    type_ = scope.type_of(x)
+    shape = (*type_.shape[scope.integer(0, len(type_.shape) - 1):-1], Dim.of(half))
+    tables = [scope.need(Type(type_.dtype, shape)) for _ in range(2)]
+    scope.add_node(op.name, [x, *tables], [type_])
+
+
+def group_norm(scope: Scope, op: Operator) -> None:
+    groups = scope.integer(1, 4)
+    patterned(scope, op, {"C": Dim.of(groups * scope.integer(1, 4))}, {"groups": groups})
 
 
 def convolution(axes: int) -> Callable[[Scope, Operator], None]:
@@ -272,6 +295,8 @@ def cast(scope: Scope, op: Operator) -> None:
 HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "attention": attention,
     "rope": rope,
+    "rope_interleaved": rope_interleaved,
+    "group_norm": group_norm,
     "conv1d": convolution(1),
     "conv2d": convolution(2),
     "pad": pad,

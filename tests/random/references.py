@@ -1,5 +1,5 @@
 """What each operator computes: one row for each, written from its definition in the literature. An operator without a
-row here fails the test, which names it."""
+row here or in composites.py fails the test, which names it."""
 
 import math
 import sys
@@ -120,7 +120,7 @@ def softmax(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 
 def layer_norm(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     x, weight, bias = operands
-    mean, variance = mean_variance([x], LAST)
+    mean, variance = mean_variance([x], {"axes": at["axes"], "keepdims": True})
     scale = one(RSQRT, one(ADD, variance, number(x, at["epsilon"])))
     return [one(ADD, one(MUL, one(MUL, one(SUB, x, mean), scale), weight), bias)]
 

@@ -95,7 +95,7 @@ def slowly(compute: Callable, roundings: float) -> Rule:
 
 
 def remainder(compute: Callable, quotient: Callable, roundings: float) -> Rule:
-    """Of a division: continuous where the whole quotient is known, and else anything that is smaller than the divisor."""
+    """Of a division: continuous where the whole quotient is known, else anything that is smaller than the divisor."""
     plain = elementwise(compute, roundings, f64_roundings=roundings)
 
     def rule(operands: list[Value], attributes: dict[str, Any]) -> list[Value]:

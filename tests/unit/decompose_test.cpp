@@ -390,6 +390,47 @@ outputs: [y]
   CHECK(rewrites.diagnostics.all()[0].where.line == 6);
 }
 
+// Rule: "..." in a list of sizes stands for the extents that it has in the patterns, wherever it stands there.
+TEST_CASE("decompose: the axes of an ellipsis") {
+  Rewrites rewrites(R"(
+ops:
+- op: turn
+  kind: composite
+  types: {T: any}
+  operands: {x: {type: T, shape: "[N, ..., D]"}}
+  results: {out: {type: T, shape: "[D, N, ...]"}}
+  expansion:
+  - {op: reshape, in: x, out: out, shape: [D, N, ...]}
+)");
+  CHECK(decomposed_text(rewrites, R"(
+dims: {M: 1..64}
+inputs: {x: "f32[M, 5, 4, 6]", z: "f32[M, 7]"}
+nodes:
+- {op: turn, in: x, out: y}
+- {op: turn, in: z, out: w}
+outputs: [y, w]
+)",
+                        true) ==
+        "y: f32[6, M, 5, 4] = reshape(x, shape=[6, M, 5, 4])\n"
+        "w: f32[7, M] = reshape(z, shape=[7, M])\n");
+  CHECK(first_error(R"(
+ops:
+- op: turn
+  kind: composite
+  types: {T: any}
+  operands: {x: {type: T, shape: "[N, D]"}, y: {type: T, shape: "[..., D]", optional: true}}
+  results: {out: {type: T, shape: "[D, N]"}}
+  expansion:
+  - {op: reshape, in: x, out: out, shape: [..., D, N]}
+)",
+                    R"(
+inputs: {x: "f32[5, 4]"}
+nodes:
+- {op: turn, in: x, out: y}
+outputs: [y]
+)") == "the expansion of 'turn': no operand that is given has '...' in its shape");
+}
+
 TEST_CASE("decompose: mistakes in specifications") {
   const auto spec = [](const std::string& expansion) {
     return R"(

@@ -2,6 +2,7 @@
 
 #include "generator/base/ensure.hpp"
 #include "generator/pass/infer/infer_context.hpp"
+#include "generator/spec/reduced_shape.hpp"
 
 namespace kgen {
 namespace {
@@ -202,12 +203,43 @@ std::optional<Shape> broadcast_operands(const NodeContext& context) {
   return shape;
 }
 
+namespace {
+
+// The operands' common shape without `reduction.axes`, which are worked out here, or with 1 for each.
+std::optional<Shape> reduced_shape(const NodeContext& context, Reduction& reduction) {
+  auto shape = broadcast_operands(context);
+  if (!shape) return std::nullopt;
+  auto axes = resolve_axes(context, "axes", shape->size());
+  if (!axes) return std::nullopt;
+  if (axes->empty()) {
+    for (std::size_t i = 0; i < shape->size(); ++i) axes->push_back(static_cast<int>(i));
+  }
+  std::sort(axes->begin(), axes->end());
+  reduction = {std::move(*axes), std::get<bool>(*find_attribute(context.node.attributes, "keepdims"))};
+  for (auto axis = reduction.axes.rbegin(); axis != reduction.axes.rend(); ++axis) {
+    if (reduction.keepdims) {
+      (*shape)[static_cast<std::size_t>(*axis)] = 1;
+    } else {
+      shape->erase(shape->begin() + *axis);
+    }
+  }
+  return shape;
+}
+
+// Of a result whose shape the specification does not say.
+std::optional<Shape> default_shape(const NodeContext& context) {
+  Reduction reduction;
+  return has_reduced_shape(context.op()) ? reduced_shape(context, reduction) : broadcast_operands(context);
+}
+
+}  // namespace
+
 std::optional<std::vector<Shape>> result_shapes(NodeContext& context) {
   std::vector<Shape> shapes;
   for (const ResultSpec& result : context.op().results) {
     auto shape = result.pattern            ? shape_of_pattern(context, result)
                  : !result.extents.empty() ? shape_of_extents(context, result)
-                                           : broadcast_operands(context);
+                                           : default_shape(context);
     if (!shape) return std::nullopt;
     shapes.push_back(std::move(*shape));
   }
@@ -258,23 +290,9 @@ std::optional<std::vector<Shape>> resolve_elementwise(NodeContext& context) {
 }
 
 std::optional<Shape> resolve_reduction(NodeContext& context) {
-  auto shape = broadcast_operands(context);
-  if (!shape) return std::nullopt;
-  auto axes = resolve_axes(context, "axes", shape->size());
-  if (!axes) return std::nullopt;
-  if (axes->empty()) {
-    for (std::size_t i = 0; i < shape->size(); ++i) axes->push_back(static_cast<int>(i));
-  }
-  std::sort(axes->begin(), axes->end());
-  const bool keepdims = std::get<bool>(*find_attribute(context.node.attributes, "keepdims"));
-  for (auto axis = axes->rbegin(); axis != axes->rend(); ++axis) {
-    if (keepdims) {
-      (*shape)[static_cast<std::size_t>(*axis)] = 1;
-    } else {
-      shape->erase(shape->begin() + *axis);
-    }
-  }
-  context.node.kind = Reduction{std::move(*axes), keepdims};
+  Reduction reduction;
+  auto shape = reduced_shape(context, reduction);
+  if (shape) context.node.kind = std::move(reduction);
   return shape;
 }
 

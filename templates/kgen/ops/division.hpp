@@ -59,7 +59,8 @@ KGEN_FN Vec<T, W> floored_quotient(const Vec<T, W>& x, const Vec<T, W>& y) {
 
 }  // namespace detail
 
-// What truncating division leaves: a - trunc(a / b) * b, exact, with the sign of a. Floats give NaN for b = 0 and infinite a.
+// What truncating division leaves: a - trunc(a / b) * b, exact, with the sign of a. Floats give NaN for b = 0 and
+// infinite a.
 struct KGEN_KERNEL(fmod) Fmod {
   template <Number A, Number B>
   static KGEN_FN auto apply(A a, B b) {
