@@ -33,8 +33,9 @@ bool reads(const Expansion& spelled, const std::string& name) {
 
 // `open`: how many axes "..." stands for.
 std::string shape_text(const OperandSpec& operand, std::size_t open) {
-  static const std::map<std::string, int> extents = {{"B", 1}, {"S", 4}, {"T", 6}, {"H", 1}, {"G", 1}, {"D", 8}, {"E", 4},
-                                                     {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9}, {"V", 6}, {"L", 7}};
+  static const std::map<std::string, int> extents = {{"B", 1}, {"S", 4}, {"T", 6}, {"H", 1}, {"G", 1}, {"D", 8},
+                                                     {"E", 4}, {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9}, {"V", 6},
+                                                     {"L", 7}};
   if (!operand.pattern) return "4, 8";
   std::string text;
   for (const PatternAxis& axis : *operand.pattern) {
@@ -46,8 +47,8 @@ std::string shape_text(const OperandSpec& operand, std::size_t open) {
   return text;
 }
 
-// How many axes "..." must stand for, so that a condition such as "rank(x) == 4" holds; where it asks for none, one, and
-// for the last of several choices as many as the others leave.
+// How many axes "..." must stand for, so that a condition such as "rank(x) == 4" holds; where it asks for none,
+// one, and for the last of several choices as many as the others leave.
 std::size_t open_axes(const OpSpec& op, const Expansion& spelled) {
   const std::string asked = "rank(" + op.operands[0].name + ") == ";
   const auto place = spelled.when.text.find(asked);
@@ -63,7 +64,8 @@ std::string dtype_text(const OpSpec& op, const OperandSpec& operand, const Expan
   const auto types = op.types.find(operand.type);
   if (types == op.types.end()) return std::string(info(dtype_from_name(operand.type).value_or(DType::f32)).name);
   for (const DType each : types->second) {
-    if (spelled.when.text == fmt::format("{} == {}", operand.type, info(each).name)) return std::string(info(each).name);
+    const std::string name(info(each).name);
+    if (spelled.when.text == fmt::format("{} == {}", operand.type, name)) return name;
   }
   if (std::count(types->second.begin(), types->second.end(), DType::f32)) return "f32";
   return std::string(info(types->second.back()).name);
@@ -83,7 +85,8 @@ std::string graph_of(const OpSpec& op, const Expansion& spelled) {
   const std::size_t open = open_axes(op, spelled);
   for (const OperandSpec& operand : op.operands) {
     if (operand.optional && !reads(spelled, operand.name)) continue;
-    inputs += fmt::format("  {}: \"{}[{}]\"\n", operand.name, dtype_text(op, operand, spelled), shape_text(operand, open));
+    const std::string dtype = dtype_text(op, operand, spelled);
+    inputs += fmt::format("  {}: \"{}[{}]\"\n", operand.name, dtype, shape_text(operand, open));
     operands += (operands.empty() ? "" : ", ") + operand.name;
   }
   return fmt::format("inputs:\n{}nodes:\n- {{op: {}, in: [{}], out: y{}}}\noutputs: [y]\n", inputs, op.name, operands,
