@@ -271,7 +271,7 @@ nodes:
 - {op: mul, in: [n, w], out: g}
 - {op: add, in: [g, b], out: y}
 outputs: [y]
-)") == "y = layer_norm(x, w, b, epsilon=1e-06)\n");
+)") == "y = layer_norm(x, w, b, axes=[-1], epsilon=1e-06)\n");
 }
 
 namespace {
