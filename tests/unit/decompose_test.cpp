@@ -413,6 +413,26 @@ outputs: [y, w]
                         true) ==
         "y: f32[6, M, 5, 4] = reshape(x, shape=[6, M, 5, 4])\n"
         "w: f32[7, M] = reshape(z, shape=[7, M])\n");
+  Rewrites broadcasting(R"(
+ops:
+- op: scaled_columns
+  kind: composite
+  types: {T: number}
+  operands: {x: {type: T, shape: "[..., D]"}, y: {type: T, shape: "[..., D]"}}
+  results: {out: {type: T, shape: "[D, ...]"}}
+  expansion:
+  - {op: mul, in: [x, y], out: scaled}
+  - {op: reshape, in: scaled, out: out, shape: [D, ...]}
+)");
+  CHECK(decomposed_text(broadcasting, R"(
+inputs: {x: "f32[3, 1, 8]", y: "f32[2, 1, 5, 8]"}
+nodes:
+- {op: scaled_columns, in: [x, y], out: z}
+outputs: [z]
+)",
+                        true) ==
+        "scaled: f32[2, 3, 5, 8] = mul(x, y)\n"
+        "z: f32[8, 2, 3, 5] = reshape(scaled, shape=[8, 2, 3, 5])\n");
   CHECK(first_error(R"(
 ops:
 - op: turn

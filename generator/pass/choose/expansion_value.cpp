@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "generator/base/ensure.hpp"
+#include "generator/spec/broadcast.hpp"
+
 namespace kgen {
 namespace {
 
@@ -51,9 +54,11 @@ std::optional<Dim> known_size(const ExpansionScope& scope, const Expression& siz
   return value;
 }
 
-// The extents that "..." stands for in the patterns of the operands; nothing where it stands in none that is given.
-std::optional<std::vector<Dim>> leading_extents(const NodeScope& at) {
+// The extents that "..." stands for in the patterns of the operands, which broadcast; nothing where it stands in none
+// that is given.
+std::optional<Shape> ellipsis_extents(const NodeScope& at) {
   const auto& operands = at.node.op->operands;
+  std::optional<Shape> extents;
   for (std::size_t i = 0; i < at.node.inputs.size(); ++i) {
     const OperandSpec& operand = operands[std::min(i, operands.size() - 1)];
     if (at.node.inputs[i] == no_id || !operand.pattern) continue;
@@ -63,9 +68,11 @@ std::optional<std::vector<Dim>> leading_extents(const NodeScope& at) {
     const Shape& shape = at.graph.type(at.node.inputs[i]).shape;
     const auto first = shape.begin() + (axis - operand.pattern->begin());
     const auto count = static_cast<std::ptrdiff_t>(shape.size() + 1 - operand.pattern->size());
-    return std::vector<Dim>(first, first + count);
+    if (!extents) extents.emplace();
+    const auto misfit = broadcast_into(*extents, Shape(first, first + count));
+    ensure(!misfit, "operands were inferred to broadcast");
   }
-  return std::nullopt;
+  return extents;
 }
 
 // "[$axis, 2 * D]": an attribute that is a list stands for all of its elements, "..." for the extents of the patterns'.
@@ -74,7 +81,7 @@ std::optional<AttributeValue> list_at(const ExpansionScope& scope, const std::ve
   std::vector<Dim> list;
   for (const Expression& item : items) {
     if (item.text == "...") {
-      const auto extents = leading_extents(scope.composite);
+      const auto extents = ellipsis_extents(scope.composite);
       if (!extents) {
         report(scope, where, "no operand that is given has '...' in its shape");
         return std::nullopt;

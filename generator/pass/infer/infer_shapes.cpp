@@ -2,34 +2,13 @@
 
 #include "generator/base/ensure.hpp"
 #include "generator/pass/infer/infer_context.hpp"
+#include "generator/spec/broadcast.hpp"
 #include "generator/spec/reduced_shape.hpp"
 
 namespace kgen {
 namespace {
 
 // ---- broadcasting ---------------------------------------------------------------------------------------------------
-
-// The extent both broadcast to; absent where they do not.
-std::optional<Dim> broadcast_extent(const Dim& a, const Dim& b) {
-  if (a == b || b == 1) return a;
-  if (a == 1) return b;
-  return std::nullopt;
-}
-
-// Widens `shape` so that `other` broadcasts to it too. Otherwise gives the axis that does not fit, as counted from the
-// end, where the last axis is 1.
-std::optional<std::size_t> broadcast_into(Shape& shape, const Shape& other) {
-  if (shape.size() < other.size()) {
-    shape.insert(shape.begin(), other.begin(), other.end() - static_cast<std::ptrdiff_t>(shape.size()));
-  }
-  for (std::size_t from_end = 1; from_end <= other.size(); ++from_end) {
-    Dim& extent = shape[shape.size() - from_end];
-    const auto both = broadcast_extent(extent, other[other.size() - from_end]);
-    if (!both) return from_end;
-    extent = *both;
-  }
-  return std::nullopt;
-}
 
 // What an operand broadcasts with: one that is read in lines is anywhere along them.
 Shape broadcast_shape(const NodeContext& context, std::size_t operand) {
