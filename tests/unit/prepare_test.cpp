@@ -224,7 +224,8 @@ TEST_CASE("prepare: what is computed at load is shared where operands and attrib
 )");
   const Graph main = f.prepare(graph_of(weight("w", "f32[64, 32]"),
                                         "- {op: bounded, in: [x, w], out: y, by: 2}\n"
-                                        "- {op: bounded, in: [x, w], out: z, by: 2}\n"
+                                        "- {op: relu, in: x, out: r}\n"
+                                        "- {op: bounded, in: [r, w], out: z, by: 2}\n"
                                         "- {op: bounded, in: [x, w], out: v, by: 3}\n",
                                         "y, z, v"))
                          .main;
