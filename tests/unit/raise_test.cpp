@@ -358,7 +358,6 @@ outputs: [y, u]
 )") == "y = linear(x, w, b)\nu = linear(z, w, -)\n");
 }
 
-// Rule: raising never loses. Without a kernel, what is spelled as it would be expanded stays as it is.
 TEST_CASE("raise: an expansion whose last node makes several values is not read backwards") {
   Rewrites rewrites(R"(
 ops:
@@ -379,6 +378,37 @@ outputs: [v]
 )") == "m, v = mean_variance(x, axes=[-1], keepdims=true)\n");
 }
 
+// Rule: a match says every attribute that the operator must have, also from an item of a list, or there is none.
+TEST_CASE("raise: an attribute that must be given") {
+  const auto raised_by = [](const std::string& shape) {
+    Rewrites rewrites(R"(
+ops:
+- op: regroup
+  kind: composite
+  types: {T: any}
+  operands: {x: {type: T, shape: "[N, C, ...]"}}
+  results: {out: {type: T, shape: "[N, C, ...]"}}
+  attributes: {groups: {type: integer}}
+  expansion:
+  - {op: reshape, in: x, out: grouped, shape: )" + shape + R"(}
+  - {op: neg, in: grouped, out: negative}
+  - {op: reshape, in: negative, out: out, shape: [N, C, ...]}
+)");
+    return raised_text(rewrites, R"(
+dims: {M: 1..64}
+inputs: {x: "f32[M, 6, 5]"}
+nodes:
+- {op: reshape, in: x, out: g, shape: [M, 3, 2, 5]}
+- {op: neg, in: g, out: n}
+- {op: reshape, in: n, out: y, shape: [M, 6, 5]}
+outputs: [y]
+)");
+  };
+  CHECK(raised_by("[N, $groups, C / groups, ...]") == "y = regroup(x, groups=3)\n");
+  CHECK(raised_by("[N, C / groups, groups, ...]").starts_with("g = reshape("));
+}
+
+// Rule: raising never loses. Without a kernel, what is spelled as it would be expanded stays as it is.
 TEST_CASE("raise: where nothing is gained, nodes stay as they are written") {
   CHECK(raised_text(softmax_graph(), Raised::where_it_pays) == plain_softmax);
   // long rows are expanded otherwise
