@@ -390,6 +390,30 @@ outputs: [y]
   CHECK(rewrites.diagnostics.all()[0].where.line == 6);
 }
 
+// Rule: a cast takes what there is, and not an f32 that was made of it.
+TEST_CASE("decompose: a cast of an operand of low precision") {
+  Rewrites rewrites(R"(
+ops:
+- op: scaled
+  kind: composite
+  types: {T: float}
+  operands: {x: T, factor: f32}
+  results: {out: f32}
+  expansion:
+  - {op: cast, in: x, out: wide, to: f32}
+  - {op: mul, in: [wide, factor], out: out}
+)");
+  CHECK(decomposed_text(rewrites, R"(
+inputs: {x: "f8e4m3[5]", factor: "f32[5]"}
+nodes:
+- {op: scaled, in: [x, factor], out: y}
+outputs: [y]
+)",
+                        true) ==
+        "y_wide: f32[5] = cast(x, to=f32)\n"
+        "y: f32[5] = mul(y_wide, factor)\n");
+}
+
 // Rule: "..." in a list of sizes stands for the extents that it has in the patterns, wherever it stands there.
 TEST_CASE("decompose: the axes of an ellipsis") {
   Rewrites rewrites(R"(
@@ -431,8 +455,8 @@ nodes:
 outputs: [z]
 )",
                         true) ==
-        "scaled: f32[2, 3, 5, 8] = mul(x, y)\n"
-        "z: f32[8, 2, 3, 5] = reshape(scaled, shape=[8, 2, 3, 5])\n");
+        "z_scaled: f32[2, 3, 5, 8] = mul(x, y)\n"
+        "z: f32[8, 2, 3, 5] = reshape(z_scaled, shape=[8, 2, 3, 5])\n");
   CHECK(first_error(R"(
 ops:
 - op: turn
