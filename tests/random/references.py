@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
-import reference  # noqa: E402  what the examples are compared with
+import building_blocks  # noqa: E402  what the examples are compared with
 import rules  # noqa: E402
 from enclosure import Exact, Floats, Value, exactly, is_finite, anything  # noqa: E402
 from number_formats import FLOATS  # noqa: E402
@@ -40,7 +40,7 @@ DIV = elementwise(divide, 8, f64_roundings=8, critical=(0.0,), poles=divide_pole
 EXP = elementwise(np.exp, 8, f64_roundings=8)
 LOG_POLES = lambda x: np.abs(x.hi) < rules.tiny(x.dtype)  # noqa: E731
 LOG = elementwise(np.log, 8, 8, f64_roundings=8, critical=(0.0,), poles=LOG_POLES)
-SIGMOID = elementwise(reference.sigmoid, 16, 8, f64_roundings=16)
+SIGMOID = elementwise(building_blocks.sigmoid, 16, 8, f64_roundings=16)
 SQUARE = elementwise(np.square, critical=(0.0,))
 RSQRT = elementwise(lambda x: 1 / np.sqrt(x), 8, f64_roundings=8,
                     poles=lambda x: (x.lo <= rules.tiny(x.dtype)) & (x.hi >= -rules.tiny(x.dtype)))
@@ -206,13 +206,13 @@ def convolution(compute: Any) -> Rule:
 
 
 def conv2d(x: np.ndarray, filters: np.ndarray, at: dict[str, Any]) -> np.ndarray:
-    return reference.convolve(x, filters, at["strides"], at["pads"], at["dilations"], at["group"])
+    return building_blocks.convolve(x, filters, at["strides"], at["pads"], at["dilations"], at["group"])
 
 
 def conv1d(x: np.ndarray, filters: np.ndarray, at: dict[str, Any]) -> np.ndarray:
     before, after = at["pads"]
-    return reference.convolve(x[:, None], filters[None], (1, at["stride"]), (0, before, 0, after), (1, at["dilation"]),
-                              at["group"])[:, 0]
+    return building_blocks.convolve(x[:, None], filters[None], (1, at["stride"]), (0, before, 0, after),
+                                    (1, at["dilation"]), at["group"])[:, 0]
 
 
 def pad(operands: list[Value], at: dict[str, Any]) -> list[Value]:
@@ -271,7 +271,7 @@ def gather(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 
 def take(x: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
     if x.dtype == bool or x.dtype.kind in "iuf":
-        return reference.element_at(x, indices, axis)
+        return building_blocks.element_at(x, indices, axis)
     raise TypeError(x.dtype)
 
 
@@ -359,7 +359,7 @@ def gelu_tanh(x: np.ndarray) -> np.ndarray:
 
 
 def silu(x: np.ndarray) -> np.ndarray:
-    return x * reference.sigmoid(x)
+    return x * building_blocks.sigmoid(x)
 
 
 def activation(compute, lowest: float) -> Rule:
@@ -448,7 +448,7 @@ OPERATORS: dict[str, Rule] = {
     "acosh": elementwise(np.arccosh, 8, f64_roundings=8, critical=(1.0,)),
     "atanh": elementwise(np.arctanh, 8, f64_roundings=8, critical=(-1.0, 1.0)),
     "tanh": elementwise(np.tanh, 16, f64_roundings=16),
-    "erf": elementwise(reference.erf, 16, 4, f64_roundings=16),
+    "erf": elementwise(building_blocks.erf, 16, 4, f64_roundings=16),
     "relu": elementwise(lambda x: np.maximum(x, np.zeros((), x.dtype)), f64_roundings=0),
     "sigmoid": SIGMOID,
     "copy": moved(lambda x, at: x),
@@ -461,15 +461,15 @@ OPERATORS: dict[str, Rule] = {
     "prod": over_rows(rules.product),
     "max": over_rows(rules.extreme(1)),
     "min": over_rows(rules.extreme(-1)),
-    "argmax": over_rows(rules.place_of_extreme(1, lambda x, axis: reference.place_of(np.argmax, x, axis))),
-    "argmin": over_rows(rules.place_of_extreme(-1, lambda x, axis: reference.place_of(np.argmin, x, axis))),
+    "argmax": over_rows(rules.place_of_extreme(1, lambda x, axis: building_blocks.place_of(np.argmax, x, axis))),
+    "argmin": over_rows(rules.place_of_extreme(-1, lambda x, axis: building_blocks.place_of(np.argmin, x, axis))),
     "all": over_rows(rules.truth(np.all)),
     "any": over_rows(rules.truth(np.any)),
     "softmax_statistics": softmax_statistics,
     "mean_variance": mean_variance,
     # composites
     "silu": activation(silu, -1.2784645427610738),
-    "gelu": activation(reference.gelu, -0.7517916243860417),
+    "gelu": activation(building_blocks.gelu, -0.7517916243860417),
     "gelu_tanh": activation(gelu_tanh, -0.7524614220710613),
     "swiglu": swiglu,
     "softmax": softmax,
