@@ -190,7 +190,7 @@ outputs: [p, n, y, z, r, u]
   CHECK(graph.type("u") == "bf16[B, S, 64]");
   CHECK(std::holds_alternative<Composite>(graph.node("p").kind));
   CHECK(std::get<std::int64_t>(graph.node("p").attributes[0].second) == -1);
-  CHECK(std::get<Number>(graph.node("n").attributes[0].second) == 1.0e-6);
+  CHECK(std::get<Number>(*find_attribute(graph.node("n").attributes, "epsilon")) == 1.0e-6);
   const auto extent = [&](std::string_view result, std::string_view name) {
     const Node& node = graph.node(result);
     return size_named({graph.module.main, node, {}, node.attributes}, name);
