@@ -40,32 +40,30 @@ struct KGEN_KERNEL(bitwise_not) BitwiseNot {
 
 namespace detail {
 
-// Where a count is from 0 to one less than the number of bits.
-template <class T, int W>
-KGEN_FN Vec<bool, W> shifts_within(const Vec<T, W>& count) {
-  using Unsigned = std::make_unsigned_t<T>;
-  return bit_cast<Unsigned>(count) < Vec<Unsigned, W>(static_cast<Unsigned>(8 * sizeof(T)));
-}
-// The count where it is, else one that the processor takes.
+// The count where it is from 0 to one less than the number of bits, else one that the processor takes.
 template <class T, int W>
 KGEN_FN Vec<T, W> defined_count(const Vec<T, W>& count) {
   return count & Vec<T, W>(static_cast<T>(8 * sizeof(T) - 1));
+}
+template <class T, int W>
+KGEN_FN Vec<bool, W> is_defined(const Vec<T, W>& count) {
+  return defined_count(count) == count;
 }
 
 template <class T, int W>
 KGEN_FN Vec<T, W> shifted_left(const Vec<T, W>& x, const Vec<T, W>& count) {
   const auto shift = [](auto bits, auto by) KGEN_LAMBDA { return bits << by; };
-  return select(shifts_within(count), wrap(x, defined_count(count), shift), Vec<T, W>(0));
+  return select(is_defined(count), wrap(x, defined_count(count), shift), Vec<T, W>(0));
 }
 
 template <class T, int W>
 KGEN_FN Vec<T, W> shifted_right(const Vec<T, W>& x, const Vec<T, W>& count) {
   const auto shift = [](auto bits, auto by) KGEN_LAMBDA { return bits >> by; };
-  const Vec<T, W> shifted = lanewise(x, defined_count(count), shift);
-  if constexpr (std::is_signed_v<T>) {
-    return select(shifts_within(count), shifted, select(x < Vec<T, W>(0), Vec<T, W>(-1), Vec<T, W>(0)));
+  if constexpr (std::is_signed_v<T>) {  // by one less than the number of bits, the sign is what is left
+    const Vec<T, W> most(static_cast<T>(8 * sizeof(T) - 1));
+    return lanewise(x, select(is_defined(count), count, most), shift);
   } else {
-    return select(shifts_within(count), shifted, Vec<T, W>(0));
+    return select(is_defined(count), lanewise(x, defined_count(count), shift), Vec<T, W>(0));
   }
 }
 

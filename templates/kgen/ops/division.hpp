@@ -36,9 +36,9 @@ KGEN_FN Vec<T, W> truncated_remainder(const Vec<T, W>& x, const Vec<T, W>& y) {
 template <class T, int W>
 KGEN_FN Vec<T, W> floored_remainder(const Vec<T, W>& x, const Vec<T, W>& y) {
   const Vec<T, W> r = truncated_remainder(x, y);
-  const Vec<T, W> floored = select(is_rounded_up(r, y), r + y, r);
+  const Vec<T, W> floored = r + select(is_rounded_up(r, y), y, Vec<T, W>(0));  // GCC 12 fails on a choice of r + y or r
   if constexpr (std::is_floating_point_v<T>) {
-    return select(r == Vec<T, W>(0), copysign(r, y), floored);
+    return copysign(floored, y);  // which it has but for zeros
   } else {
     return floored;
   }
@@ -50,10 +50,10 @@ KGEN_FN Vec<T, W> floored_quotient(const Vec<T, W>& x, const Vec<T, W>& y) {
   if constexpr (std::is_floating_point_v<T>) {
     // x - r is a multiple of y, so that their quotient is whole but for what is rounded.
     const Vec<T, W> whole = round((x - r) / y);
-    const Vec<T, W> floored = select(is_rounded_up(r, y), whole - one, whole);
+    const Vec<T, W> floored = whole - select(is_rounded_up(r, y), one, Vec<T, W>(0));
     return select(y == Vec<T, W>(0), x / y, select(floored == Vec<T, W>(0), copysign(floored, x / y), floored));
   } else {
-    return select(is_rounded_up(r, y), x / y - one, x / y);
+    return x / y - select(is_rounded_up(r, y), one, Vec<T, W>(0));
   }
 }
 
