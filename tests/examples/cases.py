@@ -316,6 +316,13 @@ EXAMPLES = {
         {"last": "f32", "middle": "f32", "first": "f32", "left": "i32", "rounded": "bf16", "across": "f32"},
         tolerance={"f32": 2e-5},  # sums of many
     ),
+    "triangles": Example(
+        over_shapes(inputs.triangle_inputs, [(1, 1), (2, 5), (3, 33), (2, 70), (0, 4), (2, 0)]),
+        {
+            **dict.fromkeys(("after", "halved", "across", "chosen", "numbers"), "f32"),
+            "band": "bf16", "corner": "bool", "places": "bool",
+        },
+    ),  # fmt: skip
     "frames": Example(
         over_shapes(inputs.frames_inputs, [(1, 1), (2, 5), (33, 70), (64, 512)]),
         {"doubled": "f32", "held": "i8", "mirrored": "f32", "guarded": "bool", "same": "f32"},

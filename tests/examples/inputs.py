@@ -490,6 +490,14 @@ def sums_special(rng):
     yield "specials", [inputs]
 
 
+def triangle_inputs(rng, b, s):
+    return {
+        "scores": normal(rng, b, s, s), "low": normal(rng, s, 40, dtype=bf16), "flags": rng.random((b, s)) < 0.7,
+        "labels": rng.integers(-23, 23, (b, s)), "gains": normal(rng, s, 21),
+        "codes": rng.integers(-12, 12, b, dtype=np.int32),
+    }  # fmt: skip
+
+
 def frames_inputs(rng, m, n):
     counts = rng.integers(-128, 128, (m, n), dtype=np.int8)
     return {"x": normal(rng, m, n), "counts": counts, "flags": rng.random(n) < 0.5}

@@ -329,6 +329,20 @@ def embedding(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, [indices, weight], [Type(scope.type_of(weight).dtype, (*shape, width))])
 
 
+def one_hot(scope: Scope, op: Operator) -> None:
+    depth, shape = Dim.of(scope.one_of([1, 2, 5, 9, 17])), scope.shape(scope.integer(0, 3))
+    indices = scope.fresh(Type(scope.dtype(op.types["I"]), shape), extent=depth)
+    scope.add_node(op.name, [indices], [Type("bool", (*shape, depth))], {"depth": depth})
+
+
+def trilu(scope: Scope, op: Operator) -> None:
+    x = scope.pick_or_make(op.types["T"], [2, 2, 3, 4])
+    attributes = {"diagonal": scope.integer(-4, 4)} if scope.chance(0.7) else {}
+    if scope.chance(0.6):
+        attributes["upper"] = scope.chance(0.3)
+    scope.add_node(op.name, [x], [scope.type_of(x)], attributes)
+
+
 def cast(scope: Scope, op: Operator) -> None:
     x = scope.pick_or_make(op.types["T"], RANKS)
     scope.converted(x, scope.dtype(number_formats.ALL))
@@ -346,6 +360,8 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "pad": pad,
     "gather": gather,
     "embedding": embedding,
+    "one_hot": one_hot,
+    "trilu": trilu,
     "cast": cast,
 }
 

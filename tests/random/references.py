@@ -282,6 +282,13 @@ def embedding(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [rows.map(lambda part: part.reshape(*indices.shape, weight.shape[1]))]
 
 
+def one_hot(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    (indices,) = operands
+    place = np.where(indices.value < 0, indices.value + at["depth"], indices.value)[..., None]
+    value = place == np.arange(at["depth"])
+    return [Exact("bool", value, np.broadcast_to(indices.unknown[..., None], value.shape))]
+
+
 # ---- views -----------------------------------------------------------------------------------------------------------
 
 
@@ -455,6 +462,7 @@ OPERATORS: dict[str, Rule] = {
     "cast": rules.cast,
     "gather": gather,
     "embedding": embedding,
+    "one_hot": one_hot,
     # reductions
     "sum": SUM,
     "mean": lambda operands, at: [drop(mean_of(operands[0], keep(at)), operands[0], at)],
@@ -484,6 +492,7 @@ OPERATORS: dict[str, Rule] = {
     "conv2d": convolution(conv2d),
     "conv1d": convolution(conv1d),
     "pad": pad,
+    "trilu": moved(lambda x, at: (np.triu if at["upper"] else np.tril)(x, at["diagonal"])),
     "cumsum": rules.accumulated(cumulated, cumulated),
     # views
     "transpose": moved(lambda x, at: np.transpose(x, at["perm"])),
