@@ -319,8 +319,8 @@ EXAMPLES = {
     "triangles": Example(
         over_shapes(inputs.triangle_inputs, [(1, 1), (2, 5), (3, 33), (2, 70), (0, 4), (2, 0)]),
         {
-            **dict.fromkeys(("after", "halved", "across", "chosen", "numbers"), "f32"),
-            "band": "bf16", "corner": "bool", "places": "bool",
+            "after": "f32", "halved": "f32", "band": "bf16", "corner": "bool", "across": "f32", "places": "bool",
+            "chosen": "f32", "numbers": "f32",
         },
     ),  # fmt: skip
     "frames": Example(
