@@ -84,6 +84,15 @@ def convolve(x, filters, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), gr
     return y.reshape(*y.shape[:3], count)
 
 
+def windows_of(x, outside, window, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1)):
+    """x: [N, H, W, C]; [N, OH, OW, C, elements of a window], `outside` where the pads above, left, below, right are."""
+    x = np.pad(x, [(0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)], constant_values=outside)
+    reach = tuple(step * (taps - 1) + 1 for step, taps in zip(dilations, window))
+    seen = np.lib.stride_tricks.sliding_window_view(x, reach, (1, 2))
+    seen = seen[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+    return seen.reshape(*seen.shape[:4], window[0] * window[1])
+
+
 def round_to(dtype, x):
     return np.asarray(x, dtype=np.float64).astype(np.float32).astype(dtype).astype(np.float64)
 

@@ -316,6 +316,10 @@ EXAMPLES = {
         {"last": "f32", "middle": "f32", "first": "f32", "left": "i32", "rounded": "bf16", "across": "f32"},
         tolerance={"f32": 2e-5},  # sums of many
     ),
+    "pooling": Example(
+        over_shapes(inputs.pooling_inputs, [(1, 3, 1), (2, 5, 7), (3, 33, 40), (0, 4, 2), (2, 4, 0)]),
+        {"greatest": "f32", "channels_first": "f32", "scaled": "f32", "whole": "bf16", "brightest": "u8"},
+    ),
     "triangles": Example(
         over_shapes(inputs.triangle_inputs, [(1, 1), (2, 5), (3, 33), (2, 70), (0, 4), (2, 0)]),
         {

@@ -490,6 +490,13 @@ def sums_special(rng):
     yield "specials", [inputs]
 
 
+def pooling_inputs(rng, n, h, c):
+    return {
+        "x": normal(rng, n, h, 9, c), "first": normal(rng, n, c, 8, 7), "low": normal(rng, n, h, 9, c, dtype=bf16),
+        "bytes": rng.integers(0, 256, (n, h, 9, c), dtype=np.uint8), "bias": normal(rng, c),
+    }  # fmt: skip
+
+
 def triangle_inputs(rng, b, s):
     return {
         "scores": normal(rng, b, s, s), "low": normal(rng, s, 40, dtype=bf16), "flags": rng.random((b, s)) < 0.7,

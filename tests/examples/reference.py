@@ -12,7 +12,7 @@ import numpy as np
 
 from building_blocks import (
     attend, batched_log_softmax, convolve, element_at, gelu, layer_norm, normalised, place_of, rms_norm, rotate,
-    round_to, round_to_bf16, sigmoid, silu, softmax_last,
+    round_to, round_to_bf16, sigmoid, silu, softmax_last, windows_of,
 )  # fmt: skip
 
 
@@ -443,6 +443,17 @@ def running_sums(x, counts, low):
         left,
         np.cumsum(low, axis=1),
         np.cumsum(x.transpose(2, 0, 1), axis=0),
+    ]
+
+
+def pooling(x, first, low, bytes, bias):
+    inside = windows_of(np.ones_like(x), 0, (3, 2), pads=(1, 0, 1, 1)).sum(axis=-1)
+    return [
+        windows_of(np.maximum(x + bias, 0), -np.inf, (3, 3), pads=(1, 1, 1, 1)).max(axis=-1),
+        windows_of(np.moveaxis(first, 1, 3), 0, (2, 3), (2, 2), dilations=(1, 2)).max(axis=-1).transpose(0, 3, 1, 2),
+        windows_of(x, 0, (3, 2), pads=(1, 0, 1, 1)).sum(axis=-1) / inside * x,
+        windows_of(low, 0, (2, 2), pads=(0, 1, 0, 0)).mean(axis=-1),
+        windows_of(bytes, 0, (2, 2), (1, 2)).max(axis=-1),
     ]
 
 

@@ -291,6 +291,23 @@ def convolution(axes: int) -> Callable[[Scope, Operator], None]:
     return draw
 
 
+def pool(scope: Scope, op: Operator) -> None:
+    window, strides, dilations = ([scope.integer(1, most) for _ in range(2)] for most in (4, 2, 2))
+    pads = [scope.integer(0, 2) for _ in range(4)]
+    image = [Dim.of(scope.integer(7, 12)) if strides[axis] > 1 else scope.extent() for axis in range(2)]
+    x = scope.need(Type(scope.dtype(op.types["T"]), (scope.extent(), *image, scope.extent())))
+    type_ = scope.type_of(x)
+    result = []
+    for axis in range(2):
+        span = image[axis] + pads[axis] + pads[2 + axis] - (dilations[axis] * (window[axis] - 1) + 1)
+        scope.require(0, span)
+        result.append(span + 1 if strides[axis] == 1 else Dim.of(span.constant // strides[axis] + 1))
+    attributes = {"window": window, "strides": strides, "pads": pads, "dilations": dilations}
+    if "count_include_pad" in op.attributes and scope.chance(0.5):
+        attributes["count_include_pad"] = scope.chance(0.5)
+    scope.add_node(op.name, [x], [Type(type_.dtype, (type_.shape[0], *result, type_.shape[3]))], attributes)
+
+
 def pad(scope: Scope, op: Operator) -> None:
     x = scope.pick_or_make(op.types["T"], [1, 2, 2, 3, 4])
     type_ = scope.type_of(x)
@@ -357,6 +374,8 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "group_norm": group_norm,
     "conv1d": convolution(1),
     "conv2d": convolution(2),
+    "max_pool2d": pool,
+    "average_pool2d": pool,
     "pad": pad,
     "gather": gather,
     "embedding": embedding,

@@ -215,6 +215,28 @@ def conv1d(x: np.ndarray, filters: np.ndarray, at: dict[str, Any]) -> np.ndarray
                                     (1, at["dilation"]), at["group"])[:, 0]
 
 
+def windows(x: Value, outside: float, at: dict[str, Any]) -> Value:
+    """[N, OH, OW, C, elements of a window]."""
+    form = at["window"], at["strides"], at["pads"], at["dilations"]
+    fill = number_as(x.dtype, outside)
+    parts = [building_blocks.windows_of(part, beyond.item(), *form) for part, beyond in zip(x.parts(), fill.parts())]
+    return type(x)(x.dtype, *parts)
+
+
+def max_pool2d(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    (x,) = operands
+    least = -np.inf if isinstance(x, Floats) else np.iinfo(x.value.dtype).min
+    return rules.extreme(1)(windows(x, least, at))
+
+
+def average_pool2d(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    (x,) = operands
+    total = one(SUM, windows(x, 0, at), axes=[-1], keepdims=False)
+    inside = windows(exactly("i64", np.ones(x.shape, np.int64)), int(at["count_include_pad"]), at)
+    count = inside.value.sum(axis=-1).astype(np.float64)
+    return [one(DIV, total, Floats(x.dtype, count, count, np.zeros(count.shape, bool)))]
+
+
 def pad(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     (x,) = operands
     rank = len(x.shape)
@@ -491,6 +513,8 @@ OPERATORS: dict[str, Rule] = {
     "attention": attention,
     "conv2d": convolution(conv2d),
     "conv1d": convolution(conv1d),
+    "max_pool2d": max_pool2d,
+    "average_pool2d": average_pool2d,
     "pad": pad,
     "trilu": moved(lambda x, at: (np.triu if at["upper"] else np.tril)(x, at["diagonal"])),
     "cumsum": rules.accumulated(cumulated, cumulated),
