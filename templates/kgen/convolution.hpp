@@ -14,7 +14,7 @@ template <class X, class F>
 ConvolutionShape convolution_shape(const X& x, const F& filters, const Index<2>& strides, const Index<4>& pads,
                                    const Index<2>& dilations) {
   const Index<4> filter = filters.shape();
-  return convolution_shape(x.shape(), {filter[0], filter[1]}, filter[2], strides, pads, dilations);
+  return kgen::convolution_shape(x.shape(), {filter[0], filter[1]}, filter[2], strides, pads, dilations);
 }
 
 }  // namespace detail

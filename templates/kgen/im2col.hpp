@@ -35,8 +35,7 @@ struct ConvolutionShape {
   }
 };
 
-// `image`: [N, H, W, C]; `taps` of a filter, down and across; pads: rows above, columns left, rows below, columns
-// right.
+// image: [N, H, W, C]; taps of a filter, down and across; pads: rows above, columns left, rows below, columns right.
 inline ConvolutionShape convolution_shape(const Index<4>& image, const Index<2>& taps, std::int64_t channels,
                                           const Index<2>& strides, const Index<4>& pads, const Index<2>& dilations) {
   ConvolutionShape sizes{image[0], {image[1], image[2]}, taps, {}, strides, {pads[0], pads[1]}, dilations, channels};

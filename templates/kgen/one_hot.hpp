@@ -27,12 +27,13 @@ struct OneHot {
 };
 
 // out[..., j] = true where j is indices[...]. Negative ones count from `depth`, which is the last extent of out; those
-// beyond name no place. indices: any axes, out: these and one more. A prologue is evaluated several times for each
-// index.
+// beyond name no place. indices: any axes, out: these and one more. A prologue is evaluated more than
+// once for each index.
 template <AnySource I, Sink<bool, source_rank<I> + 1> Out>
 KGEN_KERNEL(one_hot)
-void one_hot(const I& indices, std::int64_t depth, const Out& out,
-             Stream stream = {}) requires Integer<source_lane_t<I, source_rank<I>>> {
+void one_hot(const I& indices, std::int64_t depth, const Out& out, Stream stream = {})
+requires Integer<source_lane_t<I, source_rank<I>>>
+{
   constexpr int R = source_rank<I> + 1;
   assert(depth >= 0);
   copy(join(indices.shape(), Index<1>{depth}), OneHot<R, I>{indices, depth}, out, stream);

@@ -75,7 +75,9 @@ Window<X> window_of(const X& x, const Index<2>& window, const Index<2>& strides,
 template <Source<4> X, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(max_pool2d)
 void max_pool2d(const X& x, Index<2> window, Index<2> strides, Index<4> pads, Index<2> dilations, const Out& out,
-                Stream stream = {}) requires Number<source_lane_t<X, 4>> {
+                Stream stream = {})
+requires Number<source_lane_t<X, 4>>
+{
   const detail::WindowMaximum<X> source{detail::window_of(x, window, strides, pads, dilations)};
   copy(source.shape(), source, out, stream);
 }

@@ -36,8 +36,9 @@ struct Triangle {
 // most elements.
 template <AnySource X, SinkLike<X> Out>
 KGEN_KERNEL(trilu)
-void trilu(const X& x, std::int64_t diagonal, bool upper, const Out& out,
-           Stream stream = {}) requires(source_rank<X> >= 2) {
+void trilu(const X& x, std::int64_t diagonal, bool upper, const Out& out, Stream stream = {})
+requires(source_rank<X> >= 2)
+{
   constexpr int R = source_rank<X>;
   const Index<R> shape = x.shape();
   const std::int64_t reached = std::clamp(diagonal, -shape[R - 2], shape[R - 1]);
