@@ -87,7 +87,9 @@ requires Number<source_lane_t<X, 4>>
 template <Source<4> X, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(average_pool2d)
 void average_pool2d(const X& x, Index<2> window, Index<2> strides, Index<4> pads, Index<2> dilations,
-                    bool count_include_pad, const Out& out, Stream stream = {}) requires Float<source_lane_t<X, 4>> {
+                    bool count_include_pad, const Out& out, Stream stream = {})
+requires Float<source_lane_t<X, 4>>
+{
   const detail::WindowAverage<X> source{detail::window_of(x, window, strides, pads, dilations), count_include_pad};
   copy(source.shape(), source, out, stream);
 }
