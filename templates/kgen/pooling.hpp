@@ -38,24 +38,27 @@ struct Window {
 };
 
 template <class X>
-struct WindowMaximum : Window<X> {
+struct WindowMaximum {
+  Window<X> window;
+
   template <int W>
   KGEN_FN auto load(Index<4> at) const {
     std::int64_t count = 0;
-    return this->template reduce<Max, W>(at, count);
+    return window.template reduce<Max, W>(at, count);
   }
 };
 
 template <class X>
-struct WindowAverage : Window<X> {
+struct WindowAverage {
+  Window<X> window;
   bool count_include_pad;
 
   template <int W>
   KGEN_FN auto load(Index<4> at) const {
     using T = source_lane_t<X, 4>;
     std::int64_t count = 0;
-    const auto total = this->template reduce<Sum, W>(at, count);
-    if (count_include_pad) count = this->sizes.filter[0] * this->sizes.filter[1];
+    const auto total = window.template reduce<Sum, W>(at, count);
+    if (count_include_pad) count = window.sizes.filter[0] * window.sizes.filter[1];
     return total / Vec<T, W>(static_cast<T>(count));
   }
 };
@@ -79,7 +82,7 @@ void max_pool2d(const X& x, Index<2> window, Index<2> strides, Index<4> pads, In
 requires Number<source_lane_t<X, 4>>
 {
   const detail::WindowMaximum<X> source{detail::window_of(x, window, strides, pads, dilations)};
-  copy(source.shape(), source, out, stream);
+  copy(source.window.shape(), source, out, stream);
 }
 
 // The same with the average of what lies in the image, accumulated in f32 (f64 for f64); NaN where nothing does.
@@ -91,7 +94,7 @@ void average_pool2d(const X& x, Index<2> window, Index<2> strides, Index<4> pads
 requires Float<source_lane_t<X, 4>>
 {
   const detail::WindowAverage<X> source{detail::window_of(x, window, strides, pads, dilations), count_include_pad};
-  copy(source.shape(), source, out, stream);
+  copy(source.window.shape(), source, out, stream);
 }
 
 }  // namespace kgen
