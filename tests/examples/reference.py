@@ -280,7 +280,7 @@ def imported_layers(x, weight, bias, mean, variance, scale, zero_point):
     step = (high - low) / 255 if high > low else 1.0
     return [
         swished, separate * np.tanh(np.log1p(np.exp(separate))),
-        batched_log_softmax(swished), total, (stored - zero_point) * scale,
+        batched_log_softmax(x), total, (stored - zero_point) * scale,
         np.asarray(step), np.asarray(np.clip(np.rint(-low / step), 0, 255)).astype(np.uint8),
     ]  # fmt: skip
 
