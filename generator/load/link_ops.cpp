@@ -48,6 +48,13 @@ void check_arity(const ExpansionNode& node, const OpSpec& callee, Diagnostics& d
   }
 }
 
+bool has_ellipsis(const OpSpec& op) {
+  return std::any_of(op.operands.begin(), op.operands.end(), [](const OperandSpec& operand) {
+    const auto is_ellipsis = [](const PatternAxis& axis) { return axis.ellipsis; };
+    return operand.pattern && std::any_of(operand.pattern->begin(), operand.pattern->end(), is_ellipsis);
+  });
+}
+
 // What `composite` gives to an attribute of a type. Words are judged where they are used.
 void check_value(const ExpansionValue& value, AttributeType type, const OpSpec& composite, Diagnostics& diagnostics) {
   using enum AttributeType;
@@ -55,6 +62,7 @@ void check_value(const ExpansionValue& value, AttributeType type, const OpSpec& 
   if (!is_size && type != number) return;
   for (const Expression& item : value.items) {
     if (item.text.starts_with('$') && composite.attribute(std::string_view(item.text).substr(1))) continue;
+    if (type == dims && item.text == "..." && has_ellipsis(composite)) continue;
     auto problem = item.steps.empty() ? std::optional<std::string>("it is no expression") : std::nullopt;
     if (is_size && !problem) problem = size_problem(item, composite);
     if (problem) diagnostics.error(item.where, fmt::format("'{}': {}", item.text, *problem));

@@ -81,7 +81,7 @@ std::optional<std::vector<PatternAxis>> read_pattern(Yaml value, Diagnostics& di
   if (!text) return std::nullopt;
   const auto reject = [&]() -> std::optional<std::vector<PatternAxis>> {
     diagnostics.error(value.where(), fmt::format("'{}' is not a shape pattern", *text))
-        .advise("write names, sizes and at most one leading '...', such as \"[..., M, 4]\"");
+        .advise("write names, sizes and at most one '...', such as \"[..., M, 4]\"");
     return std::nullopt;
   };
   if (text->size() < 2 || text->front() != '[' || text->back() != ']') return reject();
@@ -93,10 +93,11 @@ std::optional<std::vector<PatternAxis>> read_pattern(Yaml value, Diagnostics& di
     rest.remove_prefix(last ? rest.size() : word.size() + 1);
     word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
     word = word.substr(0, word.find_last_not_of(' ') + 1);
+    const bool is_open = std::any_of(axes.begin(), axes.end(), [](const PatternAxis& each) { return each.ellipsis; });
     PatternAxis& axis = axes.emplace_back();
     if (const auto size = integer_from_text(word); size && *size >= 0) {
       axis.constant = *size;
-    } else if (word == "..." && axes.size() == 1) {
+    } else if (word == "..." && !is_open) {
       axis.ellipsis = true;
     } else if (is_identifier(word)) {
       axis.name = word;

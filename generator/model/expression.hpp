@@ -17,7 +17,9 @@ struct Expression {
     number, variable, name, call,  // name: an argument that is only a name, for a call
     negate, logical_not, add, subtract, multiply, divide,
     equal, not_equal, less, less_equal, greater, greater_equal, logical_and, logical_or, choose,
-    abs, exp, log, sqrt, sin, cos, tanh, erf, floor, ceil, round, min, max, pow,
+    abs, sqrt, exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh,
+    acosh, atanh, erf, floor, ceil, round, trunc,  // of one number
+    min, max, pow, fmod, atan2,                    // of two
   };
   struct Step {
     Operation operation = Operation::number;

@@ -39,40 +39,96 @@ constexpr std::array<Binary, 12> binaries = {{
     {"/", Operation::divide, 6},
 }};
 
+// Functions of one number and of two, each list in the order of Operation.
+struct UnaryFunction {
+  std::string_view name;
+  Operation operation;
+  double (*apply)(double x);
+};
+constexpr std::array<UnaryFunction, 26> unary_functions = {{
+    {"abs", Operation::abs, [](double x) { return std::abs(x); }},
+    {"sqrt", Operation::sqrt, [](double x) { return std::sqrt(x); }},
+    {"exp", Operation::exp, [](double x) { return std::exp(x); }},
+    {"exp2", Operation::exp2, [](double x) { return std::exp2(x); }},
+    {"expm1", Operation::expm1, [](double x) { return std::expm1(x); }},
+    {"log", Operation::log, [](double x) { return std::log(x); }},
+    {"log2", Operation::log2, [](double x) { return std::log2(x); }},
+    {"log10", Operation::log10, [](double x) { return std::log10(x); }},
+    {"log1p", Operation::log1p, [](double x) { return std::log1p(x); }},
+    {"sin", Operation::sin, [](double x) { return std::sin(x); }},
+    {"cos", Operation::cos, [](double x) { return std::cos(x); }},
+    {"tan", Operation::tan, [](double x) { return std::tan(x); }},
+    {"asin", Operation::asin, [](double x) { return std::asin(x); }},
+    {"acos", Operation::acos, [](double x) { return std::acos(x); }},
+    {"atan", Operation::atan, [](double x) { return std::atan(x); }},
+    {"sinh", Operation::sinh, [](double x) { return std::sinh(x); }},
+    {"cosh", Operation::cosh, [](double x) { return std::cosh(x); }},
+    {"tanh", Operation::tanh, [](double x) { return std::tanh(x); }},
+    {"asinh", Operation::asinh, [](double x) { return std::asinh(x); }},
+    {"acosh", Operation::acosh, [](double x) { return std::acosh(x); }},
+    {"atanh", Operation::atanh, [](double x) { return std::atanh(x); }},
+    {"erf", Operation::erf, [](double x) { return std::erf(x); }},
+    {"floor", Operation::floor, [](double x) { return std::floor(x); }},
+    {"ceil", Operation::ceil, [](double x) { return std::ceil(x); }},
+    {"round", Operation::round, [](double x) { return std::nearbyint(x); }},
+    {"trunc", Operation::trunc, [](double x) { return std::trunc(x); }},
+}};
+
+double nan_or(double a, double b, double otherwise) {
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : otherwise;
+}
+struct BinaryFunction {
+  std::string_view name;
+  Operation operation;
+  double (*apply)(double a, double b);
+};
+constexpr std::array<BinaryFunction, 5> binary_functions = {{
+    {"min", Operation::min, [](double a, double b) { return nan_or(a, b, std::min(a, b)); }},
+    {"max", Operation::max, [](double a, double b) { return nan_or(a, b, std::max(a, b)); }},
+    {"pow", Operation::pow, [](double a, double b) { return std::pow(a, b); }},
+    {"fmod", Operation::fmod, [](double a, double b) { return std::fmod(a, b); }},
+    {"atan2", Operation::atan2, [](double a, double b) { return std::atan2(a, b); }},
+}};
+
+// The function of an operation that is one of the list; null where it is none.
+template <class Functions>
+constexpr auto function_of(const Functions& functions, Operation operation) {
+  const auto place = static_cast<std::size_t>(operation) - static_cast<std::size_t>(functions.front().operation);
+  return operation >= functions.front().operation && place < functions.size() ? &functions[place] : nullptr;
+}
+template <class Functions>
+constexpr bool in_order(const Functions& functions) {
+  return std::all_of(functions.begin(), functions.end(),
+                     [&](const auto& each) { return function_of(functions, each.operation) == &each; });
+}
+static_assert(in_order(unary_functions) && in_order(binary_functions));
+
 struct BuiltIn {
   std::string_view name;
   Operation operation;
 };
-constexpr std::array<BuiltIn, 14> built_ins = {{
-    {"abs", Operation::abs},     {"exp", Operation::exp},   {"log", Operation::log},     {"sqrt", Operation::sqrt},
-    {"sin", Operation::sin},     {"cos", Operation::cos},   {"tanh", Operation::tanh},   {"erf", Operation::erf},
-    {"floor", Operation::floor}, {"ceil", Operation::ceil}, {"round", Operation::round}, {"min", Operation::min},
-    {"max", Operation::max},     {"pow", Operation::pow},
-}};
+constexpr auto built_ins = [] {
+  std::array<BuiltIn, unary_functions.size() + binary_functions.size()> all{};
+  auto next = all.begin();
+  for (const auto& each : unary_functions) *next++ = {each.name, each.operation};
+  for (const auto& each : binary_functions) *next++ = {each.name, each.operation};
+  return all;
+}();
 
 constexpr int greatest_nesting = 200;  // of parentheses and unary operators: the parser recurses
 
 double unary(Operation operation, double x) {
+  if (const UnaryFunction* function = function_of(unary_functions, operation)) return function->apply(x);
   switch (operation) {
     case Operation::negate: return -x;
-    case Operation::logical_not: return x == 0;
-    case Operation::abs: return std::abs(x);
-    case Operation::exp: return std::exp(x);
-    case Operation::log: return std::log(x);
-    case Operation::sqrt: return std::sqrt(x);
-    case Operation::sin: return std::sin(x);
-    case Operation::cos: return std::cos(x);
-    case Operation::tanh: return std::tanh(x);
-    case Operation::erf: return std::erf(x);
-    case Operation::floor: return std::floor(x);
-    case Operation::ceil: return std::ceil(x);
-    case Operation::round: return std::nearbyint(x);
+    case Operation::logical_not:
+      return x == 0;
     default: internal_error("not an operation on one operand");
   }
 }
 
 double binary(Operation operation, double a, double b) {
-  const bool has_nan = std::isnan(a) || std::isnan(b);
+  if (const BinaryFunction* function = function_of(binary_functions, operation)) return function->apply(a, b);
   switch (operation) {
     case Operation::add: return a + b;
     case Operation::subtract: return a - b;
@@ -85,10 +141,8 @@ double binary(Operation operation, double a, double b) {
     case Operation::greater: return a > b;
     case Operation::greater_equal: return a >= b;
     case Operation::logical_and: return a != 0 && b != 0;
-    case Operation::logical_or: return a != 0 || b != 0;
-    case Operation::min: return has_nan ? std::numeric_limits<double>::quiet_NaN() : std::min(a, b);
-    case Operation::max: return has_nan ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
-    case Operation::pow: return std::pow(a, b);
+    case Operation::logical_or:
+      return a != 0 || b != 0;
     default: internal_error("not an operation on two operands");
   }
 }
@@ -336,20 +390,9 @@ std::size_t operand_count(const Step& step) {
       return 3;
     case Operation::negate:
     case Operation::logical_not:
-    case Operation::abs:
-    case Operation::exp:
-    case Operation::log:
-    case Operation::sqrt:
-    case Operation::sin:
-    case Operation::cos:
-    case Operation::tanh:
-    case Operation::erf:
-    case Operation::floor:
-    case Operation::ceil:
-    case Operation::round:
       return 1;
     default:
-      return 2;
+      return function_of(unary_functions, step.operation) ? 1 : 2;
   }
 }
 

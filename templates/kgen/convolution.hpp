@@ -13,16 +13,8 @@ namespace detail {
 template <class X, class F>
 ConvolutionShape convolution_shape(const X& x, const F& filters, const Index<2>& strides, const Index<4>& pads,
                                    const Index<2>& dilations) {
-  const Index<4> image = x.shape(), filter = filters.shape();
-  ConvolutionShape sizes{image[0],  {image[1], image[2]}, {filter[0], filter[1]}, {}, strides, {pads[0], pads[1]},
-                         dilations, filter[2]};
-  for (int axis = 0; axis < 2; ++axis) {
-    const std::int64_t reach = dilations[axis] * (sizes.filter[axis] - 1) + 1;
-    const std::int64_t padded = sizes.image[axis] + pads[axis] + pads[axis + 2];
-    assert(strides[axis] >= 1 && dilations[axis] >= 1 && reach <= padded);
-    sizes.result[axis] = (padded - reach) / strides[axis] + 1;
-  }
-  return sizes;
+  const Index<4> filter = filters.shape();
+  return kgen::convolution_shape(x.shape(), {filter[0], filter[1]}, filter[2], strides, pads, dilations);
 }
 
 }  // namespace detail

@@ -6,6 +6,8 @@
 //   result   [N * OH * OW, channels]      of one group
 #pragma once
 
+#include <cassert>
+
 #include "kgen/view.hpp"
 
 namespace kgen {
@@ -32,6 +34,19 @@ struct ConvolutionShape {
     return at[1] >= 0 && at[1] < image[0] && at[2] >= 0 && at[2] < image[1];
   }
 };
+
+// image: [N, H, W, C]; taps of a filter, down and across; pads: rows above, columns left, rows below, columns right.
+inline ConvolutionShape convolution_shape(const Index<4>& image, const Index<2>& taps, std::int64_t channels,
+                                          const Index<2>& strides, const Index<4>& pads, const Index<2>& dilations) {
+  ConvolutionShape sizes{image[0], {image[1], image[2]}, taps, {}, strides, {pads[0], pads[1]}, dilations, channels};
+  for (int axis = 0; axis < 2; ++axis) {
+    const std::int64_t reach = dilations[axis] * (taps[axis] - 1) + 1;
+    const std::int64_t padded = sizes.image[axis] + pads[axis] + pads[axis + 2];
+    assert(taps[axis] >= 1 && strides[axis] >= 1 && dilations[axis] >= 1 && reach <= padded);
+    sizes.result[axis] = (padded - reach) / strides[axis] + 1;
+  }
+  return sizes;
+}
 
 // The patches of the channels from first_channel on. What lies outside of the image is 0, whatever a prologue makes of 0.
 template <class X>

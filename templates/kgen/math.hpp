@@ -50,7 +50,7 @@ template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> pow(const Vec<T, W>& x, const Vec<T, W>& y) {
   return target::on_registers(target::PowFunction{}, x, y);
 }
-// Correctly rounded, as are floor, ceil and round.
+// Correctly rounded, as are floor, ceil, trunc and round.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> sqrt(const Vec<T, W>& x) {
   return target::on_registers(target::SqrtFunction{}, x);
@@ -71,6 +71,10 @@ KGEN_FN Vec<T, W> floor(const Vec<T, W>& x) {
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> ceil(const Vec<T, W>& x) {
   return target::on_registers(target::RoundFunction<target::Rounding::up>{}, x);
+}
+template <std::floating_point T, int W>
+KGEN_FN Vec<T, W> trunc(const Vec<T, W>& x) {
+  return target::on_registers(target::RoundFunction<target::Rounding::to_zero>{}, x);
 }
 // Halves to even.
 template <std::floating_point T, int W>

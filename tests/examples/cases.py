@@ -184,6 +184,24 @@ EXAMPLES = {
         over_shapes(inputs.integer_inputs, PLANES),
         {"above": "bool", "larger": "i32", "both": "bool", "totals": "i64", "halves": "f32", "mixed": "i32"},
     ),
+    "integer_bits": Example(
+        over_shapes(inputs.bit_inputs, PLANES),
+        {
+            "either": "i32", "packed": "u8", **dict.fromkeys(("lowered", "raised", "quotient", "floored", "rest"), "i32"),
+            **dict.fromkeys(("short_rest", "side", "limited"), "i64"),
+        },
+    ),  # fmt: skip
+    "elementary_functions": Example(
+        over_shapes(inputs.function_inputs, PLANES),
+        {
+            **dict.fromkeys(("same", "magnitude", "up", "down", "angle", "whole", "steep", "cut"), "f32"),
+            "lost": "bool", "endless": "bool", "natural": "bf16", "decimal": "bf16", "grown": "bf16", "sound": "bool",
+        },
+    ),  # fmt: skip
+    "imported_layers": Example(
+        over_shapes(inputs.layer_inputs, [(1,), (3,), (0,)]),
+        {**dict.fromkeys(("swished", "soft", "chances", "total", "back", "step"), "f32"), "offset": "u8"},
+    ),
     "wrapping": Example(
         joined(over_shapes(inputs.wrapping_inputs, PLANES), inputs.wrapping_by_hand),
         {
@@ -298,6 +316,17 @@ EXAMPLES = {
         {"last": "f32", "middle": "f32", "first": "f32", "left": "i32", "rounded": "bf16", "across": "f32"},
         tolerance={"f32": 2e-5},  # sums of many
     ),
+    "pooling": Example(
+        over_shapes(inputs.pooling_inputs, [(1, 3, 1), (2, 5, 7), (3, 33, 40), (0, 4, 2), (2, 4, 0)]),
+        {"greatest": "f32", "channels_first": "f32", "scaled": "f32", "whole": "bf16", "brightest": "u8"},
+    ),
+    "triangles": Example(
+        over_shapes(inputs.triangle_inputs, [(1, 1), (2, 5), (3, 33), (2, 70), (0, 4), (2, 0)]),
+        {
+            "after": "f32", "halved": "f32", "band": "bf16", "corner": "bool", "across": "f32", "places": "bool",
+            "chosen": "f32", "numbers": "f32",
+        },
+    ),  # fmt: skip
     "frames": Example(
         over_shapes(inputs.frames_inputs, [(1, 1), (2, 5), (33, 70), (64, 512)]),
         {"doubled": "f32", "held": "i8", "mirrored": "f32", "guarded": "bool", "same": "f32"},

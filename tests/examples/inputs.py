@@ -247,6 +247,32 @@ def integer_inputs(rng, m, n):
     }
 
 
+def function_inputs(rng, m, n):
+    return {
+        **{name: with_specials(normal(rng, m, n) * 4, rng) for name in "abcdefgx"},
+        "y": normal(rng, n),
+        **{name: with_specials(normal(rng, m, n, dtype=bf16) * bf16(2), rng) for name in "hkl"},
+    }
+
+
+def bit_inputs(rng, m, n):
+    """With the ends of the range, zeros, and counts of shifts from far below to far above."""
+    ends = np.array([np.iinfo(np.int32).min, np.iinfo(np.int32).max, 0, -1, 31, 32], np.int32)
+    some = lambda *shape: np.where(rng.random(shape) < 0.3, rng.choice(ends, shape), rng.integers(-40, 40, shape))  # noqa: E731
+    return {
+        "a": some(m, n).astype(np.int32),
+        "b": some(n).astype(np.int32),
+        "c": rng.integers(0, 256, (m, n), dtype=np.uint8),
+        "d": rng.integers(-(2**63), 2**63 - 1, (m, n), dtype=np.int64, endpoint=True) >> rng.integers(0, 63, (m, n)),
+    }
+
+
+def layer_inputs(rng, n):
+    channels = {name: 1 + normal(rng, 6) / 4 for name in ("weight", "bias", "mean")}
+    return {"x": normal(rng, n, 6, 5, 7) * 3, **channels, "variance": np.abs(normal(rng, 6)),
+            "scale": (np.abs(normal(rng, 6, 1, 1)) + 0.25).astype(np.float32), "zero_point": np.array(100, np.uint8)}  # fmt: skip
+
+
 def wrapping_inputs(rng, m, n):
     dtypes = {"a": np.int32, "b": np.uint8, "c": np.int8, "d": np.uint64}
     whole = {name: np.iinfo(dtype) for name, dtype in dtypes.items()}
@@ -462,6 +488,21 @@ def sums_special(rng):
     inputs = sums_inputs(rng, 3, 4, 50)
     with_specials(inputs["x"], rng)
     yield "specials", [inputs]
+
+
+def pooling_inputs(rng, n, h, c):
+    return {
+        "x": normal(rng, n, h, 9, c), "first": normal(rng, n, c, 8, 7), "low": normal(rng, n, h, 9, c, dtype=bf16),
+        "bytes": rng.integers(0, 256, (n, h, 9, c), dtype=np.uint8), "bias": normal(rng, c),
+    }  # fmt: skip
+
+
+def triangle_inputs(rng, b, s):
+    return {
+        "scores": normal(rng, b, s, s), "low": normal(rng, s, 40, dtype=bf16), "flags": rng.random((b, s)) < 0.7,
+        "labels": rng.integers(-23, 23, (b, s)), "gains": normal(rng, s, 21),
+        "codes": rng.integers(-12, 12, b, dtype=np.int32),
+    }  # fmt: skip
 
 
 def frames_inputs(rng, m, n):

@@ -10,94 +10,10 @@ import math
 import ml_dtypes
 import numpy as np
 
-erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-# ---- building blocks -------------------------------------------------------------------------------------------------
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def silu(x):
-    return x * sigmoid(x)
-
-
-def gelu(x):
-    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
-
-
-def softmax_last(x):
-    e = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
-    return e / e.sum(axis=-1, keepdims=True)
-
-
-def rms_norm(x, weight, eps):
-    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * weight
-
-
-def layer_norm(x, weight, bias, eps):
-    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
-    return (x - mean) / np.sqrt(variance + eps) * weight + bias
-
-
-def rotate(x, cos, sin):
-    """Hugging Face's apply_rotary_pos_emb; x: [B, S, heads, E], cos and sin: [S, E], both halves of which are equal."""
-    half = x.shape[-1] // 2
-    rotated = np.concatenate([-x[..., half:], x[..., :half]], axis=-1)
-    return x * cos[:, None, :] + rotated * sin[:, None, :]
-
-
-def attend(q, k, v, scale, causal=False, mask=0):
-    """q: [B, S, H, E]; k, v: [B, T, G, E], each head of them shared by H/G heads of q; the last query sees all keys."""
-    shared = q.shape[2] // k.shape[2]
-    k, v = np.repeat(k, shared, axis=2), np.repeat(v, shared, axis=2)
-    scores = np.einsum("bshe,bthe->bhst", q, k) * scale + mask
-    if causal:
-        queries, keys = scores.shape[-2:]
-        hidden = np.arange(keys)[None, :] > np.arange(queries)[:, None] + keys - queries
-        scores = np.where(hidden, -np.inf, scores)
-    return np.einsum("bhst,bthe->bshe", softmax_last(scores), v)
-
-
-def element_at(x, indices, axis):
-    """x[..., indices, ...] along the axis: negative indices count from the end, and beyond it there is NaN or 0."""
-    extent = x.shape[axis]
-    missing = np.full(1, np.nan if x.dtype.kind == "f" else 0).astype(x.dtype)
-    padded = np.append(x, np.broadcast_to(missing, [1 if i == axis else n for i, n in enumerate(x.shape)]), axis)
-    inside = (indices >= -extent) & (indices < extent)
-    return np.take_along_axis(padded, np.where(inside, np.where(indices < 0, indices + extent, indices), extent), axis)
-
-
-def place_of(find, x, axis=None, keepdims=False):
-    """find(x, axis) is np.argmax or np.argmin, which do without an answer where there is nothing."""
-    if x.size and (axis is None or x.shape[axis]):
-        return find(x, axis=axis, keepdims=keepdims)
-    return np.full_like(x.sum(axis=axis, keepdims=keepdims), -1, dtype=np.int64)
-
-
-def convolve(x, filters, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), group=1):
-    """x: [N, H, W, C]; filters: [KH, KW, C / group, O]; pads: above, left, below, right."""
-    x = np.pad(x, [(0, 0), (pads[0], pads[2]), (pads[1], pads[3]), (0, 0)])
-    rows, columns, channels, count = filters.shape
-    height = (x.shape[1] - dilations[0] * (rows - 1) - 1) // strides[0] + 1
-    width = (x.shape[2] - dilations[1] * (columns - 1) - 1) // strides[1] + 1
-    y = np.zeros((len(x), height, width, group, count // group))
-    x, filters = x.reshape(*x.shape[:3], group, channels), filters.reshape(rows, columns, channels, group, -1)
-    for i, j in np.ndindex(rows, columns):
-        first = i * dilations[0], j * dilations[1]
-        seen = x[:, first[0] :, first[1] :][:, :: strides[0], :: strides[1]][:, :height, :width]
-        y += np.einsum("nhwgc,cgo->nhwgo", seen, filters[i, j])
-    return y.reshape(*y.shape[:3], count)
-
-
-def round_to(dtype, x):
-    return np.asarray(x, dtype=np.float64).astype(np.float32).astype(dtype).astype(np.float64)
-
-
-def round_to_bf16(x):
-    return round_to(ml_dtypes.bfloat16, x)
+from building_blocks import (
+    attend, batched_log_softmax, convolve, element_at, gelu, layer_norm, normalised, place_of, rms_norm, rotate,
+    round_to, round_to_bf16, sigmoid, silu, softmax_last, windows_of,
+)  # fmt: skip
 
 
 # ---- the examples of specs/graphs/custom ----------------------------------------------------------------------------
@@ -334,6 +250,41 @@ def integers_bools(a, b, wide, bytes, flag):
     return [a > b, np.maximum(a, b), (a > b) & flag, wide.sum(axis=1), halves, mixed]
 
 
+def integer_bits(a, b, c, d):
+    """NumPy's integers have 0 for a division by 0, and lose what is shifted out."""
+    away = (np.fmod(a, b) != 0) & ((a < 0) != (b < 0))
+    return [
+        (a & b) | (a ^ b), ~c | (c << np.uint8(3)), np.right_shift(a, b), np.left_shift(a, b),
+        np.floor_divide(a, b) + away, np.floor_divide(a, b), np.mod(a, b),
+        np.fmod(d, 7), np.sign(d), np.clip(d, -2, 3),
+    ]  # fmt: skip
+
+
+def elementary_functions(a, b, c, d, e, f, g, x, y, h, k, l):  # noqa: E741
+    return [
+        np.arcsinh(np.sinh(a)), np.arccosh(np.cosh(b) + 0.5), np.arcsin(np.arctan(c) / 2), np.arccos(np.tanh(d) / 2),
+        np.arctan2(np.mod(e, y), y), np.floor_divide(f, y), np.arctanh(np.fmod(g, 0.75)),
+        np.trunc(x), np.isnan(x), np.isposinf(x), np.log1p(np.abs(h)), np.log10(np.exp2(k)), np.expm1(l), np.isfinite(l),
+    ]  # fmt: skip
+
+
+def imported_layers(x, weight, bias, mean, variance, scale, zero_point):
+    column = lambda each: each[:, None, None]  # noqa: E731
+    batched = column(weight) * (x - column(mean)) / np.sqrt(column(variance) + 1e-5) + column(bias)
+    swished = batched * np.clip(batched / 6 + 0.5, 0, 1)
+    grouped = normalised(x.reshape(-1, 3, 2, 5, 7), (2, 3, 4)).reshape(x.shape)
+    separate = normalised(grouped * column(weight) + column(bias), (2, 3)) * column(weight) + column(bias)
+    total = np.log(np.exp(x).sum(axis=(2, 3), keepdims=True))
+    stored = np.clip(np.rint(x / scale) + zero_point, 0, 255)
+    high, low = max(x.max(initial=0), 0), min(x.min(initial=0), 0)
+    step = (high - low) / 255 if high > low else 1.0
+    return [
+        swished, separate * np.tanh(np.log1p(np.exp(separate))),
+        batched_log_softmax(x), total, (stored - zero_point) * scale,
+        np.asarray(step), np.asarray(np.clip(np.rint(-low / step), 0, 255)).astype(np.uint8),
+    ]  # fmt: skip
+
+
 def wrapping(a, b, c, d):
     """NumPy's integers wrap, once it is kept from summing in wider ones."""
     positive = a.sum(axis=-1, dtype=a.dtype) > 0
@@ -493,6 +444,28 @@ def running_sums(x, counts, low):
         np.cumsum(low, axis=1),
         np.cumsum(x.transpose(2, 0, 1), axis=0),
     ]
+
+
+def pooling(x, first, low, bytes, bias):
+    inside = windows_of(np.ones_like(x), 0, (3, 2), pads=(1, 0, 1, 1)).sum(axis=-1)
+    return [
+        windows_of(np.maximum(x + bias, 0), -np.inf, (3, 3), pads=(1, 1, 1, 1)).max(axis=-1),
+        windows_of(np.moveaxis(first, 1, 3), 0, (2, 3), (2, 2), dilations=(1, 2)).max(axis=-1).transpose(0, 3, 1, 2),
+        windows_of(x, 0, (3, 2), pads=(1, 0, 1, 1)).sum(axis=-1) / inside * x,
+        windows_of(low, 0, (2, 2), pads=(0, 1, 0, 0)).mean(axis=-1),
+        windows_of(bytes, 0, (2, 2), (1, 2)).max(axis=-1),
+    ]
+
+
+def triangles(scores, low, flags, labels, gains, codes):
+    def one_hot(indices, depth):
+        return (indices[..., None] == np.arange(depth)) | (indices[..., None] + depth == np.arange(depth))
+
+    places = one_hot(labels, 21)
+    return [
+        np.triu(scores), np.tril(np.exp(scores), -1) / 2, np.tril(np.triu(low, -2), 3), np.tril(flags, 1),
+        np.triu(np.swapaxes(scores, 1, 2), 2), places, np.where(places, gains, -1), one_hot(codes, 10).astype(float),
+    ]  # fmt: skip
 
 
 def frames(x, counts, flags):

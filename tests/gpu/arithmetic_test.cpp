@@ -119,3 +119,40 @@ TEST_CASE("Terms of a softmax's sum are within 2^-22 of 1") {
   MESSAGE("error of exp(x): ", error * 0x1p23, " 2^-23");
   CHECK(error <= 0x1p-22);
 }
+
+TEST_CASE("Elementary functions are within 4 units of the last place, and remainders exact") {
+  struct Promise {
+    const char* name;
+    Function function;
+    double (*exact)(double, double);
+    int low, high;  // exponents of the operands
+    bool is_signed;
+    double ulp = 4;
+  };
+  const Promise promises[] = {
+      {"tan", Function::tan, [](double a, double) { return std::tan(a); }, -30, 14, true},
+      {"asin", Function::asin, [](double a, double) { return std::asin(a); }, -30, 0, true},
+      {"acos", Function::acos, [](double a, double) { return std::acos(a); }, -30, 0, true},
+      {"atan", Function::atan, [](double a, double) { return std::atan(a); }, -30, 60, true},
+      {"sinh", Function::sinh, [](double a, double) { return std::sinh(a); }, -30, 7, true},
+      {"cosh", Function::cosh, [](double a, double) { return std::cosh(a); }, -30, 7, true},
+      {"asinh", Function::asinh, [](double a, double) { return std::asinh(a); }, -30, 128, true},
+      {"acosh", Function::acosh, [](double a, double) { return std::acosh(a); }, 0, 128, false},
+      {"atanh", Function::atanh, [](double a, double) { return std::atanh(a); }, -30, 0, true},
+      {"exp2", Function::exp2, [](double a, double) { return std::exp2(a); }, -30, 7, true},
+      {"expm1", Function::expm1, [](double a, double) { return std::expm1(a); }, -30, 7, true},
+      {"log2", Function::log2, [](double a, double) { return std::log2(a); }, -126, 128, false},
+      {"log10", Function::log10, [](double a, double) { return std::log10(a); }, -126, 128, false},
+      {"log1p", Function::log1p, [](double a, double) { return std::log1p(a); }, -126, 128, false},
+      {"atan2", Function::atan2, [](double a, double b) { return std::atan2(a, b); }, -30, 30, true},
+      {"fmod", Function::fmod, [](double a, double b) { return std::fmod(a, b); }, -60, 60, true, 0},
+  };
+  const Operands operands;
+  for (const Promise& each : promises) {
+    fill(operands.a, each.low, each.high, each.is_signed, 6);
+    fill(operands.b, each.low, each.high, each.is_signed, 7);
+    const double error = largest_error(each.function, operands, each.exact);
+    MESSAGE("ulp of ", each.name, ": ", error);
+    CHECK(error <= each.ulp);
+  }
+}

@@ -3,6 +3,8 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/comparison.hpp"
 #include "kgen/ops/conversion.hpp"
+#include "kgen/ops/division.hpp"
+#include "kgen/ops/elementary.hpp"
 #include "testing.hpp"
 
 using namespace kgen;
@@ -90,6 +92,17 @@ void check_binary(const Functor& functor, Reference reference, double ulp, doubl
   }
 }
 
+// NumPy's definitions, whose remainders C's is exact enough for.
+long double floored_remainder(long double a, long double b) {
+  const long double r = std::fmod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+long double floored_quotient(long double a, long double b) {
+  const long double r = std::fmod(a, b);
+  if (b == 0 || std::isnan(r)) return b == 0 ? a / b : r;
+  return std::nearbyint((a - r) / b) - (r != 0 && (r < 0) != (b < 0) ? 1 : 0);
+}
+
 long double propagate(long double a, long double b, long double otherwise) {
   return std::isnan(a) || std::isnan(b) ? std::numeric_limits<long double>::quiet_NaN() : otherwise;
 }
@@ -133,6 +146,15 @@ TEST_CASE_TEMPLATE("arithmetic", T, float, double) {
   check_unary<T>(
       Round{}, [](L x) { return std::nearbyint(x); }, 0);
   check_unary<T>(
+      Trunc{}, [](L x) { return std::trunc(x); }, 0);
+  check_unary<T>(
+      Sign{}, [](L x) { return x > 0 ? 1 : x < 0 ? -1 : x; }, 0);
+  check_binary<T>(
+      Fmod{}, [](L a, L b) { return std::fmod(a, b); }, 0);
+  check_binary<T>(Mod{}, floored_remainder, exact);
+  // Beyond 2^22 (f64: 2^51) the quotient's roundings count.
+  check_binary<T>(FloorDivide{}, floored_quotient, 2);
+  check_unary<T>(
       Clamp{-1.5, 6}, [](L x) { return propagate(x, x, std::fmin(std::fmax(x, -1.5L), 6.0L)); }, 0);
 }
 
@@ -141,8 +163,10 @@ TEST_CASE_TEMPLATE("elementary functions and activations", T, float, double) {
   const double ulp = 1.5;  // 1 ulp, and half of one for the reference
 #if defined(KGEN_SIMT)
   const double tanh_ulp = 3;  // there the C library stands in for a device's
+  const double library = 4.5, great = 4.5;
 #else
   const double tanh_ulp = ulp;
+  const double library = ulp, great = 3.5;  // where an exponential overflows that the result has half of
 #endif
   const double tiny = sizeof(T) == 8 ? 1e-300 : 1e-36;
   check_unary<T>(
@@ -157,6 +181,36 @@ TEST_CASE_TEMPLATE("elementary functions and activations", T, float, double) {
       Tanh{}, [](L x) { return std::tanh(x); }, tanh_ulp, 20);
   check_unary<T>(
       Erf{}, [](L x) { return std::erf(x); }, ulp, 5);
+  check_unary<T>(
+      Tan{}, [](L x) { return std::tan(x); }, library, 100, 0, false);
+  check_unary<T>(
+      Asin{}, [](L x) { return std::asin(x); }, library, 1.1);
+  check_unary<T>(
+      Acos{}, [](L x) { return std::acos(x); }, library, 1.1);
+  check_unary<T>(
+      Atan{}, [](L x) { return std::atan(x); }, library);
+  check_unary<T>(
+      Sinh{}, [](L x) { return std::sinh(x); }, great, sizeof(T) == 4 ? 89.4 : 710);
+  check_unary<T>(
+      Cosh{}, [](L x) { return std::cosh(x); }, great, sizeof(T) == 4 ? 89.4 : 710);
+  check_unary<T>(
+      Asinh{}, [](L x) { return std::asinh(x); }, library);
+  check_unary<T>(
+      Acosh{}, [](L x) { return std::acosh(x); }, library);
+  check_unary<T>(
+      Atanh{}, [](L x) { return std::atanh(x); }, library, 1.1);
+  check_unary<T>(
+      Exp2{}, [](L x) { return std::exp2(x); }, library, 150);
+  check_unary<T>(
+      Expm1{}, [](L x) { return std::expm1(x); }, library);
+  check_unary<T>(
+      Log2{}, [](L x) { return std::log2(x); }, library);
+  check_unary<T>(
+      Log10{}, [](L x) { return std::log10(x); }, library);
+  check_unary<T>(
+      Log1p{}, [](L x) { return std::log1p(x); }, library);
+  check_binary<T>(
+      Atan2{}, [](L y, L x) { return std::atan2(y, x); }, library);
   check_unary<T>(
       Relu{}, [](L x) { return std::isnan(x) ? x : std::fmax(x, 0.0L); }, 0);
   check_unary<T>(
@@ -196,6 +250,54 @@ TEST_CASE("activations at the limits, as PyTorch has them") {
   CHECK(std::isnan(Sqrt::apply(-1.0f)));
 }
 
+TEST_CASE_TEMPLATE("elementary functions at their ends", T, float, double) {
+  const T infinity = std::numeric_limits<T>::infinity(), largest = std::numeric_limits<T>::max();
+  const T pi = static_cast<T>(3.14159265358979323846);
+  CHECK(std::isnan(Tan::apply(infinity)));
+  CHECK(std::isnan(Asin::apply(T(1.5))));
+  CHECK(std::isnan(Acos::apply(T(-1.5))));
+  CHECK(Atan::apply(-infinity) == -pi / 2);
+  CHECK(Sinh::apply(-infinity) == -infinity);
+  CHECK(Cosh::apply(-infinity) == infinity);
+  CHECK(Asinh::apply(-infinity) == -infinity);
+  CHECK(Asinh::apply(largest) == doctest::Approx(std::asinh(static_cast<double>(largest))).epsilon(1e-6));
+  CHECK(Acosh::apply(largest) == doctest::Approx(std::acosh(static_cast<double>(largest))).epsilon(1e-6));
+  CHECK(std::isnan(Acosh::apply(T(0.5))));
+  CHECK(Atanh::apply(T(-1)) == -infinity);
+  CHECK(std::isnan(Atanh::apply(T(2))));
+  CHECK(Expm1::apply(-infinity) == -1);
+  CHECK(Log1p::apply(T(-1)) == -infinity);
+  CHECK(std::isnan(Log1p::apply(T(-2))));
+  CHECK(Atan2::apply(T(0), T(-1)) == pi);
+  CHECK(Atan2::apply(T(-0.0), T(-1)) == -pi);
+  CHECK(Atan2::apply(infinity, -infinity) == doctest::Approx(0.75 * 3.14159265358979323846));
+}
+
+TEST_CASE_TEMPLATE("remainders at their ends, as NumPy has them", T, float, double) {
+  const T infinity = std::numeric_limits<T>::infinity(), largest = std::numeric_limits<T>::max();
+  const T smallest = std::numeric_limits<T>::denorm_min();
+  for (const T b : {T(3), T(-3)}) {
+    CHECK(Fmod::apply(T(7), b) == 1);
+    CHECK(Fmod::apply(T(-7), b) == -1);
+    CHECK(Mod::apply(T(7), b) == (b > 0 ? 1 : -2));
+    CHECK(Mod::apply(T(-7), b) == (b > 0 ? 2 : -1));
+    CHECK(FloorDivide::apply(T(7), b) == (b > 0 ? 2 : -3));
+    CHECK(FloorDivide::apply(T(-7), b) == (b > 0 ? -3 : 2));
+    CHECK(std::signbit(Mod::apply(T(6), b)) == (b < 0));
+  }
+  CHECK(std::isnan(Fmod::apply(T(1), T(0))));
+  CHECK(std::isnan(Mod::apply(infinity, T(2))));
+  CHECK(Mod::apply(T(-1), infinity) == infinity);
+  CHECK(Mod::apply(T(1), infinity) == 1);
+  CHECK(Fmod::apply(T(-1), infinity) == -1);
+  CHECK(FloorDivide::apply(T(1), T(0)) == infinity);
+  CHECK(std::isnan(FloorDivide::apply(infinity, T(2))));
+  CHECK(FloorDivide::apply(T(-1), infinity) == -1);
+  CHECK(FloorDivide::apply(T(1), T(0.1)) == 9);  // 0.1 is a little more than a tenth
+  CHECK(Fmod::apply(largest, smallest) == std::fmod(largest, smallest));
+  CHECK(Fmod::apply(largest, 3 * smallest) == std::fmod(largest, 3 * smallest));
+}
+
 TEST_CASE("arithmetic on integers stays in their type") {
   CHECK(Add::apply(Vec<std::int8_t, 16>(100), Vec<std::int8_t, 16>(100))[15] == -56);
   CHECK(Mul::apply(Vec<std::int64_t, 8>(3), 5)[7] == 15);
@@ -204,6 +306,9 @@ TEST_CASE("arithmetic on integers stays in their type") {
   CHECK(Maximum::apply(Vec<std::uint8_t, 8>(200), 100)[2] == 200);
   CHECK(Clamp{0, 255}.apply(Vec<std::int32_t, 8>(-5))[0] == 0);
   CHECK(Clamp{-1e30, 1e30}.apply(Vec<std::int8_t, 8>(-5))[0] == -5);
+  CHECK(Clamp{0.5, 2.5}.apply(Vec<std::int32_t, 8>(-5))[0] == 1);
+  CHECK(Clamp{-2.5, -0.5}.apply(Vec<std::int32_t, 8>(5))[0] == -1);
+  CHECK(Clamp{0.5, 2.5}.apply(7.0f) == 2.5f);
   CHECK(Square::apply(std::int32_t{-7}) == 49);
   CHECK(Neg::apply(Vec<std::uint8_t, 4>(1))[0] == 255);
 }
@@ -221,10 +326,19 @@ TEST_CASE("comparison and logic") {
     CHECK(GreaterEqual::apply(x, y)[i] == (a[i] >= b[i]));
     CHECK(LogicalAnd::apply(Less::apply(x, y), Less::apply(x, 1.5f))[i] == (a[i] < b[i] && a[i] < 1.5f));
     CHECK(LogicalOr::apply(Less::apply(x, y), Less::apply(x, 1.5f))[i] == (a[i] < b[i] || a[i] < 1.5f));
+    CHECK(LogicalXor::apply(Less::apply(x, y), Less::apply(x, 1.5f))[i] == ((a[i] < b[i]) != (a[i] < 1.5f)));
     CHECK(LogicalNot::apply(Less::apply(x, y))[i] == !(a[i] < b[i]));
+    CHECK(IsNan::apply(x)[i] == std::isnan(a[i]));
+    CHECK(IsInf{true, true}.apply(x)[i] == std::isinf(a[i]));
+    CHECK(IsInf{true, false}.apply(x)[i] == (a[i] == -infinity));
+    CHECK(IsInf{false, true}.apply(x)[i] == (a[i] == infinity));
+    CHECK(IsFinite::apply(x)[i] == std::isfinite(a[i]));
     CHECK(Where::apply(Less::apply(x, y), x, 9.0f)[i] == (a[i] < b[i] ? a[i] : 9.0f));
     CHECK(Where::apply(Less::apply(x, y), 1.0f, 0.0f)[i] == (a[i] < b[i] ? 1.0f : 0.0f));
   }
+  CHECK(IsNan::apply(std::nan("")));
+  CHECK(IsInf{false, true}.apply(std::numeric_limits<double>::infinity()));
+  CHECK(IsFinite::apply(Vec<double, 16>(1e308))[9]);
   CHECK(Where::apply(true, 2.0f, 3.0f) == 2.0f);
   CHECK(Where::apply(false, x, y)[2] == 2.0f);
   CHECK(Where::apply(Equal::apply(Vec<std::int64_t, 16>(4), 4), Vec<std::int64_t, 16>(1), 0)[15] == 1);

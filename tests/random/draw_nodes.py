@@ -20,7 +20,7 @@ def draw_node(scope: Scope, op: Operator) -> None:
         HINTS[op.name](scope, op)
     elif op.kind == "view":
         FORMS[op.form](scope, op)
-    elif op.kind == "reduction":
+    elif op.kind == "reduction" or {"axes", "keepdims"} <= set(op.attributes):
         reduction(scope, op)
     elif any(each.pattern is not None for each in op.operands):
         patterned(scope, op, {}, {})
@@ -60,8 +60,8 @@ def attributes_of(scope: Scope, op: Operator, rank: int) -> dict[str, Any]:
                 values[name] = any_axis(scope, rank)
             case "dims" if name == "axes":
                 values[name] = any_axes(scope, rank)
-            case "number" if "epsilon" in name:
-                values[name] = scope.one_of([1e-6, 1e-3, 0.5])
+            case "number":
+                values[name] = scope.one_of([1e-6, 1e-3, 0.5] if "epsilon" in name else [0.25, 0.5, 1.5])
     if {"minimum", "maximum"} <= set(op.attributes):
         values = {"minimum": scope.one_of([-1.0, 0.0, -3.5]), "maximum": scope.one_of([1.0, 0.5, 6.0])}
     return values
@@ -98,7 +98,8 @@ def broadcasting(scope: Scope, op: Operator) -> None:
         if not any(isinstance(other, str) for other, each in zip(inputs, op.operands) if each.type == operand.type):
             inputs[index] = scope.need(Type(bound.get(operand.type, operand.type), shape))
     attributes = attributes_of(scope, op, len(shape))
-    scope.add_node(op.name, inputs, [Type(dtype_of(each, bound, attributes), shape) for each in op.results], attributes)
+    results = [Type(dtype_of(each, bound, attributes), shape if each.pattern is None else ()) for each in op.results]
+    scope.add_node(op.name, inputs, results, attributes)
 
 
 def broadcast_operand(scope: Scope, dtype: str, shape: Shape) -> Any:
@@ -145,7 +146,7 @@ def draw_sibling(scope: Scope) -> None:
     made = scope.type_of(node.outputs[0])
     sizes = {}
     if scope.chance(0.6):
-        sizes = {name: extent for name, extent in zip(reversed(op.results[0].pattern), reversed(made.shape))
+        sizes = {name: extent for name, extent in zip(axes_of(op.results[0].pattern, len(made.shape)), made.shape)
                  if name != "..." and name not in op.operands[0].pattern}
     patterned(scope, op, sizes, node.attributes, first=node.inputs[0])
     other = scope.body.nodes[-1].outputs[0]
@@ -158,13 +159,13 @@ def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dic
     """Operands of given axes. `sizes`: extents by name, or functions that find them from those that are known. `first`:
     the first operand, where it is not to be drawn."""
     pattern = op.operands[0].pattern
-    fixed = [name for name in pattern if name != "..."]
-    ranks = [len(fixed)] if len(fixed) == len(pattern) else [len(fixed), len(fixed) + 1, len(fixed) + 2]
+    fixed = len(pattern) - pattern.count("...")
+    ranks = [fixed] if fixed == len(pattern) else [fixed, fixed + 1, fixed + 2]
     known: dict[str, Any] = {name: each for name, each in sizes.items() if isinstance(each, Dim)}
 
     def fits(shape: Shape) -> bool:
         return len(shape) in ranks and all(known.get(name, extent) == extent
-                                           for name, extent in zip(reversed(fixed), reversed(shape)))
+                                           for name, extent in zip(axes_of(pattern, len(shape)), shape))
 
     allowed = op.dtypes_of(op.operands[0].type)
     try:
@@ -174,13 +175,13 @@ def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dic
         pass
     if first is None:
         shape = scope.shape(scope.one_of(ranks))
-        shape = tuple(known.get(name, extent) for name, extent in zip(
-            ["..."] * (len(shape) - len(fixed)) + fixed, shape))
+        shape = tuple(known.get(name, extent) for name, extent in zip(axes_of(pattern, len(shape)), shape))
         first = scope.fresh(Type(scope.dtype(allowed), shape))
     bound = choose_types(scope, op, scope.type_of(first).dtype)
     shape = scope.type_of(first).shape
-    known["..."] = shape[: len(shape) - len(fixed)]
-    known.update(zip(fixed, shape[len(shape) - len(fixed):]))
+    named = list(zip(axes_of(pattern, len(shape)), shape))
+    known |= {name: extent for name, extent in named if name != "..."}
+    known["..."] = tuple(extent for name, extent in named if name == "...")
     inputs = [first]
     for operand in op.operands[1:]:
         if operand.optional and scope.chance(0.5):
@@ -197,6 +198,14 @@ def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dic
     results = [Type(dtype_of(each, bound, attributes), extents_of(scope, each.pattern, known, sizes))
                for each in op.results]
     scope.add_node(op.name, inputs, results, attributes)
+
+
+def axes_of(pattern: list[str], rank: int) -> list[str]:
+    """The name of each axis; "..." for those of an ellipsis."""
+    if "..." not in pattern:
+        return pattern
+    place = pattern.index("...")
+    return pattern[:place] + ["..."] * (rank - len(pattern) + 1) + pattern[place + 1:]
 
 
 def extents_of(scope: Scope, pattern: list[str], known: dict[str, Any], sizes: dict[str, Any]) -> Shape:
@@ -225,6 +234,20 @@ def rope(scope: Scope, op: Operator) -> None:
     type_ = scope.type_of(x)
     tables = [scope.need(Type(type_.dtype, type_.shape[scope.integer(0, len(type_.shape) - 1):])) for _ in range(2)]
     scope.add_node(op.name, [x, *tables], [type_])
+
+
+def rope_interleaved(scope: Scope, op: Operator) -> None:
+    half = scope.integer(1, 9)
+    x = scope.need(Type(scope.dtype(op.types["T"]), (*scope.shape(scope.integer(1, 3)), Dim.of(2 * half))))
+    type_ = scope.type_of(x)
+    shape = (*type_.shape[scope.integer(0, len(type_.shape) - 1):-1], Dim.of(half))
+    tables = [scope.need(Type(type_.dtype, shape)) for _ in range(2)]
+    scope.add_node(op.name, [x, *tables], [type_])
+
+
+def group_norm(scope: Scope, op: Operator) -> None:
+    groups = scope.integer(1, 4)
+    patterned(scope, op, {"C": Dim.of(groups * scope.integer(1, 4))}, {"groups": groups})
 
 
 def weighted(scope: Scope, op: Operator) -> None:
@@ -268,6 +291,23 @@ def convolution(axes: int) -> Callable[[Scope, Operator], None]:
     return draw
 
 
+def pool(scope: Scope, op: Operator) -> None:
+    window, strides, dilations = ([scope.integer(1, most) for _ in range(2)] for most in (4, 2, 2))
+    pads = [scope.integer(0, 2) for _ in range(4)]
+    image = [Dim.of(scope.integer(7, 12)) if strides[axis] > 1 else scope.extent() for axis in range(2)]
+    x = scope.need(Type(scope.dtype(op.types["T"]), (scope.extent(), *image, scope.extent())))
+    type_ = scope.type_of(x)
+    result = []
+    for axis in range(2):
+        span = image[axis] + pads[axis] + pads[2 + axis] - (dilations[axis] * (window[axis] - 1) + 1)
+        scope.require(0, span)
+        result.append(span + 1 if strides[axis] == 1 else Dim.of(span.constant // strides[axis] + 1))
+    attributes = {"window": window, "strides": strides, "pads": pads, "dilations": dilations}
+    if "count_include_pad" in op.attributes and scope.chance(0.5):
+        attributes["count_include_pad"] = scope.chance(0.5)
+    scope.add_node(op.name, [x], [Type(type_.dtype, (type_.shape[0], *result, type_.shape[3]))], attributes)
+
+
 def pad(scope: Scope, op: Operator) -> None:
     x = scope.pick_or_make(op.types["T"], [1, 2, 2, 3, 4])
     type_ = scope.type_of(x)
@@ -306,6 +346,20 @@ def embedding(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, [indices, weight], [Type(scope.type_of(weight).dtype, (*shape, width))])
 
 
+def one_hot(scope: Scope, op: Operator) -> None:
+    depth, shape = Dim.of(scope.one_of([1, 2, 5, 9, 17])), scope.shape(scope.integer(0, 3))
+    indices = scope.fresh(Type(scope.dtype(op.types["I"]), shape), extent=depth)
+    scope.add_node(op.name, [indices], [Type("bool", (*shape, depth))], {"depth": depth})
+
+
+def trilu(scope: Scope, op: Operator) -> None:
+    x = scope.pick_or_make(op.types["T"], [2, 2, 3, 4])
+    attributes = {"diagonal": scope.integer(-4, 4)} if scope.chance(0.7) else {}
+    if scope.chance(0.6):
+        attributes["upper"] = scope.chance(0.3)
+    scope.add_node(op.name, [x], [scope.type_of(x)], attributes)
+
+
 def cast(scope: Scope, op: Operator) -> None:
     x = scope.pick_or_make(op.types["T"], RANKS)
     scope.converted(x, scope.dtype(number_formats.ALL))
@@ -316,11 +370,17 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "linear": weighted,
     "attention": attention,
     "rope": rope,
+    "rope_interleaved": rope_interleaved,
+    "group_norm": group_norm,
     "conv1d": convolution(1),
     "conv2d": convolution(2),
+    "max_pool2d": pool,
+    "average_pool2d": pool,
     "pad": pad,
     "gather": gather,
     "embedding": embedding,
+    "one_hot": one_hot,
+    "trilu": trilu,
     "cast": cast,
 }
 

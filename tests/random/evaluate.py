@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import composites
 import number_formats
 import references
 from dims import Dim
@@ -74,11 +75,11 @@ class Model:
 
     def run_node(self, node: Node, body: Body, sizes: dict[str, int], values: dict[str, Value]) -> list[Value]:
         op = self.operators[node.op]
-        if op.name not in references.OPERATORS:
+        if op.name not in composites.OPERATORS:
             raise LookupError(f"operator {op.name} has no reference in tests/random/references.py")
         operands = [values[each] if isinstance(each, str) else references.number_as(
             number_dtype(op, node, position, values), each) for position, each in enumerate(node.inputs)]
-        results = references.OPERATORS[op.name](operands, attributes_of(op, node, operands, sizes))
+        results = composites.OPERATORS[op.name](operands, attributes_of(op, node, operands, sizes))
         return [self.finished(op, result, body.types[name]) for name, result in zip(node.outputs, results)]
 
     def finished(self, op: Operator, result: Value, type_: Type) -> Value:

@@ -1,6 +1,7 @@
 """What each operator computes: one row for each, written from its definition in the literature. An operator without a
-row here fails the test, which names it."""
+row here or in composites.py fails the test, which names it."""
 
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
-import reference  # noqa: E402  what the examples are compared with
+import building_blocks  # noqa: E402  what the examples are compared with
 import rules  # noqa: E402
 from enclosure import Exact, Floats, Value, exactly, is_finite, anything  # noqa: E402
 from number_formats import FLOATS  # noqa: E402
@@ -27,10 +28,19 @@ def divide_poles(a: Value, b: Value) -> np.ndarray:
     return (b.lo <= edge) & (b.hi >= -edge)
 
 
-DIV = elementwise(np.divide, 8, f64_roundings=8, critical=(0.0,), poles=divide_poles)  # 0 over an infinity
+def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of integers towards zero, and 0 where the divisor is."""
+    if a.dtype.kind == "f":
+        return np.divide(a, b)
+    away = (np.fmod(a, b) != 0) & ((a < 0) != (b < 0))
+    return np.floor_divide(a, b) + away.astype(a.dtype)
+
+
+DIV = elementwise(divide, 8, f64_roundings=8, critical=(0.0,), poles=divide_poles)  # 0 over an infinity
 EXP = elementwise(np.exp, 8, f64_roundings=8)
-LOG = elementwise(np.log, 8, 8, f64_roundings=8, critical=(0.0,), poles=lambda x: np.abs(x.hi) < rules.tiny(x.dtype))
-SIGMOID = elementwise(reference.sigmoid, 16, 8, f64_roundings=16)
+LOG_POLES = lambda x: np.abs(x.hi) < rules.tiny(x.dtype)  # noqa: E731
+LOG = elementwise(np.log, 8, 8, f64_roundings=8, critical=(0.0,), poles=LOG_POLES)
+SIGMOID = elementwise(building_blocks.sigmoid, 16, 8, f64_roundings=16)
 SQUARE = elementwise(np.square, critical=(0.0,))
 RSQRT = elementwise(lambda x: 1 / np.sqrt(x), 8, f64_roundings=8,
                     poles=lambda x: (x.lo <= rules.tiny(x.dtype)) & (x.hi >= -rules.tiny(x.dtype)))
@@ -110,7 +120,7 @@ def softmax(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 
 def layer_norm(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     x, weight, bias = operands
-    mean, variance = mean_variance([x], LAST)
+    mean, variance = mean_variance([x], {"axes": at["axes"], "keepdims": True})
     scale = one(RSQRT, one(ADD, variance, number(x, at["epsilon"])))
     return [one(ADD, one(MUL, one(MUL, one(SUB, x, mean), scale), weight), bias)]
 
@@ -196,13 +206,35 @@ def convolution(compute: Any) -> Rule:
 
 
 def conv2d(x: np.ndarray, filters: np.ndarray, at: dict[str, Any]) -> np.ndarray:
-    return reference.convolve(x, filters, at["strides"], at["pads"], at["dilations"], at["group"])
+    return building_blocks.convolve(x, filters, at["strides"], at["pads"], at["dilations"], at["group"])
 
 
 def conv1d(x: np.ndarray, filters: np.ndarray, at: dict[str, Any]) -> np.ndarray:
     before, after = at["pads"]
-    return reference.convolve(x[:, None], filters[None], (1, at["stride"]), (0, before, 0, after), (1, at["dilation"]),
-                              at["group"])[:, 0]
+    return building_blocks.convolve(x[:, None], filters[None], (1, at["stride"]), (0, before, 0, after),
+                                    (1, at["dilation"]), at["group"])[:, 0]
+
+
+def windows(x: Value, outside: float, at: dict[str, Any]) -> Value:
+    """[N, OH, OW, C, elements of a window]."""
+    form = at["window"], at["strides"], at["pads"], at["dilations"]
+    fill = number_as(x.dtype, outside)
+    parts = [building_blocks.windows_of(part, beyond.item(), *form) for part, beyond in zip(x.parts(), fill.parts())]
+    return type(x)(x.dtype, *parts)
+
+
+def max_pool2d(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    (x,) = operands
+    least = -np.inf if isinstance(x, Floats) else np.iinfo(x.value.dtype).min
+    return rules.extreme(1)(windows(x, least, at))
+
+
+def average_pool2d(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    (x,) = operands
+    total = one(SUM, windows(x, 0, at), axes=[-1], keepdims=False)
+    inside = windows(exactly("i64", np.ones(x.shape, np.int64)), int(at["count_include_pad"]), at)
+    count = inside.value.sum(axis=-1).astype(np.float64)
+    return [one(DIV, total, Floats(x.dtype, count, count, np.zeros(count.shape, bool)))]
 
 
 def pad(operands: list[Value], at: dict[str, Any]) -> list[Value]:
@@ -261,7 +293,7 @@ def gather(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 
 def take(x: np.ndarray, indices: np.ndarray, axis: int) -> np.ndarray:
     if x.dtype == bool or x.dtype.kind in "iuf":
-        return reference.element_at(x, indices, axis)
+        return building_blocks.element_at(x, indices, axis)
     raise TypeError(x.dtype)
 
 
@@ -270,6 +302,13 @@ def embedding(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     flat = indices.map(lambda part: part.reshape(-1, 1))
     (rows,) = gather([weight, flat], {"axis": 0}) if flat.shape[0] else [weight.map(lambda part: part[:0])]
     return [rows.map(lambda part: part.reshape(*indices.shape, weight.shape[1]))]
+
+
+def one_hot(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    (indices,) = operands
+    place = np.where(indices.value < 0, indices.value + at["depth"], indices.value)[..., None]
+    value = place == np.arange(at["depth"])
+    return [Exact("bool", value, np.broadcast_to(indices.unknown[..., None], value.shape))]
 
 
 # ---- views -----------------------------------------------------------------------------------------------------------
@@ -317,12 +356,39 @@ def power_poles(a: Value, b: Value) -> np.ndarray:
     return (a.lo <= rules.tiny(a.dtype)) & ~(a.exact & b.exact & (b.lo > 0)) & ~np.isnan(b.lo)
 
 
+def tangent_poles(x: Value) -> np.ndarray:
+    return ~x.exact & (np.floor(x.lo / np.pi + 0.5) != np.floor(x.hi / np.pi + 0.5))
+
+
+def atan2_poles(y: Value, x: Value) -> np.ndarray:
+    """Left of the origin, the sign of a zero counts; around it, anything does."""
+    edge = rules.tiny(x.dtype) * 4
+    return (y.lo <= edge) & (y.hi >= -edge) & (x.lo <= edge)
+
+
+def limited(x: np.ndarray, minimum: float, maximum: float) -> np.ndarray:
+    """Between numbers that the dtype of x may not hold."""
+    if x.dtype.kind == "f":
+        return np.minimum(np.maximum(x, minimum), maximum)
+    limits = np.iinfo(x.dtype)
+    low, high = max(minimum, limits.min), min(maximum, limits.max)
+    return np.minimum(np.maximum(x, x.dtype.type(math.ceil(low))), x.dtype.type(math.floor(high)))
+
+
+def is_infinite(x: Floats, detect_negative: bool, detect_positive: bool, surely: bool) -> np.ndarray:
+    """Certainly, or possibly."""
+    known = ~x.nan if surely else True
+    negative = np.isneginf(x.hi if surely else x.lo) & known
+    positive = np.isposinf(x.lo if surely else x.hi) & known
+    return negative & detect_negative | positive & detect_positive
+
+
 def gelu_tanh(x: np.ndarray) -> np.ndarray:
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
 def silu(x: np.ndarray) -> np.ndarray:
-    return x * reference.sigmoid(x)
+    return x * building_blocks.sigmoid(x)
 
 
 def activation(compute, lowest: float) -> Rule:
@@ -354,13 +420,28 @@ OPERATORS: dict[str, Rule] = {
     "greater_equal": rules.comparison(np.greater_equal),
     "logical_and": rules.logical(np.logical_and),
     "logical_or": rules.logical(np.logical_or),
+    "logical_xor": rules.logical(np.logical_xor),
     "logical_not": rules.logical(np.logical_not),
+    "isnan": rules.property_of(lambda x: np.isnan(x.lo), lambda x: x.nan),
+    "isinf": rules.property_of(lambda x, **at: is_infinite(x, surely=True, **at),
+                               lambda x, **at: is_infinite(x, surely=False, **at)),
+    "isfinite": rules.property_of(is_finite, lambda x: ~(np.isnan(x.lo) | np.isposinf(x.lo) | np.isneginf(x.hi))),
     "where": rules.choice,
+    # bits
+    "bitwise_and": rules.on_integers(np.bitwise_and),
+    "bitwise_or": rules.on_integers(np.bitwise_or),
+    "bitwise_xor": rules.on_integers(np.bitwise_xor),
+    "bitwise_not": rules.on_integers(np.invert),
+    "shift_left": rules.on_integers(np.left_shift),
+    "shift_right": rules.on_integers(np.right_shift),
     # arithmetic
     "add": ADD,
     "sub": SUB,
     "mul": MUL,
     "div": DIV,
+    "floor_divide": elementwise(np.floor_divide, 8, f64_roundings=8, critical=(0.0,), poles=divide_poles),
+    "mod": rules.remainder(np.mod, lambda a, b: np.floor(a / b), 1),
+    "fmod": rules.remainder(np.fmod, lambda a, b: np.trunc(a / b), 0),
     "neg": elementwise(np.negative, f64_roundings=0),
     "abs": elementwise(np.abs, critical=(0.0,), f64_roundings=0),
     "minimum": elementwise(np.minimum, f64_roundings=0),
@@ -371,37 +452,54 @@ OPERATORS: dict[str, Rule] = {
     "floor": elementwise(np.floor, f64_roundings=0),
     "ceil": elementwise(np.ceil, f64_roundings=0),
     "round": elementwise(np.rint, f64_roundings=0),
-    "clamp": lambda operands, at: [one(elementwise(
-        lambda x: np.minimum(np.maximum(x, np.float64(at["minimum"])), np.float64(at["maximum"])), 1), operands[0])],
+    "trunc": elementwise(np.trunc, f64_roundings=0),
+    "sign": elementwise(np.sign, f64_roundings=0),
+    "clamp": elementwise(limited, 1),
     "sqrt": elementwise(np.sqrt, 4, f64_roundings=4, critical=(0.0,)),
     "rsqrt": RSQRT,
     "exp": EXP,
     "log": LOG,
+    "exp2": elementwise(np.exp2, 8, f64_roundings=8),
+    "expm1": elementwise(np.expm1, 8, f64_roundings=8),
+    "log2": elementwise(np.log2, 8, 8, f64_roundings=8, critical=(0.0,), poles=LOG_POLES),
+    "log10": elementwise(np.log10, 8, 8, f64_roundings=8, critical=(0.0,), poles=LOG_POLES),
+    "log1p": elementwise(np.log1p, 8, f64_roundings=8, critical=(-1.0,)),
     "sin": rules.slowly(np.sin, 8),
     "cos": rules.slowly(np.cos, 8),
+    "tan": elementwise(np.tan, 16, f64_roundings=16, poles=tangent_poles),
+    "asin": elementwise(np.arcsin, 8, f64_roundings=8, critical=(-1.0, 1.0)),
+    "acos": elementwise(np.arccos, 8, f64_roundings=8, critical=(-1.0, 1.0)),
+    "atan": elementwise(np.arctan, 8, f64_roundings=8),
+    "atan2": elementwise(np.arctan2, 8, f64_roundings=8, critical=(0.0,), poles=atan2_poles),
+    "sinh": elementwise(np.sinh, 16, f64_roundings=16),
+    "cosh": elementwise(np.cosh, 16, f64_roundings=16, critical=(0.0,)),
+    "asinh": elementwise(np.arcsinh, 8, f64_roundings=8),
+    "acosh": elementwise(np.arccosh, 8, f64_roundings=8, critical=(1.0,)),
+    "atanh": elementwise(np.arctanh, 8, f64_roundings=8, critical=(-1.0, 1.0)),
     "tanh": elementwise(np.tanh, 16, f64_roundings=16),
-    "erf": elementwise(reference.erf, 16, 4, f64_roundings=16),
+    "erf": elementwise(building_blocks.erf, 16, 4, f64_roundings=16),
     "relu": elementwise(lambda x: np.maximum(x, np.zeros((), x.dtype)), f64_roundings=0),
     "sigmoid": SIGMOID,
     "copy": moved(lambda x, at: x),
     "cast": rules.cast,
     "gather": gather,
     "embedding": embedding,
+    "one_hot": one_hot,
     # reductions
     "sum": SUM,
     "mean": lambda operands, at: [drop(mean_of(operands[0], keep(at)), operands[0], at)],
     "prod": over_rows(rules.product),
     "max": over_rows(rules.extreme(1)),
     "min": over_rows(rules.extreme(-1)),
-    "argmax": over_rows(rules.place_of_extreme(1, lambda x, axis: reference.place_of(np.argmax, x, axis))),
-    "argmin": over_rows(rules.place_of_extreme(-1, lambda x, axis: reference.place_of(np.argmin, x, axis))),
+    "argmax": over_rows(rules.place_of_extreme(1, lambda x, axis: building_blocks.place_of(np.argmax, x, axis))),
+    "argmin": over_rows(rules.place_of_extreme(-1, lambda x, axis: building_blocks.place_of(np.argmin, x, axis))),
     "all": over_rows(rules.truth(np.all)),
     "any": over_rows(rules.truth(np.any)),
     "softmax_statistics": softmax_statistics,
     "mean_variance": mean_variance,
     # composites
     "silu": activation(silu, -1.2784645427610738),
-    "gelu": activation(reference.gelu, -0.7517916243860417),
+    "gelu": activation(building_blocks.gelu, -0.7517916243860417),
     "gelu_tanh": activation(gelu_tanh, -0.7524614220710613),
     "swiglu": swiglu,
     "softmax": softmax,
@@ -415,7 +513,10 @@ OPERATORS: dict[str, Rule] = {
     "attention": attention,
     "conv2d": convolution(conv2d),
     "conv1d": convolution(conv1d),
+    "max_pool2d": max_pool2d,
+    "average_pool2d": average_pool2d,
     "pad": pad,
+    "trilu": moved(lambda x, at: (np.triu if at["upper"] else np.tril)(x, at["diagonal"])),
     "cumsum": rules.accumulated(cumulated, cumulated),
     # views
     "transpose": moved(lambda x, at: np.transpose(x, at["perm"])),

@@ -56,7 +56,7 @@ def elementwise(compute: Callable, roundings: float = 0, absolute: float = 0, f6
 
     def rule(operands: list[Value], attributes: dict[str, Any]) -> list[Value]:
         if all(isinstance(each, Exact) for each in operands):
-            value = compute(*(each.value for each in operands), **attributes)
+            value = np.asarray(compute(*(each.value for each in operands), **attributes))
             unknown = np.broadcast_to(np.logical_or.reduce([each.unknown | np.zeros(value.shape, bool)
                                                             for each in operands]), value.shape)
             return [Exact(operands[0].dtype, value.astype(operands[0].value.dtype), unknown)]
@@ -90,6 +90,51 @@ def slowly(compute: Callable, roundings: float) -> Rule:
         wide = ~x.exact & ~np.isnan(x.lo) & (np.isinf(x.lo) | np.isinf(x.hi) | (reach > 1))
         value = Floats(x.dtype, np.where(wide, -1, value.lo), np.where(wide, 1, value.hi), value.nan)
         return [with_roundings(value, roundings, 1)]
+
+    return rule
+
+
+def remainder(compute: Callable, quotient: Callable, roundings: float) -> Rule:
+    """Of a division: continuous where the whole quotient is known, else anything that is smaller than the divisor."""
+    plain = elementwise(compute, roundings, f64_roundings=roundings)
+
+    def rule(operands: list[Value], attributes: dict[str, Any]) -> list[Value]:
+        a, b = operands
+        (value,) = plain(operands, attributes)
+        if isinstance(value, Exact):
+            return [value]
+        wholes = [quotient(x, y) for x, y in itertools.product([a.lo, a.hi], [b.lo, b.hi])]
+        known = np.logical_and.reduce([each == wholes[0] for each in wholes]) & np.isfinite(wholes[0])
+        exact = a.exact & b.exact | np.isnan(a.lo) | np.isnan(b.lo)
+        # The quotient of float64s is rounded as well: near to a whole number only exact operands tell.
+        ratios = [a.lo / b.lo, a.hi / b.hi]
+        near = np.logical_or.reduce([np.abs(each - np.rint(each)) <= 1e-12 * np.abs(each) for each in ratios])
+        reach = np.fmax(magnitude(b), 0)
+        lost = ~exact & (~known | near | contains(b, 0.0))
+        undefined = contains(b, 0.0) | np.isinf(a.lo) | np.isinf(a.hi) | a.nan | b.nan
+        return [Floats(value.dtype, np.where(lost, -reach, value.lo), np.where(lost, reach, value.hi),
+                       np.where(lost, undefined, value.nan))]
+
+    return rule
+
+
+def property_of(surely: Callable, possibly: Callable) -> Rule:
+    """What is asked of a float: where it is so, and where it may be."""
+
+    def rule(operands: list[Value], attributes: dict[str, Any]) -> list[Value]:
+        sure, possible = surely(operands[0], **attributes), possibly(operands[0], **attributes)
+        return [Exact("bool", sure, sure != possible)]
+
+    return rule
+
+
+def on_integers(compute: Callable) -> Rule:
+    """compute(arrays): in the operands' own dtype."""
+
+    def rule(operands: list[Value], attributes: dict[str, Any]) -> list[Value]:
+        value = np.asarray(compute(*(each.value for each in operands)))
+        unknown = np.logical_or.reduce(np.broadcast_arrays(*(each.unknown for each in operands)))
+        return [Exact(operands[0].dtype, value.astype(operands[0].value.dtype), np.broadcast_to(unknown, value.shape))]
 
     return rule
 

@@ -390,6 +390,91 @@ outputs: [y]
   CHECK(rewrites.diagnostics.all()[0].where.line == 6);
 }
 
+// Rule: a cast takes what there is, and not an f32 that was made of it.
+TEST_CASE("decompose: a cast of an operand of low precision") {
+  Rewrites rewrites(R"(
+ops:
+- op: scaled
+  kind: composite
+  types: {T: float}
+  operands: {x: T, factor: f32}
+  results: {out: f32}
+  expansion:
+  - {op: cast, in: x, out: wide, to: f32}
+  - {op: mul, in: [wide, factor], out: out}
+)");
+  CHECK(decomposed_text(rewrites, R"(
+inputs: {x: "f8e4m3[5]", factor: "f32[5]"}
+nodes:
+- {op: scaled, in: [x, factor], out: y}
+outputs: [y]
+)",
+                        true) ==
+        "y_wide: f32[5] = cast(x, to=f32)\n"
+        "y: f32[5] = mul(y_wide, factor)\n");
+}
+
+// Rule: "..." in a list of sizes stands for the extents that it has in the patterns, wherever it stands there.
+TEST_CASE("decompose: the axes of an ellipsis") {
+  Rewrites rewrites(R"(
+ops:
+- op: turn
+  kind: composite
+  types: {T: any}
+  operands: {x: {type: T, shape: "[N, ..., D]"}}
+  results: {out: {type: T, shape: "[D, N, ...]"}}
+  expansion:
+  - {op: reshape, in: x, out: out, shape: [D, N, ...]}
+)");
+  CHECK(decomposed_text(rewrites, R"(
+dims: {M: 1..64}
+inputs: {x: "f32[M, 5, 4, 6]", z: "f32[M, 7]"}
+nodes:
+- {op: turn, in: x, out: y}
+- {op: turn, in: z, out: w}
+outputs: [y, w]
+)",
+                        true) ==
+        "y: f32[6, M, 5, 4] = reshape(x, shape=[6, M, 5, 4])\n"
+        "w: f32[7, M] = reshape(z, shape=[7, M])\n");
+  Rewrites broadcasting(R"(
+ops:
+- op: scaled_columns
+  kind: composite
+  types: {T: number}
+  operands: {x: {type: T, shape: "[..., D]"}, y: {type: T, shape: "[..., D]"}}
+  results: {out: {type: T, shape: "[D, ...]"}}
+  expansion:
+  - {op: mul, in: [x, y], out: scaled}
+  - {op: reshape, in: scaled, out: out, shape: [D, ...]}
+)");
+  CHECK(decomposed_text(broadcasting, R"(
+inputs: {x: "f32[3, 1, 8]", y: "f32[2, 1, 5, 8]"}
+nodes:
+- {op: scaled_columns, in: [x, y], out: z}
+outputs: [z]
+)",
+                        true) ==
+        "z_scaled: f32[2, 3, 5, 8] = mul(x, y)\n"
+        "z: f32[8, 2, 3, 5] = reshape(z_scaled, shape=[8, 2, 3, 5])\n");
+  CHECK(first_error(R"(
+ops:
+- op: turn
+  kind: composite
+  types: {T: any}
+  operands: {x: {type: T, shape: "[N, D]"}, y: {type: T, shape: "[..., D]", optional: true}}
+  results: {out: {type: T, shape: "[D, N]"}}
+  expansion:
+  - {op: reshape, in: x, out: out, shape: [..., D, N]}
+)",
+                    R"(
+inputs: {x: "f32[5, 4]"}
+nodes:
+- {op: turn, in: x, out: y}
+outputs: [y]
+)") == "the expansion of 'turn': no operand that is given has '...' in its shape");
+}
+
 TEST_CASE("decompose: mistakes in specifications") {
   const auto spec = [](const std::string& expansion) {
     return R"(

@@ -60,6 +60,21 @@ TEST_CASE("built-in functions are those of mathematics") {
   CHECK(value_of("floor(y / 3)") == -1);
   CHECK(value_of("ceil(x / 2)") == 2);
   CHECK(value_of("abs(y)") == 2);
+  CHECK(value_of("trunc(y / 3)") == 0);
+  CHECK(value_of("exp2(x)") == 8);
+  CHECK(value_of("expm1(1e-20)") == 1e-20);
+  CHECK(value_of("log1p(1e-20)") == 1e-20);
+  CHECK(value_of("log2(8)") == 3);
+  CHECK(value_of("log10(big)") == 3);
+  CHECK(value_of("tan(x) - sin(x) / cos(x)") == doctest::Approx(0));
+  CHECK(value_of("asin(1) + acos(-1) + atan(1)") == doctest::Approx(1.75 * 3.141592653589793));
+  CHECK(value_of("cosh(x) * cosh(x) - sinh(x) * sinh(x)") == doctest::Approx(1));
+  CHECK(value_of("asinh(sinh(y))") == doctest::Approx(-2));
+  CHECK(value_of("acosh(cosh(x))") == doctest::Approx(3));
+  CHECK(value_of("atanh(tanh(0.5))") == doctest::Approx(0.5));
+  CHECK(value_of("fmod(-7, 3)") == -1);
+  CHECK(value_of("fmod(7, -3)") == 1);
+  CHECK(value_of("atan2(-1, -1)") == doctest::Approx(-0.75 * 3.141592653589793));
 }
 
 TEST_CASE("round takes halves to the even neighbour") {

@@ -46,6 +46,31 @@ TEST_CASE("conv1d, pad and cumsum") {
   CHECK(type_of("x: 'i32[H, 4]'", "{op: cumsum, in: x, out: y, axis: 0}") == "i32[H, 4]");
 }
 
+TEST_CASE("windows, triangles and rows of truth values") {
+  CHECK(type_of("x: 'u8[2, H, 8, 3]'", "{op: max_pool2d, in: x, out: y, window: [1, 3], strides: [1, 2]}") ==
+        "u8[2, H, 3, 3]");
+  CHECK(type_of("x: 'bf16[2, 9, 8, H]'", "{op: average_pool2d, in: x, out: y, window: [2, 2], pads: [0, 1, 1, 0]}") ==
+        "bf16[2, 9, 8, H]");
+  CHECK(type_of("x: 'bool[5, H, 4]'", "{op: trilu, in: x, out: y, diagonal: -7}") == "bool[5, H, 4]");
+  CHECK(type_of("x: 'i32[H, 4]'", "{op: one_hot, in: x, out: y, depth: 7}") == "bool[H, 4, 7]");
+  CHECK(type_of("x: 'i64[]'", "{op: one_hot, in: x, out: y, depth: 0}") == "bool[0]");
+}
+
+TEST_CASE("bad: windows, triangles and rows of truth values") {
+  CHECK(problem_of("x: 'f32[1, 3, 8, 3]'", "{op: max_pool2d, in: x, out: y, window: [3, 2], dilations: [2, 1]}") ==
+        "5: max_pool2d: the window must not be higher than the image and its pads\n"
+        "note: that needs 5 <= 3, which never holds");
+  CHECK(problem_of("x: 'f32[1, 3, 2, 3]'", "{op: average_pool2d, in: x, out: y, window: [3, 4], pads: [0, 1, 0, 0]}") ==
+        "5: average_pool2d: the window must not be wider than the image and its pads\n"
+        "note: that needs 4 <= 3, which never holds");
+  CHECK(problem_of("x: 'f32[H]'", "{op: trilu, in: x, out: y}") ==
+        "5: trilu: x must have two axes or more\n"
+        "note: that needs 2 <= 1, which never holds");
+  CHECK(problem_of("x: 'i32[H]'", "{op: one_hot, in: x, out: y, depth: -1}") ==
+        "5: one_hot: attribute 'depth' must be at least 0, and holds -1\n"
+        "note: that needs 0 <= -1, which never holds");
+}
+
 TEST_CASE("bad: lists of the wrong length, and values below the least") {
   CHECK(problem_of("x: 'f32[3, 4]'", "{op: pad, in: x, out: y, pads: [1, 2]}") ==
         "5: pad: attribute 'pads' lists 2 values, and must list 4\n"

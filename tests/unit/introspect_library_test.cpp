@@ -100,8 +100,8 @@ templates/kgen/matmul.hpp:25:34: note: it is declared here
    25 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
-specs/ops/elementwise.yaml:211:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
-  211 | - op: exp
+specs/ops/elementwise.yaml:275:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
+  275 | - op: exp
       |       ^
 templates/kgen/ops/activation.hpp:37:9: note: it is declared here
    37 |   float base;
@@ -137,8 +137,8 @@ struct KGEN_KERNEL(relu, "T == f32") Rectify {
       R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
     6 | struct KGEN_KERNEL(relu, "T == f33") Rectify {
       |                          ^
-specs/ops/elementwise.yaml:273:7: note: 'relu' has 'T'
-  273 | - op: relu
+specs/ops/elementwise.yaml:489:7: note: 'relu' has 'T'
+  489 | - op: relu
       |       ^
 help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands, and "target == cpu" what is planned for
 )text");

@@ -110,7 +110,7 @@ TEST_CASE("load, bad: types") {
 - op: f
   kind: composite
   types: {T: numbers, U: [f32, f31], f32: any}
-  operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: "[a-b]"}}
+  operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[...,  ...]"}, x2: {type: f32, shape: "[a-b]"}}
   results: {out: $to}
   expansion: [{op: f, in: x, out: out}]
 )yaml"),
@@ -127,25 +127,25 @@ ops.yaml:4:38: error: 'f32' cannot name a type variable
     4 |   types: {T: numbers, U: [f32, f31], f32: any}
       |                                      ^
 ops.yaml:5:17: error: unknown type 'V'
-    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: ...
+    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[...,  ...]"}, x2: {type: f32, shape: ...
       |                 ^
 note: known types: 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
 help: declare it: types: {V: number}
 ops.yaml:5:43: error: 'M, N' is not a shape pattern
-    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: ...
+    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[...,  ...]"}, x2: {type: f32, shape: ...
       |                                           ^
-help: write names, sizes and at most one leading '...', such as "[..., M, 4]"
+help: write names, sizes and at most one '...', such as "[..., M, 4]"
 ops.yaml:5:54: error: an operand needs the key 'type'
-    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: ...
+    5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[...,  ...]"}, x2: {type: f32, shape: ...
       |                                                      ^
-ops.yaml:5:63: error: '[M, ..., 1]' is not a shape pattern
-    5 | ...operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: "[...
+ops.yaml:5:63: error: '[...,  ...]' is not a shape pattern
+    5 | ...operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[...,  ...]"}, x2: {type: f32, shape: "[...
       |                                                                ^
-help: write names, sizes and at most one leading '...', such as "[..., M, 4]"
+help: write names, sizes and at most one '...', such as "[..., M, 4]"
 ops.yaml:5:102: error: '[a-b]' is not a shape pattern
-    5 | ..."M, N"}, z: {shape: "[M, ..., 1]"}, x2: {type: f32, shape: "[a-b]"}}
+    5 | ..."M, N"}, z: {shape: "[...,  ...]"}, x2: {type: f32, shape: "[a-b]"}}
       |                                                                ^
-help: write names, sizes and at most one leading '...', such as "[..., M, 4]"
+help: write names, sizes and at most one '...', such as "[..., M, 4]"
 ops.yaml:6:18: error: '$to' names no attribute of type dtype
     6 |   results: {out: $to}
       |                  ^

@@ -31,16 +31,50 @@ bool reads(const Expansion& spelled, const std::string& name) {
   });
 }
 
-// `leading`: what "..." stands for.
-std::string shape_text(const OperandSpec& operand, const std::string& leading) {
+// `open`: how many axes "..." stands for.
+std::string shape_text(const OperandSpec& operand, std::size_t open) {
   static const std::map<std::string, int> extents = {{"B", 1}, {"S", 4}, {"T", 6}, {"H", 1}, {"G", 1}, {"D", 8},
-                                                     {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9}, {"V", 6}};
+                                                     {"E", 4}, {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9}, {"V", 6},
+                                                     {"L", 7}};
   if (!operand.pattern) return "4, 8";
-  std::string text = operand.pattern->front().ellipsis ? leading : "";
+  std::string text;
   for (const PatternAxis& axis : *operand.pattern) {
-    if (axis.ellipsis) continue;
-    const std::int64_t extent = axis.name.empty() ? axis.constant : extents.at(axis.name);
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", extent);
+    const std::int64_t extent = axis.ellipsis ? 3 : axis.name.empty() ? axis.constant : extents.at(axis.name);
+    for (std::size_t i = 0; i < (axis.ellipsis ? open : 1); ++i) {
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", extent);
+    }
+  }
+  return text;
+}
+
+// How many axes "..." must stand for, so that a condition such as "rank(x) == 4" holds; where it asks for none,
+// one, and for the last of several choices as many as the others leave.
+std::size_t open_axes(const OpSpec& op, const Expansion& spelled) {
+  const std::string asked = "rank(" + op.operands[0].name + ") == ";
+  const auto place = spelled.when.text.find(asked);
+  const auto asks = [&](const Expansion& each) { return each.when.text.find(asked) != std::string::npos; };
+  const bool others_ask = std::any_of(op.expansions.begin(), op.expansions.end(), asks);
+  const std::size_t fixed = op.operands[0].pattern ? op.operands[0].pattern->size() - 1 : 0;
+  if (place != std::string::npos) return std::stoul(spelled.when.text.substr(place + asked.size())) - fixed;
+  return others_ask && fixed > 0 ? 5 - fixed : 1;
+}
+
+// f32 where it may be, or the dtype that the spelling's condition asks for.
+std::string dtype_text(const OpSpec& op, const OperandSpec& operand, const Expansion& spelled) {
+  const auto types = op.types.find(operand.type);
+  if (types == op.types.end()) return std::string(info(dtype_from_name(operand.type).value_or(DType::f32)).name);
+  for (const DType each : types->second) {
+    const std::string name(info(each).name);
+    if (spelled.when.text == fmt::format("{} == {}", operand.type, name)) return name;
+  }
+  if (std::count(types->second.begin(), types->second.end(), DType::f32)) return "f32";
+  return std::string(info(types->second.back()).name);
+}
+
+std::string attributes_text(const OpSpec& op) {
+  std::string text;
+  for (const AttributeSpec& each : op.attributes) {
+    if (each.required()) text += fmt::format(", {}: 3", each.name);
   }
   return text;
 }
@@ -48,15 +82,15 @@ std::string shape_text(const OperandSpec& operand, const std::string& leading) {
 // A graph of one node of the operator, over operands that one spelling of it has.
 std::string graph_of(const OpSpec& op, const Expansion& spelled) {
   std::string inputs, operands;
-  const std::string leading = spelled.when.text.find("rank") == std::string::npos ? "3" : "";
+  const std::size_t open = open_axes(op, spelled);
   for (const OperandSpec& operand : op.operands) {
     if (operand.optional && !reads(spelled, operand.name)) continue;
-    const auto types = op.types.find(operand.type);
-    const bool is_float = types == op.types.end() || std::count(types->second.begin(), types->second.end(), DType::f32);
-    inputs += fmt::format("  {}: \"{}[{}]\"\n", operand.name, is_float ? "f32" : "i64", shape_text(operand, leading));
+    const std::string dtype = dtype_text(op, operand, spelled);
+    inputs += fmt::format("  {}: \"{}[{}]\"\n", operand.name, dtype, shape_text(operand, open));
     operands += (operands.empty() ? "" : ", ") + operand.name;
   }
-  return fmt::format("inputs:\n{}nodes:\n- {{op: {}, in: [{}], out: y}}\noutputs: [y]\n", inputs, op.name, operands);
+  return fmt::format("inputs:\n{}nodes:\n- {{op: {}, in: [{}], out: y{}}}\noutputs: [y]\n", inputs, op.name, operands,
+                     attributes_text(op));
 }
 
 // The graph with the operator spelled so, and nothing of a kernel or of other expansions.
@@ -121,6 +155,7 @@ TEST_CASE("raise: every spelling of every operator becomes the operator") {
     for (const auto* all : {&op.expansions, &op.spellings}) {
       for (const Expansion& spelled : std::vector<Expansion>(*all)) {
         if (!spelled.numbers.empty()) continue;  // its numbers have no value here
+        if (op.results.size() > 1 || spelled.nodes.back().outputs.size() > 1) continue;  // one value is found at a time
         CAPTURE(op.name);
         ++spellings;
         CAPTURE(spellings);
@@ -236,7 +271,7 @@ nodes:
 - {op: mul, in: [n, w], out: g}
 - {op: add, in: [g, b], out: y}
 outputs: [y]
-)") == "y = layer_norm(x, w, b, epsilon=1e-06)\n");
+)") == "y = layer_norm(x, w, b, axes=[-1], epsilon=1e-06)\n");
 }
 
 namespace {
@@ -321,6 +356,56 @@ nodes:
 - {op: matmul, in: [z, t], out: u}
 outputs: [y, u]
 )") == "y = linear(x, w, b)\nu = linear(z, w, -)\n");
+}
+
+TEST_CASE("raise: an expansion whose last node makes several values is not read backwards") {
+  Rewrites rewrites(R"(
+ops:
+- op: spread
+  kind: composite
+  types: {T: float}
+  operands: {x: T}
+  results: {out: T}
+  attributes: {axes: {type: dims, default: [-1]}, keepdims: {type: boolean, default: true}}
+  expansion:
+  - {op: mean_variance, in: x, out: [mean, out], axes: $axes, keepdims: $keepdims}
+)");
+  CHECK(raised_text(rewrites, R"(
+inputs: {x: "f32[4, 8]"}
+nodes:
+- {op: mean_variance, in: x, out: [m, v], axes: [-1], keepdims: true}
+outputs: [v]
+)") == "m, v = mean_variance(x, axes=[-1], keepdims=true)\n");
+}
+
+// Rule: a match says every attribute that the operator must have, also from an item of a list, or there is none.
+TEST_CASE("raise: an attribute that must be given") {
+  const auto raised_by = [](const std::string& shape) {
+    Rewrites rewrites(R"(
+ops:
+- op: regroup
+  kind: composite
+  types: {T: any}
+  operands: {x: {type: T, shape: "[N, C, ...]"}}
+  results: {out: {type: T, shape: "[N, C, ...]"}}
+  attributes: {groups: {type: integer}}
+  expansion:
+  - {op: reshape, in: x, out: grouped, shape: )" + shape + R"(}
+  - {op: neg, in: grouped, out: negative}
+  - {op: reshape, in: negative, out: out, shape: [N, C, ...]}
+)");
+    return raised_text(rewrites, R"(
+dims: {M: 1..64}
+inputs: {x: "f32[M, 6, 5]"}
+nodes:
+- {op: reshape, in: x, out: g, shape: [M, 3, 2, 5]}
+- {op: neg, in: g, out: n}
+- {op: reshape, in: n, out: y, shape: [M, 6, 5]}
+outputs: [y]
+)");
+  };
+  CHECK(raised_by("[N, $groups, C / groups, ...]") == "y = regroup(x, groups=3)\n");
+  CHECK(raised_by("[N, C / groups, groups, ...]").starts_with("g = reshape("));
 }
 
 // Rule: raising never loses. Without a kernel, what is spelled as it would be expanded stays as it is.

@@ -135,10 +135,11 @@ std::optional<std::vector<ValueId>> input_values(Decomposition& state, Expanding
   return std::vector{add_constant(state.graph, state.names.take(name), std::nullopt, {*number}, at.composite.where)};
 }
 
-// Rule: what computes sees f32 in place of lower precision. Views take what there is, rounded where they lead to
-// nothing but a result.
+// Rule: what computes sees f32 in place of lower precision. Casts take what there is, and so do views, rounded where
+// they lead to nothing but a result.
 void choose_precision(Decomposition& state, Expanding& at, const OpSpec& op, const ExpansionNode& node,
                       std::vector<std::pair<ValueId, std::string>>& inputs) {
+  if (op.role == OpRole::cast) return;
   const auto dtype_of = [&](ValueId id) -> std::optional<DType> {
     const bool typed = id != no_id && state.graph.value(id).type;
     return typed ? std::optional(state.graph.type(id).dtype) : std::nullopt;

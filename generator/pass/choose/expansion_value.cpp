@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "generator/base/ensure.hpp"
+#include "generator/spec/broadcast.hpp"
+
 namespace kgen {
 namespace {
 
@@ -51,11 +54,41 @@ std::optional<Dim> known_size(const ExpansionScope& scope, const Expression& siz
   return value;
 }
 
-// "[$axis, 2 * D]": an attribute that is a list stands for all of its elements.
+// The extents that "..." stands for in the patterns of the operands, which broadcast; nothing where it stands in none
+// that is given.
+std::optional<Shape> ellipsis_extents(const NodeScope& at) {
+  const auto& operands = at.node.op->operands;
+  std::optional<Shape> extents;
+  for (std::size_t i = 0; i < at.node.inputs.size(); ++i) {
+    const OperandSpec& operand = operands[std::min(i, operands.size() - 1)];
+    if (at.node.inputs[i] == no_id || !operand.pattern) continue;
+    const auto axis = std::find_if(operand.pattern->begin(), operand.pattern->end(),
+                                   [](const PatternAxis& each) { return each.ellipsis; });
+    if (axis == operand.pattern->end()) continue;
+    const Shape& shape = at.graph.type(at.node.inputs[i]).shape;
+    const auto first = shape.begin() + (axis - operand.pattern->begin());
+    const auto count = static_cast<std::ptrdiff_t>(shape.size() + 1 - operand.pattern->size());
+    if (!extents) extents.emplace();
+    const auto misfit = broadcast_into(*extents, Shape(first, first + count));
+    ensure(!misfit, "operands were inferred to broadcast");
+  }
+  return extents;
+}
+
+// "[$axis, 2 * D]": an attribute that is a list stands for all of its elements, "..." for the extents of the patterns'.
 std::optional<AttributeValue> list_at(const ExpansionScope& scope, const std::vector<Expression>& items,
                                       SourceLocation where) {
   std::vector<Dim> list;
   for (const Expression& item : items) {
+    if (item.text == "...") {
+      const auto extents = ellipsis_extents(scope.composite);
+      if (!extents) {
+        report(scope, where, "no operand that is given has '...' in its shape");
+        return std::nullopt;
+      }
+      list.insert(list.end(), extents->begin(), extents->end());
+      continue;
+    }
     const AttributeValue* attribute = whole_attribute(scope, item.text);
     if (const auto* several = attribute ? std::get_if<std::vector<Dim>>(attribute) : nullptr) {
       list.insert(list.end(), several->begin(), several->end());

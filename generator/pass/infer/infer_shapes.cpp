@@ -2,33 +2,13 @@
 
 #include "generator/base/ensure.hpp"
 #include "generator/pass/infer/infer_context.hpp"
+#include "generator/spec/broadcast.hpp"
+#include "generator/spec/reduced_shape.hpp"
 
 namespace kgen {
 namespace {
 
 // ---- broadcasting ---------------------------------------------------------------------------------------------------
-
-// The extent both broadcast to; absent where they do not.
-std::optional<Dim> broadcast_extent(const Dim& a, const Dim& b) {
-  if (a == b || b == 1) return a;
-  if (a == 1) return b;
-  return std::nullopt;
-}
-
-// Widens `shape` so that `other` broadcasts to it too. Otherwise gives the axis that does not fit, as counted from the
-// end, where the last axis is 1.
-std::optional<std::size_t> broadcast_into(Shape& shape, const Shape& other) {
-  if (shape.size() < other.size()) {
-    shape.insert(shape.begin(), other.begin(), other.end() - static_cast<std::ptrdiff_t>(shape.size()));
-  }
-  for (std::size_t from_end = 1; from_end <= other.size(); ++from_end) {
-    Dim& extent = shape[shape.size() - from_end];
-    const auto both = broadcast_extent(extent, other[other.size() - from_end]);
-    if (!both) return from_end;
-    extent = *both;
-  }
-  return std::nullopt;
-}
 
 // What an operand broadcasts with: one that is read in lines is anywhere along them.
 Shape broadcast_shape(const NodeContext& context, std::size_t operand) {
@@ -202,12 +182,43 @@ std::optional<Shape> broadcast_operands(const NodeContext& context) {
   return shape;
 }
 
+namespace {
+
+// The operands' common shape without `reduction.axes`, which are worked out here, or with 1 for each.
+std::optional<Shape> reduced_shape(const NodeContext& context, Reduction& reduction) {
+  auto shape = broadcast_operands(context);
+  if (!shape) return std::nullopt;
+  auto axes = resolve_axes(context, "axes", shape->size());
+  if (!axes) return std::nullopt;
+  if (axes->empty()) {
+    for (std::size_t i = 0; i < shape->size(); ++i) axes->push_back(static_cast<int>(i));
+  }
+  std::sort(axes->begin(), axes->end());
+  reduction = {std::move(*axes), std::get<bool>(*find_attribute(context.node.attributes, "keepdims"))};
+  for (auto axis = reduction.axes.rbegin(); axis != reduction.axes.rend(); ++axis) {
+    if (reduction.keepdims) {
+      (*shape)[static_cast<std::size_t>(*axis)] = 1;
+    } else {
+      shape->erase(shape->begin() + *axis);
+    }
+  }
+  return shape;
+}
+
+// Of a result whose shape the specification does not say.
+std::optional<Shape> default_shape(const NodeContext& context) {
+  Reduction reduction;
+  return has_reduced_shape(context.op()) ? reduced_shape(context, reduction) : broadcast_operands(context);
+}
+
+}  // namespace
+
 std::optional<std::vector<Shape>> result_shapes(NodeContext& context) {
   std::vector<Shape> shapes;
   for (const ResultSpec& result : context.op().results) {
     auto shape = result.pattern            ? shape_of_pattern(context, result)
                  : !result.extents.empty() ? shape_of_extents(context, result)
-                                           : broadcast_operands(context);
+                                           : default_shape(context);
     if (!shape) return std::nullopt;
     shapes.push_back(std::move(*shape));
   }
@@ -258,23 +269,9 @@ std::optional<std::vector<Shape>> resolve_elementwise(NodeContext& context) {
 }
 
 std::optional<Shape> resolve_reduction(NodeContext& context) {
-  auto shape = broadcast_operands(context);
-  if (!shape) return std::nullopt;
-  auto axes = resolve_axes(context, "axes", shape->size());
-  if (!axes) return std::nullopt;
-  if (axes->empty()) {
-    for (std::size_t i = 0; i < shape->size(); ++i) axes->push_back(static_cast<int>(i));
-  }
-  std::sort(axes->begin(), axes->end());
-  const bool keepdims = std::get<bool>(*find_attribute(context.node.attributes, "keepdims"));
-  for (auto axis = axes->rbegin(); axis != axes->rend(); ++axis) {
-    if (keepdims) {
-      (*shape)[static_cast<std::size_t>(*axis)] = 1;
-    } else {
-      shape->erase(shape->begin() + *axis);
-    }
-  }
-  context.node.kind = Reduction{std::move(*axes), keepdims};
+  Reduction reduction;
+  auto shape = reduced_shape(context, reduction);
+  if (shape) context.node.kind = std::move(reduction);
   return shape;
 }
 

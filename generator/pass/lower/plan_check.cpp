@@ -22,8 +22,9 @@ bool is_step(const Graph& graph, const Node& node) {
   const std::vector<Expression::Step>& steps = node.op->definition.steps;
   return std::any_of(steps.begin(), steps.end(), [](const Expression::Step& step) {
     using enum Expression::Operation;
-    constexpr std::array step_functions{floor,      ceil,    round,         equal,       not_equal,   less,
-                                        less_equal, greater, greater_equal, logical_not, logical_and, logical_or};
+    constexpr std::array step_functions{floor,         ceil,        round,       trunc,      fmod,
+                                        equal,         not_equal,   less,        less_equal, greater,
+                                        greater_equal, logical_not, logical_and, logical_or};
     return std::find(step_functions.begin(), step_functions.end(), step.operation) != step_functions.end();
   });
 }

@@ -41,6 +41,7 @@ class PatternBuilder {
     for (const OperandSpec& operand : op.operands) add_value(operand.name, no_id);
   }
 
+  // Nothing where what comes last makes several values: the operator has one.
   std::unique_ptr<Pattern> build() {
     for (const ExpansionNode& node : pattern_.spelled->nodes) {
       if (!add_part(node)) return nullptr;
@@ -48,6 +49,8 @@ class PatternBuilder {
     const auto result = values_.find(pattern_.op->results[0].name);
     if (result == values_.end()) return nullptr;
     pattern_.result = result->second;
+    const std::uint32_t last = pattern_.maker[pattern_.result];
+    if (last != no_id && pattern_.parts[last].from->outputs.size() != 1) return nullptr;
     mark_views_of_operands();
     mark_views_at_end();
     return std::make_unique<Pattern>(std::move(pattern_));

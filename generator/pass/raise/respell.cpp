@@ -239,7 +239,10 @@ bool read_attributes(const SearchedGraph& in, const Pattern& pattern, const Matc
   const NodeScope scope = scope_of(in, known);
   for (const AttributeSpec& attribute : pattern.op->attributes) {
     const Expression* rule = number_rule(pattern, attribute.name);
-    if (!rule && !find_attribute(match.known, attribute.name)) continue;
+    if (!rule && !find_attribute(match.known, attribute.name)) {
+      if (attribute.required()) return false;
+      continue;
+    }
     const ExpansionValue given{"$" + attribute.name, {}};
     std::optional<AttributeValue> value = rule ? number_at({scope, none}, *rule, attribute.where)
                                                : attribute_at({scope, none}, attribute, given, attribute.where);
@@ -301,6 +304,14 @@ void learn(Match& match, std::string_view text, AttributeValue value) {
   if (name && !find_attribute(match.known, *name)) match.known.emplace_back(*name, std::move(value));
 }
 
+// "[N, $groups, ...]": one by one, up to what stands for several.
+void learn_items(Match& match, const ExpansionValue& given, const std::vector<Dim>& list) {
+  if (!given.text.starts_with('[')) return;
+  for (std::size_t i = 0; i < std::min(given.items.size(), list.size()) && given.items[i].text != "..."; ++i) {
+    if (list[i].is_constant()) learn(match, given.items[i].text, list[i].constant());
+  }
+}
+
 }  // namespace
 
 const Number* number_of(const Graph& graph, ValueId value) {
@@ -334,9 +345,7 @@ void learn_attributes(Match& match, const ExpansionNode& from, const Node& node)
     const AttributeValue* value = find_attribute(node.attributes, name);
     if (!value) continue;
     learn(match, given.text, *value);
-    const auto* list = std::get_if<std::vector<Dim>>(value);
-    const bool is_one = list && list->size() == 1 && list->front().is_constant() && given.items.size() == 1;
-    if (is_one && given.text.starts_with('[')) learn(match, given.items[0].text, list->front().constant());
+    if (const auto* list = std::get_if<std::vector<Dim>>(value)) learn_items(match, given, *list);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generator/pass/verify/verify_graph.hpp"
+#include "generator/spec/reduced_shape.hpp"
 
 namespace kgen {
 namespace {
@@ -72,8 +73,8 @@ bool is_widened(DType from, DType to) { return info(from).floating && compute_dt
 
 // The shapes of the results are those that the operands broadcast to.
 bool broadcasts(const OpSpec& op) {
-  return std::all_of(op.results.begin(), op.results.end(),
-                     [](const ResultSpec& result) { return !result.pattern && result.extents.empty(); });
+  const auto says_nothing = [](const ResultSpec& result) { return !result.pattern && result.extents.empty(); };
+  return !has_reduced_shape(op) && std::all_of(op.results.begin(), op.results.end(), says_nothing);
 }
 
 }  // namespace

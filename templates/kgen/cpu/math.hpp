@@ -64,6 +64,20 @@ KGEN_FUNCTION(SinFunction, sin)
 KGEN_FUNCTION(CosFunction, cos)
 KGEN_FUNCTION(TanhFunction, tanh)
 KGEN_FUNCTION(ErfFunction, erf)
+KGEN_FUNCTION(TanFunction, tan)
+KGEN_FUNCTION(AsinFunction, asin)
+KGEN_FUNCTION(AcosFunction, acos)
+KGEN_FUNCTION(AtanFunction, atan)
+KGEN_FUNCTION(SinhFunction, sinh)
+KGEN_FUNCTION(CoshFunction, cosh)
+KGEN_FUNCTION(AsinhFunction, asinh)
+KGEN_FUNCTION(AcoshFunction, acosh)
+KGEN_FUNCTION(AtanhFunction, atanh)
+KGEN_FUNCTION(Exp2Function, exp2)
+KGEN_FUNCTION(Expm1Function, expm1)
+KGEN_FUNCTION(Log2Function, log2)
+KGEN_FUNCTION(Log10Function, log10)
+KGEN_FUNCTION(Log1pFunction, log1p)
 #undef KGEN_FUNCTION
 
 struct PowFunction {
@@ -75,8 +89,34 @@ struct PowFunction {
   double operator()(double x, double y) const { return std::pow(x, y); }
 #endif
 };
+struct Atan2Function {
+#if defined(KGEN_REGISTERS)
+  KGEN_FN Floats operator()(Floats y, Floats x) const { return KGEN_SLEEF_FLOATS(atan2)(y, x); }
+  KGEN_FN Doubles operator()(Doubles y, Doubles x) const { return KGEN_SLEEF_DOUBLES(atan2)(y, x); }
+#else
+  float operator()(float y, float x) const { return std::atan2(y, x); }
+  double operator()(double y, double x) const { return std::atan2(y, x); }
+#endif
+};
 #undef KGEN_SLEEF_FLOATS
 #undef KGEN_SLEEF_DOUBLES
+
+// Exact where x / y does not overflow, else NaN.
+struct FmodFunction {
+#if defined(KGEN_AVX512)
+  KGEN_FN Floats operator()(Floats x, Floats y) const { return Sleef_fmodf16(x, y); }
+  KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return Sleef_fmodd8(x, y); }
+#elif defined(KGEN_REGISTERS) && defined(__AVX2__)
+  KGEN_FN Floats operator()(Floats x, Floats y) const { return Sleef_fmodf8(x, y); }
+  KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return Sleef_fmodd4(x, y); }
+#elif defined(KGEN_REGISTERS)
+  KGEN_FN Floats operator()(Floats x, Floats y) const { return Sleef_fmodf4(x, y); }
+  KGEN_FN Doubles operator()(Doubles x, Doubles y) const { return Sleef_fmodd2(x, y); }
+#else
+  float operator()(float x, float y) const { return std::fmod(x, y); }
+  double operator()(double x, double y) const { return std::fmod(x, y); }
+#endif
+};
 
 struct SqrtFunction {
 #if defined(KGEN_REGISTERS)
@@ -88,20 +128,24 @@ struct SqrtFunction {
 #endif
 };
 
-// To an integral value: the nearest (halves to even), or the next one down or up.
-enum class Rounding { nearest, down, up };
+// To an integral value: the nearest (halves to even), or the next one down, up or towards zero.
+enum class Rounding { nearest, down, up, to_zero };
 template <Rounding Direction>
 struct RoundFunction {
 #if defined(KGEN_REGISTERS) && defined(__SSE4_1__)
-  static constexpr int mode = Direction == Rounding::down ? _MM_FROUND_TO_NEG_INF
-                              : Direction == Rounding::up ? _MM_FROUND_TO_POS_INF
-                                                          : _MM_FROUND_TO_NEAREST_INT;
+  static constexpr int mode = Direction == Rounding::down      ? _MM_FROUND_TO_NEG_INF
+                              : Direction == Rounding::up      ? _MM_FROUND_TO_POS_INF
+                              : Direction == Rounding::to_zero ? _MM_FROUND_TO_ZERO
+                                                               : _MM_FROUND_TO_NEAREST_INT;
   KGEN_FN Floats operator()(Floats x) const { return rounded<mode>(x); }
   KGEN_FN Doubles operator()(Doubles x) const { return rounded<mode>(x); }
 #else
   template <std::floating_point T>
   T operator()(T x) const {
-    return Direction == Rounding::down ? std::floor(x) : Direction == Rounding::up ? std::ceil(x) : std::nearbyint(x);
+    return Direction == Rounding::down      ? std::floor(x)
+           : Direction == Rounding::up      ? std::ceil(x)
+           : Direction == Rounding::to_zero ? std::trunc(x)
+                                            : std::nearbyint(x);
   }
 #endif
 };

@@ -30,6 +30,20 @@ KGEN_FUNCTION(SinFunction, sin)
 KGEN_FUNCTION(CosFunction, cos)
 KGEN_FUNCTION(TanhFunction, tanh)
 KGEN_FUNCTION(ErfFunction, erf)
+KGEN_FUNCTION(TanFunction, tan)
+KGEN_FUNCTION(AsinFunction, asin)
+KGEN_FUNCTION(AcosFunction, acos)
+KGEN_FUNCTION(AtanFunction, atan)
+KGEN_FUNCTION(SinhFunction, sinh)
+KGEN_FUNCTION(CoshFunction, cosh)
+KGEN_FUNCTION(AsinhFunction, asinh)
+KGEN_FUNCTION(AcoshFunction, acosh)
+KGEN_FUNCTION(AtanhFunction, atanh)
+KGEN_FUNCTION(Exp2Function, exp2)
+KGEN_FUNCTION(Expm1Function, expm1)
+KGEN_FUNCTION(Log2Function, log2)
+KGEN_FUNCTION(Log10Function, log10)
+KGEN_FUNCTION(Log1pFunction, log1p)
 KGEN_FUNCTION(SqrtFunction, sqrt)
 #undef KGEN_FUNCTION
 
@@ -37,16 +51,30 @@ struct PowFunction {
   KGEN_FN float operator()(float x, float y) const { return powf(x, y); }
   KGEN_FN double operator()(double x, double y) const { return ::pow(x, y); }
 };
+struct Atan2Function {
+  KGEN_FN float operator()(float y, float x) const { return atan2f(y, x); }
+  KGEN_FN double operator()(double y, double x) const { return ::atan2(y, x); }
+};
+struct FmodFunction {
+  KGEN_FN float operator()(float x, float y) const { return fmodf(x, y); }
+  KGEN_FN double operator()(double x, double y) const { return ::fmod(x, y); }
+};
 
-// To an integral value: the nearest (halves to even), or the next one down or up.
-enum class Rounding { nearest, down, up };
+// To an integral value: the nearest (halves to even), or the next one down, up or towards zero.
+enum class Rounding { nearest, down, up, to_zero };
 template <Rounding Direction>
 struct RoundFunction {
   KGEN_FN float operator()(float x) const {
-    return Direction == Rounding::down ? floorf(x) : Direction == Rounding::up ? ceilf(x) : rintf(x);
+    return Direction == Rounding::down      ? floorf(x)
+           : Direction == Rounding::up      ? ceilf(x)
+           : Direction == Rounding::to_zero ? truncf(x)
+                                            : rintf(x);
   }
   KGEN_FN double operator()(double x) const {
-    return Direction == Rounding::down ? ::floor(x) : Direction == Rounding::up ? ::ceil(x) : ::rint(x);
+    return Direction == Rounding::down      ? ::floor(x)
+           : Direction == Rounding::up      ? ::ceil(x)
+           : Direction == Rounding::to_zero ? ::trunc(x)
+                                            : ::rint(x);
   }
 };
 

@@ -137,7 +137,34 @@ struct KGEN_KERNEL(round) Round {
   }
 };
 
-// x limited to [minimum, maximum], maximum winning where they cross; NaN stays NaN.
+// The integer part: towards zero.
+struct KGEN_KERNEL(trunc) Trunc {
+  template <Float X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes([](auto v) KGEN_LAMBDA { return trunc(v); }, x);
+  }
+};
+
+// 1 above 0, -1 below, and 0 itself; NaN stays NaN.
+struct KGEN_KERNEL(sign) Sign {
+  template <Number X>
+  static KGEN_FN auto apply(X x) {
+    return on_lanes(
+        [](auto v) KGEN_LAMBDA {
+          using V = decltype(v);
+          const V positive = select(v > V(0), V(1), v);
+          if constexpr (std::is_unsigned_v<typename V::lane_type>) {
+            return positive;
+          } else {
+            return select(v < V(0), V(-1), positive);
+          }
+        },
+        x);
+  }
+};
+
+// x limited to [minimum, maximum], maximum winning where they cross; NaN stays NaN. Of integers, to
+// the whole numbers between.
 struct KGEN_KERNEL(clamp) Clamp {
   double minimum, maximum;
 
@@ -146,21 +173,23 @@ struct KGEN_KERNEL(clamp) Clamp {
     return on_lanes(
         [this](auto v) KGEN_LAMBDA {
           using T = typename decltype(v)::lane_type;
-          return kgen::minimum(kgen::maximum(v, decltype(v)(limit<T>(minimum))), decltype(v)(limit<T>(maximum)));
+          const T low = limit<T>(minimum, false), high = limit<T>(maximum, true);
+          return kgen::minimum(kgen::maximum(v, decltype(v)(low)), decltype(v)(high));
         },
         x);
   }
 
  private:
-  // A limit beyond the range of T limits nothing.
+  // A limit beyond the range of T limits nothing. One of integers is the whole number below or, if not, above.
   template <class T>
-  static KGEN_FN T limit(double value) {
+  static KGEN_FN T limit(double value, bool below) {
     if constexpr (std::is_floating_point_v<T>) {
       return static_cast<T>(value);
     } else {
-      if (!(value > static_cast<double>(std::numeric_limits<T>::lowest()))) return std::numeric_limits<T>::lowest();
-      if (!(value < static_cast<double>(std::numeric_limits<T>::max()))) return std::numeric_limits<T>::max();
-      return static_cast<T>(value);
+      const double whole = below ? ::floor(value) : ::ceil(value);
+      if (!(whole > static_cast<double>(std::numeric_limits<T>::lowest()))) return std::numeric_limits<T>::lowest();
+      if (!(whole < static_cast<double>(std::numeric_limits<T>::max()))) return std::numeric_limits<T>::max();
+      return static_cast<T>(whole);
     }
   }
 };
