@@ -80,7 +80,10 @@ def demangled(kernels):
 
 
 def read_ptxas(text):
-    """The kernels that `ptxas -v` speaks of."""
+    """The kernels that `ptxas -v` speaks of. Raises where it gives up what Hopper's are written for: register shares that
+    it ignores, products that it waits for one by one."""
+    if lost := re.search(r".*\bC75(?:08|1[0-5])\b.*", text):
+        raise RuntimeError(lost[0])
     kernels = []
     for line in text.splitlines():
         if found := re.search(r"Compiling entry function '(\S+)'", line):
