@@ -13,20 +13,34 @@ class ExpectationCheck {
  public:
   ExpectationCheck(const FusedGraph& fused, Diagnostics& diagnostics) : fused_(fused), diagnostics_(diagnostics) {
     for (const Value& value : fused.graph.values) {
-      if (value.kind == ValueKind::result) makers_[value.name] = value.producer;
+      if (value.kind != ValueKind::result) continue;
+      makers_[value.name] = value.producer;
+      if (value.again_of != no_id) again_[fused.graph.value(value.again_of).name].push_back(value.producer);
     }
   }
 
   // `of_siblings`: which become one stub of those that do not need each other.
   void expect(const FusionDirectives::Group& set, std::string_view what, std::string_view of_siblings) {
     std::string_view first;
+    std::vector<std::uint32_t> together;  // the stubs that compute all values so far
     for (const std::string& name : set.values) {
       if (std::string why = not_computed(name); !why.empty()) {
         diagnostics_.error(set.where, fmt::format("{}: {}", what, why)).advise(advice(name, what));
-      } else if (first.empty()) {
+        continue;
+      }
+      const std::vector<std::uint32_t> computing = groups_of(name);
+      if (first.empty()) {
         first = name;
-      } else if (group_of(first) != group_of(name)) {
+        together = computing;
+        continue;
+      }
+      const auto apart = [&](std::uint32_t group) {
+        return std::find(computing.begin(), computing.end(), group) == computing.end();
+      };
+      if (std::all_of(together.begin(), together.end(), apart)) {
         report_apart(set.where, what, first, name, of_siblings);
+      } else {
+        std::erase_if(together, apart);
       }
     }
   }
@@ -42,7 +56,14 @@ class ExpectationCheck {
   }
 
  private:
-  std::uint32_t group_of(std::string_view name) const { return fused_.group_of[makers_.at(name)]; }
+  // Of what makes the value, and of what computes it again.
+  std::vector<std::uint32_t> groups_of(std::string_view name) const {
+    std::vector<std::uint32_t> groups{fused_.group_of[makers_.at(name)]};
+    const auto again = again_.find(name);
+    if (again == again_.end()) return groups;
+    for (const NodeId node : again->second) groups.push_back(fused_.group_of[node]);
+    return groups;
+  }
 
   // Why no stub computes the value; empty where one does.
   std::string not_computed(std::string_view name) const {
@@ -90,6 +111,7 @@ class ExpectationCheck {
   const FusedGraph& fused_;
   Diagnostics& diagnostics_;
   std::unordered_map<std::string_view, NodeId> makers_;
+  std::unordered_map<std::string_view, std::vector<NodeId>> again_;  // by value: what computes it for other stubs
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "generator/pass/fuse/fuse_ports.hpp"
 #include "generator/pass/fuse/fuse_reasons.hpp"
 #include "generator/pass/fuse/fuse_siblings.hpp"
+#include "generator/pass/fuse/recompute.hpp"
 
 namespace kgen {
 namespace {
@@ -22,15 +23,15 @@ constexpr const char* would_be_late = "what it needs may be ready only after stu
 class Fusion {
  public:
   // `alone`: numbers of the `force` groups that nothing else joins before they are whole.
-  Fusion(const Graph& graph, const FuseOptions& options, const std::vector<std::size_t>& alone)
-      : graph_(graph),
+  Fusion(const FuseFacts& facts, const FuseOptions& options, const std::vector<std::size_t>& alone)
+      : graph_(facts.graph()),
         options_(options),
-        facts_(graph),
+        facts_(facts),
         groups_(facts_),
         orders_(facts_, groups_, alone),
-        siblings_(graph) {}
+        siblings_(graph_) {}
 
-  // All but the graph itself.
+  // The groups alone.
   FusedGraph run() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (facts_.is_view(id)) {
@@ -41,12 +42,12 @@ class Fusion {
     }
     FusedGraph fused;
     number_groups(fused);
-    fused.decisions = fuse_decisions(facts_, fused, refusals_, met_, options_.enabled);
     return fused;
   }
 
   // After a run.
   std::vector<std::size_t> forced_apart() const { return orders_.forced_apart(); }
+  FusionReasons take_reasons() { return {std::move(refusals_), std::move(met_)}; }
 
  private:
   void visit(NodeId id);
@@ -69,7 +70,7 @@ class Fusion {
 
   const Graph& graph_;
   const FuseOptions& options_;
-  FuseFacts facts_;
+  const FuseFacts& facts_;
   FuseGroups groups_;
   FuseOrders orders_;
   Refusals refusals_;
@@ -297,16 +298,11 @@ bool Fusion::leaves_group(ValueId value, std::uint32_t id) const {
 }
 
 void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
-  const auto note_read = [&](ValueId value) {
-    if (std::find(group.inputs.begin(), group.inputs.end(), value) == group.inputs.end()) group.inputs.push_back(value);
-  };
   const std::uint32_t id = groups_.group_of(group.nodes.front());
+  group.inputs =
+      read_from_memory(facts_, group.nodes, [&](ValueId value) { return groups_.group_behind(value) == id; });
   for (const NodeId member : group.nodes) {
     const Node& node = graph_.nodes[member];
-    for (const ValueId input : node.inputs) {
-      if (input == no_id || is_literal(graph_, node, input)) continue;
-      if (groups_.group_behind(input) != id) note_read(input);
-    }
     for (const ValueId output : node.outputs) {
       // A call, or a kernel of several results, writes all of them, read or not, but for what an epilogue takes.
       const auto number = result_number(graph_, grown.roots, output);
@@ -357,19 +353,37 @@ void Fusion::number_groups(FusedGraph& fused) const {
   }
 }
 
+// Groups, and why nodes are in none with others.
+FusedGraph find_groups(const FuseFacts& facts, const FuseOptions& options, FusionReasons& reasons) {
+  Fusion fusion(facts, options, {});
+  FusedGraph fused = fusion.run();
+  reasons = fusion.take_reasons();
+  const std::vector<std::size_t> apart = fusion.forced_apart();
+  if (!options.enabled || apart.empty()) return fused;
+  // Nodes join as early as they can. Some may so have joined what keeps them from those that they are forced with.
+  Fusion again(facts, options, apart);
+  FusedGraph other = again.run();
+  if (again.forced_apart().size() >= apart.size()) return fused;
+  reasons = again.take_reasons();
+  return other;
+}
+
 }  // namespace
 
 FusedGraph fuse(Graph graph, const FuseOptions& options) {
-  Fusion fusion(graph, options, {});
-  FusedGraph fused = fusion.run();
-  const std::vector<std::size_t> apart = fusion.forced_apart();
-  if (options.enabled && !apart.empty()) {
-    // Nodes join as early as they can. Some may so have joined what keeps them from those that they are forced with.
-    Fusion again(graph, options, apart);
-    FusedGraph other = again.run();
-    if (again.forced_apart().size() < apart.size()) fused = std::move(other);
+  const FuseFacts facts(graph);
+  FusionReasons reasons;
+  FusedGraph fused = find_groups(facts, options, reasons);
+  Recomputed again;
+  if (options.enabled) again = recompute(facts, fused);
+  if (again.fused) {
+    fused = std::move(*again.fused);
+    fused.decisions = fuse_decisions(FuseFacts(fused.graph), fused, renumbered(reasons, again.new_id), true);
+  } else {
+    fused.decisions = fuse_decisions(facts, fused, reasons, options.enabled);
+    fused.graph = std::move(graph);
   }
-  fused.graph = std::move(graph);
+  fused.recomputations = std::move(again.recomputations);
   return fused;
 }
 

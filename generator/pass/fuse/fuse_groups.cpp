@@ -7,10 +7,6 @@
 namespace kgen {
 namespace {
 
-// Beyond these a stub is neither readable nor kind to registers, and its compile time grows.
-constexpr std::size_t most_nodes = 64;
-constexpr std::size_t most_reads = 24;
-
 bool contains(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
