@@ -102,8 +102,39 @@ class ExpectationCheck {
       error.note(consumer.where, fmt::format("'{}' does not join '{}': {}", name_of(consumer),
                                              name_of(fused_.graph.nodes[made->producer]), made->reason));
     }
-    if (path.empty()) error.note(fmt::format("neither needs the other: of such only {} become one", of_siblings));
+    if (path.empty()) {
+      const std::uint32_t a = groups_of(first).front(), b = groups_of(other).front();
+      error.note(needs(a, b) || needs(b, a)
+                     ? "neither needs the other, but the stub of one waits for that of the other"
+                     : fmt::format("neither needs the other: of such only {} become one", of_siblings));
+    }
     error.advise("`kgen explain` prints every decision and its reason");
+  }
+
+  // Whether the group `from` runs after, and because of, the group `to`.
+  bool needs(std::uint32_t from, std::uint32_t to) const {
+    const Graph& graph = fused_.graph;
+    std::vector<bool> walked(fused_.groups.size(), false), seen(graph.nodes.size(), false);
+    std::vector<NodeId> open = fused_.groups[from].nodes;
+    walked[from] = true;
+    while (!open.empty()) {
+      const Node& node = graph.nodes[open.back()];
+      open.pop_back();
+      for (const ValueId input : node.inputs) {
+        const NodeId maker = input == no_id ? no_id : graph.value(input).producer;
+        if (maker == no_id || seen[maker]) continue;
+        seen[maker] = true;
+        const std::uint32_t group = fused_.group_of[maker];
+        if (group == to) return true;
+        if (group == no_id) {
+          open.push_back(maker);
+        } else if (!walked[group]) {
+          walked[group] = true;
+          open.insert(open.end(), fused_.groups[group].nodes.begin(), fused_.groups[group].nodes.end());
+        }
+      }
+    }
+    return false;
   }
 
   const std::string& name_of(const Node& node) const { return fused_.graph.value(node.outputs[0]).name; }

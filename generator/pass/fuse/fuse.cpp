@@ -17,6 +17,8 @@ namespace kgen {
 namespace {
 
 constexpr const char* too_large = "the stub is large enough: more would not fit in registers";
+// A stub that reads the one may be what the other waits for, or may come to need it.
+constexpr const char* would_wait = "it would wait for another stub, and others read it already";
 constexpr const char* would_be_cyclic = "another stub between them needs the one and feeds the other";
 constexpr const char* would_be_late = "what it needs may be ready only after stubs that read the other's result";
 
@@ -56,6 +58,8 @@ class Fusion {
   bool try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& makers, const GrowingGroup& own);
   void take_shared_prologues(std::uint32_t host);
   std::vector<std::uint32_t> producers(NodeId id) const;
+  void join(NodeId id, const std::vector<std::uint32_t>& ids, GrowingGroup group);
+  std::string why_not_ordered(NodeId id, const std::vector<std::uint32_t>& ids) const;
   bool try_join(NodeId id, const std::vector<std::uint32_t>& ids);
   bool try_producers(NodeId id);
   bool try_sibling(NodeId id, std::uint32_t sibling);
@@ -112,13 +116,28 @@ std::string Fusion::why_apart(NodeId id, const std::vector<std::uint32_t>& ids, 
 bool Fusion::try_join(NodeId id, const std::vector<std::uint32_t>& ids) {
   Joint joint = with_producers(facts_, groups_, id, ids);
   std::string why = why_apart(id, ids, joint, orders_.forced(id, ids));
-  if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_cyclic;
+  if (why.empty() && !groups_.stays_acyclic(id, ids)) why = why_not_ordered(id, ids);
   if (!why.empty()) {
     refused(id, ids, why);
     return false;
   }
-  groups_.join(id, ids, std::move(*joint.group));
+  join(id, ids, std::move(*joint.group));
   return true;
+}
+
+// Without groups to join the node starts one.
+void Fusion::join(NodeId id, const std::vector<std::uint32_t>& ids, GrowingGroup group) {
+  if (ids.empty()) {
+    groups_.start(id, std::move(group));
+  } else {
+    groups_.join(id, ids, std::move(group));
+  }
+  orders_.joined(id, ids);
+}
+
+// A cycle takes a search to tell: what is forced is told for certain.
+std::string Fusion::why_not_ordered(NodeId id, const std::vector<std::uint32_t>& ids) const {
+  return orders_.forced(id, ids) && groups_.needs_outside(id, ids) ? would_be_cyclic : would_wait;
 }
 
 // All of them at once, else those that the graph forces, else the first that will.
@@ -171,7 +190,7 @@ bool Fusion::try_sibling(NodeId id, std::uint32_t sibling) {
   if (joint.refusal.empty() && saves_nothing_beside(id, sibling)) joint.refusal = "one of them is a kernel's prologue";
   if (!why_apart(id, {sibling}, joint, orders_.forced(id, {sibling})).empty()) return false;
   if (!groups_.stays_acyclic(id, {sibling})) return false;
-  groups_.join(id, {sibling}, std::move(*joint.group));
+  join(id, {sibling}, std::move(*joint.group));
   return true;
 }
 
@@ -217,7 +236,7 @@ std::vector<std::uint32_t> Fusion::take_prologues(NodeId id, GrowingGroup& group
     ids = std::move(with_maker);
   }
   for (const std::uint32_t early : groups_.moved_behind_readers(id, ids)) {
-    refused(id, {early}, would_be_cyclic);
+    refused(id, {early}, why_not_ordered(id, {early}));
     const auto place = std::find(ids.begin(), ids.end(), early);
     group.prologues.erase(group.prologues.begin() + (place - ids.begin()));
     ids.erase(place);
@@ -237,7 +256,7 @@ bool Fusion::try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& mak
   if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_late;
   met_[id] = {sibling, why};
   if (!why.empty()) return false;
-  groups_.join(id, ids, std::move(*joint.group));
+  join(id, ids, std::move(*joint.group));
   take_shared_prologues(groups_.group_of(id));
   return true;
 }
@@ -253,6 +272,7 @@ void Fusion::take_shared_prologues(std::uint32_t host) {
     const std::string why = why_apart(roots.back(), {host, maker}, joint, orders_.forced(roots.back(), {maker}));
     if (why.empty()) {
       groups_.absorb(host, maker, std::move(joint.group->prologues.front()));
+      orders_.joined(roots.back(), {host, maker});
       continue;
     }
     for (const NodeId root : roots) refusals_.replace(root, graph_.value(node.inputs[i]).producer, why);
@@ -262,13 +282,7 @@ void Fusion::take_shared_prologues(std::uint32_t host) {
 void Fusion::visit_structured(NodeId id) {
   GrowingGroup group = alone(facts_, id);
   const std::vector<std::uint32_t> ids = take_prologues(id, group);
-  if (!try_kernel_sibling(id, ids, group)) {
-    if (ids.empty()) {
-      groups_.start(id, std::move(group));
-    } else {
-      groups_.join(id, ids, std::move(group));
-    }
-  }
+  if (!try_kernel_sibling(id, ids, group)) join(id, ids, std::move(group));
   siblings_.note(id);
 }
 
@@ -280,7 +294,7 @@ void Fusion::visit(NodeId id) {
   } else if (options_.enabled && std::holds_alternative<Structured>(node.kind)) {
     return visit_structured(id);
   }
-  groups_.start(id, alone(facts_, id));
+  join(id, {}, alone(facts_, id));
 }
 
 // Whether `value`, made in group `id`, is read by anything outside it.
