@@ -71,6 +71,7 @@ constexpr std::array passes_in_order = {
     PassInfo{"schedule", materialised},
     PassInfo{"place", materialised, false},
     PassInfo{"lower", materialised, false},
+    PassInfo{"check", materialised, false},
 };
 
 // One of them; no other name compiles.
@@ -121,6 +122,10 @@ class PassRunner {
     verify_module(module, pass.holds, pass.name, diagnostics_);
   }
   void verify_made(const PassInfo& pass, const FusedGraph& fused) { verify_fused(fused, pass.name, diagnostics_); }
+  void verify_made(const PassInfo& pass, const CheckPlan& check) {
+    for (const UnfusedGraph& each : check.functions) verify_fused(each.fused, pass.name, diagnostics_);
+    verify_fused(check.main.fused, pass.name, diagnostics_);
+  }
 
   const PipelineOptions& options_;
   Diagnostics& diagnostics_;
@@ -207,7 +212,10 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   for (const FunctionPlan& function : plan.functions) check_expectations(function.fused, diagnostics);
   check_expectations(plan.main.fused, diagnostics);
   if (diagnostics.has_errors() && !options.explain) return std::nullopt;
-  if (options.check) plan.check = plan_check(plan, ops);
+  if (options.check) {
+    plan.check = passes.run("check", &plan, [&](const Plan* p) { return plan_check(*p, ops); });
+    if (diagnostics.has_errors() && !options.explain) return std::nullopt;
+  }
   return plan;
 }
 

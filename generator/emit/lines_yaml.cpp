@@ -26,7 +26,8 @@ void write_lines(Writer& writer, const Graph& graph) {
   std::vector<std::pair<std::uint32_t, std::string_view>> lines;
   for (const Value& value : graph.values) {
     const SourceLocation& where = place_of(graph, value);
-    if (where.known() && has_name(graph, value)) lines.emplace_back(where.line, value.name);
+    const bool computed_again = value.again_of != no_id;  // under the name of the value that it is
+    if (where.known() && has_name(graph, value) && !computed_again) lines.emplace_back(where.line, value.name);
   }
   std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [line, name] : lines) writer.line("{}: {}", yaml_name(name), line);

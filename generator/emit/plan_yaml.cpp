@@ -47,6 +47,7 @@ class GraphText {
     write_kernel_choices();
     write_preparations();
     write_decisions();
+    write_recomputations();
   }
 
  private:
@@ -249,6 +250,16 @@ class GraphText {
               : name(reader);
       writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), readers, decision.fused ? "fused" : "apart",
                    yaml_string(decision.bytes.text()), yaml_string(decision.reason));
+    }
+  }
+
+  void write_recomputations() {
+    if (function_.fused.recomputations.empty()) return;
+    writer_.line(
+        "computed_again:  # value, its copies in other stubs, bytes that this saves (0: it is in memory), why");
+    for (const Recomputation& each : function_.fused.recomputations) {
+      writer_.line("- [{}, [{}], {}, {}]", name(each.value), names(each.copies), yaml_string(each.bytes.text()),
+                   yaml_string(each.reason));
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct Explained {
 
   const Graph& graph() const { return function.fused.graph; }
   std::uint32_t group_of(NodeId node) const { return function.fused.group_of[node]; }
-  const std::string& name(ValueId value) const { return graph().value(value).name; }
+  const std::string& name(ValueId value) const { return written_name(graph(), value); }
   const std::string& maker(NodeId node) const { return name(graph().nodes[node].outputs[0]); }
 };
 
@@ -71,7 +72,8 @@ std::string node_text(const Explained& in, NodeId id) {
   for (std::size_t i = 0; i < node.inputs.size(); ++i) text += (i == 0 ? "" : ", ") + operand_text(in, node.inputs[i]);
   text += ")";
   if (call && call->repeat > 1) text += fmt::format(", {} times", call->repeat);
-  return text + where_text(node.where) + (node.within.empty() ? "" : " " + node.within);
+  const bool again = in.graph().value(node.outputs[0]).again_of != no_id;
+  return text + where_text(node.where) + (node.within.empty() ? "" : " " + node.within) + (again ? ", again" : "");
 }
 
 // "q_flat as q_heads" where a view of what the producer makes is read.
@@ -146,6 +148,28 @@ std::vector<std::string> tuning_lines(const Explained& in, NodeId node) {
   return {fmt::format("with {}: {}", fmt::join(choices, ", "), short_text(rule->where))};
 }
 
+// "stub_z", "stub_a and stub_z"; each once.
+std::string stubs_making(const Explained& in, const std::vector<ValueId>& values) {
+  std::vector<std::string> stubs;
+  for (const ValueId value : values) {
+    const std::string& stub = in.stub_of[in.group_of(in.graph().value(value).producer)];
+    if (std::find(stubs.begin(), stubs.end(), stub) == stubs.end()) stubs.push_back(stub);
+  }
+  const std::string last = std::move(stubs.back());
+  stubs.pop_back();
+  return stubs.empty() ? last : fmt::format("{} and {}", fmt::join(stubs, ", "), last);
+}
+
+// "'scaled' is computed by each of its readers, stub_y and stub_z: ... (saves 12*M bytes)"
+std::string recomputation_text(const Explained& in, const Recomputation& it) {
+  if (it.bytes == Dim(0))
+    return fmt::format("'{}' is not computed again by its readers: {}", in.name(it.value), it.reason);
+  std::vector<ValueId> made{it.value};
+  made.insert(made.end(), it.copies.begin(), it.copies.end());
+  return fmt::format("'{}' is computed where it is read, by {}: {} (saves {} bytes)", in.name(it.value),
+                     stubs_making(in, made), it.reason, it.bytes.text());
+}
+
 // ---- everything -----------------------------------------------------------------------------------------------------
 
 // Memory traffic that never happens: of each value that the stub does not write, once, however many read it there.
@@ -206,6 +230,10 @@ void explain_graph(Writer& writer, const Explained& in) {
     const std::uint32_t reader = in.group_of(decision.consumer);
     if (reader != no_id) decisions[reader].push_back(&decision);
   }
+  std::vector<std::vector<const Recomputation*>> recomputations(in.function.fused.groups.size());
+  for (const Recomputation& each : in.function.fused.recomputations) {
+    recomputations[in.group_of(in.graph().value(each.value).producer)].push_back(&each);
+  }
   for (const std::vector<Step>* steps : {&in.function.load_steps, &in.function.steps}) {
     for (const Step& step : *steps) {
       const Group& group = in.function.fused.groups[step.group];
@@ -222,6 +250,7 @@ void explain_graph(Writer& writer, const Explained& in) {
         for (const std::string& line : copy_lines(in, id)) writer.line("    {}", line);
       }
       for (const Decision* decision : decisions[step.group]) writer.line("  {}", decision_text(in, *decision));
+      for (const Recomputation* it : recomputations[step.group]) writer.line("  {}", recomputation_text(in, *it));
     }
   }
   explain_load(writer, in);
@@ -268,14 +297,37 @@ std::string explain_value(const Explained& in, ValueId value) {
     const bool concerns = decision.producer == node || decision.consumer == node;
     if (concerns) text += fmt::format("  {}\n", decision_text(in, decision));
   }
+  for (const Recomputation& each : in.function.fused.recomputations) {
+    if (in.graph().value(each.value).producer == node) text += fmt::format("  {}\n", recomputation_text(in, each));
+  }
   return text;
 }
 
+// The node, and those that compute the same again.
+std::vector<NodeId> makers_of(const Explained& in, NodeId node) {
+  std::vector<NodeId> makers{node};
+  for (const Value& value : in.graph().values) {
+    if (value.again_of != no_id && in.graph().value(value.again_of).producer == node) makers.push_back(value.producer);
+  }
+  return makers;
+}
+
+// Two that compute what the nodes do, in one stub if there are such.
+std::pair<NodeId, NodeId> nearest_makers(const Explained& in, NodeId first, NodeId second) {
+  for (const NodeId a : makers_of(in, first)) {
+    for (const NodeId b : makers_of(in, second)) {
+      if (in.group_of(a) == in.group_of(b)) return {a, b};
+    }
+  }
+  return {first, second};
+}
+
 std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
-  const NodeId first = computing_node(in, a), second = computing_node(in, b);
+  NodeId first = computing_node(in, a), second = computing_node(in, b);
   for (const auto& [value, node] : {std::pair(a, first), std::pair(b, second)}) {
     if (std::string text = not_computed(in, value, node); !text.empty()) return text;
   }
+  std::tie(first, second) = nearest_makers(in, first, second);
   if (first == second) return fmt::format("'{}' and '{}' are results of one operator.\n", in.name(a), in.name(b));
 
   const std::uint32_t first_group = in.group_of(first), second_group = in.group_of(second);
@@ -332,6 +384,11 @@ std::string summary(const Plan& plan) {
       const Node& copy = graph.nodes[graph.value(written.copy).producer];
       text += fmt::format(", {} bytes written for '{}' to pass '{}'", bytes_of(graph.type(written.copy)).text(),
                           plan.functions[written.function].fused.graph.name, graph.value(copy.inputs[0]).name);
+    }
+    for (const Recomputation& it : each->fused.recomputations) {
+      if (it.copies.empty()) continue;
+      text += fmt::format(", '{}' computed {} times ({} bytes less moved)", graph.value(it.value).name,
+                          it.copies.size() + 1, it.bytes.text());
     }
   }
   return text;

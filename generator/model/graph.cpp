@@ -29,6 +29,11 @@ const AttributeValue* find_attribute(const Attributes& attributes, std::string_v
   return found == attributes.end() ? nullptr : &found->second;
 }
 
+const std::string& written_name(const Graph& graph, ValueId value) {
+  const ValueId again_of = graph.value(value).again_of;
+  return graph.value(again_of == no_id ? value : again_of).name;
+}
+
 DimRanges ranges_of(const Graph& graph) {
   DimRanges ranges;
   for (const DimDeclaration& dim : graph.dims) ranges.emplace(dim.name, dim.range);

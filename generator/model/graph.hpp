@@ -47,6 +47,7 @@ struct Value {
   std::uint32_t index = 0;          // result: which of the producer's; otherwise which input, constant or state
   SourceLocation where;
   std::string local;                // within an expanded composite: what its expansion calls it; else empty
+  ValueId again_of = no_id;         // after fuse: the value that this one is, computed again for another stub
 };
 
 struct GraphInput {
@@ -230,6 +231,8 @@ struct Graph {
   const TensorType& type(ValueId id) const { return *values[id].type; }
 };
 
+// What stubs and explanations call the value: one that is computed again goes by the name of what it is.
+const std::string& written_name(const Graph& graph, ValueId value);
 DimRanges ranges_of(const Graph& graph);
 // What callers know output `index` by.
 const std::string& output_name(const Graph& graph, std::size_t index);

@@ -78,11 +78,21 @@ struct Decision {
   bool siblings = false;         // nothing passes: both read `value`, and one call of a kernel may compute both
 };
 
+// Whether stubs that need `value`, made elementwise, each compute it for themselves, and why that is, or is not,
+// cheaper than to write it to memory once and to read it there.
+struct Recomputation {
+  ValueId value = no_id;
+  std::vector<ValueId> copies;  // Value::again_of is `value`; each is computed with a reader
+  std::string reason;           // "they read 8*M bytes of 'x' for it, instead of 20*M to write it and read it there"
+  Dim bytes;                    // memory traffic that this saves; 0: memory holds the value
+};
+
 struct FusedGraph {
   Graph graph;
   std::vector<Group> groups;               // in an order in which they may run
   std::vector<std::uint32_t> group_of;     // by NodeId; no_id for views
   std::vector<Decision> decisions;         // in the order of the consumers
+  std::vector<Recomputation> recomputations;  // in the order of the nodes that make the values
 };
 
 // The decisions on a shortest path from `from` to `to`; the one on both as siblings, where they are; empty where

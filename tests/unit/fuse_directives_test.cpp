@@ -1,4 +1,8 @@
 // What `fusion:` and `expect_fused:` do, and what is said where they cannot.
+#include <fmt/format.h>
+
+#include <ctime>
+
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/verify/verify.hpp"
 #include "tests/unit/plan_fixture.hpp"
@@ -403,6 +407,68 @@ fusion: {force: [[c, total], [e, t]]}
       "fusion: force: 'e' and 't' are not computed by one stub\n"
       "note: neither needs the other: of such only loops over the same elements and siblings of one kernel become one\n"
       "help: `kgen explain` prints every decision and its reason\n");
+}
+
+TEST_CASE("force: a refusal says whether there is a cycle, or only a wait") {
+  const std::string rows = R"(
+graph: g
+inputs: {x: "f32[8, 16]", w: "f32[16, 16]", r: "f32[8, 16]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: matmul, in: [e, w], out: m}
+)";
+  Fixture cyclic;
+  // m needs e, and feeds y through rows that no epilogue takes.
+  const FusedGraph between = cyclic.fuse_main(rows + R"(
+  - {op: sum, in: m, out: total, axes: [1], keepdims: true}
+  - {op: mul, in: [e, total], out: y}
+outputs: [y, m]
+fusion: {force: [[e, y]]}
+)");
+  CHECK(reason(between, "e", "y") == "another stub between them needs the one and feeds the other");
+  Fixture waiting;
+  const FusedGraph waits = waiting.fuse_main(rows + R"(
+  - {op: matmul, in: [r, w], out: n}
+  - {op: sum, in: n, out: total, axes: [0], keepdims: true}
+  - {op: exp, in: total, out: late}
+  - {op: broadcast_to, in: late, out: wide, shape: [8, 16]}
+  - {op: mul, in: [e, wide], out: y}
+outputs: [y, m]
+fusion: {force: [[e, y]]}
+)");
+  CHECK(reason(waits, "e", "y") == "it would wait for another stub, and others read it already");
+  // y rides with p, which needs e.
+  Fixture beside;
+  beside.fuse_main(R"(
+graph: g
+inputs: {x: "f32[8, 16]", v: "f32[16, 4]", r: "f32[8, 4]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: neg, in: r, out: y}
+  - {op: matmul, in: [e, v], out: p}
+  - {op: add, in: [p, y], out: z}
+outputs: [e, z]
+fusion: {force: [[e, y]]}
+)");
+  const std::string said = beside.diagnostics.text(false);
+  CHECK_MESSAGE(said.find("neither needs the other, but the stub of one waits for that of the other") != said.npos,
+                said);
+}
+
+// Each is looked up among all: it took time that grew with the square of their number.
+TEST_CASE("force: 10,000 loops beside each other") {
+  std::string nodes = "graph: g\ninputs: {x: \"f32[8]\"}\nnodes:\n", names;
+  for (int i = 0; i < 10'000; ++i) {
+    nodes += fmt::format("  - {{op: add, in: [x, {}], out: y{}}}\n", i + 1, i);
+    names += fmt::format("{}y{}", i == 0 ? "" : ", ", i);
+  }
+  Fixture f;
+  Module module = f.prepare(nodes + "outputs: [" + names + "]\nfusion: {force: [[" + names + "]]}\n");
+  const std::clock_t begin = std::clock();
+  const FusedGraph fused = fuse(std::move(module.main), {});
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  MESSAGE("fuse of 10,000 forced nodes: " << seconds << " s");
+  CHECK(fused.groups.size() == 1);
 }
 
 TEST_CASE("reasons: views are named by what they do") {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,29 +12,20 @@
 
 #include "generator/introspect/signatures_yaml.hpp"
 #include "generator/kernels.hpp"
+#include "tests/unit/own_folder.hpp"
 #include "tests/unit/repository.hpp"
 
 namespace kgen::test {
 
-// A folder of its own, removed at the end.
-class Folder {
+class Folder : OwnFolder {
  public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "kgen-test-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
   std::string write(const std::string& name, const std::string& content) const {
     std::filesystem::create_directories((path / name).parent_path());
     std::ofstream(path / name, std::ios::binary) << content;
     return (path / name).string();
   }
 
-  std::filesystem::path path;
+  const std::filesystem::path path = OwnFolder::path;
 };
 
 inline void replace_all(std::string& text, const std::string& from, const std::string& to) {

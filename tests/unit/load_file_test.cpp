@@ -6,26 +6,19 @@
 #include <string>
 
 #include "generator/base/source_map.hpp"
+#include "tests/unit/own_folder.hpp"
 
 namespace kgen {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of its own, removed at the end.
-struct Folder {
-  Folder() : path((fs::temp_directory_path() / "kgen_load_file_test").string()) {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string path;
-};
+using test::OwnFolder;
 
 }  // namespace
 
 TEST_CASE("files: texts keep their addresses") {
-  const Folder folder;
+  const OwnFolder folder;
   std::ofstream(folder.path + "/graph.yaml", std::ios::binary) << "graph: g\r\n";
   SourceMap texts;
   Diagnostics diagnostics;
@@ -38,7 +31,7 @@ TEST_CASE("files: texts keep their addresses") {
 }
 
 TEST_CASE("files: what cannot be read") {
-  const Folder folder;
+  const OwnFolder folder;
   std::ofstream(folder.path + "/llama_block.yaml") << "graph: g\n";
   const auto messages = [](const std::string& path) {
     SourceMap texts;

@@ -9,6 +9,7 @@
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "tests/unit/infer_fixture.hpp"
 #include "tests/unit/load_fixture.hpp"
+#include "tests/unit/own_folder.hpp"
 
 namespace kgen {
 namespace {
@@ -55,13 +56,9 @@ constexpr const char* structs = R"yaml(structs:
 - {struct: fractal::Region, header: my/fractal.hpp, bytes: 32, alignment: 8}
 )yaml";
 
-struct Folder {
-  Folder() : path((fs::temp_directory_path() / "kgen_own_kernels_test").string()) {
-    fs::remove_all(path);
-    fs::create_directories(path + "/my_kernels");
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string path;
+// With a folder `my_kernels` in it.
+struct Folder : test::OwnFolder {
+  Folder() { fs::create_directories(path + "/my_kernels"); }
 };
 
 }  // namespace

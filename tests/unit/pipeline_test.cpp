@@ -2,10 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "generator/explain/explain.hpp"
+#include "tests/unit/own_folder.hpp"
 #include "tests/unit/repository.hpp"
 
 namespace kgen {
@@ -18,7 +18,8 @@ TEST_CASE("a plan that is not as the graph expects can be explained, and is refu
   }
   options.signatures = (repository::root() / "templates" / "kgen" / "signatures.yaml").string();
   options.include_directories = {(repository::root() / "templates").string()};
-  options.graph = (std::filesystem::temp_directory_path() / "kgen_pipeline_test.yaml").string();
+  const test::OwnFolder folder;
+  options.graph = folder.path + "/graph.yaml";
   std::ofstream(options.graph) << R"(graph: g
 inputs: {A: "f32[8, 16]", B: "f32[16, 32]"}
 nodes:
@@ -42,7 +43,6 @@ expect_fused: [[C, y]]
     REQUIRE(explained.diagnostics.all().size() == 1);
     CHECK(explained.diagnostics.all()[0].message == "expect_fused: 'C' and 'y' are not computed by one stub");
   }
-  std::filesystem::remove(options.graph);
 }
 
 }  // namespace

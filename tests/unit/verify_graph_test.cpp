@@ -211,6 +211,23 @@ TEST_CASE("verify_graph: a view shows what its parameters say") {
          [](Sabotage& s) { s.kind<View>("left").written_through = true; });
 }
 
+TEST_CASE("verify_graph: a view shows elements that its operand has") {
+  const char* const outside = "'left' is a view of elements outside of its operand";
+  broken(inferred, outside, [](Sabotage& s) { s.kind<View>("left").begin = 5; });
+  broken(inferred, outside, [](Sabotage& s) { s.kind<View>("left").begin = -1; });
+  broken(inferred, outside, [](Sabotage& s) { s.kind<View>("left").step = 3; });
+  broken(inferred, outside, [](Sabotage& s) { s.kind<View>("left").begin = Dim::symbol("M") + 4; });
+  broken(inferred, "'all' is a view of elements outside of its operand",
+         [](Sabotage& s) { s.kind<View>("all").begin = 16; });
+  Sabotage unknown(shapes_and_kinds, inferred);  // for some sizes it has them
+  unknown.kind<View>("left").begin = Dim::symbol("M");
+  CHECK(problems(unknown.module, inferred) == "");
+}
+
+TEST_CASE("verify_graph: a name belongs to one value") {
+  broken(inferred, "'p' is the name of two values", [](Sabotage& s) { s.value("top").name = "p"; });
+}
+
 TEST_CASE("verify_graph: a call fits its function") {
   broken(loaded, "'called' calls a function that does not stand before it",
          [](Sabotage& s) { s.kind<Call>("called").function = 1; });

@@ -11,26 +11,29 @@
 #include "generator/pass/fuse/fuse_ports.hpp"
 #include "generator/pass/fuse/fuse_reasons.hpp"
 #include "generator/pass/fuse/fuse_siblings.hpp"
+#include "generator/pass/fuse/recompute.hpp"
 
 namespace kgen {
 namespace {
 
 constexpr const char* too_large = "the stub is large enough: more would not fit in registers";
+// A stub that reads the one may be what the other waits for, or may come to need it.
+constexpr const char* would_wait = "it would wait for another stub, and others read it already";
 constexpr const char* would_be_cyclic = "another stub between them needs the one and feeds the other";
 constexpr const char* would_be_late = "what it needs may be ready only after stubs that read the other's result";
 
 class Fusion {
  public:
   // `alone`: numbers of the `force` groups that nothing else joins before they are whole.
-  Fusion(const Graph& graph, const FuseOptions& options, const std::vector<std::size_t>& alone)
-      : graph_(graph),
+  Fusion(const FuseFacts& facts, const FuseOptions& options, const std::vector<std::size_t>& alone)
+      : graph_(facts.graph()),
         options_(options),
-        facts_(graph),
+        facts_(facts),
         groups_(facts_),
         orders_(facts_, groups_, alone),
-        siblings_(graph) {}
+        siblings_(graph_) {}
 
-  // All but the graph itself.
+  // The groups alone.
   FusedGraph run() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       if (facts_.is_view(id)) {
@@ -41,12 +44,12 @@ class Fusion {
     }
     FusedGraph fused;
     number_groups(fused);
-    fused.decisions = fuse_decisions(facts_, fused, refusals_, met_, options_.enabled);
     return fused;
   }
 
   // After a run.
   std::vector<std::size_t> forced_apart() const { return orders_.forced_apart(); }
+  FusionReasons take_reasons() { return {std::move(refusals_), std::move(met_)}; }
 
  private:
   void visit(NodeId id);
@@ -55,6 +58,8 @@ class Fusion {
   bool try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& makers, const GrowingGroup& own);
   void take_shared_prologues(std::uint32_t host);
   std::vector<std::uint32_t> producers(NodeId id) const;
+  void join(NodeId id, const std::vector<std::uint32_t>& ids, GrowingGroup group);
+  std::string why_not_ordered(NodeId id, const std::vector<std::uint32_t>& ids) const;
   bool try_join(NodeId id, const std::vector<std::uint32_t>& ids);
   bool try_producers(NodeId id);
   bool try_sibling(NodeId id, std::uint32_t sibling);
@@ -69,7 +74,7 @@ class Fusion {
 
   const Graph& graph_;
   const FuseOptions& options_;
-  FuseFacts facts_;
+  const FuseFacts& facts_;
   FuseGroups groups_;
   FuseOrders orders_;
   Refusals refusals_;
@@ -111,13 +116,28 @@ std::string Fusion::why_apart(NodeId id, const std::vector<std::uint32_t>& ids, 
 bool Fusion::try_join(NodeId id, const std::vector<std::uint32_t>& ids) {
   Joint joint = with_producers(facts_, groups_, id, ids);
   std::string why = why_apart(id, ids, joint, orders_.forced(id, ids));
-  if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_cyclic;
+  if (why.empty() && !groups_.stays_acyclic(id, ids)) why = why_not_ordered(id, ids);
   if (!why.empty()) {
     refused(id, ids, why);
     return false;
   }
-  groups_.join(id, ids, std::move(*joint.group));
+  join(id, ids, std::move(*joint.group));
   return true;
+}
+
+// Without groups to join the node starts one.
+void Fusion::join(NodeId id, const std::vector<std::uint32_t>& ids, GrowingGroup group) {
+  if (ids.empty()) {
+    groups_.start(id, std::move(group));
+  } else {
+    groups_.join(id, ids, std::move(group));
+  }
+  orders_.joined(id, ids);
+}
+
+// A cycle takes a search to tell: what is forced is told for certain.
+std::string Fusion::why_not_ordered(NodeId id, const std::vector<std::uint32_t>& ids) const {
+  return orders_.forced(id, ids) && groups_.needs_outside(id, ids) ? would_be_cyclic : would_wait;
 }
 
 // All of them at once, else those that the graph forces, else the first that will.
@@ -170,7 +190,7 @@ bool Fusion::try_sibling(NodeId id, std::uint32_t sibling) {
   if (joint.refusal.empty() && saves_nothing_beside(id, sibling)) joint.refusal = "one of them is a kernel's prologue";
   if (!why_apart(id, {sibling}, joint, orders_.forced(id, {sibling})).empty()) return false;
   if (!groups_.stays_acyclic(id, {sibling})) return false;
-  groups_.join(id, {sibling}, std::move(*joint.group));
+  join(id, {sibling}, std::move(*joint.group));
   return true;
 }
 
@@ -216,7 +236,7 @@ std::vector<std::uint32_t> Fusion::take_prologues(NodeId id, GrowingGroup& group
     ids = std::move(with_maker);
   }
   for (const std::uint32_t early : groups_.moved_behind_readers(id, ids)) {
-    refused(id, {early}, would_be_cyclic);
+    refused(id, {early}, why_not_ordered(id, {early}));
     const auto place = std::find(ids.begin(), ids.end(), early);
     group.prologues.erase(group.prologues.begin() + (place - ids.begin()));
     ids.erase(place);
@@ -236,7 +256,7 @@ bool Fusion::try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& mak
   if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_late;
   met_[id] = {sibling, why};
   if (!why.empty()) return false;
-  groups_.join(id, ids, std::move(*joint.group));
+  join(id, ids, std::move(*joint.group));
   take_shared_prologues(groups_.group_of(id));
   return true;
 }
@@ -252,6 +272,7 @@ void Fusion::take_shared_prologues(std::uint32_t host) {
     const std::string why = why_apart(roots.back(), {host, maker}, joint, orders_.forced(roots.back(), {maker}));
     if (why.empty()) {
       groups_.absorb(host, maker, std::move(joint.group->prologues.front()));
+      orders_.joined(roots.back(), {host, maker});
       continue;
     }
     for (const NodeId root : roots) refusals_.replace(root, graph_.value(node.inputs[i]).producer, why);
@@ -261,13 +282,7 @@ void Fusion::take_shared_prologues(std::uint32_t host) {
 void Fusion::visit_structured(NodeId id) {
   GrowingGroup group = alone(facts_, id);
   const std::vector<std::uint32_t> ids = take_prologues(id, group);
-  if (!try_kernel_sibling(id, ids, group)) {
-    if (ids.empty()) {
-      groups_.start(id, std::move(group));
-    } else {
-      groups_.join(id, ids, std::move(group));
-    }
-  }
+  if (!try_kernel_sibling(id, ids, group)) join(id, ids, std::move(group));
   siblings_.note(id);
 }
 
@@ -279,7 +294,7 @@ void Fusion::visit(NodeId id) {
   } else if (options_.enabled && std::holds_alternative<Structured>(node.kind)) {
     return visit_structured(id);
   }
-  groups_.start(id, alone(facts_, id));
+  join(id, {}, alone(facts_, id));
 }
 
 // Whether `value`, made in group `id`, is read by anything outside it.
@@ -297,16 +312,11 @@ bool Fusion::leaves_group(ValueId value, std::uint32_t id) const {
 }
 
 void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
-  const auto note_read = [&](ValueId value) {
-    if (std::find(group.inputs.begin(), group.inputs.end(), value) == group.inputs.end()) group.inputs.push_back(value);
-  };
   const std::uint32_t id = groups_.group_of(group.nodes.front());
+  group.inputs =
+      read_from_memory(facts_, group.nodes, [&](ValueId value) { return groups_.group_behind(value) == id; });
   for (const NodeId member : group.nodes) {
     const Node& node = graph_.nodes[member];
-    for (const ValueId input : node.inputs) {
-      if (input == no_id || is_literal(graph_, node, input)) continue;
-      if (groups_.group_behind(input) != id) note_read(input);
-    }
     for (const ValueId output : node.outputs) {
       // A call, or a kernel of several results, writes all of them, read or not, but for what an epilogue takes.
       const auto number = result_number(graph_, grown.roots, output);
@@ -357,19 +367,37 @@ void Fusion::number_groups(FusedGraph& fused) const {
   }
 }
 
+// Groups, and why nodes are in none with others.
+FusedGraph find_groups(const FuseFacts& facts, const FuseOptions& options, FusionReasons& reasons) {
+  Fusion fusion(facts, options, {});
+  FusedGraph fused = fusion.run();
+  reasons = fusion.take_reasons();
+  const std::vector<std::size_t> apart = fusion.forced_apart();
+  if (!options.enabled || apart.empty()) return fused;
+  // Nodes join as early as they can. Some may so have joined what keeps them from those that they are forced with.
+  Fusion again(facts, options, apart);
+  FusedGraph other = again.run();
+  if (again.forced_apart().size() >= apart.size()) return fused;
+  reasons = again.take_reasons();
+  return other;
+}
+
 }  // namespace
 
 FusedGraph fuse(Graph graph, const FuseOptions& options) {
-  Fusion fusion(graph, options, {});
-  FusedGraph fused = fusion.run();
-  const std::vector<std::size_t> apart = fusion.forced_apart();
-  if (options.enabled && !apart.empty()) {
-    // Nodes join as early as they can. Some may so have joined what keeps them from those that they are forced with.
-    Fusion again(graph, options, apart);
-    FusedGraph other = again.run();
-    if (again.forced_apart().size() < apart.size()) fused = std::move(other);
+  const FuseFacts facts(graph);
+  FusionReasons reasons;
+  FusedGraph fused = find_groups(facts, options, reasons);
+  Recomputed again;
+  if (options.enabled) again = recompute(facts, fused);
+  if (again.fused) {
+    fused = std::move(*again.fused);
+    fused.decisions = fuse_decisions(FuseFacts(fused.graph), fused, renumbered(reasons, again.new_id), true);
+  } else {
+    fused.decisions = fuse_decisions(facts, fused, reasons, options.enabled);
+    fused.graph = std::move(graph);
   }
-  fused.graph = std::move(graph);
+  fused.recomputations = std::move(again.recomputations);
   return fused;
 }
 

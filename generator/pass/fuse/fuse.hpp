@@ -13,7 +13,7 @@
 // way round, and all memory can be read and written along its lines. A kernel is known by its signature alone. A value
 // that would be computed once for each element of a larger loop stays in memory. No group may come to depend on itself:
 // depths (longest chains of groups) are kept exact, and a group that others already read is never moved behind a later
-// one.
+// one. At last, what several groups need is computed by each of them where that is cheaper: see recompute.hpp.
 #pragma once
 
 #include "generator/model/graph.hpp"

@@ -1,6 +1,7 @@
 // What fusion asks about a graph, answered in constant time.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,8 +11,6 @@
 #include "generator/pass/graph/load_values.hpp"
 
 namespace kgen {
-
-// The size of a value in memory.
 
 // A constant that stands in the text of a stub: one number, read beside something else by an elementwise node that reads
 // nothing in lines.
@@ -65,5 +64,20 @@ class FuseFacts {
   LoadValues load_values_;
   std::vector<Strides> strides_;
 };
+
+// The memory that `nodes` read, each value once, in their order; no literals. made_here(operand): they find it in
+// registers.
+template <class MadeHere>
+std::vector<ValueId> read_from_memory(const FuseFacts& facts, const std::vector<NodeId>& nodes, MadeHere made_here) {
+  std::vector<ValueId> values;
+  for (const NodeId id : nodes) {
+    const Node& node = facts.graph().nodes[id];
+    for (const ValueId input : node.inputs) {
+      if (input == no_id || is_literal(facts.graph(), node, input) || made_here(input)) continue;
+      if (std::find(values.begin(), values.end(), input) == values.end()) values.push_back(input);
+    }
+  }
+  return values;
+}
 
 }  // namespace kgen

@@ -7,10 +7,6 @@
 namespace kgen {
 namespace {
 
-// Beyond these a stub is neither readable nor kind to registers, and its compile time grows.
-constexpr std::size_t most_nodes = 64;
-constexpr std::size_t most_reads = 24;
-
 bool contains(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
@@ -83,6 +79,43 @@ std::vector<std::uint32_t> FuseGroups::moved_behind_readers(NodeId node, const s
     return (groups_[id].depth != depth && groups_[id].read_by_others) || from_memory(id);
   });
   return moved;
+}
+
+bool FuseGroups::needs_outside(NodeId node, const std::vector<std::uint32_t>& ids) const {
+  const Graph& graph = facts_.graph();
+  std::vector<bool> seen(node, false), walked(groups_.size(), false);
+  std::vector<NodeId> open;
+  const auto add = [&](ValueId value) {
+    const NodeId maker = value == no_id ? no_id : graph.value(value).producer;
+    if (maker == no_id || seen[maker]) return;
+    seen[maker] = true;
+    open.push_back(maker);
+  };
+  const auto add_needs = [&](NodeId id) {
+    for (const ValueId input : graph.nodes[id].inputs) add(input);
+  };
+  for (const ValueId input : graph.nodes[node].inputs) {
+    if (input != no_id && !reads_within(node, input, ids)) add(input);
+  }
+  for (const std::uint32_t id : ids) {
+    for (const ValueId read : groups_[id].reads) {
+      if (!contains(ids, group_making(facts_.unshaped(read)))) add(read);
+    }
+  }
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    const std::uint32_t group = group_of(id);
+    if (group == no_id) {  // a view
+      add_needs(id);
+    } else if (contains(ids, group)) {
+      return true;
+    } else if (!walked[group]) {  // what one of its nodes needs, all wait for
+      walked[group] = true;
+      for (const NodeId member : groups_[group].nodes) add_needs(member);
+    }
+  }
+  return false;
 }
 
 bool FuseGroups::within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const {

@@ -10,6 +10,10 @@
 
 namespace kgen {
 
+// Beyond these a stub is neither readable nor kind to registers, and its compile time grows.
+inline constexpr std::size_t most_nodes = 64;
+inline constexpr std::size_t most_reads = 24;
+
 struct GrowingGroup {
   GroupKind kind = GroupKind::elementwise;
   std::vector<NodeId> roots;  // structured: that one call of the kernel computes, the first and its siblings; call: one
@@ -50,6 +54,9 @@ class FuseGroups {
   // Those of `ids` that would make a cycle: others read them, and the join would move them; or `node` reads them from
   // memory. Without these, the rest may be joined.
   std::vector<std::uint32_t> moved_behind_readers(NodeId node, const std::vector<std::uint32_t>& ids) const;
+  // Whether something that `node` or the groups `ids` need of other groups needs one of `ids` in its turn. Walks all
+  // that they need.
+  bool needs_outside(NodeId node, const std::vector<std::uint32_t>& ids) const;
   // How many values in memory the group would read and how many nodes it would hold.
   bool within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const;
 

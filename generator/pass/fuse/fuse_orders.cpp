@@ -24,33 +24,80 @@ FuseOrders::FuseOrders(const FuseFacts& facts, const FuseGroups& groups, const s
     for (const std::string& value : set.values) {
       if (const auto maker = makers.find(value); maker != makers.end()) named.push_back(maker->second);
     }
-    forced_.push_back(forced_set(std::move(named)));
+    add_forced(std::move(named));
   }
   for (const std::size_t number : alone) forced_[number].alone = true;
 }
 
-FuseOrders::ForcedSet FuseOrders::forced_set(std::vector<NodeId> named) const {
+void FuseOrders::add_forced(std::vector<NodeId> named) {
   const Graph& graph = facts_.graph();
-  std::vector<bool> needs_one(graph.nodes.size(), false);
-  for (const NodeId id : named) needs_one[id] = true;
+  const std::size_t number = forced_.size();
+  forced_.push_back({});
+  if (named.empty()) return;
+  // Nodes are in the order of execution, so that what lies between two of them has a number between theirs.
+  const auto [first, last] = std::minmax_element(named.begin(), named.end());
+  const NodeId begin = *first, end = *last + 1;
+  std::vector<bool> needs_one(end - begin, false);
+  for (const NodeId id : named) needs_one[id - begin] = true;
   std::vector<bool> feeds_one = needs_one;
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+  for (NodeId id = begin; id < end; ++id) {
     for (const ValueId input : graph.nodes[id].inputs) {
       if (input == no_id || graph.value(input).kind != ValueKind::result) continue;
-      if (needs_one[graph.value(input).producer]) needs_one[id] = true;
+      const NodeId maker = graph.value(input).producer;
+      if (maker >= begin && needs_one[maker - begin]) needs_one[id - begin] = true;
     }
   }
-  ForcedSet set{.named = std::move(named), .nodes = {}};
-  for (auto id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
+  for (NodeId id = end; id-- > begin;) {
     for (const ValueId output : graph.nodes[id].outputs) {
       for (const NodeId reader : facts_.consumers(output)) {
-        if (feeds_one[reader]) feeds_one[id] = true;
+        if (reader < end && feeds_one[reader - begin]) feeds_one[id - begin] = true;
       }
     }
-    if (needs_one[id] && feeds_one[id]) set.nodes.push_back(id);
+    if (needs_one[id - begin] && feeds_one[id - begin]) sets_of_[id].push_back(number);
   }
-  std::reverse(set.nodes.begin(), set.nodes.end());
-  return set;
+  forced_.back().last = end - 1;
+  forced_.back().named = std::move(named);
+}
+
+namespace {
+
+template <class Map, class Key>
+const auto& find_or_none(const Map& map, const Key& key) {
+  static const typename Map::mapped_type none;
+  const auto found = map.find(key);
+  return found == map.end() ? none : found->second;
+}
+
+bool contains(const std::vector<std::size_t>& numbers, std::size_t number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+}  // namespace
+
+const FuseOrders::Numbers& FuseOrders::sets_of(NodeId node) const { return find_or_none(sets_of_, node); }
+
+const FuseOrders::Numbers& FuseOrders::sets_in(std::uint32_t group) const { return find_or_none(sets_in_, group); }
+
+void FuseOrders::joined(NodeId node, const std::vector<std::uint32_t>& ids) {
+  if (forced_.empty()) return;
+  const std::uint32_t group = groups_.group_of(node);
+  const auto add = [&](const Numbers& numbers) {
+    if (numbers.empty()) return;
+    Numbers& known = sets_in_[group];
+    for (const std::size_t number : numbers) {
+      if (contains(known, number)) continue;
+      known.push_back(number);
+      forced_[number].groups.push_back(group);
+    }
+  };
+  add(sets_of(node));
+  for (const std::uint32_t id : ids) {
+    if (id == group) continue;
+    const Numbers taken_in = sets_in(id);
+    for (const std::size_t number : taken_in) std::erase(forced_[number].groups, id);
+    add(taken_in);
+    sets_in_.erase(id);
+  }
 }
 
 std::string FuseOrders::against(NodeId id, const std::vector<std::uint32_t>& ids) const {
@@ -77,35 +124,37 @@ std::string FuseOrders::against(NodeId id, const std::vector<std::uint32_t>& ids
 }
 
 bool FuseOrders::against_alone(NodeId id, const std::vector<std::uint32_t>& ids) const {
-  return std::any_of(forced_.begin(), forced_.end(), [&](const ForcedSet& set) {
-    if (!set.alone || set.nodes.empty() || id >= set.nodes.back()) return false;
-    const bool member = std::binary_search(set.nodes.begin(), set.nodes.end(), id);
-    return std::any_of(ids.begin(), ids.end(), [&](std::uint32_t group) { return holds(set, group) != member; });
-  });
-}
-
-bool FuseOrders::holds(const ForcedSet& set, std::uint32_t group) const {
-  return std::any_of(set.nodes.begin(), set.nodes.end(), [&](NodeId node) { return groups_.group_of(node) == group; });
+  const auto splits = [&](std::size_t number) {
+    const ForcedSet& set = forced_[number];
+    if (!set.alone || id >= set.last) return false;
+    const bool member = contains(sets_of(id), number);
+    return std::any_of(ids.begin(), ids.end(),
+                       [&](std::uint32_t group) { return contains(sets_in(group), number) != member; });
+  };
+  const auto any_splits = [&](const Numbers& numbers) { return std::any_of(numbers.begin(), numbers.end(), splits); };
+  return any_splits(sets_of(id)) ||
+         std::any_of(ids.begin(), ids.end(), [&](std::uint32_t group) { return any_splits(sets_in(group)); });
 }
 
 bool FuseOrders::forced(NodeId id, const std::vector<std::uint32_t>& ids) const {
   if (forced_.empty()) return false;
   return std::all_of(ids.begin(), ids.end(), [&](std::uint32_t group) {
-    return std::any_of(forced_.begin(), forced_.end(), [&](const ForcedSet& set) {
-      if (!holds(set, group)) return false;
-      return std::binary_search(set.nodes.begin(), set.nodes.end(), id) ||
-             std::any_of(ids.begin(), ids.end(), [&](auto other) { return other != group && holds(set, other); });
+    const Numbers& sets = sets_in(group);
+    return std::any_of(sets.begin(), sets.end(), [&](std::size_t number) {
+      return contains(sets_of(id), number) || std::any_of(ids.begin(), ids.end(), [&](auto other) {
+               return other != group && contains(sets_in(other), number);
+             });
     });
   });
 }
 
 std::vector<std::uint32_t> FuseOrders::forced_with(NodeId id) const {
   std::vector<std::uint32_t> ids;
-  for (const ForcedSet& set : forced_) {
-    if (!std::binary_search(set.nodes.begin(), set.nodes.end(), id)) continue;
-    for (const NodeId node : set.nodes) {
-      const std::uint32_t group = groups_.group_of(node);
-      if (group != no_id && std::find(ids.begin(), ids.end(), group) == ids.end()) ids.push_back(group);
+  const Numbers& sets = sets_of(id);
+  for (const std::size_t number : sets) {
+    for (const std::uint32_t group : forced_[number].groups) {
+      const bool known = sets.size() > 1 && std::find(ids.begin(), ids.end(), group) != ids.end();
+      if (!known) ids.push_back(group);
     }
   }
   return ids;

@@ -14,6 +14,9 @@ class FuseOrders {
   // `alone`: numbers of the `force` groups that nothing else joins before they are whole.
   FuseOrders(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::size_t>& alone);
 
+  // To be told of every node once it is in its group, which it joined with all of the groups `ids`.
+  void joined(NodeId node, const std::vector<std::uint32_t>& ids);
+
   // Why `node` and all of the groups `ids` may not become one; empty where nothing is against it.
   std::string against(NodeId node, const std::vector<std::uint32_t>& ids) const;
   // Whether the graph keeps `node` apart from another.
@@ -26,20 +29,26 @@ class FuseOrders {
   std::vector<std::size_t> forced_apart() const;
 
  private:
+  using Numbers = std::vector<std::size_t>;  // of forced_
   struct ForcedSet {
     std::vector<NodeId> named;  // that make the values of one `force`
-    std::vector<NodeId> nodes;  // these, and all that lie between two of them; ascending
+    NodeId last = 0;            // of these, and of all that lie between two of them
     bool alone = false;
+    std::vector<std::uint32_t> groups;  // that hold such nodes
   };
 
-  ForcedSet forced_set(std::vector<NodeId> named) const;
+  void add_forced(std::vector<NodeId> named);
+  // The `force` groups that the node, or a node of the group, belongs to.
+  const Numbers& sets_of(NodeId node) const;
+  const Numbers& sets_in(std::uint32_t group) const;
   bool against_alone(NodeId node, const std::vector<std::uint32_t>& ids) const;
-  bool holds(const ForcedSet& set, std::uint32_t group) const;
 
   const FuseFacts& facts_;
   const FuseGroups& groups_;
   std::unordered_map<NodeId, std::vector<NodeId>> forbidden_;  // both ways
   std::vector<ForcedSet> forced_;
+  std::unordered_map<NodeId, Numbers> sets_of_;
+  std::unordered_map<std::uint32_t, Numbers> sets_in_;  // by group
 };
 
 }  // namespace kgen

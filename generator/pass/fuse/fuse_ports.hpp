@@ -30,7 +30,8 @@ std::string why_not_read(const FuseFacts& facts, const Port& port, const Shape& 
 std::string why_not_written(const FuseFacts& facts, const Port& port, NodeId node);
 
 // All sizes that a kernel's stub with these ports needs, where its loops are not all of one shape, are extents of what
-// it surely reads or writes. `last`: the node that joined last.
+// it surely reads or writes. `last`: the node that joined last; no_id: no more will, and `reads` are all its
+// parameters.
 std::string why_no_sizes(const FuseFacts& facts, const GrowingGroup& group, const std::vector<ValueId>& reads,
                          NodeId last);
 

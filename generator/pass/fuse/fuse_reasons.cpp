@@ -83,7 +83,7 @@ Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, cons
   for (const ValueId value : shared) {
     const NodeId maker = graph.value(value).producer;
     const bool inside = maker != no_id && fused.group_of[maker] == fused.group_of[id];
-    (inside ? computed : read).push_back(graph.value(value).name);
+    (inside ? computed : read).push_back(written_name(graph, value));
     if (!inside) made.bytes = made.bytes + bytes_of(graph.type(value));
   }
   if (!made.fused) return made;
@@ -99,16 +99,32 @@ Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, cons
 
 }  // namespace
 
-std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const Refusals& refusals,
-                                     const MetSiblings& siblings, bool enabled) {
+Refusals Refusals::renumbered(const std::vector<NodeId>& new_id) const {
+  Refusals same;
+  same.why_.reserve(why_.size());
+  for (const auto& [key, why] : why_) {
+    same.why_.emplace(edge(new_id[static_cast<NodeId>(key >> 32)], new_id[static_cast<NodeId>(key)]), why);
+  }
+  return same;
+}
+
+FusionReasons renumbered(const FusionReasons& reasons, const std::vector<NodeId>& new_id) {
+  FusionReasons same{reasons.refusals.renumbered(new_id), {}};
+  for (const auto& [node, met] : reasons.siblings) same.siblings[new_id[node]] = {new_id[met.sibling], met.why};
+  return same;
+}
+
+std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const FusionReasons& reasons,
+                                     bool enabled) {
   const Graph& graph = facts.graph();
   const auto decide = [&](NodeId consumer, ValueId value) {
     Decision made{.value = value, .producer = no_id, .consumer = consumer, .fused = false, .reason = {}, .bytes = {}};
     const auto [base, views, whole] = shown_by(graph, value);
     if (graph.value(base).kind != ValueKind::result) return made;
     made.producer = graph.value(base).producer;
-    made.bytes = bytes_of(graph.type(base)) * Dim(2);
-    const std::string* refusal = refusals.find(consumer, made.producer);
+    // What is computed again was neither written nor read before: Recomputation says what that saves.
+    if (graph.value(base).again_of == no_id) made.bytes = bytes_of(graph.type(base)) * Dim(2);
+    const std::string* refusal = reasons.refusals.find(consumer, made.producer);
     const std::uint32_t group = fused.group_of[consumer];
     if (base == facts.unshaped(value) && fused.group_of[made.producer] == group) {
       made.fused = true;
@@ -136,7 +152,7 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
       Decision made = decide(id, *input);
       if (made.producer != no_id) decisions.push_back(std::move(made));
     }
-    if (const auto met = siblings.find(id); met != siblings.end()) {
+    if (const auto met = reasons.siblings.find(id); met != reasons.siblings.end()) {
       decisions.push_back(siblings_decision(facts, fused, met->second, id));
     }
   }

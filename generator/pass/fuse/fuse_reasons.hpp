@@ -18,6 +18,8 @@ class Refusals {
   void add(NodeId consumer, NodeId producer, const std::string& why) { why_.emplace(edge(consumer, producer), why); }
   // What became of it when more was known.
   void replace(NodeId consumer, NodeId producer, std::string why) { why_[edge(consumer, producer)] = std::move(why); }
+  // The same of nodes that have other numbers now, by those that they had.
+  Refusals renumbered(const std::vector<NodeId>& new_id) const;
   // Null: none was given.
   const std::string* find(NodeId consumer, NodeId producer) const {
     const auto found = why_.find(edge(consumer, producer));
@@ -38,8 +40,17 @@ struct MetSibling {
 };
 using MetSiblings = std::unordered_map<NodeId, MetSibling>;
 
+// What growing groups leaves behind for people.
+struct FusionReasons {
+  Refusals refusals;
+  MetSiblings siblings;
+};
+
+// The same of nodes that have other numbers now, by those that they had.
+FusionReasons renumbered(const FusionReasons& reasons, const std::vector<NodeId>& new_id);
+
 // In the order of the consumers. Of `fused` its groups are read, not its graph. `enabled`: that nodes were let join.
-std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const Refusals& refusals,
-                                     const MetSiblings& siblings, bool enabled);
+std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const FusionReasons& reasons,
+                                     bool enabled);
 
 }  // namespace kgen

@@ -71,7 +71,7 @@ class Body {
 
   void name_results(Statement& statement, const std::vector<ValueId>& values) const {
     for (const ValueId value : values) {
-      statement.names.push_back(graph_.value(value).name);
+      statement.names.push_back(written_name(graph_, value));
       statement.general.push_back(names_.of(value));
     }
   }

@@ -91,6 +91,10 @@ class Comment {
     for (const NodeId id : group_.nodes) {
       for (const ValueId output : graph_.nodes[id].outputs) {
         if (written.contains(output) || facts_.consumers(output).empty()) continue;
+        if (graph_.value(output).again_of != no_id) {
+          if (is_read_otherwise(output)) comment.again.push_back(written_name(graph_, output));
+          continue;
+        }
         comment.bytes = comment.bytes + bytes_of(graph_.type(output)) * Dim(2);
         if (comment.spared.size() < most_names && graph_.nodes[id].within.empty()) {
           comment.spared.push_back(graph_.value(output).name);
@@ -112,6 +116,13 @@ class Comment {
     }
   }
 
+  // Whether more reads it than what is computed again with it.
+  bool is_read_otherwise(ValueId value) const {
+    const auto readers = facts_.consumers(value);
+    return std::any_of(readers.begin(), readers.end(),
+                       [&](NodeId reader) { return graph_.value(graph_.nodes[reader].outputs[0]).again_of == no_id; });
+  }
+
   const FuseFacts& facts_;
   const Graph& graph_;
   const Group& group_;
@@ -128,6 +139,19 @@ std::string said_of(const std::vector<std::string>& names, std::size_t others, s
     list += fmt::format("{}{} {}{}", names.empty() ? "" : " and ", others, thing, others == 1 ? "" : "s");
   }
   return fmt::format("{} {}", list, names.size() + others == 1 ? of_one : of_several);
+}
+
+// Values of the uses that none of them says not to reach memory.
+std::vector<std::string> computed_again(const std::vector<StubComment>& comments) {
+  std::unordered_set<std::string_view> said;
+  for (const StubComment& comment : comments) said.insert(comment.spared.begin(), comment.spared.end());
+  std::vector<std::string> names;
+  for (const StubComment& comment : comments) {
+    for (const std::string& name : comment.again) {
+      if (said.insert(name).second) names.push_back(name);
+    }
+  }
+  return names;
 }
 
 }  // namespace
@@ -167,13 +191,18 @@ std::string saved_text(const std::vector<StubComment>& comments) {
   if (!names.empty() || others > 0) {
     said.push_back(said_of(names, others, "intermediate", "never reaches memory", "never reach memory"));
   }
-  if (!shared.empty()) {
-    const std::size_t shown = std::min(shared.size(), most_names);
-    said.push_back(said_of({shared.begin(), shared.begin() + static_cast<std::ptrdiff_t>(shown)}, shared.size() - shown,
-                           "other", "is read once", "are read once"));
-  }
-  if (said.empty()) return {};
-  return fmt::format("{}: {} bytes of traffic saved.", fmt::join(said, "; "), bytes.text());
+  const auto say = [&](const std::vector<std::string>& all, std::string_view of_one, std::string_view of_several) {
+    const std::size_t shown = std::min(all.size(), most_names);
+    const std::vector<std::string> first(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown));
+    return said_of(first, all.size() - shown, "other", of_one, of_several);
+  };
+  if (!shared.empty()) said.push_back(say(shared, "is read once", "are read once"));
+  std::string text;
+  if (!said.empty()) text = fmt::format("{}: {} bytes of traffic saved.", fmt::join(said, "; "), bytes.text());
+  const std::vector<std::string> again = computed_again(comments);
+  if (again.empty()) return text;
+  return fmt::format("{}{}{} here too, rather than read from memory.", text, text.empty() ? "" : " ",
+                     say(again, "is computed", "are computed"));
 }
 
 }  // namespace kgen

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/lower/lower.hpp"
@@ -83,7 +84,9 @@ class CheckPlanning {
  private:
   UnfusedGraph add_graph(const FunctionPlan& plan, std::uint32_t function, const std::string& prefix) {
     UnfusedGraph unfused;
-    unfused.fused = fuse(plan.fused.graph, {.enabled = false});
+    Graph graph = plan.fused.graph;
+    for (Value& value : graph.values) value.again_of = no_id;  // each is in memory here
+    unfused.fused = fuse(std::move(graph), {.enabled = false});
     unfused.stub_of = lower(unfused.fused, ops_, prefix, stubs_);
     for (const Group& group : unfused.fused.groups) {
       unfused.arguments.push_back(stub_arguments(unfused.fused.graph, group));

@@ -192,6 +192,9 @@ class PartMaker {
   std::optional<Whole> read_in_parts(NodeId id) {
     const Node& node = graph_.nodes[id];
     if (node.outputs.size() != 1 || std::holds_alternative<View>(node.kind)) return std::nullopt;
+    // Views alone show parts. Asked first, so that a chain is walked from its end, and not from each of its nodes.
+    const std::vector<NodeId>& readers = readers_[node.outputs[0]];
+    if (readers.empty() || !std::holds_alternative<View>(graph_.nodes[readers[0]].kind)) return std::nullopt;
     const JoinedAxis* joined = product_behind(node.outputs[0], true);
     if (!joined) return std::nullopt;
     const std::size_t rank = graph_.type(node.outputs[0]).shape.size();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <utility>
 
 #include "generator/pass/verify/verify_groups.hpp"
@@ -24,6 +26,7 @@ class GraphCheck {
   std::vector<std::string> run() {
     check_interface();
     check_values();
+    check_names();
     if (problems_.empty()) check_contents();
     check_nodes();
     if (problems_.empty() && facts_.materialised) check_writers();
@@ -41,6 +44,7 @@ class GraphCheck {
   void check_home(ValueId value, ValueKind kind, std::size_t index);
   void check_values();
   void check_link(ValueId id);
+  void check_names();
   void check_contents();
   void check_nodes();
   bool check_ids(const Node& node);
@@ -103,6 +107,19 @@ void GraphCheck::check_values() {
     check_link(id);
     made_[id] = graph_.value(id).kind != ValueKind::result;
     if (facts_.inferred && !graph_.value(id).type) problem(id, "has no type");
+  }
+}
+
+// No two values have one name. A table with open addressing, at most half full: names are looked up after every pass.
+void GraphCheck::check_names() {
+  const std::size_t slots = std::bit_ceil(2 * graph_.values.size() + 1);
+  std::vector<ValueId> by_name(slots, no_id);
+  for (ValueId id = 0; id < graph_.values.size(); ++id) {
+    const std::string& name = graph_.value(id).name;
+    std::size_t at = std::hash<std::string_view>{}(name) & (slots - 1);
+    while (by_name[at] != no_id && graph_.value(by_name[at]).name != name) at = (at + 1) & (slots - 1);
+    if (by_name[at] != no_id) problem(id, "is the name of two values");
+    by_name[at] = id;
   }
 }
 

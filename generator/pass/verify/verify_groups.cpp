@@ -290,6 +290,7 @@ void GroupCheck::find_memory() {
       if (maker == no_id || fused_.group_of[maker] != index)
         problem(output, "is stored by a group that does not make it");
       if (memory_[output].stored) problem(output, "is stored twice");
+      if (graph_.value(output).again_of != no_id) problem(output, "is computed again, and stored");
       memory_[output].stored = true;
     }
   }

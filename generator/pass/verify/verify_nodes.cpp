@@ -241,7 +241,7 @@ std::string_view NodeChecks::pattern_problem(const Node& node) {
 std::string_view NodeChecks::shape_problem(const Node& node) const {
   if (const auto* view = std::get_if<View>(&node.kind)) {
     if (view->written_through && !facts_.materialised) return "is written through before it is known where it lies";
-    return view_problem(graph_, node, *view);
+    return view_problem(graph_, node, *view, ranges_);
   }
   if (const auto* reduction = std::get_if<Reduction>(&node.kind)) return reduction_problem(node, *reduction);
   if (const auto* elementwise = std::get_if<Elementwise>(&node.kind)) {

@@ -15,7 +15,7 @@ class NodeChecks {
  public:
   // Nodes may call the first `callable` of the functions.
   NodeChecks(const Graph& graph, const std::vector<Graph>& functions, std::size_t callable, const GraphFacts& facts)
-      : graph_(graph), functions_(functions), callable_(callable), facts_(facts) {}
+      : graph_(graph), functions_(functions), callable_(callable), facts_(facts), ranges_(ranges_of(graph)) {}
 
   // What is wrong with a node of the graph: "has more operands than its operator takes"; empty: nothing. Its operands
   // and results exist, and have types once the graph is inferred.
@@ -44,6 +44,7 @@ class NodeChecks {
   const std::vector<Graph>& functions_;
   std::size_t callable_;
   const GraphFacts& facts_;
+  DimRanges ranges_;
   std::vector<std::pair<std::string_view, DType>> dtypes_;        // of the node at hand: by type variable
   std::vector<std::pair<std::string_view, const Dim*>> extents_;  // and by name in its patterns
 };
@@ -53,6 +54,6 @@ bool writes_operands(const View& view);
 std::size_t first_written(const View& view);
 
 // What is wrong with a node of that view: its parameters, and the shapes of its operands and its result.
-std::string_view view_problem(const Graph& graph, const Node& node, const View& view);
+std::string_view view_problem(const Graph& graph, const Node& node, const View& view, const DimRanges& ranges);
 
 }  // namespace kgen

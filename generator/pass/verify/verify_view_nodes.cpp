@@ -72,8 +72,19 @@ bool is_concatenated(const Graph& graph, const Node& node, std::size_t axis) {
   return extent == made[axis];
 }
 
+// What the view shows or writes along its axis, first element to last, lies outside of `extent` whatever the sizes are.
+// Where there may be nothing to show, it may begin anywhere.
+bool lies_outside(const Dim& begin, const Dim& count, std::int64_t step, const Dim& extent, const DimRanges& ranges) {
+  if (begin.range(ranges).high < 0) return true;
+  if (count.range(ranges).low < 1) return false;
+  const Dim last = begin + (count - Dim(1)) * Dim(step);
+  return (last - extent).range(ranges).low >= 0;
+}
+
+constexpr std::string_view outside = "is a view of elements outside of its operand";
+
 // Along one axis: `view.axis` counts in the operand, for unsqueeze in the result.
-std::string_view axis_view_problem(const Graph& graph, const Node& node, const View& view) {
+std::string_view axis_view_problem(const Graph& graph, const Node& node, const View& view, const DimRanges& ranges) {
   const Shape& operand = graph.type(node.inputs[0]).shape;
   const Shape& made = graph.type(node.outputs[0]).shape;
   const auto axis = static_cast<std::size_t>(view.axis);
@@ -83,9 +94,11 @@ std::string_view axis_view_problem(const Graph& graph, const Node& node, const V
     case Form::slice:
       if (view.step < 1) return "is a slice whose step is not positive";
       right = agree_beside(made, operand, axis) && made[axis] == view.length;
+      if (right && lies_outside(view.begin, view.length, view.step, operand[axis], ranges)) return outside;
       break;
     case Form::select:
       right = has_one_more(operand, made, axis);
+      if (right && lies_outside(view.begin, Dim(1), 1, operand[axis], ranges)) return outside;
       break;
     case Form::squeeze:
       right = has_one_more(operand, made, axis) && is_one(operand[axis]);
@@ -103,6 +116,7 @@ std::string_view axis_view_problem(const Graph& graph, const Node& node, const V
       if (node.inputs.size() != 2 || !agree_beside(graph.type(node.inputs[1]).shape, operand, axis)) {
         return "is updated by a part of another shape";
       }
+      if (lies_outside(view.begin, graph.type(node.inputs[1]).shape[axis], 1, operand[axis], ranges)) return outside;
       right = made == operand;
       break;
     default:
@@ -119,7 +133,7 @@ bool writes_operands(const View& view) {
 
 std::size_t first_written(const View& view) { return view.form == Form::update ? 1 : 0; }
 
-std::string_view view_problem(const Graph& graph, const Node& node, const View& view) {
+std::string_view view_problem(const Graph& graph, const Node& node, const View& view, const DimRanges& ranges) {
   const TensorType& made = graph.type(node.outputs[0]);
   for (const ValueId input : node.inputs) {
     if (input == no_id) return "is a view of what was left out";
@@ -137,7 +151,7 @@ std::string_view view_problem(const Graph& graph, const Node& node, const View& 
     case Form::broadcast:
       return view.shape == made.shape && is_broadcast(made.shape, operand) ? "" : wrong_shape;
     default:
-      return axis_view_problem(graph, node, view);
+      return axis_view_problem(graph, node, view, ranges);
   }
 }
 
