@@ -232,6 +232,12 @@ RuleValue bits_of(Arguments a, const DimRanges&) {
   return type ? RuleValue{Dim(info(*type).bytes * 8)} : RuleValue{};
 }
 
+RuleValue real(Arguments a, const DimRanges&) {
+  const auto element = a[0].as_element();
+  const auto number = element ? number_of(*element) : std::nullopt;
+  return number ? RuleValue{number->real()} : RuleValue{};
+}
+
 RuleValue limit_of(const RuleValue& value, bool greatest) {
   const auto type = dtype_of(value);
   if (!type) return {};
@@ -319,6 +325,7 @@ constexpr std::array<Function, import_functions.size()> functions = {{
     {"elements", 1, 1, elements},
     {"reversed", 1, 1, reversed},
     {"bits_of", 1, 1, bits_of},
+    {"real", 1, 1, real},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < functions.size(); ++i) {

@@ -30,8 +30,8 @@ class RuleReader {
     ImportRule rule;
     rule.where = entry.where();
     check_keys(entry, {"onnx", "domain", "since", "inputs", "values", "outputs", "attributes", "ignored", "steps", "limits", "evaluated"},
-               "a rule", diagnostics_);
-    if (const Yaml name = require_key(entry, "onnx", "a rule", diagnostics_)) {
+               "a rule of import", diagnostics_);
+    if (const Yaml name = require_key(entry, "onnx", "a rule of import", diagnostics_)) {
       rule.op = read_text(name, "'onnx'", diagnostics_).value_or("");
       rule.where = name.where();
     }
@@ -236,7 +236,7 @@ void load_import_rules(const SourceText& source, const OpSet& ops, ImportRules& 
   RuleReader reader(ops, diagnostics);
   for (const Yaml entry : list.items()) {
     if (!entry.is_mapping()) {
-      report_mismatch(entry, "a rule", "a mapping", diagnostics);
+      report_mismatch(entry, "a rule of import", "a mapping", diagnostics);
       continue;
     }
     ImportRule rule = reader.read(entry);

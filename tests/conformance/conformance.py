@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+import own_models
 from onnx_files import Model, read_model, read_tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "random"))
@@ -189,7 +190,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="tests, or a .tar.gz of them")
     parser.add_argument("--tools", type=Path, required=True, help="what to plan, compile and run with")
     parser.add_argument("--work", type=Path, required=True, help="a folder to work in")
-    parser.add_argument("--only", type=Path, help="a file with the names of the tests to run, all of which must pass")
+    parser.add_argument("--only", type=Path, help="a file with the names of the tests to run")
+    parser.add_argument("--require-all", action="store_true", help="fail where a test does")
+    parser.add_argument("--make", type=Path, help="write the suite's own models into this folder first")
     parser.add_argument("--match", default="", help="a regular expression that the names match")
     parser.add_argument("--until", choices=("plan", "run"), default="run")
     parser.add_argument("--per-unit", type=int, default=24, help="graphs in one translation unit")
@@ -199,6 +202,8 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
+    if options.make:
+        own_models.make(options.make)
     tools = Tools.load(options.tools)
     target = tools.targets["cpu"]
     tests = [test for test in tests_in(options.folder, options.work) if re.search(options.match, test.name)]
@@ -233,7 +238,7 @@ def main() -> int:
     report(tests, options.verbose)
     if options.passes:
         options.passes.write_text("".join(f"{test.name}\n" for test in tests if not test.stage))
-    return 1 if options.only and any(test.stage for test in tests) else 0
+    return 1 if options.require_all and any(test.stage for test in tests) else 0
 
 
 if __name__ == "__main__":
