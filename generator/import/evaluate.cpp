@@ -121,6 +121,7 @@ Result comparison(const Job& job) { return folded(job, operation, DType::boolean
 
 // Of whole numbers C's division, which rounds towards zero.
 Result divide(const Job& job) {
+  if (job.inputs.size() != 2) return std::nullopt;
   return elementwise(job, {}, [&](std::span<const ContentElement> x) -> std::optional<ContentElement> {
     const auto a = dim_of(x[0]), b = dim_of(x[1]);
     if (a && b && a->is_constant() && b->is_constant()) {
@@ -133,7 +134,7 @@ Result divide(const Job& job) {
 }
 
 Result modulo(const Job& job) {
-  if (job.integer("fmod").value_or(0) != 0) return std::nullopt;
+  if (job.inputs.size() != 2 || job.integer("fmod").value_or(0) != 0) return std::nullopt;
   return elementwise(job, {}, [&](std::span<const ContentElement> x) -> std::optional<ContentElement> {
     const auto quotient = apply(Operation::divide, x, job.ranges);
     const auto whole = quotient ? apply(Operation::multiply, std::array{*quotient, x[1]}, job.ranges) : std::nullopt;

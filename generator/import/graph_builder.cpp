@@ -161,6 +161,11 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     return std::nullopt;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const OperandSpec& spec = op.operands[std::min(i, op.operands.size() - 1)];
+    if (std::holds_alternative<std::monostate>(inputs[i]) && !spec.optional) {
+      diagnostics.error({}, fmt::format("operand '{}' of '{}' is left out", spec.name, op.name));
+      return std::nullopt;
+    }
     if (stands_as_number(op, inputs, i)) inputs[i] = *number_of(std::get<ImportedValue>(inputs[i]).content->elements[0]);
     if (const Number* number = std::get_if<Number>(&inputs[i])) {
       node.inputs.push_back(add_number(*number));
