@@ -1,5 +1,5 @@
 // The functions that expressions in rules of import may call: import_functions, each of which is described in
-// specs/onnx/README.md.
+// specs/IMPORT.md.
 #pragma once
 
 #include <optional>
