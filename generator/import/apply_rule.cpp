@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::int64_t most_rounds = 4096;  // of a step that is done several times
 constexpr int deepest_rules = 16;           // that name each other
+constexpr std::int64_t largest_size = std::int64_t{1} << 53;  // as of sizes in a graph's file
+
+bool is_size(const Dim& dim) { return dim.constant() <= largest_size && dim.constant() >= -largest_size; }
 
 // The value of an attribute of kgen's, of the type that its operator says.
 std::optional<AttributeValue> attribute_value(const RuleValue& value, AttributeType type, const DimRanges& ranges) {
@@ -18,7 +21,7 @@ std::optional<AttributeValue> attribute_value(const RuleValue& value, AttributeT
       if (const auto truth = truth_of(value, ranges)) return AttributeValue(*truth);
       return std::nullopt;
     case AttributeType::integer:
-      if (const auto whole = value.as_integer()) return AttributeValue(*whole);
+      if (const auto whole = value.as_integer(); whole && is_size(*whole)) return AttributeValue(*whole);
       return std::nullopt;
     case AttributeType::number: {
       const auto element = value.as_element();
@@ -32,15 +35,15 @@ std::optional<AttributeValue> attribute_value(const RuleValue& value, AttributeT
       if (const auto* dtype = std::get_if<DType>(&value.value)) return AttributeValue(*dtype);
       return std::nullopt;
     case AttributeType::dim:
-      if (auto dim = value.as_dim()) return AttributeValue(std::move(*dim));
+      if (auto dim = value.as_dim(); dim && is_size(*dim)) return AttributeValue(std::move(*dim));
       return std::nullopt;
     case AttributeType::dims: {
       std::vector<Dim> dims;
-      if (auto dim = value.as_dim()) dims.push_back(std::move(*dim));
+      if (auto dim = value.as_dim(); dim && is_size(*dim)) dims.push_back(std::move(*dim));
       else if (!value.as_list()) return std::nullopt;
       for (const RuleValue& each : value.as_list() ? *value.as_list() : RuleList{}) {
         auto dim = each.as_dim();
-        if (!dim) return std::nullopt;
+        if (!dim || !is_size(*dim)) return std::nullopt;
         dims.push_back(std::move(*dim));
       }
       return AttributeValue(std::move(dims));

@@ -129,6 +129,12 @@ class ModelImporter {
       error("input '{}' has {} axes, and kgen knows at most {}", input.name, type.shape.size(), most_axes);
       return false;
     }
+    double elements = 1;
+    for (const Dim& extent : type.shape) elements *= std::max(1.0, static_cast<double>(extent.range(builder_.ranges()).high));
+    if (elements > most_elements) {
+      error("input '{}' may have more than 2^60 elements", input.name).advise("say how large its dims may be: --dim NAME=1..64");
+      return false;
+    }
     const ImportedValue operand = builder_.add_input(claim(input.name), std::move(type));
     input_names_[operand.id] = input.name;
     scope.values[input.name] = operand;
@@ -216,6 +222,7 @@ class ModelImporter {
 
   static constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
   static constexpr std::size_t most_axes = 32;
+  static constexpr double most_elements = 0x1p60;  // as of tensors in a graph's file
 
   const OnnxModel& model_;
   const ImportRules& rules_;

@@ -53,6 +53,9 @@ TEST_CASE("import: types and shapes that kgen has not") {
   OnnxValueInfo sequence = tensor_info("x", {});
   sequence.is_tensor = false;
   CHECK(import_problems(model({sequence}, {node("Relu", {"x"}, {"y"})}, {"y"})) == "m.onnx: input 'x' is no tensor");
+  const std::int64_t wide = std::int64_t{1} << 30;
+  CHECK(import_problems(model({tensor_info("x", {wide, wide, wide})}, {node("Relu", {"x"}, {"y"})}, {"y"})) ==
+        "m.onnx: input 'x' may have more than 2^60 elements\nhelp: say how large its dims may be: --dim NAME=1..64");
   CHECK(import_problems(model({tensor_info("x", {-3})}, {node("Relu", {"x"}, {"y"})}, {"y"})) == "m.onnx: input 'x' has an extent of -3");
 }
 
