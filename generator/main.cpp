@@ -112,6 +112,7 @@ PipelineOptions pipeline_options(const Arguments& arguments) {
   options.include_directories = arguments.include;
   options.include_directories.push_back(library.headers.string());
   options.dump_after = arguments.dump_after;
+  options.target = find_target(arguments.target)->kind;
   options.streams = find_target(arguments.target)->streams;
   options.check = arguments.check;
   options.progress = !arguments.quiet;
@@ -299,7 +300,9 @@ int run_explain(const Arguments& arguments) {
 int run_ops(const Arguments& arguments) {
   Session session;
   if (!load_operators(pipeline_options(arguments), session)) return report(session, arguments);
-  fmt::print("{}", arguments.op.empty() ? list_ops(session.ops) : describe_op(session.ops, arguments.op, session.diagnostics));
+  fmt::print("{}", arguments.op.empty() ? list_ops(session.ops)
+                                        : describe_op(session.ops, arguments.op, find_target(arguments.target)->kind,
+                                                      session.diagnostics));
   return report(session, arguments);
 }
 
@@ -372,6 +375,13 @@ void add_graph_options(CLI::App& verb, Arguments& arguments) {
   verb.add_flag("--timings", arguments.timings, "Print the time of each pass on stderr");
 }
 
+void add_target_options(CLI::App& verb, Arguments& arguments, const char* what) {
+  std::vector<std::string> targets;
+  for (const Target* target : all_targets()) targets.emplace_back(target->name);
+  verb.add_option("--target", arguments.target, what)->check(CLI::IsMember(targets))->capture_default_str();
+  verb.add_option("--arch", arguments.architecture, "Of a GPU: sm_90a; gfx942, gfx90a, gfx1100")->type_name("ARCH");
+}
+
 CLI::App* add_verb(CLI::App& app, const char* name, const char* what) {
   CLI::App* verb = app.add_subcommand(name, what);
   verb->footer("");  // the examples are for `kgen --help`
@@ -384,10 +394,7 @@ CLI::App* add_plan(CLI::App& app, Arguments& arguments) {
   plan->add_option("--emit", arguments.emit, "The folder to write; without it the plan is only made")
       ->check(is_named())
       ->type_name("FOLDER");
-  std::vector<std::string> targets;
-  for (const Target* target : all_targets()) targets.emplace_back(target->name);
-  plan->add_option("--target", arguments.target, "What to write for")->check(CLI::IsMember(targets))->capture_default_str();
-  plan->add_option("--arch", arguments.architecture, "Of a GPU: sm_90a; gfx942, gfx90a, gfx1100")->type_name("ARCH");
+  add_target_options(*plan, arguments, "What to write for");
   plan->add_flag("--check", arguments.check, "Also write an unfused reference of every stub, for the check mode");
   plan->add_option("--depfile", arguments.depfile, "Write what the source depends on, for make and ninja")
       ->check(is_named())
@@ -429,6 +436,7 @@ CLI::App* add_explain(CLI::App& app, Arguments& arguments) {
   explain->add_option("b", arguments.second, "Another: why are they, or are they not, computed together?")
       ->type_name("VALUE")
       ->needs(first);
+  add_target_options(*explain, arguments, "What it would be written for");
   add_common_options(*explain, arguments);
   return explain;
 }
@@ -436,6 +444,7 @@ CLI::App* add_explain(CLI::App& app, Arguments& arguments) {
 CLI::App* add_ops(CLI::App& app, Arguments& arguments) {
   CLI::App* ops = add_verb(app, "ops", "List the operators, or describe one");
   ops->add_option("operator", arguments.op, "The operator to describe")->type_name("NAME");
+  add_target_options(*ops, arguments, "What to describe it for: kernels that are never used there are marked");
   add_common_options(*ops, arguments);
   return ops;
 }

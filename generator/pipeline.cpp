@@ -21,6 +21,7 @@
 #include "generator/load/load_ops.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/decompose.hpp"
+#include "generator/pass/choose/prepare.hpp"
 #include "generator/pass/fuse/check_expectations.hpp"
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/infer/infer.hpp"
@@ -30,6 +31,7 @@
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/raise/raise.hpp"
+#include "generator/pass/simplify/compute_parts.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
@@ -62,6 +64,8 @@ constexpr std::array passes_in_order = {
     PassInfo{"choose_kernels", with_kernels},
     PassInfo{"decompose", decomposed},
     PassInfo{"simplify", decomposed},
+    PassInfo{"compute_parts", decomposed},
+    PassInfo{"prepare", decomposed},
     PassInfo{"materialise", materialised},
     PassInfo{"fuse", materialised},
     PassInfo{"schedule", materialised},
@@ -173,13 +177,20 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   const auto with_ops = [&](auto pass) {
     return [&ops, &diagnostics, pass](Module m) { return pass(std::move(m), ops, diagnostics); };
   };
-  const auto load = [&](const SourceText* t) { return load_graph(*t, ops, diagnostics).value_or(Module{}); };
+  const auto load = [&](const SourceText* t) {
+    Module loaded = load_graph(*t, ops, diagnostics).value_or(Module{});
+    for (Graph& function : loaded.functions) function.target = options.target;
+    loaded.main.target = options.target;
+    return loaded;
+  };
   Module module = passes.run("load", text, load);
   module = passes.run("infer", std::move(module), with_ops(infer));
   module = passes.run("raise", std::move(module), [&](Module m) { return raise(std::move(m), ops); });
   module = passes.run("choose_kernels", std::move(module), with_ops(choose_kernels));
   module = passes.run("decompose", std::move(module), with_ops(decompose));
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
+  module = passes.run("compute_parts", std::move(module), [&](Module m) { return compute_parts(std::move(m), ops); });
+  module = passes.run("prepare", std::move(module), with_ops(prepare));
   module = passes.run("materialise", std::move(module), with_ops(materialise));
   if (diagnostics.has_errors()) return std::nullopt;
 

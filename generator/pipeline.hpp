@@ -1,6 +1,6 @@
-// The whole of kgen in one line: load -> infer -> choose_kernels -> decompose -> simplify -> materialise -> fuse ->
-// schedule -> place -> lower -> emit. Each pass is a pure function; the runner times it, verifies what it
-// made, dumps that if asked, and stops after errors.
+// The whole of kgen in one line: load -> infer -> choose_kernels -> decompose -> simplify -> compute_parts -> prepare ->
+// materialise -> fuse -> schedule -> place -> lower -> emit. Each pass is a pure function; the runner times it,
+// verifies what it made, dumps that if asked, and stops after errors.
 #pragma once
 
 #include <optional>
@@ -23,6 +23,7 @@ struct PipelineOptions {
                                          // come first
   std::vector<std::string> include_directories;  // where the headers of the built-in kernels are
   std::string dump_after;                // the name of a pass; empty: none
+  TargetKind target = TargetKind::cpu;   // what conditions are asked for
   std::uint32_t streams = 1;             // on which independent branches may overlap
   bool check = false;                    // also plan the unfused references of check mode
   bool explain = false;                  // a plan that is not as the graph expects is returned too, to be explained

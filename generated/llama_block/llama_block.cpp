@@ -12,6 +12,58 @@
 namespace graph_llama_block {
 namespace {
 
+// What depends on constants alone: computed once, and kept.
+void load(kgen::Call& call) {
+  const auto wq = call.constant<float, 2>(1);
+  const auto wq_panels = call.persistent<float, 3>(0);
+  const auto wq_q_first = wq.reshape<3>({512, 8, 64});   // a view: no copy
+  const auto wq_q_first_2 = wq_q_first.slice<2>(0, 32);  // a view: no copy
+  stub_wq_panels(wq_panels, wq_q_first_2, call.launch("wq_panels"));
+
+  const auto wq_panels_2 = call.persistent<float, 3>(1);
+  const auto wq_q_second = wq.reshape<3>({512, 8, 64});     // a view: no copy
+  const auto wq_q_second_2 = wq_q_second.slice<2>(32, 32);  // a view: no copy
+  stub_wq_panels(wq_panels_2, wq_q_second_2, call.launch("wq_panels_2"));
+  call.release_constant(1);  // wq
+
+  const auto wk = call.constant<float, 2>(2);
+  const auto wk_panels = call.persistent<float, 3>(2);
+  const auto wk_k_first = wk.reshape<3>({512, 4, 64});   // a view: no copy
+  const auto wk_k_first_2 = wk_k_first.slice<2>(0, 32);  // a view: no copy
+  stub_wk_panels(wk_panels, wk_k_first_2, call.launch("wk_panels"));
+
+  const auto wk_panels_2 = call.persistent<float, 3>(3);
+  const auto wk_k_second = wk.reshape<3>({512, 4, 64});     // a view: no copy
+  const auto wk_k_second_2 = wk_k_second.slice<2>(32, 32);  // a view: no copy
+  stub_wk_panels(wk_panels_2, wk_k_second_2, call.launch("wk_panels_2"));
+  call.release_constant(2);  // wk
+
+  const auto wv = call.constant<float, 2>(3);
+  const auto wv_panels = call.persistent<float, 3>(4);
+  stub_wv_panels(wv_panels, wv, call.launch("wv_panels"));
+  call.release_constant(3);  // wv
+
+  const auto wo = call.constant<float, 2>(4);
+  const auto wo_panels = call.persistent<float, 3>(5);
+  stub_wv_panels(wo_panels, wo, call.launch("wo_panels"));
+  call.release_constant(4);  // wo
+
+  const auto w_gate = call.constant<float, 2>(6);
+  const auto w_gate_panels = call.persistent<float, 3>(6);
+  stub_wv_panels(w_gate_panels, w_gate, call.launch("w_gate_panels"));
+  call.release_constant(6);  // w_gate
+
+  const auto w_up = call.constant<float, 2>(7);
+  const auto w_up_panels = call.persistent<float, 3>(7);
+  stub_wv_panels(w_up_panels, w_up, call.launch("w_up_panels"));
+  call.release_constant(7);  // w_up
+
+  const auto w_down = call.constant<float, 2>(8);
+  const auto w_down_panels = call.persistent<float, 3>(8);
+  stub_wv_panels(w_down_panels, w_down, call.launch("w_down_panels"));
+  call.release_constant(8);  // w_down
+}
+
 void run(kgen::Call& call) {
   // Sizes, each checked against its range.
   const std::int64_t B = call.dim("B", 1, 8, call.input_extent(0, 0));
@@ -25,72 +77,59 @@ void run(kgen::Call& call) {
 
   // Memory of the model.
   const auto attention_norm = call.constant<float, 1>(0);
-  const auto wq = call.constant<float, 2>(1);
-  const auto wk = call.constant<float, 2>(2);
-  const auto wv = call.constant<float, 2>(3);
-  const auto wo = call.constant<float, 2>(4);
   const auto mlp_norm = call.constant<float, 1>(5);
-  const auto w_gate = call.constant<float, 2>(6);
-  const auto w_up = call.constant<float, 2>(7);
-  const auto w_down = call.constant<float, 2>(8);
   const auto cos_table = call.constant<float, 2>(9);
   const auto sin_table = call.constant<float, 2>(10);
   const auto k_cache = call.state<float, 4>(0, {B, 1024, 4, 64});
   const auto v_cache = call.state<float, 4>(1, {B, 1024, 4, 64});
+  const auto wq_panels = call.persistent<float, 3>(0);
+  const auto wq_panels_2 = call.persistent<float, 3>(1);
+  const auto wk_panels = call.persistent<float, 3>(2);
+  const auto wk_panels_2 = call.persistent<float, 3>(3);
+  const auto wv_panels = call.persistent<float, 3>(4);
+  const auto wo_panels = call.persistent<float, 3>(5);
+  const auto w_gate_panels = call.persistent<float, 3>(6);
+  const auto w_up_panels = call.persistent<float, 3>(7);
+  const auto w_down_panels = call.persistent<float, 3>(8);
 
   // Arena: values that are never alive together share a slot.
   const auto slot = kgen::lay_out({
-      2048 * B * S,  // normed, q, h
-      2048 * B * S,  // q_flat, attended, h_normed
-      1024 * B * S,  // k_flat
-      5504 * B * S,  // v_flat, up, hidden
+      2048 * B * S,  // normed, attended, h_normed
+      2048 * B * S,  // q, h
+      5504 * B * S,  // hidden
   });
   const kgen::Arena arena = call.arena(slot.total);
   const auto normed = arena.view<float, 3>(slot[0], {B, S, 512});
-  const auto q_flat = arena.view<float, 3>(slot[1], {B, S, 512});
-  const auto k_flat = arena.view<float, 3>(slot[2], {B, S, 256});
-  const auto v_flat = arena.view<float, 3>(slot[3], {B, S, 256});
-  const auto q = arena.view<float, 4>(slot[0], {B, S, 8, 64});
-  const auto attended = arena.view<float, 4>(slot[1], {B, S, 8, 64});
-  const auto h = arena.view<float, 3>(slot[0], {B, S, 512});
-  const auto h_normed = arena.view<float, 3>(slot[1], {B, S, 512});
-  const auto up = arena.view<float, 3>(slot[3], {B, S, 1376});
-  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 1376});
+  const auto q = arena.view<float, 4>(slot[1], {B, S, 8, 64});
+  const auto attended = arena.view<float, 4>(slot[0], {B, S, 8, 64});
+  const auto h = arena.view<float, 3>(slot[1], {B, S, 512});
+  const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 512});
+  const auto hidden = arena.view<float, 3>(slot[2], {B, S, 1376});
 
   stub_normed(normed, x, attention_norm, call.launch("normed"));
-  stub_q_flat(q_flat, normed, wq, call.launch("q_flat"));
-  stub_q_flat(k_flat, normed, wk, call.launch("k_flat"));
-  stub_q_flat(v_flat, normed, wv, call.launch("v_flat"));
 
-  const auto q_first_rotated = q.slice<3>(0, 32);         // written in place
-  const auto q_second_rotated = q.slice<3>(32, 32);       // written in place
-  const auto q_heads = q_flat.reshape<4>({B, S, 8, 64});  // a view: no copy
-  const auto cos_rows = cos_table.slice<0>(P, S);         // a view: no copy
-  const auto cos = cos_rows.unsqueeze<1>();               // a view: no copy
-  const auto sin_rows = sin_table.slice<0>(P, S);         // a view: no copy
-  const auto sin = sin_rows.unsqueeze<1>();               // a view: no copy
-  stub_q(q_first_rotated, q_second_rotated, q_heads, cos, sin, call.launch("q"));
-
-  const auto k = k_cache.slice<1>(P, S);                  // written in place
-  const auto k_first_rotated = k.slice<3>(0, 32);         // written in place
-  const auto k_second_rotated = k.slice<3>(32, 32);       // written in place
-  const auto k_heads = k_flat.reshape<4>({B, S, 4, 64});  // a view: no copy
-  stub_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("k"));
-
-  const auto v_heads_copy = v_cache.slice<1>(P, S);       // written in place
-  const auto v_heads = v_flat.reshape<4>({B, S, 4, 64});  // a view: no copy
-  stub_v_heads_copy(v_heads_copy, v_heads, call.launch("v_heads_copy"));
+  const auto q_first_rotated = q.slice<3>(0, 32);    // written in place
+  const auto q_second_rotated = q.slice<3>(32, 32);  // written in place
+  const auto k = k_cache.slice<1>(P, S);             // written in place
+  const auto k_first_rotated = k.slice<3>(0, 32);    // written in place
+  const auto k_second_rotated = k.slice<3>(32, 32);  // written in place
+  const auto v_heads_copy = v_cache.slice<1>(P, S);  // written in place
+  const auto cos_rows = cos_table.slice<0>(P, S);    // a view: no copy
+  const auto cos = cos_rows.unsqueeze<1>();          // a view: no copy
+  const auto sin_rows = sin_table.slice<0>(P, S);    // a view: no copy
+  const auto sin = sin_rows.unsqueeze<1>();          // a view: no copy
+  stub_v_heads_copy(q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, v_heads_copy, normed,
+                    wq_panels, wq_panels_2, wk_panels, wk_panels_2, wv_panels, cos, sin, call.launch("v_heads_copy"));
 
   const auto k_used = k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = v_cache.slice<1>(0, P + S);  // a view: no copy
   stub_attended(attended, q, k_used, v_used, call.launch("attended"));
 
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // a view: no copy
-  stub_h(h, attended_flat, wo, x, call.launch("h"));
+  stub_h(h, attended_flat, wo_panels, x, call.launch("h"));
   stub_normed(h_normed, h, mlp_norm, call.launch("h_normed"));
-  stub_q_flat(up, h_normed, w_up, call.launch("up"));
-  stub_hidden(hidden, h_normed, w_gate, up, call.launch("hidden"));
-  stub_h(y, hidden, w_down, h, call.launch("y"));
+  stub_hidden(hidden, h_normed, w_gate_panels, w_up_panels, call.launch("hidden"));
+  stub_h(y, hidden, w_down_panels, h, call.launch("y"));
 }
 
 }  // namespace
@@ -116,22 +155,26 @@ const kgen_graph* kgen_graph_llama_block(void) {
            .type = kgen::ElementType::f32,
            .shape = {512, 512},
            .file = "llama_block.safetensors",
-           .key = "wq"},
+           .key = "wq",
+           .load_only = true},
           {.name = "wk",
            .type = kgen::ElementType::f32,
            .shape = {512, 256},
            .file = "llama_block.safetensors",
-           .key = "wk"},
+           .key = "wk",
+           .load_only = true},
           {.name = "wv",
            .type = kgen::ElementType::f32,
            .shape = {512, 256},
            .file = "llama_block.safetensors",
-           .key = "wv"},
+           .key = "wv",
+           .load_only = true},
           {.name = "wo",
            .type = kgen::ElementType::f32,
            .shape = {512, 512},
            .file = "llama_block.safetensors",
-           .key = "wo"},
+           .key = "wo",
+           .load_only = true},
           {.name = "mlp_norm",
            .type = kgen::ElementType::f32,
            .shape = {512},
@@ -141,17 +184,20 @@ const kgen_graph* kgen_graph_llama_block(void) {
            .type = kgen::ElementType::f32,
            .shape = {512, 1376},
            .file = "llama_block.safetensors",
-           .key = "w_gate"},
+           .key = "w_gate",
+           .load_only = true},
           {.name = "w_up",
            .type = kgen::ElementType::f32,
            .shape = {512, 1376},
            .file = "llama_block.safetensors",
-           .key = "w_up"},
+           .key = "w_up",
+           .load_only = true},
           {.name = "w_down",
            .type = kgen::ElementType::f32,
            .shape = {1376, 512},
            .file = "llama_block.safetensors",
-           .key = "w_down"},
+           .key = "w_down",
+           .load_only = true},
           {.name = "cos_table",
            .type = kgen::ElementType::f32,
            .shape = {1024, 64},
@@ -167,6 +213,18 @@ const kgen_graph* kgen_graph_llama_block(void) {
           {.name = "k_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
           {.name = "v_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
       },
+      .persistents{
+          {.name = "wq_panels", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
+          {.name = "wq_panels_2", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
+          {.name = "wk_panels", .type = kgen::ElementType::f32, .shape = {8, 512, 16}},
+          {.name = "wk_panels_2", .type = kgen::ElementType::f32, .shape = {8, 512, 16}},
+          {.name = "wv_panels", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
+          {.name = "wo_panels", .type = kgen::ElementType::f32, .shape = {32, 512, 16}},
+          {.name = "w_gate_panels", .type = kgen::ElementType::f32, .shape = {86, 512, 16}},
+          {.name = "w_up_panels", .type = kgen::ElementType::f32, .shape = {86, 512, 16}},
+          {.name = "w_down_panels", .type = kgen::ElementType::f32, .shape = {32, 1376, 16}},
+      },
+      .load = graph_llama_block::load,
       .run = graph_llama_block::run,
   };
   return kgen::as_c(graph);

@@ -8,9 +8,10 @@ set(kgen_sources
   stubs/stub_h.cpp
   stubs/stub_hidden.cpp
   stubs/stub_normed.cpp
-  stubs/stub_q.cpp
-  stubs/stub_q_flat.cpp
   stubs/stub_v_heads_copy.cpp
+  stubs/stub_wk_panels.cpp
+  stubs/stub_wq_panels.cpp
+  stubs/stub_wv_panels.cpp
 )
 set(kgen_headers
   llama_block.hpp

@@ -15,42 +15,97 @@ namespace {
 // What belongs to one call of decoder_layer: its constants, state and results of load.
 struct decoder_layer_memory {
   kgen::View<const float, 1> attention_norm;
-  kgen::View<const float, 2> wq;
-  kgen::View<const float, 2> wk;
-  kgen::View<const float, 2> wv;
-  kgen::View<const float, 2> wo;
   kgen::View<const float, 1> mlp_norm;
-  kgen::View<const float, 2> w_gate;
-  kgen::View<const float, 2> w_up;
-  kgen::View<const float, 2> w_down;
   kgen::View<float, 4> k_cache;
   kgen::View<float, 4> v_cache;
+  kgen::View<const float, 3> wq_panels;      // computed by load
+  kgen::View<const float, 3> wq_panels_2;    // computed by load
+  kgen::View<const float, 3> wk_panels;      // computed by load
+  kgen::View<const float, 3> wk_panels_2;    // computed by load
+  kgen::View<const float, 3> wv_panels;      // computed by load
+  kgen::View<const float, 3> wo_panels;      // computed by load
+  kgen::View<const float, 3> w_gate_panels;  // computed by load
+  kgen::View<const float, 3> w_up_panels;    // computed by load
+  kgen::View<const float, 3> w_down_panels;  // computed by load
 };
 
 decoder_layer_memory decoder_layer_memory_of(kgen::Call& call, std::int64_t index, std::int64_t B) {
   return {
       .attention_norm = call.constant<float, 1>(4, index),
-      .wq = call.constant<float, 2>(5, index),
-      .wk = call.constant<float, 2>(6, index),
-      .wv = call.constant<float, 2>(7, index),
-      .wo = call.constant<float, 2>(8, index),
       .mlp_norm = call.constant<float, 1>(9, index),
-      .w_gate = call.constant<float, 2>(10, index),
-      .w_up = call.constant<float, 2>(11, index),
-      .w_down = call.constant<float, 2>(12, index),
       .k_cache = call.state<float, 4>(0, {B, 256, 2, 16}, index),
       .v_cache = call.state<float, 4>(1, {B, 256, 2, 16}, index),
+      .wq_panels = call.persistent<float, 3>(1, index),
+      .wq_panels_2 = call.persistent<float, 3>(2, index),
+      .wk_panels = call.persistent<float, 3>(3, index),
+      .wk_panels_2 = call.persistent<float, 3>(4, index),
+      .wv_panels = call.persistent<float, 3>(5, index),
+      .wo_panels = call.persistent<float, 3>(6, index),
+      .w_gate_panels = call.persistent<float, 3>(7, index),
+      .w_up_panels = call.persistent<float, 3>(8, index),
+      .w_down_panels = call.persistent<float, 3>(9, index),
   };
 }
 
 // The arena of one call of decoder_layer: values that are never alive together share a slot.
-kgen::Offsets<4> decoder_layer_slots(std::int64_t B, std::int64_t S) {
+kgen::Offsets<3> decoder_layer_slots(std::int64_t B, std::int64_t S) {
   return kgen::lay_out({
-      256 * B * S,  // normed, q, a
-      256 * B * S,  // q_flat, attended, a_normed
-      128 * B * S,  // k_flat
-      704 * B * S,  // v_flat, up, hidden
+      256 * B * S,  // normed, attended, a_normed
+      256 * B * S,  // q, a
+      704 * B * S,  // hidden
   });
+}
+
+// What one call of decoder_layer computes from its constants alone.
+void decoder_layer_load(kgen::Call& call, std::int64_t index) {
+  const auto wq = call.constant<float, 2>(5, index);
+  const auto wq_panels = call.persistent<float, 3>(1, index);
+  const auto wq_q_first = wq.reshape<3>({64, 4, 16});   // a view: no copy
+  const auto wq_q_first_2 = wq_q_first.slice<2>(0, 8);  // a view: no copy
+  stub_decoder_layer_wq_panels(wq_panels, wq_q_first_2, call.launch("decoder_layer.wq_panels"));
+
+  const auto wq_panels_2 = call.persistent<float, 3>(2, index);
+  const auto wq_q_second = wq.reshape<3>({64, 4, 16});    // a view: no copy
+  const auto wq_q_second_2 = wq_q_second.slice<2>(8, 8);  // a view: no copy
+  stub_decoder_layer_wq_panels(wq_panels_2, wq_q_second_2, call.launch("decoder_layer.wq_panels_2"));
+  call.release_constant(5, index);  // wq
+
+  const auto wk = call.constant<float, 2>(6, index);
+  const auto wk_panels = call.persistent<float, 3>(3, index);
+  const auto wk_k_first = wk.reshape<3>({64, 2, 16});   // a view: no copy
+  const auto wk_k_first_2 = wk_k_first.slice<2>(0, 8);  // a view: no copy
+  stub_decoder_layer_wk_panels(wk_panels, wk_k_first_2, call.launch("decoder_layer.wk_panels"));
+
+  const auto wk_panels_2 = call.persistent<float, 3>(4, index);
+  const auto wk_k_second = wk.reshape<3>({64, 2, 16});    // a view: no copy
+  const auto wk_k_second_2 = wk_k_second.slice<2>(8, 8);  // a view: no copy
+  stub_decoder_layer_wk_panels(wk_panels_2, wk_k_second_2, call.launch("decoder_layer.wk_panels_2"));
+  call.release_constant(6, index);  // wk
+
+  const auto wv = call.constant<float, 2>(7, index);
+  const auto wv_panels = call.persistent<float, 3>(5, index);
+  stub_decoder_layer_wv_panels(wv_panels, wv, call.launch("decoder_layer.wv_panels"));
+  call.release_constant(7, index);  // wv
+
+  const auto wo = call.constant<float, 2>(8, index);
+  const auto wo_panels = call.persistent<float, 3>(6, index);
+  stub_decoder_layer_wv_panels(wo_panels, wo, call.launch("decoder_layer.wo_panels"));
+  call.release_constant(8, index);  // wo
+
+  const auto w_gate = call.constant<float, 2>(10, index);
+  const auto w_gate_panels = call.persistent<float, 3>(7, index);
+  stub_decoder_layer_wv_panels(w_gate_panels, w_gate, call.launch("decoder_layer.w_gate_panels"));
+  call.release_constant(10, index);  // w_gate
+
+  const auto w_up = call.constant<float, 2>(11, index);
+  const auto w_up_panels = call.persistent<float, 3>(8, index);
+  stub_decoder_layer_wv_panels(w_up_panels, w_up, call.launch("decoder_layer.w_up_panels"));
+  call.release_constant(11, index);  // w_up
+
+  const auto w_down = call.constant<float, 2>(12, index);
+  const auto w_down_panels = call.persistent<float, 3>(9, index);
+  stub_decoder_layer_wv_panels(w_down_panels, w_down, call.launch("decoder_layer.w_down_panels"));
+  call.release_constant(12, index);  // w_down
 }
 
 void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_layer_memory& memory,
@@ -58,46 +113,43 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
                    kgen::View<const float, 3> sin, std::int64_t B, std::int64_t S, std::int64_t P) {
   const auto slot = decoder_layer_slots(B, S);
   const auto normed = arena.view<float, 3>(slot[0], {B, S, 64});
-  const auto q_flat = arena.view<float, 3>(slot[1], {B, S, 64});
-  const auto k_flat = arena.view<float, 3>(slot[2], {B, S, 32});
-  const auto v_flat = arena.view<float, 3>(slot[3], {B, S, 32});
-  const auto q = arena.view<float, 4>(slot[0], {B, S, 4, 16});
-  const auto attended = arena.view<float, 4>(slot[1], {B, S, 4, 16});
-  const auto a = arena.view<float, 3>(slot[0], {B, S, 64});
-  const auto a_normed = arena.view<float, 3>(slot[1], {B, S, 64});
-  const auto up = arena.view<float, 3>(slot[3], {B, S, 176});
-  const auto hidden = arena.view<float, 3>(slot[3], {B, S, 176});
+  const auto q = arena.view<float, 4>(slot[1], {B, S, 4, 16});
+  const auto attended = arena.view<float, 4>(slot[0], {B, S, 4, 16});
+  const auto a = arena.view<float, 3>(slot[1], {B, S, 64});
+  const auto a_normed = arena.view<float, 3>(slot[0], {B, S, 64});
+  const auto hidden = arena.view<float, 3>(slot[2], {B, S, 176});
 
   stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("decoder_layer.normed"));
-  stub_decoder_layer_q_flat(q_flat, normed, memory.wq, call.launch("decoder_layer.q_flat"));
-  stub_decoder_layer_q_flat(k_flat, normed, memory.wk, call.launch("decoder_layer.k_flat"));
-  stub_decoder_layer_q_flat(v_flat, normed, memory.wv, call.launch("decoder_layer.v_flat"));
 
-  const auto q_first_rotated = q.slice<3>(0, 8);          // written in place
-  const auto q_second_rotated = q.slice<3>(8, 8);         // written in place
-  const auto q_heads = q_flat.reshape<4>({B, S, 4, 16});  // a view: no copy
-  stub_decoder_layer_q(q_first_rotated, q_second_rotated, q_heads, cos, sin, call.launch("decoder_layer.q"));
-
-  const auto k = memory.k_cache.slice<1>(P, S);           // written in place
-  const auto k_first_rotated = k.slice<3>(0, 8);          // written in place
-  const auto k_second_rotated = k.slice<3>(8, 8);         // written in place
-  const auto k_heads = k_flat.reshape<4>({B, S, 2, 16});  // a view: no copy
-  stub_decoder_layer_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("decoder_layer.k"));
-
+  const auto q_first_rotated = q.slice<3>(0, 8);            // written in place
+  const auto q_second_rotated = q.slice<3>(8, 8);           // written in place
+  const auto k = memory.k_cache.slice<1>(P, S);             // written in place
+  const auto k_first_rotated = k.slice<3>(0, 8);            // written in place
+  const auto k_second_rotated = k.slice<3>(8, 8);           // written in place
   const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
-  const auto v_heads = v_flat.reshape<4>({B, S, 2, 16});    // a view: no copy
-  stub_decoder_layer_v_heads_copy(v_heads_copy, v_heads, call.launch("decoder_layer.v_heads_copy"));
+  stub_decoder_layer_v_heads_copy(q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, v_heads_copy,
+                                  normed, memory.wq_panels, memory.wq_panels_2, memory.wk_panels, memory.wk_panels_2,
+                                  memory.wv_panels, cos, sin, call.launch("decoder_layer.v_heads_copy"));
 
   const auto k_used = memory.k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = memory.v_cache.slice<1>(0, P + S);  // a view: no copy
   stub_decoder_layer_attended(attended, q, k_used, v_used, call.launch("decoder_layer.attended"));
 
   const auto attended_flat = attended.reshape<3>({B, S, 64});  // a view: no copy
-  stub_decoder_layer_a(a, attended_flat, memory.wo, h, call.launch("decoder_layer.a"));
+  stub_decoder_layer_a(a, attended_flat, memory.wo_panels, h, call.launch("decoder_layer.a"));
   stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("decoder_layer.a_normed"));
-  stub_decoder_layer_q_flat(up, a_normed, memory.w_up, call.launch("decoder_layer.up"));
-  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate, up, call.launch("decoder_layer.hidden"));
-  stub_decoder_layer_a(h_out, hidden, memory.w_down, a, call.launch("decoder_layer.h_out"));
+  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate_panels, memory.w_up_panels,
+                            call.launch("decoder_layer.hidden"));
+  stub_decoder_layer_a(h_out, hidden, memory.w_down_panels, a, call.launch("decoder_layer.h_out"));
+}
+
+// What depends on constants alone: computed once, and kept.
+void load(kgen::Call& call) {
+  const auto lm_head = call.constant<float, 2>(1);
+  const auto lm_head_panels = call.persistent<float, 3>(0);
+  stub_decoder_layer_wv_panels(lm_head_panels, lm_head, call.launch("lm_head_panels"));
+  call.release_constant(1);  // lm_head
+  for (std::int64_t index = 0; index < 32; ++index) decoder_layer_load(call, index);
 }
 
 void run(kgen::Call& call) {
@@ -113,9 +165,9 @@ void run(kgen::Call& call) {
 
   // Memory of the model.
   const auto final_norm = call.constant<float, 1>(0);
-  const auto lm_head = call.constant<float, 2>(1);
   const auto cos_table = call.constant<float, 2>(2);
   const auto sin_table = call.constant<float, 2>(3);
+  const auto lm_head_panels = call.persistent<float, 3>(0);
 
   // Arena: values that are never alive together share a slot.
   const auto slot = kgen::lay_out({
@@ -138,7 +190,7 @@ void run(kgen::Call& call) {
                   i == 0 ? x : h_carried[(i + 1) % 2], cos, sin, B, S, P);
   }
   stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("h_normed"));
-  stub_decoder_layer_q_flat(logits, h_normed, lm_head, call.launch("logits"));
+  stub_logits(logits, h_normed, lm_head_panels, call.launch("logits"));
 }
 
 }  // namespace
@@ -164,7 +216,8 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
            .type = kgen::ElementType::f32,
            .shape = {64, 256},
            .file = "llama_tiny.safetensors",
-           .key = "lm_head"},
+           .key = "lm_head",
+           .load_only = true},
           {.name = "cos_table",
            .type = kgen::ElementType::f32,
            .shape = {256, 16},
@@ -186,25 +239,29 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
            .shape = {64, 64},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.wq",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
           {.name = "decoder_layer.wk",
            .type = kgen::ElementType::f32,
            .shape = {64, 32},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.wk",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
           {.name = "decoder_layer.wv",
            .type = kgen::ElementType::f32,
            .shape = {64, 32},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.wv",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
           {.name = "decoder_layer.wo",
            .type = kgen::ElementType::f32,
            .shape = {64, 64},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.wo",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
           {.name = "decoder_layer.mlp_norm",
            .type = kgen::ElementType::f32,
            .shape = {64},
@@ -216,24 +273,40 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
            .shape = {64, 176},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.w_gate",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
           {.name = "decoder_layer.w_up",
            .type = kgen::ElementType::f32,
            .shape = {64, 176},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.w_up",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
           {.name = "decoder_layer.w_down",
            .type = kgen::ElementType::f32,
            .shape = {176, 64},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.w_down",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
       },
       .states{
           {.name = "decoder_layer.k_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
           {.name = "decoder_layer.v_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
       },
+      .persistents{
+          {.name = "lm_head_panels", .type = kgen::ElementType::f32, .shape = {16, 64, 16}},
+          {.name = "decoder_layer.wq_panels", .type = kgen::ElementType::f32, .shape = {2, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.wq_panels_2", .type = kgen::ElementType::f32, .shape = {2, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.wk_panels", .type = kgen::ElementType::f32, .shape = {1, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.wk_panels_2", .type = kgen::ElementType::f32, .shape = {1, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.wv_panels", .type = kgen::ElementType::f32, .shape = {2, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.wo_panels", .type = kgen::ElementType::f32, .shape = {4, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.w_gate_panels", .type = kgen::ElementType::f32, .shape = {11, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.w_up_panels", .type = kgen::ElementType::f32, .shape = {11, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.w_down_panels", .type = kgen::ElementType::f32, .shape = {4, 176, 16}, .calls = 32},
+      },
+      .load = graph_llama_tiny::load,
       .run = graph_llama_tiny::run,
   };
   return kgen::as_c(graph);

@@ -8,9 +8,11 @@ set(kgen_sources
   stubs/stub_decoder_layer_attended.cpp
   stubs/stub_decoder_layer_hidden.cpp
   stubs/stub_decoder_layer_normed.cpp
-  stubs/stub_decoder_layer_q.cpp
-  stubs/stub_decoder_layer_q_flat.cpp
   stubs/stub_decoder_layer_v_heads_copy.cpp
+  stubs/stub_decoder_layer_wk_panels.cpp
+  stubs/stub_decoder_layer_wq_panels.cpp
+  stubs/stub_decoder_layer_wv_panels.cpp
+  stubs/stub_logits.cpp
 )
 set(kgen_headers
   llama_tiny.hpp

@@ -15,36 +15,48 @@ namespace graph_llama_tiny {
 void stub_decoder_layer_normed(kgen::View<float, 3> out, kgen::View<const float, 3> x,
                                kgen::View<const float, 1> weight, kgen::Stream stream);
 
-// q_flat = matmul(normed, wq)   (in decoder_layer)
-// k_flat = matmul(normed, wk)   (in decoder_layer)
-// v_flat = matmul(normed, wv)   (in decoder_layer)
-// up = matmul(a_normed, w_up)   (in decoder_layer)
-// logits = matmul(h_normed, lm_head)   (in llama_tiny)
-void stub_decoder_layer_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
-                               kgen::Stream stream);
+// wq_panels: copy, matmul
+// wq_panels_2: copy, matmul
+void stub_decoder_layer_wq_panels(kgen::View<float, 3> panels, kgen::View<const float, 3> x, kgen::Stream stream);
 
-// q: rope
-// k: rope
-void stub_decoder_layer_q(kgen::View<float, 4> first_rotated, kgen::View<float, 4> second_rotated,
-                          kgen::View<const float, 4> x, kgen::View<const float, 3> cos, kgen::View<const float, 3> sin,
-                          kgen::Stream stream);
+// wk_panels: copy, matmul
+// wk_panels_2: copy, matmul
+void stub_decoder_layer_wk_panels(kgen::View<float, 3> panels, kgen::View<const float, 3> x, kgen::Stream stream);
 
-// v_heads_copy = copy(v_heads)
-void stub_decoder_layer_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 4> v_heads,
-                                     kgen::Stream stream);
+// wv_panels: matmul   (in decoder_layer)
+// wo_panels: matmul   (in decoder_layer)
+// w_gate_panels: matmul   (in decoder_layer)
+// w_up_panels: matmul   (in decoder_layer)
+// w_down_panels: matmul   (in decoder_layer)
+// lm_head_panels: matmul   (in llama_tiny)
+void stub_decoder_layer_wv_panels(kgen::View<float, 3> panels, kgen::View<const float, 2> b, kgen::Stream stream);
+
+// q, k, v_heads_copy: packed_matmul, rope
+void stub_decoder_layer_v_heads_copy(kgen::View<float, 4> q_first_rotated, kgen::View<float, 4> q_second_rotated,
+                                     kgen::View<float, 4> k_first_rotated, kgen::View<float, 4> k_second_rotated,
+                                     kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
+                                     kgen::View<const float, 3> wq_panels, kgen::View<const float, 3> wq_panels_2,
+                                     kgen::View<const float, 3> wk_panels, kgen::View<const float, 3> wk_panels_2,
+                                     kgen::View<const float, 3> wv_panels, kgen::View<const float, 3> cos,
+                                     kgen::View<const float, 3> sin, kgen::Stream stream);
 
 // attended = attention(q, k_used, v_used)
 void stub_decoder_layer_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q,
                                  kgen::View<const float, 4> k_used, kgen::View<const float, 4> v_used,
                                  kgen::Stream stream);
 
-// a = add(h, matmul(attended_flat, wo))
-// h_out = add(a, matmul(hidden, w_down))
-void stub_decoder_layer_a(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
+// a = add(h, packed_matmul(attended_flat, wo_panels))
+// h_out = add(a, packed_matmul(hidden, w_down_panels))
+void stub_decoder_layer_a(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 3> panels,
                           kgen::View<const float, 3> add_a, kgen::Stream stream);
 
-// hidden = mul(silu(matmul(a_normed, w_gate)), up)
+// hidden: packed_matmul, silu, mul
 void stub_decoder_layer_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> a_normed,
-                               kgen::View<const float, 2> w_gate, kgen::View<const float, 3> up, kgen::Stream stream);
+                               kgen::View<const float, 3> w_gate_panels, kgen::View<const float, 3> w_up_panels,
+                               kgen::Stream stream);
+
+// logits = packed_matmul(h_normed, lm_head_panels)
+void stub_logits(kgen::View<float, 3> logits, kgen::View<const float, 3> h_normed,
+                 kgen::View<const float, 3> lm_head_panels, kgen::Stream stream);
 
 }  // namespace graph_llama_tiny

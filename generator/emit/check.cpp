@@ -45,7 +45,7 @@ DType precision_of_group(const CheckedStub& stub, ValueId value) {
 DType precision_of_node(const CheckedStub& stub, const Node& node, ValueId value) {
   DType coarsest = stub.graph.type(value).dtype;
   for (const ValueId input : node.inputs) {
-    if (input != no_id && stub.makes(input)) coarsest = coarser(coarsest, stub.graph.type(input).dtype);
+    if (input != no_id && stub.makes(stub.shown(input))) coarsest = coarser(coarsest, stub.graph.type(input).dtype);
   }
   return coarsest;
 }
@@ -151,7 +151,8 @@ void write_locating(Writer& out, const CheckedStub& stub, const std::vector<Watc
       const auto found =
           std::find_if(watched.begin(), watched.end(), [&](const WatchedValue& w) { return w.held->value == value; });
       if (found == watched.end()) continue;
-      out.line("observer.watch({}, {});", cpp_string(found->key), view_text(name, found->held->view, {}));
+      const std::string shape = body.index(found->held->reshaped);
+      out.line("observer.watch({}, {});", cpp_string(found->key), view_text(name, found->held->view, {shape}));
     }
   }
   write_list(out, fmt::format("observed::{}(", stub.program.name), body.arguments({}, "call.stream()"), ");");

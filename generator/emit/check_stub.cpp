@@ -12,6 +12,15 @@
 
 namespace kgen {
 
+ValueId CheckedStub::shown(ValueId value) const {
+  while (graph.value(value).kind == ValueKind::result) {
+    const Node& node = graph.nodes[graph.value(value).producer];
+    if (!std::holds_alternative<View>(node.kind) || node.inputs.size() != 1) break;
+    value = node.inputs[0];
+  }
+  return value;
+}
+
 bool CheckedStub::makes(ValueId value) const {
   return std::binary_search(group.nodes.begin(), group.nodes.end(), graph.value(value).producer);
 }
@@ -94,6 +103,10 @@ std::vector<std::string> CheckBody::extents(const Shape& shape) const {
   std::vector<std::string> texts;
   for (const Dim& extent : shape) texts.push_back(extent_text(extent));
   return texts;
+}
+
+std::string CheckBody::index(const Shape& shape) const {
+  return fmt::format("kgen::Index<{}>{{{}}}", shape.size(), fmt::join(extents(shape), ", "));
 }
 
 std::string CheckBody::make(ValueId value, const char* suffix) {

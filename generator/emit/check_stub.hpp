@@ -20,6 +20,8 @@ struct CheckedStub {
   const UnfusedGraph& unfused;
   const std::vector<StubProgram>& references;
 
+  // Past the views through which the value is read.
+  ValueId shown(ValueId value) const;
   bool makes(ValueId value) const;
   bool writes(ValueId value) const;
   // False where the stub may differ from its reference by any amount and be right.
@@ -53,9 +55,11 @@ class CheckBody {
   std::string make(ValueId value, const char* suffix);
   // From here on `name` stands for `value`.
   void use(ValueId value, std::string name) { known_[value] = std::move(name); }
-  // What stands for a value that a node reads: that, or a view of it: a slice, or one with axes of extent 1 more or fewer.
+  // What stands for a value that a node reads: that, or a view of it: a slice, or one by other axes.
   std::string read(ValueId value);
   std::vector<std::string> read_inputs(NodeId node);
+  // "kgen::Index<2>{x.extent(0), 64}"; of what a stub computes.
+  std::string index(const Shape& shape) const;
   // Calls the reference of a node alone.
   void call_reference(NodeId node, std::vector<std::string> outputs, const std::vector<std::string>& inputs);
 

@@ -22,6 +22,10 @@ std::string view_type(const TensorType& type, std::size_t rank, bool writable) {
   return fmt::format("kgen::View<{}{}, {}>", writable ? "" : "const ", cpp_element(type), rank);
 }
 
+std::string flattened_type(const std::string& view, const std::vector<int>& runs) {
+  return runs.empty() ? view : fmt::format("kgen::Flattened<{}, {}>", view, fmt::join(runs, ", "));
+}
+
 std::string lines_type(const TensorType& type, std::size_t rank, int axis) {
   return fmt::format("kgen::Lines<const {}, {}, {}>", cpp_element(type), rank, axis);
 }

@@ -16,6 +16,8 @@ inline constexpr std::size_t line_width = 120;
 
 // "kgen::View<const float, 2>", of that rank whatever the shape of the type.
 std::string view_type(const TensorType& type, std::size_t rank, bool writable);
+// "kgen::Flattened<kgen::View<float, 3>, 2, 1>": a View whose axes are walked in these runs; none: the View itself.
+std::string flattened_type(const std::string& view, const std::vector<int>& runs);
 // "kgen::Lines<const float, 2, 1>": read in lines along that axis.
 std::string lines_type(const TensorType& type, std::size_t rank, int axis);
 // "[M, 4096]"; an extent that differs between the uses of a stub is "*".

@@ -196,7 +196,7 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
     const auto rank = static_cast<std::size_t>(view.rank);
     const int axis = functor.members[i].line_axis;
     const std::string type = axis >= 0 ? lines_type(parameter.type, rank, axis)
-                                       : view_type(parameter.type, rank, parameter.writable);
+                                       : flattened_type(view_type(parameter.type, rank, parameter.writable), view.runs);
     const std::string how = axis >= 0 ? fmt::format(" along axis {}", axis) : view.broadcast ? " broadcast" : "";
     lines.push_back({fmt::format("{} {};", type, names[i]), {}, {},
                      fmt::format("// {}{}", member_shape(parameter, view), how)});

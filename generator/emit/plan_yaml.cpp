@@ -10,6 +10,7 @@
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
 #include "generator/emit/cpp_text.hpp"
+#include "generator/emit/load_phase.hpp"
 
 namespace kgen {
 namespace {
@@ -36,6 +37,7 @@ class GraphText {
       : writer_(writer), plan_(plan), function_(function), graph_(function.fused.graph) {}
 
   void write() {
+    phase_ = load_phase(function_);
     write_steps("load", function_.load_steps);
     write_steps("steps", function_.steps);
     write_memory();
@@ -43,6 +45,7 @@ class GraphText {
     write_arena("arena", function_.slots, function_.steps);
     write_recognitions();
     write_kernel_choices();
+    write_preparations();
     write_decisions();
   }
 
@@ -121,15 +124,17 @@ class GraphText {
     const View& view = placement.view;
     switch (placement.kind) {
       case Kind::registers:
-      case Kind::constant:
       case Kind::arena:
         return "";
+      case Kind::constant:
+        return phase_.load_only[placement.index] ? "read by load alone, then freed" : "";
       case Kind::input:
         return "input";
       case Kind::output:
         return "output";
       case Kind::persistent:
-        return "kept from load";
+        return fmt::format("kept from load, {} bytes{}", bytes_of(graph_.type(id)).text(),
+                           is_function() && phase_.shared[placement.index] ? ", once for all calls" : "");
       case Kind::state:
         return "state " + name(graph_.states[placement.index].value);
       case Kind::view_of:
@@ -215,20 +220,45 @@ class GraphText {
     }
   }
 
+  // Where an operand is constant, and the operator has a form of which a part is computed at load.
+  void write_preparations() {
+    if (graph_.preparations.empty()) return;
+    const auto present = present_values();
+    bool any = false;
+    for (const Preparation& each : graph_.preparations) {
+      if (!present.contains(each.value)) continue;
+      if (!std::exchange(any, true))
+        writer_.line("prepared:  # value, operator, what load computes for it, why, or why not");
+      std::string at_load;
+      for (const std::string& made : each.at_load) at_load += (at_load.empty() ? "" : ", ") + yaml_name(made);
+      writer_.line("- [{}, {}, [{}], {}]", yaml_name(each.value), yaml_name(each.op->name), at_load,
+                   yaml_string(each.reason));
+    }
+  }
+
   void write_decisions() {
     if (function_.fused.decisions.empty()) return;
     writer_.line(
         "decisions:  # value, its reader, whether one stub computes both, bytes that this saves or would, why");
     for (const Decision& decision : function_.fused.decisions) {
-      writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), name(graph_.nodes[decision.consumer].outputs[0]),
-                   decision.fused ? "fused" : "apart", yaml_string(decision.bytes.text()), yaml_string(decision.reason));
+      const ValueId reader = graph_.nodes[decision.consumer].outputs[0];
+      const std::string readers =
+          decision.siblings
+              ? yaml_string(fmt::format("{} and {}", graph_.value(graph_.nodes[decision.producer].outputs[0]).name,
+                                        graph_.value(reader).name))
+              : name(reader);
+      writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), readers, decision.fused ? "fused" : "apart",
+                   yaml_string(decision.bytes.text()), yaml_string(decision.reason));
     }
   }
 
   Writer& writer_;
+  bool is_function() const { return &function_ != &plan_.main; }
+
   const Plan& plan_;
   const FunctionPlan& function_;
   const Graph& graph_;
+  LoadPhase phase_;
   std::unordered_set<ValueId> seen_;
 };
 

@@ -15,7 +15,7 @@ namespace kgen {
 
 // The emitted C++ functions and types that belong to one function of the graph, and the dims that each takes.
 struct FunctionFacts {
-  std::string name, memory, memory_of, slots, load;
+  std::string name, memory, memory_of, slots, load, load_shared;
   bool has_memory = false;   // its calls have constants, states or results of load
   bool needs_index = false;  // it makes calls that have memory, so it must know which call it is itself
   std::vector<std::string> dims, memory_dims, slots_dims;

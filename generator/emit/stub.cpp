@@ -40,6 +40,13 @@ bool uses_limits(const StubProgram& stub) {
                      [&](const KernelArgument& argument) { return has(argument.literal); });
 }
 
+bool walks_runs(const StubProgram& stub) {
+  return std::any_of(stub.functors.begin(), stub.functors.end(), [](const Functor& functor) {
+    return std::any_of(functor.members.begin(), functor.members.end(),
+                       [](const FunctorMember& member) { return !member.view.runs.empty(); });
+  });
+}
+
 void write_includes(Writer& out, const StubProgram& stub) {
   if (uses_limits(stub)) {
     out.line("#include <limits>");
@@ -48,6 +55,7 @@ void write_includes(Writer& out, const StubProgram& stub) {
   std::set<std::string> headers(stub.headers.begin(), stub.headers.end());
   if (std::string header = loop_header(stub.kind); !header.empty()) headers.insert(header);
   headers.insert("kgen/view.hpp");
+  if (walks_runs(stub)) headers.insert("kgen/flattened.hpp");
   for (const std::string& header : headers) out.line("#include \"{}\"", header);
 }
 
@@ -60,6 +68,11 @@ std::string object_name(const Functor& functor, const StubProgram& stub) {
     default:
       return "body";
   }
+}
+
+// "epilogue_shape", and "epilogue_shape_1" for another loop of the same functor.
+std::string shape_name(const std::string& object, std::size_t loop) {
+  return object + "_shape" + (loop == 0 ? "" : fmt::format("_{}", loop));
 }
 
 class Body {
@@ -85,28 +98,31 @@ class Body {
     return fmt::format("rows<{}{}>", stub_.row_rank, length);
   }
 
-  // The text of the loop's shape, declared first where no parameter has it.
-  std::string shape_text(const Functor& functor) {
-    if (functor.shape_parameter != Functor::none) return parameters_[functor.shape_parameter] + ".shape()";
-    const bool needed = std::any_of(functor.members.begin(), functor.members.end(),
-                                    [](const FunctorMember& member) { return member.view.broadcast; });
+  // The text of the shape of loop `index`, declared first where no parameter has it.
+  std::string shape_text(const Functor& functor, std::size_t index) {
+    const Functor::Loop& loop = functor.loops[index];
+    if (loop.parameter != Functor::none) return parameters_[loop.parameter] + ".shape()";
+    const bool needed = std::any_of(functor.members.begin(), functor.members.end(), [&](const FunctorMember& member) {
+      return (member.view.broadcast && member.view.loop == index) || member.view.reshape == index;
+    });
     if (!needed) return {};
     std::vector<std::string> extents;
-    for (const Functor::Extent& extent : functor.loop_extents) {
+    for (const Functor::Extent& extent : loop.extents) {
       extents.push_back(extent.parameter == Functor::none
                             ? fmt::format("{}", extent.constant)
                             : fmt::format("{}.extent({})", parameters_[extent.parameter], extent.axis));
     }
-    const std::string name = object_name(functor, stub_) + "_shape";
+    const std::string name = shape_name(object_name(functor, stub_), index);
     write_list(out_, fmt::format("const kgen::Index<{}> {}{{", extents.size(), name), extents, "};");
     return name;
   }
 
   void write_object(const Functor& functor) {
-    const std::string shape = shape_text(functor);
+    std::vector<std::string> shapes;
+    for (std::size_t i = 0; i < functor.loops.size(); ++i) shapes.push_back(shape_text(functor, i));
     std::vector<std::string> members;
     for (const FunctorMember& member : functor.members) {
-      members.push_back(view_text(parameters_[member.view.parameter], member.view, shape));
+      members.push_back(view_text(parameters_[member.view.parameter], member.view, shapes));
     }
     write_initializer(out_, fmt::format("const {} {}{{", functor.name, object_name(functor, stub_)), members, "};");
   }
@@ -114,16 +130,29 @@ class Body {
   void write_kernel_call() {
     std::vector<std::string> arguments;
     const std::vector<KernelArgument>& all = stub_.kernel_arguments;
-    for (std::size_t i = 0; i < all.size(); i += all[i].joint) {
-      std::vector<std::string> together;
-      for (std::size_t j = i; j < i + all[i].joint; ++j) together.push_back(argument_text(all[j]));
-      arguments.push_back(together.size() == 1 ? together[0]
-                                               : fmt::format("kgen::each({})", fmt::join(together, ", ")));
+    for (std::size_t i = 0; i < all.size(); i += all[i].bundled) {
+      if (all[i].bundled == 1) {
+        arguments.push_back(argument_text(all[i]));
+      } else {
+        arguments.push_back(bundle_text(i));
+      }
     }
     arguments.push_back("stream");
     const std::vector<std::int64_t>& chosen = stub_.kernel_parameters;
     const std::string parameters = chosen.empty() ? "" : fmt::format("<{}>", fmt::join(chosen, ", "));
     write_list(out_, fmt::format("{}{}(", stub_.kernel, parameters), arguments, ");");
+  }
+
+  // "kgen::several(wq, wk)", of the arguments from number `first` on.
+  std::string bundle_text(std::size_t first) const {
+    std::vector<std::string> together;
+    for (std::size_t i = first; i < first + stub_.kernel_arguments[first].bundled; ++i) {
+      const KernelArgument& each = stub_.kernel_arguments[i];
+      const std::string text = argument_text(each);
+      together.push_back(each.takes == 1 ? text : fmt::format("kgen::joint<{}>({})", each.takes, text));
+    }
+    const bool several = stub_.kernel_arguments[first].bundle == KernelArgument::Bundle::several;
+    return fmt::format("kgen::{}({})", several ? "several" : "each", fmt::join(together, ", "));
   }
 
   std::string argument_text(const KernelArgument& argument) const {
@@ -144,14 +173,19 @@ class Body {
 
 }  // namespace
 
-std::string view_text(std::string text, const MemberView& view, const std::string& shape) {
+std::string view_text(std::string text, const MemberView& view, const std::vector<std::string>& shapes) {
   for (const ConstantSlice& slice : view.slices) {
     const std::string step = slice.step == 1 ? "" : fmt::format(", {}", slice.step);
     text += fmt::format(".slice<{}>({}, {}{})", slice.axis, slice.begin, slice.length, step);
   }
   for (const int axis : view.unsqueeze) text += fmt::format(".unsqueeze<{}>()", axis);
-  if (view.broadcast) text += fmt::format(".broadcast_to({})", shape);
+  if (view.broadcast) text += fmt::format(".broadcast_to({})", shapes[view.loop]);
   if (!view.permutation.empty()) text += fmt::format(".permute<{}>()", fmt::join(view.permutation, ", "));
+  if (view.reshape) {
+    int rank = view.rank;
+    for (const auto& [first, last] : view.merges) rank += last - first;
+    text += fmt::format(".reshape<{}>({})", rank, shapes[*view.reshape]);
+  }
   for (const auto& [first, last] : view.merges) text += fmt::format(".merge<{}, {}>()", first, last);
   return text;
 }
@@ -166,7 +200,8 @@ std::vector<std::string> parameter_names(const StubProgram& stub) {
   names.reserve_global(stub.kernel);
   for (const Functor& functor : stub.functors) {
     const std::string object = object_name(functor, stub);
-    for (const std::string& name : {functor.name, object, object + "_shape"}) names.reserve(name);
+    for (const std::string& name : {functor.name, object}) names.reserve(name);
+    for (std::size_t i = 0; i < functor.loops.size(); ++i) names.reserve(shape_name(object, i));
   }
   for (const StubParameter& parameter : stub.parameters) {
     if (parameter.type.structure) names.reserve_global(parameter.type.structure->name);

@@ -19,8 +19,9 @@ void write_uses(Writer& out, const StubProgram& stub);
 // By parameter, as the declaration has them.
 std::vector<std::string> parameter_names(const StubProgram& stub);
 
-// `text` shown as `view` says: "bias.broadcast_to(y.shape()).merge<0, 1>()". `shape`: the text of the loop's shape.
-std::string view_text(std::string text, const MemberView& view, const std::string& shape);
+// `text` shown as `view` says: "bias.broadcast_to(y.shape()).merge<0, 1>()". `shapes`: the texts of the shapes of the
+// functor's loops.
+std::string view_text(std::string text, const MemberView& view, const std::vector<std::string>& shapes);
 
 // The file <folder>/<name>.cpp of one stub, in namespace `graph`.
 SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const std::string& folder,

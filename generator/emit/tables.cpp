@@ -47,8 +47,9 @@ std::vector<std::string> row_items(const Plan& plan, const TableRow& row, ValueI
 }
 
 void write_row(Writer& writer, std::vector<std::string> items, const TableRow& row, const CallNumbers& numbers) {
-  const std::int64_t calls = row.graph == main_graph ? 1 : numbers.calls[row.graph];
+  const std::int64_t calls = row.graph == main_graph || row.shared ? 1 : numbers.calls[row.graph];
   if (calls > 1) items.push_back(fmt::format(".calls = {}", calls));
+  if (row.load_only) items.push_back(".load_only = true");
   write_list(writer, "{", items, "},");
 }
 
@@ -135,16 +136,17 @@ CallNumbers number_calls(const Plan& plan) {
 
 Tables make_tables(const Plan& plan, const CallNumbers& numbers) {
   Tables tables;
-  const auto add = [&](GraphIndex index, Tables::Rows& rows) {
+  const auto add = [&](GraphIndex index, Tables::Rows& rows, LoadPhase& phase) {
     const FunctionPlan& function = graph_of(plan, index);
     const Graph& graph = function.fused.graph;
+    phase = load_phase(function);
     const std::vector<bool> in_load = touched_values(function, function.load_steps);
     const std::vector<bool> in_run = touched_values(function, function.steps);
     rows.constants.assign(graph.constants.size(), no_id);
     for (std::uint32_t i = 0; i < graph.constants.size(); ++i) {
       if (!in_load[graph.constants[i].value] && !in_run[graph.constants[i].value]) continue;
       rows.constants[i] = static_cast<std::uint32_t>(tables.constants.size());
-      tables.constants.push_back({index, i});
+      tables.constants.push_back({index, i, phase.load_only[i]});
     }
     for (std::uint32_t i = 0; i < graph.states.size(); ++i) {
       rows.states.push_back(static_cast<std::uint32_t>(tables.states.size()));
@@ -152,13 +154,14 @@ Tables make_tables(const Plan& plan, const CallNumbers& numbers) {
     }
     for (std::uint32_t i = 0; i < function.persistent.size(); ++i) {
       rows.persistents.push_back(static_cast<std::uint32_t>(tables.persistents.size()));
-      tables.persistents.push_back({index, i});
+      tables.persistents.push_back({index, i, false, phase.shared[i]});
     }
   };
-  add(main_graph, tables.by_main);
+  add(main_graph, tables.by_main, tables.phase_of_main);
   tables.by_function.resize(plan.functions.size());
+  tables.phase_by_function.resize(plan.functions.size());
   for (GraphIndex i = 0; i < plan.functions.size(); ++i) {
-    if (numbers.calls[i] > 0) add(i, tables.by_function[i]);
+    if (numbers.calls[i] > 0) add(i, tables.by_function[i], tables.phase_by_function[i]);
   }
   return tables;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "generator/base/writer.hpp"
+#include "generator/emit/load_phase.hpp"
 #include "generator/emit/target.hpp"
 #include "generator/model/plan.hpp"
 
@@ -31,6 +32,8 @@ CallNumbers number_calls(const Plan& plan);
 struct TableRow {
   GraphIndex graph = main_graph;
   std::uint32_t index = 0;  // into the graph's constants or states, or the plan's persistent buffers
+  bool load_only = false;   // a constant that calls do not read
+  bool shared = false;      // a persistent buffer that all calls have in common
 };
 struct Tables {
   std::vector<TableRow> constants, states, persistents;
@@ -40,8 +43,13 @@ struct Tables {
   };
   std::vector<Rows> by_function;
   Rows by_main;
+  std::vector<LoadPhase> phase_by_function;
+  LoadPhase phase_of_main;
 
   const Rows& rows(GraphIndex graph) const { return graph == main_graph ? by_main : by_function[graph]; }
+  const LoadPhase& phase(GraphIndex graph) const {
+    return graph == main_graph ? phase_of_main : phase_by_function[graph];
+  }
 };
 Tables make_tables(const Plan& plan, const CallNumbers& numbers);
 

@@ -26,6 +26,8 @@ struct ModelMemory {
   Kind kind = Kind::constant;
   std::uint32_t row = 0;
   bool writable = false;
+  bool shared = false;     // by all calls of a function
+  bool load_only = false;  // a constant that no call reads
 };
 
 std::vector<ModelMemory> model_memory(const WrapperFacts& facts, GraphIndex index, const std::vector<Step>& steps) {
@@ -40,14 +42,16 @@ std::vector<ModelMemory> model_memory(const WrapperFacts& facts, GraphIndex inde
   std::vector<ModelMemory> memory;
   for (std::size_t i = 0; i < graph.constants.size(); ++i) {
     const ValueId value = graph.constants[i].value;
-    if (touched[value]) memory.push_back({value, Kind::constant, rows.constants[i], false});
+    const bool load_only = facts.tables.phase(index).load_only[i];
+    if (touched[value]) memory.push_back({value, Kind::constant, rows.constants[i], false, false, load_only});
   }
   for (std::size_t i = 0; i < graph.states.size(); ++i) {
     if (touched_states[i]) memory.push_back({graph.states[i].value, Kind::state, rows.states[i], true});
   }
   for (std::size_t i = 0; i < plan.persistent.size(); ++i) {
     const ValueId value = plan.persistent[i];
-    if (touched[value]) memory.push_back({value, Kind::persistent, rows.persistents[i], false});
+    const bool shared = facts.tables.phase(index).shared[i];
+    if (touched[value]) memory.push_back({value, Kind::persistent, rows.persistents[i], false, shared});
   }
   return memory;
 }
@@ -61,7 +65,7 @@ std::string memory_expression(Scope& scope, const ModelMemory& memory, const std
   std::string text =
       fmt::format("{}.{}<{}, {}>({}", scope.names().call, what, cpp_element(type), type.shape.size(), memory.row);
   if (memory.kind == Kind::state) text += ", " + braced(scope.sizes(type.shape));
-  return text + (index.empty() ? ")" : ", " + index + ")");
+  return text + (index.empty() || memory.shared ? ")" : ", " + index + ")");
 }
 
 void define_memory(Writer& writer, Scope& scope, const std::vector<ModelMemory>& memory, const std::string& index) {
@@ -85,27 +89,73 @@ void define_arena(Writer& writer, Scope& scope, const std::vector<Slot>& slots, 
 
 // ---- load -----------------------------------------------------------------------------------------------------------
 
-// What depends on constants alone. `index` is the number of the call, for a function.
-void write_load_body(Writer& writer, const WrapperFacts& facts, GraphIndex graph) {
+// One step after another: in front of each the memory that it is the first to touch, and behind it the constants that
+// nothing reads any more.
+void write_load_steps(Writer& writer, Scope& scope, const std::vector<ModelMemory>& memory,
+                      const std::vector<Step>& steps, const std::string& index) {
+  const std::vector<Touched> touched = touched_by(scope.plan(), steps);
+  std::vector<std::vector<ModelMemory>> begins(steps.size()), ends(steps.size());
+  for (const ModelMemory& item : memory) {
+    begins[touched[item.value].first].push_back(item);
+    if (item.load_only) ends[touched[item.value].last].push_back(item);
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i > 0 && !begins[i].empty()) writer.line();
+    define_memory(writer, scope, begins[i], index);
+    scope.write_steps(writer, {steps[i]});
+    for (const ModelMemory& item : ends[i]) {
+      writer.line("{}.release_constant({}{});  // {}", scope.names().call, item.row, index.empty() ? "" : ", " + index,
+                  scope.graph().value(item.value).name);
+    }
+  }
+}
+
+// What depends on constants alone. `index` is the number of the call; empty: what all calls share, or the main graph.
+void write_load_body(Writer& writer, const WrapperFacts& facts, GraphIndex graph, const std::vector<Step>& steps,
+                     bool is_numbered) {
   Scope scope(facts, graph);
   const FunctionPlan& plan = scope.plan();
-  const std::string index = graph == main_graph ? "" : scope.names().index;
+  const std::vector<bool> touched = touched_values(plan, steps);
+  bool any_slot = false;
+  for (ValueId id = 0; id < touched.size(); ++id) any_slot |= touched[id] && plan.placements[id].kind == Kind::arena;
   Writer body(2, 1);
-  define_memory(body, scope, model_memory(facts, graph, plan.load_steps), index);
-  define_arena(body, scope, plan.load_slots, plan.load_steps);
-  scope.write_steps(body, plan.load_steps);
+  if (any_slot) {
+    define_arena(body, scope, plan.load_slots, steps);
+    body.line();
+  }
+  write_load_steps(body, scope, model_memory(facts, graph, steps), steps, is_numbered ? scope.names().index : "");
 
-  write_fixed_sizes(writer, scope.graph(), scope.used_dims());
-  writer.append(body.text());
+  const std::vector<std::string> dims = scope.used_dims();
+  write_fixed_sizes(writer, scope.graph(), dims);
+  std::string_view text = body.text();
+  if (dims.empty() && text.starts_with('\n')) text.remove_prefix(1);
+  writer.append(text);
+}
+
+// The load steps of a function that run once for all its calls, or for each.
+std::vector<Step> load_steps(const WrapperFacts& facts, GraphIndex function, bool once) {
+  const std::vector<Step>& all = facts.plan.functions[function].load_steps;
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (facts.tables.phase(function).once[i] == once) steps.push_back(all[i]);
+  }
+  return steps;
 }
 
 void write_function_load(Writer& writer, const WrapperFacts& facts, GraphIndex function) {
   const FunctionFacts& names = facts.functions[function];
-  if (facts.plan.functions[function].load_steps.empty()) return;
-  writer.line();
-  writer.line("// What one call of {} computes from its constants alone.", names.name);
-  const auto scope = writer.scope(fmt::format("void {}(kgen::Call& call, std::int64_t index) {{", names.load));
-  write_load_body(writer, facts, function);
+  if (const auto shared = load_steps(facts, function, true); !shared.empty()) {
+    writer.line();
+    writer.line("// What all calls of {} share of what they compute from constants alone.", names.name);
+    const auto scope = writer.scope(fmt::format("void {}(kgen::Call& call) {{", names.load_shared));
+    write_load_body(writer, facts, function, shared, false);
+  }
+  if (const auto own = load_steps(facts, function, false); !own.empty()) {
+    writer.line();
+    writer.line("// What one call of {} computes from its constants alone.", names.name);
+    const auto scope = writer.scope(fmt::format("void {}(kgen::Call& call, std::int64_t index) {{", names.load));
+    write_load_body(writer, facts, function, own, true);
+  }
 }
 
 bool has_load(const WrapperFacts& facts) {
@@ -121,10 +171,12 @@ void write_load(Writer& writer, const WrapperFacts& facts) {
   writer.line();
   writer.line("// What depends on constants alone: computed once, and kept.");
   const auto scope = writer.scope("void load(kgen::Call& call) {");
-  write_load_body(writer, facts, main_graph);
-  for (std::size_t i = 0; i < facts.functions.size(); ++i) {
+  write_load_body(writer, facts, main_graph, facts.plan.main.load_steps, false);
+  for (GraphIndex i = 0; i < facts.functions.size(); ++i) {
     const std::int64_t calls = facts.numbers.calls[i];
-    if (calls == 0 || facts.plan.functions[i].load_steps.empty()) continue;
+    if (calls == 0) continue;
+    if (!load_steps(facts, i, true).empty()) writer.line("{}(call);", facts.functions[i].load_shared);
+    if (load_steps(facts, i, false).empty()) continue;
     writer.line("for (std::int64_t index = 0; index < {}; ++index) {}(call, index);", calls, facts.functions[i].load);
   }
 }
@@ -324,6 +376,7 @@ WrapperFacts gather(const Plan& plan) {
     names.memory_of = facts.globals.unique(names.memory + "_of");
     names.slots = facts.globals.unique(names.name + "_slots");
     names.load = facts.globals.unique(names.name + "_load");
+    names.load_shared = facts.globals.unique(names.name + "_load_shared");
     facts.functions.push_back(std::move(names));
   }
   return facts;

@@ -22,6 +22,7 @@ struct Explained {
   std::unordered_map<std::string_view, std::vector<const KernelChoice*>> choices;  // by value
   std::unordered_map<std::string_view, const Recognition*> recognitions;           // by value
   std::unordered_map<NodeId, const WrittenCopy*> copies;                           // by the node that makes one
+  std::unordered_map<std::string_view, const Preparation*> preparations;           // by value
 
   const Graph& graph() const { return function.fused.graph; }
   std::uint32_t group_of(NodeId node) const { return function.fused.group_of[node]; }
@@ -30,7 +31,8 @@ struct Explained {
 };
 
 Explained look_up(const Plan& plan, const FunctionPlan& function) {
-  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}, {}, {}};
+  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}, {}, {}, {}};
+  for (const Preparation& each : function.fused.graph.preparations) explained.preparations[each.value] = &each;
   for (const Recognition& each : function.fused.graph.recognitions) explained.recognitions[each.value] = &each;
   for (const WrittenCopy& each : function.fused.graph.copies) {
     explained.copies[function.fused.graph.value(each.copy).producer] = &each;
@@ -84,9 +86,11 @@ std::string passed_text(const Explained& in, const Decision& decision) {
 
 std::string decision_text(const Explained& in, const Decision& decision) {
   const bool none = decision.bytes == Dim(0);
+  const std::string between = decision.siblings ? fmt::format("{} and ", in.maker(decision.producer))
+                                                : fmt::format("{} -> ", passed_text(in, decision));
   const std::string bytes =
       none ? "" : fmt::format(" ({} {} bytes)", decision.fused ? "saves" : "would save", decision.bytes.text());
-  return fmt::format("{} -> {}: {}{}{}", passed_text(in, decision), in.maker(decision.consumer),
+  return fmt::format("{}{}: {}{}{}", between, in.maker(decision.consumer),
                      decision.fused ? "" : "apart: ", decision.reason, bytes);
 }
 
@@ -99,6 +103,14 @@ std::vector<std::string> copy_lines(const Explained& in, NodeId node) {
                       bytes_of(in.graph().type(written.copy)).text())};
 }
 
+// "matmul with w_panels, computed when the model is loaded: 'constant(b)' holds", or why not.
+std::string preparation_text(const Preparation& it) {
+  if (!it.taken) return fmt::format("nothing prepared for {}: {}", it.op->name, it.reason);
+  std::string made;
+  for (const std::string& each : it.at_load) made += (made.empty() ? "" : ", ") + each;
+  return fmt::format("{} with {}, computed when the model is loaded: {}", it.op->name, made, it.reason);
+}
+
 // "softmax, recognised in 5 operators", "matmul by kgen::matmul: it is matmul's own", and a line for each kernel that
 // was not chosen.
 std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
@@ -107,6 +119,9 @@ std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
     if (const auto recognised = in.recognitions.find(in.name(output)); recognised != in.recognitions.end()) {
       const Recognition& it = *recognised->second;
       lines.push_back(fmt::format("{}, recognised in {} operators", it.op->name, it.nodes));
+    }
+    if (const auto prepared = in.preparations.find(in.name(output)); prepared != in.preparations.end()) {
+      lines.push_back(preparation_text(*prepared->second));
     }
     const auto found = in.choices.find(in.name(output));
     if (found == in.choices.end()) continue;
@@ -139,9 +154,50 @@ Dim saved_bytes(const Group& group, const std::vector<const Decision*>& decision
   for (const ValueId output : group.outputs) counted.insert(graph.value(output).producer);
   Dim total;
   for (const Decision* decision : decisions) {
-    if (decision->fused && counted.insert(decision->producer).second) total = total + decision->bytes;
+    if (!decision->fused) continue;
+    if (decision->siblings || counted.insert(decision->producer).second) total = total + decision->bytes;
   }
   return total;
+}
+
+// By constant: a node that reads it at load, and one that does so in calls; no_id: none does.
+struct ConstantReaders {
+  NodeId at_load = no_id, in_calls = no_id;
+};
+
+std::vector<ConstantReaders> readers_of_constants(const Explained& in) {
+  std::vector<ConstantReaders> readers(in.graph().constants.size());
+  for (const Group& group : in.function.fused.groups) {
+    for (ValueId value : group.inputs) {
+      while (in.function.placements[value].base != no_id) value = in.function.placements[value].base;
+      if (in.graph().value(value).kind != ValueKind::constant) continue;
+      ConstantReaders& found = readers[in.graph().value(value).index];
+      (group.at_load ? found.at_load : found.in_calls) = group.nodes.back();
+    }
+  }
+  return readers;
+}
+
+// What load leaves behind, and what it does not.
+void explain_load(Writer& writer, const Explained& in) {
+  if (in.function.load_steps.empty()) return;
+  writer.line("kept when the model is loaded");
+  const auto scope = writer.indent("");
+  for (const ValueId value : in.function.persistent) {
+    writer.line("{}: {} bytes", in.name(value), bytes_of(in.graph().type(value)).text());
+  }
+  const std::vector<ConstantReaders> readers = readers_of_constants(in);
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    const ValueId constant = in.graph().constants[i].value;
+    if (readers[i].at_load == no_id) continue;
+    const std::string bytes = bytes_of(in.graph().type(constant)).text();
+    if (readers[i].in_calls == no_id) {
+      writer.line("not {}, {} bytes: load alone reads it", in.name(constant), bytes);
+    } else {
+      writer.line("{}: {} bytes, also as it is: '{}' reads that in each call", in.name(constant), bytes,
+                  in.maker(readers[i].in_calls));
+    }
+  }
 }
 
 void explain_graph(Writer& writer, const Explained& in) {
@@ -168,6 +224,7 @@ void explain_graph(Writer& writer, const Explained& in) {
       for (const Decision* decision : decisions[step.group]) writer.line("  {}", decision_text(in, *decision));
     }
   }
+  explain_load(writer, in);
 }
 
 // ---- two values -----------------------------------------------------------------------------------------------------
@@ -232,8 +289,12 @@ std::string explain_pair(const Explained& in, ValueId a, ValueId b) {
   std::vector<const Decision*> path = decision_path(in.function.fused, first, second);
   if (path.empty()) path = decision_path(in.function.fused, second, first);
   if (path.empty()) {
-    return text + (together ? "Neither needs the other; they read the same memory in one loop.\n"
-                            : "No path leads from one to the other: neither needs the other.\n");
+    if (!together) return text + "No path leads from one to the other: neither needs the other.\n";
+    const Group& group = in.function.fused.groups[first_group];
+    if (group.kind != GroupKind::structured)
+      return text + "Neither needs the other; they read the same memory in one loop.\n";
+    return text + fmt::format("Neither needs the other; one call of {} gives both what they are made of.\n",
+                              in.graph().nodes[group.root].kernel->name);
   }
   if (path.size() > 1) text += "Between them, step by step:\n";
   for (const Decision* decision : path) text += "  " + decision_text(in, *decision) + "\n";

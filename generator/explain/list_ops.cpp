@@ -5,6 +5,7 @@
 #include <array>
 
 #include "generator/base/writer.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 namespace {
@@ -44,6 +45,11 @@ std::string dtypes_text(const OpSpec& op, const std::string& type) {
   return fmt::format("{} in {}", type, text);
 }
 
+std::string not_for(const OpSpec& op, const Expression& condition, TargetKind target) {
+  const bool never = !condition.empty() && holds_never(op, condition, target);
+  return never ? fmt::format(" (never for {})", name_of(target)) : "";
+}
+
 // The first sentence, or the first line.
 std::string summary(const std::string& doc) {
   const std::size_t end = doc.find_first_of("\n");
@@ -67,7 +73,7 @@ std::string list_ops(const OpSet& ops) {
   return out.take();
 }
 
-std::string describe_op(const OpSet& ops, const std::string& name, Diagnostics& diagnostics) {
+std::string describe_op(const OpSet& ops, const std::string& name, TargetKind target, Diagnostics& diagnostics) {
   const OpSpec* op = ops.find(name);
   if (!op) {
     const std::vector<std::string> near = nearest_names(name, ops.names());
@@ -94,16 +100,20 @@ std::string describe_op(const OpSet& ops, const std::string& name, Diagnostics& 
     out.line("  {:<12} {}{}", attribute.name, attribute.doc, attribute.required() ? " (required)" : "");
   }
   for (const KernelSignature* kernel : ops.kernels_for(*op)) {
-    out.line("  kernel       {}{}", kernel->name, kernel->when.empty() ? "" : " where " + kernel->when.text);
+    out.line("  kernel       {}{}{}", kernel->name, kernel->when.empty() ? "" : " where " + kernel->when.text,
+             not_for(*op, kernel->when, target));
   }
-  for (const Expansion& expansion : op->expansions) {
-    out.line("  expands{} into", expansion.when.empty() ? "" : fmt::format(" when {}", expansion.when.text));
-    for (const ExpansionNode& node : expansion.nodes) {
+  const auto describe_form = [&](std::string_view what, const Expansion& form) {
+    out.line("  {}{}{}", what, form.when.empty() ? "" : fmt::format(" when {}", form.when.text),
+             not_for(*op, form.when, target));
+    for (const ExpansionNode& node : form.nodes) {
       std::string inputs;
       for (const Expression& input : node.inputs) inputs += (inputs.empty() ? "" : ", ") + input.text;
       out.line("    {} = {}({})", fmt::join(node.outputs, ", "), node.op, inputs);
     }
-  }
+  };
+  for (const Expansion& expansion : op->expansions) describe_form("expands into", expansion);
+  for (const Expansion& form : op->prepared) describe_form("prepared at load", form);
   if (!op->source.empty()) out.line("  defined by   {}", op->source);
   if (op->where.known()) out.line("  specified in {}", short_text(op->where));
   return out.take();

@@ -24,6 +24,7 @@ constexpr std::string_view heading =
 # structured   a function: `kgen::name(operands..., attributes..., results..., stream)`. An optional operand that is left
 #              out is simply not passed. accepts: view (memory only), source (takes a prologue), sink (takes an epilogue).
 #              element: what the epilogue sees; without it, what the sources load. joint: one sink takes so many results.
+#              several: a call takes up to so many of this operand at once (kgen::several), each with a sink for its results.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
 # attributes   of type kgen::Index<N> are lists of N, of type kgen::Index lists of any length; those with values are words.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
@@ -61,6 +62,7 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
   if (operand.element) text += fmt::format(", element: {}", info(*operand.element).name);
   if (operand.optional) text += ", optional: true";
   if (operand.joint > 1) text += fmt::format(", joint: {}", operand.joint);
+  if (operand.several > 1) text += fmt::format(", several: {}", operand.several);
   return text + fmt::format(", at: {}}}", place_text(operand.where));
 }
 

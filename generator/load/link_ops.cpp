@@ -87,6 +87,17 @@ void check_expansion_node(const ExpansionNode& node, const OpSpec& composite, co
   }
 }
 
+// What is prepared takes the place of a kernel, after composites have been expanded.
+void check_prepared(const Expansion& form, const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
+  for (const ExpansionNode& node : form.nodes) {
+    const OpSpec* part = set.find(node.op);
+    if (!part || part->kind != OpKind::composite) continue;
+    diagnostics.error(node.where, fmt::format("a prepared form of '{}' uses the composite '{}'", op.name, part->name))
+        .note(part->where, "it is defined here")
+        .advise("write the operators that it stands for");
+  }
+}
+
 // Depth first over "expands into"; a composite that is met while it is being expanded contains itself.
 class CycleFinder {
  public:
@@ -96,21 +107,25 @@ class CycleFinder {
   void visit(std::size_t index) {
     if (states_[index] != State::unseen) return;
     states_[index] = State::open;
-    for (const Expansion& expansion : set_.ops[index].expansions) {
-      for (const ExpansionNode& node : expansion.nodes) {
-        const auto found = set_.op_index.find(node.op);
-        if (found == set_.op_index.end()) continue;
-        if (states_[found->second] == State::open) {
-          diagnostics_.error(node.where, fmt::format("the expansion of '{}' contains '{}' itself", node.op, node.op))
-              .note(set_.ops[found->second].where, "it is defined here");
-        }
-        visit(found->second);
-      }
+    for (const auto* forms : {&set_.ops[index].expansions, &set_.ops[index].prepared}) {
+      for (const Expansion& form : *forms) visit(form);
     }
     states_[index] = State::closed;
   }
 
  private:
+  void visit(const Expansion& form) {
+    for (const ExpansionNode& node : form.nodes) {
+      const auto found = set_.op_index.find(node.op);
+      if (found == set_.op_index.end()) continue;
+      if (states_[found->second] == State::open) {
+        diagnostics_.error(node.where, fmt::format("the expansion of '{}' contains '{}' itself", node.op, node.op))
+            .note(set_.ops[found->second].where, "it is defined here");
+      }
+      visit(found->second);
+    }
+  }
+
   enum class State { unseen, open, closed };
   const OpSet& set_;
   Diagnostics& diagnostics_;
@@ -125,11 +140,12 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < set.ops.size(); ++i) {
     const OpSpec& op = set.ops[i];
     check_own_kernel(op, set, diagnostics);
-    for (const auto* spelled : {&op.expansions, &op.spellings}) {
+    for (const auto* spelled : {&op.expansions, &op.prepared, &op.spellings}) {
       for (const Expansion& expansion : *spelled) {
         for (const ExpansionNode& node : expansion.nodes) check_expansion_node(node, op, set, diagnostics);
       }
     }
+    for (const Expansion& form : op.prepared) check_prepared(form, op, set, diagnostics);
     cycles.visit(i);
   }
   for (const KernelSignature& kernel : set.kernels) {

@@ -201,6 +201,29 @@ void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   }
 }
 
+void read_prepared(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
+  if (!value.is_sequence()) {
+    report_mismatch(value, "'prepared'", "a list of prepared forms", diagnostics);
+    return;
+  }
+  if (op.kernel.empty()) {
+    diagnostics.error(value.where(), fmt::format("'{}' has no kernel, so there is nothing to prepare for", op.name))
+        .advise("an operator without a kernel is expanded: give its expansion a choice with this condition");
+  }
+  for (const Yaml each : value.items()) {
+    check_keys(each, {"when", "nodes"}, "a prepared form", diagnostics);
+    if (!each.is_mapping()) continue;
+    Expansion& form = op.prepared.emplace_back();
+    if (const Yaml when = require_key(each, "when", "a prepared form", diagnostics)) {
+      const std::string what = fmt::format("the condition of a prepared form of '{}'", op.name);
+      form.when = read_expression(when, what, node_functions(), diagnostics);
+    }
+    if (const Yaml nodes = require_key(each, "nodes", "a prepared form", diagnostics)) {
+      form.nodes = ExpansionReader(op, diagnostics).read(nodes);
+    }
+  }
+}
+
 void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   if (!value.is_sequence() || value.size() == 0) {
     report_mismatch(value, "'expansion'", "a list of nodes", diagnostics);

@@ -13,6 +13,9 @@ namespace kgen {
 // end.
 void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics);
 
+// Reads `prepared:`, a list of {when, nodes}, in the same way; each has a condition, and the operator a kernel.
+void read_prepared(Yaml value, OpSpec& op, Diagnostics& diagnostics);
+
 // Reads `spellings:`, a list of {when, numbers, nodes}, in the same way. In the nodes, "$name" is also a number that
 // `numbers` mentions.
 void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics);

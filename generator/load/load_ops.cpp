@@ -290,13 +290,46 @@ void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diag
   op.attributes.push_back(std::move(attribute));
 }
 
+// The axis of a pattern that has that name, counted from the last; nothing where none has, or several have.
+std::optional<int> axis_named(const std::optional<std::vector<PatternAxis>>& pattern, std::string_view name) {
+  if (!pattern) return std::nullopt;
+  const auto is_it = [&](const PatternAxis& axis) { return axis.name == name; };
+  if (std::count_if(pattern->begin(), pattern->end(), is_it) != 1) return std::nullopt;
+  const auto found = std::find_if(pattern->begin(), pattern->end(), is_it);
+  const bool after_ellipsis =
+      std::none_of(found, pattern->end(), [](const PatternAxis& axis) { return axis.ellipsis; });
+  return after_ellipsis ? std::optional(static_cast<int>(found - pattern->end())) : std::nullopt;
+}
+
+void read_joined_axis(Yaml name, OpSpec& op, Diagnostics& diagnostics) {
+  const auto in_result = op.results.size() == 1 ? axis_named(op.results[0].pattern, name.text()) : std::nullopt;
+  std::vector<JoinedAxis> found;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const auto axis = axis_named(op.operands[i].pattern, name.text());
+    if (in_result && axis && !op.operands[i].variadic) found.push_back({i, *axis, *in_result});
+  }
+  if (found.size() == 1) {
+    op.algebra.joins.push_back(found[0]);
+    return;
+  }
+  diagnostics.error(name.where(), fmt::format("'{}' does not join along '{}'", op.name, name.text()))
+      .note("such an axis is one of the only result, and of one operand alone; each of the two patterns names it once");
+}
+
 void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "identity"}, "'algebra'", diagnostics);
+  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins"}, "'algebra'",
+             diagnostics);
   if (!value.is_mapping()) return;
   read_flag(value, "commutative", op.algebra.commutative, diagnostics);
   read_flag(value, "idempotent", op.algebra.idempotent, diagnostics);
   read_flag(value, "involution", op.algebra.involution, diagnostics);
   read_flag(value, "one_element", op.algebra.one_element, diagnostics);
+  read_flag(value, "moves", op.algebra.moves, diagnostics);
+  if (const Yaml joins = value.find("joins")) {
+    for (const Yaml each : read_list(joins, "'joins'", diagnostics).value_or(std::vector<Yaml>{})) {
+      read_joined_axis(each, op, diagnostics);
+    }
+  }
   const Yaml identity = value.find("identity");
   if (!identity) return;
   if (!identity.is_mapping()) {
@@ -418,6 +451,7 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
   if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
   if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
+  if (const Yaml prepared = entry.find("prepared")) read_prepared(prepared, op, diagnostics);
   if (const Yaml spellings = entry.find("spellings")) read_spellings(spellings, op, diagnostics);
   check_kind(op, entry, diagnostics);
   check_expressions(op, diagnostics);
@@ -442,7 +476,7 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
   for (const Yaml entry : ops.items()) {
     check_keys(entry,
                {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
-                "conditions", "sizes", "definition", "algebra", "view", "expansion", "spellings"},
+                "conditions", "sizes", "definition", "algebra", "view", "expansion", "prepared", "spellings"},
                "an operator", diagnostics);
     if (!entry.is_mapping()) continue;
     const Yaml name = require_key(entry, "op", "an operator", diagnostics);

@@ -59,9 +59,20 @@ SourceLocation read_place(Yaml entry, SourceLocation otherwise, Diagnostics& dia
   return {nullptr, static_cast<std::uint32_t>(*line), static_cast<std::uint32_t>(*column)};
 }
 
+// The number under `key`, from 1 to `most`; 1 where there is none.
+int read_count(Yaml entry, std::string_view key, std::string_view things, std::int64_t most, Diagnostics& diagnostics) {
+  const Yaml value = entry.find(key);
+  if (!value) return 1;
+  const std::int64_t count = read_integer(value, fmt::format("'{}'", key), diagnostics).value_or(1);
+  if (count >= 1 && count <= most) return static_cast<int>(count);
+  report_mismatch(value, fmt::format("'{}'", key), fmt::format("a number of {} from 1 to {}", things, most),
+                  diagnostics);
+  return 1;
+}
+
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "at"}, what,
-             diagnostics);
+  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "at"},
+             what, diagnostics);
   KernelOperand operand;
   operand.where = read_place(entry, entry.where(), diagnostics);
   operand.name = require_text(entry, "name", what, diagnostics);
@@ -80,15 +91,8 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
   if (const Yaml optional = entry.find("optional")) {
     operand.optional = read_boolean(optional, "'optional'", diagnostics).value_or(false);
   }
-  if (const Yaml joint = entry.find("joint")) {
-    const std::int64_t count = read_integer(joint, "'joint'", diagnostics).value_or(1);
-    if (count < 1 || count > most_joint_results) {
-      report_mismatch(joint, "'joint'", fmt::format("a number of results from 1 to {}", most_joint_results),
-                      diagnostics);
-    } else {
-      operand.joint = static_cast<int>(count);
-    }
-  }
+  operand.joint = read_count(entry, "joint", "results", most_joint_results, diagnostics);
+  operand.several = read_count(entry, "several", "operands", most_siblings, diagnostics);
   if (const Yaml structure = entry.find("struct")) {
     operand.structure = read_text(structure, "'struct'", diagnostics).value_or("");
   }
@@ -125,6 +129,27 @@ KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
   return parameter;
 }
 
+// A call takes several of one operand at most, and gives each of them sinks.
+void check_several(const KernelSignature& kernel, Diagnostics& diagnostics) {
+  const auto several = several_operand(kernel);
+  const auto refuse = [&](const KernelOperand& at, const std::string& message) {
+    diagnostics.error(at.where, message).advise("`several` is for one operand of a kernel whose results are sinks");
+  };
+  for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+    if (!several || i == *several || kernel.operands[i].several == 1) continue;
+    refuse(kernel.operands[i], fmt::format("'{}' may be given several times, and '{}' too", kernel.operands[i].name,
+                                           kernel.operands[*several].name));
+  }
+  for (const KernelOperand& each : kernel.results) {
+    if (each.several > 1) refuse(each, fmt::format("'{}' is a result, and no operand", each.name));
+    const bool own_sink = each.accepts == Accepts::sink && each.joint == 1;
+    if (several && !own_sink) {
+      refuse(each, fmt::format("'{}' is no sink that each of several '{}' could have", each.name,
+                               kernel.operands[*several].name));
+    }
+  }
+}
+
 KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) {
   KernelSignature kernel;
   kernel.name = name.text();
@@ -150,6 +175,7 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
     kernel.when.text = read_text(when, "'when'", diagnostics).value_or("");
     kernel.when.where = when.where();
   }
+  check_several(kernel, diagnostics);
   if (const Yaml doc = entry.find("doc")) kernel.doc = read_text(doc, "'doc'", diagnostics).value_or("");
   return kernel;
 }

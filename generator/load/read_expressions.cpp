@@ -133,6 +133,9 @@ void check_expressions(const OpSpec& op, Diagnostics& diagnostics) {
   for (const Expansion& expansion : op.expansions) {
     check_condition(expansion.when, op, fmt::format("the condition of an expansion of '{}'", op.name), diagnostics);
   }
+  for (const Expansion& form : op.prepared) {
+    check_condition(form.when, op, fmt::format("the condition of a prepared form of '{}'", op.name), diagnostics);
+  }
   for (const Expansion& spelling : op.spellings) check_spelling(op, spelling, diagnostics);
 }
 
@@ -145,7 +148,7 @@ void check_condition(const Expression& condition, const OpSpec& op, const std::s
                                     : fmt::format("'{}' has {}", op.name, quoted_list(known)))
       .advise(
           "compare sizes and types: \"M <= 16 && T == f32\"; extent(operand, axis), rank(operand), given(operand) and "
-          "constant(operand) ask about operands");
+          "constant(operand) ask about operands, and \"target == cpu\" what is planned for");
 }
 
 std::string condition_of(const KernelSignature& kernel) {

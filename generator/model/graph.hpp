@@ -139,6 +139,11 @@ enum class Numerics { fast, match_unfused };
 template <>
 inline constexpr auto names_of<Numerics> = std::to_array<std::string_view>({"fast", "match_unfused"});
 
+// What source is planned for. Conditions may ask (spec/node_expression.hpp).
+enum class TargetKind { cpu, cuda, hip };
+template <>
+inline constexpr auto names_of<TargetKind> = std::to_array<std::string_view>({"cpu", "cuda", "hip"});
+
 // `fusion:` and `expect_fused:`; members are values by name, each meaning the node that makes it.
 struct FusionDirectives {
   struct Group {
@@ -167,6 +172,15 @@ struct Recognition {
   std::string value;  // what it makes, by name
   const OpSpec* op = nullptr;
   std::size_t nodes = 0;  // how many it stands for
+};
+
+// Whether a node with a kernel became a form of its operator of which a part is computed at load.
+struct Preparation {
+  std::string value;  // the node's first result, by name
+  const OpSpec* op = nullptr;
+  bool taken = false;
+  std::string reason;
+  std::vector<std::string> at_load;  // taken: what is computed then, by name
 };
 
 // A copy that no graph asks for, made because the value it copies could not be read where it lies.
@@ -205,8 +219,10 @@ struct Graph {
   FusionDirectives directives;
   std::vector<Recognition> recognitions;
   std::vector<KernelChoice> kernel_choices;
+  std::vector<Preparation> preparations;  // where a constant is among the operands
   std::vector<WrittenCopy> copies;  // from materialise on
   Numerics numerics = Numerics::fast;
+  TargetKind target = TargetKind::cpu;
   SourceLocation where;
 
   const Value& value(ValueId id) const { return values[id]; }

@@ -35,8 +35,15 @@ struct KernelOperand {
   // Results: how many of the operator's this parameter takes at each position, this one and those behind it in the
   // signature's list, which have 0.
   int joint = 1;
+  // Operands: how many nodes that differ in this one alone a call takes at once, each with its own; 1: one. Such a
+  // kernel has one such operand, and its results are sinks of which each node has its own, or several have one
+  // together.
+  int several = 1;
   SourceLocation where;
 };
+
+// The most that `several` may be.
+inline constexpr int most_siblings = 16;
 
 struct KernelAttribute {
   std::string name;
@@ -72,6 +79,8 @@ struct KernelSignature {
   SourceLocation where;  // its name in the header
 };
 
+// The operand of which a call of the kernel takes several at once; nothing where it takes one of each.
+std::optional<std::size_t> several_operand(const KernelSignature& kernel);
 // Appends the results that one parameter stands for.
 void add_result(KernelSignature& kernel, KernelOperand parameter);
 

@@ -86,13 +86,23 @@ template <>
 inline constexpr auto names_of<ViewRule::Form> = std::to_array<std::string_view>(
     {"permute", "reshape", "broadcast", "slice", "select", "unsqueeze", "squeeze", "flip", "concat", "update"});
 
+// An axis that one operand alone gives to the only result: of that operand joined along it from parts, the result is
+// that of the parts, joined. Axes count from the last: -1.
+struct JoinedAxis {
+  std::size_t operand = 0;
+  int operand_axis = -1;
+  int result_axis = -1;
+};
+
 // Facts that simplification may use. Operands are named by position.
 struct Algebra {
   bool commutative = false;
   bool idempotent = false;                        // f(f(x)) = f(x)
   bool involution = false;                        // f(f(x)) = x
   bool one_element = false;                       // reductions: over a single element f is that element
+  bool moves = false;                             // each element of the result is one of the operand's, or 0
   std::map<std::size_t, Number> identity;         // operand -> the constant that leaves the other operand unchanged
+  std::vector<JoinedAxis> joins;
 };
 
 // Sizes that the operands must have beyond what patterns say: left <= right or left = right, both expressions over the
@@ -159,6 +169,7 @@ struct OpSpec {
   Algebra algebra;
   std::optional<ViewRule> view;
   std::vector<Expansion> expansions;
+  std::vector<Expansion> prepared;   // of one with a kernel: what is better where a part of it is computed at load
   std::vector<Expansion> spellings;  // in which graphs may write it too; nothing is expanded to them
   SourceLocation where;
 

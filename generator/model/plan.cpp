@@ -12,10 +12,28 @@ const Epilogue* epilogue_of(const std::vector<Epilogue>& epilogues, std::size_t 
   return found == epilogues.end() ? nullptr : &*found;
 }
 
+std::optional<std::size_t> result_number(const Graph& graph, const std::vector<NodeId>& roots, ValueId value) {
+  const auto root = std::find(roots.begin(), roots.end(), graph.value(value).producer);
+  if (root == roots.end()) return std::nullopt;
+  return static_cast<std::size_t>(root - roots.begin()) * graph.nodes[*root].outputs.size() + graph.value(value).index;
+}
+
+ValueId numbered_result(const Graph& graph, const std::vector<NodeId>& roots, std::size_t number) {
+  const std::size_t each = graph.nodes[roots.front()].outputs.size();
+  return graph.nodes[roots[number / each]].outputs[number % each];
+}
+
+std::vector<NodeId> roots_of(const Group& group) {
+  std::vector<NodeId> roots{group.root};
+  roots.insert(roots.end(), group.siblings.begin(), group.siblings.end());
+  return roots;
+}
+
 std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from, NodeId to) {
   std::vector<std::vector<const Decision*>> readers(fused.graph.nodes.size());
   for (const Decision& decision : fused.decisions) {
-    if (decision.producer != no_id) readers[decision.producer].push_back(&decision);
+    if (decision.siblings && decision.producer == from && decision.consumer == to) return {&decision};
+    if (decision.producer != no_id && !decision.siblings) readers[decision.producer].push_back(&decision);
   }
   std::vector<const Decision*> reached(fused.graph.nodes.size(), nullptr);
   std::deque<NodeId> open = {from};

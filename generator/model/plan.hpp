@@ -15,7 +15,8 @@ namespace kgen {
 // ---- fuse ----------------------------------------------------------------------------------------------------------
 
 // elementwise: one loop over `loop`. rows: one loop over rows, whose axes are `row_axes` of `loop`. structured: the
-// kernel of `root`, with prologues and an epilogue. call: a function. A view that must be computed is a copy node.
+// kernel of `root` and its siblings, with prologues and epilogues. call: a function. A view that must be computed is a
+// copy node.
 enum class GroupKind { elementwise, rows, structured, call };
 template <>
 inline constexpr auto names_of<GroupKind> = std::to_array<std::string_view>({"elementwise", "rows", "structured",
@@ -25,23 +26,33 @@ inline constexpr auto names_of<GroupKind> = std::to_array<std::string_view>({"el
 struct Prologue {
   std::size_t operand = 0;       // of the root, by its inputs
   std::vector<NodeId> nodes;     // in execution order; the last makes the operand
+  NodeId reader = no_id;         // of an operand that each sibling gives its own of: which of them; else no_id
 };
 
 // Elementwise nodes that take results of a group's kernel where it makes them, before they reach memory: one result, or
-// all those that the kernel gives at one position.
+// all those that the kernel gives at one position, among them those of siblings.
 struct Epilogue {
-  std::vector<std::size_t> results;  // of the root, by its outputs
+  std::vector<std::size_t> results;  // by result_number, ascending
   std::vector<NodeId> nodes;         // in execution order
 };
 
-// The one that takes this result of the root; null: none does.
+// The one that takes this result; null: none does.
 const Epilogue* epilogue_of(const std::vector<Epilogue>& epilogues, std::size_t result);
+
+// The number of a value among the results of `roots`, which one call of a kernel computes: those of the first, then
+// those of the next; nothing where it is none of them.
+std::optional<std::size_t> result_number(const Graph& graph, const std::vector<NodeId>& roots, ValueId value);
+// The value that has this number.
+ValueId numbered_result(const Graph& graph, const std::vector<NodeId>& roots, std::size_t number);
 
 // Nodes computed by one stub. Views belong to no group.
 struct Group {
   GroupKind kind = GroupKind::elementwise;
   NodeId root = no_id;           // structured and call
-  std::vector<Prologue> prologues;  // structured: every node but the root rides in one of these
+  // structured: nodes that the same call of the kernel computes, as they differ from `root` in one operand alone. The
+  // call takes `root` and these in this order, in which results that an epilogue takes together are neighbours.
+  std::vector<NodeId> siblings;
+  std::vector<Prologue> prologues;  // structured: every node but the root and its siblings rides in one of these
   std::vector<Epilogue> epilogues;
   std::vector<NodeId> nodes;     // in execution order
   Shape loop;
@@ -53,6 +64,9 @@ struct Group {
   std::vector<std::uint32_t> waits;  // groups of other streams that must be done before it
 };
 
+// `root` and its siblings.
+std::vector<NodeId> roots_of(const Group& group);
+
 // Why `producer` and `consumer` are, or are not, computed together.
 struct Decision {
   ValueId value = no_id;         // what passes between them
@@ -61,6 +75,7 @@ struct Decision {
   bool fused = false;
   std::string reason;            // "the epilogue of kgen::matmul takes it", "would recompute 'scale' M times"
   Dim bytes;                     // memory traffic that is saved, or that fusing would have saved
+  bool siblings = false;         // nothing passes: both read `value`, and one call of a kernel may compute both
 };
 
 struct FusedGraph {
@@ -70,7 +85,8 @@ struct FusedGraph {
   std::vector<Decision> decisions;         // in the order of the consumers
 };
 
-// The decisions on a shortest path from `from` to `to`; empty where none leads there.
+// The decisions on a shortest path from `from` to `to`; the one on both as siblings, where they are; empty where
+// neither.
 std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from, NodeId to);
 
 // ---- lower: a group as the program of its stub -----------------------------------------------------------------------
@@ -94,15 +110,18 @@ struct ConstantSlice {
 };
 
 // How a functor (or a kernel) sees a parameter: sliced, axes of extent 1 inserted where a reduction dropped them,
-// broadcast to the loop, permuted so that row axes come last, adjacent axes merged; in that order.
+// broadcast to the loop, permuted so that row axes come last, reshaped, adjacent axes merged; in that order.
 struct MemberView {
   std::size_t parameter = 0;
   std::vector<ConstantSlice> slices;
   std::vector<int> unsqueeze;                   // axes to insert, ascending
   bool broadcast = false;                       // to the loop's shape
+  std::size_t loop = 0;                         // which of the functor's loops that is
   std::vector<int> permutation;                 // empty: as it is
+  std::optional<std::size_t> reshape;           // to the shape of that one of the functor's loops
   std::vector<std::pair<int, int>> merges;      // axis ranges [first, last], descending, applied in this order
   int rank = 0;                                 // after all that
+  std::vector<int> runs;  // of axes, each walked as one axis of the functor's: a kgen::Flattened; empty: a kgen::View
 };
 
 struct FunctorMember {
@@ -136,7 +155,7 @@ struct Statement {
 struct Functor {
   enum class Role { elementwise, rows, prologue, epilogue };
   Role role = Role::elementwise;
-  std::string name;
+  std::string name, general;
   int rank = 0;                                 // of the Index that it is called with
   struct Incoming {
     std::string name, general;
@@ -147,16 +166,19 @@ struct Functor {
   bool across = false;                          // elementwise: a member may lie along another axis than the loop's last
   std::vector<Statement> statements;            // prologue: the last one is what load returns
   std::size_t shape_member = 0;                 // one that shows the loop's whole shape
-  // The loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its
-  // extents, each as (parameter, axis) or, where none has it, a constant.
-  std::size_t shape_parameter = none;
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  // A loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its
+  // extents, each as (parameter, axis) or, where none has it, a constant. Both are empty where nothing asks for it.
   struct Extent {
     std::size_t parameter = none;
     int axis = 0;
     std::int64_t constant = 1;
   };
-  std::vector<Extent> loop_extents;
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  struct Loop {
+    std::size_t parameter = none;
+    std::vector<Extent> extents;
+  };
+  std::vector<Loop> loops;  // the functor's own, and others over the same elements by other axes
 };
 
 // One argument of a structured kernel's call.
@@ -167,8 +189,12 @@ struct KernelArgument {
   MemberView view;
   std::string literal;                          // an attribute, and
   std::string name;                             // what it is called
-  // Results: how many arguments from here on go to one parameter, as kgen::each(...); 0: it is one of those.
-  std::size_t joint = 1;
+  // How many arguments from here on go to one parameter, and as what: results that the kernel gives at one position, or
+  // what siblings give or take. 0: it is one of those.
+  enum class Bundle { none, each, several };
+  Bundle bundle = Bundle::none;
+  std::size_t bundled = 1;
+  std::size_t takes = 1;  // in a bundle: the results that it takes, as kgen::joint<2>(...)
 };
 
 struct StubProgram {
@@ -245,7 +271,8 @@ struct HeldValue {
   std::size_t functor = 0;       // shown:
   std::size_t statement = Functor::none;  // none: what the epilogue receives,
   std::size_t result = 0;                 // and which of those
-  MemberView view;               // how that memory is shown to the functor; its parameter means nothing
+  MemberView view;  // how that memory is shown to the functor; its parameter and loops mean nothing
+  Shape reshaped;   // where view.reshape: the shape
 };
 
 // One step that runs a stub.

@@ -19,14 +19,23 @@ using Operation = Expression::Operation;
 using Size = std::optional<Dim>;  // nothing: it is not known
 // Where operands of one type are read from memory of several, a variable stands for all of them.
 using DTypes = std::set<DType>;
-// What a part of an expression is: a size, a type, a condition, or a name that a function takes.
-using Term = std::variant<Size, DTypes, Proof, std::string_view>;
+// The targets that `target` may be, or that a name stands for: gpu for several.
+struct Targets {
+  bool is_asked = false;  // `target` itself
+  std::set<TargetKind> kinds;
+};
+// What a part of an expression is: a size, a type, a target, a condition, or a name that a function takes.
+using Term = std::variant<Size, DTypes, Targets, Proof, std::string_view>;
 
-// The operator, and the node where it is used; without a node every size is unknown.
+// The operator, and the node where it is used; without a node every size is unknown, and the target may be.
 struct Setting {
+  explicit Setting(const NodeScope& scope) : op(*scope.node.op), at(&scope), target(scope.graph.target) {}
+  explicit Setting(const OpSpec& spec, std::span<const std::string> names = {}) : op(spec), sizes(names) {}
+
   const OpSpec& op;
   const NodeScope* at = nullptr;
-  std::span<const std::string> sizes = {};  // without a node: names beside those of the patterns
+  std::optional<TargetKind> target;
+  std::span<const std::string> sizes;  // without a node: names beside those of the patterns
 };
 
 // ---- logic ----------------------------------------------------------------------------------------------------------
@@ -51,6 +60,16 @@ Proof equal(const DTypes& a, const DTypes& b) {
   if (a == b && a.size() == 1) return Proof::always;
   const bool may_be = std::any_of(a.begin(), a.end(), [&](DType each) { return b.contains(each); });
   return may_be ? Proof::sometimes : Proof::never;
+}
+
+// `target` beside the name of one, in either order; else nothing.
+std::optional<Proof> equal(const Targets& a, const Targets& b) {
+  if (a.is_asked == b.is_asked) return std::nullopt;
+  const Targets& now = a.is_asked ? a : b;
+  const Targets& named = a.is_asked ? b : a;
+  const auto is_named = [&](TargetKind each) { return named.kinds.contains(each); };
+  if (std::all_of(now.kinds.begin(), now.kinds.end(), is_named)) return Proof::always;
+  return std::any_of(now.kinds.begin(), now.kinds.end(), is_named) ? Proof::sometimes : Proof::never;
 }
 
 std::optional<Term> joined(Operation operation, const Dim& a, const Dim& b, const DimRanges& ranges) {
@@ -95,6 +114,11 @@ std::optional<Term> joined(Operation operation, const Term& a, const Term& b, co
   if (const auto* x = std::get_if<DTypes>(&a), *y = std::get_if<DTypes>(&b); x && y) {
     if (operation == Operation::equal) return equal(*x, *y);
     return operation == Operation::not_equal ? std::optional<Term>(negation(equal(*x, *y))) : std::nullopt;
+  }
+  if (const auto* x = std::get_if<Targets>(&a), *y = std::get_if<Targets>(&b); x && y) {
+    const auto proof = equal(*x, *y);
+    if (!proof || (operation != Operation::equal && operation != Operation::not_equal)) return std::nullopt;
+    return operation == Operation::equal ? *proof : negation(*proof);
   }
   if (const auto* x = std::get_if<Proof>(&a), *y = std::get_if<Proof>(&b); x && y) {
     if (operation == Operation::logical_and) return std::min(*x, *y);
@@ -169,6 +193,18 @@ DTypes dtypes_of_variable(const NodeScope& at, std::string_view variable) {
   return dtypes.empty() ? DTypes{at.graph.type(at.node.outputs[0]).dtype} : dtypes;
 }
 
+const std::set<TargetKind> all_targets = {TargetKind::cpu, TargetKind::cuda, TargetKind::hip};
+
+// "target", "cpu", "gpu".
+std::optional<Term> targets_named(const Setting& in, std::string_view name) {
+  if (name == "target") return Targets{true, in.target ? std::set{*in.target} : all_targets};
+  if (name == "gpu") return Targets{false, {TargetKind::cuda, TargetKind::hip}};
+  for (const TargetKind each : all_targets) {
+    if (name == name_of(each)) return Targets{false, {each}};
+  }
+  return std::nullopt;
+}
+
 std::optional<Term> term_named(const Setting& in, std::string_view name) {
   if (in.at) {
     if (Size extent = extent_named(*in.at, name)) return std::move(extent);
@@ -179,7 +215,7 @@ std::optional<Term> term_named(const Setting& in, std::string_view name) {
     return in.at ? dtypes_of_variable(*in.at, name) : DTypes{variable->second.front()};
   }
   if (const auto dtype = dtype_from_name(name)) return DTypes{*dtype};
-  return std::nullopt;
+  return targets_named(in, name);
 }
 
 // ---- functions ------------------------------------------------------------------------------------------------------
@@ -240,6 +276,10 @@ struct Evaluation {
   }
 
  private:
+  static bool asks_for_target(const Expression& expression) {
+    return std::find(expression.variables.begin(), expression.variables.end(), "target") != expression.variables.end();
+  }
+
   std::nullopt_t fail(std::string why) {
     problem = std::move(why);
     return std::nullopt;
@@ -252,7 +292,10 @@ struct Evaluation {
       case Operation::number:
         return number(step.number);
       case Operation::variable:
-        return named(expression.variables[step.index]);
+        term = named(expression.variables[step.index]);
+        if (!term && asks_for_target(expression))
+          problem += "; targets are cpu, cuda and hip, and gpu is any of the latter";
+        return term;
       case Operation::name:
         return std::string_view(expression.names[step.index]);
       case Operation::call:
@@ -265,6 +308,8 @@ struct Evaluation {
           return fail("sizes and conditions have no functions of numbers and no ?:");
         }
     }
+    const bool of_target = std::any_of(terms.begin(), terms.end(), [](const Term& each) { return each.index() == 2; });
+    if (!term && of_target) return fail("the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=");
     if (!term) return fail("sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
     return term;
   }
@@ -344,29 +389,37 @@ std::optional<std::string> problem_as(const Expression& expression, const Settin
 std::span<const std::string_view> node_functions() { return function_names; }
 
 std::optional<Dim> size_named(const NodeScope& scope, std::string_view name) {
-  const auto term = term_named({*scope.node.op, &scope}, name);
+  const auto term = term_named(Setting(scope), name);
   const auto* size = term ? std::get_if<Size>(&*term) : nullptr;
   return size ? *size : std::nullopt;
 }
 
 std::optional<Dim> size_at(const NodeScope& scope, const Expression& size) {
-  const auto term = Evaluation{{*scope.node.op, &scope}}(size);
+  const auto term = Evaluation{Setting(scope)}(size);
   const auto* value = term ? std::get_if<Size>(&*term) : nullptr;
   return value ? *value : std::nullopt;
 }
 
 Proof prove(const NodeScope& scope, const Expression& condition) {
-  const auto term = Evaluation{{*scope.node.op, &scope}}(condition);
+  const auto term = Evaluation{Setting(scope)}(condition);
   const auto* proof = term ? std::get_if<Proof>(&*term) : nullptr;
   ensure(proof, "load refuses a condition that is none");
   return *proof;
+}
+
+bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target) {
+  Setting setting(op);
+  setting.target = target;
+  const auto term = Evaluation{setting}(condition);
+  const auto* proof = term ? std::get_if<Proof>(&*term) : nullptr;
+  return proof && *proof == Proof::never;
 }
 
 std::string facts_of(const NodeScope& scope, const Expression& condition) {
   std::string facts;
   for (const std::string& name : condition.variables) {
     if (dtype_from_name(name)) continue;
-    const auto term = term_named({*scope.node.op, &scope}, name);
+    const auto term = term_named(Setting(scope), name);
     std::string fact;
     if (const auto* size = term ? std::get_if<Size>(&*term) : nullptr) {
       fact = *size ? (*size)->text() : "not known";
@@ -376,6 +429,9 @@ std::string facts_of(const NodeScope& scope, const Expression& condition) {
       }
     } else if (const auto* dtypes = term ? std::get_if<DTypes>(&*term) : nullptr) {
       for (const DType each : *dtypes) fact += fmt::format("{}{}", fact.empty() ? "" : " and ", info(each).name);
+    } else if (const auto* targets = term ? std::get_if<Targets>(&*term) : nullptr) {
+      if (!targets->is_asked) continue;
+      fact = name_of(*targets->kinds.begin());
     } else if (const auto* flag = term ? std::get_if<Proof>(&*term) : nullptr) {
       fact = *flag == Proof::always ? "true" : "false";
     }
@@ -385,11 +441,11 @@ std::string facts_of(const NodeScope& scope, const Expression& condition) {
 }
 
 std::optional<std::string> size_problem(const Expression& size, const OpSpec& op, std::span<const std::string> sizes) {
-  return problem_as<Size>(size, {op, nullptr, sizes}, "size");
+  return problem_as<Size>(size, Setting(op, sizes), "size");
 }
 
 std::optional<std::string> condition_problem(const Expression& condition, const OpSpec& op) {
-  return problem_as<Proof>(condition, {op}, "condition");
+  return problem_as<Proof>(condition, Setting(op), "condition");
 }
 
 }  // namespace kgen

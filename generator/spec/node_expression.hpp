@@ -3,6 +3,7 @@
 //               integer and dim; list[0], an item of an attribute of type dims; extent(operand, axis), 0 where there is
 //               no such operand or axis; rank(operand); + - * / (rounding down) of sizes
 //   types       the operator's type variables, each of which stands for the dtypes of all operands of that type; dtypes
+//   targets     `target`, what source is planned for, is == or != one of cpu, cuda, hip, and gpu, which is any of these
 //   conditions  sizes compared (== != < <= > >=), types compared (== !=); attributes of the type boolean;
 //               given(operand): an optional operand is there; constant(operand): it is known when the model is
 //               loaded; && || !
@@ -48,6 +49,9 @@ std::optional<Dim> size_at(const NodeScope& scope, const Expression& size);
 
 // Whether a condition holds.
 Proof prove(const NodeScope& scope, const Expression& condition);
+
+// Whether the condition holds at no node of the operator that is planned for `target`.
+bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target);
 
 // What the names in a condition stand for: "M is S + 1, 1..512; T is bf16".
 std::string facts_of(const NodeScope& scope, const Expression& condition);

@@ -256,7 +256,12 @@ Call::ConstantBuffer Call::constant_buffer(int row, ElementType type, int rank, 
   const ConstantInfo& constant = row_at(model_.graph.constants, "constant", row);
   require_declared(constant, "constant", type, static_cast<std::size_t>(rank), constant.shape.size());
   require_call(constant, "constant", call);
-  return {model_.constants.data[static_cast<std::size_t>(row)][static_cast<std::size_t>(call)], constant.shape};
+  return {model_.constants.data(static_cast<std::size_t>(row), call), constant.shape};
+}
+
+void Call::release_constant(int row, std::int64_t call) const {
+  require_call(row_at(model_.graph.constants, "constant", row), "constant", call);
+  model_.constants.release(static_cast<std::size_t>(row), call);
 }
 
 Arena Call::arena(std::int64_t bytes) const {

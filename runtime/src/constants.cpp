@@ -1,13 +1,13 @@
+#include "runtime/src/constants.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "kgen/runtime/arena.hpp"
-#include "runtime/src/loaded_model.hpp"
 #include "runtime/src/text.hpp"
 
 namespace kgen {
@@ -30,16 +30,22 @@ T as_element(const ConstantElement& element) {
   return T(std::visit([](auto value) { return static_cast<Through>(value); }, element));
 }
 
+std::size_t bytes_of(const ConstantInfo& constant) {
+  return static_cast<std::size_t>(checked_bytes(constant.shape, element_type_info(constant.type).bytes));
+}
+
+void check_values(const ConstantInfo& constant) {
+  const std::size_t count = bytes_of(constant) / static_cast<std::size_t>(element_type_info(constant.type).bytes);
+  if (constant.values.size() == 1 || constant.values.size() == count) return;
+  fail(KGEN_INTERNAL, "constant '", constant.name, "' has ", constant.values.size(), " values, expected 1 or ", count);
+}
+
 DeviceBuffer inline_values(const ConstantInfo& constant) {
-  const auto bytes = static_cast<std::size_t>(checked_bytes(constant.shape, element_type_info(constant.type).bytes));
+  const auto bytes = bytes_of(constant);
   DeviceBuffer memory = DeviceBuffer::zeroed(cpu_device, bytes, nullptr);
   with_element_type(constant.type, [&](auto zero) {
     using T = decltype(zero);
     const std::size_t count = bytes / sizeof(T);
-    if (constant.values.size() != 1 && constant.values.size() != count) {
-      fail(KGEN_INTERNAL, "constant '", constant.name, "' has ", constant.values.size(), " values, expected 1 or ",
-           count);
-    }
     T* elements = reinterpret_cast<T*>(memory.data());
     for (std::size_t i = 0; i < count; ++i) {
       elements[i] = as_element<T>(constant.values[constant.values.size() == 1 ? 0 : i]);
@@ -49,52 +55,10 @@ DeviceBuffer inline_values(const ConstantInfo& constant) {
 }
 
 bool is_aligned(const std::byte* data, int alignment) {
-  return reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
+  return reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(alignment) == 0;
 }
 
-// Loads the rows of one graph, each file opened once.
-class Loader {
- public:
-  explicit Loader(const std::string& weights_directory) : directory_(weights_directory) {}
-
-  void load(const ConstantInfo& constant) {
-    auto& calls = constants_.data.emplace_back(static_cast<std::size_t>(constant.calls), nullptr);
-    if (constant.file == nullptr) {
-      std::ranges::fill(calls, keep(inline_values(constant)));
-    } else if (std::string_view(constant.key).find(index_mark) == std::string_view::npos) {
-      std::ranges::fill(calls, from_file(constant, constant.key));
-    } else {
-      for (std::int64_t call = 0; call < constant.calls; ++call) {
-        calls[static_cast<std::size_t>(call)] = from_file(constant, key_of_call(constant.key, call));
-      }
-    }
-  }
-
-  Constants take() { return std::move(constants_); }
-
- private:
-  const std::byte* keep(DeviceBuffer memory) { return constants_.owned.emplace_back(std::move(memory)).data(); }
-
-  const std::byte* from_file(const ConstantInfo& constant, const std::string& key) {
-    const auto data = file(constant.file).find(key, constant.type, constant.shape);
-    if (is_aligned(data.data(), element_type_info(constant.type).bytes)) return data.data();
-    DeviceBuffer copy = DeviceBuffer::undefined(cpu_device, data.size(), nullptr);
-    if (!data.empty()) std::memcpy(copy.data(), data.data(), data.size());
-    return keep(std::move(copy));
-  }
-
-  const SafetensorsFile& file(const char* name) {
-    const auto [found, is_new] = file_index_.try_emplace(name, constants_.files.size());
-    if (is_new) constants_.files.emplace_back((directory_ / name).string());
-    return constants_.files[found->second];
-  }
-
-  std::filesystem::path directory_;
-  std::unordered_map<std::string, std::size_t> file_index_;
-  Constants constants_;
-};
-
-// ---- to a device
+}  // namespace
 
 // Two pinned buffers, filled and sent in turn.
 class Staging {
@@ -133,47 +97,162 @@ class Staging {
   std::size_t next_ = 0;
 };
 
-}  // namespace
-
-Constants load_constants(const GraphInfo& graph, const std::string& weights_directory) {
-  Loader loader(weights_directory);
-  for (const ConstantInfo& constant : graph.constants) loader.load(constant);
-  return loader.take();
+Constants::Constants(const GraphInfo& graph, const std::string& weights_directory, const DeviceApi& api,
+                     StreamHandle stream)
+    : graph_(graph), directory_(weights_directory), api_(api), stream_(stream), rows_(graph.constants.size()) {
+  for (std::size_t row = 0; row < rows_.size(); ++row) find(graph.constants[row], rows_[row]);
+  if (api.is_host) {
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (!graph.constants[row].load_only) keep_on_host(row);
+    }
+  } else {
+    keep_on_device();
+  }
 }
 
-Constants upload(const GraphInfo& graph, const Constants& on_host, const DeviceApi& api, StreamHandle stream) {
+Constants::~Constants() = default;
+
+bool Constants::same_for_all_calls(const ConstantInfo& constant) const {
+  return constant.file == nullptr || std::string_view(constant.key).find(index_mark) == std::string_view::npos;
+}
+
+void Constants::find(const ConstantInfo& constant, Row& row) {
+  row.resize(static_cast<std::size_t>(constant.calls));
+  if (constant.file == nullptr) return check_values(constant);
+  const std::size_t file = file_index(constant.file);
+  files_[file].is_kept |= api_.is_host && !constant.load_only;
+  for (std::size_t call = 0; call < row.size(); ++call) {
+    const std::string key = key_of_call(constant.key, static_cast<std::int64_t>(call));
+    row[call].file = file;
+    row[call].in_file = call > 0 && same_for_all_calls(constant)
+                            ? row[0].in_file
+                            : files_[file].content->find(key, constant.type, constant.shape);
+  }
+}
+
+std::size_t Constants::file_index(const char* name) {
+  const auto [found, is_new] = file_index_.try_emplace(name, files_.size());
+  if (is_new) {
+    const std::filesystem::path path = std::filesystem::path(directory_) / name;
+    files_.push_back({std::make_unique<SafetensorsFile>(path.string())});
+  }
+  return found->second;
+}
+
+std::span<const std::byte> Constants::on_host(const ConstantInfo& constant, const Stored& stored,
+                                              DeviceBuffer& memory) const {
+  if (constant.file != nullptr) return stored.in_file;
+  memory = inline_values(constant);
+  return {memory.data(), bytes_of(constant)};
+}
+
+void Constants::give_back_pages(const Stored& stored) const {
+  if (!stored.in_file.empty()) files_[stored.file].content->give_back_pages(stored.in_file);
+}
+
+// On the CPU.
+void Constants::keep_on_host(std::size_t index) {
+  const ConstantInfo& constant = graph_.constants[index];
+  Row& row = rows_[index];
+  for (std::size_t call = 0; call < row.size(); ++call) {
+    if (call > 0 && same_for_all_calls(constant)) {
+      row[call].data = row[0].data;
+    } else {
+      bring(constant, row[call]);
+    }
+  }
+}
+
+void Constants::keep_on_device() {
   struct Copy {
-    std::span<const std::byte> from;
+    const ConstantInfo* constant;
+    Stored* stored;
     std::int64_t offset;
   };
   std::vector<Copy> copies;
-  std::unordered_map<const std::byte*, std::int64_t> offset_of;  // calls that share a constant share its copy
   std::int64_t total = 0;
-  for (std::size_t row = 0; row < on_host.data.size(); ++row) {
-    const ConstantInfo& constant = graph.constants[row];
-    const std::int64_t bytes = checked_bytes(constant.shape, element_type_info(constant.type).bytes);
-    for (const std::byte* data : on_host.data[row]) {
-      if (bytes == 0 || !offset_of.try_emplace(data, total).second) continue;
-      copies.push_back({{data, static_cast<std::size_t>(bytes)}, total});
-      total = end_of_slot(total, bytes);
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const ConstantInfo& constant = graph_.constants[row];
+    if (constant.load_only || bytes_of(constant) == 0) continue;
+    for (std::size_t call = 0; call < rows_[row].size(); ++call) {
+      if (call > 0 && same_for_all_calls(constant)) break;
+      copies.push_back({&constant, &rows_[row][call], total});
+      total = end_of_slot(total, static_cast<std::int64_t>(bytes_of(constant)));
     }
   }
-  Constants result;
-  DeviceBuffer memory = DeviceBuffer::undefined(api, static_cast<std::size_t>(total), stream);
-  if (!copies.empty()) {
-    Staging staging(api, stream);
-    for (const Copy& copy : copies) staging.send(memory.data() + copy.offset, copy.from);
-    api.wait_for_stream(stream);
+  together_ = DeviceBuffer::undefined(api_, static_cast<std::size_t>(total), stream_);
+  if (!copies.empty()) staging_ = std::make_unique<Staging>(api_, stream_);
+  for (const Copy& copy : copies) {
+    DeviceBuffer memory;
+    copy.stored->data = together_.data() + copy.offset;
+    staging_->send(together_.data() + copy.offset, on_host(*copy.constant, *copy.stored, memory));
+    give_back_pages(*copy.stored);
   }
-  for (const std::vector<const std::byte*>& calls : on_host.data) {
-    auto& there = result.data.emplace_back();
-    for (const std::byte* data : calls) {
-      const auto found = offset_of.find(data);
-      there.push_back(found == offset_of.end() ? nullptr : memory.data() + found->second);
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    for (Stored& stored : rows_[row]) {
+      if (same_for_all_calls(graph_.constants[row])) stored.data = rows_[row][0].data;
     }
   }
-  result.owned.push_back(std::move(memory));
-  return result;
+}
+
+// To where stubs read it: in the file, where it lies aligned there.
+void Constants::bring(const ConstantInfo& constant, Stored& stored) {
+  const std::size_t bytes = bytes_of(constant);
+  if (api_.is_host && constant.file != nullptr &&
+      is_aligned(stored.in_file.data(), element_type_info(constant.type).bytes)) {
+    stored.data = stored.in_file.data();
+    return;
+  }
+  DeviceBuffer host_memory;
+  const std::span<const std::byte> from = on_host(constant, stored, host_memory);
+  if (api_.is_host && constant.file == nullptr) {
+    stored.memory = std::move(host_memory);
+  } else {
+    stored.memory = DeviceBuffer::undefined(api_, bytes, stream_);
+    if (!api_.is_host && bytes > 0) {
+      if (!staging_) staging_ = std::make_unique<Staging>(api_, stream_);
+      staging_->send(stored.memory.data(), from);
+    } else if (bytes > 0) {
+      std::memcpy(stored.memory.data(), from.data(), bytes);
+    }
+    give_back_pages(stored);
+  }
+  stored.data = stored.memory.data();
+}
+
+const std::byte* Constants::data(std::size_t row, std::int64_t call) {
+  const ConstantInfo& constant = graph_.constants[row];
+  Stored& stored = rows_[row][static_cast<std::size_t>(call)];
+  if (!constant.load_only || stored.data != nullptr) return stored.data;
+  if (!is_loading_) {
+    fail(KGEN_INTERNAL, "the wrapper asks for constant '", constant.name, "', which only load reads, after load");
+  }
+  bring(constant, stored);
+  return stored.data;
+}
+
+void Constants::release(std::size_t row, std::int64_t call) {
+  const ConstantInfo& constant = graph_.constants[row];
+  if (!constant.load_only) {
+    fail(KGEN_INTERNAL, "the wrapper gives up constant '", constant.name, "', which runs read");
+  }
+  Stored& stored = rows_[row][static_cast<std::size_t>(call)];
+  stored.memory.release();
+  stored.data = nullptr;
+  give_back_pages(stored);
+}
+
+void Constants::finish_load() {
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    if (!graph_.constants[row].load_only) continue;
+    for (std::size_t call = 0; call < rows_[row].size(); ++call) release(row, static_cast<std::int64_t>(call));
+  }
+  for (File& file : files_) {
+    if (!file.is_kept) file.content.reset();
+  }
+  if (staging_) api_.wait_for_stream(stream_);
+  staging_.reset();
+  is_loading_ = false;
 }
 
 }  // namespace kgen

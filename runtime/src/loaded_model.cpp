@@ -74,12 +74,6 @@ void require_device(const GraphInfo& graph, int device) {
   fail(KGEN_INVALID_ARGUMENT, "device ", device, " was asked for, but ", graph.device->name, " has ", devices);
 }
 
-Constants constants_on(const DeviceApi& api, const GraphInfo& graph, const std::string& directory,
-                       StreamHandle stream) {
-  Constants constants = load_constants(graph, directory);
-  return api.is_host ? std::move(constants) : upload(graph, constants, api, stream);
-}
-
 // Room for every scalar that a stub may read on the device, for each run that is kept.
 std::size_t scalar_bytes(const GraphInfo& graph) {
   const bool any = !graph.device->is_host && std::ranges::any_of(graph.inputs, &TensorInfo::on_host);
@@ -104,7 +98,7 @@ kgen_model::kgen_model(const kgen::GraphInfo& graph_info, const kgen::LoadOption
       options(load_options),
       api(*graph.device),
       streams(api),
-      constants(kgen::constants_on(api, graph, options.weights_directory, streams.own())),
+      constants(graph, options.weights_directory, api, streams.own()),
       states(kgen::allocate(graph.states, api, streams.own())),
       persistents(kgen::allocate(graph.persistents, api, streams.own())),
       state_elements(kgen::name_states(graph)),
@@ -116,7 +110,9 @@ kgen_model::kgen_model(const kgen::GraphInfo& graph_info, const kgen::LoadOption
   if (graph.load != nullptr) {
     kgen::Call call(*this);
     execute(graph.load, "load", call);
+    arena.release();  // runs have their own needs
   }
+  constants.finish_load();
   api.wait_for_stream(streams.own());
 }
 

@@ -11,10 +11,9 @@
 #include "kgen/runtime/device.hpp"
 #include "kgen/runtime/error.hpp"
 #include "kgen/runtime/graph_info.hpp"
-#include "runtime/src/memory.hpp"
+#include "runtime/src/constants.hpp"
 #include "runtime/src/profile.hpp"
 #include "runtime/src/runs.hpp"
-#include "runtime/src/safetensors.hpp"
 #include "runtime/src/streams.hpp"
 
 namespace kgen {
@@ -41,17 +40,6 @@ struct BufferTable {
     return memory.data() + rows[row].offset + call * rows[row].bytes_per_call;
   }
 };
-
-// Constants by row and call. On the CPU most point into the mapped files, and inline ones and those that a file holds
-// misaligned are owned. A GPU has all of them in one allocation.
-struct Constants {
-  std::vector<SafetensorsFile> files;
-  std::vector<DeviceBuffer> owned;
-  std::vector<std::vector<const std::byte*>> data;
-};
-Constants load_constants(const GraphInfo& graph, const std::string& weights_directory);
-// Those that load_constants gave, copied in the order of `stream`, which is waited for.
-Constants upload(const GraphInfo& graph, const Constants& on_host, const DeviceApi& api, StreamHandle stream);
 
 // One state of one call, as the C ABI numbers them.
 struct StateElement {

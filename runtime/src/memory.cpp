@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -36,6 +37,13 @@ Mapping Mapping::file(const std::string& path) {
   void* data = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.descriptor, 0);
   if (data == MAP_FAILED) fail(KGEN_FILE_ERROR, "cannot read '", path, "': ", std::strerror(errno));
   return {data, bytes};
+}
+
+void Mapping::give_back_pages(std::span<const std::byte> part) const noexcept {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(part.data()) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(part.data() + part.size());
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 Mapping::Mapping(Mapping&& other) noexcept

@@ -19,6 +19,8 @@ class Mapping {
 
   std::byte* data() const { return data_; }  // null where there are no bytes
   std::size_t size() const { return size_; }
+  // The pages that `part` touches are read from the file again when they are asked for again.
+  void give_back_pages(std::span<const std::byte> part) const noexcept;
 
  private:
   Mapping(void* data, std::size_t size) : data_(static_cast<std::byte*>(data)), size_(size) {}

@@ -22,6 +22,9 @@ class SafetensorsFile {
   // KGEN_MISSING_WEIGHT with the keys most like it, or KGEN_BAD_WEIGHTS.
   std::span<const std::byte> find(const std::string& key, ElementType type, std::span<const std::int64_t> shape) const;
 
+  // Memory that the data of a tensor takes need not be kept: it is read again where it is asked for again.
+  void give_back_pages(std::span<const std::byte> data) const noexcept { content_.give_back_pages(data); }
+
  private:
   struct Entry {
     std::string dtype;  // as in the file: "BF16"; may be one that kgen does not have

@@ -16,12 +16,15 @@
 //   structured   a function of operands, attributes, results and the stream, in this order, of which at least one is a
 //                Source (it takes a prologue) or a Sink (it takes an epilogue); others are Memory or a View of const
 //                elements, results a View of elements that are not const. A JointSink stands for several results of the
-//                operator, in its order, which the kernel stores at one position at a time (an epilogue may need them all)
+//                operator, in its order, which the kernel stores at one position at a time (an epilogue may need them
+//                all). Of one operand a call may take several at once (SeveralSources, SeveralMemory of
+//                kgen/several.hpp), each of another node: nodes that differ in it alone become one call. Its results
+//                are SeveralSinks
 //   opaque       such a function without a Source or a Sink
 //   view         a function that returns a View
-// An operand that an overload does without is optional. An attribute is a bool, an integer, a float or a double; an Index
-// is a list of that many, and an enumeration one of the words that its enumerators are. A number that a kernel is a
-// template of is `Allowed` to have the values that tuning may try.
+// An operand that an overload does without is optional. An attribute is a bool, an integer, a float or a double; an
+// Index is a list of that many, and an enumeration one of the words that its enumerators are. A number that a kernel is
+// a template of is `Allowed` to have the values that tuning may try.
 #pragma once
 
 #include <concepts>

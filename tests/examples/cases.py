@@ -92,6 +92,7 @@ EXAMPLES = {
         {"y_few": "f32", "y_many": "f32", "y_low": "bf16"},
     ),
     "beams": Example(over_shapes(inputs.beam_inputs, [(1,), (7,), (130,)]), {"in_phase": "f32", "power": "f32"}),
+    "int8_mlp": Example(over_shapes(inputs.int8_inputs, [(1,), (5,), (64,)])),
     # tests/examples/graphs
     "bf16_matmul_bias_relu": Example(over_shapes(inputs.matmul_inputs(131, 77, bf16), ROWS), {"y": "bf16"}),
     "bf16_match_unfused": Example(
@@ -140,10 +141,8 @@ EXAMPLES = {
         {"p": "f32", "q": "bf16"},
     ),
     "siblings": Example(
-        over_shapes(
-            lambda rng, m: {"x": normal(rng, m, 48), "w1": normal(rng, 48, 33) / 7, "w2": normal(rng, 48, 33) / 7}, ROWS
-        ),
-        {"grown": "f32", "squashed": "f32", "y": "f32"},
+        over_shapes(inputs.siblings_inputs, [(0, 5), (1, 1), (5, 70), (8, 33), (131, 7)]),
+        {name: "f32" for name in ("grown", "squashed", "y", "opened", "difference", "v")},
     ),
     "transposed_view": Example(
         over_shapes(
@@ -176,6 +175,11 @@ EXAMPLES = {
     "constants_at_load": Example(
         over_shapes(lambda rng, m: {"x": normal(rng, m, 50)}, ROWS), constants=lambda rng: {"w": normal(rng, 30, 50)}
     ),
+    "prepared_weights": Example(
+        over_shapes(inputs.prepared_inputs, [(1,), (2,), (5,), (7,), (12,), (40,), (0,)]),
+        {"scores": "f32", "mixed": "bf16", "lifted": "f32", "last": "f32"},
+        constants=inputs.prepared_constants,
+    ),
     "integers_bools": Example(
         over_shapes(inputs.integer_inputs, PLANES),
         {"above": "bool", "larger": "i32", "both": "bool", "totals": "i64", "halves": "f32", "mixed": "i32"},
@@ -201,6 +205,7 @@ EXAMPLES = {
     ),
     "running_state": Example(inputs.running_cases, {"total_next": "f32", "change": "f32"}),
     "update_state": Example(inputs.update_cases, {"totals": "f32", "grown": "f32"}),
+    "regrouped": Example(inputs.regrouped_cases, {name: "f32" for name in ("totals", "y", "z", "t")}),
     "update_values": Example(inputs.update_value_cases, {name: "f32" for name in ("y", "both", "whole", "replaced")}),
     "kernels_in_place": Example(
         inputs.in_place_cases, {name: "f32" for name in ("twice", "below", "totals", "beside", "pair")}

@@ -42,7 +42,7 @@ kgen(0 output status ${FOLDER})
 expect("${output}" "edited       stubs/stub_hidden.cpp")
 
 replace_in(${graph} "  - {op: matmul, in: [h_normed, w_gate], out: gate}\n"
-  "  - {op: mul, in: [h_normed, 0.5], out: half}\n  - {op: matmul, in: [half, w_gate], out: gate}\n")
+  "  - {op: mul, in: [w_gate, 0.5], out: half}\n  - {op: matmul, in: [h_normed, half], out: gate}\n")
 kgen(1 output status ${FOLDER})
 expect("${output}" "${name} changed")
 kgen(0 output plan ${graph} --emit ${FOLDER})

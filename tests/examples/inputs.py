@@ -272,6 +272,22 @@ def cast_inputs(rng, m, n):
     return {"x": normal(rng, m, n) * 300, "h": normal(rng, m, n, dtype=bf16), "w": normal(rng, n, 24)}
 
 
+def prepared_inputs(rng, m):
+    return {"tokens": rng.integers(0, 96, (m,)), "x": normal(rng, m, 64), "small": normal(rng, m, 40).astype(bf16)}
+
+
+def prepared_constants(rng):
+    own = {f"layers.{index}.own": normal(rng, 64, 48) / 8 for index in range(3)}
+    return own | {
+        "table": normal(rng, 96, 32),
+        "narrow": normal(rng, 120, 40).astype(bf16),
+        "bias": normal(rng, 120).astype(bf16),
+        "lift": normal(rng, 64, 160),
+        "scale": normal(rng, 160),
+        "common": normal(rng, 48, 64) / 8,
+    }
+
+
 def running_cases(rng):
     yield "three_calls", [{"x": normal(rng, 5, 7)} for _ in range(3)]
     yield "sizes_change", [{"x": normal(rng, m, n)} for m, n in ((8, 16), (3, 16), (0, 4), (8, 5), (8, 16))]
@@ -280,6 +296,27 @@ def running_cases(rng):
 def update_cases(rng):
     steps = [(5, 0), (5, 1), (5, 60), (32, 7), (1, 8)]
     yield "five_calls", [{"rows": normal(rng, 2, n), "position": position(start)} for n, start in steps]
+
+
+def regrouped_cases(rng):
+    def call(batch, length, start):
+        return {
+            "x": normal(rng, batch, length, 24) / 4,
+            "wq": normal(rng, 24, 21) / 4,
+            "wv": normal(rng, 24, 32) / 4,
+            "wo": normal(rng, 21, 5) / 4,
+            "bias": normal(rng, 21),
+            "of_channel": normal(rng, 7),
+            "of_head": normal(rng, 3, 1),
+            "heads": normal(rng, batch, length, 3, 7),
+            "image": normal(rng, batch, 5, 6, 4) / 4,
+            "filters": normal(rng, 3, 3, 4, 20) / 4,
+            "of_place": normal(rng, 30, 1),
+            "position": position(start),
+        }
+
+    for batch, length in [(1, 1), (3, 7), (4, 32), (2, 13), (0, 3), (3, 0)]:
+        yield f"{batch}x{length}", [call(batch, length, 0), call(batch, length, length), call(batch, length, 20)]
 
 
 def update_value_cases(rng):
@@ -360,6 +397,27 @@ def beam_inputs(rng, s):
         "steering_real": normal(rng, 48, 20),
         "steering_imaginary": normal(rng, 48, 20),
         "offset": normal(rng, 20),
+    }
+
+
+def int8_inputs(rng, m):
+    return {
+        "x": normal(rng, m, 48),
+        "w_gate": rng.integers(-128, 128, (48, 40), dtype=np.int8),
+        "w_up": rng.integers(-128, 128, (48, 40), dtype=np.int8),
+        "gate_scale": normal(rng, 40) / 500,
+        "up_scale": normal(rng, 40) / 500,
+    }
+
+
+def siblings_inputs(rng, m, w):
+    return {
+        "x": normal(rng, m, 48),
+        "z": normal(rng, m, 48),
+        "w1": normal(rng, 48, 33) / 7,
+        "w2": normal(rng, 48, 33) / 7,
+        "w3": normal(rng, 48, w),
+        "narrow": normal(rng, 48, 33, dtype=bf16),
     }
 
 

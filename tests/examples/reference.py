@@ -114,6 +114,10 @@ def beams(signal_real, signal_imaginary, window, steering_real, steering_imagina
     return [in_phase, in_phase**2 + product.imag**2]
 
 
+def int8_mlp(x, w_gate, w_up, gate_scale, up_scale):
+    return [silu(x @ w_gate * gate_scale) * (x @ w_up * up_scale)]
+
+
 def gated_convolution(x, gate, weight, bias):
     taps = len(weight)
     padded = np.pad(x * gate, [(0, 0), (taps - 1, 0), (0, 0)])
@@ -267,8 +271,10 @@ def wide_rows(x, low):
     return [softmax_last(x), softmax_last(low)]
 
 
-def siblings(x, w1, w2):
-    return [np.exp(x), np.tanh(x), silu(x @ w1) * (x @ w2)]
+def siblings(x, z, w1, w2, w3, narrow):
+    waves = np.sin(z)
+    v = waves @ narrow
+    return [np.exp(x), np.tanh(x), silu(x @ w1) * (x @ w2), np.maximum(waves @ w3, 0), waves @ w1 - v, v]
 
 
 def transposed_view(x, bias, w):
@@ -308,6 +314,18 @@ def constants_at_load(x, constants):
     unit = w / np.linalg.norm(w, axis=1, keepdims=True)
     similarity = x @ unit.T
     return [similarity.reshape(-1, 15, 2) * np.array([-0.5, 0.5])]
+
+
+def prepared_weights(tokens, x, small, constants):
+    table, scale = constants["table"], constants["scale"]
+    scores = table[tokens] @ table.T
+    wide = lambda values: np.asarray(values, np.float64)  # noqa: E731
+    mixed = np.maximum(wide(small) @ wide(constants["narrow"]).T + wide(constants["bias"]), 0)
+    lifted = x @ (constants["lift"] * scale) + x @ constants["lift"]
+    last = x
+    for index in range(3):
+        last = np.tanh(last @ constants[f"layers.{index}.own"]) @ constants["common"]
+    return [scores, mixed, lifted, last]
 
 
 def integers_bools(a, b, wide, bytes, flag):
@@ -364,6 +382,25 @@ def update_state(rows, position, state):
     buffer[int(position) : int(position) + 2] = 2 * rows
     buffer[62:] = rows
     return [buffer.sum(axis=1), np.exp(buffer[:10])]
+
+
+def regrouped(
+    x, wq, wv, wo, bias, of_channel, of_head, heads, image, filters, of_place, position, state
+):
+    batch, length = x.shape[:2]
+    cache = state.setdefault("cache", np.zeros((4, 64, 3, 7)))[:batch]
+    wide = state.setdefault("wide_cache", np.zeros((4, 64, 2, 16)))[:batch]
+    rows, used = slice(int(position), int(position) + length), slice(0, int(position) + length)
+    cache[:, rows] = (x @ wq + bias).reshape(batch, length, 3, 7) * of_channel + of_head
+    wide[:, rows] = (x @ wv).reshape(batch, length, 2, 16)
+    attended = attend(heads, cache[:, used], cache[:, used], 7**-0.5, causal=True)
+    seen = convolve(image, filters, pads=(1, 1, 1, 1)).reshape(batch, 30, 20) * of_place
+    return [
+        wide.sum(axis=2),
+        (cache[:, rows] * of_channel).reshape(batch, length, 21) @ wo,
+        attended.reshape(batch, length, 21) * bias,
+        np.exp(seen.reshape(batch, 30, 4, 5)),
+    ]
 
 
 def update_values(x, rows, position):

@@ -32,22 +32,20 @@
 #include <utility>
 #include <vector>
 
+#include "graph_table.hpp"
 #include "kgen/runtime/graph_info.hpp"
 #include "kgen/runtime/tensor.hpp"
-
-#define KGEN_GRAPH(name) extern "C" const kgen_graph* kgen_graph_##name(void);
-#include "graphs.def"
-#undef KGEN_GRAPH
 
 namespace {
 
 using nlohmann::json;
 
-const std::map<std::string, const kgen_graph* (*)()> graphs = {
-#define KGEN_GRAPH(name) {#name, kgen_graph_##name},
-#include "graphs.def"
-#undef KGEN_GRAPH
-};
+const kgen_graph* linked_graph(const std::string& name) {
+  const GraphEntry* entry = graph_table;
+  while (entry->name && entry->name != name) ++entry;
+  if (!entry->name) throw std::runtime_error("this program was not linked with the graph '" + name + "'");
+  return entry->graph();
+}
 
 constexpr std::size_t guard_bytes = 256;
 constexpr unsigned char poison = 0xFF;  // NaN in every float type, -1 in every signed integer
@@ -284,7 +282,7 @@ void run_case(const kgen_graph* graph, const std::string& weights, const json& i
 
 const kgen_graph* find_graph(const json& manifest) {
   const std::string name = manifest.at("graph");
-  if (!manifest.contains("library")) return graphs.at(name)();
+  if (!manifest.contains("library")) return linked_graph(name);
   void* library = dlopen(manifest.at("library").get<std::string>().c_str(), RTLD_NOW | RTLD_LOCAL);
   void* found = library ? dlsym(library, ("kgen_graph_" + name).c_str()) : nullptr;
   if (!found) throw std::runtime_error(dlerror());

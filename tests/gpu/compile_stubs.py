@@ -212,7 +212,7 @@ def too_much(kernel, arguments):
     stack = max(STACK[arguments.target], arguments.stack)
     ceilings = {"registers": (min(registers, arguments.registers), "registers"), "stack": (stack, "bytes of stack"),
                 "spills": (0, "bytes of spills"), "shared": (SHARED, "bytes of shared memory"),
-                "scalars_in_lanes": (SCALARS_IN_LANES, "scalar registers in lanes of others")}
+                "scalars_in_lanes": (max(SCALARS_IN_LANES, arguments.scalars), "scalar registers in lanes of others")}
     for what, (ceiling, unit) in ceilings.items():
         found = getattr(kernel, what)
         if found > ceiling:
@@ -254,6 +254,7 @@ def main():
     parser.add_argument("--kernels", type=pathlib.Path, help="the folder of their own kernels")
     parser.add_argument("--registers", type=int, default=512, help="of a thread, where that is less than its ceiling")
     parser.add_argument("--stack", type=int, default=0, help="bytes of a thread, where that is more than its ceiling")
+    parser.add_argument("--scalars", type=int, default=0, help="scalar registers of a wave that go to lanes, likewise")
     parser.add_argument("--wrappers", action="store_true", help="compile the wrappers too: the same for all archs")
     parser.add_argument("--rocm-path", default="/usr")
     parser.add_argument("--llvm-config", default="llvm-config-19")

@@ -21,6 +21,7 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/conversion.hpp"
 #include "kgen/ops/reductions.hpp"
+#include "kgen/packed_matmul.hpp"
 #include "kgen/pad.hpp"
 #include "kgen/rows.hpp"
 
@@ -177,11 +178,18 @@ int main(int argc, char** argv) {
     const View<float, 2> c(y.data(), {m, n});
     report(fmt::format("matmul {}x{}x{}", m, n, k), 2.0 * static_cast<double>(m * n * k), "GFLOP/s", peak,
            measure([&] { kgen::matmul(a, b, c, stream); }));
+    const View<const float, 3> panels(x.data(), {n / 16, k, 16});
+    report(fmt::format("packed_matmul {}x{}x{}", m, n, k), 2.0 * static_cast<double>(m * n * k), "GFLOP/s", peak,
+           measure([&] { kgen::packed_matmul(a, panels, 0, c, stream); }));
   }
   for (const std::int64_t m : {1, 4}) {
     const View<const float, 2> a(x.data(), {m, N}), b(x.data(), {N, M});
     memory(fmt::format("matmul {}x4096x4096", m).c_str(), 4.0 * static_cast<double>(N * M), [&] {
       kgen::matmul(a, b, View<float, 2>(y.data(), {m, M}), stream);
+    });
+    const View<const float, 3> panels(x.data(), {M / 16, N, 16});
+    memory(fmt::format("packed_matmul {}x4096x4096", m).c_str(), 4.0 * static_cast<double>(N * M), [&] {
+      kgen::packed_matmul(a, panels, 0, View<float, 2>(y.data(), {m, M}), stream);
     });
   }
   struct Layer {

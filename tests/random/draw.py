@@ -3,7 +3,8 @@
 import numpy as np
 
 from dims import Dim
-from draw_nodes import draw_node
+from draw_heads import draw_heads
+from draw_nodes import draw_node, draw_sibling
 from graph import Body, Graph, Input, Node, Symbol, Type, without_unread
 from scope import NotPossible, Scope
 from specs import Operator
@@ -73,6 +74,10 @@ def draw_nodes(scope: Scope, count: int) -> None:
                 draw_call(scope)
             elif scope.chance(0.06):
                 draw_running_state(scope)
+            elif scope.chance(0.12):
+                draw_heads(scope)
+            elif scope.chance(0.12):
+                draw_sibling(scope)
             else:
                 draw_node(scope, weighted_operator(scope))
         except NotPossible:

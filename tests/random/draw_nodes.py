@@ -7,7 +7,7 @@ completes the few whose shapes hang together by more than the patterns' names, a
 from typing import Any, Callable
 
 import number_formats
-from dims import Dim, Shape
+from dims import Dim, Shape, count_of
 from graph import Type
 from scope import NotPossible, Scope, broadcast
 from specs import Operand, Operator
@@ -131,8 +131,32 @@ def reduction(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, [x], [Type(dtype_of(each, bound, {}), result) for each in op.results], attributes)
 
 
-def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dict[str, Any]) -> None:
-    """Operands of given axes. `sizes`: extents by name, or functions that find them from those that are known."""
+def draw_sibling(scope: Scope) -> None:
+    """An operator on the first operand of an earlier node of it, and now and then one that needs the results of both."""
+    def has_siblings(op: Operator) -> bool:
+        patterns = op.operands[0].pattern and op.results[0].pattern
+        return op.kind == "structured" and op.name not in HINTS and len(op.results) == 1 and bool(patterns)
+
+    earlier = [node for node in scope.body.nodes if not node.call and has_siblings(scope.operators[node.op])]
+    if not earlier:
+        raise NotPossible
+    node = scope.one_of(earlier)
+    op = scope.operators[node.op]
+    made = scope.type_of(node.outputs[0])
+    sizes = {}
+    if scope.chance(0.6):
+        sizes = {name: extent for name, extent in zip(reversed(op.results[0].pattern), reversed(made.shape))
+                 if name != "..." and name not in op.operands[0].pattern}
+    patterned(scope, op, sizes, node.attributes, first=node.inputs[0])
+    other = scope.body.nodes[-1].outputs[0]
+    if scope.type_of(other) == made and scope.chance(0.6):
+        scope.add_node(scope.one_of(["mul", "add", "sub"]), [node.outputs[0], other], [made])
+
+
+def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dict[str, Any],
+              first: str | None = None) -> None:
+    """Operands of given axes. `sizes`: extents by name, or functions that find them from those that are known. `first`:
+    the first operand, where it is not to be drawn."""
     pattern = op.operands[0].pattern
     fixed = [name for name in pattern if name != "..."]
     ranks = [len(fixed)] if len(fixed) == len(pattern) else [len(fixed), len(fixed) + 1, len(fixed) + 2]
@@ -144,9 +168,10 @@ def patterned(scope: Scope, op: Operator, sizes: dict[str, Any], attributes: dic
 
     allowed = op.dtypes_of(op.operands[0].type)
     try:
-        first = scope.pick(allowed, fits) if scope.chance(0.8) else None
+        if first is None and scope.chance(0.8):
+            first = scope.pick(allowed, fits)
     except NotPossible:
-        first = None
+        pass
     if first is None:
         shape = scope.shape(scope.one_of(ranks))
         shape = tuple(known.get(name, extent) for name, extent in zip(
@@ -200,6 +225,23 @@ def rope(scope: Scope, op: Operator) -> None:
     type_ = scope.type_of(x)
     tables = [scope.need(Type(type_.dtype, type_.shape[scope.integer(0, len(type_.shape) - 1):])) for _ in range(2)]
     scope.add_node(op.name, [x, *tables], [type_])
+
+
+def weighted(scope: Scope, op: Operator) -> None:
+    """Often by a constant whose columns fill panels, or nearly: those are packed when the model is loaded."""
+    try:
+        x = scope.pick(op.types["T"], lambda shape: len(shape) > 1 and bool(shape[-1].constant))
+    except NotPossible:
+        x = None
+    if x is None or scope.chance(0.4):
+        return patterned(scope, op, {}, {})
+    type_ = scope.type_of(x)
+    extents = {"K": type_.shape[-1], "N": Dim.of(scope.one_of([15, 16, 31, 32, 48]))}
+    shape = tuple(extents[name] for name in op.operands[1].pattern)
+    inputs = [x, scope.fresh_constant(Type(type_.dtype, shape), count_of(shape).constant)]
+    if len(op.operands) > 2 and scope.chance(0.5):
+        inputs.append(scope.need(Type(type_.dtype, (extents["N"],))))
+    scope.add_node(op.name, inputs, [Type(type_.dtype, (*type_.shape[:-1], extents["N"]))])
 
 
 def convolution(axes: int) -> Callable[[Scope, Operator], None]:
@@ -270,6 +312,8 @@ def cast(scope: Scope, op: Operator) -> None:
 
 
 HINTS: dict[str, Callable[[Scope, Operator], None]] = {
+    "matmul": weighted,
+    "linear": weighted,
     "attention": attention,
     "rope": rope,
     "conv1d": convolution(1),

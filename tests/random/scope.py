@@ -161,7 +161,8 @@ class Scope:
         name = self.new_name("c")
         constant = Constant(wanted)
         if count > 12 or self.chance(0.3):
-            constant.key = name + (".{index}" if self.body is not self.graph.main else "")
+            of_each_call = self.body is not self.graph.main and self.chance(0.8)
+            constant.key = name + (".{index}" if of_each_call else "")
         else:
             values = [self.element(wanted.dtype) for _ in range(1 if self.chance(0.3) else count)]
             constant.values = values[0] if len(values) == 1 else values

@@ -58,7 +58,9 @@ def operator_of(entry: dict[str, Any]) -> Operator:
 
 
 def load(folder: Path) -> dict[str, Operator]:
+    """All but what is made when a model is loaded: graphs write the operators that are prepared for."""
     import yaml  # only here: a bundle's graphs have been drawn
 
     entries = [entry for path in sorted(folder.glob("*.yaml")) for entry in yaml.safe_load(path.read_text())["ops"]]
-    return {entry["op"]: operator_of(entry) for entry in entries}
+    prepared = {node["op"] for entry in entries for form in entry.get("prepared", []) for node in form["nodes"]}
+    return {entry["op"]: operator_of(entry) for entry in entries if entry["op"] not in prepared}

@@ -49,7 +49,7 @@ TEST_CASE("A graph of another version, without check functions, or with bad opti
   graph.abi = 77;
   CHECK_OUTCOME(
       load(graph), KGEN_ABI_MISMATCH,
-      "the graph was emitted for version 77 of the runtime's interface, but this is version 3; plan it again with "
+      "the graph was emitted for version 77 of the runtime's interface, but this is version 4; plan it again with "
       "this kgen");
   kgen_tensor_info info;
   CHECK(kgen_graph_input(kgen::as_c(graph), 0, &info) == KGEN_ABI_MISMATCH);

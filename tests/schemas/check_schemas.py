@@ -33,7 +33,7 @@ def has_free_keys(path):
     """Mappings whose keys a person chooses."""
     names = {"dims", "inputs", "constants", "state", "functions", "outputs", "operands", "results", "attributes", "types",
              "sizes", "identity"}
-    return bool(path) and (path[-1] in names or path[-1] == "view" or "nodes" in path[:-1] and {"expansion", "spellings"} & set(path)
+    return bool(path) and (path[-1] in names or path[-1] == "view" or "nodes" in path[:-1] and {"expansion", "prepared", "spellings"} & set(path)
                            or path[-2:-1] == ("expansion",))
 
 

@@ -1,7 +1,10 @@
 // What launches choose: kernels by layout and length, boxes, divisions.
+#include "launches.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -12,7 +15,6 @@
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"
-#include "launches.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;
@@ -318,7 +320,7 @@ TEST_CASE("launches: division by multiplication is exact") {
   std::mt19937 generator(1);
   const auto check = [](std::uint32_t divisor, std::uint32_t n) {
     std::uint32_t rest = n;
-    const std::uint32_t quotient = gpu::Divider(divisor).split(rest);
+    const std::uint32_t quotient = Divider(divisor).split(rest);
     REQUIRE(quotient == n / divisor);
     REQUIRE(rest == n % divisor);
   };
@@ -401,6 +403,47 @@ TEST_CASE("launches: the fields of functors, and what they say") {
   const Scale<float, 2> in_place{view.slice<0>(0, 2), view.slice<0>(2, 2), view.slice<0>(1, 2)};
   CHECK_FALSE(gpu::is_in_place(apart));
   CHECK(gpu::is_in_place(in_place));
+}
+
+// A prologue and an epilogue behind what a kernel is launched with, as convolutions hold them, beside other fields.
+struct Held {
+  View<const bf16, 2> bias;
+  Flattened<View<bf16, 3>, 2, 1> out;
+};
+struct Holds {
+  Scale<bf16, 2> functor;
+  Index<2> extents;
+  float factors[3];
+  struct {
+    Held held;
+    int count;
+  } inner;
+};
+
+TEST_CASE("launches: the Views of functors within functors, and what stands before them") {
+  CHECK(gpu::field_count<Holds>() == 4);
+  CHECK(gpu::field_count<Index<3>>() == 1);
+  CHECK(gpu::field_count<std::array<int, 2>>() == 0);
+  alignas(16) bf16 memory[512] = {};
+  const View<bf16, 2> view(memory, Index<2>{8, 16});
+  const View<bf16, 3> cache = View<bf16, 3>(memory, Index<3>{4, 8, 16}).slice<1>(0, 4);
+  const Holds holds{{view, view, view}, {1, 2}, {1, 2, 3}, {{view.slice<1>(1, 15), cache}, 7}};
+  int views = 0;
+  gpu::for_each_view(holds, [&](const auto&) { ++views; });
+  CHECK(views == 5);
+  views = 0;
+  gpu::for_each_own_view(holds, [&](const auto&) { ++views; });
+  CHECK(views == 0);
+  const Holds adapted = gpu::with_access(holds, 8);
+  CHECK(adapted.functor.x.access().vectors);
+  CHECK_FALSE(adapted.inner.held.bias.access().vectors);
+  CHECK(adapted.inner.held.out.view.access().vectors);
+  CHECK(adapted.factors[2] == 3);
+  CHECK(gpu::is_in_place(holds));
+  const Held apart{view, View<bf16, 3>(memory + 128, Index<3>{2, 4, 16})};
+  CHECK_FALSE(gpu::is_in_place(apart));
+  CHECK(gpu::is_in_place(Held{view, View<bf16, 3>(memory + 120, Index<3>{2, 4, 16})}));
+  CHECK(gpu::known<gpu::Lanes::vectors>(apart).out.view.access().vectors);
 }
 
 TEST_CASE("launches: a kernel that cannot be launched says whose it is") {

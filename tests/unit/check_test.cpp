@@ -189,11 +189,11 @@ TEST_CASE("check: each use of a shared stub has its own references, line and ext
   const Plan plan = check_plan(f, R"(
 graph: g
 dims: {M: 1..64}
-inputs: {a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]"}
+inputs: {a: "f32[M, 32]", c: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]"}
 nodes:
   - {op: matmul, in: [a, w], out: aw}
   - {op: add, in: [aw, r], out: y}
-  - {op: matmul, in: [a, v], out: av}
+  - {op: matmul, in: [c, v], out: av}
   - {op: add, in: [av, s], out: z}
 outputs: [y, z]
 )");
@@ -222,4 +222,31 @@ outputs: [q]
   CHECK(has(text, "void checked_stub_q(kgen::Call& call, "));
   CHECK(has(text, "reference_q_first_kept("));
   CHECK(has(text, ", x, cos, call.stream());"));
+}
+
+TEST_CASE("check: what rides with a kernel by other axes is watched along the kernel's") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+dims: {B: 1..4, S: 1..64}
+inputs: {q: "bf16[B, S, 6, 8]", scale: "bf16[48]", x: "f32[B, S, 6]", w: "f32[6, 48]", of_channel: "f32[8]"}
+nodes:
+  - {op: attention, in: [q, q, q], out: attended}
+  - {op: reshape, in: attended, out: lines, shape: [B, S, 48]}
+  - {op: mul, in: [lines, scale], out: scaled}
+  - {op: cast, in: scaled, out: wide, to: f32}
+  - {op: mul, in: [wide, 2], out: z}
+  - {op: matmul, in: [x, w], out: m}
+  - {op: reshape, in: m, out: heads, shape: [B, S, 6, 8]}
+  - {op: mul, in: [heads, of_channel], out: h}
+  - {op: add, in: [h, of_channel], out: y}
+outputs: [y, z]
+)");
+  const std::string source = source_of(plan);
+  CHECK(has(source, "observer.watch(\"stub_z_epilogue.attended\", attended);"));
+  CHECK(has(source,
+            "observer.watch(\"stub_z_epilogue.scaled\", "
+            "scaled.reshape<4>(kgen::Index<4>{z.extent(0), z.extent(1), 6, 8}));"));
+  CHECK(has(source, "const auto lines = attended.reshape<3>({z.extent(0), z.extent(1), 48});"));
+  CHECK(has(source, "observer.watch(\"stub_y_epilogue.h\", h.merge<2, 3>().merge<0, 1>());"));
 }

@@ -39,6 +39,7 @@ inline std::vector<SourceFile> emit_example(const Example& example, const fs::pa
   options.signatures = (root / "templates" / "kgen" / "signatures.yaml").string();
   options.include_directories = {(root / "templates").string()};
   options.streams = example.target->streams;
+  options.target = example.target->kind;
   options.check = check;
   const std::string file = graph.filename().string();
   EmitOptions emit{file, fmt::format("kgen plan {} --target {}", file, example.target->name)};

@@ -144,7 +144,8 @@ expect_fused: [[c, y], [c, e]]
         "help: `kgen explain` prints every decision and its reason\n");
   CHECK(text_of(f.diagnostics.all()[1]) ==
         "expect_fused: 'c' and 'e' are not computed by one stub\n"
-        "note: neither needs the other: of such only loops that read the same memory become one\n"
+        "note: neither needs the other: of such only loops that read the same memory and siblings of one kernel become "
+        "one\n"
         "help: `kgen explain` prints every decision and its reason\n");
 }
 
@@ -397,10 +398,11 @@ fusion: {force: [[c, total], [e, t]]}
         "fusion: force: 'c' and 'total' are not computed by one stub\n"
         "note: 'total' does not join 'c': an epilogue sees tiles, not whole rows: a reduction cannot ride in it\n"
         "help: `kgen explain` prints every decision and its reason\n");
-  CHECK(text_of(f.diagnostics.all()[1]) ==
-        "fusion: force: 'e' and 't' are not computed by one stub\n"
-        "note: neither needs the other: of such only loops over the same elements become one\n"
-        "help: `kgen explain` prints every decision and its reason\n");
+  CHECK(
+      text_of(f.diagnostics.all()[1]) ==
+      "fusion: force: 'e' and 't' are not computed by one stub\n"
+      "note: neither needs the other: of such only loops over the same elements and siblings of one kernel become one\n"
+      "help: `kgen explain` prints every decision and its reason\n");
 }
 
 TEST_CASE("reasons: views are named by what they do") {

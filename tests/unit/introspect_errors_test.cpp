@@ -288,4 +288,47 @@ help: build kgen with -DKGEN_WITH_CLANG=ON, or let KGEN_CLANG name the plugin, k
   unsetenv("KGEN_CLANG");
 }
 
+TEST_CASE("introspect, bad: several of an operand") {
+  CHECK_EQ(introspected(R"(
+template <SeveralSources<2, 4> A, SeveralMemory<2, 4> B, SeveralSinks<float, several_count<B>, 2> C>
+KGEN_KERNEL(e) void e(const A& a, const B& b, const C& c, Stream stream);
+template <Source<2> A, SeveralSources<2, 4> B, Sink<float, 2> C>
+KGEN_KERNEL(f) void f(const A& a, const B& b, const C& c, Stream stream);
+template <Source<2> A, SeveralSinks<float, 1, 2> C>
+KGEN_KERNEL(g) void g(const A& a, const C& c, Stream stream);
+template <Source<2> A, SeveralSources<2, 40> B, SeveralSinks<float, several_count<B>, 2> C>
+KGEN_KERNEL(h) void h(const A& a, const B& b, const C& c, Stream stream);
+)")
+               .messages,
+           R"text(my.hpp:6:44: error: 'b' may be given several times, and 'a' too
+    6 | KGEN_KERNEL(e) void e(const A& a, const B& b, const C& c, Stream stream);
+      |                                            ^
+my.hpp:6:1: note: 'my::e' is registered here as a kernel of 'e'
+    6 | KGEN_KERNEL(e) void e(const A& a, const B& b, const C& c, Stream stream);
+      | ^
+help: a call takes several of one operand, and one of each other
+my.hpp:8:56: error: 'c' is one sink, but each of several 'b' has its own results
+    8 | KGEN_KERNEL(f) void f(const A& a, const B& b, const C& c, Stream stream);
+      |                                                        ^
+my.hpp:8:1: note: 'my::f' is registered here as a kernel of 'f'
+    8 | KGEN_KERNEL(f) void f(const A& a, const B& b, const C& c, Stream stream);
+      | ^
+help: constrain it: SeveralSinks<T, several_count<B>, R>, where B is the type of that operand
+my.hpp:10:44: error: 'c' takes the results of several, but no operand may be given several times
+   10 | KGEN_KERNEL(g) void g(const A& a, const C& c, Stream stream);
+      |                                            ^
+my.hpp:10:1: note: 'my::g' is registered here as a kernel of 'g'
+   10 | KGEN_KERNEL(g) void g(const A& a, const C& c, Stream stream);
+      | ^
+help: constrain the operand: SeveralSources<R, Most>; or the result: Sink<T, R>
+my.hpp:12:44: error: how many 'b' a call may take is no number from 1 to 16
+   12 | KGEN_KERNEL(h) void h(const A& a, const B& b, const C& c, Stream stream);
+      |                                            ^
+my.hpp:12:1: note: 'my::h' is registered here as a kernel of 'h'
+   12 | KGEN_KERNEL(h) void h(const A& a, const B& b, const C& c, Stream stream);
+      | ^
+help: write it as: SeveralSources<R, 4>
+)text");
+}
+
 }  // namespace kgen::test

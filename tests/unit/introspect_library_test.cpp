@@ -96,8 +96,8 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
       R"text(specs/ops/structured.yaml:14:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
    14 |     b: {type: T, shape: "[K, N]"}
       |     ^
-templates/kgen/matmul.hpp:22:34: note: it is declared here
-   22 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
+templates/kgen/matmul.hpp:25:34: note: it is declared here
+   25 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
 specs/ops/elementwise.yaml:211:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
@@ -132,13 +132,15 @@ struct KGEN_KERNEL(relu, "T == f32") Rectify {
   CHECK(session.ops.kernels[session.ops.kernel_index["mine::Rectify"]].header == "mine/rectify.hpp");
 
   library.edit("mine/rectify.hpp", "T == f32", "T == f33");
-  CHECK_EQ(library.load_messages(), R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
+  CHECK_EQ(
+      library.load_messages(),
+      R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
     6 | struct KGEN_KERNEL(relu, "T == f33") Rectify {
       |                          ^
 specs/ops/elementwise.yaml:273:7: note: 'relu' has 'T'
   273 | - op: relu
       |       ^
-help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands
+help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands, and "target == cpu" what is planned for
 )text");
 }
 
@@ -157,7 +159,8 @@ TEST_CASE("library: without the epilogue parameter of the matmul kernel nothing 
   C -> sum: the epilogue of kgen::matmul takes it (saves 2048 bytes)
 )text");
 
-  library.edit("kgen/matmul.hpp", "Sink<source_lane_t<A, 2>, 2> C>", "Float C>");
+  library.edit("kgen/matmul.hpp", "SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>", "Float C>");
+  library.edit("kgen/matmul.hpp", "SeveralSources<2, 8> B", "Source<2> B");
   library.edit("kgen/matmul.hpp", "const C& c", "const View<C, 2>& c");
   const auto [stubs_after, reason_after] = explained();
   CHECK(stubs_after == 2);

@@ -264,6 +264,25 @@ void part(const A& a, const Parts& parts, const C& c, Stream stream) requires Fl
                 found.kernels);
 }
 
+TEST_CASE("introspect: an operand of which a call takes several") {
+  const Introspected found = introspected(R"(
+template <Source<2> A, SeveralSources<2, 4> B, SeveralSinks<float, several_count<B>, 2> C>
+KGEN_KERNEL(product)
+void product(const A& a, const B& b, const C& c, Stream stream) requires Float<source_lane_t<first_of_t<B>, 2>>;
+template <Source<2> A, SeveralMemory<2, 3> B, SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
+KGEN_KERNEL(packed)
+void packed(const A& a, const B& b, const C& c, Stream stream);
+)");
+  CHECK(found.messages == "");
+  CHECK_MESSAGE(
+      found.kernels.find("  - {name: b, rank: 2, types: float, accepts: source, several: 4, at: 7:35}\n"
+                         "  results:\n"
+                         "  - {name: c, rank: 2, accepts: sink, element: f32, at: 7:47}\n") != std::string::npos,
+      found.kernels);
+  CHECK_MESSAGE(found.kernels.find("  - {name: b, rank: 2, accepts: view, several: 3, at: 10:") != std::string::npos,
+                found.kernels);
+}
+
 TEST_CASE("introspect: overloads of one function, and kernels of one operator") {
   const Introspected found = introspected(R"(
 template <Source<2> A, Memory<1> B, Sink<float, 2> C>

@@ -147,3 +147,75 @@ TEST_CASE("expressions, bad: numbers and conditions of spellings") {
   CHECK(unknown.starts_with(
       "ops.yaml:11:11: error: the condition of a spelling of 'own': 'over' is no size, type or switch of 'own'\n"));
 }
+
+TEST_CASE("expressions, bad: what conditions ask of the target") {
+  const auto problem = [](const std::string& when) {
+    const std::string text = problems_of(
+        "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: {type: T, shape: '[M, D]'}}\n"
+        "  results: {out: T}\n  expansion:\n  - {when: '" +
+        when + "', nodes: [{op: neg, in: x, out: out}]}\n  - nodes: [{op: abs, in: x, out: out}]\n");
+    return text.substr(0, text.find('\n'));
+  };
+  const std::string at = "ops.yaml:8:13: error: the condition of an expansion of 'own': ";
+  CHECK(problem("target == cpu && M <= 16 || target != gpu") == "");
+  CHECK(problem("cuda == target || !(target == hip)") == "");
+  CHECK(problem("target == metal") ==
+        at +
+            "'metal' is no size, type or switch of 'own'; targets are cpu, cuda and hip, and gpu is any of the latter");
+  const std::string asked = "the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=";
+  CHECK(problem("target == f32") == at + asked);
+  CHECK(problem("target == target") == at + asked);
+  CHECK(problem("cpu == cuda") == at + asked);
+  CHECK(problem("target < cuda") == at + asked);
+  CHECK(problem("target + 1 == 2") == at + asked);
+  CHECK(problem("target") == at + "it is no condition");
+  CHECK(problems_of("- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: {type: T, shape: '[M, D]'}}\n"
+                    "  results: {out: T}\n  expansion: [{op: neg, in: x, out: out}]\n"
+                    "  conditions: [{at_most: [target, D], meaning: even}]\n") ==
+        "ops.yaml:8:27: error: the size 'target': it is no size\n"
+        "    8 |   conditions: [{at_most: [target, D], meaning: even}]\n"
+        "      |                           ^\n"
+        "note: it can use 'M' and 'D'\n");
+}
+
+TEST_CASE("prepared, bad: forms without a condition, of composites, of nothing that is there") {
+  const std::string spec =
+      "- op: own\n  kind: structured\n  kernel: my::own\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
+      "  prepared:\n";
+  const auto problem = [&](const std::string& form) {
+    const std::string text = problems_of(spec + form);
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(problem("  - {when: constant(x), nodes: [{op: neg, in: x, out: out}]}\n") == "");
+  CHECK(problem("  - {nodes: [{op: neg, in: x, out: out}]}\n") ==
+        "ops.yaml:9:5: error: a prepared form needs the key 'when'");
+  CHECK(problem("  - {when: constant(y), nodes: [{op: neg, in: x, out: out}]}\n") ==
+        "ops.yaml:9:12: error: the condition of a prepared form of 'own': 'y' is no operand of 'own'");
+  CHECK(problem("  - {when: constant(x), nodes: [{op: neg, in: x, out: other}]}\n") ==
+        "ops.yaml:9:32: error: no node of the expansion makes 'out', a result of 'own'");
+  CHECK(problem("  - {when: constant(x), nodes: [{op: neg, in: z, out: out}]}\n") ==
+        "ops.yaml:9:47: error: 'z' is neither an operand of 'own' nor made by an earlier node");
+  CHECK(problem("  {when: constant(x)}\n") ==
+        "ops.yaml:9:3: error: 'prepared' must be a list of prepared forms, not a mapping");
+  const std::string composite = problems_of(
+      "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
+      "  expansion: [{op: neg, in: x, out: out}]\n  prepared:\n"
+      "  - {when: constant(x), nodes: [{op: neg, in: x, out: out}]}\n");
+  CHECK(composite.starts_with("ops.yaml:9:3: error: 'own' has no kernel, so there is nothing to prepare for\n"));
+  CHECK(composite.find("an operator without a kernel is expanded: give its expansion a choice with this condition") !=
+        std::string::npos);
+
+  const std::string kernels =
+      "kernels:\n- {kernel: my::own, header: my/own.hpp, operator: own, kind: structured,\n"
+      "   operands: [{name: x, rank: 2, types: float}], results: [{name: out, rank: 2}]}\n";
+  const std::string linked = ops_messages(
+      "ops:\n- op: whole\n  kind: composite\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
+      "  expansion: [{op: own, in: x, out: out}]\n"
+      "- op: own\n  kind: structured\n  kernel: my::own\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
+      "  prepared:\n  - {when: constant(x), nodes: [{op: whole, in: x, out: out}]}\n",
+      kernels);
+  CHECK(linked.find("ops.yaml:15:38: error: a prepared form of 'own' uses the composite 'whole'\n") !=
+        std::string::npos);
+  CHECK(linked.find("write the operators that it stands for") != std::string::npos);
+  CHECK(linked.find("error: the expansion of 'whole' contains 'whole' itself\n") != std::string::npos);
+}

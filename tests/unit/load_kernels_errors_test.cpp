@@ -359,6 +359,24 @@ help: correct the operator or its kernel, whichever is wrong
 )text");
 }
 
+TEST_CASE("load, bad: several of an operand, and sinks for them") {
+  const std::string messages = ops_messages("ops: []\n", R"yaml(kernels:
+- kernel: k
+  header: k.hpp
+  operator: f
+  kind: structured
+  operands: [{name: a, several: 2}, {name: b, several: 3}, {name: c, several: 17}]
+  results: [{name: x, accepts: view}, {name: y, accepts: sink, several: 2}, {name: z, accepts: sink, joint: 17}]
+)yaml");
+  for (const char* said :
+       {"kernels.yaml:6:37: error: 'b' may be given several times, and 'a' too\n",
+        "error: 'several' must be a number of operands from 1 to 16, not ",
+        "error: 'x' is no sink that each of several 'a' could have\n", "error: 'y' is a result, and no operand\n",
+        "error: 'joint' must be a number of results from 1 to 16, not "}) {
+    CHECK_MESSAGE(messages.find(said) != std::string::npos, messages);
+  }
+}
+
 TEST_CASE("load, bad: expansions into what is not there, or not so") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - op: f

@@ -20,7 +20,7 @@ TEST_CASE("load, bad: keys, kinds and roles") {
            R"text(ops.yaml:4:3: error: unknown key 'operand' in an operator
     4 |   operand: {a: f32}
       |   ^
-note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view', 'expansion' and 'spellings'
+note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view', 'expansion', 'prepared' and 'spellings'
 help: did you mean 'operands'?
 ops.yaml:3:9: error: 'kind' cannot be 'elementwse'
     3 |   kind: elementwse
@@ -270,7 +270,7 @@ TEST_CASE("load, bad: algebra and views") {
            R"text(ops.yaml:7:40: error: unknown key 'absorbing' in 'algebra'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                                        ^
-note: known keys: 'commutative', 'idempotent', 'involution', 'one_element' and 'identity'
+note: known keys: 'commutative', 'idempotent', 'involution', 'one_element', 'moves', 'identity' and 'joins'
 ops.yaml:7:24: error: 'c' is no operand of 'f'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                        ^

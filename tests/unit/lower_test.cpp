@@ -74,10 +74,11 @@ TEST_CASE("two stubs that differ in extents alone are one, where the text need n
     return lower_text(f, "graph: g\ndims: {M: 1..64}\ninputs: {" + inputs + "}\nnodes:\n" + nodes + "outputs: [y, z]\n");
   };
   Fixture f;
-  const Lowered shared = lower_two(f, R"(a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]")", R"(
+  const Lowered shared = lower_two(
+      f, R"(a: "f32[M, 32]", b: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[M, 16]")", R"(
   - {op: matmul, in: [a, w], out: aw}
   - {op: add, in: [aw, r], out: y}
-  - {op: matmul, in: [a, v], out: av}
+  - {op: matmul, in: [b, v], out: av}
   - {op: add, in: [av, s], out: z}
 )");
   REQUIRE(shared.stubs.size() == 1);
@@ -92,12 +93,15 @@ TEST_CASE("two stubs that differ in extents alone are one, where the text need n
   - {op: softmax, in: b, out: z, axis: -1}
 )").stubs.size() == 2);
   Fixture h;
-  CHECK(lower_two(h, R"(a: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[16]")", R"(
+  CHECK(
+      lower_two(
+          h, R"(a: "f32[M, 32]", b: "f32[M, 32]", w: "f32[32, 8]", v: "f32[32, 16]", r: "f32[M, 8]", s: "f32[16]")", R"(
   - {op: matmul, in: [a, w], out: aw}
   - {op: add, in: [aw, r], out: y}
-  - {op: matmul, in: [a, v], out: av}
+  - {op: matmul, in: [b, v], out: av}
   - {op: add, in: [av, s], out: z}
-)").stubs.size() == 2);
+)")
+          .stubs.size() == 2);
 }
 
 TEST_CASE("a stub is named after what the author called its result, and takes what the author gave the composite") {
@@ -402,4 +406,31 @@ outputs: [y]
   CHECK(has(framed, "/*value=*/-std::numeric_limits<double>::infinity(), framed, stream);"));
   CHECK(has(sums, "void operator()(kgen::Index<3> at, kgen::Vec<float, W> sums)"));
   CHECK(has(sums, "kgen::cumsum(framed, /*axis=*/1, /*exclusive=*/false, /*reverse=*/false, epilogue, stream);"));
+}
+
+TEST_CASE("what rides with a kernel by other axes is shown along the kernel's: merged, cut, or in runs") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+dims: {B: 1..4, S: 1..64}
+inputs: {x: "f32[B, S, 6, 8]", of_head: "f32[6, 1]", q: "f32[B, S, 6, 8]", scale: "f32[48]", w: "f32[48, 21]"}
+nodes:
+  - {op: mul, in: [x, of_head], out: turned}
+  - {op: reshape, in: turned, out: flat, shape: [B, S, 48]}
+  - {op: matmul, in: [flat, w], out: y}
+  - {op: attention, in: [q, q, q], out: attended}
+  - {op: reshape, in: attended, out: lines, shape: [B, S, 48]}
+  - {op: mul, in: [lines, scale], out: z}
+outputs: [y, z]
+)");
+  REQUIRE(lowered.stubs.size() == 2);
+  const std::string matmul = body_of(lowered.stubs[0]);
+  CHECK(has(matmul, "#include \"kgen/flattened.hpp\"\n"));
+  CHECK(has(matmul, "kgen::View<const float, 2> x;  // [B, S, 6, 8]\n"));
+  CHECK(has(matmul, "kgen::Flattened<kgen::View<const float, 3>, 1, 2> of_head;  // [6, 1] broadcast\n"));
+  CHECK(has(matmul, "x.merge<2, 3>().merge<0, 1>(), of_head.broadcast_to(x.shape()).merge<0, 1>()"));
+  CHECK(has(matmul, "// y = matmul(reshape(mul(x, of_head)), w)\n"));
+  const std::string attention = body_of(lowered.stubs[1]);
+  CHECK_FALSE(has(attention, "Flattened"));
+  CHECK(has(attention, "scale.broadcast_to(z.shape()).reshape<4>(q.shape()), z.reshape<4>(q.shape())"));
 }

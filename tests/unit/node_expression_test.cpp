@@ -68,6 +68,17 @@ TEST_CASE("conditions at a node: proved for every value of the dims, or not") {
   CHECK(proof("M / 0 == 0 || K == 64") == Proof::always);
   CHECK(proof("M / 0 == 0") == Proof::sometimes);
   CHECK(facts_of(at.scope("y"), parsed("M >= 2 && K == 64 && T == f32")) == "M is S, 1..512; K is 64; T is f32");
+  CHECK(proof("target == cpu && cpu == target && target != gpu && target != hip") == Proof::always);
+  CHECK(proof("target == gpu || target == cuda") == Proof::never);
+  CHECK(facts_of(at.scope("y"), parsed("target == gpu && K == 64")) == "target is cpu; K is 64");
+}
+
+TEST_CASE("conditions that hold for no node of a target") {
+  const OpSpec& op = *test::shipped_ops().find("matmul");
+  CHECK(holds_never(op, parsed("target == cpu"), TargetKind::hip));
+  CHECK(holds_never(op, parsed("M < 4 && target != gpu"), TargetKind::cuda));
+  CHECK_FALSE(holds_never(op, parsed("M < 4 || target == cpu"), TargetKind::cuda));
+  CHECK_FALSE(holds_never(op, parsed("constant(b)"), TargetKind::cpu));
 }
 
 TEST_CASE("sizes and conditions are told apart from what is none at any node") {

@@ -108,7 +108,7 @@ TEST_CASE("own kernels, bad: conditions") {
 ops.yaml:2:7: note: 'scale' has 'M', 'N', 'fast' and 'T'
     2 | - op: scale
       |       ^
-help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands
+help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands, and "target == cpu" what is planned for
 )");
   const auto message = [&](const std::string& when, const std::string& problem) {
     CHECK_EQ(condition_message(when), at + problem);

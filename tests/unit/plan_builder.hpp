@@ -28,10 +28,14 @@ class PlanBuilder {
         {add(name, ValueKind::input, fused_.graph.inputs.size(), dtype, std::move(shape)), strided});
     return *this;
   }
-  PlanBuilder& constant(const std::string& name, Shape shape, std::vector<Number> values = {}) {
+  // Without values it comes from a file, by its name or by `key`.
+  PlanBuilder& constant(const std::string& name, Shape shape, std::vector<Number> values = {},
+                        const std::string& key = "") {
     const ValueId id = add(name, ValueKind::constant, fused_.graph.constants.size(), DType::f32, std::move(shape));
-    fused_.graph.constants.push_back(
-        {id, values, values.empty() ? "weights.safetensors" : "", values.empty() ? name : ""});
+    fused_.graph.constants.push_back({id, values, values.empty() ? "weights.safetensors" : "",
+                                      !values.empty() ? ""
+                                      : key.empty()   ? name
+                                                      : key});
     return *this;
   }
   PlanBuilder& state(const std::string& name, Shape shape) {

@@ -12,6 +12,7 @@
 #include "generator/load/load_ops.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/decompose.hpp"
+#include "generator/pass/choose/prepare.hpp"
 #include "generator/pass/fuse/check_expectations.hpp"
 #include "generator/pass/fuse/fuse.hpp"
 #include "generator/pass/infer/infer.hpp"
@@ -19,6 +20,7 @@
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/raise/raise.hpp"
+#include "generator/pass/simplify/compute_parts.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
 #include "tests/unit/repository.hpp"
@@ -44,10 +46,26 @@ struct Fixture {
   }
 
   // load ... materialise, each result verified. Errors are left in `diagnostics`.
-  Module prepare(const std::string& text) {
+  Module prepare(const std::string& text, TargetKind target = TargetKind::cpu) {
+    Module m = with_parts(text, target);
+    GraphFacts facts{.inferred = true, .kernels_chosen = true, .decomposed = true};
+    const auto then = [&](const char* name, auto pass) {
+      if (!diagnostics.has_errors()) m = pass(std::move(m), ops, diagnostics);
+      if (!diagnostics.has_errors()) verify_module(m, facts, name, diagnostics);
+    };
+    then("prepare", kgen::prepare);
+    facts.materialised = true;
+    then("materialise", materialise);
+    return m;
+  }
+
+  // The same up to compute_parts.
+  Module with_parts(const std::string& text, TargetKind target = TargetKind::cpu) {
     const SourceText& source = sources.add("graph.yaml", text);
     auto module = load_graph(source, ops, diagnostics);
     REQUIRE_MESSAGE(module, diagnostics.text(false));
+    for (Graph& function : module->functions) function.target = target;
+    module->main.target = target;
     Module m = infer(std::move(*module), ops, diagnostics);
     GraphFacts facts{.inferred = true};
     const auto then = [&](const char* name, auto pass) {
@@ -60,9 +78,8 @@ struct Fixture {
     then("choose_kernels", decompose);
     facts.decomposed = true;
     then("decompose", [](Module d, const OpSet& o, Diagnostics& found) { return simplify(std::move(d), o, found); });
-    then("simplify", materialise);
-    facts.materialised = true;
-    if (!diagnostics.has_errors()) verify_module(m, facts, "materialise", diagnostics);
+    then("simplify", [](Module d, const OpSet& o, Diagnostics&) { return compute_parts(std::move(d), o); });
+    if (!diagnostics.has_errors()) verify_module(m, facts, "compute_parts", diagnostics);
     return m;
   }
 

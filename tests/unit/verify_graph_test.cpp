@@ -363,6 +363,20 @@ TEST_CASE("verify_groups: what a group reads is listed, stored, and there") {
   });
 }
 
+TEST_CASE("verify_groups: what a kernel's epilogue reads in registers is there at the position of the kernel") {
+  broken_groups("'turned' is read in registers, where its elements are at other positions", [](SpoiltGroups& s) {
+    const NodeId node = s.maker("negative");
+    const std::uint32_t gone = s.fused.group_of[node];
+    Group& kernel = s.group("product");
+    kernel.nodes.push_back(node);
+    kernel.epilogues[0].nodes.push_back(node);
+    kernel.outputs = {s.id("negative")};
+    s.fused.group_of[node] = s.fused.group_of[s.maker("product")];
+    s.fused.groups.erase(s.fused.groups.begin() + gone);
+    for (std::uint32_t& group : s.fused.group_of) group -= group != no_id && group > gone ? 1 : 0;
+  });
+}
+
 TEST_CASE("verify_groups: decisions say what became of their nodes") {
   broken_groups("'turned' is said to be fused, and its nodes are apart", [](SpoiltGroups& s) {
     for (Decision& decision : s.fused.decisions) decision.fused = true;

@@ -38,26 +38,72 @@ struct Planned {
   }
 };
 
-const char* const matmul_into_parts = R"(
-graph: g
-inputs: {x: "f32[3, 2, 4]", w: "f32[4, 5]"}
-nodes:
-  - {op: matmul, in: [x, w], out: y}
-  - {op: exp, in: y, out: e}
-  - {op: concat, in: [y, e], out: c, axis: 1}
-outputs: [c]
-)";
-
 }  // namespace
 
 TEST_CASE("verify: a kernel of fixed rank can walk its result where it lies") {
   Fixture f;
-  Planned planned(f, matmul_into_parts);
-  planned.give("y", "y_copy");
-  CHECK(
-      planned.problems() ==
-      "internal error in the plan of 'g': stub_y walks axes 0 to 1 of 'y_copy' as one, which do not follow each other "
-      "where it lies\n");
+  Planned planned(f, R"(
+graph: g
+inputs: {x: "f32[3, 2, 4]", w: "f32[4, 5]"}
+nodes:
+  - {op: matmul, in: [x, w], out: y}
+  - {op: softmax, in: y, out: s}
+  - {op: cumsum, in: y, out: t, axis: 1}
+  - {op: concat, in: [s, t], out: c, axis: 1}
+outputs: [y, c]
+)");
+  planned.give("y", "s");
+  CHECK(planned.problems() ==
+        "internal error in the plan of 'g': stub_y walks axes 0 to 1 of 's' as one, which do not follow each other "
+        "where it lies\n");
+}
+
+TEST_CASE("verify: a kernel's epilogue sees all that it reads and writes by the extents of the kernel") {
+  Fixture f;
+  const std::string text = R"(
+graph: g
+inputs: {x: "f32[3, 2, 4]", w: "f32[4, 30]", scale: "f32[6]", rows: "f32[3, 2, 30]"}
+nodes:
+  - {op: matmul, in: [x, w], out: y}
+  - {op: reshape, in: y, out: heads, shape: [3, 2, 5, 6]}
+  - {op: mul, in: [heads, scale], out: scaled}
+  - {op: reshape, in: scaled, out: flat, shape: [3, 2, 30]}
+  - {op: add, in: [flat, rows], out: sum}
+  - {op: exp, in: sum, out: e}
+  - {op: concat, in: [e, rows], out: c, axis: 1}
+outputs: [sum, c]
+)";
+  const auto spoilt = [&](const auto& spoil) {
+    Planned planned(f, text);
+    CHECK(planned.stubs[0].functors.size() == 1);
+    spoil(planned.stubs[0].functors[0]);
+    return planned.problems();
+  };
+  const auto member = [](Functor& functor, const std::string& name) -> MemberView& {
+    for (FunctorMember& each : functor.members) {
+      if (each.name == name) return each.view;
+    }
+    FAIL("no member " << name);
+    return functor.members[0].view;
+  };
+  const std::string head = "internal error in the plan of 'g': stub_e ";
+  CHECK(spoilt([&](Functor& functor) {
+          member(functor, "scale").runs = {2, 1};
+        }) == head + "walks 'rows' by other extents than the rest of stub_e_epilogue\n");
+  CHECK(spoilt([&](Functor& functor) {
+          member(functor, "scale").runs = {1, 1};
+        }) == head + "walks 'scale' in runs that do not cover its axes\n");
+  CHECK(spoilt([&](Functor& functor) {
+          member(functor, "e").runs = {2, 2};
+        }) == head + "walks 'e' in runs that do not cover its axes\n");
+  CHECK(spoilt([&](Functor& functor) { member(functor, "scale").rank = 2; }) ==
+        head + "takes 'scale' to have another number of axes\n");
+  CHECK(spoilt([&](Functor& functor) { member(functor, "rows").runs = {1, 1}; }) == "");  // as it is
+  CHECK(spoilt([&](Functor& functor) {
+          Functor::Loop& loop = functor.loops[member(functor, "scale").loop];
+          loop = {Functor::none,
+                  {{Functor::none, 0, 3}, {Functor::none, 0, 2}, {Functor::none, 0, 10}, {Functor::none, 0, 6}}};
+        }).starts_with(head + "broadcasts 'scale' to a shape that nothing in it has\n"));
 }
 
 TEST_CASE("verify: a loop can walk what it writes where it lies") {

@@ -132,6 +132,7 @@ void load(kgen::Call& call) {
 const auto w = call.constant<float, 2>(0);
 const auto w_t = call.persistent<float, 2>(0);
 stub_w_t(w_t, w, call.launch("w_t"));
+call.release_constant(0);  // w
 })"));
   CHECK(has_lines(source, ".load = graph_example::load,\n.run = graph_example::run,"));
 
@@ -157,7 +158,8 @@ static const kgen::GraphInfo graph = {
 {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "8"}},
 },
 .constants{
-{.name = "w", .type = kgen::ElementType::f32, .shape = {64, 8}, .file = "weights.safetensors", .key = "w"},
+{.name = "w", .type = kgen::ElementType::f32, .shape = {64, 8}, .file = "weights.safetensors", .key = "w",
+.load_only = true},
 },
 .states{
 {.name = "cache", .type = kgen::ElementType::f32, .shape = {4096, 8}},
@@ -228,12 +230,12 @@ TEST_CASE("wrapper: names of values that mean something in C++ are changed, and 
 Shape rows_of_8() { return {Dim::symbol("M"), 8}; }
 
 // A function with a constant, a result of load, a state and an arena.
-PlanBuilder layer() {
+PlanBuilder layer(const std::string& key = "layers.{index}.w") {
   PlanBuilder b("layer");
   b.dim("M", 1, 100)
       .input("h", rows_of_8())
       .input("mask", {Dim::symbol("M")})
-      .constant("w", {8, 8})
+      .constant("w", {8, 8}, {}, key)
       .state("k", rows_of_8());
   b.structured("wt", {"w"}, {8, 8}).structured("a", {"h", "wt"}, rows_of_8()).elementwise("k_new", {"a"});
   b.structured("h_out", {"a", "k_new"}, rows_of_8()).alone(GroupKind::structured, "wt", true);
@@ -281,6 +283,30 @@ stub_h_out(h_out, a, memory.k, call.launch("h_out"));
 })"));
   CHECK(has_lines(source, "layer(call, arena.part(slot[1]), layer_memory_of(call, 0, M), y, h, mask, M);"));
   CHECK(has_lines(source, "layer_slots(M).total,  // the arena of layer"));
+}
+
+TEST_CASE("wrapper: what follows from constants that all calls share is computed and kept once") {
+  const PlanBuilder own = layer(), shared = layer("w"), main = model(3);
+  const std::string each = source_of(plan_of(main, {&own})), once = source_of(plan_of(main, {&shared}));
+  CHECK(has_lines(each, R"(
+void layer_load(kgen::Call& call, std::int64_t index) {
+const auto w = call.constant<float, 2>(0, index);
+const auto wt = call.persistent<float, 2>(0, index);
+stub_wt(wt, w, call.launch("wt"));
+call.release_constant(0, index);  // w
+})"));
+  CHECK(has_lines(each, "{.name = \"layer.wt\", .type = kgen::ElementType::f32, .shape = {8, 8}, .calls = 3},"));
+  CHECK(each.find("load_shared") == std::string::npos);
+  CHECK(has_lines(once, R"(
+void layer_load_shared(kgen::Call& call) {
+const auto w = call.constant<float, 2>(0);
+const auto wt = call.persistent<float, 2>(0);
+stub_wt(wt, w, call.launch("wt"));
+call.release_constant(0);  // w
+})"));
+  CHECK(has_lines(once, "void load(kgen::Call& call) {\nlayer_load_shared(call);\n}"));
+  CHECK(has_lines(once, ".wt = call.persistent<float, 2>(0),"));
+  CHECK(has_lines(once, "{.name = \"layer.wt\", .type = kgen::ElementType::f32, .shape = {8, 8}},"));
 }
 
 TEST_CASE("wrapper: repeated calls pass two buffers to and fro, and the last writes the result") {

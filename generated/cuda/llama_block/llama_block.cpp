@@ -12,6 +12,33 @@
 namespace graph_llama_block {
 namespace {
 
+// What depends on constants alone: computed once, and kept.
+void load(kgen::Call& call) {
+  const auto wq = call.constant<float, 2>(1);
+  const auto wq_q_first_2_copy = call.persistent<float, 3>(0);
+  const auto wq_q_first = wq.reshape<3>({512, 8, 64});   // a view: no copy
+  const auto wq_q_first_2 = wq_q_first.slice<2>(0, 32);  // a view: no copy
+  stub_wq_q_first_2_copy(wq_q_first_2_copy, wq_q_first_2, call.launch("wq_q_first_2_copy"));
+
+  const auto wq_q_second_2_copy = call.persistent<float, 3>(1);
+  const auto wq_q_second = wq.reshape<3>({512, 8, 64});     // a view: no copy
+  const auto wq_q_second_2 = wq_q_second.slice<2>(32, 32);  // a view: no copy
+  stub_wq_q_first_2_copy(wq_q_second_2_copy, wq_q_second_2, call.launch("wq_q_second_2_copy"));
+  call.release_constant(1);  // wq
+
+  const auto wk = call.constant<float, 2>(2);
+  const auto wk_k_first_2_copy = call.persistent<float, 3>(2);
+  const auto wk_k_first = wk.reshape<3>({512, 4, 64});   // a view: no copy
+  const auto wk_k_first_2 = wk_k_first.slice<2>(0, 32);  // a view: no copy
+  stub_wq_q_first_2_copy(wk_k_first_2_copy, wk_k_first_2, call.launch("wk_k_first_2_copy"));
+
+  const auto wk_k_second_2_copy = call.persistent<float, 3>(3);
+  const auto wk_k_second = wk.reshape<3>({512, 4, 64});     // a view: no copy
+  const auto wk_k_second_2 = wk_k_second.slice<2>(32, 32);  // a view: no copy
+  stub_wq_q_first_2_copy(wk_k_second_2_copy, wk_k_second_2, call.launch("wk_k_second_2_copy"));
+  call.release_constant(2);  // wk
+}
+
 void run(kgen::Call& call) {
   // Sizes, each checked against its range.
   const std::int64_t B = call.dim("B", 1, 8, call.input_extent(0, 0));
@@ -25,8 +52,6 @@ void run(kgen::Call& call) {
 
   // Memory of the model.
   const auto attention_norm = call.constant<float, 1>(0);
-  const auto wq = call.constant<float, 2>(1);
-  const auto wk = call.constant<float, 2>(2);
   const auto wv = call.constant<float, 2>(3);
   const auto wo = call.constant<float, 2>(4);
   const auto mlp_norm = call.constant<float, 1>(5);
@@ -37,61 +62,53 @@ void run(kgen::Call& call) {
   const auto sin_table = call.constant<float, 2>(10);
   const auto k_cache = call.state<float, 4>(0, {B, 1024, 4, 64});
   const auto v_cache = call.state<float, 4>(1, {B, 1024, 4, 64});
+  const auto wq_q_first_2_copy = call.persistent<float, 3>(0);
+  const auto wq_q_second_2_copy = call.persistent<float, 3>(1);
+  const auto wk_k_first_2_copy = call.persistent<float, 3>(2);
+  const auto wk_k_second_2_copy = call.persistent<float, 3>(3);
 
   // Arena: values that are never alive together share a slot.
   const auto slot = kgen::lay_out({
       2048 * B * S,  // normed, attended, h_normed
-      2048 * B * S,  // q_flat, h
-      1024 * B * S,  // k_flat
-      1024 * B * S,  // v_flat
-      5504 * B * S,  // q, up, hidden
+      2048 * B * S,  // q, h
+      5504 * B * S,  // hidden
   });
   const kgen::Arena arena = call.arena(slot.total);
   const auto normed = arena.view<float, 3>(slot[0], {B, S, 512});
-  const auto q_flat = arena.view<float, 3>(slot[1], {B, S, 512});
-  const auto k_flat = arena.view<float, 3>(slot[2], {B, S, 256});
-  const auto v_flat = arena.view<float, 3>(slot[3], {B, S, 256});
-  const auto q = arena.view<float, 4>(slot[4], {B, S, 8, 64});
+  const auto q = arena.view<float, 4>(slot[1], {B, S, 8, 64});
   const auto attended = arena.view<float, 4>(slot[0], {B, S, 8, 64});
   const auto h = arena.view<float, 3>(slot[1], {B, S, 512});
   const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 512});
-  const auto up = arena.view<float, 3>(slot[4], {B, S, 1376});
-  const auto hidden = arena.view<float, 3>(slot[4], {B, S, 1376});
+  const auto hidden = arena.view<float, 3>(slot[2], {B, S, 1376});
 
-  const auto streams = call.fork(3);  // streams beside stream 0: from here to the end of this function
-  stub_normed(normed, x, attention_norm, call.launch("normed", {.signal = 0}));
-  stub_q_flat(q_flat, normed, wq, call.launch("q_flat"));
-  stub_q_flat(k_flat, normed, wk, call.launch("k_flat", {.stream = 1, .wait = {0}}));
-  stub_q_flat(v_flat, normed, wv, call.launch("v_flat", {.stream = 2, .wait = {0}}));
+  stub_normed(normed, x, attention_norm, call.launch("normed"));
 
-  const auto q_first_rotated = q.slice<3>(0, 32);         // written in place
-  const auto q_second_rotated = q.slice<3>(32, 32);       // written in place
-  const auto q_heads = q_flat.reshape<4>({B, S, 8, 64});  // a view: no copy
-  const auto cos_rows = cos_table.slice<0>(P, S);         // a view: no copy
-  const auto cos = cos_rows.unsqueeze<1>();               // a view: no copy
-  const auto sin_rows = sin_table.slice<0>(P, S);         // a view: no copy
-  const auto sin = sin_rows.unsqueeze<1>();               // a view: no copy
-  stub_q(q_first_rotated, q_second_rotated, q_heads, cos, sin, call.launch("q"));
-
-  const auto k = k_cache.slice<1>(P, S);                  // written in place
-  const auto k_first_rotated = k.slice<3>(0, 32);         // written in place
-  const auto k_second_rotated = k.slice<3>(32, 32);       // written in place
-  const auto k_heads = k_flat.reshape<4>({B, S, 4, 64});  // a view: no copy
-  stub_q(k_first_rotated, k_second_rotated, k_heads, cos, sin, call.launch("k", {.stream = 1, .signal = 1}));
-
-  const auto v_heads_copy = v_cache.slice<1>(P, S);       // written in place
-  const auto v_heads = v_flat.reshape<4>({B, S, 4, 64});  // a view: no copy
-  stub_v_heads_copy(v_heads_copy, v_heads, call.launch("v_heads_copy", {.stream = 2, .signal = 2}));
+  const auto q_first_rotated = q.slice<3>(0, 32);                        // written in place
+  const auto q_second_rotated = q.slice<3>(32, 32);                      // written in place
+  const auto k = k_cache.slice<1>(P, S);                                 // written in place
+  const auto k_first_rotated = k.slice<3>(0, 32);                        // written in place
+  const auto k_second_rotated = k.slice<3>(32, 32);                      // written in place
+  const auto v_heads_copy = v_cache.slice<1>(P, S);                      // written in place
+  const auto wq_q_first_3 = wq_q_first_2_copy.reshape<2>({512, 256});    // a view: no copy
+  const auto wq_q_second_3 = wq_q_second_2_copy.reshape<2>({512, 256});  // a view: no copy
+  const auto wk_k_first_3 = wk_k_first_2_copy.reshape<2>({512, 128});    // a view: no copy
+  const auto wk_k_second_3 = wk_k_second_2_copy.reshape<2>({512, 128});  // a view: no copy
+  const auto cos_rows = cos_table.slice<0>(P, S);                        // a view: no copy
+  const auto cos = cos_rows.unsqueeze<1>();                              // a view: no copy
+  const auto sin_rows = sin_table.slice<0>(P, S);                        // a view: no copy
+  const auto sin = sin_rows.unsqueeze<1>();                              // a view: no copy
+  stub_v_heads_copy(q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, v_heads_copy, normed,
+                    wq_q_first_3, wq_q_second_3, wk_k_first_3, wk_k_second_3, wv, cos, sin,
+                    call.launch("v_heads_copy"));
 
   const auto k_used = k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = v_cache.slice<1>(0, P + S);  // a view: no copy
-  stub_attended(attended, q, k_used, v_used, call.launch("attended", {.wait = {1, 2}}));
+  stub_attended(attended, q, k_used, v_used, call.launch("attended"));
 
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // a view: no copy
   stub_h(h, attended_flat, wo, x, call.launch("h"));
   stub_normed(h_normed, h, mlp_norm, call.launch("h_normed"));
-  stub_q_flat(up, h_normed, w_up, call.launch("up"));
-  stub_hidden(hidden, h_normed, w_gate, up, call.launch("hidden"));
+  stub_hidden(hidden, h_normed, w_gate, w_up, call.launch("hidden"));
   stub_h(y, hidden, w_down, h, call.launch("y"));
 }
 
@@ -118,12 +135,14 @@ const kgen_graph* kgen_graph_llama_block(void) {
            .type = kgen::ElementType::f32,
            .shape = {512, 512},
            .file = "llama_block.safetensors",
-           .key = "wq"},
+           .key = "wq",
+           .load_only = true},
           {.name = "wk",
            .type = kgen::ElementType::f32,
            .shape = {512, 256},
            .file = "llama_block.safetensors",
-           .key = "wk"},
+           .key = "wk",
+           .load_only = true},
           {.name = "wv",
            .type = kgen::ElementType::f32,
            .shape = {512, 256},
@@ -169,6 +188,13 @@ const kgen_graph* kgen_graph_llama_block(void) {
           {.name = "k_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
           {.name = "v_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
       },
+      .persistents{
+          {.name = "wq_q_first_2_copy", .type = kgen::ElementType::f32, .shape = {512, 8, 32}},
+          {.name = "wq_q_second_2_copy", .type = kgen::ElementType::f32, .shape = {512, 8, 32}},
+          {.name = "wk_k_first_2_copy", .type = kgen::ElementType::f32, .shape = {512, 4, 32}},
+          {.name = "wk_k_second_2_copy", .type = kgen::ElementType::f32, .shape = {512, 4, 32}},
+      },
+      .load = graph_llama_block::load,
       .run = graph_llama_block::run,
       .device = &kgen::cuda::device,
   };

@@ -8,9 +8,8 @@ set(kgen_sources
   stubs/stub_h.cu
   stubs/stub_hidden.cu
   stubs/stub_normed.cu
-  stubs/stub_q.cu
-  stubs/stub_q_flat.cu
   stubs/stub_v_heads_copy.cu
+  stubs/stub_wq_q_first_2_copy.cu
 )
 set(kgen_headers
   llama_block.hpp

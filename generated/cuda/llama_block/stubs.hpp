@@ -14,20 +14,20 @@ namespace graph_llama_block {
 void stub_normed(kgen::View<float, 3> out, kgen::View<const float, 3> x, kgen::View<const float, 1> weight,
                  kgen::Stream stream);
 
-// q_flat = matmul(normed, wq)
-// k_flat = matmul(normed, wk)
-// v_flat = matmul(normed, wv)
-// up = matmul(h_normed, w_up)
-void stub_q_flat(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
-                 kgen::Stream stream);
+// wq_q_first_2_copy = copy(wq_q_first_2)
+// wq_q_second_2_copy = copy(wq_q_second_2)
+// wk_k_first_2_copy = copy(wk_k_first_2)
+// wk_k_second_2_copy = copy(wk_k_second_2)
+void stub_wq_q_first_2_copy(kgen::View<float, 3> out, kgen::View<const float, 3> x, kgen::Stream stream);
 
-// q: rope
-// k: rope
-void stub_q(kgen::View<float, 4> first_rotated, kgen::View<float, 4> second_rotated, kgen::View<const float, 4> x,
-            kgen::View<const float, 3> cos, kgen::View<const float, 3> sin, kgen::Stream stream);
-
-// v_heads_copy = copy(v_heads)
-void stub_v_heads_copy(kgen::View<float, 4> v_heads_copy, kgen::View<const float, 4> v_heads, kgen::Stream stream);
+// q, k, v_heads_copy: matmul, rope
+void stub_v_heads_copy(kgen::View<float, 4> q_first_rotated, kgen::View<float, 4> q_second_rotated,
+                       kgen::View<float, 4> k_first_rotated, kgen::View<float, 4> k_second_rotated,
+                       kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
+                       kgen::View<const float, 2> wq_q_first_3, kgen::View<const float, 2> wq_q_second_3,
+                       kgen::View<const float, 2> wk_k_first_3, kgen::View<const float, 2> wk_k_second_3,
+                       kgen::View<const float, 2> wv, kgen::View<const float, 3> cos, kgen::View<const float, 3> sin,
+                       kgen::Stream stream);
 
 // attended = attention(q, k_used, v_used)
 void stub_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q, kgen::View<const float, 4> k_used,
@@ -38,8 +38,8 @@ void stub_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q, 
 void stub_h(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
             kgen::View<const float, 3> add_a, kgen::Stream stream);
 
-// hidden = mul(silu(matmul(h_normed, w_gate)), up)
+// hidden = mul(silu(matmul(h_normed, w_gate)), matmul(h_normed, w_up))
 void stub_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> h_normed, kgen::View<const float, 2> w_gate,
-                 kgen::View<const float, 3> up, kgen::Stream stream);
+                 kgen::View<const float, 2> w_up, kgen::Stream stream);
 
 }  // namespace graph_llama_block

@@ -1,29 +1,29 @@
 // Written by kgen from llama_block.yaml.
 // Edit it as you like: `kgen plan` merges what is new with your edits.
 
-#include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
+#include "kgen/packed_matmul.hpp"
 #include "kgen/view.hpp"
 
 namespace graph_llama_block {
 
-// h = add(x, matmul(attended_flat, wo))
-// y = add(h, matmul(hidden, w_down))
+// h = add(x, packed_matmul(attended_flat, wo_panels))
+// y = add(h, packed_matmul(hidden, w_down_panels))
 // projected and down never reach memory: 8192*B*S bytes of traffic saved.
 struct stub_h_epilogue {
   kgen::View<const float, 2> add_a;  // [B, S, 512]
   kgen::View<float, 2> out;          // [B, S, 512]
 
   template <int W>
-  KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> matmul_result) const {
-    out.store(at, kgen::Add::apply(add_a.load<W>(at), matmul_result));
+  KGEN_FN void operator()(kgen::Index<2> at, kgen::Vec<float, W> packed_matmul_result) const {
+    out.store(at, kgen::Add::apply(add_a.load<W>(at), packed_matmul_result));
   }
 };
 
-void stub_h(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 2> b,
+void stub_h(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 3> panels,
             kgen::View<const float, 3> add_a, kgen::Stream stream) {
   const stub_h_epilogue epilogue{add_a.merge<0, 1>(), out.merge<0, 1>()};
-  kgen::matmul(a.merge<0, 1>(), b, epilogue, stream);
+  kgen::packed_matmul(a.merge<0, 1>(), panels, /*padding=*/0, epilogue, stream);
 }
 
 }  // namespace graph_llama_block

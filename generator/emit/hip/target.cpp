@@ -4,6 +4,7 @@ namespace kgen {
 
 const Target hip_target = {
     .name = "hip",
+    .kind = TargetKind::hip,
     .architectures = {"gfx942", "gfx90a", "gfx1100"},
     .language = "HIP",
     .stub_extension = ".hip",

@@ -53,9 +53,14 @@ std::optional<std::vector<DType>> class_of(std::string_view concept_name) {
 }
 
 std::optional<ParameterFacts::Role> role_of(std::string_view concept_name) {
-  if (concept_name == "Source") return ParameterFacts::Role::source;
-  if (concept_name == "Sink" || concept_name == "JointSink") return ParameterFacts::Role::sink;
-  if (concept_name == "Memory" || concept_name == "BroadcastsTo") return ParameterFacts::Role::memory;
+  using Role = ParameterFacts::Role;
+  constexpr std::pair<std::string_view, Role> roles[] = {
+      {"Source", Role::source},       {"SeveralSources", Role::source}, {"Sink", Role::sink},
+      {"JointSink", Role::sink},      {"SeveralSinks", Role::sink},     {"Memory", Role::memory},
+      {"BroadcastsTo", Role::memory}, {"SeveralMemory", Role::memory}};
+  for (const auto& [name, role] : roles) {
+    if (name == concept_name) return role;
+  }
   return std::nullopt;
 }
 
@@ -102,17 +107,29 @@ class ConstraintReader {
       }
     } else if (const auto role = role_of(name)) {
       if (ParameterFacts* about = parameter(facts, arguments[0], environment)) {
-        about->role = *role;
-        about->rank = static_cast<int>(integer(arguments.back(), environment).value_or(-1));
-        const bool has_type = *role == ParameterFacts::Role::sink && arguments[1].getKind() == TemplateArgument::Type;
-        if (has_type) about->element = dtype_of(arguments[1].getAsType());
-        if (arguments.size() == 4) about->results = static_cast<int>(integer(arguments[2], environment).value_or(1));
+        of_role(*about, *role, name, arguments, environment);
       }
     } else {
       const Environment inner{environment, std::move(arguments)};
       return read(*named.getConstraintExpr(), &inner);
     }
     return facts;
+  }
+
+  // What a constraint of a role says: Source<S, R>, SeveralSources<S, R, Most>, Sink<S, T, R>, JointSink<S, T, Count,
+  // R>.
+  void of_role(ParameterFacts& about, ParameterFacts::Role role, std::string_view name,
+               const std::vector<TemplateArgument>& arguments, const Environment* environment) const {
+    const auto number = [&](std::size_t index, int otherwise) {
+      return static_cast<int>(integer(arguments[index], environment).value_or(otherwise));
+    };
+    about.role = role;
+    about.rank = number(role == ParameterFacts::Role::sink ? arguments.size() - 1 : 1, -1);
+    const bool has_type = role == ParameterFacts::Role::sink && arguments[1].getKind() == TemplateArgument::Type;
+    if (has_type) about.element = dtype_of(arguments[1].getAsType());
+    about.of_several = name == "SeveralSinks";
+    if (name == "JointSink") about.results = number(2, 1);
+    if (name == "SeveralSources" || name == "SeveralMemory") about.several = number(2, 0);
   }
 
   // What two constraints say together.
@@ -122,6 +139,8 @@ class ConstraintReader {
         a[i].role = b[i].role;
         a[i].rank = b[i].rank;
         a[i].results = b[i].results;
+        a[i].several = b[i].several;
+        a[i].of_several = b[i].of_several;
         a[i].element = b[i].element;
       }
       if (!b[i].values.empty()) a[i].values = b[i].values;

@@ -18,6 +18,8 @@ struct ParameterFacts {
   Role role = Role::none;
   int rank = -1;                             // of a memory, source or sink
   int results = 1;                           // of a sink: how many of the operator's it takes
+  int several = 1;                           // of a memory or source: how many a call may take at once
+  bool of_several = false;                   // of a sink: each of several operands has its own
   std::optional<DType> element;              // of a sink; absent where its type depends on another parameter
   std::optional<std::vector<DType>> dtypes;  // absent: any
   std::vector<std::int64_t> values;          // Allowed

@@ -363,6 +363,29 @@ class KernelReader {
       fail(kernel_.where,
            fmt::format("the last parameter of '{}' is not the kgen::Stream that it runs on", kernel_.name));
     }
+    check_several();
+  }
+
+  // One operand may be given several times; then each result has a sink for each of them, and only then.
+  void check_several() {
+    const auto several = several_operand(kernel_);
+    for (std::size_t i = 0; i < kernel_.operands.size(); ++i) {
+      if (!several || i == *several || kernel_.operands[i].several == 1) continue;
+      fail(kernel_.operands[i].where, fmt::format("'{}' may be given several times, and '{}' too",
+                                                  kernel_.operands[i].name, kernel_.operands[*several].name))
+          .advise("a call takes several of one operand, and one of each other");
+    }
+    for (const KernelOperand& result : kernel_.results) {
+      const bool of_several = std::find(of_several_.begin(), of_several_.end(), result.name) != of_several_.end();
+      if (of_several == several.has_value()) continue;
+      fail(result.where,
+           several ? fmt::format("'{}' is one sink, but each of several '{}' has its own results", result.name,
+                                 kernel_.operands[*several].name)
+                   : fmt::format("'{}' takes the results of several, but no operand may be given several times",
+                                 result.name))
+          .advise(several ? "constrain it: SeveralSinks<T, several_count<B>, R>, where B is the type of that operand"
+                          : "constrain the operand: SeveralSources<R, Most>; or the result: Sink<T, R>");
+    }
   }
 
   void report_order(const clang::ParmVarDecl& parameter, Part part, const clang::ParmVarDecl& before, Part part_before,
@@ -433,11 +456,19 @@ class KernelReader {
                       : facts.role == Role::source ? Accepts::source
                                                    : Accepts::view;
     operand.element = facts.element;
+    operand.several = facts.several;
     if (facts.role != Role::sink) {
+      if (operand.several < 1 || operand.several > most_siblings) {
+        fail(operand.where,
+             fmt::format("how many '{}' a call may take is no number from 1 to {}", operand.name, most_siblings))
+            .advise("write it as: SeveralSources<R, 4>");
+        return std::nullopt;
+      }
       kernel_.operands.push_back(std::move(operand));
       return Part::operand;
     }
     operand.joint = facts.results;
+    if (facts.of_several) of_several_.push_back(operand.name);
     add_result(kernel_, std::move(operand));
     return Part::result;
   }
@@ -490,6 +521,7 @@ class KernelReader {
   const Registration& registration_;
   Reading& reading_;
   KernelSignature kernel_;
+  std::vector<std::string> of_several_;  // the results that are SeveralSinks
   bool failed_ = false;
 };
 

@@ -98,8 +98,10 @@ void check_expectations(const FusedGraph& fused, Diagnostics& diagnostics) {
   const FusionDirectives& directives = fused.graph.directives;
   if (directives.expect.empty() && directives.force.empty() && directives.forbid.empty()) return;
   ExpectationCheck check(fused, diagnostics);
-  for (const auto& set : directives.expect) check.expect(set, "expect_fused", "loops that read the same memory");
-  for (const auto& set : directives.force) check.expect(set, "fusion: force", "loops over the same elements");
+  for (const auto& set : directives.expect)
+    check.expect(set, "expect_fused", "loops that read the same memory and siblings of one kernel");
+  for (const auto& set : directives.force)
+    check.expect(set, "fusion: force", "loops over the same elements and siblings of one kernel");
   for (const auto& set : directives.forbid) check.forbid(set);
 }
 

@@ -8,19 +8,27 @@
 #include "generator/pass/fuse/fuse_groups.hpp"
 #include "generator/pass/fuse/fuse_join.hpp"
 #include "generator/pass/fuse/fuse_orders.hpp"
+#include "generator/pass/fuse/fuse_ports.hpp"
 #include "generator/pass/fuse/fuse_reasons.hpp"
+#include "generator/pass/fuse/fuse_siblings.hpp"
 
 namespace kgen {
 namespace {
 
 constexpr const char* too_large = "the stub is large enough: more would not fit in registers";
 constexpr const char* would_be_cyclic = "another stub between them needs the one and feeds the other";
+constexpr const char* would_be_late = "what it needs may be ready only after stubs that read the other's result";
 
 class Fusion {
  public:
   // `alone`: numbers of the `force` groups that nothing else joins before they are whole.
   Fusion(const Graph& graph, const FuseOptions& options, const std::vector<std::size_t>& alone)
-      : graph_(graph), options_(options), facts_(graph), groups_(facts_), orders_(facts_, groups_, alone) {}
+      : graph_(graph),
+        options_(options),
+        facts_(graph),
+        groups_(facts_),
+        orders_(facts_, groups_, alone),
+        siblings_(graph) {}
 
   // All but the graph itself.
   FusedGraph run() {
@@ -33,7 +41,7 @@ class Fusion {
     }
     FusedGraph fused;
     number_groups(fused);
-    fused.decisions = fuse_decisions(facts_, fused, refusals_, options_.enabled);
+    fused.decisions = fuse_decisions(facts_, fused, refusals_, met_, options_.enabled);
     return fused;
   }
 
@@ -42,7 +50,10 @@ class Fusion {
 
  private:
   void visit(NodeId id);
-  bool visit_structured(NodeId id);
+  void visit_structured(NodeId id);
+  std::vector<std::uint32_t> take_prologues(NodeId id, GrowingGroup& group);
+  bool try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& makers, const GrowingGroup& own);
+  void take_shared_prologues(std::uint32_t host);
   std::vector<std::uint32_t> producers(NodeId id) const;
   bool try_join(NodeId id, const std::vector<std::uint32_t>& ids);
   bool try_producers(NodeId id);
@@ -62,6 +73,8 @@ class Fusion {
   FuseGroups groups_;
   FuseOrders orders_;
   Refusals refusals_;
+  SiblingTable siblings_;
+  MetSiblings met_;
 };
 
 // The groups that make operands of `id`, deepest first, each once.
@@ -69,7 +82,7 @@ std::vector<std::uint32_t> Fusion::producers(NodeId id) const {
   std::vector<std::uint32_t> ids;
   for (const ValueId input : graph_.nodes[id].inputs) {
     if (input == no_id) continue;
-    const std::uint32_t maker = groups_.group_making(facts_.peel(input));
+    const std::uint32_t maker = groups_.group_behind(input);
     if (maker != no_id && std::find(ids.begin(), ids.end(), maker) == ids.end()) ids.push_back(maker);
   }
   std::stable_sort(ids.begin(), ids.end(),
@@ -80,7 +93,7 @@ std::vector<std::uint32_t> Fusion::producers(NodeId id) const {
 void Fusion::refused(NodeId id, const std::vector<std::uint32_t>& ids, const std::string& why) {
   for (const ValueId input : graph_.nodes[id].inputs) {
     if (input == no_id) continue;
-    const ValueId shown = facts_.peel(input);
+    const ValueId shown = facts_.unshaped(input);
     const std::uint32_t maker = groups_.group_making(shown);
     if (maker == no_id || std::find(ids.begin(), ids.end(), maker) == ids.end()) continue;
     refusals_.add(id, graph_.value(shown).producer, why);
@@ -123,16 +136,26 @@ bool Fusion::try_producers(NodeId id) {
   return std::any_of(ids.begin(), ids.end(), [&](std::uint32_t maker) { return try_join(id, {maker}); });
 }
 
-// The result's only reader is a kernel whose operand takes a prologue.
+// The result's only reader, or its only readers, siblings, are a kernel whose operand takes a prologue.
 bool Fusion::feeds_source(NodeId id) const {
-  const ValueId result = graph_.nodes[id].outputs[0];
-  if (facts_.consumers(result).size() != 1 || facts_.kept(result)) return false;
-  const Node& reader = graph_.nodes[facts_.consumers(result)[0]];
-  if (!std::holds_alternative<Structured>(reader.kind)) return false;
+  ValueId result = graph_.nodes[id].outputs[0];
+  while (facts_.consumers(result).size() == 1 && !facts_.kept(result) &&
+         facts_.reshapes_only(facts_.consumers(result)[0])) {
+    result = graph_.nodes[facts_.consumers(result)[0]].outputs[0];
+  }
+  const auto readers = facts_.consumers(result);
+  if (readers.empty() || facts_.kept(result)) return false;
+  const Node& reader = graph_.nodes[readers[0]];
   const KernelSignature* kernel = reader.kernel;
+  if (!std::holds_alternative<Structured>(reader.kind) || !kernel) return false;
   const auto operand = static_cast<std::size_t>(std::find(reader.inputs.begin(), reader.inputs.end(), result) -
                                                 reader.inputs.begin());
-  return kernel && operand < kernel->operands.size() && kernel->operands[operand].accepts == Accepts::source;
+  if (operand >= kernel->operands.size() || kernel->operands[operand].accepts != Accepts::source) return false;
+  if (readers.size() == 1) return true;
+  const auto own = several_operand(*kernel);
+  return own && operand != *own && readers.size() <= static_cast<std::size_t>(kernel->operands[*own].several) &&
+         std::all_of(readers.begin() + 1, readers.end(),
+                     [&](NodeId other) { return are_siblings(graph_, readers[0], other); });
 }
 
 // Where either of two loops would be a kernel's prologue: that saves a write and a read, one loop only a read.
@@ -157,33 +180,40 @@ bool Fusion::try_siblings(NodeId id) {
     if (input == no_id || is_literal(graph_, graph_.nodes[id], input)) continue;
     const std::uint32_t sibling = groups_.last_reader(input);
     if (sibling == no_id) continue;
-    const bool makes_operand = std::any_of(graph_.nodes[id].inputs.begin(), graph_.nodes[id].inputs.end(), [&](ValueId v) {
-      return v != no_id && groups_.group_making(facts_.peel(v)) == sibling;
-    });
+    const bool makes_operand =
+        std::any_of(graph_.nodes[id].inputs.begin(), graph_.nodes[id].inputs.end(),
+                    [&](ValueId v) { return v != no_id && groups_.group_making(facts_.unshaped(v)) == sibling; });
     if (!makes_operand && try_sibling(id, sibling)) return true;
   }
   return false;
 }
 
-// Each operand that is a source takes the elementwise group that makes it for this kernel alone. What is asked of a join
-// is asked of all of them together.
-bool Fusion::visit_structured(NodeId id) {
+// Each operand that is a source takes the elementwise group that makes it for this kernel alone. What is asked of a
+// join is asked of all of them together. Returns those groups; their prologues are in `group`.
+std::vector<std::uint32_t> Fusion::take_prologues(NodeId id, GrowingGroup& group) {
   const Node& node = graph_.nodes[id];
   std::vector<std::uint32_t> ids;
-  GrowingGroup group = alone(facts_, id);
+  std::vector<ValueId> reads;  // of prologues
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const std::uint32_t maker = node.inputs[i] == no_id ? no_id : groups_.group_making(node.inputs[i]);
+    if (node.inputs[i] == no_id) continue;
+    const std::uint32_t maker = groups_.group_making(facts_.unshaped(node.inputs[i]));
     if (maker == no_id) continue;
     std::vector<std::uint32_t> with_maker = ids;
     with_maker.push_back(maker);
-    Joint joint = with_prologue(facts_, groups_, id, i);
-    const std::string why = why_apart(id, with_maker, joint, orders_.forced(id, {maker}));
+    Joint joint = with_prologue(facts_, groups_, {id}, i);
+    std::string why = why_apart(id, with_maker, joint, orders_.forced(id, {maker}));
+    if (why.empty()) {
+      group.prologues.push_back(std::move(joint.group->prologues.front()));
+      const std::vector<ValueId>& more = groups_.group(maker).reads;
+      reads.insert(reads.end(), more.begin(), more.end());
+      why = why_no_sizes(facts_, group, reads, id);
+      if (!why.empty()) group.prologues.pop_back();
+    }
     if (!why.empty()) {
       refused(id, {maker}, why);
       continue;
     }
     ids = std::move(with_maker);
-    group.prologues.push_back(std::move(joint.group->prologues.front()));
   }
   for (const std::uint32_t early : groups_.moved_behind_readers(id, ids)) {
     refused(id, {early}, would_be_cyclic);
@@ -191,9 +221,54 @@ bool Fusion::visit_structured(NodeId id) {
     group.prologues.erase(group.prologues.begin() + (place - ids.begin()));
     ids.erase(place);
   }
-  if (ids.empty()) return false;
-  groups_.join(id, ids, std::move(group));
+  return ids;
+}
+
+// Rule: siblings become one call of their kernel, if neither loses a prologue or an epilogue by it.
+bool Fusion::try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& makers, const GrowingGroup& own) {
+  const NodeId sibling = siblings_.last(id);
+  if (sibling == no_id) return false;
+  const std::uint32_t host = groups_.group_of(sibling);
+  std::vector<std::uint32_t> ids{host};
+  ids.insert(ids.end(), makers.begin(), makers.end());
+  Joint joint = with_kernel_sibling(facts_, groups_, orders_, id, host, own.prologues);
+  std::string why = why_apart(id, ids, joint, orders_.forced(id, {host}));
+  if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_late;
+  met_[id] = {sibling, why};
+  if (!why.empty()) return false;
+  groups_.join(id, ids, std::move(*joint.group));
+  take_shared_prologues(groups_.group_of(id));
   return true;
+}
+
+// Once all that read a shared operand are roots of one call, what makes it may be a prologue of that.
+void Fusion::take_shared_prologues(std::uint32_t host) {
+  const std::vector<NodeId> roots = groups_.group(host).roots;
+  const Node& node = graph_.nodes[roots.back()];
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const std::uint32_t maker = node.inputs[i] == no_id ? no_id : groups_.group_making(node.inputs[i]);
+    if (maker == no_id || maker == host || i == several_operand(*node.kernel)) continue;
+    Joint joint = with_prologue(facts_, groups_, roots, i);
+    const std::string why = why_apart(roots.back(), {host, maker}, joint, orders_.forced(roots.back(), {maker}));
+    if (why.empty()) {
+      groups_.absorb(host, maker, std::move(joint.group->prologues.front()));
+      continue;
+    }
+    for (const NodeId root : roots) refusals_.replace(root, graph_.value(node.inputs[i]).producer, why);
+  }
+}
+
+void Fusion::visit_structured(NodeId id) {
+  GrowingGroup group = alone(facts_, id);
+  const std::vector<std::uint32_t> ids = take_prologues(id, group);
+  if (!try_kernel_sibling(id, ids, group)) {
+    if (ids.empty()) {
+      groups_.start(id, std::move(group));
+    } else {
+      groups_.join(id, ids, std::move(group));
+    }
+  }
+  siblings_.note(id);
 }
 
 void Fusion::visit(NodeId id) {
@@ -202,7 +277,7 @@ void Fusion::visit(NodeId id) {
   if (options_.enabled && loops) {
     if (try_producers(id) || try_siblings(id)) return;
   } else if (options_.enabled && std::holds_alternative<Structured>(node.kind)) {
-    if (visit_structured(id)) return;
+    return visit_structured(id);
   }
   groups_.start(id, alone(facts_, id));
 }
@@ -216,7 +291,7 @@ bool Fusion::leaves_group(ValueId value, std::uint32_t id) const {
       continue;
     }
     const ValueId shown = graph_.nodes[reader].outputs[0];
-    if (facts_.peel(shown) != facts_.peel(value) || leaves_group(shown, id)) return true;
+    if (groups_.group_behind(shown) != id || leaves_group(shown, id)) return true;
   }
   return false;
 }
@@ -230,21 +305,33 @@ void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
     const Node& node = graph_.nodes[member];
     for (const ValueId input : node.inputs) {
       if (input == no_id || is_literal(graph_, node, input)) continue;
-      if (groups_.group_making(facts_.peel(input)) != id) note_read(input);
+      if (groups_.group_behind(input) != id) note_read(input);
     }
     for (const ValueId output : node.outputs) {
       // A call, or a kernel of several results, writes all of them, read or not, but for what an epilogue takes.
-      const bool writes_all = grown.kind == GroupKind::call || (member == grown.root && node.outputs.size() > 1);
-      const bool taken = member == grown.root && epilogue_of(grown.epilogues, graph_.value(output).index);
+      const auto number = result_number(graph_, grown.roots, output);
+      const bool of_several = number && node.outputs.size() * grown.roots.size() > 1;
+      const bool writes_all = grown.kind == GroupKind::call || of_several;
+      const bool taken = number && epilogue_of(grown.epilogues, *number);
       if ((writes_all && !taken) || leaves_group(output, id)) group.outputs.push_back(output);
     }
   }
   group.kind = grown.kind;
-  group.root = grown.root;
+  const std::vector<NodeId> roots = call_order(graph_, grown);
+  if (!roots.empty()) {
+    group.root = roots.front();
+    group.siblings.assign(roots.begin() + 1, roots.end());
+  }
   group.prologues = grown.prologues;
   for (Prologue& prologue : group.prologues) std::sort(prologue.nodes.begin(), prologue.nodes.end());
   group.epilogues = grown.epilogues;
-  for (Epilogue& epilogue : group.epilogues) std::sort(epilogue.nodes.begin(), epilogue.nodes.end());
+  for (Epilogue& epilogue : group.epilogues) {
+    std::sort(epilogue.nodes.begin(), epilogue.nodes.end());
+    for (std::size_t& result : epilogue.results) {
+      result = *result_number(graph_, roots, numbered_result(graph_, grown.roots, result));
+    }
+    std::sort(epilogue.results.begin(), epilogue.results.end());
+  }
   group.loop = grown.loop;
   group.row_axes = grown.row_axes;
   group.at_load = grown.at_load;

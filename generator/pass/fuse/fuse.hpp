@@ -8,9 +8,12 @@
 //   rows + reduction            the same axes of the same rows
 //   structured + elementwise    the kernel's result is a sink: the node rides in the epilogue
 //   elementwise + structured    the operand is a source and its only reader: the group becomes a prologue
-// A kernel is known by its signature alone. A value that would be computed once for each element of a larger loop stays
-// in memory. No group may come to depend on itself: depths (longest chains of groups) are kept exact, and a group that
-// others already read is never moved behind a later one.
+//   structured + structured     they are siblings, of whose kernel one call computes both
+// With a kernel also through reshapes, where each axis that the kernel walks is a run of axes of the loop, or the other
+// way round, and all memory can be read and written along its lines. A kernel is known by its signature alone. A value
+// that would be computed once for each element of a larger loop stays in memory. No group may come to depend on itself:
+// depths (longest chains of groups) are kept exact, and a group that others already read is never moved behind a later
+// one.
 #pragma once
 
 #include "generator/model/graph.hpp"

@@ -1,9 +1,15 @@
 #include "generator/pass/fuse/fuse_facts.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace kgen {
 namespace {
+
+bool reshapes(const View& view) {
+  using Form = ViewRule::Form;
+  return view.form == Form::reshape || view.form == Form::unsqueeze || view.form == Form::squeeze;
+}
 
 Shape without_ones(const Shape& shape) {
   Shape out;
@@ -52,12 +58,16 @@ FuseFacts::FuseFacts(const Graph& graph)
       kept_(graph.values.size(), false),
       writes_state_(graph.nodes.size(), false),
       wants_rows_(graph.nodes.size(), false),
+      unshaped_(graph.values.size()),
       load_values_(graph),
       strides_(layouts(graph)) {
+  std::iota(unshaped_.begin(), unshaped_.end(), 0);
   for (const Node& node : graph.nodes) {
     for (const ValueId input : node.inputs) {
       if (input != no_id) ++first_[input + 1];
     }
+    const auto* view = std::get_if<View>(&node.kind);
+    if (view && reshapes(*view)) unshaped_[node.outputs[0]] = unshaped_[node.inputs[0]];
   }
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
   consumers_.resize(first_.back());
@@ -84,14 +94,18 @@ FuseFacts::FuseFacts(const Graph& graph)
   }
 }
 
+bool FuseFacts::reshapes_only(NodeId node) const {
+  const auto* view = std::get_if<View>(&graph_.nodes[node].kind);
+  return view && reshapes(*view);
+}
+
 ValueId FuseFacts::peel(ValueId value) const {
   while (graph_.value(value).kind == ValueKind::result) {
     const Node& node = graph_.nodes[graph_.value(value).producer];
     const auto* view = std::get_if<View>(&node.kind);
     if (!view) break;
-    using Form = ViewRule::Form;
-    const bool reshapes = view->form == Form::reshape || view->form == Form::unsqueeze || view->form == Form::squeeze;
-    if (!reshapes || without_ones(graph_.type(value).shape) != without_ones(graph_.type(node.inputs[0]).shape)) break;
+    if (!reshapes(*view) || without_ones(graph_.type(value).shape) != without_ones(graph_.type(node.inputs[0]).shape))
+      break;
     value = node.inputs[0];
   }
   return value;

@@ -49,6 +49,10 @@ class FuseFacts {
   const Strides& strides(ValueId value) const { return strides_[value]; }
   // Follows views that only add or drop axes of extent 1 back to what they show.
   ValueId peel(ValueId value) const;
+  // Follows all views that keep the elements in row-major order, whatever the axes, back to what they show.
+  ValueId unshaped(ValueId value) const { return unshaped_[value]; }
+  // Whether the node is a view that only gives the elements other axes.
+  bool reshapes_only(NodeId node) const;
 
   bool is_view(NodeId node) const { return std::holds_alternative<View>(graph_.nodes[node].kind); }
 
@@ -57,6 +61,7 @@ class FuseFacts {
   std::vector<std::uint32_t> first_;  // into consumers_, by value
   std::vector<NodeId> consumers_;
   std::vector<bool> kept_, writes_state_, wants_rows_;
+  std::vector<ValueId> unshaped_;
   LoadValues load_values_;
   std::vector<Strides> strides_;
 };

@@ -38,9 +38,25 @@ std::uint32_t FuseGroups::group_making(ValueId value) const {
   return find(group_of_[v.producer]);
 }
 
+std::uint32_t FuseGroups::group_behind(ValueId value) const {
+  const std::uint32_t maker = group_making(facts_.peel(value));
+  if (maker != no_id) return maker;
+  const std::uint32_t behind = group_making(facts_.unshaped(value));
+  return behind != no_id && groups_[behind].kind == GroupKind::structured ? behind : no_id;
+}
+
+bool FuseGroups::reads_within(NodeId node, ValueId value, const std::vector<std::uint32_t>& ids) const {
+  if (contains(ids, group_making(facts_.peel(value)))) return true;
+  const bool kernel =
+      std::holds_alternative<Structured>(facts_.graph().nodes[node].kind) ||
+      std::any_of(ids.begin(), ids.end(), [&](std::uint32_t id) { return groups_[id].kind == GroupKind::structured; });
+  return kernel && contains(ids, group_making(facts_.unshaped(value)));
+}
+
 std::uint32_t FuseGroups::depth_of(ValueId value) const {
-  const std::uint32_t maker = group_making(value);
-  return maker == no_id ? view_depth_[value] : groups_[maker].depth;
+  const ValueId shown = facts_.unshaped(value);
+  const std::uint32_t maker = group_making(shown);
+  return maker == no_id ? view_depth_[shown] : groups_[maker].depth;
 }
 
 std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32_t>& ids) const {
@@ -48,7 +64,7 @@ std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32
   for (const std::uint32_t id : ids) depth = std::max(depth, groups_[id].depth);
   for (const ValueId input : facts_.graph().nodes[node].inputs) {
     if (input == no_id) continue;
-    if (contains(ids, group_making(facts_.peel(input)))) continue;
+    if (reads_within(node, input, ids)) continue;
     depth = std::max(depth, depth_of(input) + 1);
   }
   return depth;
@@ -56,20 +72,29 @@ std::uint32_t FuseGroups::depth_after(NodeId node, const std::vector<std::uint32
 
 std::vector<std::uint32_t> FuseGroups::moved_behind_readers(NodeId node, const std::vector<std::uint32_t>& ids) const {
   const std::uint32_t depth = depth_after(node, ids);
+  const std::vector<ValueId>& inputs = facts_.graph().nodes[node].inputs;
+  const auto from_memory = [&](std::uint32_t id) {
+    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+      return input != no_id && group_making(facts_.unshaped(input)) == id && !reads_within(node, input, ids);
+    });
+  };
   std::vector<std::uint32_t> moved;
-  std::copy_if(ids.begin(), ids.end(), std::back_inserter(moved),
-               [&](std::uint32_t id) { return groups_[id].depth != depth && groups_[id].read_by_others; });
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(moved), [&](std::uint32_t id) {
+    return (groups_[id].depth != depth && groups_[id].read_by_others) || from_memory(id);
+  });
   return moved;
 }
 
 bool FuseGroups::within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const {
   std::size_t nodes = 1;
   std::size_t reads = facts_.graph().nodes[node].inputs.size();
+  std::size_t calls = 1;  // siblings may be as large as they would be apart
   for (const std::uint32_t id : ids) {
     nodes += groups_[id].nodes.size();
     reads += groups_[id].reads.size();
+    calls = std::max(calls, groups_[id].roots.size());
   }
-  return nodes <= most_nodes && reads <= most_reads;
+  return nodes <= calls * most_nodes && reads <= calls * most_reads;
 }
 
 void FuseGroups::add_read(GrowingGroup& group, ValueId value) const {
@@ -82,12 +107,21 @@ void FuseGroups::add_node(NodeId node, std::uint32_t id) {
   const Node& n = facts_.graph().nodes[node];
   for (const ValueId input : n.inputs) {
     if (input == no_id) continue;
-    const std::uint32_t maker = group_making(facts_.peel(input));
-    if (maker == id) continue;
+    if (group_behind(input) == id) continue;
+    const std::uint32_t maker = group_making(facts_.unshaped(input));
     if (!is_literal(facts_.graph(), n, input)) add_read(groups_[id], input);
     last_reader_[input] = id;
     if (maker != no_id) groups_[maker].read_by_others = true;
   }
+}
+
+void FuseGroups::move_nodes(std::uint32_t from, std::uint32_t to) {
+  GrowingGroup& target = groups_[to];
+  parent_[from] = to;
+  target.nodes.insert(target.nodes.end(), groups_[from].nodes.begin(), groups_[from].nodes.end());
+  for (const ValueId value : groups_[from].reads) add_read(target, value);
+  target.read_by_others |= groups_[from].read_by_others;
+  groups_[from] = {};
 }
 
 std::uint32_t FuseGroups::start(NodeId node, GrowingGroup group) {
@@ -106,17 +140,12 @@ void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, Growin
   const std::uint32_t keep = *std::max_element(ids.begin(), ids.end(), [&](std::uint32_t a, std::uint32_t b) {
     return groups_[a].nodes.size() < groups_[b].nodes.size();
   });
-  GrowingGroup& target = groups_[keep];
   for (const std::uint32_t id : ids) {
-    if (id == keep) continue;
-    parent_[id] = keep;
-    target.nodes.insert(target.nodes.end(), groups_[id].nodes.begin(), groups_[id].nodes.end());
-    for (const ValueId value : groups_[id].reads) add_read(target, value);
-    target.read_by_others |= groups_[id].read_by_others;
-    groups_[id] = {};
+    if (id != keep) move_nodes(id, keep);
   }
+  GrowingGroup& target = groups_[keep];
   target.kind = shape.kind;
-  target.root = shape.root;
+  target.roots = std::move(shape.roots);
   target.prologues = std::move(shape.prologues);
   target.epilogues = std::move(shape.epilogues);
   target.loop = std::move(shape.loop);
@@ -126,13 +155,24 @@ void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, Growin
   add_node(node, keep);
 }
 
+void FuseGroups::absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue) {
+  const bool read_by_others = groups_[host].read_by_others;
+  std::erase_if(groups_[host].reads, [&](ValueId read) { return group_making(read) == guest; });
+  move_nodes(guest, host);
+  groups_[host].read_by_others = read_by_others;
+  groups_[host].prologues.push_back(std::move(prologue));
+}
+
 void FuseGroups::pass_view(NodeId node) {
   const Node& n = facts_.graph().nodes[node];
+  // What others read through it, they read of the group that makes it.
+  if (facts_.unshaped(n.outputs[0]) != n.outputs[0]) return;
   std::uint32_t depth = 0;
   for (const ValueId input : n.inputs) {
     if (input == no_id) continue;
     depth = std::max(depth, depth_of(input));
-    if (const std::uint32_t maker = group_making(input); maker != no_id) groups_[maker].read_by_others = true;
+    const std::uint32_t maker = group_making(facts_.unshaped(input));
+    if (maker != no_id) groups_[maker].read_by_others = true;
   }
   for (const ValueId output : n.outputs) view_depth_[output] = depth;
 }

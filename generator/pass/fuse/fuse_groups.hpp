@@ -12,11 +12,11 @@ namespace kgen {
 
 struct GrowingGroup {
   GroupKind kind = GroupKind::elementwise;
-  NodeId root = no_id;
+  std::vector<NodeId> roots;  // structured: that one call of the kernel computes, the first and its siblings; call: one
   Shape loop;
   std::vector<int> row_axes;
   bool at_load = false;
-  std::vector<Prologue> prologues;  // structured: every node but the root rides in one of these
+  std::vector<Prologue> prologues;  // structured: every node but the roots rides in one of these
   std::vector<Epilogue> epilogues;  // or in one of these, of each result at most one
   std::vector<NodeId> nodes;
   std::vector<ValueId> reads;   // memory that its nodes read; each once
@@ -30,6 +30,11 @@ class FuseGroups {
 
   // The group of the node that makes `value`, or no_id where memory or a view does.
   std::uint32_t group_making(ValueId value) const;
+  // The group in which `value` may be read in registers: past views that only add or drop axes of extent 1, and where a
+  // kernel's group makes it, past all that keep the elements in row-major order.
+  std::uint32_t group_behind(ValueId value) const;
+  // Whether `node`, once it has joined the groups `ids`, reads `value` in registers.
+  bool reads_within(NodeId node, ValueId value, const std::vector<std::uint32_t>& ids) const;
   std::uint32_t group_of(NodeId node) const { return find(group_of_[node]); }
   const GrowingGroup& group(std::uint32_t id) const { return groups_[id]; }
   std::size_t size() const { return groups_.size(); }
@@ -42,14 +47,17 @@ class FuseGroups {
   bool stays_acyclic(NodeId node, const std::vector<std::uint32_t>& ids) const {
     return moved_behind_readers(node, ids).empty();
   }
-  // Those of `ids` that would make a cycle: others read them, and the join would move them. Without these, the rest may
-  // be joined.
+  // Those of `ids` that would make a cycle: others read them, and the join would move them; or `node` reads them from
+  // memory. Without these, the rest may be joined.
   std::vector<std::uint32_t> moved_behind_readers(NodeId node, const std::vector<std::uint32_t>& ids) const;
   // How many values in memory the group would read and how many nodes it would hold.
   bool within_limits(NodeId node, const std::vector<std::uint32_t>& ids) const;
 
   std::uint32_t start(NodeId node, GrowingGroup group);
   void join(NodeId node, const std::vector<std::uint32_t>& ids, GrowingGroup shape);
+  // `guest`, which nothing but `host` reads, becomes a part of it. What is ready before a group is so where it ends,
+  // too: the host stays as deep as it is.
+  void absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue);
   // To be called for each view node, in order: its result is as deep as what it shows.
   void pass_view(NodeId node);
   // The number of a sibling: a live group that reads `value` and was last to do so; or no_id.
@@ -60,6 +68,7 @@ class FuseGroups {
   std::uint32_t depth_after(NodeId node, const std::vector<std::uint32_t>& ids) const;
   void add_node(NodeId node, std::uint32_t id);
   void add_read(GrowingGroup& group, ValueId value) const;
+  void move_nodes(std::uint32_t from, std::uint32_t to);
 
   const FuseFacts& facts_;
   std::vector<GrowingGroup> groups_;

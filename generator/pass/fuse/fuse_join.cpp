@@ -5,60 +5,26 @@
 #include <algorithm>
 #include <numeric>
 
+#include "generator/pass/fuse/fuse_ports.hpp"
+
 namespace kgen {
 namespace {
 
 Joint refuse(std::string why) { return {std::nullopt, std::move(why)}; }
-
-Joint refuse_merged_lines() { return refuse("the kernel walks several axes as one, and one of them is read in lines"); }
-
-bool reads_lines(const Node& node) {
-  const auto* elementwise = std::get_if<Elementwise>(&node.kind);
-  return elementwise && !elementwise->line_axes.empty();
-}
 
 bool one_per_row(const Shape& shape, const GrowingGroup& rows) {
   const auto form = row_form(shape, rows.loop, rows.row_axes);
   return form && *form != RowForm::full;
 }
 
-// Axes that a kernel wants walked as one cannot be where something is read in lines along one of them.
-bool lines_fit(const FuseFacts& facts, const std::vector<NodeId>& nodes, const Shape& loop, int kernel_rank) {
-  if (kernel_rank < 1 || static_cast<int>(loop.size()) <= kernel_rank) return true;
-  return std::none_of(nodes.begin(), nodes.end(), [&](NodeId id) { return reads_lines(facts.graph().nodes[id]); });
-}
-
-// A node whose result lies in that of another.
-std::string cannot_write(const FuseFacts& facts, NodeId id, const KernelSignature& kernel) {
-  const Graph& graph = facts.graph();
-  const ValueId result = graph.nodes[id].outputs[0];
-  std::string whole = graph.value(result).name;
-  for (const NodeId reader : facts.consumers(result)) {
-    const auto* view = std::get_if<View>(&graph.nodes[reader].kind);
-    if (view && is_destination(*view)) whole = graph.value(graph.nodes[reader].outputs[0]).name;
-  }
-  return fmt::format("the epilogue of {} cannot write '{}' where it lies in '{}'", kernel.name,
-                     graph.value(result).name, whole);
-}
-
-// Whether an epilogue of a kernel of that rank can write what the node makes, where that lies.
-bool writes_where_it_lies(const FuseFacts& facts, NodeId id, int kernel_rank) {
-  const std::vector<ValueId>& outputs = facts.graph().nodes[id].outputs;
-  return std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) {
-    return merges_to_rank(facts, output, facts.graph().type(output).shape, kernel_rank);
-  });
-}
-
-// Why an epilogue of `kernel` on a result of that shape and rank cannot take all of the group; empty where it can.
-std::string why_no_epilogue(const FuseFacts& facts, const GrowingGroup& guest, const Shape& loop,
-                            const KernelSignature& kernel, int rank) {
-  if (!lines_fit(facts, guest.nodes, loop, rank)) return refuse_merged_lines().refusal;
+// Why the epilogue cannot take all of the group; empty where it can.
+std::string why_no_guest(const FuseFacts& facts, const GrowingGroup& guest, const Port& epilogue) {
+  if (std::string why = why_no_loop(facts, epilogue, guest.loop, guest.nodes); !why.empty()) return why;
   for (const ValueId value : guest.reads) {
-    if (merges_to_rank(facts, value, loop, rank)) continue;
-    return "the kernel's epilogue cannot walk '" + facts.graph().value(value).name + "'";
+    if (std::string why = why_not_read(facts, epilogue, guest.loop, value); !why.empty()) return why;
   }
   for (const NodeId id : guest.nodes) {
-    if (!writes_where_it_lies(facts, id, rank)) return cannot_write(facts, id, kernel);
+    if (std::string why = why_not_written(facts, epilogue, id); !why.empty()) return why;
   }
   return {};
 }
@@ -70,13 +36,14 @@ std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups&
   const GrowingGroup& group = groups.group(kernel_group);
   std::vector<std::size_t> taken;
   for (const ValueId input : node.inputs) {
-    const ValueId shown = input == no_id ? no_id : facts.peel(input);
-    if (shown == no_id || groups.group_making(shown) != kernel_group) continue;
-    const Value& value = graph.value(shown);
-    if (value.producer == group.root && !epilogue_of(group.epilogues, value.index)) taken.push_back(value.index);
+    if (input == no_id || groups.group_behind(input) != kernel_group) continue;
+    const ValueId shown = facts.unshaped(input);
+    const NodeId maker = graph.value(shown).producer;
+    const auto number = result_number(graph, group.roots, shown);
+    if (number && !epilogue_of(group.epilogues, *number)) taken.push_back(*number);
     for (const Epilogue& epilogue : group.epilogues) {
-      const bool received = value.producer == group.root && &epilogue == epilogue_of(group.epilogues, value.index);
-      const bool made = std::find(epilogue.nodes.begin(), epilogue.nodes.end(), value.producer) != epilogue.nodes.end();
+      const bool received = number && &epilogue == epilogue_of(group.epilogues, *number);
+      const bool made = std::find(epilogue.nodes.begin(), epilogue.nodes.end(), maker) != epilogue.nodes.end();
       if (!received && !made) continue;
       taken.insert(taken.end(), epilogue.results.begin(), epilogue.results.end());
     }
@@ -86,9 +53,12 @@ std::vector<std::size_t> results_taken(const FuseFacts& facts, const FuseGroups&
   return taken;
 }
 
-// The results that the parameter of result `any` stands for: those that the kernel gives at one position.
-std::vector<std::size_t> given_jointly(const KernelSignature& kernel, std::size_t any) {
-  std::size_t first = any;
+// The results that the kernel gives at one position, if need be, of those that are taken: siblings' are these, if each
+// has one; else all that the parameter of the first stands for.
+std::vector<std::size_t> given_jointly(const KernelSignature& kernel, std::size_t siblings,
+                                       const std::vector<std::size_t>& taken) {
+  if (siblings > 1) return kernel.results.size() == 1 ? taken : std::vector<std::size_t>{};
+  std::size_t first = taken.front();
   while (kernel.results[first].joint == 0) --first;
   std::vector<std::size_t> results(static_cast<std::size_t>(kernel.results[first].joint));
   std::iota(results.begin(), results.end(), first);
@@ -103,26 +73,36 @@ struct Taken {
 
 Taken results_of_epilogue(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
                           std::uint32_t kernel_group) {
-  const Node& root = facts.graph().nodes[groups.group(kernel_group).root];
+  const std::vector<NodeId>& roots = groups.group(kernel_group).roots;
+  const Node& root = facts.graph().nodes[roots.front()];
   const KernelSignature* kernel = root.kernel;
   const std::string& name = kernel ? kernel->name : root.op->name;
   std::vector<std::size_t> taken = results_taken(facts, groups, node, kernel_group);
   if (taken.empty()) taken = {0};
-  if (!kernel || kernel->results[taken.front()].accepts != Accepts::sink) {
+  const std::size_t first = taken.front() % root.outputs.size();
+  if (!kernel || kernel->results[first].accepts != Accepts::sink) {
     if (root.outputs.size() == 1) return {{}, fmt::format("the result of {} takes no epilogue", name)};
-    const std::string& result = root.op->results[taken.front()].name;
+    const std::string& result = root.op->results[first].name;
     return {{}, fmt::format("the result '{}' of {} takes no epilogue", result, name)};
   }
   if (taken.size() == 1) return {std::move(taken), {}};
-  const std::vector<std::size_t> together = given_jointly(*kernel, taken.front());
+  const std::vector<std::size_t> together = given_jointly(*kernel, roots.size(), taken);
   if (!std::includes(together.begin(), together.end(), taken.begin(), taken.end())) {
     return {{}, fmt::format("it takes {} results of {}, and each goes to an epilogue of its own", taken.size(), name)};
   }
-  const Shape& shape = facts.graph().type(root.outputs[together.front()]).shape;
+  const auto shape = [&](std::size_t each) {
+    return facts.graph().type(numbered_result(facts.graph(), roots, each)).shape;
+  };
   for (const std::size_t each : together) {
-    if (facts.graph().type(root.outputs[each]).shape != shape) return {{}, "the loops have different shapes"};
+    if (shape(each) != shape(together.front())) return {{}, "the loops have different shapes"};
   }
   return {together, {}};
+}
+
+// Where an epilogue on these results of the group's kernel rides; their shape is `shape`.
+Port port_of(const Graph& graph, const GrowingGroup& group, const Shape& shape, const std::vector<std::size_t>& results) {
+  const Node& root = graph.nodes[group.roots.front()];
+  return epilogue_port(root, shape, results.front() % root.kernel->results.size());
 }
 
 // The nodes of the epilogue on these results of the group's kernel; those on a part of them become one with it.
@@ -160,15 +140,12 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
   GrowingGroup joint;
   const GrowingGroup& host = groups.group(main);
   joint.kind = host.kind;
-  joint.root = host.root;
+  joint.roots = host.roots;
   joint.prologues = host.prologues;
   joint.epilogues = host.epilogues;
   joint.loop = host.loop;
-  const KernelSignature* kernel = nullptr;
   if (host.kind == GroupKind::structured) {
-    const Node& root = facts.graph().nodes[host.root];
-    kernel = root.kernel;
-    joint.loop = facts.graph().type(root.outputs[results.front()]).shape;
+    joint.loop = facts.graph().type(numbered_result(facts.graph(), host.roots, results.front())).shape;
   }
   joint.row_axes = host.row_axes;
   joint.at_load = host.at_load;
@@ -185,14 +162,15 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
       }
     } else if (guest.kind != GroupKind::elementwise) {
       return refuse("its operands come from two structured kernels");
-    } else if (guest.loop != joint.loop && !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
+    } else if (host.kind != GroupKind::structured && guest.loop != joint.loop &&
+               !(host.kind == GroupKind::rows && one_per_row(guest.loop, host))) {
       return refuse("its operands come from loops of different shapes");
     }
     if (host.kind != GroupKind::structured) continue;
     std::vector<NodeId>& epilogue = epilogue_nodes(joint, results);
     epilogue.insert(epilogue.end(), guest.nodes.begin(), guest.nodes.end());
-    std::string why = why_no_epilogue(facts, guest, joint.loop, *kernel, kernel->results[results.front()].rank);
-    if (!why.empty()) return refuse(std::move(why));
+    const Port port = port_of(facts.graph(), host, joint.loop, results);
+    if (std::string why = why_no_guest(facts, guest, port); !why.empty()) return refuse(std::move(why));
   }
   return {std::move(joint), {}};
 }
@@ -202,6 +180,11 @@ bool made_by(const FuseGroups& groups, ValueId value, const std::vector<std::uin
   return maker != no_id && std::find(ids.begin(), ids.end(), maker) != ids.end();
 }
 
+Joint refuse_broadcast(const Shape& from, const Shape& to) {
+  return refuse(fmt::format("it is broadcast from {} to {}: every element would be computed again for each use",
+                            to_text(from), to_text(to)));
+}
+
 Joint elementwise_into_loop(const FuseFacts& facts, const FuseGroups& groups, const Node& node,
                             const std::vector<std::uint32_t>& ids, GrowingGroup joint) {
   const Graph& graph = facts.graph();
@@ -209,10 +192,7 @@ Joint elementwise_into_loop(const FuseFacts& facts, const FuseGroups& groups, co
   for (const ValueId input : node.inputs) {
     if (input == no_id || !made_by(groups, facts.peel(input), ids)) continue;
     if (facts.peel(input) != input) return refuse("'" + graph.value(input).name + "' is a view of it");
-    if (graph.type(input).shape != shape) {
-      return refuse(fmt::format("it is broadcast from {} to {}: every element would be computed again for each use",
-                                to_text(graph.type(input).shape), to_text(shape)));
-    }
+    if (graph.type(input).shape != shape) return refuse_broadcast(graph.type(input).shape, shape);
   }
   if (joint.loop != shape) return refuse("the loops have different shapes");
   return {std::move(joint), {}};
@@ -249,26 +229,35 @@ Joint elementwise_into_epilogue(const FuseFacts& facts, const FuseGroups& groups
                                 const std::vector<std::size_t>& results) {
   const Graph& graph = facts.graph();
   const Node& node = graph.nodes[id];
-  const KernelSignature* kernel = graph.nodes[joint.root].kernel;
-  const int rank = kernel->results[results.front()].rank;
-  const Joint loop = elementwise_into_loop(facts, groups, node, ids, joint);
-  if (!loop.group) return loop;
-  if (!lines_fit(facts, {id}, joint.loop, rank)) return refuse_merged_lines();
-  if (!writes_where_it_lies(facts, id, rank)) return refuse(cannot_write(facts, id, *kernel));
+  const Shape& loop = graph.type(node.outputs[0]).shape;
+  const Port port = port_of(graph, joint, joint.loop, results);
   std::string does_not_pay;
+  std::vector<ValueId> reads;
   for (const ValueId input : node.inputs) {
     if (input == no_id || is_literal(graph, node, input)) continue;
-    if (made_by(groups, input, ids)) {
-      if (facts.wants_rows(id) && (facts.consumers(input).size() > 1 || facts.kept(input))) {
-        does_not_pay =
-            fmt::format("'{}' goes through memory anyway, and the rows that '{}' leads to read it from there",
-                        graph.value(input).name, graph.value(node.outputs[0]).name);
-      }
-    } else if (!merges_to_rank(facts, input, joint.loop, rank)) {
-      return refuse(fmt::format("the epilogue of {} cannot walk '{}'", kernel->name, graph.value(input).name));
+    if (!groups.reads_within(id, input, ids)) {
+      reads.push_back(input);
+      continue;
+    }
+    if (graph.type(input).shape != loop) return refuse_broadcast(graph.type(input).shape, loop);
+    const ValueId made = facts.unshaped(input);
+    const bool read_elsewhere = facts.consumers(input).size() > 1 || facts.consumers(made).size() > 1;
+    if (facts.wants_rows(id) && (read_elsewhere || facts.kept(made))) {
+      does_not_pay = fmt::format("'{}' goes through memory anyway, and the rows that '{}' leads to read it from there",
+                                 graph.value(made).name, graph.value(node.outputs[0]).name);
     }
   }
+  if (std::string why = why_no_loop(facts, port, loop, {id}); !why.empty()) return refuse(std::move(why));
+  if (std::string why = why_not_written(facts, port, id); !why.empty()) return refuse(std::move(why));
+  for (const ValueId read : reads) {
+    if (std::string why = why_not_read(facts, port, loop, read); !why.empty()) return refuse(std::move(why));
+  }
   epilogue_nodes(joint, results).push_back(id);
+  for (const std::uint32_t each : ids) {
+    const std::vector<ValueId>& others = groups.group(each).reads;
+    reads.insert(reads.end(), others.begin(), others.end());
+  }
+  if (std::string why = why_no_sizes(facts, joint, reads, id); !why.empty()) return refuse(std::move(why));
   return {std::move(joint), std::move(does_not_pay)};
 }
 
@@ -296,16 +285,6 @@ Joint reduction_into(const FuseFacts& facts, const FuseGroups& groups, const Nod
 
 }  // namespace
 
-bool merges_to_rank(const FuseFacts& facts, ValueId value, const Shape& shape, int kernel_rank) {
-  if (kernel_rank < 1 || static_cast<int>(shape.size()) <= kernel_rank) return true;
-  const Shape& own = facts.graph().type(value).shape;
-  const View broadcast{
-      .form = ViewRule::Form::broadcast, .axes = {}, .shape = shape, .axis = 0, .begin = {}, .length = {}, .step = 1};
-  const auto strides = view_strides(broadcast, facts.graph().type(value), facts.strides(value), shape);
-  if (own.size() > shape.size()) return false;
-  return axes_merge(shape, *strides, 0, shape.size() - static_cast<std::size_t>(kernel_rank));
-}
-
 GrowingGroup alone(const FuseFacts& facts, NodeId id) {
   const Graph& graph = facts.graph();
   const Node& node = graph.nodes[id];
@@ -322,10 +301,10 @@ GrowingGroup alone(const FuseFacts& facts, NodeId id) {
     }
   } else if (std::holds_alternative<Call>(node.kind)) {
     group.kind = GroupKind::call;
-    group.root = id;
+    group.roots = {id};
   } else if (!std::holds_alternative<Elementwise>(node.kind)) {
     group.kind = GroupKind::structured;
-    group.root = id;
+    group.roots = {id};
   }
   return group;
 }
@@ -347,7 +326,7 @@ Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId id
   if (united.group->kind == GroupKind::call) return refuse("it comes out of a function, which is emitted once");
   if (facts.writes_state(id)) return refuse("its result replaces a state, after everything else has run");
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (line_axis(node, i) < 0 || !made_by(groups, facts.peel(node.inputs[i]), ids)) continue;
+    if (line_axis(node, i) < 0 || !groups.reads_within(id, node.inputs[i], ids)) continue;
     return refuse(fmt::format("'{}' is read along an axis, so all of it must be there",
                               facts.graph().value(node.inputs[i]).name));
   }
@@ -386,11 +365,41 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
   return {std::move(own), {}};
 }
 
-Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id, std::size_t operand) {
+namespace {
+
+// How many elements a row of the group's loop has.
+Dim row_length(const GrowingGroup& rows) {
+  Shape row;
+  for (const int axis : rows.row_axes) row.push_back(rows.loop[static_cast<std::size_t>(axis)]);
+  return element_count(row);
+}
+
+// Whether nothing but the group `maker` reads `value`, through views or not, but for the nodes `kernels`, each of which
+// reads it once as the operand `operand`.
+bool ends_in_operand(const FuseFacts& facts, const FuseGroups& groups, ValueId value, std::uint32_t maker,
+                     const std::vector<NodeId>& kernels, ValueId operand) {
+  if (facts.kept(value)) return false;
+  const auto is_kernel = [&](NodeId reader) { return std::find(kernels.begin(), kernels.end(), reader) != kernels.end(); };
+  const auto readers = facts.consumers(value);
+  const bool ends_here = std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+    if (is_kernel(reader)) return value == operand;
+    if (!facts.is_view(reader)) return groups.group_of(reader) == maker;
+    const ValueId shown = facts.graph().nodes[reader].outputs[0];
+    return facts.reshapes_only(reader) && ends_in_operand(facts, groups, shown, maker, kernels, operand);
+  });
+  // A value may have very many readers: they are counted only where that decides.
+  return ends_here &&
+         static_cast<std::size_t>(std::count_if(readers.begin(), readers.end(), is_kernel)) <= kernels.size();
+}
+
+}  // namespace
+
+Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std::vector<NodeId>& roots,
+                    std::size_t operand) {
   const Graph& graph = facts.graph();
-  const Node& node = graph.nodes[id];
+  const Node& node = graph.nodes[roots.front()];
   const ValueId value = node.inputs[operand];
-  const std::uint32_t maker = groups.group_making(value);
+  const std::uint32_t maker = groups.group_making(facts.unshaped(value));
   const GrowingGroup& group = groups.group(maker);
   const KernelSignature* kernel = node.kernel;
   if (!kernel || operand >= kernel->operands.size() || kernel->operands[operand].accepts != Accepts::source) {
@@ -401,29 +410,24 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId id,
   if (group.at_load != facts.at_load(node.outputs[0])) return refuse("it is computed once, at load");
   if (group.kind == GroupKind::structured) return refuse("another kernel's stub makes it, and a stub calls one kernel");
   if (group.kind != GroupKind::elementwise)
-    return refuse("a prologue computes single elements: only elementwise nodes fit");
+    return refuse(fmt::format("a prologue computes single elements, and for each it would go through a row of {} again",
+                              row_length(group).text()));
   for (const NodeId member : group.nodes) {
     for (const ValueId result : graph.nodes[member].outputs) {
-      const bool ends_here =
-          !facts.kept(result) &&
-          std::all_of(facts.consumers(result).begin(), facts.consumers(result).end(), [&](NodeId reader) {
-            return reader == id ? result == value : !facts.is_view(reader) && groups.group_of(reader) == maker;
-          });
-      const auto here = std::count(facts.consumers(result).begin(), facts.consumers(result).end(), id);
-      if (!ends_here || here > 1) {
+      if (!ends_in_operand(facts, groups, result, maker, roots, value)) {
         return refuse(
             fmt::format("'{}' is read elsewhere too, so it goes through memory anyway", graph.value(result).name));
       }
     }
   }
-  if (!lines_fit(facts, group.nodes, group.loop, kernel->operands[operand].rank)) return refuse_merged_lines();
+  const Port port = prologue_port(node, graph.type(value).shape, operand);
+  if (std::string why = why_no_loop(facts, port, group.loop, group.nodes); !why.empty()) return refuse(std::move(why));
   for (const ValueId read : group.reads) {
-    if (!merges_to_rank(facts, read, group.loop, kernel->operands[operand].rank)) {
-      return refuse(fmt::format("a prologue of {} cannot walk '{}'", kernel->name, graph.value(read).name));
-    }
+    if (std::string why = why_not_read(facts, port, group.loop, read); !why.empty()) return refuse(std::move(why));
   }
-  GrowingGroup joint = alone(facts, id);
-  joint.prologues.push_back({operand, group.nodes});
+  GrowingGroup joint = alone(facts, roots.front());
+  const bool of_each = several_operand(*kernel) == operand;
+  joint.prologues.push_back({operand, group.nodes, of_each ? roots.front() : no_id});
   return {std::move(joint), {}};
 }
 

@@ -16,10 +16,6 @@ struct Joint {
   std::string refusal;
 };
 
-// The kernel walks operands of a higher rank with their leading axes merged: can it so walk `value`, broadcast to
-// `shape`? Always true for kernels of any rank.
-bool merges_to_rank(const FuseFacts& facts, ValueId value, const Shape& shape, int kernel_rank);
-
 // The group of `node` alone.
 GrowingGroup alone(const FuseFacts& facts, NodeId node);
 // `node` (elementwise or reduction) with all of the groups `ids`.
@@ -27,7 +23,9 @@ Joint with_producers(const FuseFacts& facts, const FuseGroups& groups, NodeId no
                      const std::vector<std::uint32_t>& ids);
 // `node` with a group that makes none of its operands.
 Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId node, std::uint32_t id);
-// The structured `node` with the elementwise group that makes its operand number `operand`.
-Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, NodeId node, std::size_t operand);
+// The structured `roots`, which one call computes, with the elementwise group that makes operand number `operand` of
+// each.
+Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std::vector<NodeId>& roots,
+                    std::size_t operand);
 
 }  // namespace kgen

@@ -16,6 +16,8 @@ class FuseOrders {
 
   // Why `node` and all of the groups `ids` may not become one; empty where nothing is against it.
   std::string against(NodeId node, const std::vector<std::uint32_t>& ids) const;
+  // Whether the graph keeps `node` apart from another.
+  bool restricts(NodeId node) const { return forbidden_.contains(node); }
   // Whether each of the groups `ids` must be in one stub with `node` or with another of them.
   bool forced(NodeId node, const std::vector<std::uint32_t>& ids) const;
   // The groups, as they stand, that must be in one stub with `node`; each once.

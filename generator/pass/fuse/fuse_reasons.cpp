@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/base/diagnostics.hpp"
+#include "generator/pass/fuse/fuse_siblings.hpp"
 
 namespace kgen {
 namespace {
@@ -20,14 +21,18 @@ std::string fused_reason(const Graph& graph, const Group& group, NodeId consumer
   if (group.kind != GroupKind::structured) return "they walk the same loop";
   const Node& root = graph.nodes[group.root];
   const std::string& kernel = root.kernel->name;
-  if (consumer == group.root || rides_in_prologue(group, consumer))
-    return fmt::format("a prologue of {} takes it", kernel);
-  if (root.outputs.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
+  const std::vector<NodeId> roots = roots_of(group);
+  const bool is_root = std::find(roots.begin(), roots.end(), consumer) != roots.end();
+  if (is_root || rides_in_prologue(group, consumer)) return fmt::format("a prologue of {} takes it", kernel);
+  if (root.outputs.size() * roots.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
   const auto taken_by = std::find_if(group.epilogues.begin(), group.epilogues.end(), [&](const Epilogue& each) {
     return std::binary_search(each.nodes.begin(), each.nodes.end(), consumer);
   });
   std::vector<std::string> results;
-  for (const std::size_t each : taken_by->results) results.push_back(root.op->results[each].name);
+  for (const std::size_t each : taken_by->results) {
+    const std::string& result = graph.value(numbered_result(graph, roots, each)).name;
+    results.push_back(roots.size() > 1 ? result : root.op->results[each].name);
+  }
   return fmt::format("the epilogue on {} of {} takes it", quoted_list(results), kernel);
 }
 
@@ -66,10 +71,36 @@ std::string reason_of_kinds(const Graph& graph, NodeId producer, NodeId consumer
   return "its reader joined another stub";
 }
 
+// Of a node and the sibling that came before it.
+Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, const MetSibling& met, NodeId id) {
+  const Graph& graph = facts.graph();
+  const std::vector<ValueId> shared = shared_operands(graph, id);
+  Decision made{
+      .value = shared.front(), .producer = met.sibling, .consumer = id, .fused = false, .reason = met.why, .bytes = {}};
+  made.siblings = true;
+  made.fused = fused.group_of[met.sibling] == fused.group_of[id];
+  std::vector<std::string> read, computed;
+  for (const ValueId value : shared) {
+    const NodeId maker = graph.value(value).producer;
+    const bool inside = maker != no_id && fused.group_of[maker] == fused.group_of[id];
+    (inside ? computed : read).push_back(graph.value(value).name);
+    if (!inside) made.bytes = made.bytes + bytes_of(graph.type(value));
+  }
+  if (!made.fused) return made;
+  std::string once;
+  if (!read.empty()) once += fmt::format("{} {} read once", quoted_list(read), read.size() == 1 ? "is" : "are");
+  if (!computed.empty()) {
+    once += fmt::format("{}{} {} computed once", once.empty() ? "" : ", and ", quoted_list(computed),
+                        computed.size() == 1 ? "is" : "are");
+  }
+  made.reason = fmt::format("one call of {} computes both: {}", graph.nodes[id].kernel->name, once);
+  return made;
+}
+
 }  // namespace
 
 std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const Refusals& refusals,
-                                     bool enabled) {
+                                     const MetSiblings& siblings, bool enabled) {
   const Graph& graph = facts.graph();
   const auto decide = [&](NodeId consumer, ValueId value) {
     Decision made{.value = value, .producer = no_id, .consumer = consumer, .fused = false, .reason = {}, .bytes = {}};
@@ -79,17 +110,19 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
     made.bytes = bytes_of(graph.type(base)) * Dim(2);
     const std::string* refusal = refusals.find(consumer, made.producer);
     const std::uint32_t group = fused.group_of[consumer];
-    if (base == facts.peel(value) && fused.group_of[made.producer] == group) {
+    if (base == facts.unshaped(value) && fused.group_of[made.producer] == group) {
       made.fused = true;
       made.reason = fused_reason(graph, fused.groups[group], consumer);
     } else if (!enabled) {
       made.reason = "fusion is off";
     } else if (whole != no_id) {
       made.reason = fmt::format("it is written to memory as a part of '{}'", graph.value(whole).name);
+    } else if (refusal) {
+      made.reason = *refusal;
     } else if (!views.empty()) {
       made.reason = fmt::format("it is read through a view ({}), in place from memory", views);
     } else {
-      made.reason = refusal ? *refusal : reason_of_kinds(graph, made.producer, consumer);
+      made.reason = reason_of_kinds(graph, made.producer, consumer);
     }
     return made;
   };
@@ -102,6 +135,9 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
       if (*input == no_id || std::find(inputs.begin(), input, *input) != input) continue;
       Decision made = decide(id, *input);
       if (made.producer != no_id) decisions.push_back(std::move(made));
+    }
+    if (const auto met = siblings.find(id); met != siblings.end()) {
+      decisions.push_back(siblings_decision(facts, fused, met->second, id));
     }
   }
   return decisions;

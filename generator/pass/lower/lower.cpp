@@ -42,6 +42,7 @@ class Lowering {
         graph_(facts.graph()),
         ops_(ops),
         group_(group),
+        roots_(roots_of(group)),
         names_(facts, group),
         parameters_(stub_arguments(facts.graph(), group)) {
     stub_.name = prefix + result_name(facts, group);
@@ -95,6 +96,7 @@ class Lowering {
     BodyRequest request;
     request.role = group_.kind == GroupKind::rows ? Functor::Role::rows : Functor::Role::elementwise;
     request.name = stub_.name + (group_.kind == GroupKind::rows ? "_rows" : "_elementwise");
+    request.general = request.name;
     request.space = {group_.loop, group_.row_axes, -1};
     request.nodes = group_.nodes;
     request.stores = group_.outputs;
@@ -134,24 +136,36 @@ class Lowering {
       argument.name = attribute.name;
       stub_.kernel_arguments.push_back(std::move(argument));
     }
-    for (std::size_t i = 0; i < root.outputs.size(); ++i) {
-      const Epilogue* epilogue = epilogue_of(group_.epilogues, i);
-      if (epilogue && epilogue->results.front() != i) continue;  // the one argument of all of them
-      add_kernel_result(kernel->results[i], i, epilogue);
-      const bool takes_all = epilogue && epilogue->results.size() > 1;
-      stub_.kernel_arguments.back().joint = takes_all ? 1 : static_cast<std::size_t>(kernel->results[i].joint);
+    std::size_t given = 0;
+    for (std::size_t i = 0; i < root.outputs.size(); i += given) {
+      given = roots_.size() > 1 ? 1 : static_cast<std::size_t>(kernel->results[i].joint);
+      add_kernel_results(i, given);
     }
   }
 
+  // The argument for an operand: of each sibling its own, where they differ in it.
   void add_kernel_operand(const KernelOperand& operand, std::size_t index) {
-    const ValueId value = graph_.nodes[group_.root].inputs[index];
-    const auto prologue = std::find_if(group_.prologues.begin(), group_.prologues.end(),
-                                       [&](const Prologue& each) { return each.operand == index; });
+    const bool of_each = roots_.size() > 1 && operand.several > 1;
+    const std::size_t first = stub_.kernel_arguments.size();
+    for (const NodeId root : roots_) {
+      if (root == group_.root || of_each) add_operand_of(root, operand, index, of_each);
+    }
+    bundle(first, KernelArgument::Bundle::several);
+  }
+
+  void add_operand_of(NodeId root, const KernelOperand& operand, std::size_t index, bool of_each) {
+    const ValueId value = graph_.nodes[root].inputs[index];
+    const bool own = operand.several > 1;
+    const auto prologue = std::find_if(group_.prologues.begin(), group_.prologues.end(), [&](const Prologue& each) {
+      return each.operand == index && (!own || each.reader == root);
+    });
     KernelArgument argument;
     if (prologue != group_.prologues.end()) {
       BodyRequest request;
       request.role = Functor::Role::prologue;
       request.name = fmt::format("{}_prologue_{}", stub_.name, operand.name);
+      request.general = request.name;
+      if (of_each) name_after(request, value);
       request.space = {graph_.type(value).shape, {}, walked_rank(operand, graph_.type(value).shape)};
       request.nodes = prologue->nodes;
       request.result = value;
@@ -166,9 +180,32 @@ class Lowering {
     stub_.kernel_arguments.push_back(std::move(argument));
   }
 
-  void add_kernel_result(const KernelOperand& result, std::size_t index, const Epilogue* epilogue) {
+  // The argument for a parameter that stands for `count` results from number `index` on, of each sibling.
+  void add_kernel_results(std::size_t index, std::size_t count) {
+    const std::size_t first = stub_.kernel_arguments.size();
+    const std::size_t of_each = graph_.nodes[group_.root].outputs.size();
+    for (std::size_t root = 0; root < roots_.size(); ++root) {
+      for (std::size_t i = index; i < index + count; ++i) add_kernel_result(root * of_each + i);
+    }
+    bundle(first, roots_.size() > 1 ? KernelArgument::Bundle::several : KernelArgument::Bundle::each);
+  }
+
+  // Makes the arguments from `first` on one, if they are several.
+  void bundle(std::size_t first, KernelArgument::Bundle as) {
+    std::vector<KernelArgument>& all = stub_.kernel_arguments;
+    if (all.size() == first + 1) return;
+    for (std::size_t i = first; i < all.size(); ++i) all[i].bundled = 0;
+    all[first].bundle = as;
+    all[first].bundled = all.size() - first;
+  }
+
+  void add_kernel_result(std::size_t number) {
+    const ValueId value = numbered_result(graph_, roots_, number);
     const Node& root = graph_.nodes[group_.root];
-    const ValueId value = root.outputs[index];
+    const std::size_t index = number % root.outputs.size();
+    const KernelOperand& result = root.kernel->results[index];
+    const Epilogue* epilogue = epilogue_of(group_.epilogues, number);
+    if (epilogue && epilogue->results.front() != number) return;  // the one argument of all of them
     KernelArgument argument;
     if (!epilogue) {
       argument.kind = KernelArgument::Kind::parameter;
@@ -177,21 +214,33 @@ class Lowering {
       BodyRequest request;
       request.role = Functor::Role::epilogue;
       request.name = stub_.name + "_epilogue";
-      if (group_.epilogues.size() > 1) request.name += "_" + root.op->results[index].name;
+      if (group_.epilogues.size() > 1 && root.outputs.size() > 1) request.name += "_" + root.op->results[index].name;
+      request.general = request.name;
       request.space = {graph_.type(value).shape, {}, walked_rank(result, graph_.type(value).shape)};
       request.nodes = epilogue->nodes;
       for (const ValueId output : group_.outputs) {
         const NodeId maker = graph_.value(output).producer;
         const bool made_here = std::binary_search(epilogue->nodes.begin(), epilogue->nodes.end(), maker);
-        const bool received =
-            maker == group_.root && epilogue_of(group_.epilogues, graph_.value(output).index) == epilogue;
-        if (received || made_here) request.stores.push_back(output);
+        const auto received = result_number(graph_, roots_, output);
+        if ((received && epilogue_of(group_.epilogues, *received) == epilogue) || made_here) {
+          request.stores.push_back(output);
+        }
       }
-      for (const std::size_t each : epilogue->results) request.incoming.push_back(root.outputs[each]);
+      for (const std::size_t each : epilogue->results) {
+        request.incoming.push_back(numbered_result(graph_, roots_, each));
+        if (group_.epilogues.size() > 1 && roots_.size() > 1) name_after(request, request.incoming.back());
+      }
       argument.kind = KernelArgument::Kind::functor;
       argument.functor = add_functor(std::move(request));
+      argument.takes = epilogue->results.size();
     }
     stub_.kernel_arguments.push_back(std::move(argument));
+  }
+
+  // Of several functors of one port.
+  void name_after(BodyRequest& request, ValueId value) const {
+    request.name += "_" + graph_.value(value).name;
+    request.general += "_" + names_.of(value);
   }
 
   std::size_t parameter_of(ValueId value) const {
@@ -224,6 +273,7 @@ class Lowering {
   const Graph& graph_;
   const OpSet& ops_;
   const Group& group_;
+  std::vector<NodeId> roots_;
   GeneralNames names_;
   std::vector<ValueId> parameters_;
   StubProgram stub_;
@@ -248,14 +298,19 @@ void append_view(std::string& key, const MemberView& view) {
   for (const int axis : view.permutation) append(key, ',', axis);
   key += 'm';
   for (const auto& [first, last] : view.merges) append(key, ',', first, last);
+  if (view.loop > 0) append(key, 'L', view.loop);
+  if (view.reshape) append(key, 'r', *view.reshape);
+  if (!view.runs.empty()) key += 'f';
+  for (const int run : view.runs) append(key, ',', run);
 }
 
 void append_functor(std::string& key, const Functor& functor) {
   append(key, '\n', "functor", static_cast<int>(functor.role), functor.rank, functor.across, functor.incoming.size(),
-         functor.shape_member, functor.shape_parameter);
+         functor.shape_member);
   for (const Functor::Incoming& each : functor.incoming) append(key, 'i', each.compute);
-  for (const Functor::Extent& extent : functor.loop_extents) {
-    append(key, 'e', extent.parameter, extent.axis, extent.constant);
+  for (const Functor::Loop& loop : functor.loops) {
+    append(key, 'p', loop.parameter);
+    for (const Functor::Extent& extent : loop.extents) append(key, 'e', extent.parameter, extent.axis, extent.constant);
   }
   for (const FunctorMember& member : functor.members) {
     append_view(key, member.view);
@@ -279,7 +334,7 @@ std::string program_key(const StubProgram& stub) {
   }
   for (const Functor& functor : stub.functors) append_functor(key, functor);
   for (const KernelArgument& a : stub.kernel_arguments) {
-    append(key, '\n', static_cast<int>(a.kind), a.functor, a.literal, a.joint);
+    append(key, '\n', static_cast<int>(a.kind), a.functor, a.literal, static_cast<int>(a.bundle), a.bundled, a.takes);
     append_view(key, a.view);
   }
   return key;
@@ -301,6 +356,7 @@ void compare_extents(StubProgram& stub, const StubProgram& other) {
 void use_general_names(StubProgram& stub) {
   for (StubParameter& parameter : stub.parameters) parameter.name = parameter.general;
   for (Functor& functor : stub.functors) {
+    functor.name = functor.general;
     for (Functor::Incoming& each : functor.incoming) each.name = each.general;
     for (FunctorMember& member : functor.members) member.name = member.general;
     for (Statement& statement : functor.statements) statement.names = statement.general;
@@ -318,7 +374,10 @@ std::uint32_t StubTable::intern(StubProgram stub, StubComment comment) {
   }
   std::string unique = stub.name;
   for (int i = 2; !names_.insert(unique).second; ++i) unique = fmt::format("{}_{}", stub.name, i);
-  for (Functor& functor : stub.functors) functor.name.replace(0, stub.name.size(), unique);
+  for (Functor& functor : stub.functors) {
+    functor.name.replace(0, stub.name.size(), unique);
+    functor.general.replace(0, stub.name.size(), unique);
+  }
   stub.name = std::move(unique);
   stubs_.push_back(std::move(stub));
   comments_.push_back({std::move(comment)});

@@ -23,13 +23,15 @@ class Body {
       : facts_(facts), graph_(facts.graph()), ops_(ops), names_(names), request_(request), parameters_(parameters) {}
 
   LoweredBody build() {
+    loops_ = {request_.space.shape};
     functor_.role = request_.role;
     functor_.name = request_.name;
+    functor_.general = request_.general;
     for (std::size_t i = 0; i < request_.incoming.size(); ++i) receive(request_.incoming[i], i);
     for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
     for (const ValueId value : request_.stores) add_store(value);
     if (request_.role == Functor::Role::rows) keep_shared_rows();
-    const auto merges = common_merges(facts_, request_.space, uses_);
+    const auto merges = in_port() ? Merges{} : common_merges(facts_, request_.space, uses_);
     add_members(merges);
     std::vector<HeldValue> held;
     if (request_.hold) held = held_values(merges);
@@ -51,6 +53,16 @@ class Body {
   }
 
   bool rows() const { return request_.role == Functor::Role::rows; }
+  // In a kernel's prologue or epilogue.
+  bool in_port() const { return request_.space.kernel_rank >= 0; }
+
+  // The number of the loop over these axes.
+  std::size_t loop_of(const Shape& shape) {
+    if (!in_port()) return 0;
+    const auto found = std::find(loops_.begin(), loops_.end(), shape);
+    if (found == loops_.end()) return loops_.push_back(shape), loops_.size() - 1;
+    return static_cast<std::size_t>(found - loops_.begin());
+  }
 
   std::size_t append(Statement statement) {
     functor_.statements.push_back(std::move(statement));
@@ -86,14 +98,18 @@ class Body {
     return result == RowForm::full && has_one ? RowForm::kept : result;
   }
 
+  // What a functor knows `value` by, if it makes it.
+  ValueId behind(ValueId value) const { return in_port() ? facts_.unshaped(value) : facts_.peel(value); }
+
   // `result`: that of the node's result.
   Operand read(const Node& node, ValueId value, RowForm result) {
     if (is_literal(graph_, node, value)) {
       return {.kind = Operand::Kind::literal, .literal = literal_text(*single_number(graph_, value), graph_.type(value).dtype)};
     }
-    if (const auto found = known_.find(facts_.peel(value)); found != known_.end()) return found->second;
+    if (const auto found = known_.find(behind(value)); found != known_.end()) return found->second;
     const RowForm form = read_form(value, result);
-    const std::size_t place = member({value, form});
+    const Shape& loop = graph_.type(node.outputs[0]).shape;
+    const std::size_t place = member({.value = value, .form = form, .loop = loop_of(loop)});
     if (const auto found = loads_.find(place); found != loads_.end()) {
       return {.kind = Operand::Kind::statement, .statement = found->second};
     }
@@ -114,7 +130,7 @@ class Body {
 
   // Whether anything sees the lanes of a value that a node of this functor makes; storing them rounds.
   bool read_in_registers(ValueId value) const {
-    const auto is_it = [&](ValueId read) { return read != no_id && facts_.peel(read) == value; };
+    const auto is_it = [&](ValueId read) { return read != no_id && behind(read) == value; };
     return is_it(request_.result) || std::any_of(request_.nodes.begin(), request_.nodes.end(), [&](NodeId id) {
              const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
              return std::any_of(inputs.begin(), inputs.end(), is_it);
@@ -196,7 +212,8 @@ class Body {
 
   void add_store(ValueId value) {
     const RowForm form = made_form(value);
-    Statement store{.kind = Statement::Kind::store, .per_row = form != RowForm::full, .member = member({value, form})};
+    const LoopUse use{.value = value, .form = form, .loop = loop_of(graph_.type(value).shape)};
+    Statement store{.kind = Statement::Kind::store, .per_row = form != RowForm::full, .member = member(use)};
     store.operands = {known_.at(value)};
     append(std::move(store));
   }
@@ -240,7 +257,8 @@ class Body {
       made.general = names_.of(use.value);
       const auto parameter = static_cast<std::size_t>(place - parameters_.begin());
       if (use.line_axis < 0) {
-        made.view = view_in(facts_, request_.space, use, parameter, merges);
+        made.view = in_port() ? view_in_port(use) : view_in(facts_, request_.space, use, parameter, merges);
+        made.view.parameter = parameter;
       } else {
         LinesView lines = lines_in(facts_, request_.space, use, parameter);
         made.view = std::move(lines.view);
@@ -251,14 +269,21 @@ class Body {
         functor_.shape_member = functor_.members.size();
         found_shape = true;
       }
-      functor_.rank = made.view.rank;
+      functor_.rank = made.view.runs.empty() ? made.view.rank : static_cast<int>(made.view.runs.size());
       if (request_.role == Functor::Role::elementwise && use.line_axis < 0) {
         functor_.across = functor_.across || lies_across(facts_, request_.space, use);
       }
       functor_.members.push_back(std::move(made));
     }
     if (!found_shape) show_loop_shape();
-    add_loop_shape();
+    add_loops();
+  }
+
+  MemberView view_in_port(const LoopUse& use) {
+    PortView port = port_view(facts_, request_.space, loops_[use.loop], use.value, facts_.strides(use.value));
+    port.view.loop = use.loop;
+    if (!port.split.empty()) port.view.reshape = loop_of(port.split);
+    return std::move(port.view);
   }
 
   // Where nothing has the loop's shape (lines are read for one index in each row), what has one element per row is
@@ -294,18 +319,39 @@ class Body {
     } else if (at.kind != Operand::Kind::incoming) {
       return held;
     }
-    held.view = view_in(facts_, request_.space, {value, made_form(value)}, 0, merges);
+    held.view = in_port() ? view_of_held(value, held.reshaped)
+                          : view_in(facts_, request_.space, {value, made_form(value)}, 0, merges);
     held.shown = held.maker == producer && !held.view.broadcast;
     return held;
   }
 
-  void add_loop_shape() {
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (graph_.type(parameters_[i]).shape != request_.space.shape) continue;
-      functor_.shape_parameter = i;
-      return;
+  // Of dense memory. `reshaped`: the shape for view.reshape.
+  MemberView view_of_held(ValueId value, Shape& reshaped) const {
+    const Shape& shape = graph_.type(value).shape;
+    PortView port = port_view(facts_, request_.space, shape, value, dense_strides(shape));
+    if (!port.split.empty()) port.view.reshape = 0;
+    reshaped = std::move(port.split);
+    return std::move(port.view);
+  }
+
+  void add_loops() {
+    functor_.loops.resize(loops_.size());
+    functor_.loops[0] = shape_of_loop(loops_[0]);
+    for (const FunctorMember& member : functor_.members) {
+      if (member.view.broadcast) functor_.loops[member.view.loop] = shape_of_loop(loops_[member.view.loop]);
+      if (member.view.reshape) functor_.loops[*member.view.reshape] = shape_of_loop(loops_[*member.view.reshape]);
     }
-    for (const Dim& extent : request_.space.shape) functor_.loop_extents.push_back(find_extent(extent));
+  }
+
+  Functor::Loop shape_of_loop(const Shape& shape) const {
+    Functor::Loop loop;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (graph_.type(parameters_[i]).shape != shape) continue;
+      loop.parameter = i;
+      return loop;
+    }
+    for (const Dim& extent : shape) loop.extents.push_back(find_extent(extent));
+    return loop;
   }
 
   Functor::Extent find_extent(const Dim& extent) const {
@@ -327,6 +373,7 @@ class Body {
   const std::vector<ValueId>& parameters_;
   Functor functor_;
   std::vector<LoopUse> uses_;                        // by member
+  std::vector<Shape> loops_;                         // the functor's own, and others over the same elements
   std::unordered_map<ValueId, Operand> known_;       // what values are in registers
   std::unordered_map<std::size_t, std::size_t> loads_;  // member -> statement
 };

@@ -13,7 +13,7 @@ namespace kgen {
 
 struct BodyRequest {
   Functor::Role role = Functor::Role::elementwise;
-  std::string name;
+  std::string name, general;
   LoopSpace space;
   std::vector<NodeId> nodes;        // in execution order
   std::vector<ValueId> stores;      // written to memory by this functor

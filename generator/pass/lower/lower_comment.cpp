@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "generator/pass/fuse/fuse_siblings.hpp"
 #include "generator/pass/lower/lower_names.hpp"
 
 namespace kgen {
@@ -22,6 +23,7 @@ class Comment {
     comment.graph = graph_.name;
     comment.use = what();
     count_spared(comment);
+    count_shared(comment);
     return comment;
   }
 
@@ -29,14 +31,17 @@ class Comment {
   // "add", or the composite that a node was expanded from.
   const std::string& operator_name(const Node& node) const { return node.within.empty() ? node.op->name : node.within; }
 
+  bool is_made_here(ValueId value) const {
+    const Value& v = graph_.value(value);
+    return v.kind == ValueKind::result && std::binary_search(group_.nodes.begin(), group_.nodes.end(), v.producer);
+  }
+
   // "relu(add(matmul(A, B), bias))"; gives up once the text is too long for one line.
   std::string formula(ValueId value, std::size_t budget) const {
     const ValueId shown = facts_.peel(value);
-    const Value& v = graph_.value(shown);
-    const bool inside =
-        v.kind == ValueKind::result && std::binary_search(group_.nodes.begin(), group_.nodes.end(), v.producer);
-    if (!inside) return graph_.value(value).name;
-    const Node& node = graph_.nodes[v.producer];
+    const bool reshaped = group_.kind == GroupKind::structured && is_made_here(facts_.unshaped(shown));
+    if (!is_made_here(shown) && !reshaped) return graph_.value(value).name;
+    const Node& node = graph_.nodes[graph_.value(shown).producer];
     std::string text = node.op->name + "(";
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == no_id) continue;
@@ -96,10 +101,34 @@ class Comment {
     }
   }
 
+  // What siblings read in common: once, and not once for each.
+  void count_shared(StubComment& comment) const {
+    if (group_.siblings.empty()) return;
+    for (const ValueId value : shared_operands(graph_, group_.root)) {
+      if (std::find(group_.inputs.begin(), group_.inputs.end(), value) == group_.inputs.end()) continue;
+      comment.shared.push_back(graph_.value(value).name);
+      comment.bytes =
+          comment.bytes + bytes_of(graph_.type(value)) * Dim(static_cast<std::int64_t>(group_.siblings.size()));
+    }
+  }
+
   const FuseFacts& facts_;
   const Graph& graph_;
   const Group& group_;
 };
+
+// "a, b and c never reach memory", of some names and how many others.
+std::string said_of(const std::vector<std::string>& names, std::size_t others, std::string_view thing,
+                    std::string_view of_one, std::string_view of_several) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    list += (i == 0 ? "" : others == 0 && i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  if (others > 0) {
+    list += fmt::format("{}{} {}{}", names.empty() ? "" : " and ", others, thing, others == 1 ? "" : "s");
+  }
+  return fmt::format("{} {}", list, names.size() + others == 1 ? of_one : of_several);
+}
 
 }  // namespace
 
@@ -117,7 +146,7 @@ std::vector<std::string> uses_text(const std::vector<StubComment>& comments) {
 }
 
 std::string saved_text(const std::vector<StubComment>& comments) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, shared;
   std::size_t others = 0;
   Dim bytes;
   for (const StubComment& comment : comments) {
@@ -128,19 +157,23 @@ std::string saved_text(const std::vector<StubComment>& comments) {
         ++others;
       }
     }
+    for (const std::string& name : comment.shared) {
+      if (std::find(shared.begin(), shared.end(), name) == shared.end()) shared.push_back(name);
+    }
     others += comment.others;
     bytes = bytes + comment.bytes;
   }
-  if (names.empty() && others == 0) return {};
-  std::string list;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    list += (i == 0 ? "" : others == 0 && i + 1 == names.size() ? " and " : ", ") + names[i];
+  std::vector<std::string> said;
+  if (!names.empty() || others > 0) {
+    said.push_back(said_of(names, others, "intermediate", "never reaches memory", "never reach memory"));
   }
-  if (others > 0) {
-    list += fmt::format("{}{} intermediate{}", names.empty() ? "" : " and ", others, others == 1 ? "" : "s");
+  if (!shared.empty()) {
+    const std::size_t shown = std::min(shared.size(), most_names);
+    said.push_back(said_of({shared.begin(), shared.begin() + static_cast<std::ptrdiff_t>(shown)}, shared.size() - shown,
+                           "other", "is read once", "are read once"));
   }
-  const bool one = names.size() + others == 1;
-  return fmt::format("{} never reach{} memory: {} bytes of traffic saved.", list, one ? "es" : "", bytes.text());
+  if (said.empty()) return {};
+  return fmt::format("{}: {} bytes of traffic saved.", fmt::join(said, "; "), bytes.text());
 }
 
 }  // namespace kgen

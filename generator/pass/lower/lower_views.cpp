@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "generator/base/ensure.hpp"
+#include "generator/pass/graph/regroup.hpp"
+
 namespace kgen {
 namespace {
 
@@ -73,10 +76,6 @@ std::vector<int> dropped_axes(std::size_t rank, const LoopSpace& space) {
 std::vector<std::pair<int, int>> common_merges(const FuseFacts& facts, const LoopSpace& space,
                                                const std::vector<LoopUse>& uses) {
   const int rank = static_cast<int>(space.shape.size());
-  if (space.kernel_rank >= 0) {
-    if (rank <= space.kernel_rank) return {};
-    return {{0, rank - space.kernel_rank}};
-  }
   if (std::any_of(uses.begin(), uses.end(), [](const LoopUse& use) { return use.line_axis >= 0; })) return {};
   std::vector<Walk> walks;
   for (const LoopUse& use : uses) walks.push_back(walk_of(facts, space, use));
@@ -101,6 +100,23 @@ bool lies_across(const FuseFacts& facts, const LoopSpace& space, const LoopUse& 
   std::size_t axis = walk.shape.size();
   while (axis > 1 && walk.shape[axis - 1] == Dim(1)) --axis;  // axes of extent 1 have no say
   return axis > 1 && walk.strides[axis - 1] != Dim(0) && walk.strides[axis - 1] != Dim(1);
+}
+
+PortView port_view(const FuseFacts& facts, const LoopSpace& space, const Shape& loop, ValueId value,
+                   const Strides& strides) {
+  const auto regrouping = regroup(space.shape, space.kernel_rank, loop);
+  ensure(regrouping.has_value(), "fuse lets only loops over the kernel's axes into a port");
+  const Shape& own = facts.graph().type(value).shape;
+  const auto along = strides_along(*regrouping, own, strides, loop);
+  ensure(along.has_value(), "fuse lets only what can be shown in a loop into a port");
+  RunWalk walk = walk_runs(*regrouping, *along);
+  PortView port;
+  port.view.broadcast = own != loop;
+  port.view.rank = merged_rank(regrouping->split.size(), walk.merges);
+  port.view.merges = std::move(walk.merges);
+  port.view.runs = std::move(walk.runs);
+  if (regrouping->split != loop) port.split = regrouping->split;
+  return port;
 }
 
 MemberView view_in(const FuseFacts& facts, const LoopSpace& space, const LoopUse& use, std::size_t parameter,

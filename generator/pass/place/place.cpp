@@ -230,8 +230,7 @@ class Arena {
 
   // The rule "in place" at the head of place.hpp.
   void take_over(const Group& group) {
-    // A kernel of several results stores each when it likes.
-    if (group.kind == GroupKind::structured && graph().nodes[group.root].outputs.size() > 1) return;
+    if (group.kind == GroupKind::structured && !stores_at_once(group)) return;
     const bool only_output = group.outputs.size() == 1;
     if (group.kind == GroupKind::rows && !only_output) return;
     const Shape& loop = group.kind == GroupKind::structured ? result_shape(group) : group.loop;
@@ -248,6 +247,13 @@ class Arena {
       plan_.placements[output].index = plan_.placements[*heir_of].index;
       last_[*heir_of] = no_id;
     }
+  }
+
+  // A kernel of several results stores each when it likes, but for those that it gives to one epilogue of siblings.
+  bool stores_at_once(const Group& group) const {
+    const std::size_t results = graph().nodes[group.root].outputs.size();
+    const bool joint = group.epilogues.size() == 1 && group.epilogues[0].results.size() == group.siblings.size() + 1;
+    return results == 1 && (group.siblings.empty() || joint);
   }
 
   const Shape& result_shape(const Group& group) const {
@@ -296,6 +302,7 @@ class Arena {
       }
     };
     bar(group.root);
+    std::for_each(group.siblings.begin(), group.siblings.end(), bar);
     for (const Prologue& prologue : group.prologues) std::for_each(prologue.nodes.begin(), prologue.nodes.end(), bar);
   }
 

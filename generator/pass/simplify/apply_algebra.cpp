@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "generator/pass/graph/attributes.hpp"
 #include "generator/pass/simplify/view_algebra.hpp"
 #include "generator/spec/expression.hpp"
 #include "generator/spec/scalar_value.hpp"

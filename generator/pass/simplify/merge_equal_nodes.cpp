@@ -1,37 +1,16 @@
 #include "generator/pass/simplify/merge_equal_nodes.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <string>
 #include <utility>
 
+#include "generator/pass/graph/attributes.hpp"
 #include "generator/pass/simplify/view_algebra.hpp"
 #include "generator/spec/scalar_value.hpp"
 
 namespace kgen {
 namespace {
-
-// Hashes with one more number mixed in (the finalizer of SplitMix64).
-std::size_t mix(std::size_t hash, std::uint64_t number) {
-  std::uint64_t x = hash + 0x9e3779b97f4a7c15u + number;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t hash_of(const Number& number) { return std::bit_cast<std::uint64_t>(number.real()); }
-// Of sizes only the constant term, which is cheap; equality tells the rest apart.
-std::uint64_t hash_of(const Dim& dim) { return static_cast<std::uint64_t>(dim.constant()); }
-std::uint64_t hash_of(bool flag) { return flag; }
-std::uint64_t hash_of(std::int64_t number) { return static_cast<std::uint64_t>(number); }
-std::uint64_t hash_of(DType dtype) { return static_cast<std::uint64_t>(dtype); }
-std::uint64_t hash_of(const std::string& text) { return std::hash<std::string>{}(text); }
-std::uint64_t hash_of(const std::vector<Dim>& list) {
-  std::size_t hash = list.size();
-  for (const Dim& each : list) hash = mix(hash, hash_of(each));
-  return hash;
-}
 
 // Attributes that node.kind does not hold in a resolved form.
 bool counts(const Node& node, const std::string& attribute) {
@@ -113,7 +92,7 @@ std::size_t NodeHash::operator()(NodeId id) const {
     for (const ValueId input : node.inputs) hash = mix(hash, input);
   }
   for (const auto& [name, value] : node.attributes) {
-    if (counts(node, name)) hash = mix(hash, std::visit([](const auto& each) { return hash_of(each); }, value));
+    if (counts(node, name)) hash = mix(hash, hash_of(value));
   }
   return hash;
 }

@@ -148,16 +148,4 @@ ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType t
                add_constant(rewriting.graph, free_name(rewriting, wish), std::move(type), std::move(values), where));
 }
 
-bool same_attribute(const AttributeValue& a, const AttributeValue& b) {
-  const auto* number = std::get_if<Number>(&a);
-  const auto* other = std::get_if<Number>(&b);
-  return number && other ? same_bits(*number, *other) : a == b;
-}
-
-bool same_attributes(const Attributes& a, const Attributes& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& left, const auto& right) {
-    return left.first == right.first && same_attribute(left.second, right.second);
-  });
-}
-
 }  // namespace kgen

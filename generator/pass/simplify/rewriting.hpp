@@ -60,8 +60,4 @@ ValueId new_result(Rewriting& rewriting, const std::string& wish, TensorType typ
 ValueId new_constant(Rewriting& rewriting, const std::string& wish, TensorType type, std::vector<Number> values,
                      SourceLocation where);
 
-// As bits: NaN equals itself, and 0 differs from -0.
-bool same_attribute(const AttributeValue& a, const AttributeValue& b);
-bool same_attributes(const Attributes& a, const Attributes& b);
-
 }  // namespace kgen

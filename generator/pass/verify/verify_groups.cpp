@@ -23,6 +23,17 @@ bool may_hold(GroupKind group, const NodeKind& node, bool is_root) {
   return std::holds_alternative<Elementwise>(node) && group != GroupKind::call;
 }
 
+bool is_root(const Group& group, NodeId node) {
+  return node == group.root || std::find(group.siblings.begin(), group.siblings.end(), node) != group.siblings.end();
+}
+
+// Of attributes: their bits, as far as these are numbers.
+bool same(const AttributeValue& a, const AttributeValue& b) {
+  const auto* number = std::get_if<Number>(&a);
+  const auto* other = std::get_if<Number>(&b);
+  return number && other ? same_bits(*number, *other) : a == b;
+}
+
 class GroupCheck {
  public:
   explicit GroupCheck(const FusedGraph& fused) : fused_(fused), graph_(fused.graph) {}
@@ -33,6 +44,7 @@ class GroupCheck {
     ports_.resize(graph_.nodes.size());
     for (const Group& group : fused_.groups) {
       check_kinds(group);
+      check_siblings(group);
       check_ports(group);
     }
     find_memory();
@@ -48,9 +60,12 @@ class GroupCheck {
     bool rides = false;
     const Prologue* prologue = nullptr;  // null: none
   };
+  // How a view has the elements: as they are, but for axes of extent 1; by other axes; or in another order, or not all.
+  enum class Order { same, by_other_axes, another };
   // What is known of a value in memory, or of one that a view shows.
   struct Memory {
     ValueId base = no_id;     // past the views that are read in place
+    Order order = Order::same;  // of the elements, against the base's
     bool stored = false;      // it comes from outside, or groups write all of it
     bool at_load = false;     // it is there when the model is loaded
     std::uint32_t ready = 0;  // the number of groups that have run when it is there
@@ -68,9 +83,12 @@ class GroupCheck {
 
   void check_members();
   void check_kinds(const Group& group);
+  void check_siblings(const Group& group);
+  void check_results(const Group& group);
   void check_ports(const Group& group);
   void find_memory();
   void show(const Node& node, const View& view);
+  Order order_of(const Node& node, const View& view) const;
   void check_reads(std::uint32_t index);
   void check_read(std::uint32_t index, ValueId value);
   void check_stored();
@@ -118,7 +136,7 @@ void GroupCheck::check_members() {
 
 void GroupCheck::check_kinds(const Group& group) {
   for (const NodeId id : group.nodes) {
-    if (!may_hold(group.kind, graph_.nodes[id].kind, id == group.root)) {
+    if (!may_hold(group.kind, graph_.nodes[id].kind, is_root(group, id))) {
       problem_at(id, "is of a kind that its group cannot hold");
     }
   }
@@ -130,6 +148,54 @@ void GroupCheck::check_kinds(const Group& group) {
   }
 }
 
+// A kernel is called once for nodes that differ in the operand alone of which it takes several.
+void GroupCheck::check_siblings(const Group& group) {
+  if (group.siblings.empty() || group.root >= graph_.nodes.size()) return;
+  const Node& root = graph_.nodes[group.root];
+  const std::size_t own = root.kernel ? several_operand(*root.kernel).value_or(root.inputs.size()) : root.inputs.size();
+  if (group.kind != GroupKind::structured || own >= root.inputs.size()) {
+    return problem_at(group.root, "has siblings, and no kernel that takes several");
+  }
+  if (group.siblings.size() >= static_cast<std::size_t>(root.kernel->operands[own].several)) {
+    problem_at(group.root, "has more siblings than its kernel takes at once");
+  }
+  for (const NodeId id : group.siblings) {
+    if (!std::binary_search(group.nodes.begin(), group.nodes.end(), id)) continue;  // its port will say so
+    const Node& node = graph_.nodes[id];
+    bool alike = node.op == root.op && node.kernel == root.kernel && node.inputs.size() == root.inputs.size();
+    alike = alike &&
+            std::equal(node.attributes.begin(), node.attributes.end(), root.attributes.begin(), root.attributes.end(),
+                       [](const auto& a, const auto& b) { return a.first == b.first && same(a.second, b.second); });
+    for (std::size_t i = 0; alike && i < node.inputs.size(); ++i) alike = i == own || node.inputs[i] == root.inputs[i];
+    if (!alike) problem_at(id, "is called together with a node that differs in more than one operand");
+  }
+}
+
+// An epilogue takes results of one shape, neighbours in the order of the call; each goes to one at most.
+void GroupCheck::check_results(const Group& group) {
+  const std::vector<NodeId> roots = roots_of(group);
+  const std::size_t of_each = graph_.nodes[group.root].outputs.size();
+  std::vector<bool> taken(roots.size() * of_each, false);
+  for (const Epilogue& epilogue : group.epilogues) {
+    if (epilogue.results.empty() || epilogue.results.back() >= taken.size()) {
+      return problem_at(group.root, "has an epilogue on a result that it has not");
+    }
+    const std::size_t first = epilogue.results.front();
+    for (std::size_t i = 0; i < epilogue.results.size(); ++i) {
+      const std::size_t number = epilogue.results[i];
+      if (number >= taken.size() || number != first + i)
+        problem_at(group.root, "has an epilogue on results that are apart");
+      if (number >= taken.size()) return;
+      if (taken[number]) problem_at(group.root, "has two epilogues on one result");
+      taken[number] = true;
+      const ValueId value = numbered_result(graph_, roots, number);
+      if (graph_.type(value).shape != graph_.type(numbered_result(graph_, roots, first)).shape) {
+        problem(value, "goes to an epilogue with a result of another shape");
+      }
+    }
+  }
+}
+
 // Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
 void GroupCheck::check_ports(const Group& group) {
   if (!needs_root(group.kind)) {
@@ -137,6 +203,11 @@ void GroupCheck::check_ports(const Group& group) {
     if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
     return;
   }
+  const std::vector<NodeId> roots = roots_of(group);
+  const bool has_roots = std::all_of(roots.begin(), roots.end(), [&](NodeId id) {
+    return std::binary_search(group.nodes.begin(), group.nodes.end(), id);
+  });
+  if (has_roots) check_results(group);
   const std::uint32_t index = fused_.group_of[group.nodes[0]];
   const auto add = [&](NodeId id, const Port& port) {
     if (id >= ports_.size() || fused_.group_of[id] != index) {
@@ -145,7 +216,7 @@ void GroupCheck::check_ports(const Group& group) {
     if (ports_[id].rides) problem_at(id, "rides in two ports");
     ports_[id] = port;
   };
-  add(group.root, {true, nullptr});
+  for (const NodeId root : roots) add(root, {true, nullptr});
   for (const Prologue& prologue : group.prologues) {
     for (const NodeId id : prologue.nodes) add(id, {true, &prologue});
   }
@@ -158,7 +229,9 @@ void GroupCheck::check_ports(const Group& group) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const NodeId maker = inputs[i] == no_id ? no_id : graph_.value(inputs[i]).producer;
       const Prologue* prologue = maker == no_id || fused_.group_of[maker] != index ? nullptr : ports_[maker].prologue;
-      const bool stays = !prologue || ports_[id].prologue == prologue || (id == group.root && i == prologue->operand);
+      const bool ends = prologue && is_root(group, id) && i == prologue->operand &&
+                        (prologue->reader == no_id || prologue->reader == id);
+      const bool stays = !prologue || ports_[id].prologue == prologue || ends;
       if (!stays) problem_at(maker, "leaves the prologue that it rides in");
     }
   }
@@ -166,18 +239,35 @@ void GroupCheck::check_ports(const Group& group) {
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
+GroupCheck::Order GroupCheck::order_of(const Node& node, const View& view) const {
+  using Form = ViewRule::Form;
+  if (view.form == Form::squeeze || view.form == Form::unsqueeze) return Order::same;
+  if (view.form != Form::reshape) return Order::another;
+  const auto axes = [&](ValueId value) {
+    Shape shape = graph_.type(value).shape;
+    std::erase(shape, Dim(1));
+    return shape;
+  };
+  return axes(node.inputs[0]) == axes(node.outputs[0]) ? Order::same : Order::by_other_axes;
+}
+
 // A view that is read in place is there with its operand; what is written in parts, with the last of them.
 void GroupCheck::show(const Node& node, const View& view) {
   const ValueId result = node.outputs[0];
   if (!writes_operands(view)) {
     memory_[result] = memory_[node.inputs[0]];
+    memory_[result].order = std::max(memory_[result].order, order_of(node, view));
     return;
   }
-  Memory whole{result, true, true, 0};
+  Memory whole{.base = result, .stored = true, .at_load = true, .ready = 0};
   for (const ValueId part : node.inputs) {
     whole.stored = whole.stored && memory_[part].stored;
     whole.at_load = whole.at_load && memory_[part].at_load;
     whole.ready = std::max(whole.ready, memory_[part].ready);
+  }
+  if (view.written_through) {  // all of what is written is shown
+    whole.base = memory_[node.inputs[0]].base;
+    whole.order = std::max(memory_[node.inputs[0]].order, order_of(node, view));
   }
   memory_[result] = whole;
 }
@@ -186,12 +276,14 @@ void GroupCheck::find_memory() {
   memory_.resize(graph_.values.size());
   for (ValueId id = 0; id < memory_.size(); ++id) {
     const ValueKind kind = graph_.value(id).kind;
-    memory_[id] = {id, kind != ValueKind::result, kind == ValueKind::constant, 0};
+    memory_[id] = {.base = id, .stored = kind != ValueKind::result, .at_load = kind == ValueKind::constant, .ready = 0};
   }
   for (std::uint32_t index = 0; index < fused_.groups.size(); ++index) {
     const Group& group = fused_.groups[index];
     for (const NodeId id : group.nodes) {
-      for (const ValueId output : graph_.nodes[id].outputs) memory_[output] = {output, false, group.at_load, index + 1};
+      for (const ValueId output : graph_.nodes[id].outputs) {
+        memory_[output] = {.base = output, .stored = false, .at_load = group.at_load, .ready = index + 1};
+      }
     }
     for (const ValueId output : group.outputs) {
       const NodeId maker = graph_.value(output).producer;
@@ -214,7 +306,11 @@ void GroupCheck::check_read(std::uint32_t index, ValueId value) {
   if (listed_[value] == index || is_number(value)) return;  // a number may stand in the text
   const NodeId maker = graph_.value(memory_[value].base).producer;
   const bool made_here = maker != no_id && fused_.group_of[maker] == index;
-  if (!made_here) problem(value, "is read by a group that does not list it as an input");
+  if (!made_here) return problem(value, "is read by a group that does not list it as an input");
+  const bool kernel = fused_.groups[index].kind == GroupKind::structured;
+  if (memory_[value].order > (kernel ? Order::by_other_axes : Order::same)) {
+    problem(value, "is read in registers, where its elements are at other positions");
+  }
 }
 
 void GroupCheck::check_reads(std::uint32_t index) {

@@ -24,10 +24,24 @@ bool is_register_view(const PlacedGraph& placed, ValueId value) {
          placed.placement(value).kind == Kind::registers;
 }
 
+// Whether the kernel of a structured group stores one result before it reads what is needed for another.
+bool stores_apart(const Graph& graph, const Group& group) {
+  const std::vector<NodeId> roots = roots_of(group);
+  const Epilogue* first = epilogue_of(group.epilogues, 0);
+  if (graph.nodes[group.root].outputs.size() > 1) return true;
+  for (std::size_t number = 1; number < roots.size(); ++number) {
+    if (!first || epilogue_of(group.epilogues, number) != first) return true;
+  }
+  return false;
+}
+
 // The values that the kernel of a structured group reads, and those that its prologues read.
 std::unordered_set<ValueId> kernel_operands(const PlacedGraph& placed, const Group& group) {
   const Graph& graph = placed.graph();
-  std::unordered_set<ValueId> operands(graph.nodes[group.root].inputs.begin(), graph.nodes[group.root].inputs.end());
+  std::unordered_set<ValueId> operands;
+  for (const NodeId root : roots_of(group)) {
+    operands.insert(graph.nodes[root].inputs.begin(), graph.nodes[root].inputs.end());
+  }
   for (const Prologue& prologue : group.prologues) {
     for (const NodeId id : prologue.nodes) operands.insert(graph.nodes[id].inputs.begin(), graph.nodes[id].inputs.end());
   }
@@ -462,7 +476,7 @@ bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId inpu
   if (placed.roots[output] != output || placed.destination(output)) return refuse("it is written in parts");
   if (element_bytes(from) != element_bytes(to)) return refuse("their elements differ in size");
   const bool structured = group.kind == GroupKind::structured;
-  if (structured && graph.nodes[group.root].outputs.size() > 1) return refuse("its kernel stores another result first");
+  if (structured && stores_apart(graph, group)) return refuse("its kernel stores another result first");
   const Shape& loop = structured ? graph.type(graph.nodes[group.root].outputs[0]).shape : group.loop;
   if (from.shape != to.shape || to.shape != loop) return refuse("they are not walked alike");
   if (group.kind == GroupKind::rows && group.outputs.size() > 1)

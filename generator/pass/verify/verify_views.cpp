@@ -30,6 +30,14 @@ StridedMemory memory_with_gaps(Extents extents) {
   return memory;
 }
 
+// The axes first to last as one.
+void multiply_run(Extents& extents, std::size_t first, std::size_t last) {
+  for (; last > first; --last) {
+    extents[last - 1] *= extents[last];
+    extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(last));
+  }
+}
+
 class ViewCheck {
  public:
   ViewCheck(const FunctionPlan& plan, const std::vector<StubProgram>& stubs, const DimBindings& bindings)
@@ -62,9 +70,10 @@ class ViewCheck {
   void check_step(const Step& step);
   void check_call(const Step& step);
   void check_functor(const StubProgram& stub, const Functor& functor, const Step& step);
-  std::optional<Extents> loop_of(const Functor& functor, const Step& step) const;
-  void check_view(const StubProgram& stub, const MemberView& view, const std::optional<Extents>& loop,
-                  const Step& step);
+  Extents loop_of(const Functor::Loop& loop, const Step& step) const;
+  std::optional<Extents> check_view(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
+                                    const Step& step);
+  void check_loop(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops, const Step& step);
 
   const FunctionPlan& plan_;
   const Graph& graph_;
@@ -145,7 +154,7 @@ void ViewCheck::check_step(const Step& step) {
   const StubProgram& stub = stubs_[step.stub];
   for (const Functor& functor : stub.functors) check_functor(stub, functor, step);
   for (const KernelArgument& argument : stub.kernel_arguments) {
-    if (argument.kind == KernelArgument::Kind::parameter) check_view(stub, argument.view, std::nullopt, step);
+    if (argument.kind == KernelArgument::Kind::parameter) check_view(stub, argument.view, {}, step);
   }
 }
 
@@ -163,29 +172,63 @@ void ViewCheck::check_call(const Step& step) {
   }
 }
 
-// The extents of the loop that a functor's members are broadcast to.
-std::optional<Extents> ViewCheck::loop_of(const Functor& functor, const Step& step) const {
-  if (functor.shape_parameter != Functor::none) return extents_of(step.arguments[functor.shape_parameter]);
-  Extents loop;
-  for (const Functor::Extent& extent : functor.loop_extents) {
-    loop.push_back(extent.parameter == Functor::none
-                       ? extent.constant
-                       : extents_of(step.arguments[extent.parameter])[static_cast<std::size_t>(extent.axis)]);
+// The extents of a loop that a functor's members are broadcast to; none where nothing says them.
+Extents ViewCheck::loop_of(const Functor::Loop& loop, const Step& step) const {
+  if (loop.parameter != Functor::none) return extents_of(step.arguments[loop.parameter]);
+  Extents extents;
+  for (const Functor::Extent& extent : loop.extents) {
+    extents.push_back(extent.parameter == Functor::none
+                          ? extent.constant
+                          : extents_of(step.arguments[extent.parameter])[static_cast<std::size_t>(extent.axis)]);
   }
-  return loop;
+  return extents;
 }
 
+// What a kernel calls with its positions sees all that it reads and writes by the same extents.
 void ViewCheck::check_functor(const StubProgram& stub, const Functor& functor, const Step& step) {
-  const std::optional<Extents> loop = loop_of(functor, step);
+  std::vector<Extents> loops;
+  for (const Functor::Loop& loop : functor.loops) loops.push_back(loop_of(loop, step));
+  const bool in_kernel = functor.role == Functor::Role::prologue || functor.role == Functor::Role::epilogue;
+  std::optional<Extents> walked;
   for (const FunctorMember& member : functor.members) {
-    if (member.line_axis < 0) check_view(stub, member.view, loop, step);
+    if (member.line_axis >= 0) continue;
+    const std::optional<Extents> seen = check_view(stub, member.view, loops, step);
+    if (!in_kernel || !seen) continue;
+    check_loop(stub, member.view, loops, step);
+    if (walked && *walked != *seen) {
+      return problem(fmt::format("{} walks '{}' by other extents than the rest of {}", stub.name,
+                                 name(step.arguments[member.view.parameter]), functor.name));
+    }
+    walked = seen;
   }
 }
 
-void ViewCheck::check_view(const StubProgram& stub, const MemberView& view, const std::optional<Extents>& loop,
+// What is broadcast is so to the shape of something that the group computes.
+void ViewCheck::check_loop(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
                            const Step& step) {
+  if (!view.broadcast) return;
+  const Group& group = plan_.fused.groups[step.group];
+  const auto has_it = [&](ValueId value) { return value != no_id && extents_of(value) == loops[view.loop]; };
+  const bool computed = std::any_of(group.nodes.begin(), group.nodes.end(), [&](NodeId id) {
+    const Node& node = graph_.nodes[id];
+    return has_it(node.outputs[0]) ||
+           (id == group.root && std::any_of(node.inputs.begin(), node.inputs.end(), has_it)) ||
+           (id == group.root && std::any_of(node.outputs.begin(), node.outputs.end(), has_it));
+  });
+  if (computed) return;
+  problem(fmt::format("{} broadcasts '{}' to a shape that nothing in it has", stub.name,
+                      name(step.arguments[view.parameter])));
+}
+
+// The extents that are left, by axis of what walks the view; nothing where it cannot be shown so.
+std::optional<Extents> ViewCheck::check_view(const StubProgram& stub, const MemberView& view,
+                                             const std::vector<Extents>& loops, const Step& step) {
   const ValueId value = step.arguments[view.parameter];
-  if (!memory_[value]) return;
+  if (!memory_[value]) return std::nullopt;
+  const auto fail = [&](std::string text) {
+    problem(std::move(text));
+    return std::nullopt;
+  };
   StridedMemory memory = *memory_[value];
   for (const ConstantSlice& slice : view.slices) {
     View sliced;
@@ -202,9 +245,9 @@ void ViewCheck::check_view(const StubProgram& stub, const MemberView& view, cons
     memory.extents.insert(memory.extents.begin() + axis, 1);
     memory.strides.insert(memory.strides.begin() + axis, 0);
   }
-  if (view.broadcast && loop) {
-    std::optional<StridedMemory> repeated = broadcast(memory, *loop);
-    if (!repeated) return problem(fmt::format("{} cannot broadcast '{}' to its loop", stub.name, name(value)));
+  if (view.broadcast) {
+    std::optional<StridedMemory> repeated = broadcast(memory, loops[view.loop]);
+    if (!repeated) return fail(fmt::format("{} cannot broadcast '{}' to its loop", stub.name, name(value)));
     memory = std::move(*repeated);
   }
   if (!view.permutation.empty()) {
@@ -215,12 +258,33 @@ void ViewCheck::check_view(const StubProgram& stub, const MemberView& view, cons
     for (const int axis : view.permutation) extents.push_back(memory.extents[static_cast<std::size_t>(axis)]);
     memory = *viewed(memory, permute, bindings_, std::move(extents));
   }
+  if (view.reshape) {
+    View reshape;
+    std::optional<StridedMemory> shown = viewed(memory, reshape, bindings_, loops[*view.reshape]);
+    if (!shown) return fail(fmt::format("{} cannot show '{}' by the axes of its loop", stub.name, name(value)));
+    memory = std::move(*shown);
+  }
   // From the last to the first: the axes of those that are still to come keep their numbers.
   for (const auto& [first, last] : view.merges) {
-    if (can_merge(memory, static_cast<std::size_t>(first), static_cast<std::size_t>(last))) continue;
-    return problem(fmt::format("{} walks axes {} to {} of '{}' as one, which do not follow each other where it lies",
-                               stub.name, first, last, name(value)));
+    if (!can_merge(memory, static_cast<std::size_t>(first), static_cast<std::size_t>(last))) {
+      return fail(fmt::format("{} walks axes {} to {} of '{}' as one, which do not follow each other where it lies",
+                              stub.name, first, last, name(value)));
+    }
+    multiply_run(memory.extents, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
   }
+  if (memory.extents.size() != static_cast<std::size_t>(view.rank)) {
+    return fail(fmt::format("{} takes '{}' to have another number of axes", stub.name, name(value)));
+  }
+  std::size_t axis = 0;
+  for (const int run : view.runs) {
+    if (run < 1 || axis + static_cast<std::size_t>(run) > memory.extents.size()) break;
+    multiply_run(memory.extents, axis, axis + static_cast<std::size_t>(run) - 1);
+    ++axis;
+  }
+  if (!view.runs.empty() && (axis != view.runs.size() || axis != memory.extents.size())) {
+    return fail(fmt::format("{} walks '{}' in runs that do not cover its axes", stub.name, name(value)));
+  }
+  return memory.extents;
 }
 
 }  // namespace

@@ -16,12 +16,44 @@ struct AnyField {
   template <class T>
   constexpr operator T() const;
 };
-template <class S, class... Fields>
-consteval int count_fields() {
-  if constexpr (requires { S{Fields{}..., AnyField{}}; }) {
-    return count_fields<S, Fields..., AnyField>();
+template <std::size_t>
+using any_field = AnyField;
+
+template <class S, std::size_t... I>
+consteval bool takes_initialisers(std::index_sequence<I...>) {
+  return requires { S{any_field<I>{}...}; };
+}
+// How many values may stand in the braces of an S. An array among its fields takes one for each element.
+template <class S, std::size_t Count = 0>
+consteval std::size_t count_initialisers() {
+  if constexpr (takes_initialisers<S>(std::make_index_sequence<Count + 1>{})) {
+    return count_initialisers<S, Count + 1>();
   } else {
-    return sizeof...(Fields);
+    return Count;
+  }
+}
+template <class S, std::size_t... Before, std::size_t... After>
+consteval bool takes_empty_between(std::index_sequence<Before...>, std::index_sequence<After...>) {
+  return requires { S{any_field<Before>{}..., {}, any_field<After>{}...}; };
+}
+// How many of all those the field takes that begins at number `Place`: all that {} stands for.
+template <class S, std::size_t All, std::size_t Place, std::size_t Width = 1>
+consteval std::size_t initialisers_of_field() {
+  if constexpr (Place + Width > All) {
+    return 1;  // it has no value to begin with, so it is no array of numbers
+  } else if constexpr (takes_empty_between<S>(std::make_index_sequence<Place>{},
+                                              std::make_index_sequence<All - Place - Width>{})) {
+    return Width;
+  } else {
+    return initialisers_of_field<S, All, Place, Width + 1>();
+  }
+}
+template <class S, std::size_t All, std::size_t Place = 0>
+consteval int count_fields() {
+  if constexpr (Place < All) {
+    return 1 + count_fields<S, All, Place + initialisers_of_field<S, All, Place>()>();
+  } else {
+    return 0;
   }
 }
 
@@ -33,8 +65,8 @@ inline constexpr int most_fields = 24;
 // How many fields a struct has; 0 where they cannot be looked at.
 template <class S>
 consteval int field_count() {
-  if constexpr (std::is_aggregate_v<S>) {
-    constexpr int count = detail::count_fields<S>();
+  if constexpr (std::is_class_v<S> && std::is_aggregate_v<S> && !requires { std::tuple_size<S>::value; }) {
+    constexpr int count = detail::count_fields<S, detail::count_initialisers<S>()>();
     return count <= most_fields ? count : 0;
   } else {
     return 0;

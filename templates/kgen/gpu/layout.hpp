@@ -4,28 +4,39 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kgen/flattened.hpp"
 #include "kgen/gpu/fields.hpp"
 #include "kgen/line.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen::gpu {
 
-// body(view) for each View among the fields of an object, which may be a View itself.
+// body(view) for each View in an object: the object itself, or one among its fields, those of functors that it holds,
+// and so on. That a View is seen says nothing of where the functor reads it.
 template <class S, class Body>
 KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
-  if constexpr (is_view<std::remove_const_t<S>>) {
+  using Object = std::remove_const_t<S>;
+  if constexpr (is_view<Object>) {
     body(object);
-  } else {
-    for_each_field(object, [&](auto& field) KGEN_LAMBDA {
-      if constexpr (is_view<std::remove_cvref_t<decltype(field)>>) body(field);
-    });
+  } else if constexpr (is_flattened<Object>) {
+    body(object.view);
+  } else if constexpr (field_count<Object>() > 0) {
+    for_each_field(object, [&](auto& field) KGEN_LAMBDA { for_each_view(field, body); });
   }
+}
+
+// Of these, the functor's own: its fields that are Views, which it reads and writes at the position it is called with.
+template <class S, class Body>
+KGEN_FN constexpr void for_each_own_view(S& object, const Body& body) {
+  for_each_field(object, [&](auto& field) KGEN_LAMBDA {
+    if constexpr (is_view<std::remove_cvref_t<decltype(field)>>) body(field);
+  });
 }
 
 // ---- from types -----------------------------------------------------------------------------------------------------
 
-// How many Views a functor has, how many of them it reads only, and the sizes of their elements; 0 where there are
-// none. What it reads in lines counts for the narrowest that is read alone.
+// How many Views a functor has of its own, how many of them it reads only, and the sizes of their elements; 0 where
+// there are none. What it reads in lines counts for the narrowest that is read alone.
 struct ElementSizes {
   int views = 0, reads = 0;
   int smallest_read = 0, smallest = 0, largest = 0;
@@ -81,7 +92,7 @@ consteval std::uint32_t operand_bits_of_tuple(std::tuple<Fields&...>*) {
 }
 }  // namespace detail
 
-// Which of a functor's Views, by their number, are operands of R axes: a bit for each.
+// Which of a functor's own Views, by their number, are operands of R axes: a bit for each.
 template <int R, class S>
 consteval std::uint32_t operand_bits() {
   return detail::operand_bits_of_tuple<R>(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));

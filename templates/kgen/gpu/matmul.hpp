@@ -1,21 +1,56 @@
-// Matrix multiplication on a GPU: right for any operands, with one tile of each in shared memory at a time.
+// Matrix multiplication on a GPU: right for any operands, with one tile of each in shared memory at a time. The tiles
+// of several products are blocks of one launch; where a sink takes several jointly, a block computes the same tile of
+// each.
 #pragma once
 
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
 #include "kgen/math.hpp"
+#include "kgen/several.hpp"
 
 namespace kgen::gpu {
 
-// A block computes edge x edge of the result, from slices of `depth`; a thread 4 x 4 of it.
+// A block computes edge x edge of a result, from slices of `depth`; a thread 4 x 4 of it. Of several results that it
+// computes at once, as many rows less as keep a thread's sums in registers.
 struct MatmulTile {
   static constexpr int edge = 64, depth = 16, lanes = 4, threads = edge * edge / (lanes * lanes);
   static constexpr int pitch = edge + 1;  // in shared memory, [depth][edge]: neighbours of both axes in different banks
+
+  // The elements of shared memory that one tile of an operand takes.
+  template <class T>
+  static constexpr std::int64_t staged() {
+    return shared_bytes<T>(depth * pitch) / static_cast<std::int64_t>(sizeof(T));
+  }
+  // The rows of a thread where a block computes `results` of type T at once.
+  template <class T>
+  static constexpr int rows(int results) {
+    int rows = lanes;
+    while (rows > 1 && rows * lanes * results * static_cast<int>(sizeof(T)) > 192) rows /= 2;
+    return rows;
+  }
+  // And those of the block.
+  template <class T>
+  static constexpr int block_rows(int results) {
+    return edge / lanes * rows<T>(results);
+  }
 };
 
+// Of `Count` products.
+template <int Count>
 struct MatmulShape {
-  std::int64_t M, N, K;
+  std::int64_t M, K;
+  std::int64_t N[Count];
+  bool a_along_rows, b_along_rows[Count];
+
+  // The tiles of the products from number `first` on that are computed `count` at once.
+  template <class T>
+  KGEN_FN std::int64_t tiles(int first, int count) const {
+    return (M + MatmulTile::block_rows<T>(count) - 1) / MatmulTile::block_rows<T>(count) * column_tiles(first);
+  }
+  KGEN_FN std::int64_t column_tiles(int product) const {
+    return (N[product] + MatmulTile::edge - 1) / MatmulTile::edge;
+  }
 };
 
 // Reads the tile of a source whose element (0, 0) is at `origin` into shared memory, 0 beyond `extents`. The tile is
@@ -45,12 +80,12 @@ KGEN_FN void stage_tile(T* to, const S& source, Index<2> origin, Index<2> extent
 }
 
 // sums[i][j] += sum over the slice's depth of left[k, i] * right[k, j].
-template <class T>
-KGEN_FN void multiply_slice(const T* left, const T* right, T (&sums)[MatmulTile::lanes][MatmulTile::lanes]) {
+template <class T, int Rows>
+KGEN_FN void multiply_slice(const T* left, const T* right, T (&sums)[Rows][MatmulTile::lanes]) {
   constexpr int lanes = MatmulTile::lanes;
   for (int k = 0; k < MatmulTile::depth; ++k) {
     KGEN_UNROLL
-    for (int i = 0; i < lanes; ++i) {
+    for (int i = 0; i < Rows; ++i) {
       const Vec<T, 1> row(left[k * MatmulTile::pitch + i]);
       KGEN_UNROLL
       for (int j = 0; j < lanes; ++j) {
@@ -60,42 +95,63 @@ KGEN_FN void multiply_slice(const T* left, const T* right, T (&sums)[MatmulTile:
   }
 }
 
-// `count` lanes from `at`, as far as the result goes.
-template <class T, class C>
-KGEN_FN void emit_lanes(const C& c, Index<2> at, const T (&lanes)[MatmulTile::lanes], const MatmulShape& shape) {
-  if (at[0] >= shape.M) return;
-  if (at[1] + MatmulTile::lanes <= shape.N) return store_to(c, at, load_lanes<MatmulTile::lanes>(lanes));
+// Lanes from `at` of each product, as far as the results go: up to `extents`.
+template <class T, class C, class... Lanes>
+KGEN_FN void emit_lanes(const C& c, Index<2> at, Index<2> extents, const Lanes&... lanes) {
+  if (at[0] >= extents[0]) return;
+  if (at[1] + MatmulTile::lanes <= extents[1]) return store_to(c, at, load_lanes<MatmulTile::lanes>(lanes)...);
   KGEN_UNROLL
   for (int lane = 0; lane < MatmulTile::lanes; ++lane) {
-    if (at[1] + lane < shape.N) store_to(c, Index<2>{at[0], at[1] + lane}, Vec<T, 1>(lanes[lane]));
+    if (at[1] + lane < extents[1]) store_to(c, Index<2>{at[0], at[1] + lane}, Vec<T, 1>(lanes[lane])...);
+  }
+}
+
+// Tile number `tile` of the products First to First + Count, in shared memory for one tile of each operand.
+template <class T, int First, int Count, class A, class B, class C, class Shape, int... I>
+KGEN_FN void compute_tile(const A& a, const B& b, const C& c, const Shape& shape, std::int64_t tile, T* left,
+                          std::integer_sequence<int, I...>) {
+  constexpr int edge = MatmulTile::edge, depth = MatmulTile::depth, lanes = MatmulTile::lanes;
+  constexpr int pitch = MatmulTile::pitch, rows = MatmulTile::rows<T>(Count);
+  constexpr int block_rows = MatmulTile::block_rows<T>(Count);
+  constexpr std::int64_t staged = MatmulTile::staged<T>();
+  T* right = left + staged;
+  const std::int64_t columns = shape.column_tiles(First), N = shape.N[First];
+  const int row = thread_index() / (edge / lanes) * rows, column = thread_index() % (edge / lanes) * lanes;
+  const std::int64_t m = tile / columns * block_rows, n = tile % columns * edge;
+  T sums[Count][rows][lanes] = {};
+  for (std::int64_t k = 0; k < shape.K; k += depth) {
+    {
+      const BlockPhase loading;
+      stage_tile(left, a, Index<2>{m, k}, Index<2>{shape.M, shape.K}, block_rows, depth, 1, pitch, shape.a_along_rows);
+      (stage_tile(right + I * staged, nth<First + I>(b), Index<2>{k, n}, Index<2>{shape.K, N}, depth, edge, pitch, 1,
+                  shape.b_along_rows[First + I]),
+       ...);
+    }
+    const BlockPhase multiplying;
+    (multiply_slice(left + row, right + I * staged + column, sums[I]), ...);
+  }
+  KGEN_UNROLL
+  for (int i = 0; i < rows; ++i) {
+    emit_lanes<T>(c, Index<2>{m + row + i, n + column}, Index<2>{shape.M, N}, sums[I][i]...);
   }
 }
 
 template <class T, class A, class B, class C>
 KGEN_GLOBAL(MatmulTile::threads, 2)
-matmul_kernel(A a, B b, C c, MatmulShape shape, bool a_along_rows, bool b_along_rows) {
-  constexpr int edge = MatmulTile::edge, depth = MatmulTile::depth, lanes = MatmulTile::lanes;
-  constexpr int pitch = MatmulTile::pitch;
+matmul_kernel(A a, B b, C c, MatmulShape<several_count<B>> shape, std::int64_t tiles) {
   take_turn();
   SharedMemory shared;
-  T* left = shared.take<T>(depth * pitch);
-  T* right = shared.take<T>(depth * pitch);
-  const std::int64_t columns = (shape.N + edge - 1) / edge, tiles = (shape.M + edge - 1) / edge * columns;
-  const int row = thread_index() / (edge / lanes) * lanes, column = thread_index() % (edge / lanes) * lanes;
+  constexpr int products = several_count<B>;
+  T* staged = shared.take<T>((1 + most_together<C, products>)*MatmulTile::staged<T>());
   for (std::int64_t tile = block_index(); tile < tiles; tile += block_count()) {
-    const std::int64_t m = tile / columns * edge, n = tile % columns * edge;
-    T sums[lanes][lanes] = {};
-    for (std::int64_t k = 0; k < shape.K; k += depth) {
-      {
-        const BlockPhase loading;
-        stage_tile(left, a, Index<2>{m, k}, Index<2>{shape.M, shape.K}, edge, depth, 1, pitch, a_along_rows);
-        stage_tile(right, b, Index<2>{k, n}, Index<2>{shape.K, shape.N}, depth, edge, pitch, 1, b_along_rows);
+    std::int64_t rest = tile;
+    for_each_sink<products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
+      const std::int64_t own = Count == products ? tiles : shape.template tiles<T>(First, Count);
+      if (Count == products || (rest >= 0 && rest < own)) {
+        compute_tile<T, First, Count>(a, b, sink, shape, rest, staged, std::make_integer_sequence<int, Count>{});
       }
-      const BlockPhase multiplying;
-      multiply_slice(left + row, right + column, sums);
-    }
-    KGEN_UNROLL
-    for (int i = 0; i < lanes; ++i) emit_lanes(c, Index<2>{m + row + i, n + column}, sums[i], shape);
+      rest -= own;
+    });
   }
 }
 
@@ -113,14 +169,22 @@ bool runs_along_rows(const S& source) {
 template <int, int, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
-  constexpr int edge = MatmulTile::edge, lanes = MatmulTile::lanes;
-  const MatmulShape shape{a.shape()[0], b.shape()[1], a.shape()[1]};
-  if (shape.M == 0 || shape.N == 0) return;
-  const std::int64_t tiles = (shape.M + edge - 1) / edge * ((shape.N + edge - 1) / edge);
+  constexpr int products = several_count<B>;
+  MatmulShape<products> shape{a.shape()[0], a.shape()[1], {}, runs_along_rows(a), {}};
+  int product = 0;
+  for_each_of(b, [&](const auto& each) {
+    shape.N[product] = each.shape()[1];
+    shape.b_along_rows[product++] = runs_along_rows(each);
+  });
+  std::int64_t tiles = 0;
+  for_each_sink<products>(c,
+                          [&]<int First, int Count>(const auto&) { tiles += shape.template tiles<T>(First, Count); });
+  if (tiles == 0) return;
   const Grid grid{"matmul", blocks_for(tiles, MatmulTile::threads), MatmulTile::threads,
-                  2 * shared_bytes<T>(MatmulTile::depth * MatmulTile::pitch)};
-  launch_early(grid, stream, matmul_kernel<T, A, B, C>, with_access(a, lanes), with_access(b, lanes),
-               with_access(c, lanes), shape, runs_along_rows(a), runs_along_rows(b));
+                  shared_bytes<T>((1 + most_together<C, products>)*MatmulTile::staged<T>())};
+  const auto seen = [](const auto& object) { return with_access(object, MatmulTile::lanes); };
+  launch_early(grid, stream, matmul_kernel<T, A, B, C>, with_each(a, seen), with_each(b, seen), with_each(c, seen),
+               shape, tiles);
 }
 
 }  // namespace kgen::gpu

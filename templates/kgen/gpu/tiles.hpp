@@ -36,7 +36,7 @@ bool runs_along(const View<T, R2>& view, int axis) {
 template <int R, class Functor>
 int crossing_axis(const Functor& functor) {
   int found = -1;
-  for_each_view(functor, [&](const auto& view) {
+  for_each_own_view(functor, [&](const auto& view) {
     for (int axis = R - 2; axis >= 0 && found < 0; --axis) {
       if (!runs_along<R>(view, axis)) continue;
       const Index<R> shape = last_axes<R>(view.shape());
@@ -54,7 +54,7 @@ Index<R> with_last(Index<R> index, int axis) {
   return index;
 }
 
-// Which Views a tile's kernel stages, by their number among the functor's Views.
+// Which Views a tile's kernel stages, by their number among the functor's own.
 struct Staging {
   int axis;                        // that results run along
   int across;                      // the tile's other axis, along which staged operands run
@@ -92,13 +92,13 @@ struct StagedTile {
 template <int R, class Functor>
 Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_limit) {
   bool results_cross = false;
-  for_each_view(functor, [&](const auto& view) {
+  for_each_own_view(functor, [&](const auto& view) {
     using T = typename std::remove_cvref_t<decltype(view)>::element_type;
     results_cross = results_cross || (!std::is_const_v<T> && runs_along<R>(view, crossing));
   });
   Staging staging{results_cross ? crossing : R - 1, results_cross ? R - 1 : crossing};
   int number = 0;
-  for_each_view(functor, [&](const auto& view) {
+  for_each_own_view(functor, [&](const auto& view) {
     using V = std::remove_cvref_t<decltype(view)>;
     using T = typename V::element_type;
     bool staged = false;
@@ -261,7 +261,7 @@ KGEN_FN void compute_whole_tile(Functor functor, const Index<R>& shape, const In
     const BlockPhase staging_phase;
     SharedMemory shared;
     int view_number = 0;
-    for_each_view(functor, [&](auto& view) KGEN_LAMBDA {
+    for_each_own_view(functor, [&](auto& view) KGEN_LAMBDA {
       using V = std::remove_cvref_t<decltype(view)>;
       using T = typename V::element_type;
       const int number = view_number++;

@@ -166,6 +166,8 @@ class Call {
     const auto [data, shape] = constant_buffer(row, element_type<T>(), R, call);
     return View<const T, R>(static_cast<const T*>(data), to_index<R>(shape));
   }
+  // While the graph is loaded, of a constant that only load reads: nothing reads it after what was launched so far.
+  void release_constant(int row, std::int64_t call = 0) const;
   // Written while the graph is loaded, read while it runs.
   template <class T, int R>
   View<T, R> persistent(int row, std::int64_t call = 0) const {

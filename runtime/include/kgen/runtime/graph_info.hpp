@@ -15,7 +15,7 @@ namespace kgen {
 class Call;
 
 // Grows whenever the tables or Call change so that older emitted source would misbehave.
-inline constexpr int abi_version = 3;
+inline constexpr int abi_version = 4;
 
 // An element of a constant, as the emitted source has it: whole numbers of 64 bits are exact.
 using ConstantElement = std::variant<std::int64_t, std::uint64_t, double>;
@@ -37,6 +37,7 @@ struct ConstantInfo {
   const char* file = nullptr;       // safetensors, relative to the weights directory
   const char* key = nullptr;        // may hold "{index}", the number of the call
   int calls = 1;
+  bool load_only = false;  // runs do not read it: it is there while load needs it
 };
 
 struct StateInfo {

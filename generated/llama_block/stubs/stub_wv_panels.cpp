@@ -1,0 +1,18 @@
+// Written by kgen from llama_block.yaml.
+// Edit it as you like: `kgen plan` merges what is new with your edits.
+
+#include "kgen/packed_matmul.hpp"
+#include "kgen/view.hpp"
+
+namespace graph_llama_block {
+
+// wv_panels: matmul
+// wo_panels: matmul
+// w_gate_panels: matmul
+// w_up_panels: matmul
+// w_down_panels: matmul
+void stub_wv_panels(kgen::View<float, 3> panels, kgen::View<const float, 2> b, kgen::Stream stream) {
+  kgen::pack_columns(b, panels, stream);
+}
+
+}  // namespace graph_llama_block

@@ -1,0 +1,357 @@
+// Products with packed right operands (kgen/packed_matmul.hpp): the left one is packed by all threads, then each thread
+// computes tiles of the results. Every element is summed in the order of k, as in matmul.hpp.
+#pragma once
+
+#include <atomic>
+#include <bit>
+
+#include "kgen/cpu/matmul.hpp"
+
+namespace kgen::cpu {
+
+inline constexpr int panel_columns = 16;  // as kgen/packed_matmul.hpp says
+
+// ---- packing
+
+// Rows `depth` of one panel, whose first element is at `to`. Its columns are `count` of the source's from `first`.
+template <class U, class S>
+void pack_panel(U* to, const S& source, Range depth, std::int64_t first, std::int64_t count) {
+  for (std::int64_t k = depth.begin; k < depth.end; ++k) {
+    U* row = to + k * panel_columns;
+    const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
+      store_elements(row + j, source.template load<W>(Index<2>{k, first + j}));
+    };
+    for_each_lane(0, count, step);
+    for (std::int64_t j = count; j < panel_columns; ++j) row[j] = U(0.0f);
+  }
+}
+
+// The same where the source's neighbours along k lie together.
+template <class U, class V>
+void pack_panel_across(U* to, const View<V, 2>& source, Range depth, std::int64_t first, std::int64_t count) {
+  const auto across = source.template permute<1, 0>();
+  for (std::int64_t j = 0; j < panel_columns; ++j) {
+    const auto step = [&]<int W>(std::int64_t k) KGEN_LAMBDA {
+      U elements[W] = {};
+      if (j < count) store_elements(elements, across.template load<W>(Index<2>{first + j, k}));
+      for (int i = 0; i < W; ++i) to[(k + i) * panel_columns + j] = elements[i];
+    };
+    for_each_lane(depth.begin, depth.end, step);
+  }
+}
+
+template <class B, class U>
+void pack_columns(const B& b, const View<U, 3>& panels, Stream stream) {
+  constexpr std::int64_t depth = 64;  // rows whose cache lines stay at hand while columns are written across them
+  const std::int64_t K = b.shape()[0], N = b.shape()[1];
+  const std::int64_t blocks = (K + depth - 1) / depth;
+  parallel(threads_for(stream, K * N), [&](Team team) {
+    const Range part = team.part(panels.extent(0) * blocks);
+    for (std::int64_t i = part.begin; i < part.end; ++i) {
+      const std::int64_t panel = i / blocks, k = i % blocks * depth;
+      const Range rows{k, std::min(K, k + depth)};
+      const std::int64_t first = panel * panel_columns;
+      const std::int64_t count = std::min<std::int64_t>(panel_columns, N - first);
+      U* to = panels.data() + panel * K * panel_columns;
+      if (is_transposed(b)) {
+        if constexpr (is_view<B>) pack_panel_across(to, b, rows, first, count);
+      } else {
+        pack_panel(to, b, rows, first, count);
+      }
+    }
+  });
+}
+
+// ---- multiplying
+
+// The piece of a product that stays in registers: Rows rows of the left operand, and as many columns as leave the
+// registers of RegisterTile: part of a panel, or several panels.
+template <class T, int Rows>
+struct PanelTile {
+  static constexpr int lanes = lanes_of<T>;
+  static constexpr int vectors_of_panel = panel_columns / lanes;
+  static constexpr int sums = RegisterTile<T>::rows * RegisterTile<T>::vectors;
+  static constexpr int vectors = std::min(8, static_cast<int>(std::bit_floor(static_cast<unsigned>(sums / Rows))));
+  static constexpr int panels = std::max(1, vectors / vectors_of_panel);
+};
+
+// sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Rows + i] * right(k, j),
+// for i < Rows and j < Vectors registers of columns. `right` is the first row of a panel, or of a part of one; the next
+// panel is `next_panel` elements further.
+template <int Rows, int Vectors, class T, class U>
+inline __attribute__((noinline)) void multiply_by_panels(const T* left, const U* right, std::int64_t next_panel,
+                                                         std::int64_t depth, T* sums, std::int64_t stride, bool fresh) {
+  constexpr int lanes = lanes_of<T>;
+  constexpr int in_panel = panel_columns / lanes;
+  Vec<T, lanes> sum[Rows][Vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
+    }
+  }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Vec<T, lanes> column[Vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) {
+      const U* from = right + v / in_panel * next_panel + k * panel_columns + v % in_panel * lanes;
+      column[v] = convert<T>(load_elements<lanes>(from));
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<T, lanes> row(left[k * Rows + i]);
+#pragma GCC unroll 8
+      for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 8
+    for (int v = 0; v < Vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
+  }
+}
+
+// The same for the columns of one panel and more rows than the registers have sums for: sums stay in the first-level
+// cache, and the right operand in registers, Depth rows of it at a time.
+template <int Rows, int Depth, class T, class U>
+KGEN_FN void add_panel_slice(const T* left, const U* right, T* sums, std::int64_t stride) {
+  constexpr int lanes = std::min(panel_columns, lanes_of<T>);
+  for (int j = 0; j < panel_columns; j += lanes) {
+    Vec<T, lanes> column[Depth];
+#pragma GCC unroll 8
+    for (int k = 0; k < Depth; ++k) column[k] = convert<T>(load_elements<lanes>(right + k * panel_columns + j));
+    for (int i = 0; i < Rows; ++i) {
+      Vec<T, lanes> sum = load_lanes<lanes>(sums + i * stride + j);
+#pragma GCC unroll 8
+      for (int k = 0; k < Depth; ++k) sum = multiply_add(Vec<T, lanes>(left[k * Rows + i]), column[k], sum);
+      store_lanes(sums + i * stride + j, sum);
+    }
+  }
+}
+template <int Rows, class T, class U>
+void multiply_by_panel(const T* left, const U* right, std::int64_t depth, T* sums, std::int64_t stride, bool fresh) {
+  constexpr int step = 8;
+  for (int i = 0; fresh && i < Rows; ++i) std::fill_n(sums + i * stride, panel_columns, T(0));
+  std::int64_t k = 0;
+  for (; k + step <= depth; k += step) {
+    add_panel_slice<Rows, step>(left + k * Rows, right + k * panel_columns, sums, stride);
+  }
+  for (; k < depth; ++k) add_panel_slice<Rows, 1>(left + k * Rows, right + k * panel_columns, sums, stride);
+}
+
+inline constexpr std::int64_t few_row_panels = 2;
+
+// `Count` right operands in panels, as wide as each other, and who takes what they give at one position.
+template <class U, int Count, class C>
+struct PackedRights {
+  const U* data[Count];
+  std::int64_t columns;
+  std::int64_t depth;
+  const C& c;
+
+  std::int64_t next_panel() const { return depth * panel_columns; }
+};
+
+// The tiles of a product in the order in which threads take them: the right operand in pieces that stay in the
+// last-level cache, and of each piece all rows.
+struct TileOrder {
+  Tiling rows, columns;
+  std::int64_t piece;  // of how many tiles of columns
+
+  std::int64_t count() const { return rows.count * columns.count; }
+  // {of rows, of columns}
+  Index<2> operator[](std::int64_t tile) const {
+    const std::int64_t first = tile / (piece * rows.count) * piece;
+    const std::int64_t width = std::min(piece, columns.count - first);
+    const std::int64_t within = tile - first * rows.count;
+    return {within / width, first + within % width};
+  }
+};
+
+// One panel of the right operand (or as many as fit the registers), multiplied by each of the left one's in turn.
+template <int Rows, int Panels, class T, class Left, class U>
+void multiply_rows(const Left& left, Range row_panels, std::int64_t block, std::int64_t depth, const U* right,
+                   std::int64_t next_panel, T* sums, std::int64_t stride) {
+  using Tile = PanelTile<T, Rows>;
+  constexpr int vectors = std::min(Tile::vectors, Panels * Tile::vectors_of_panel);
+  for (std::int64_t i = row_panels.begin; i < row_panels.end; ++i) {
+    T* to = sums + (i - row_panels.begin) * Rows * stride;
+    if constexpr (Rows > RegisterTile<T>::rows) {
+      multiply_by_panel<Rows>(left.panel(block, i), right, depth, to, stride, block == 0);
+    } else {
+      for (int v = 0; v < Panels * Tile::vectors_of_panel; v += vectors) {
+        multiply_by_panels<Rows, vectors>(left.panel(block, i), right + v * Tile::lanes, next_panel, depth,
+                                          to + v * Tile::lanes, stride, block == 0);
+      }
+    }
+  }
+}
+
+// `count` rows of `Panels` panels as elements of type T, until the next call.
+template <class T, int Panels, class U>
+const T* convert_panels(const U* from, std::int64_t next_panel, std::int64_t count) {
+  const std::int64_t elements = count * panel_columns;
+  T* to = scratch<T>(2, Panels * elements);
+  for (int panel = 0; panel < Panels; ++panel, from += next_panel) {
+    for (std::int64_t i = 0; i < elements; i += panel_columns) {
+      store_lanes(to + panel * elements + i, convert<T>(load_elements<panel_columns>(from + i)));
+    }
+  }
+  return to;
+}
+
+// `Panels` panels of a product for all rows of a tile, at one depth. `right` is the first of them, the others are
+// `next_panel` apart; `sums` begin with those panels.
+template <int Rows, int Panels, class T, class Left, class U>
+void multiply_block(const Left& left, Range row_panels, std::int64_t block, const U* right, std::int64_t next_panel,
+                    T* sums, std::int64_t stride) {
+  const Range depth = left.block(block);
+  const std::int64_t count = depth.end - depth.begin;
+  const U* from = right + depth.begin * panel_columns;
+  if constexpr (!std::is_same_v<T, U>) {
+    if (row_panels.end - row_panels.begin > few_row_panels) {
+      const T* converted = convert_panels<T, Panels>(from, next_panel, count);
+      return multiply_rows<Rows, Panels>(left, row_panels, block, count, converted, count * panel_columns, sums,
+                                         stride);
+    }
+  }
+  multiply_rows<Rows, Panels>(left, row_panels, block, count, from, next_panel, sums, stride);
+}
+
+// The tile [rows] x [columns] of each product, given to rights.c. Row 0 of `left` is row `first` of the products.
+template <int Rows, class T, class Left, class U, int Count, class C>
+void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights<U, Count, C>& rights, Range rows,
+                        Range columns) {
+  constexpr int together = PanelTile<T, Rows>::panels;
+  const Range row_panels{rows.begin / Rows, (rows.end + Rows - 1) / Rows};
+  const Range panels{columns.begin / panel_columns, (columns.end + panel_columns - 1) / panel_columns};
+  const std::int64_t row_count = (row_panels.end - row_panels.begin) * Rows;
+  const std::int64_t stride = (panels.end - panels.begin) * panel_columns;
+  const std::int64_t distance = row_count * stride;  // of the sums of one product from the next's
+  T* sums = scratch<T>(0, Count * distance);
+  if (left.k_extent == 0) std::fill_n(sums, Count * distance, T(0));
+  const auto multiply = [&](std::int64_t block, int product, Range part) KGEN_LAMBDA {
+    std::int64_t panel = part.begin;
+    T* to = sums + product * distance;
+    const auto step = [&]<int Panels>() KGEN_LAMBDA {
+      for (; panel + Panels <= part.end; panel += Panels) {
+        multiply_block<Rows, Panels>(left, row_panels, block, rights.data[product] + panel * rights.next_panel(),
+                                     rights.next_panel(), to + (panel - panels.begin) * panel_columns, stride);
+      }
+    };
+    step.template operator()<together>();
+    if constexpr (together > 1) step.template operator()<1>();
+  };
+  // For few rows each panel is read from its begin to its end, as memory likes it; for more, the rows at one depth meet
+  // every panel of the tile while they are in the first-level cache.
+  if (row_panels.end - row_panels.begin <= few_row_panels) {
+    for (int product = 0; product < Count; ++product) {
+      for (std::int64_t panel = panels.begin; panel < panels.end; panel += together) {
+        const Range part{panel, std::min(panels.end, panel + together)};
+        for (std::int64_t block = 0; block < left.blocks(); ++block) multiply(block, product, part);
+      }
+    }
+  } else {
+    for (std::int64_t block = 0; block < left.blocks(); ++block) {
+      for (int product = 0; product < Count; ++product) multiply(block, product, panels);
+    }
+  }
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    emit_rows<Count>(rights.c, sums + (row - rows.begin) * stride, distance, Index<2>{first + row, columns.begin},
+                     columns.end - columns.begin);
+  }
+}
+
+// The tiles of products whose left operand has `rows` rows.
+template <int Rows, int TileN, class T, class U, int Count>
+TileOrder tiles_of(std::int64_t rows, std::int64_t tile_rows, std::int64_t columns, std::int64_t K, int threads) {
+  const Tiling row_tiles(rows, tile_rows, 1, Rows);
+  const std::int64_t least = (2 * threads + row_tiles.count - 1) / row_tiles.count;
+  const std::int64_t tile_bytes = static_cast<std::int64_t>(sizeof(U)) * std::max<std::int64_t>(K, 1) * TileN;
+  const std::int64_t piece = std::max<std::int64_t>(1, (8 << 20) / tile_bytes);
+  return {row_tiles, Tiling(columns, TileN / Count, least, panel_columns), piece};
+}
+
+// `data` and `columns`: of each right operand.
+template <int Rows, int TileM, int TileN, class T, class A, class U, int Total, class C>
+void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64_t (&columns)[Total], const C& c,
+                     int threads) {
+  using Left = Packed<T, Rows>;
+  // More rows together where panels are converted for them.
+  constexpr std::int64_t tile_rows = (std::is_same_v<T, U> ? TileM : 2 * TileM) / Rows * Rows;
+  const std::int64_t M = a.shape()[0], K = a.shape()[1];
+  const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1);
+  const std::int64_t tiles_at_once = std::max<std::int64_t>(1, (64 << 20) / (row_bytes * tile_rows));
+  const std::int64_t block = std::min((M + Rows - 1) / Rows * Rows, tiles_at_once * tile_rows);
+  T* left_data = scratch<T>(1, Left::elements(block, K));
+  std::atomic<std::int64_t> next{0};
+
+  parallel(threads, [&](Team team) {
+    for (std::int64_t m = 0; m < M; m += block) {
+      const std::int64_t rows = std::min(block, M - m);
+      const Left left{left_data, (rows + Rows - 1) / Rows, K};
+      if (is_transposed(a)) {
+        if constexpr (is_view<A>) left.template pack<true>(team, a.template permute<1, 0>(), m, rows);
+      } else {
+        left.template pack<false>(team, a, m, rows);
+      }
+      for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
+        PackedRights<U, Count, std::remove_cvref_t<decltype(sink)>> rights{{}, columns[First], K, sink};
+        std::copy_n(data + First, Count, rights.data);
+        const TileOrder tiles = tiles_of<Rows, TileN, T, U, Count>(rows, tile_rows, rights.columns, K, team.size);
+        if (team.rank == 0) next.store(0, std::memory_order_relaxed);
+        team.barrier();
+        for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count();) {
+          const Index<2> tile = tiles[i];
+          compute_panel_tile<Rows, T>(left, m, rights, tiles.rows.range(tile[0]), tiles.columns.range(tile[1]));
+        }
+        team.barrier();
+      });
+    }
+  });
+}
+
+// `panels` in one piece, panel after panel: themselves, unless a view shows them otherwise; then they are copied to
+// `copy`, which is moved behind them.
+template <class U>
+const U* dense_panels(const View<const U, 3>& panels, U*& copy) {
+  if (panels.is_dense()) return panels.data();
+  const U* begin = copy;
+  for (std::int64_t i = 0; i < element_count(panels.shape()); ++i) {
+    const Index<3> at = unflatten(i, panels.shape());
+    *copy++ = panels.data()[at[0] * panels.stride(0) + at[1] * panels.stride(1) + at[2] * panels.stride(2)];
+  }
+  return begin;
+}
+
+template <int TileM, int TileN, class A, class P, class C>
+void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c, Stream stream) {
+  using T = source_lane_t<A, 2>;
+  using U = view_element_t<first_of_t<P>>;
+  constexpr int most_rows = RegisterTile<T>::rows, total = several_count<P>;
+  const std::int64_t M = a.shape()[0], K = a.shape()[1];
+  std::int64_t copied = 0;
+  for_each_of(panels, [&](const auto& each) { copied += each.is_dense() ? 0 : element_count(each.shape()); });
+  U* copy = copied == 0 ? nullptr : scratch<U>(3, copied);
+  const U* data[total];
+  std::int64_t columns[total], N = 0;
+  int index = 0;
+  for_each_of(panels, [&](const View<const U, 3>& each) {
+    columns[index] = std::max<std::int64_t>(0, each.extent(0) * panel_columns - padding);
+    data[index] = dense_panels(each, copy);
+    N += columns[index++];
+  });
+  if (M == 0 || N == 0) return;
+  const int threads = threads_for(stream, std::max(M * N * K / 64, N * K / 4));
+  // Few rows are computed together, by a kernel that has no more of them than it must.
+  const auto multiply = [&]<int Rows>() { multiply_packed<Rows, TileM, TileN, T>(a, data, columns, c, threads); };
+  if (M == 1) return multiply.template operator()<1>();
+  if (M == 2) return multiply.template operator()<2>();
+  if (M <= 4) return multiply.template operator()<4>();
+  if (M <= 6 && M > most_rows) return multiply.template operator()<6>();
+  if (M <= 8 && (M > most_rows || most_rows > 8)) return multiply.template operator()<8>();
+  multiply.template operator()<most_rows>();
+}
+
+}  // namespace kgen::cpu
