@@ -59,6 +59,7 @@ class RuleRunner {
 
   std::optional<std::vector<ImportedValue>> run() {
     if (depth_ > deepest_rules) return fail(rule_.where, "rules name each other without end");
+    bindings_["output_count"] = {Dim(static_cast<std::int64_t>(node_.outputs.size()))};
     if (!bind_attributes() || !bind_inputs() || !run_steps(rule_.steps)) return std::nullopt;
     return outputs();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "generator/base/ensure.hpp"
@@ -238,6 +239,17 @@ RuleValue real(Arguments a, const DimRanges&) {
   return number ? RuleValue{number->real()} : RuleValue{};
 }
 
+// Rounded towards zero, as ONNX converts sizes that are written as floats.
+RuleValue whole(Arguments a, const DimRanges&) {
+  if (a[0].as_dim()) return a[0];
+  const auto element = a[0].as_element();
+  const auto number = element ? number_of(*element) : std::nullopt;
+  const auto rounded = number ? number->as_signed() : std::nullopt;
+  if (rounded) return {Dim(*rounded)};
+  if (!number || !(std::abs(number->real()) < 0x1p53)) return {};
+  return {Dim(static_cast<std::int64_t>(number->real()))};
+}
+
 RuleValue limit_of(const RuleValue& value, bool greatest) {
   const auto type = dtype_of(value);
   if (!type) return {};
@@ -326,6 +338,7 @@ constexpr std::array<Function, import_functions.size()> functions = {{
     {"reversed", 1, 1, reversed},
     {"bits_of", 1, 1, bits_of},
     {"real", 1, 1, real},
+    {"whole", 1, 1, whole},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < functions.size(); ++i) {

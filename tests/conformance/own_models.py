@@ -4,9 +4,10 @@ runs where ONNX's own are not at hand. The expected outputs are NumPy's, in floa
 from collections.abc import Callable
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 
-FLOAT, INT64 = 1, 7
+FLOAT, INT64, F8E4M3, F8E5M2 = 1, 7, 17, 19
 
 
 def varint(value: int) -> bytes:
@@ -118,7 +119,41 @@ def products(folder: Path, random: Callable[..., np.ndarray]) -> None:
     write(folder, [node("MatMul", ["a", "b"], ["p"]), node("Softmax", ["p"], ["y"], axis=1)], {"a": a, "b": b}, {}, {"y": y}, 11)
 
 
+def transposed_convolution(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Groups, strides, dilations, and pads that are wider than the filters along one axis."""
+    x, w, b = random(2, 4, 5, 3), random(4, 3, 3, 2), random(6)
+    whole = np.zeros((2, 6, 2 * 4 + 2 * 2 + 1 + 1, 3 * 2 + 1 + 1 + 1))
+    for i in range(3):
+        for j in range(2):
+            for group in range(2):
+                taps = np.einsum("nchw,co->nohw", x[:, 2 * group:2 * group + 2].astype(np.float64), w[2 * group:2 * group + 2, :, i, j])
+                whole[:, 3 * group:3 * group + 3, 2 * i:2 * i + 9:2, j:j + 7:3] += taps
+    y = whole[:, :, 1:-2, 2:-1] + b[:, None, None]  # the last row and column are the output's own padding
+    write(folder, [node("ConvTranspose", ["x", "w", "b"], ["y"], group=2, strides=[2, 3], dilations=[2, 1], pads=[1, 2, 2, 1],
+                        output_padding=[1, 1])], {"x": x}, {"w": w, "b": b}, {"y": y})
+
+
+def narrow_floats(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Casts to floats of 8 bits, which saturate or not."""
+    x = np.concatenate([random(9), [0, 440, 463, 464, 465, 1e4, 57344, 61439, 61440, 1e9, np.inf, np.nan]]).astype(np.float32)
+    x = np.concatenate([x, -x])
+    nodes, outputs = [], {}
+    for code, narrow, greatest in ((F8E4M3, ml_dtypes.float8_e4m3fn, 448.0), (F8E5M2, ml_dtypes.float8_e5m2, 57344.0)):
+        for saturate in (0, 1):
+            name = f"y{code}_{saturate}"
+            nodes += [node("Cast", ["x"], [f"{name}_narrow"], to=code, saturate=saturate),
+                      node("Cast", [f"{name}_narrow"], [name], to=FLOAT)]
+            outputs[name] = (np.clip(x, -greatest, greatest) if saturate else x).astype(narrow).astype(np.float32)
+    write(folder, nodes, {"x": x}, {}, outputs, 19)
+
+
+def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """A weight without elements."""
+    x = random(3, 4)
+    write(folder, [node("Concat", ["empty", "x"], ["y"], axis=1)], {"x": x}, {"empty": np.zeros((3, 0), np.float32)}, {"y": x})
+
+
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
-    for case in (perceptron, split_heads, convolution, bound_axes, products):
+    for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, no_elements):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

@@ -162,3 +162,30 @@ TEST_CASE("import: what no output needs is left out") {
   const std::string text = imported(model({tensor_info("x", {2})}, {node("Exp", {"x"}, {"unread"}), node("Relu", {"x"}, {"y"})}, {"y"}));
   CHECK(section(text, "nodes:") == "nodes:\n  - {op: relu, in: x, out: \"y\"}\n");
 }
+
+TEST_CASE("import: a split without sizes is into as many parts as the node has outputs") {
+  const auto split = [](std::int64_t version, std::vector<OnnxAttribute> attributes) {
+    return section(imported(model({tensor_info("x", {7})}, {node("Split", {"x"}, {"a", "b"}, std::move(attributes))}, {"b"}, {}, version)), "nodes:");
+  };
+  const std::string text = "nodes:\n  - {op: slice, in: x, out: b, axis: 0, begin: 4, end: 7}\n";
+  CHECK(split(18, {integer("num_outputs", 2)}) == text);
+  CHECK(split(13, {}) == text);
+}
+
+TEST_CASE("import: sizes and fills may be floats, and lists of one number") {
+  const OnnxModel hot = model({tensor_info("i", {3}, onnx_int64), tensor_info("values", {2})}, {node("OneHot", {"i", "depth", "values"}, {"y"})}, {"y"},
+                              {floats("depth", {1}, {4})});
+  CHECK(infer_good(imported(hot)).type("y") == "f32[3, 4]");
+  const OnnxModel padded = model({tensor_info("x", {3})}, {node("Pad", {"x", "pads", "fill"}, {"y"})}, {"y"}, {integers("pads", {0, 2}), floats("fill", {1}, {0.5F})});
+  CHECK(section(imported(padded), "nodes:").find("value: 0.5") != std::string::npos);
+}
+
+TEST_CASE("import: floats of 8 bits saturate or not, as the cast says") {
+  const auto cast = [](std::int32_t to, std::int64_t saturate) {
+    return section(imported(model({tensor_info("x", {3})}, {node("Cast", {"x"}, {"y"}, {integer("to", to), integer("saturate", saturate)}), node("Cast", {"y"}, {"z"}, {integer("to", 1)})}, {"z"})), "nodes:");
+  };
+  CHECK(cast(17, 1).find("where") == std::string::npos);
+  CHECK(cast(17, 0).find("{op: where, in: [y_beyond, .nan, x]") != std::string::npos);
+  CHECK(cast(19, 1).find("minimum: -57344, maximum: 57344}") != std::string::npos);
+  CHECK(cast(19, 0).find("clamp") == std::string::npos);
+}
