@@ -53,11 +53,6 @@ class ModelImporter {
       error("it does not say which version of ONNX's operators it uses");
       return false;
     }
-    if (own->second < rules_.oldest) {
-      error("it uses version {} of ONNX's operators, and kgen knows {} to {}", own->second, rules_.oldest, rules_.newest)
-          .advise(fmt::format("convert it: onnx.version_converter.convert_version(model, {})", rules_.newest));
-      return false;
-    }
     if (own->second > rules_.newest) {
       diagnostics_.warning({}, fmt::format("{}: it uses version {} of ONNX's operators, and kgen knows those up to {}; operators that changed since are read as they were",
                                            options_.model, own->second, rules_.newest));

@@ -379,10 +379,14 @@ void NodeImporter::report_unknown_operators() {
     std::string message = versions == rules_.rules.end()
                               ? fmt::format("{}: kgen has no operator for {}, in {}", path_, name, nodes[0])
                               : fmt::format("{}: {} is supported since version {} of its operator set, in {}", path_, name,
-                                            versions->second.back().since, nodes[0]);
+                                            rules_.first_version(versions->second.back()), nodes[0]);
     if (nodes.size() > 1) message += fmt::format(" and {} more", nodes.size() - 1);
     Diagnostic& said = diagnostics_.error({}, std::move(message));
-    if (versions == rules_.rules.end()) said.advise("specs/onnx holds the rules of import: one entry adds an operator; --rules FILE reads yours");
+    if (versions == rules_.rules.end()) {
+      said.advise("specs/onnx holds the rules of import: one entry adds an operator; --rules FILE reads yours");
+    } else if (domain.empty()) {
+      said.advise(fmt::format("convert the model: onnx.version_converter.convert_version(model, {})", rules_.newest));
+    }
   }
 }
 

@@ -36,7 +36,7 @@ class RuleReader {
       rule.where = name.where();
     }
     if (const Yaml domain = entry.find("domain")) rule.domain = read_text(domain, "'domain'", diagnostics_).value_or("");
-    if (const Yaml since = entry.find("since")) rule.since = read_integer(since, "'since'", diagnostics_).value_or(1);
+    if (const Yaml since = entry.find("since")) rule.since = read_integer(since, "'since'", diagnostics_).value_or(0);
     if (const Yaml limits = entry.find("limits")) rule.limits = read_text(limits, "'limits'", diagnostics_).value_or("");
     if (const Yaml evaluated = entry.find("evaluated")) {
       rule.evaluated = read_boolean(evaluated, "'evaluated'", diagnostics_).value_or(false);
@@ -244,7 +244,8 @@ void load_import_rules(const SourceText& source, const OpSet& ops, ImportRules& 
     const auto place = std::find_if(versions.begin(), versions.end(),
                                     [&](const ImportRule& each) { return each.since <= rule.since; });
     if (place != versions.end() && place->since == rule.since) {
-      diagnostics.error(rule.where, fmt::format("'{}' has two rules since {}", rule.op, rule.since))
+      diagnostics.error(rule.where, rule.since == 0 ? fmt::format("'{}' has two rules without 'since'", rule.op)
+                                          : fmt::format("'{}' has two rules since {}", rule.op, rule.since))
           .note(place->where, "the other is here");
     }
     versions.insert(place, std::move(rule));

@@ -53,7 +53,7 @@ struct ImportAttribute {
 // An operator of the other format, from one version of its operator set on.
 struct ImportRule {
   std::string op, domain;
-  std::int64_t since = 1;
+  std::int64_t since = 0;  // 0: not said; then, of ONNX's own, from ImportRules::oldest on
   std::vector<ImportInput> inputs;
   std::vector<std::string> outputs;
   bool variadic_outputs = false;  // the last output is any number of them
@@ -71,6 +71,8 @@ struct ImportRules {
 
   // The rule for an operator at a version; null where there is none.
   const ImportRule* find(std::string_view domain, std::string_view op, std::int64_t version) const;
+  // The version of the operator set from which on a rule holds.
+  std::int64_t first_version(const ImportRule& rule) const;
 };
 
 // The functions of the expressions in rules.

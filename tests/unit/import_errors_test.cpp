@@ -24,11 +24,13 @@ TEST_CASE("import: every operator without a rule is reported, each once, and eve
 
 TEST_CASE("import: versions that are too old, or newer than an operator's rule") {
   CHECK(import_problems(model({tensor_info("x", {2})}, {node("Relu", {"x"}, {"y"})}, {"y"}, {}, 6)) ==
-        "m.onnx: it uses version 6 of ONNX's operators, and kgen knows 7 to 28\n"
-        "help: convert it: onnx.version_converter.convert_version(model, 28)");
+        "m.onnx: Relu is supported since version 7 of its operator set, in the node of 'y' (Relu)\n"
+        "help: convert the model: onnx.version_converter.convert_version(model, 28)");
+  imported(model({tensor_info("x", {2}, onnx_bool)}, {node("Not", {"x"}, {"y"})}, {"y"}, {}, 1));
   CHECK(import_problems(model({tensor_info("x", {2, 4}), tensor_info("s", {2}), tensor_info("b", {2})},
                               {node("GroupNormalization", {"x", "s", "b"}, {"y"}, {integer("num_groups", 2)})}, {"y"}, {}, 18)) ==
-        "m.onnx: GroupNormalization is supported since version 21 of its operator set, in the node of 'y' (GroupNormalization)");
+        "m.onnx: GroupNormalization is supported since version 21 of its operator set, in the node of 'y' (GroupNormalization)\n"
+        "help: convert the model: onnx.version_converter.convert_version(model, 28)");
 }
 
 TEST_CASE("import: cycles, values that nothing makes, and values that are made twice") {

@@ -36,7 +36,7 @@ std::string table_row(const std::vector<ImportRule>& versions) {
   const bool evaluated = own && std::find(known.begin(), known.end(), oldest.op) != known.end();
   std::string limits = versions.front().limits;
   if (versions.front().evaluated) limits = "where its inputs are known when the model is imported";
-  const auto since = std::max(oldest.since, shipped_rules().oldest);
+  const auto since = shipped_rules().first_version(oldest);
   return fmt::format("| {} | {} | {} | {} |\n", name, since, limits, evaluated ? "yes" : "");
 }
 
@@ -59,7 +59,8 @@ std::string table() {
 TEST_CASE("rules: what is wrong with one is said at its place") {
   CHECK(rule_problems("rules: [{onnx: A, inputs: [x], outputs: [y], steps: [{op: ad, in: [x, 1], out: y}]}]") == "1: unknown operator 'ad'\n");
   CHECK(rule_problems("rules: [{onnx: A, inputs: [x], outputs: [y], steps: [{op: add, in: [x, 1], speed: 2, out: y}]}]") == "1: 'add' has no attribute 'speed'\n");
-  CHECK(rule_problems("rules:\n- {onnx: A}\n- {onnx: A}\n") == "3: 'A' has two rules since 1\n");
+  CHECK(rule_problems("rules:\n- {onnx: A}\n- {onnx: A}\n") == "3: 'A' has two rules without 'since'\n");
+  CHECK(rule_problems("rules:\n- {onnx: A, since: 9}\n- {onnx: A, since: 9}\n") == "3: 'A' has two rules since 9\n");
   CHECK(rule_problems("rules: [{onnx: A, steps: [{onnx: B, out: y}]}]") == "1: no rule says what ONNX's 'B' is\n");
   CHECK(rule_problems("rules: [{onnx: A, inputs: [x], values: [z]}]") == "1: 'z' is no input of 'A'\n");
   CHECK(rule_problems("rules: [{onnx: A, steps: [{out: y}]}]") == "1: a step needs one of the keys op, onnx, let, constant, check and if\n");
