@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <regex>
+#include <sstream>
 
 #include "generator/import/evaluate.hpp"
 #include "generator/model/import_rule.hpp"
@@ -26,12 +28,13 @@ std::string rule_problems(const std::string& text) {
   return problems;
 }
 
+std::string link_to(const std::string& op) { return fmt::format("[{0}](https://onnx.ai/onnx/operators/onnx__{0}.html)", op); }
+
 // "| [Gemm](...) | 7 | |"
 std::string table_row(const std::vector<ImportRule>& versions) {
   const ImportRule& oldest = versions.back();
   const bool own = oldest.domain.empty();
-  const std::string name = own ? fmt::format("[{0}](https://onnx.ai/onnx/operators/onnx__{0}.html)", oldest.op)
-                               : fmt::format("{}.{}", oldest.domain, oldest.op);
+  const std::string name = own ? link_to(oldest.op) : fmt::format("{}.{}", oldest.domain, oldest.op);
   const std::vector<std::string> known = evaluated_operators();
   const bool evaluated = own && std::find(known.begin(), known.end(), oldest.op) != known.end();
   std::string limits = versions.front().limits;
@@ -40,17 +43,41 @@ std::string table_row(const std::vector<ImportRule>& versions) {
   return fmt::format("| {} | {} | {} | {} |\n", name, since, limits, evaluated ? "yes" : "");
 }
 
+// ONNX's own operators, and of those that are out of scope what they are for.
+std::map<std::string, std::string> onnx_operators() {
+  std::map<std::string, std::string> result;
+  std::istringstream lines(repository::read("tests/unit/onnx_operators.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto space = line.find(' ');
+    if (!line.starts_with("#")) result[line.substr(0, space)] = space == line.npos ? "" : line.substr(space + 1);
+  }
+  return result;
+}
+
+// Part of the importer, with no rule of their own.
+const std::map<std::string, std::string> without_rules = {
+    {"Constant", "tensors and numbers"}, {"If", "where its condition is known when the model is imported"}};
+
 std::string table() {
+  std::map<std::string, std::string> rows;
+  for (const auto& [op, purpose] : onnx_operators()) {
+    const auto known = without_rules.find(op);
+    rows[op] = known != without_rules.end() ? fmt::format("| {} | 1 | {} | yes |\n", link_to(op), known->second)
+               : purpose.empty()            ? fmt::format("| {} | | not supported | |\n", link_to(op))
+                                            : fmt::format("| {} | | out of scope: {} | |\n", link_to(op), purpose);
+  }
+  for (const auto& [name, versions] : shipped_rules().rules) {
+    const ImportRule& rule = versions.front();
+    if (!rule.op.starts_with("_")) rows[rule.domain.empty() ? rule.op : fmt::format("{}.{}", rule.domain, rule.op)] = table_row(versions);
+  }
   std::string text =
       "# ONNX's operators\n\n"
       "What `kgen import` knows, from the rules in [onnx/](onnx) ([their language](IMPORT.md)); a test keeps this page current. An\n"
-      "operator that is not listed is an error that names the node. *Since*: the version of ONNX's operator set.\n"
-      "*Evaluated*: computed when the model is imported, where its inputs are known, as shapes are. `Constant` and an `If` whose\n"
-      "condition is known are part of the importer; functions of the model are written where they are called.\n\n"
+      "operator that is not supported is an error that names the node. *Since*: the version of ONNX's operator set.\n"
+      "*Evaluated*: computed when the model is imported, where its inputs are known, as shapes are. Functions of the model are\n"
+      "written where they are called.\n\n"
       "| operator | since | supported | evaluated |\n| --- | --- | --- | --- |\n";
-  for (const auto& [name, versions] : shipped_rules().rules) {
-    if (!versions.front().op.starts_with("_")) text += table_row(versions);
-  }
+  for (const auto& [name, row] : rows) text += row;
   return text;
 }
 
@@ -86,4 +113,10 @@ TEST_CASE("rules: the examples of the page are loaded, and it has every function
 TEST_CASE("rules: the table of ONNX's operators is current") {
   if (std::getenv("KGEN_UPDATE")) std::ofstream(repository::root() / "specs/ONNX.md", std::ios::binary) << table();
   CHECK(repository::read("specs/ONNX.md") == table());
+  const auto known = onnx_operators();
+  CHECK(known.size() > 200);
+  for (const auto& [name, versions] : shipped_rules().rules) {
+    const ImportRule& rule = versions.front();
+    if (rule.domain.empty() && !rule.op.starts_with("_")) CHECK_MESSAGE(known.contains(rule.op), rule.op);
+  }
 }
