@@ -147,6 +147,20 @@ def narrow_floats(folder: Path, random: Callable[..., np.ndarray]) -> None:
     write(folder, nodes, {"x": x}, {}, outputs, 19)
 
 
+def running_products(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Along each axis; what overflows behind a zero is zero."""
+    x = random(3, 5, 37)
+    x[0, 2], x[1, 3, 4:] = 0, 1e30
+    x[1, 3, 4] = 0
+    axes = {f"axis{i}": np.array(i, np.int64) for i in range(3)}
+    nodes = [node("CumProd", ["x", name], [f"y{name}"], exclusive=int(i == 1), reverse=int(i == 1)) for i, name in enumerate(axes)]
+    wide = x.astype(np.float64)
+    backwards = np.ones_like(wide)
+    backwards[:, :-1] = np.cumprod(wide[:, :0:-1], axis=1)[:, ::-1]
+    outputs = {"yaxis0": np.cumprod(wide, axis=0), "yaxis1": backwards, "yaxis2": np.cumprod(wide, axis=2)}
+    write(folder, nodes, {"x": x}, axes, outputs, 26)
+
+
 def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
     """A weight without elements."""
     x = random(3, 4)
@@ -155,5 +169,6 @@ def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
 
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
-    for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, no_elements):
+    for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
+                 no_elements):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

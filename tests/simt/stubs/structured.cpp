@@ -1,7 +1,8 @@
 // Stubs as the emitter writes them, for what the device compilers say of their kernels: matmul, attention, convolutions,
-// frames and running sums.
+// frames, running sums and products.
 #include "kgen/attention.hpp"
 #include "kgen/convolution.hpp"
+#include "kgen/cumprod.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
@@ -98,6 +99,16 @@ void cumsum_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x,
 
 void cumsum_integers(kgen::View<std::int32_t, 2> y, kgen::View<const std::int32_t, 2> x, kgen::Stream stream) {
   kgen::cumsum(x, /*axis=*/0, /*exclusive=*/true, /*reverse=*/true, y, stream);
+}
+
+void cumprod_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x, kgen::View<const kgen::bf16, 4> bias,
+                  kgen::Stream stream) {
+  kgen::cumprod(image_prologue_x{x}, /*axis=*/-1, /*exclusive=*/false, /*reverse=*/false, image_epilogue{bias, y},
+                stream);
+}
+
+void cumprod_integers(kgen::View<std::int32_t, 2> y, kgen::View<const std::int32_t, 2> x, kgen::Stream stream) {
+  kgen::cumprod(x, /*axis=*/0, /*exclusive=*/true, /*reverse=*/true, y, stream);
 }
 
 }  // namespace stubs
