@@ -198,6 +198,49 @@ TEST_CASE("prepare: forms of a user's own, elementwise and of several nodes") {
   CHECK(preparation_of(main, "y") == "taken: 'constant(b) && extent(b, 0) > 32' holds; w_moved");
 }
 
+TEST_CASE("prepare: what is computed at load is shared where operands and attributes are the same") {
+  Fixture f(R"(ops:
+- op: bounded
+  kind: structured
+  types: {T: float}
+  operands: {a: {type: T, shape: "[M, K]"}, b: {type: T, shape: "[K, N]"}, c: {type: T, shape: "[N]", optional: true}}
+  results: {out: {type: T, shape: "[M, N]"}}
+  attributes: {by: {type: number}}
+  kernel: mine::bounded
+  prepared:
+  - when: constant(b) && N > 40
+    nodes: [{op: relu, in: c, out: d}, {op: matmul, in: [a, b], out: e}, {op: add, in: [e, d], out: out}]
+  - when: constant(b)
+    nodes:
+    - {op: clamp, in: b, out: s, minimum: 0, maximum: $by}
+    - {op: pack_columns, in: s, out: p}
+    - {op: packed_matmul, in: [a, p], out: out}
+)",
+            R"(kernels:
+- {kernel: mine::bounded, header: my/bounded.hpp, operator: bounded, kind: structured,
+   operands: [{name: a, rank: 2, types: float}, {name: b, rank: 2, types: float},
+              {name: c, rank: 1, types: float, optional: true}],
+   results: [{name: out, rank: 2}], attributes: [{name: by, type: float}]}
+)");
+  const Graph main = f.prepare(graph_of(weight("w", "f32[64, 32]"),
+                                        "- {op: bounded, in: [x, w], out: y, by: 2}\n"
+                                        "- {op: relu, in: x, out: r}\n"
+                                        "- {op: bounded, in: [r, w], out: z, by: 2}\n"
+                                        "- {op: bounded, in: [x, w], out: v, by: 3}\n",
+                                        "y, z, v"))
+                         .main;
+  CHECK(f.diagnostics.text(false) == "");
+  CHECK(count_of(main, "clamp") == 2);
+  CHECK(count_of(main, "pack_columns") == 2);
+  CHECK(count_of(main, "packed_matmul") == 3);
+  CHECK(preparation_of(main, "z").ends_with(" holds; w_s; w_s_p"));
+
+  f.prepare(graph_of(weight("w", "f32[64, 48]"), "- {op: bounded, in: [x, w], out: y, by: 2}\n", "y"));
+  const std::string text = f.diagnostics.text(false);
+  CHECK(text.substr(0, text.find('\n')) ==
+        "my_ops.yaml:11:18: error: a prepared form of 'bounded' needs 'c' at 'relu', but it was left out");
+}
+
 TEST_CASE("prepare: a form that makes another type is an error of the specification") {
   Fixture f(R"(ops:
 - op: broken

@@ -26,8 +26,8 @@ struct Preparer {
   UniqueNames names;
   LoadValues constants;
   std::vector<Node> nodes;
-  // What forms compute at load: by operator and operands, each with its attributes.
-  std::map<std::pair<const OpSpec*, std::vector<ValueId>>, std::vector<Node>> at_load;
+  // What forms compute at load, by operator and operands: with the attributes that they give it.
+  std::map<std::pair<const OpSpec*, std::vector<ValueId>>, std::vector<std::pair<Attributes, Node>>> at_load;
   std::vector<ValueId> left;  // operands that a form no longer reads
 };
 
@@ -62,16 +62,21 @@ ValueId shown_constant(const Graph& graph, ValueId value) {
   return graph.value(at).kind == ValueKind::constant ? at : value;
 }
 
+// Which result of the operator has that name.
+std::optional<std::size_t> result_index(const OpSpec& op, const std::string& name) {
+  for (std::size_t i = 0; i < op.results.size(); ++i) {
+    if (op.results[i].name == name) return i;
+  }
+  return std::nullopt;
+}
+
 // The values that stand for the outputs of a form's node: the results of the node that it replaces, or new ones.
 std::vector<ValueId> output_values(Preparer& state, const Form& at, const ExpansionNode& from, const Node& made,
                                    bool at_load) {
   std::vector<ValueId> outputs;
-  const auto& results = at.node.op->results;
   for (const std::string& name : from.outputs) {
-    const auto result =
-        std::find_if(results.begin(), results.end(), [&](const auto& each) { return each.name == name; });
-    if (result != results.end()) {
-      outputs.push_back(at.node.outputs[static_cast<std::size_t>(result - results.begin())]);
+    if (const auto result = result_index(*at.node.op, name)) {
+      outputs.push_back(at.node.outputs[*result]);
       continue;
     }
     const ValueId after =
@@ -128,27 +133,34 @@ ValueId widened(Preparer& state, const Form& at, ValueId value, ValueId like) {
   return cast;
 }
 
+// A result of a node that a form has added.
+bool is_new(const Preparer& state, ValueId value) {
+  return state.graph.value(value).kind == ValueKind::result && state.graph.value(value).producer == no_id;
+}
+
 // The outputs of a node that is computed at load: those of an equal one, where a form has made it before.
 bool add_at_load(Preparer& state, Form& at, const ExpansionNode& from, Node node) {
   const std::vector<ValueId> asked = node.inputs;
-  if (node.op->algebra.moves && node.op->operands.size() == 1) {
-    const ValueId narrow = before_widening(state.graph, asked[0]);
-    node.inputs = {narrow};
-  }
-  std::vector<Node>& known = state.at_load[{node.op, node.inputs}];
-  const auto same = [&](const Node& each) { return each.origin == node.origin || each.attributes == node.attributes; };
-  auto found = std::find_if(known.begin(), known.end(), same);
+  const auto is_result = [&](const std::string& name) { return result_index(*at.node.op, name).has_value(); };
+  const bool makes_result = std::any_of(from.outputs.begin(), from.outputs.end(), is_result);
+  const bool moves = node.op->algebra.moves && node.op->operands.size() == 1 && !makes_result;
+  if (moves && !is_new(state, asked[0])) node.inputs = {before_widening(state.graph, asked[0])};
+  auto& known = state.at_load[{node.op, node.inputs}];
+  const auto same = [&](const auto& each) { return each.first == node.attributes; };
+  auto found = makes_result ? known.end() : std::find_if(known.begin(), known.end(), same);
   if (found == known.end()) {
     node.outputs = output_values(state, at, from, node, true);
     node.within = at.node.op->name;
+    Attributes given = node.attributes;
     if (!complete(state, at, from, node)) return false;
     state.nodes.push_back(node);
-    found = known.insert(known.end(), std::move(node));
+    found = known.emplace(known.end(), std::move(given), std::move(node));
   }
+  const Node& made = found->second;
   for (std::size_t i = 0; i < from.outputs.size(); ++i) {
-    at.at_load.push_back(state.graph.value(found->outputs[i]).name);
+    at.at_load.push_back(state.graph.value(made.outputs[i]).name);
     at.values[from.outputs[i]] =
-        found->inputs == asked ? found->outputs[i] : widened(state, at, found->outputs[i], asked[0]);
+        made.inputs == asked ? made.outputs[i] : widened(state, at, made.outputs[i], asked[0]);
   }
   return true;
 }
@@ -168,6 +180,10 @@ bool add_node(Preparer& state, Form& at, const ExpansionNode& from) {
   for (const Expression& input : from.inputs) {
     const auto value = input_value(state, at, scope, from, input);
     if (!value) return false;
+    const std::vector<OperandSpec>& operands = node.op->operands;
+    if (*value == no_id && !operands[std::min(node.inputs.size(), operands.size() - 1)].optional) {
+      return fail(state, at, from.where, fmt::format("needs '{}' at '{}', but it was left out", input.text, from.op));
+    }
     node.inputs.push_back(*value);
   }
   for (const auto& [name, given] : from.attributes) {
@@ -219,7 +235,9 @@ bool prepare_node(Preparer& state, const Node& node) {
     state.nodes.push_back(node);
   } else {
     Form at{node, *form, {}, {}};
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) at.values[node.op->operands[i].name] = node.inputs[i];
+    for (std::size_t i = 0; i < node.op->operands.size(); ++i) {
+      at.values[node.op->operands[i].name] = i < node.inputs.size() ? node.inputs[i] : no_id;
+    }
     for (const ExpansionNode& each : form->nodes) {
       if (!add_node(state, at, each)) return false;
     }
