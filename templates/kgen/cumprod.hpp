@@ -18,9 +18,8 @@ namespace kgen {
 // f32 (f64 for f64, 64 bits for integers), the same bits in every run; a line has one thread.
 template <AnySource X, SinkLike<X> Out>
 KGEN_KERNEL(cumprod)
-void cumprod(const X& x, std::int64_t axis, bool exclusive, bool reverse, const Out& out, Stream stream = {})
-requires Number<source_lane_t<X, source_rank<X>>>
-{
+void cumprod(const X& x, std::int64_t axis, bool exclusive, bool reverse, const Out& out,
+             Stream stream = {}) requires Number<source_lane_t<X, source_rank<X>>> {
   constexpr int R = source_rank<X>;
   const auto counted = static_cast<int>(axis < 0 ? axis + R : axis);
   assert(counted >= 0 && counted < R);

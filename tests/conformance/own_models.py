@@ -38,13 +38,15 @@ def value_info(name: str, shape: tuple[int | str, ...], code: int) -> bytes:
     return field(1, name) + field(2, field(1, field(1, code) + field(2, dims)))
 
 
-def attribute(name: str, value: int | list[int]) -> bytes:
+def attribute(name: str, value: int | str | list[int]) -> bytes:
+    if isinstance(value, str):
+        return field(1, name) + field(4, value) + field(20, 3)
     if isinstance(value, int):
         return field(1, name) + field(3, value) + field(20, 2)
     return field(1, name) + b"".join(field(8, each) for each in value) + field(20, 7)
 
 
-def node(op: str, inputs: list[str], outputs: list[str], **attributes: int | list[int]) -> bytes:
+def node(op: str, inputs: list[str], outputs: list[str], **attributes: int | str | list[int]) -> bytes:
     return (b"".join(field(1, each) for each in inputs) + b"".join(field(2, each) for each in outputs) + field(4, op)
             + b"".join(field(5, attribute(name, value)) for name, value in attributes.items()))
 
@@ -161,6 +163,22 @@ def running_products(folder: Path, random: Callable[..., np.ndarray]) -> None:
     write(folder, nodes, {"x": x}, axes, outputs, 26)
 
 
+def scattered(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Into a graph that goes on: updates that meet, negative indices, whole lines."""
+    x, few, lines = random(5, 3), random(4, 3), random(3, 3)
+    indices = np.array([[0, -1, 2], [0, 1, 2], [4, -5, 2], [1, 1, 1]], np.int64)
+    places = np.array([[1], [-1], [1]], np.int64)
+    sums = np.exp(x.astype(np.float64))
+    for k in range(4):
+        for j in range(3):
+            sums[indices[k, j], j] += few[k, j]
+    for place, line in zip(places[:, 0], lines):
+        sums[place] = line
+    write(folder, [node("Exp", ["x"], ["e"]), node("ScatterElements", ["e", "i", "few"], ["s"], reduction="add"),
+                   node("ScatterND", ["s", "p", "lines"], ["w"]), node("Relu", ["w"], ["y"])],
+          {"x": x, "i": indices, "few": few, "p": places, "lines": lines}, {}, {"y": np.maximum(sums, 0)})
+
+
 def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
     """A weight without elements."""
     x = random(3, 4)
@@ -170,5 +188,5 @@ def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
     for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
-                 no_elements):
+                 scattered, no_elements):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

@@ -35,8 +35,10 @@ void check_all(const View<const T, R>& x) {
         cumprod(x, axis - R, exclusive, reverse, out.view());
         const double rounding = std::is_integral_v<T> ? 0 : std::is_same_v<T, double> ? 1e-15 : 1.2e-7;
         for_each_product<R>(x, axis, exclusive, reverse, [&](Index<R> at, double product, std::int64_t steps) {
-          INFO("axis ", axis, " of extent ", x.extent(axis), ", at ", at[axis], exclusive ? " exclusive" : "", reverse ? " reverse" : "");
-          REQUIRE(std::abs(element(out.view(), at) - product) <= rounding * static_cast<double>(steps) * std::abs(product));
+          INFO("axis ", axis, " of extent ", x.extent(axis), ", at ", at[axis], exclusive ? " exclusive" : "",
+               reverse ? " reverse" : "");
+          REQUIRE(std::abs(element(out.view(), at) - product) <=
+                  rounding * static_cast<double>(steps) * std::abs(product));
         });
       }
     }
@@ -63,7 +65,8 @@ struct Positive {  // an epilogue
 }  // namespace
 
 TEST_CASE_TEMPLATE("cumprod: every axis and direction", T, float, double, bf16) {
-  constexpr Index<3> shapes[] = {{1, 1, 1}, {2, 3, 5}, {3, 70, 33}, {5, 4, 130}, {1, 200, 2}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}};
+  constexpr Index<3> shapes[] = {{1, 1, 1},   {2, 3, 5}, {3, 70, 33}, {5, 4, 130},
+                                 {1, 200, 2}, {0, 3, 4}, {3, 0, 4},   {3, 4, 0}};
   for (const Index<3>& shape : shapes) {
     const auto x = random_tensor<T>(shape, 1, 0.7F, 1.4F);
     check_all<T, 3>(x.view());
