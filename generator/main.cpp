@@ -1,4 +1,4 @@
-// The command line: kgen plan, explain, ops, introspect, status, diff, observe.
+// The command line: kgen plan, import, explain, ops, introspect, status, diff, observe.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,6 +17,7 @@
 #include "generator/explain/list_ops.hpp"
 #include "generator/explain/schema.hpp"
 #include "generator/format_emitted.hpp"
+#include "generator/import_file.hpp"
 #include "generator/introspect/signatures_yaml.hpp"
 #include "generator/kernels.hpp"
 #include "generator/load/kernel_files.hpp"
@@ -56,6 +57,7 @@ struct Arguments {
   std::string stub, output;   // observe
   std::string folder, file;   // status, diff
   std::vector<std::string> headers, include;  // introspect
+  ImportFileOptions import;
   bool check_kernels = false;
 };
 
@@ -66,11 +68,11 @@ bool use_color(const Arguments& arguments, int stream) {
 
 // Where the operators, the signatures of kernels, and their headers are.
 struct Library {
-  fs::path operators, graph_schema, signatures, headers;
+  fs::path operators, rules, graph_schema, signatures, headers;
 };
 
 Library library_in(const fs::path& folder) {
-  return {folder / "specs" / "ops", folder / "specs" / "schemas" / "graph.schema.json", folder / "templates" / "kgen" / "signatures.yaml", folder / "templates"};
+  return {folder / "specs" / "ops", folder / "specs" / "onnx", folder / "specs" / "schemas" / "graph.schema.json", folder / "templates" / "kgen" / "signatures.yaml", folder / "templates"};
 }
 
 // $KGEN_SHARE, what is installed beside the executable, or the source tree that it was built from.
@@ -239,6 +241,22 @@ int run_plan(const Arguments& arguments) {
   return report(session, arguments);
 }
 
+// "resnet.yaml: 122 nodes, 108 weights in resnet.safetensors"
+int run_import(const Arguments& arguments) {
+  Session session;
+  if (!load_operators(pipeline_options(arguments), session)) return report(session, arguments);
+  ImportFileOptions options = arguments.import;
+  std::vector<std::string> rules = yaml_files(find_library().rules);
+  rules.insert(rules.end(), options.rules.begin(), options.rules.end());
+  options.rules = std::move(rules);
+  const auto written = import_file(options, session);
+  if (written && !arguments.quiet) {
+    fmt::print("{}: from {} nodes, with {} weights beside it\n", options.output, written->nodes, written->weights);
+    for (const std::string& name : written->bound) fmt::print("bound to its value in the example: {}\n", name);
+  }
+  return report(session, arguments);
+}
+
 int run_status(const Arguments& arguments) {
   Diagnostics diagnostics;
   const FolderStatus status = folder_status(arguments.folder, diagnostics);
@@ -386,6 +404,30 @@ CLI::App* add_plan(CLI::App& app, Arguments& arguments) {
   return plan;
 }
 
+CLI::App* add_import(CLI::App& app, Arguments& arguments) {
+  CLI::App* import = add_verb(app, "import", "Write an ONNX model as a graph, its weights beside it");
+  import->add_option("model", arguments.import.model, "The model")->required()->type_name("MODEL.onnx");
+  import->add_option("-o,--output", arguments.import.output, "The graph to write; weights go to a .safetensors file beside it")
+      ->required()
+      ->check(is_named())
+      ->type_name("GRAPH.yaml");
+  import->add_option("--bind", arguments.import.bound, "The value of an input that says shapes or axes: NAME=3, NAME=[1, 2], NAME=file.npy or .pb")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  import->add_option("--dim", arguments.import.dims, "The range of a symbolic dim (without it 1..8192), or its one value")
+      ->type_name("NAME=RANGE")
+      ->allow_extra_args(false);
+  import->add_option("--example", arguments.import.example,
+                     "Example inputs (input_0.pb, ...): inputs whose values must be known are bound to these")
+      ->type_name("FOLDER");
+  import->add_option("--rules", arguments.import.rules, "More rules of import, beside the built-in ones")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  import->add_flag("-q,--quiet", arguments.quiet, "Print nothing but diagnostics");
+  add_common_options(*import, arguments);
+  return import;
+}
+
 CLI::App* add_explain(CLI::App& app, Arguments& arguments) {
   CLI::App* explain = add_verb(app, "explain", "Print each fusion decision with its reason");
   add_graph_options(*explain, arguments);
@@ -457,6 +499,7 @@ int run(int argc, char** argv) {
   app.footer(
       "Examples:\n"
       "  kgen plan softmax.yaml --emit src/      write the source of a graph\n"
+      "  kgen import model.onnx -o model.yaml    write an ONNX model as a graph\n"
       "  kgen explain softmax.yaml               what was fused, what was not, and why\n"
       "  kgen explain softmax.yaml scaled p      why these two are or are not together\n"
       "  kgen ops                                the operators there are\n"
@@ -465,7 +508,8 @@ int run(int argc, char** argv) {
       "Exit codes: 0 done, 1 errors in the input, 2 errors in the command line.");
   Arguments arguments;
   const std::pair<const CLI::App*, int (*)(const Arguments&)> verbs[] = {
-      {add_plan(app, arguments), run_plan},       {add_explain(app, arguments), run_explain},
+      {add_plan(app, arguments), run_plan},       {add_import(app, arguments), run_import},
+      {add_explain(app, arguments), run_explain},
       {add_status(app, arguments), run_status},   {add_diff(app, arguments), run_diff},
       {add_observe(app, arguments), run_observe}, {add_introspect(app, arguments), run_introspect},
       {add_ops(app, arguments), run_ops},         {add_schema(app, arguments), run_schema}};

@@ -54,7 +54,7 @@ void write_list(Writer& writer, const std::string& head, const std::vector<std::
     if (whole.size() + 2 + comment.size() <= room) return writer.raw_line(whole + "  " + comment);
     writer.raw_line(comment);
   }
-  if (whole.size() <= room) return writer.raw_line(whole);
+  if (whole.size() <= room || items.empty()) return writer.raw_line(whole);
 
   // Aligned after the opening bracket, as long as that leaves half of the line.
   const bool aligned = head.size() <= room / 2;

@@ -181,7 +181,8 @@ void Scope::write_slots(Writer& writer, const std::string& head, const std::stri
     // An argument list that goes on is indented by four.
     std::string line = fmt::format("    {:<{}}  // {}", lines[i], column, owners[i]);
     const std::size_t room = line_width - writer.indentation();
-    if (line.size() > room) line = line.substr(0, line.rfind(',', room - 5)) + ", ...";
+    const std::size_t comma = line.size() > room ? line.rfind(',', room - 5) : line.npos;
+    if (comma != line.npos && comma > column + 8) line = line.substr(0, comma) + ", ...";  // within the comment
     writer.raw_line(line);
   }
   writer.raw_line(tail);

@@ -56,10 +56,10 @@ void write_row(Writer& writer, std::vector<std::string> items, const TableRow& r
 void write_constant(Writer& writer, const Plan& plan, const TableRow& row, const CallNumbers& numbers) {
   const ConstantData& constant = graph_of(plan, row.graph).fused.graph.constants[row.index];
   std::vector<std::string> items = row_items(plan, row, constant.value);
-  if (constant.values.empty()) {
+  if (!constant.file.empty()) {
     items.push_back(".file = " + cpp_string(constant.file));
     items.push_back(".key = " + cpp_string(constant.key));
-  } else {
+  } else if (!constant.values.empty()) {
     // Each number is an item of its own, so that lines break between them.
     items.push_back(".values = {" + number_text(constant.values.front()));
     for (std::size_t i = 1; i < constant.values.size(); ++i) items.push_back(number_text(constant.values[i]));

@@ -25,7 +25,7 @@ requires Number<source_lane_t<X, source_rank<X>>>
   constexpr int R = source_rank<X>;
   const auto counted = static_cast<int>(axis < 0 ? axis + R : axis);
   assert(counted >= 0 && counted < R);
-  target::scan(x, out, ScanOrder{counted, exclusive, reverse}, stream);
+  target::scan<Sums>(x, out, ScanOrder{counted, exclusive, reverse}, stream);
 }
 
 }  // namespace kgen

@@ -25,4 +25,23 @@ struct ScanOrder {
   KGEN_FN bool takes_in(std::int64_t s) const { return s > 0 || !exclusive; }
 };
 
+// What a scan combines elements by. `reassociates`: in any order of steps, where rounding alone tells the results apart.
+// Products are taken step by step: what overflows beside a zero would be NaN. Whole numbers wrap.
+struct Sums {
+  static constexpr bool reassociates = true;
+  static constexpr int identity = 0;
+  template <class T>
+  KGEN_FN static T apply(const T& a, const T& b) {
+    return a + b;
+  }
+};
+struct Products {
+  static constexpr bool reassociates = false;
+  static constexpr int identity = 1;
+  template <class T>
+  KGEN_FN static T apply(const T& a, const T& b) {
+    return a * b;
+  }
+};
+
 }  // namespace kgen

@@ -31,11 +31,12 @@ class PlanBuilder {
   // Without values it comes from a file, by its name or by `key`.
   PlanBuilder& constant(const std::string& name, Shape shape, std::vector<Number> values = {},
                         const std::string& key = "") {
+    const bool in_file = values.empty() && std::find(shape.begin(), shape.end(), Dim(0)) == shape.end();
     const ValueId id = add(name, ValueKind::constant, fused_.graph.constants.size(), DType::f32, std::move(shape));
-    fused_.graph.constants.push_back({id, values, values.empty() ? "weights.safetensors" : "",
-                                      !values.empty() ? ""
-                                      : key.empty()   ? name
-                                                      : key});
+    fused_.graph.constants.push_back({id, std::move(values), in_file ? "weights.safetensors" : "",
+                                      !in_file      ? ""
+                                      : key.empty() ? name
+                                                    : key});
     return *this;
   }
   PlanBuilder& state(const std::string& name, Shape shape) {

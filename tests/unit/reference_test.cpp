@@ -1,8 +1,9 @@
-// The reference of the files that people write (specs/GRAPHS.md, specs/OPERATORS.md) and their JSON Schemas: every key that
+// The reference of the files that people write (specs/GRAPHS.md, specs/OPERATORS.md, specs/IMPORT.md) and their JSON Schemas: every key that
 // kgen reads is in both, and the examples are good.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -18,6 +19,8 @@
 using namespace kgen;
 
 namespace {
+
+constexpr std::array pages = {"specs/GRAPHS.md", "specs/OPERATORS.md", "specs/IMPORT.md"};
 
 // The examples of a page, in order.
 std::vector<std::string> examples_in(const std::string& page) {
@@ -50,7 +53,7 @@ std::map<std::string, std::set<std::string>> keys_that_are_read() {
 std::map<std::string, std::set<std::string>> keys_on_pages() {
   std::map<std::string, std::set<std::string>> result;
   static const std::regex heading("#+ (.*)"), row(R"(\| `([a-z_]+)` \|.*)");
-  for (const char* page : {"specs/GRAPHS.md", "specs/OPERATORS.md"}) {
+  for (const char* page : pages) {
     std::istringstream lines(repository::read(page));
     std::string line, section;
     std::smatch match;
@@ -80,7 +83,8 @@ void collect_schema_keys(const nlohmann::json& schema, std::map<std::string, std
 
 std::map<std::string, std::set<std::string>> keys_in_schemas() {
   std::map<std::string, std::set<std::string>> result;
-  for (const char* file : {"specs/schemas/graph.schema.json", "specs/schemas/operators.schema.json"}) {
+  for (const char* file : {"specs/schemas/graph.schema.json", "specs/schemas/operators.schema.json",
+                           "specs/schemas/import.schema.json"}) {
     collect_schema_keys(nlohmann::json::parse(repository::read(file)), result);
   }
   return result;
@@ -89,13 +93,13 @@ std::map<std::string, std::set<std::string>> keys_in_schemas() {
 }  // namespace
 
 TEST_CASE("reference: every key that is read is on the pages and in the schemas, and no other") {
-  const auto read = keys_that_are_read(), pages = keys_on_pages(), schemas = keys_in_schemas();
-  CHECK(read.size() == 20);
+  const auto read = keys_that_are_read(), documented = keys_on_pages(), schemas = keys_in_schemas();
+  CHECK(read.size() == 22);
   CHECK(read.at("a dim") == std::set<std::string>{"range", "from", "doc"});
   for (const auto& [what, keys] : read) {
     CAPTURE(what);
-    REQUIRE(pages.contains(what));
-    CHECK(pages.at(what) == keys);
+    REQUIRE(documented.contains(what));
+    CHECK(documented.at(what) == keys);
     REQUIRE(schemas.contains(what));
     CHECK(schemas.at(what) == keys);
   }
@@ -103,7 +107,7 @@ TEST_CASE("reference: every key that is read is on the pages and in the schemas,
 
 TEST_CASE("reference: every key stands in an example") {
   std::string all;
-  for (const char* page : {"specs/GRAPHS.md", "specs/OPERATORS.md"}) {
+  for (const char* page : pages) {
     for (const std::string& example : examples_in(repository::read(page))) all += example;
   }
   for (const auto& [what, keys] : keys_that_are_read()) {

@@ -174,6 +174,14 @@ return kgen::as_c(graph);
 })"));
 }
 
+TEST_CASE("wrapper: a constant of no elements is in no file") {
+  PlanBuilder b("no_elements");
+  b.input("x", {0}).constant("w", {0}, {}).elementwise("y", {"x", "w"}).alone(GroupKind::elementwise, "y").outputs({"y"});
+  const std::string source = source_of(plan_of(b));
+  CHECK(source.find(".shape = {0}}") != std::string::npos);
+  CHECK(source.find(".file") == std::string::npos);
+}
+
 TEST_CASE("wrapper: inline values of constants, with infinities, within the width of a line") {
   PlanBuilder b("inline_values");
   std::vector<Number> values(100, 0.25);

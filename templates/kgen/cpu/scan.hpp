@@ -1,4 +1,4 @@
-// Running sums on the CPU. Along the last axis registers hold neighbours of one line; along any other one, of one step.
+// Running sums and products on the CPU. Along the last axis registers hold neighbours of one line; along any other one, of one step.
 #pragma once
 
 #include <algorithm>
@@ -102,8 +102,28 @@ void scan_along(const X& x, const Out& out, const ScanOrder& order, int threads)
   });
 }
 
+// Lines along the last axis, step by step.
+template <class Combine, class Total, int R, class X, class Out>
+void scan_steps(const X& x, const Out& out, const ScanOrder& order, int threads) {
+  const std::int64_t length = x.shape()[R - 1];
+  const Index<R - 1> outer = first_axes<R - 1>(x.shape());
+  parallel(threads, [&](Team team) {
+    const Range part = team.part(element_count(outer));
+    for (std::int64_t line = part.begin; line < part.end; ++line) {
+      Index<R> at = join(unflatten(line, outer), Index<1>{0});
+      Vec<Total, 1> total(Combine::identity);
+      for (std::int64_t s = 0; s < length; ++s) {
+        at[R - 1] = order.source(s, length);
+        if (order.takes_in(s)) total = Combine::apply(total, convert<Total>(x.template load<1>(at)));
+        at[R - 1] = order.position(s, length);
+        store_to(out, at, convert<source_lane_t<X, R>>(total));
+      }
+    }
+  });
+}
+
 // Strips of neighbours along the last axis, step by step along another one.
-template <class Sum, int R, class X, class Out>
+template <class Combine, class Total, int R, class X, class Out>
 void scan_across(const X& x, const Out& out, const ScanOrder& order, int threads) {
   constexpr std::int64_t most = 4096;
   const std::int64_t length = x.shape()[order.axis], width = x.shape()[R - 1];
@@ -117,7 +137,8 @@ void scan_across(const X& x, const Out& out, const ScanOrder& order, int threads
     for (std::int64_t i = part.begin; i < part.end; ++i) {
       const Index<R> place = unflatten(i, strips);
       const std::int64_t begin = place[R - 1] * strip, end = std::min(width, begin + strip);
-      Sum sums[most] = {};
+      Total totals[most];
+      std::fill_n(totals, most, Total(Combine::identity));
       for (std::int64_t s = 0; s < length; ++s) {
         Index<R> from = place, to = place;
         from[order.axis] = order.source(s, length);
@@ -125,12 +146,12 @@ void scan_across(const X& x, const Out& out, const ScanOrder& order, int threads
         const bool takes_in = order.takes_in(s);
         const auto step = [&]<int W>(std::int64_t last) KGEN_LAMBDA {
           from[R - 1] = to[R - 1] = last;
-          Vec<Sum, W> sum = load_lanes<W>(sums + (last - begin));
+          Vec<Total, W> total = load_lanes<W>(totals + (last - begin));
           if (takes_in) {
-            sum = sum + convert<Sum>(x.template load<W>(from));
-            store_lanes(sums + (last - begin), sum);
+            total = Combine::apply(total, convert<Total>(x.template load<W>(from)));
+            store_lanes(totals + (last - begin), total);
           }
-          store_to(out, to, convert<source_lane_t<X, R>>(sum));
+          store_to(out, to, convert<source_lane_t<X, R>>(total));
         };
         for_each_lane(begin, end, step);
       }
@@ -138,17 +159,22 @@ void scan_across(const X& x, const Out& out, const ScanOrder& order, int threads
   });
 }
 
-template <class X, class Out>
+// Combine: Sums or Products.
+template <class Combine, class X, class Out>
 void scan(const X& x, const Out& out, const ScanOrder& order, Stream stream) {
   constexpr int R = source_rank<X>;
-  using Sum = accumulator_t<source_lane_t<X, R>>;
+  using Total = accumulator_t<source_lane_t<X, R>>;
   const std::int64_t count = element_count(Index<R>(x.shape()));
   if (count == 0) return;
   const int threads = threads_for(stream, count);
   if constexpr (R > 1) {
-    if (order.axis != R - 1) return scan_across<Sum, R>(x, out, order, threads);
+    if (order.axis != R - 1) return scan_across<Combine, Total, R>(x, out, order, threads);
   }
-  scan_along<Sum, R>(x, out, order, threads);
+  if constexpr (Combine::reassociates) {
+    scan_along<Total, R>(x, out, order, threads);
+  } else {
+    scan_steps<Combine, Total, R>(x, out, order, threads);
+  }
 }
 
 }  // namespace kgen::cpu

@@ -1,6 +1,6 @@
-// Running sums on a GPU. A block computes a stretch of a line along the last axis, tile by tile; along another axis, or
+// Running sums and products on a GPU. A block computes a stretch of a line along the last axis, tile by tile; along another axis, or
 // where lines are short, each thread computes a stretch of its own. Where lines are few they are cut into stretches:
-// one kernel finds the sum of each, a second one begins with those before its own.
+// one kernel finds the sum of each, a second one begins with those before its own. A line of products has one thread.
 #pragma once
 
 #include <algorithm>
@@ -46,11 +46,12 @@ KGEN_FN Sum sum_before(const Sum* totals, std::int64_t line, std::int64_t stretc
 
 // ---- a thread for each line -----------------------------------------------------------------------------------------
 
-// T: x's lanes. `totals_only`: gives the sum of each stretch to `totals`, [stretches, lines], and no results to `out`.
-template <bool totals_only, class T, int R, class X, class Out>
+// Combine: Sums or Products. T: x's lanes. `totals_only`: gives the sum of each stretch to `totals`, [stretches, lines],
+// and no results to `out`.
+template <class Combine, bool totals_only, class T, int R, class X, class Out>
 KGEN_GLOBAL(scan_threads, 4)
 scan_across_kernel(X x, Out out, ScanLines<R> scan, accumulator_t<T>* totals) {
-  using Sum = accumulator_t<T>;
+  using Total = accumulator_t<T>;
   take_turn();
   const std::int64_t blocks = (scan.count + scan_threads - 1) / scan_threads;
   for (std::int64_t work = block_index(); work < blocks * scan.stretches; work += block_count()) {
@@ -58,18 +59,19 @@ scan_across_kernel(X x, Out out, ScanLines<R> scan, accumulator_t<T>* totals) {
     if (line >= scan.count) continue;
     const Index<R> at = unflatten(line, scan.lines);
     const int axis = scan.order.axis;
-    Sum sum = totals_only ? Sum(0) : sum_before(totals, line, stretch, scan.count);
+    Total total(Combine::identity);
+    if constexpr (!totals_only && Combine::reassociates) total = sum_before(totals, line, stretch, scan.count);
     for (std::int64_t s = stretch * scan.stretch; s < scan.end_of(stretch); ++s) {
       if (scan.order.takes_in(s)) {
         const auto taken = x.template load<1>(replaced(at, axis, scan.order.source(s, scan.length)));
-        sum += static_cast<Sum>(taken.data);
+        total = Combine::apply(Vec<Total, 1>(total), convert<Total>(taken)).data;
       }
       if constexpr (!totals_only) {
         const Index<R> to = replaced(at, axis, scan.order.position(s, scan.length));
-        store_to(out, to, convert<T>(Vec<Sum, 1>(sum)));
+        store_to(out, to, convert<T>(Vec<Total, 1>(total)));
       }
     }
-    if constexpr (totals_only) totals[stretch * scan.count + line] = sum;
+    if constexpr (totals_only) totals[stretch * scan.count + line] = total;
   }
 }
 
@@ -193,7 +195,7 @@ scan_along_kernel(X x, Out out, ScanLines<R> scan, accumulator_t<T>* totals) {
 
 // ---- the launch -----------------------------------------------------------------------------------------------------
 
-// Cuts lines so that there are `enough` blocks, into stretches of at least `least` steps. What is cut depends on the
+// Cuts lines so that there are `enough` blocks, into stretches of at least `least` steps; with 0 they stay whole. What is cut depends on the
 // shape alone, and so do the bits of the results.
 template <int R>
 ScanLines<R> cut_lines(const Index<R>& shape, const ScanOrder& order, std::int64_t lines_per_block,
@@ -202,6 +204,11 @@ ScanLines<R> cut_lines(const Index<R>& shape, const ScanOrder& order, std::int64
   ScanLines<R> scan{order, shape, 0, shape[order.axis], 0, 0};
   scan.lines[order.axis] = 1;
   scan.count = element_count(scan.lines);
+  if (least == 0) {
+    scan.stretch = scan.length;
+    scan.stretches = 1;
+    return scan;
+  }
   const std::int64_t blocks = (scan.count + lines_per_block - 1) / lines_per_block;
   const std::int64_t most = (scan.length + least - 1) / least;
   const std::int64_t wanted = std::clamp<std::int64_t>((enough + blocks - 1) / blocks, 1, most);
@@ -210,7 +217,8 @@ ScanLines<R> cut_lines(const Index<R>& shape, const ScanOrder& order, std::int64
   return scan;
 }
 
-template <class X, class Out>
+// Combine: Sums or Products.
+template <class Combine, class X, class Out>
 void scan(const X& x, const Out& out, const ScanOrder& order, Stream stream) {
   constexpr int R = source_rank<X>;
   using T = source_lane_t<X, R>;
@@ -218,9 +226,9 @@ void scan(const X& x, const Out& out, const ScanOrder& order, Stream stream) {
   constexpr std::int64_t short_line = 128;
   const Index<R> shape = x.shape();
   if (element_count(shape) == 0) return;
-  const bool along = order.axis == R - 1 && shape[R - 1] > short_line;
+  const bool along = Combine::reassociates && order.axis == R - 1 && shape[R - 1] > short_line;
   const std::int64_t in_block = along ? 1 : scan_threads;  // lines
-  const ScanLines<R> lines = cut_lines(shape, order, in_block, along ? 4 * scan_tile : 256);
+  const ScanLines<R> lines = cut_lines(shape, order, in_block, !Combine::reassociates ? 0 : along ? 4 * scan_tile : 256);
   const std::int64_t blocks = (lines.count + in_block - 1) / in_block * lines.stretches;
   const Grid grid{along ? "scan along lines" : "scan across lines", blocks_for(blocks, scan_threads), scan_threads,
                   along ? BlockSums<Sum>::shared() : 0};
@@ -229,10 +237,14 @@ void scan(const X& x, const Out& out, const ScanOrder& order, Stream stream) {
     launch_early(grid, stream, kernel, with_access(x, scan_width), with_access(out, scan_width), lines,
                  reinterpret_cast<Sum*>(totals.data()));
   };
-  if (lines.stretches > 1) {
-    run(along ? scan_along_kernel<true, T, R, X, Out> : scan_across_kernel<true, T, R, X, Out>);
+  if constexpr (Combine::reassociates) {
+    if (lines.stretches > 1) {
+      run(along ? scan_along_kernel<true, T, R, X, Out> : scan_across_kernel<Combine, true, T, R, X, Out>);
+    }
+    run(along ? scan_along_kernel<false, T, R, X, Out> : scan_across_kernel<Combine, false, T, R, X, Out>);
+  } else {
+    run(scan_across_kernel<Combine, false, T, R, X, Out>);
   }
-  run(along ? scan_along_kernel<false, T, R, X, Out> : scan_across_kernel<false, T, R, X, Out>);
 }
 
 }  // namespace kgen::gpu

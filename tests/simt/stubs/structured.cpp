@@ -1,12 +1,14 @@
 // Stubs as the emitter writes them, for what the device compilers say of their kernels: matmul, attention, convolutions,
-// frames and running sums.
+// frames, running sums and products, and scattered updates.
 #include "kgen/attention.hpp"
 #include "kgen/convolution.hpp"
+#include "kgen/cumprod.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/pad.hpp"
+#include "kgen/scatter.hpp"
 
 namespace stubs {
 
@@ -98,6 +100,29 @@ void cumsum_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x,
 
 void cumsum_integers(kgen::View<std::int32_t, 2> y, kgen::View<const std::int32_t, 2> x, kgen::Stream stream) {
   kgen::cumsum(x, /*axis=*/0, /*exclusive=*/true, /*reverse=*/true, y, stream);
+}
+
+void cumprod_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x, kgen::View<const kgen::bf16, 4> bias,
+                  kgen::Stream stream) {
+  kgen::cumprod(image_prologue_x{x}, /*axis=*/-1, /*exclusive=*/false, /*reverse=*/false, image_epilogue{bias, y},
+                stream);
+}
+
+void cumprod_integers(kgen::View<std::int32_t, 2> y, kgen::View<const std::int32_t, 2> x, kgen::Stream stream) {
+  kgen::cumprod(x, /*axis=*/0, /*exclusive=*/true, /*reverse=*/true, y, stream);
+}
+
+void scatter_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x,
+                  kgen::View<const std::int64_t, 4> indices, kgen::View<const kgen::bf16, 4> updates,
+                  kgen::Stream stream) {
+  kgen::scatter(image_prologue_x{x}, indices, image_prologue_x{updates}, /*axis=*/1,
+                /*reduction=*/kgen::ScatterReduction::add, y, stream);
+}
+
+void scatter_integers(kgen::View<std::int32_t, 2> y, kgen::View<const std::int32_t, 2> x,
+                      kgen::View<const std::int32_t, 2> indices, kgen::View<const std::int32_t, 2> updates,
+                      kgen::Stream stream) {
+  kgen::scatter(x, indices, updates, /*axis=*/-1, /*reduction=*/kgen::ScatterReduction::max, y, stream);
 }
 
 }  // namespace stubs

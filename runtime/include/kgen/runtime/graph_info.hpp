@@ -33,7 +33,7 @@ struct ConstantInfo {
   const char* name;
   ElementType type;
   std::vector<std::int64_t> shape;
-  std::vector<ConstantElement> values = {};  // row-major; one value fills the whole shape; empty: from the file
+  std::vector<ConstantElement> values = {};  // row-major; one value fills the whole shape; empty: from the file, or no elements
   const char* file = nullptr;       // safetensors, relative to the weights directory
   const char* key = nullptr;        // may hold "{index}", the number of the call
   int calls = 1;

@@ -1,0 +1,34 @@
+// Writes one operator of another format in kgen's, as its rule says.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/import/graph_builder.hpp"
+#include "generator/import/rule_value.hpp"
+#include "generator/model/import_rule.hpp"
+
+namespace kgen {
+
+// A node of the other format.
+struct ForeignNode {
+  std::vector<RuleValue> inputs;      // tensors, or not given
+  RuleBindings attributes;            // those that are given
+  std::vector<std::string> outputs;   // wishes for their names; "": not wanted
+};
+
+struct RuleSetting {
+  GraphBuilder& builder;
+  const ImportRules& rules;
+  std::int64_t version = 1;  // of the operator set
+  Diagnostics& diagnostics;
+  std::vector<ImportedValue> demanded;  // inputs whose values had to be known, and are not
+};
+
+// The operator's outputs, as many as the node has; those that are not wanted may be missing. Nothing after an error,
+// which does not say which node it is of; after setting.demanded has grown, there is none.
+std::optional<std::vector<ImportedValue>> apply_rule(const ImportRule& rule, const ForeignNode& node, RuleSetting& setting);
+
+}  // namespace kgen

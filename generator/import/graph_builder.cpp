@@ -1,0 +1,210 @@
+#include "generator/import/graph_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "generator/base/cpp_names.hpp"
+#include "generator/pass/infer/infer_node.hpp"
+
+namespace kgen {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "/model/layers.0/MatMul_output_0" gives "model_layers_0_MatMul_output_0".
+std::string identifier_of(std::string_view wish) {
+  std::string name;
+  for (const char c : wish) {
+    if (is_letter(c) || is_digit(c)) {
+      name += c;
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.size() > 200) name.resize(200);
+  if (name.empty()) name = "value";
+  if (is_digit(name[0])) name = "v" + name;
+  if (name.starts_with("stub_") || !reason_not_in_cpp(name).empty()) name = "v_" + name;
+  return name;
+}
+
+}  // namespace
+
+void NameTable::reserve(const std::string& wish) {
+  if (!reserved_.contains(wish)) reserved_.emplace(wish, claim(wish));
+}
+
+std::string NameTable::claim(std::string_view wish) {
+  if (const auto kept = reserved_.find(wish); kept != reserved_.end()) {
+    std::string name = std::move(kept->second);
+    reserved_.erase(kept);
+    return name;
+  }
+  std::string name = identifier_of(wish);
+  if (taken_.insert(name).second) return name;
+  for (int& number = next_[name];;) {
+    std::string other = fmt::format("{}_{}", name, ++number + 1);
+    if (taken_.insert(other).second) return other;
+  }
+}
+
+void GraphBuilder::add_dim(const std::string& name, DimRange range) {
+  graph_.dims.push_back({name, range, "", {}});
+  ranges_[name] = range;
+}
+
+ValueId GraphBuilder::add_value(std::string name, ValueKind kind, std::optional<TensorType> type) {
+  Value value;
+  value.name = std::move(name);
+  value.kind = kind;
+  value.type = std::move(type);
+  graph_.values.push_back(std::move(value));
+  return static_cast<ValueId>(graph_.values.size() - 1);
+}
+
+ImportedValue GraphBuilder::add_input(std::string_view name, TensorType type) {
+  ImportedValue operand{type, add_value(std::string(name), ValueKind::input, type), nullptr, std::string(name)};
+  graph_.value(operand.id).index = static_cast<std::uint32_t>(graph_.inputs.size());
+  graph_.inputs.push_back({operand.id, false});
+  return operand;
+}
+
+ImportedValue GraphBuilder::add_constant(std::string_view name, const Content& content) {
+  const TensorType type{content.dtype, to_shape(content.shape), nullptr};
+  ImportedValue operand{type, add_value(std::string(name), ValueKind::constant, type), nullptr, std::string(name)};
+  ConstantData data{operand.id, {}, "", ""};
+  for (const ContentElement& element : content.elements) data.values.push_back(number_of(element).value_or(0));
+  graph_.value(operand.id).index = static_cast<std::uint32_t>(graph_.constants.size());
+  graph_.constants.push_back(std::move(data));
+  return operand;
+}
+
+ImportedValue GraphBuilder::add_stored(std::string_view name, StoredTensor tensor) {
+  const TensorType type{tensor.dtype, to_shape(tensor.shape), nullptr};
+  ImportedValue operand{type, add_value(std::string(name), ValueKind::constant, type), nullptr, std::string(name)};
+  graph_.value(operand.id).index = static_cast<std::uint32_t>(graph_.constants.size());
+  graph_.constants.push_back({operand.id, {}, "", tensor.key});
+  stored_values_.emplace(operand.id, stored_.size());
+  stored_.push_back(std::move(tensor));
+  return operand;
+}
+
+const StoredTensor* GraphBuilder::stored_of(ValueId value) const {
+  const auto found = stored_values_.find(value);
+  return found == stored_values_.end() ? nullptr : &stored_[found->second];
+}
+
+ValueId GraphBuilder::add_number(const Number& number) {
+  const ValueId id = add_value("", ValueKind::constant, std::nullopt);
+  graph_.value(id).name = to_text(number);
+  graph_.value(id).index = static_cast<std::uint32_t>(graph_.constants.size());
+  graph_.constants.push_back({id, {number}, "", ""});
+  numbers_.insert(id);
+  return id;
+}
+
+bool GraphBuilder::settle(ImportedValue& operand, Diagnostics& diagnostics) {
+  if (operand.id != no_id) return true;
+  const auto found = constants_.find(operand.content.get());
+  if (found != constants_.end()) {
+    operand.id = found->second.second;
+    return true;
+  }
+  for (const ContentElement& element : operand.content->elements) {
+    if (number_of(element)) continue;
+    diagnostics.error({}, fmt::format("'{}' is {}, which is known only at run time, and is read as data", operand.name,
+                                      std::get<Dim>(element).text()))
+        .advise("a graph has no sizes as data: give the dim one value with --dim");
+    return false;
+  }
+  const std::string name = names_.claim(operand.name.empty() ? "constant" : operand.name);
+  operand.id = add_constant(name, *operand.content).id;
+  constants_.emplace(operand.content.get(), std::pair(operand.content, operand.id));
+  return true;
+}
+
+namespace {
+
+// A scalar that can stand as a number among the operands of the node: another operand has its dtype, and more axes.
+bool stands_as_number(const OpSpec& op, const std::vector<BuilderArgument>& inputs, std::size_t which) {
+  const ImportedValue* scalar = std::get_if<ImportedValue>(&inputs[which]);
+  if (op.kind != OpKind::elementwise || !scalar || scalar->id != no_id || !scalar->content) return false;
+  if (!scalar->content->shape.empty() || which >= op.operands.size() || !op.operands[which].line.empty()) return false;
+  if (!number_of(scalar->content->elements[0])) return false;
+  for (std::size_t i = 0; i < inputs.size() && i < op.operands.size(); ++i) {
+    const ImportedValue* other = std::get_if<ImportedValue>(&inputs[i]);
+    const bool in_graph = other && (other->id != no_id || !other->type.shape.empty());
+    if (in_graph && op.operands[i].type == op.operands[which].type && other->type.dtype == scalar->type.dtype) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& op, std::vector<BuilderArgument> inputs,
+                                                           Attributes attributes,
+                                                           const std::vector<std::string>& names,
+                                                           Diagnostics& diagnostics) {
+  Node node;
+  node.op = &op;
+  node.attributes = attributes;
+  const std::size_t values_before = graph_.values.size(), constants_before = graph_.constants.size();
+  while (!inputs.empty() && std::holds_alternative<std::monostate>(inputs.back())) inputs.pop_back();
+  const auto required = static_cast<std::size_t>(std::count_if(
+      op.operands.begin(), op.operands.end(), [](const OperandSpec& each) { return !each.optional; }));
+  const bool variadic = !op.operands.empty() && op.operands.back().variadic;
+  if (inputs.size() < required || (!variadic && inputs.size() > op.operands.size())) {
+    diagnostics.error({}, fmt::format("'{}' cannot take {} operands", op.name, inputs.size()));
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const OperandSpec& spec = op.operands[std::min(i, op.operands.size() - 1)];
+    if (std::holds_alternative<std::monostate>(inputs[i]) && !spec.optional) {
+      diagnostics.error({}, fmt::format("operand '{}' of '{}' is left out", spec.name, op.name));
+      return std::nullopt;
+    }
+    if (stands_as_number(op, inputs, i)) inputs[i] = *number_of(std::get<ImportedValue>(inputs[i]).content->elements[0]);
+    if (const Number* number = std::get_if<Number>(&inputs[i])) {
+      node.inputs.push_back(add_number(*number));
+    } else if (ImportedValue* operand = std::get_if<ImportedValue>(&inputs[i])) {
+      if (!settle(*operand, diagnostics)) return std::nullopt;
+      node.inputs.push_back(operand->id);
+    } else {
+      node.inputs.push_back(no_id);
+    }
+  }
+  node.inputs.resize(std::max(node.inputs.size(), op.operands.size()), no_id);
+  for (const AttributeSpec& spec : op.attributes) {
+    if (!spec.required() || find_attribute(attributes, spec.name)) continue;
+    diagnostics.error({}, fmt::format("'{}' needs the attribute '{}'", op.name, spec.name));
+    return std::nullopt;
+  }
+  const auto id = static_cast<NodeId>(graph_.nodes.size());
+  std::vector<ImportedValue> results;
+  for (std::size_t i = 0; i < op.results.size(); ++i) {
+    const ValueId value = add_value(i < names.size() ? names[i] : op.results[i].name, ValueKind::result, std::nullopt);
+    graph_.value(value).producer = id;
+    graph_.value(value).index = static_cast<std::uint32_t>(i);
+    node.outputs.push_back(value);
+  }
+  if (!infer_node(graph_, node, ranges_, diagnostics)) {
+    for (std::size_t value = values_before; value < graph_.values.size(); ++value) numbers_.erase(static_cast<ValueId>(value));
+    for (auto it = constants_.begin(); it != constants_.end();) {
+      it = it->second.second >= values_before ? constants_.erase(it) : std::next(it);
+    }
+    graph_.values.resize(values_before);
+    graph_.constants.resize(constants_before);
+    return std::nullopt;
+  }
+  for (const ValueId value : node.outputs) {
+    results.push_back({graph_.type(value), value, nullptr, graph_.value(value).name});
+  }
+  graph_.nodes.push_back(std::move(node));
+  given_.push_back(std::move(attributes));
+  return results;
+}
+
+}  // namespace kgen

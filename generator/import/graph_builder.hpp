@@ -1,0 +1,96 @@
+// A graph of kgen's operators while a model is imported: nodes are typed as they are added, by the pass that types those
+// of a graph file, so that no rule of import says what shape an operator gives.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/import/content.hpp"
+#include "generator/import/onnx_model.hpp"
+#include "generator/model/graph.hpp"
+#include "generator/model/op_spec.hpp"
+
+namespace kgen {
+
+// Gives out identifiers for the names of a model.
+class NameTable {
+ public:
+  // A C identifier, no word that C++ reserves and given to nothing else, as near to the wish as can be.
+  std::string claim(std::string_view wish);
+  // Keeps an identifier for whoever claims this wish first.
+  void reserve(const std::string& wish);
+
+ private:
+  std::map<std::string, std::string, std::less<>> reserved_;  // identifiers by wishes
+  std::set<std::string, std::less<>> taken_;
+  std::map<std::string, int, std::less<>> next_;
+};
+
+// Elements of a constant that stand in a file beside the graph.
+struct StoredTensor {
+  std::string key;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+  std::shared_ptr<const std::string> bytes;  // in memory, or
+  std::string path;                          // in a file, from `offset` on
+  std::int64_t offset = 0, length = 0;       // bytes
+};
+
+// What a node is given; numbers stand as numbers.
+using BuilderArgument = std::variant<std::monostate, ImportedValue, Number>;
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const OpSet& ops, NameTable& names) : ops_(ops), names_(names) {}
+
+  const OpSet& ops() const { return ops_; }
+  NameTable& names() { return names_; }
+  Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
+  const DimRanges& ranges() const { return ranges_; }
+
+  void add_dim(const std::string& name, DimRange range);
+  ImportedValue add_input(std::string_view name, TensorType type);
+  ImportedValue add_constant(std::string_view name, const Content& content);
+  ImportedValue add_stored(std::string_view name, StoredTensor tensor);
+
+  // The value in the graph of an operand; a content becomes a constant of it, once. False after an error: it depends on
+  // symbolic dims.
+  bool settle(ImportedValue& operand, Diagnostics& diagnostics);
+
+  // A node of `op`, and its results. Names are wishes. Nothing after an error, in the words of the pass that types nodes.
+  std::optional<std::vector<ImportedValue>> add_node(const OpSpec& op, std::vector<BuilderArgument> inputs,
+                                               Attributes attributes, const std::vector<std::string>& names,
+                                               Diagnostics& diagnostics);
+
+  // Attributes of a node as they were given, without defaults.
+  const Attributes& given_attributes(NodeId node) const { return given_[node]; }
+  // Whether the value stands as a number among operands.
+  bool is_number(ValueId value) const { return numbers_.contains(value); }
+  const std::vector<StoredTensor>& stored() const { return stored_; }
+  const StoredTensor* stored_of(ValueId value) const;
+
+ private:
+  ValueId add_value(std::string name, ValueKind kind, std::optional<TensorType> type);
+  ValueId add_number(const Number& number);
+
+  const OpSet& ops_;
+  NameTable& names_;
+  Graph graph_;
+  DimRanges ranges_;
+  std::vector<Attributes> given_;
+  std::set<ValueId> numbers_;
+  std::map<const Content*, std::pair<std::shared_ptr<const Content>, ValueId>> constants_;
+  std::vector<StoredTensor> stored_;
+  std::map<ValueId, std::size_t> stored_values_;
+};
+
+}  // namespace kgen

@@ -1,0 +1,242 @@
+#include "generator/import/import_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "generator/import/graph_text.hpp"
+#include "generator/import/import_nodes.hpp"
+
+namespace kgen {
+namespace {
+
+class ModelImporter {
+ public:
+  ModelImporter(const OnnxModel& model, const ImportRules& rules, const OpSet& ops, const ImportOptions& options, Diagnostics& diagnostics)
+      : model_(model), rules_(rules), options_(options), diagnostics_(diagnostics), builder_(ops, names_),
+        nodes_(model, options.model, builder_, rules, diagnostics) {}
+
+  ImportResult run() {
+    ImportResult result;
+    if (!check_versions()) return result;
+    ImportScope scope;
+    claim_names();
+    nodes_.import_initializers(model_.graph, scope);
+    import_inputs(scope);
+    nodes_.import_nodes(model_.graph.nodes, model_.opsets, scope, 0);
+    nodes_.report_unknown_operators();
+    import_outputs(scope);
+    for (const ValueId id : nodes_.demanded()) result.demanded.push_back(input_names_.at(id));
+    if (diagnostics_.has_errors()) return result;
+    GraphText what{options_.graph_name, fmt::format("Imported from {}.", file_name_of(options_.model)), model_.graph.doc,
+                   options_.weights_file, std::move(outputs_), value_names(scope), input_names_};
+    WrittenGraph written = graph_text(what, builder_);
+    result.model.emplace();
+    result.model->graph = std::move(written.text);
+    for (const StoredTensor* each : written.weights) result.model->weights.push_back(*each);
+    return result;
+  }
+
+ private:
+  static std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+  template <class... Arguments>
+  Diagnostic& error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    return diagnostics_.error({}, options_.model + ": " + fmt::format(format, std::forward<Arguments>(arguments)...));
+  }
+
+  bool check_versions() {
+    const auto own = model_.opsets.find("");
+    if (own == model_.opsets.end()) {
+      if (!model_.opsets.empty() || model_.graph.nodes.empty()) return true;
+      error("it does not say which version of ONNX's operators it uses");
+      return false;
+    }
+    if (own->second > rules_.newest) {
+      diagnostics_.warning({}, fmt::format("{}: it uses version {} of ONNX's operators, and kgen knows those up to {}; operators that changed since are read as they were",
+                                           options_.model, own->second, rules_.newest));
+    }
+    return true;
+  }
+
+  // The model's own names first, so that what is made beside them gives way.
+  void claim_names() {
+    for (const OnnxValueInfo& each : model_.graph.inputs) claim(each.name);
+    for (const OnnxValueInfo& each : model_.graph.outputs) claim(each.name);
+    for (const OnnxNode& node : model_.graph.nodes) {
+      for (const std::string& each : node.outputs) {
+        if (!each.empty() && !identifiers_.contains(each)) names_.reserve(each);
+      }
+    }
+  }
+
+  const std::string& claim(const std::string& name) {
+    std::string& identifier = identifiers_[name];
+    if (identifier.empty()) identifier = names_.claim(name);
+    return identifier;
+  }
+
+  // ---- inputs ---------------------------------------------------------------------------------------------------
+
+  void import_inputs(ImportScope& scope) {
+    for (const auto& [name, content] : options_.bound) {
+      const auto is_named = [&](const OnnxValueInfo& each) { return each.name == name; };
+      if (std::none_of(model_.graph.inputs.begin(), model_.graph.inputs.end(), is_named)) error("it has no input '{}' to bind", name);
+    }
+    for (const OnnxValueInfo& input : model_.graph.inputs) {
+      if (scope.values.contains(input.name) || scope.poisoned.contains(input.name)) continue;  // a weight
+      if (!import_input(input, scope)) scope.poisoned.insert(input.name);
+    }
+  }
+
+  bool import_input(const OnnxValueInfo& input, ImportScope& scope) {
+    if (!input.is_tensor) {
+      error("input '{}' is no tensor", input.name);
+      return false;
+    }
+    const auto dtype = dtype_of_onnx(input.data_type);
+    if (!dtype) {
+      error("input '{}': kgen has no type like ONNX's {} ({})", input.name, name_of_onnx_type(input.data_type), input.data_type);
+      return false;
+    }
+    if (const auto bound = options_.bound.find(input.name); bound != options_.bound.end()) {
+      return bind_input(input, *dtype, bound->second, scope);
+    }
+    if (!input.shape) {
+      error("input '{}' does not say how many axes it has", input.name);
+      return false;
+    }
+    TensorType type{*dtype, {}, nullptr};
+    for (std::size_t axis = 0; axis < input.shape->size(); ++axis) {
+      const OnnxValueInfo::Dim& dim = (*input.shape)[axis];
+      if (dim.value && *dim.value < 0) {
+        error("input '{}' has an extent of {}", input.name, *dim.value);
+        return false;
+      }
+      if (dim.value && *dim.value > largest_extent) {
+        error("input '{}' has an extent of {}, which is too large", input.name, *dim.value);
+        return false;
+      }
+      type.shape.push_back(dim.value ? Dim(*dim.value) : symbol_of(dim.parameter.empty() ? fmt::format("{}_{}", input.name, axis) : dim.parameter));
+    }
+    if (type.shape.size() > most_axes) {
+      error("input '{}' has {} axes, and kgen knows at most {}", input.name, type.shape.size(), most_axes);
+      return false;
+    }
+    double elements = 1;
+    for (const Dim& extent : type.shape) elements *= std::max(1.0, static_cast<double>(extent.range(builder_.ranges()).high));
+    if (elements > most_elements) {
+      error("input '{}' may have more than 2^60 elements", input.name).advise("say how large its dims may be: --dim NAME=1..64");
+      return false;
+    }
+    const ImportedValue operand = builder_.add_input(claim(input.name), std::move(type));
+    input_names_[operand.id] = input.name;
+    scope.values[input.name] = operand;
+    return true;
+  }
+
+  bool bind_input(const OnnxValueInfo& input, DType dtype, const Content& content, ImportScope& scope) {
+    if (content.dtype != dtype) {
+      error("input '{}' is of type {}, and is bound to {}", input.name, info(dtype).name, info(content.dtype).name);
+      return false;
+    }
+    ImportedValue operand;
+    operand.name = input.name;
+    operand.type = {dtype, to_shape(content.shape), nullptr};
+    operand.content = std::make_shared<const Content>(content);
+    if (input.shape && input.shape->size() != content.shape.size()) {
+      error("input '{}' has {} axes, and is bound to a value of {}", input.name, input.shape->size(), content.shape.size());
+      return false;
+    }
+    scope.values[input.name] = std::move(operand);
+    return true;
+  }
+
+  Dim symbol_of(const std::string& parameter) {
+    const auto found = symbols_.find(parameter);
+    if (found != symbols_.end()) return found->second;
+    const auto given = options_.dims.find(parameter);
+    const DimRange range = given == options_.dims.end() ? usual_range : given->second;
+    Dim dim(range.low);
+    if (range.low != range.high) {
+      const std::string name = names_.claim(parameter);
+      builder_.add_dim(name, range);
+      dim = Dim::symbol(name);
+    }
+    symbols_.emplace(parameter, dim);
+    return dim;
+  }
+
+  // ---- outputs --------------------------------------------------------------------------------------------------
+
+  void import_outputs(const ImportScope& scope) {
+    if (model_.graph.outputs.empty()) error("it has no outputs");
+    for (const OnnxValueInfo& output : model_.graph.outputs) {
+      const ImportedValue* found = scope.find(output.name);
+      if (!found) {
+        if (!scope.is_poisoned(output.name)) error("its output '{}' is made by no node", output.name);
+        continue;
+      }
+      ImportedValue operand = *found;
+      Diagnostics problems;
+      if (!builder_.settle(operand, problems)) {
+        for (const Diagnostic& each : problems.all()) diagnostics_.error({}, fmt::format("{}: output '{}': {}", options_.model, output.name, each.message)).advise(each.help);
+        continue;
+      }
+      add_output(output.name, std::move(operand));
+    }
+  }
+
+  // An input, a constant and what is an output already are copied: an output has memory of its own.
+  void add_output(const std::string& name, ImportedValue operand) {
+    const auto same = [&](const GraphText::Output& each) { return each.value == operand.id; };
+    const bool is_result = builder_.graph().value(operand.id).kind == ValueKind::result;
+    if (!is_result || std::any_of(outputs_.begin(), outputs_.end(), same)) {
+      const OpSpec* copy = builder_.ops().with_role(OpRole::copy);
+      const auto copied = builder_.add_node(*copy, {operand}, {}, {name}, diagnostics_);
+      if (!copied) return;
+      operand = (*copied)[0];
+      copies_[operand.id] = claim(name);
+    }
+    outputs_.push_back({claim(name), name, operand.id});
+  }
+
+  // The identifier of each value of the model; where it has several names, the first that was given.
+  std::map<ValueId, std::string> value_names(const ImportScope& scope) {
+    std::map<ValueId, std::string> names = copies_;
+    for (const OnnxNode& node : model_.graph.nodes) {
+      for (const std::string& each : node.outputs) {
+        const auto found = scope.values.find(each);
+        if (found == scope.values.end() || found->second.id == no_id) continue;
+        if (builder_.graph().value(found->second.id).kind == ValueKind::result) names.emplace(found->second.id, claim(each));
+      }
+    }
+    return names;
+  }
+
+  static constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;
+  static constexpr std::size_t most_axes = 32;
+  static constexpr double most_elements = 0x1p60;  // as of tensors in a graph's file
+
+  const OnnxModel& model_;
+  const ImportRules& rules_;
+  const ImportOptions& options_;
+  Diagnostics& diagnostics_;
+  NameTable names_;
+  GraphBuilder builder_;
+  NodeImporter nodes_;
+  std::map<std::string, std::string> identifiers_;  // by the model's names
+  std::map<std::string, Dim> symbols_;
+  std::map<ValueId, std::string> input_names_, copies_;
+  std::vector<GraphText::Output> outputs_;
+};
+
+}  // namespace
+
+ImportResult import_model(const OnnxModel& model, const ImportRules& rules, const OpSet& ops, const ImportOptions& options,
+                          Diagnostics& diagnostics) {
+  return ModelImporter(model, rules, ops, options, diagnostics).run();
+}
+
+}  // namespace kgen

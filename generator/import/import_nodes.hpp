@@ -1,0 +1,65 @@
+// The nodes of a model, one after another: what import_model.cpp does between inputs and outputs.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "generator/base/diagnostics.hpp"
+#include "generator/import/apply_rule.hpp"
+#include "generator/import/graph_builder.hpp"
+#include "generator/import/onnx_model.hpp"
+
+namespace kgen {
+
+// The values of one graph, subgraph or function of a model, by its names.
+struct ImportScope {
+  const ImportScope* parent = nullptr;  // whose values a subgraph sees
+  std::map<std::string, ImportedValue, std::less<>> values;
+  std::set<std::string, std::less<>> poisoned;  // made by nodes that had errors
+  const std::map<std::string, OnnxAttribute>* arguments = nullptr;  // in a function: the attributes of its call
+  std::string prefix;                           // of names: "layer_0_"
+
+  const ImportedValue* find(std::string_view name) const;
+  bool is_poisoned(std::string_view name) const;
+};
+
+class NodeImporter {
+ public:
+  NodeImporter(const OnnxModel& model, std::string path, GraphBuilder& builder, const ImportRules& rules, Diagnostics& diagnostics);
+
+  void import_nodes(const std::vector<OnnxNode>& nodes, const std::map<std::string, std::int64_t>& opsets, ImportScope& scope, int depth);
+  void import_initializers(const OnnxGraph& graph, ImportScope& scope);
+
+  // Operators without a rule, and in which nodes they stand.
+  void report_unknown_operators();
+
+  // Graph inputs whose values must be known, by their ids.
+  const std::set<ValueId>& demanded() const { return demanded_; }
+
+ private:
+  struct Place;
+  bool import_constant(const Place& at, ImportScope& scope);
+  bool import_branch(const Place& at, ImportScope& scope, int depth);
+  bool import_call(const Place& at, ImportScope& scope, int depth);
+  bool import_operator(const Place& at, ImportScope& scope);
+  void demand(const Place& at, const std::vector<ImportedValue>& operands);
+  void define(const Place& at, std::size_t output, ImportedValue operand, ImportScope& scope);
+  std::optional<RuleValue> attribute_of(const OnnxAttribute& attribute, const ImportScope& scope, const Place& at);
+  std::optional<ImportedValue> constant_of(const OnnxTensor& tensor, const std::string& name, const std::string& what);
+  void error(const Place& at, const Diagnostics& problems);
+  void error(const Place& at, const std::string& message);
+
+  const OnnxModel& model_;
+  std::string path_, folder_;
+  GraphBuilder& builder_;
+  const ImportRules& rules_;
+  Diagnostics& diagnostics_;
+  std::map<std::string, std::vector<std::string>> unknown_;
+  std::set<ValueId> demanded_;
+  std::set<std::string> stored_keys_;
+  std::size_t inlined_nodes_ = 0;
+};
+
+}  // namespace kgen

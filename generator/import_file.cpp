@@ -1,0 +1,162 @@
+#include "generator/import_file.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "generator/base/cpp_names.hpp"
+#include "generator/import/onnx_services.hpp"
+#include "generator/import/tensor_data.hpp"
+#include "generator/load/load_import_rules.hpp"
+#include "generator/write/disk.hpp"
+
+namespace kgen {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What stands on both sides of the first '='.
+std::optional<std::pair<std::string, std::string>> split(const std::string& text, const char* option, Diagnostics& diagnostics) {
+  const auto equals = text.find('=');
+  if (equals != text.npos && equals > 0) return std::pair(text.substr(0, equals), text.substr(equals + 1));
+  diagnostics.error({}, fmt::format("{} {}: it should be NAME=VALUE", option, text));
+  return std::nullopt;
+}
+
+std::optional<DimRange> range_of(std::string_view text) {
+  const auto dots = text.find("..");
+  const auto number = [](std::string_view part) -> std::optional<std::int64_t> {
+    std::int64_t value = 0;
+    const auto [end, status] = std::from_chars(part.data(), part.data() + part.size(), value);
+    return status == std::errc{} && end == part.data() + part.size() && !part.empty() ? std::optional(value) : std::nullopt;
+  };
+  const auto low = number(text.substr(0, dots)), high = number(dots == text.npos ? text : text.substr(dots + 2));
+  if (!low || !high || *low < 0 || *low > *high || *high >= (std::int64_t{1} << 31)) return std::nullopt;
+  return DimRange{*low, *high};
+}
+
+std::optional<Content> read_content(const OnnxServices& onnx, const std::string& path, Diagnostics& diagnostics) {
+  const auto tensor = onnx.read_tensor(path, diagnostics);
+  const auto located = tensor ? locate_tensor(*tensor, fs::path(path).parent_path().string(), path, diagnostics) : std::nullopt;
+  if (!located) return std::nullopt;
+  auto content = content_of(*located);
+  if (!content) diagnostics.error({}, fmt::format("'{}' has more than {} elements, and cannot be bound", path, most_content));
+  return content;
+}
+
+class FileImporter {
+ public:
+  FileImporter(const ImportFileOptions& options, Session& session) : options_(options), diagnostics_(session.diagnostics), session_(session) {}
+
+  std::optional<ImportReport> run() {
+    const ImportRules rules = load_rules(options_.rules, session_);
+    const OnnxServices* onnx = diagnostics_.has_errors() ? nullptr : onnx_services(diagnostics_);
+    if (!onnx) return std::nullopt;
+    const auto model = onnx->read_model(options_.model, diagnostics_);
+    if (!model) return std::nullopt;
+    ImportOptions how;
+    how.model = options_.model;
+    if (!set_options(*onnx, *model, how)) return std::nullopt;
+    ImportReport report;
+    report.nodes = model->graph.nodes.size();
+    ImportResult result;
+    for (Diagnostics said;; said = {}) {
+      result = import_model(*model, rules, session_.ops, how, said);
+      if (!bind_demanded(*onnx, *model, result.demanded, how, report)) {
+        copy(said);
+        break;
+      }
+    }
+    if (diagnostics_.has_errors() || !result.model) return std::nullopt;
+    report.weights = result.model->weights.size();
+    if (!write(*result.model, how.weights_file)) return std::nullopt;
+    return report;
+  }
+
+ private:
+  void copy(const Diagnostics& said) {
+    for (const Diagnostic& each : said.all()) {
+      Diagnostic& same = each.severity == Severity::error ? diagnostics_.error(each.where, each.message) : diagnostics_.warning(each.where, each.message);
+      same.notes = each.notes;
+      same.help = each.help;
+    }
+  }
+
+  bool set_options(const OnnxServices& onnx, const OnnxModel& model, ImportOptions& how) {
+    const fs::path output = options_.output;
+    NameTable names;
+    how.graph_name = names.claim(output.stem().string());
+    how.weights_file = output.stem().string() + ".safetensors";
+    for (const std::string& each : options_.dims) {
+      const auto parts = split(each, "--dim", diagnostics_);
+      const auto range = parts ? range_of(parts->second) : std::nullopt;
+      if (range) how.dims[parts->first] = *range;
+      if (parts && !range) diagnostics_.error({}, fmt::format("--dim {}: it should be a range such as 1..512, or a number", each));
+    }
+    for (const std::string& each : options_.bound) {
+      const auto parts = split(each, "--bind", diagnostics_);
+      if (!parts) continue;
+      std::int32_t type = 7;
+      for (const OnnxValueInfo& input : model.graph.inputs) {
+        if (input.name == parts->first) type = input.data_type;
+      }
+      auto content = parts->second.ends_with(".pb") ? read_content(onnx, parts->second, diagnostics_)
+                                                    : parse_value(parts->second, dtype_of_onnx(type).value_or(DType::i64), diagnostics_);
+      if (content) how.bound[parts->first] = std::move(*content);
+    }
+    return !diagnostics_.has_errors();
+  }
+
+  // The values of inputs that had to be known, from the example. False where there is nothing new.
+  bool bind_demanded(const OnnxServices& onnx, const OnnxModel& model, const std::vector<std::string>& demanded, ImportOptions& how,
+                     ImportReport& report) {
+    if (options_.example.empty()) return false;
+    bool bound = false;
+    for (const std::string& name : demanded) {
+      std::size_t index = 0;
+      while (index < model.graph.inputs.size() && model.graph.inputs[index].name != name) ++index;
+      const std::string path = (fs::path(options_.example) / fmt::format("input_{}.pb", index)).string();
+      std::error_code error;
+      if (how.bound.contains(name) || !fs::exists(path, error)) continue;
+      Diagnostics ignored;  // what cannot be bound stays demanded
+      auto content = read_content(onnx, path, ignored);
+      if (!content) continue;
+      how.bound[name] = std::move(*content);
+      report.bound.push_back(name);
+      bound = true;
+    }
+    return bound;
+  }
+
+  bool write(const ImportedModel& imported, const std::string& weights_file) {
+    std::vector<const StoredTensor*> tensors;
+    for (const StoredTensor& each : imported.weights) tensors.push_back(&each);
+    const std::string weights = (fs::path(options_.output).parent_path() / weights_file).string();
+    if (!tensors.empty() && !write_safetensors(weights, tensors, diagnostics_)) return false;
+    return replace_file(options_.output, imported.graph, diagnostics_);
+  }
+
+  const ImportFileOptions& options_;
+  Diagnostics& diagnostics_;
+  Session& session_;
+};
+
+}  // namespace
+
+ImportRules load_rules(const std::vector<std::string>& files, Session& session) {
+  ImportRules rules;
+  for (const std::string& path : files) {
+    const SourceText* text = session.sources.read(path, session.diagnostics);
+    if (text) load_import_rules(*text, session.ops, rules, session.diagnostics);
+  }
+  if (!session.diagnostics.has_errors()) link_import_rules(rules, session.diagnostics);
+  return rules;
+}
+
+std::optional<ImportReport> import_file(const ImportFileOptions& options, Session& session) {
+  return FileImporter(options, session).run();
+}
+
+}  // namespace kgen

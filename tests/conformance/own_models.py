@@ -1,0 +1,192 @@
+"""Small models with inputs and outputs, in the form of ONNX's node tests, written field by field: what the conformance test
+runs where ONNX's own are not at hand. The expected outputs are NumPy's, in float64."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+FLOAT, INT64, F8E4M3, F8E5M2 = 1, 7, 17, 19
+
+
+def varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while True:
+        out.append(value & 0x7F | (0x80 if value > 0x7F else 0))
+        value >>= 7
+        if not value:
+            return bytes(out)
+
+
+def field(number: int, value: int | bytes | str) -> bytes:
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def tensor(array: np.ndarray, name: str = "") -> bytes:
+    code = INT64 if array.dtype == np.int64 else FLOAT
+    dims = b"".join(field(1, extent) for extent in array.shape)
+    return dims + field(2, code) + field(9, array.tobytes()) + field(8, name)
+
+
+def value_info(name: str, shape: tuple[int | str, ...], code: int) -> bytes:
+    dims = b"".join(field(1, field(1, each) if isinstance(each, int) else field(2, each)) for each in shape)
+    return field(1, name) + field(2, field(1, field(1, code) + field(2, dims)))
+
+
+def attribute(name: str, value: int | str | list[int]) -> bytes:
+    if isinstance(value, str):
+        return field(1, name) + field(4, value) + field(20, 3)
+    if isinstance(value, int):
+        return field(1, name) + field(3, value) + field(20, 2)
+    return field(1, name) + b"".join(field(8, each) for each in value) + field(20, 7)
+
+
+def node(op: str, inputs: list[str], outputs: list[str], **attributes: int | str | list[int]) -> bytes:
+    return (b"".join(field(1, each) for each in inputs) + b"".join(field(2, each) for each in outputs) + field(4, op)
+            + b"".join(field(5, attribute(name, value)) for name, value in attributes.items()))
+
+
+def model(nodes: list[bytes], inputs: list[bytes], outputs: list[bytes], weights: list[bytes], version: int) -> bytes:
+    graph = (b"".join(field(1, each) for each in nodes) + field(2, "g") + b"".join(field(5, each) for each in weights)
+             + b"".join(field(11, each) for each in inputs) + b"".join(field(12, each) for each in outputs))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, version))
+
+
+Arrays = dict[str, np.ndarray]
+
+
+def write(folder: Path, nodes: list[bytes], inputs: Arrays, weights: Arrays, outputs: Arrays, version: int = 18,
+          shapes: dict[str, tuple[int | str, ...]] | None = None) -> None:
+    data = folder / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    infos = [value_info(name, (shapes or {}).get(name, array.shape), INT64 if array.dtype == np.int64 else FLOAT)
+             for name, array in inputs.items()]
+    results = [value_info(name, array.shape, FLOAT) for name, array in outputs.items()]
+    kept = [tensor(array, name) for name, array in weights.items()]
+    (folder / "model.onnx").write_bytes(model(nodes, infos, results, kept, version))
+    for i, array in enumerate(inputs.values()):
+        (data / f"input_{i}.pb").write_bytes(tensor(array))
+    for i, array in enumerate(outputs.values()):
+        (data / f"output_{i}.pb").write_bytes(tensor(array.astype(np.float32)))
+
+
+def perceptron(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Weights beside the graph, a symbolic dim, Gemm with a transposed weight."""
+    x, w, b = random(5, 12), random(7, 12), random(7)
+    y = np.maximum(x.astype(np.float64) @ w.T + b, 0)
+    write(folder, [node("Gemm", ["x", "w", "b"], ["h"], transB=1), node("Relu", ["h"], ["y"])], {"x": x}, {"w": w, "b": b},
+          {"y": y}, shapes={"x": ("batch", 12)})
+
+
+def split_heads(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Shapes that are computed, as exporters write them."""
+    x, zero, rest = random(3, 4, 6), np.array([0], np.int64), np.array([2, -1], np.int64)
+    y = x.reshape(3, 2, -1).transpose(0, 2, 1)
+    write(folder, [node("Shape", ["x"], ["s"]), node("Gather", ["s", "zero"], ["n"], axis=0),
+                   node("Concat", ["n", "rest"], ["shape"], axis=0), node("Reshape", ["x", "shape"], ["r"]),
+                   node("Transpose", ["r"], ["y.out"], perm=[0, 2, 1])],
+          {"x": x}, {"zero": zero, "rest": rest}, {"y.out": y})
+
+
+def convolution(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Channels first, a bias, a mean over both axes."""
+    x, w, b = random(2, 3, 6, 5), random(4, 3, 3, 3), random(4)
+    wide = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 1), (1, 1)])
+    y = np.zeros((2, 4, 6, 5))
+    for i in range(3):
+        for j in range(3):
+            y += np.einsum("nchw,oc->nohw", wide[:, :, i:i + 6, j:j + 5], w[:, :, i, j])
+    y = (y + b[:, None, None]).mean(axis=(2, 3), keepdims=True)
+    write(folder, [node("Conv", ["x", "w", "b"], ["c"], pads=[1, 1, 1, 1]), node("GlobalAveragePool", ["c"], ["y"])],
+          {"x": x}, {"w": w, "b": b}, {"y": y})
+
+
+def bound_axes(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """An input that says axes is bound to its value in the example."""
+    x, axes = random(2, 3, 4), np.array([0, -1], np.int64)
+    write(folder, [node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)], {"x": x, "axes": axes}, {}, {"y": x.sum(axis=(0, 2))})
+
+
+def products(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Matrices in both operands, softmax of an old version over two axes."""
+    a, b = random(2, 3, 4), random(2, 4, 5)
+    scores = (a.astype(np.float64) @ b).reshape(2, 15)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    y = (weights / weights.sum(axis=1, keepdims=True)).reshape(2, 3, 5)
+    write(folder, [node("MatMul", ["a", "b"], ["p"]), node("Softmax", ["p"], ["y"], axis=1)], {"a": a, "b": b}, {}, {"y": y}, 11)
+
+
+def transposed_convolution(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Groups, strides, dilations, and pads that are wider than the filters along one axis."""
+    x, w, b = random(2, 4, 5, 3), random(4, 3, 3, 2), random(6)
+    whole = np.zeros((2, 6, 2 * 4 + 2 * 2 + 1 + 1, 3 * 2 + 1 + 1 + 1))
+    for i in range(3):
+        for j in range(2):
+            for group in range(2):
+                taps = np.einsum("nchw,co->nohw", x[:, 2 * group:2 * group + 2].astype(np.float64), w[2 * group:2 * group + 2, :, i, j])
+                whole[:, 3 * group:3 * group + 3, 2 * i:2 * i + 9:2, j:j + 7:3] += taps
+    y = whole[:, :, 1:-2, 2:-1] + b[:, None, None]  # the last row and column are the output's own padding
+    write(folder, [node("ConvTranspose", ["x", "w", "b"], ["y"], group=2, strides=[2, 3], dilations=[2, 1], pads=[1, 2, 2, 1],
+                        output_padding=[1, 1])], {"x": x}, {"w": w, "b": b}, {"y": y})
+
+
+def narrow_floats(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Casts to floats of 8 bits, which saturate or not."""
+    x = np.concatenate([random(9), [0, 440, 463, 464, 465, 1e4, 57344, 61439, 61440, 1e9, np.inf, np.nan]]).astype(np.float32)
+    x = np.concatenate([x, -x])
+    nodes, outputs = [], {}
+    for code, narrow, greatest in ((F8E4M3, ml_dtypes.float8_e4m3fn, 448.0), (F8E5M2, ml_dtypes.float8_e5m2, 57344.0)):
+        for saturate in (0, 1):
+            name = f"y{code}_{saturate}"
+            nodes += [node("Cast", ["x"], [f"{name}_narrow"], to=code, saturate=saturate),
+                      node("Cast", [f"{name}_narrow"], [name], to=FLOAT)]
+            outputs[name] = (np.clip(x, -greatest, greatest) if saturate else x).astype(narrow).astype(np.float32)
+    write(folder, nodes, {"x": x}, {}, outputs, 19)
+
+
+def running_products(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Along each axis; what overflows behind a zero is zero."""
+    x = random(3, 5, 37)
+    x[0, 2], x[1, 3, 4:] = 0, 1e30
+    x[1, 3, 4] = 0
+    axes = {f"axis{i}": np.array(i, np.int64) for i in range(3)}
+    nodes = [node("CumProd", ["x", name], [f"y{name}"], exclusive=int(i == 1), reverse=int(i == 1)) for i, name in enumerate(axes)]
+    wide = x.astype(np.float64)
+    backwards = np.ones_like(wide)
+    backwards[:, :-1] = np.cumprod(wide[:, :0:-1], axis=1)[:, ::-1]
+    outputs = {"yaxis0": np.cumprod(wide, axis=0), "yaxis1": backwards, "yaxis2": np.cumprod(wide, axis=2)}
+    write(folder, nodes, {"x": x}, axes, outputs, 26)
+
+
+def scattered(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Into a graph that goes on: updates that meet, negative indices, whole lines."""
+    x, few, lines = random(5, 3), random(4, 3), random(3, 3)
+    indices = np.array([[0, -1, 2], [0, 1, 2], [4, -5, 2], [1, 1, 1]], np.int64)
+    places = np.array([[1], [-1], [1]], np.int64)
+    sums = np.exp(x.astype(np.float64))
+    for k in range(4):
+        for j in range(3):
+            sums[indices[k, j], j] += few[k, j]
+    for place, line in zip(places[:, 0], lines):
+        sums[place] = line
+    write(folder, [node("Exp", ["x"], ["e"]), node("ScatterElements", ["e", "i", "few"], ["s"], reduction="add"),
+                   node("ScatterND", ["s", "p", "lines"], ["w"]), node("Relu", ["w"], ["y"])],
+          {"x": x, "i": indices, "few": few, "p": places, "lines": lines}, {}, {"y": np.maximum(sums, 0)})
+
+
+def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """A weight without elements."""
+    x = random(3, 4)
+    write(folder, [node("Concat", ["empty", "x"], ["y"], axis=1)], {"x": x}, {"empty": np.zeros((3, 0), np.float32)}, {"y": x})
+
+
+def make(folder: Path) -> None:
+    rng = np.random.default_rng(7)
+    for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
+                 scattered, no_elements):
+        case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))
