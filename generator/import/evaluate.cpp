@@ -265,6 +265,17 @@ Result unsqueeze(const Job& job) {
   return data && axes ? one(unsqueeze_content(*data, *axes)) : std::nullopt;
 }
 
+Result transpose(const Job& job) {
+  const Content* data = job.content(0);
+  if (!data) return std::nullopt;
+  auto order = job.integers(job.inputs.size(), "perm");
+  if (!order) {
+    order.emplace();
+    for (auto axis = static_cast<std::int64_t>(data->shape.size()); axis-- > 0;) order->push_back(axis);
+  }
+  return one(transpose_content(*data, *order));
+}
+
 Result expand(const Job& job) {
   const Content* data = job.content(0);
   const auto extents = job.integers(1, "");
@@ -347,6 +358,7 @@ const std::map<std::string, Evaluator, std::less<>> evaluators = {
     {"Sqrt", arithmetic<Operation::sqrt>},
     {"Squeeze", squeeze},
     {"Sub", arithmetic<Operation::subtract>},
+    {"Transpose", transpose},
     {"Unsqueeze", unsqueeze},
     {"Where", select},
 };

@@ -161,6 +161,29 @@ std::optional<Content> unsqueeze_content(const Content& data, const std::vector<
   return result;
 }
 
+std::optional<Content> transpose_content(const Content& data, const std::vector<std::int64_t>& order) {
+  const std::size_t rank = data.shape.size();
+  std::vector<bool> met(rank);
+  if (order.size() != rank) return std::nullopt;
+  Content result{data.dtype, {}, {}};
+  for (const std::int64_t axis : order) {
+    if (axis < 0 || static_cast<std::size_t>(axis) >= rank || met[static_cast<std::size_t>(axis)]) return std::nullopt;
+    met[static_cast<std::size_t>(axis)] = true;
+    result.shape.push_back(data.shape[static_cast<std::size_t>(axis)]);
+  }
+  std::vector<std::int64_t> strides(rank, 1);  // of the data
+  for (std::size_t axis = rank; axis-- > 1;) strides[axis - 1] = strides[axis] * data.shape[axis];
+  for (std::size_t i = 0; i < data.elements.size(); ++i) {
+    auto left = static_cast<std::int64_t>(i);
+    std::int64_t from = 0;
+    for (std::size_t axis = rank; axis-- > 0; left /= result.shape[axis]) {
+      from += left % result.shape[axis] * strides[static_cast<std::size_t>(order[axis])];
+    }
+    result.elements.push_back(data.elements[static_cast<std::size_t>(from)]);
+  }
+  return result;
+}
+
 std::optional<Content> expand_content(const Content& data, const std::vector<std::int64_t>& extents) {
   const auto shape = broadcast(data.shape, extents);
   const std::int64_t count = shape ? element_count(*shape) : -1;

@@ -22,6 +22,8 @@ std::optional<Content> squeeze_content(const Content& data, const std::vector<st
 // All axes of one element.
 std::optional<Content> squeeze_content(const Content& data);
 std::optional<Content> unsqueeze_content(const Content& data, const std::vector<std::int64_t>& axes);
+// Axis i of the result is axis order[i] of the data.
+std::optional<Content> transpose_content(const Content& data, const std::vector<std::int64_t>& order);
 std::optional<Content> expand_content(const Content& data, const std::vector<std::int64_t>& extents);
 // From `start` to before `end`, as Python's slices, but with every step except 0.
 std::optional<Content> slice_content(const Content& data, std::int64_t axis, std::int64_t start, std::int64_t end, std::int64_t step);

@@ -110,7 +110,8 @@ class ModelImporter {
     TensorType type{*dtype, {}, nullptr};
     for (std::size_t axis = 0; axis < input.shape->size(); ++axis) {
       const OnnxValueInfo::Dim& dim = (*input.shape)[axis];
-      if (dim.value && *dim.value < 0) {
+      const bool is_open = !dim.value || *dim.value == -1;  // which some exporters write for an extent of any size
+      if (dim.value && *dim.value < -1) {
         error("input '{}' has an extent of {}", input.name, *dim.value);
         return false;
       }
@@ -118,7 +119,7 @@ class ModelImporter {
         error("input '{}' has an extent of {}, which is too large", input.name, *dim.value);
         return false;
       }
-      type.shape.push_back(dim.value ? Dim(*dim.value) : symbol_of(dim.parameter.empty() ? fmt::format("{}_{}", input.name, axis) : dim.parameter));
+      type.shape.push_back(is_open ? symbol_of(dim.parameter.empty() ? fmt::format("{}_{}", input.name, axis) : dim.parameter) : Dim(*dim.value));
     }
     if (type.shape.size() > most_axes) {
       error("input '{}' has {} axes, and kgen knows at most {}", input.name, type.shape.size(), most_axes);

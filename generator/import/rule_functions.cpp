@@ -79,8 +79,9 @@ RuleValue dtype(Arguments a, const DimRanges&) {
 RuleValue given(Arguments a, const DimRanges&) { return truth(a[0].is_given()); }
 
 RuleValue known(Arguments a, const DimRanges&) {
-  const ImportedValue* operand = a[0].as_operand();
-  return truth(operand ? operand->content != nullptr : a[0].is_given());
+  if (const ImportedValue* operand = a[0].as_operand()) return truth(operand->content != nullptr);
+  if (const auto* size = std::get_if<Dim>(&a[0].value)) return truth(size->is_constant());
+  return truth(a[0].is_given());
 }
 
 RuleValue count(Arguments a, const DimRanges&) {

@@ -44,18 +44,22 @@ std::optional<RuleValue> compare(Operation operation, const RuleValue& a, const 
   return RuleValue{Dim(same == wanted)};
 }
 
-std::optional<RuleValue> operate(Operation operation, std::span<const RuleValue> operands, const DimRanges& ranges) {
-  if (operation == Operation::choose) {
-    const auto truth = truth_of(operands[0], ranges);
-    return truth ? std::optional(operands[*truth ? 1 : 2]) : std::nullopt;
-  }
-  // What one side decides, the other need not know.
-  if (operation == Operation::logical_and || operation == Operation::logical_or) {
-    const bool decides = operation == Operation::logical_or;
-    const auto a = truth_of(operands[0], ranges), b = truth_of(operands[1], ranges);
-    if ((a && *a == decides) || (b && *b == decides)) return RuleValue{Dim(decides)};
-    return a && b ? std::optional(RuleValue{Dim(!decides)}) : std::nullopt;
-  }
+// Nothing: what depends on run-time sizes in a way that decides more than a size.
+using Operand = std::optional<RuleValue>;
+
+std::optional<bool> truth_of(const Operand& value, const DimRanges& ranges) {
+  return value ? truth_of(*value, ranges) : std::nullopt;
+}
+
+// What one side decides, the other need not know.
+Operand connect(Operation operation, std::span<const Operand> operands, const DimRanges& ranges) {
+  const bool decides = operation == Operation::logical_or;
+  const auto a = truth_of(operands[0], ranges), b = truth_of(operands[1], ranges);
+  if ((a && *a == decides) || (b && *b == decides)) return RuleValue{Dim(decides)};
+  return a && b ? Operand(RuleValue{Dim(!decides)}) : std::nullopt;
+}
+
+Operand operate(Operation operation, std::span<const RuleValue> operands, const DimRanges& ranges) {
   std::vector<ContentElement> elements;
   for (const RuleValue& each : operands) {
     if (auto element = each.as_element()) elements.push_back(std::move(*element));
@@ -67,7 +71,7 @@ std::optional<RuleValue> operate(Operation operation, std::span<const RuleValue>
     return operands.size() == 2 ? compare(operation, operands[0], operands[1]) : RuleValue{};
   }
   auto result = apply(operation, elements, ranges);
-  return result ? std::optional(of_element(std::move(*result))) : RuleValue{};
+  return result ? Operand(of_element(std::move(*result))) : RuleValue{};
 }
 
 }  // namespace
@@ -101,18 +105,30 @@ RuleValue value_of(const Content& content) {
 }
 
 std::optional<RuleValue> evaluate(const Expression& expression, const RuleBindings& bindings, const DimRanges& ranges) {
-  return run<RuleValue>(
-      expression, [&](const Expression::Step& step, std::span<const RuleValue> operands) -> std::optional<RuleValue> {
-        switch (step.operation) {
-          case Operation::number:
-            if (const auto whole = step.number.as_signed()) return RuleValue{Dim(*whole)};
-            return RuleValue{step.number.real()};
-          case Operation::variable: return look_up(expression.variables[step.index], bindings);
-          case Operation::name: return look_up(expression.names[step.index], bindings);
-          case Operation::call: return call_function(expression.names[step.index], operands, ranges);
-          default: return operate(step.operation, operands, ranges);
-        }
-      });
+  const auto step_of = [&](const Expression::Step& step, std::span<const Operand> operands) -> std::optional<Operand> {
+    switch (step.operation) {
+      case Operation::number:
+        if (const auto whole = step.number.as_signed()) return RuleValue{Dim(*whole)};
+        return RuleValue{step.number.real()};
+      case Operation::variable: return look_up(expression.variables[step.index], bindings);
+      case Operation::name: return look_up(expression.names[step.index], bindings);
+      case Operation::choose: {
+        const auto truth = truth_of(operands[0], ranges);
+        return truth ? operands[*truth ? 1 : 2] : Operand();
+      }
+      case Operation::logical_and:
+      case Operation::logical_or: return connect(step.operation, operands, ranges);
+      default: break;
+    }
+    std::vector<RuleValue> known;
+    for (const Operand& each : operands) {
+      if (!each) return Operand();
+      known.push_back(*each);
+    }
+    if (step.operation == Operation::call) return call_function(expression.names[step.index], known, ranges);
+    return operate(step.operation, known, ranges);
+  };
+  return run<Operand>(expression, step_of).value_or(std::nullopt);
 }
 
 std::optional<RuleValue> evaluate(const ImportArgument& argument, const RuleBindings& bindings,

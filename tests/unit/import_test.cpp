@@ -87,6 +87,27 @@ TEST_CASE("import: what is computed of shapes alone becomes sizes") {
         "  - {op: relu, in: flat, out: \"y\"}\n");
 }
 
+TEST_CASE("import: the pads of a PyTorch module, which its exporter reverses by a matrix") {
+  // [left, right] of the last axis, zeros for the others, as pairs, from the last axis on, begins before ends
+  const std::string text = imported(
+      model({tensor_info("x", {2, 6})},
+            {node("Concat", {"given", "zeros"}, {"all"}, {integer("axis", 0)}), node("Reshape", {"all", "pairs"}, {"matrix"}),
+             node("Slice", {"matrix", "last", "before", "first", "last"}, {"turned"}),
+             node("Transpose", {"turned"}, {"rows"}, {integer_list("perm", {1, 0})}), node("Reshape", {"rows", "line"}, {"pads"}),
+             node("Pad", {"x", "pads"}, {"y"})},
+            {"y"},
+            {integers("given", {3, 1}), integers("zeros", {0, 0}), integers("pairs", {-1, 2}), integers("last", {-1}),
+             integers("before", {-9223372036854775807}), integers("first", {0}), integers("line", {-1})}));
+  CHECK(section(text, "nodes:") == "nodes:\n  - {op: pad, in: x, out: \"y\", pads: [0, 3, 0, 1], mode: constant, value: 0}\n");
+}
+
+TEST_CASE("import: extents of -1 are dims of any size, and what is expanded to them keeps the extents that it has") {
+  const std::string text = imported(model({tensor_info("x", {-1, 6}), tensor_info("c", {1, 6})},
+                                          {node("Shape", {"x"}, {"s"}), node("Expand", {"c", "s"}, {"wide"}), node("Add", {"x", "wide"}, {"y"})}, {"y"}));
+  CHECK(section(text, "inputs:") == "inputs:\n  x: f32[x_0, 6]\n  c: f32[1, 6]\n");
+  CHECK(infer_good(text).type("wide") == "f32[x_0, 6]");
+}
+
 TEST_CASE("import: slices count from the end, and go backwards") {
   const OnnxModel m = model({tensor_info("x", {10, 6})}, {node("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"})}, {"y"},
                             {integers("starts", {-2, 20}), integers("ends", {-20, -20}), integers("axes", {0, 1}), integers("steps", {-3, -1})});
