@@ -110,15 +110,19 @@ std::optional<RuleValue> evaluate(const Expression& expression, const RuleBindin
       case Operation::number:
         if (const auto whole = step.number.as_signed()) return RuleValue{Dim(*whole)};
         return RuleValue{step.number.real()};
-      case Operation::variable: return look_up(expression.variables[step.index], bindings);
-      case Operation::name: return look_up(expression.names[step.index], bindings);
+      case Operation::variable:
+        return look_up(expression.variables[step.index], bindings);
+      case Operation::name:
+        return look_up(expression.names[step.index], bindings);
       case Operation::choose: {
         const auto truth = truth_of(operands[0], ranges);
         return truth ? operands[*truth ? 1 : 2] : Operand();
       }
       case Operation::logical_and:
-      case Operation::logical_or: return connect(step.operation, operands, ranges);
-      default: break;
+      case Operation::logical_or:
+        return connect(step.operation, operands, ranges);
+      default:
+        break;
     }
     std::vector<RuleValue> known;
     for (const Operand& each : operands) {

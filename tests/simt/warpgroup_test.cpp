@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "kgen/matmul.hpp"
 #include "kgen/ops/activation.hpp"
@@ -60,7 +62,7 @@ TEST_CASE_TEMPLATE("warpgroups: extents beyond and below those of tiles, b along
   struct Size {
     std::int64_t M, N, K;
   };
-  for (const auto& [M, N, K] : {Size{1, 1, 1}, {64, 64, 64}, {127, 65, 63}, {129, 257, 130}, {130, 380, 70}}) {
+  for (const auto& [M, N, K] : {Size{1, 8, 8}, {64, 64, 64}, {127, 72, 56}, {129, 264, 136}, {130, 376, 72}}) {
     const Matrix<T> a(Index<2>{M, K}, 1), b(Index<2>{K, N}, 2), turned(Index<2>{N, K}, 3);
     check<T>(a.view(), b.view(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
     check<T>(a.view(), turned.view().template permute<1, 0>(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
@@ -143,8 +145,8 @@ TEST_CASE("warpgroups: epilogues whose Views repeat along columns or rows, lie a
 TEST_CASE("warpgroups: several products, apart and jointly, in one launch") {
   Hopper device;
   const Matrix<f16> a(Index<2>{140, 72}, 1), gate(Index<2>{72, 136}, 2), up(Index<2>{72, 136}, 3);
-  const Matrix<f16> other(Index<2>{72, 20}, 4);
-  Tensor<float, 2> gated(Index<2>{140, 136}), y(Index<2>{140, 20});
+  const Matrix<f16> other(Index<2>{72, 24}, 4);
+  Tensor<float, 2> gated(Index<2>{140, 136}), y(Index<2>{140, 24});
   matmul(a.view(), several(gate.view(), up.view(), other.view()), several(joint<2>(Gated{gated.view()}), y.view()));
   const auto itself = [](Index<2>, double product) { return product; };
   expect_product(y, a, other, itself);
@@ -179,6 +181,27 @@ TEST_CASE("warpgroups: what the copy engine does not take is copied through regi
   CHECK(way(all.slice<1>(0, 32)) == "matmul x1");
 }
 
+TEST_CASE("warpgroups: blocks that go round the ring from tile to tile, and orders of tiles") {
+  const Matrix<bf16> a(Index<2>{40, 320}, 1), b(Index<2>{320, 600}, 2);
+  Hopper device;
+  simt::device().multiprocessors = 1;
+  Tensor<float, 2> c(Index<2>{40, 600});
+  matmul(a.view(), b.view(), c.view());
+  CHECK(device.take() == "warpgroup_matmul x1");
+  expect_product(c, a, b, [](Index<2>, double product) { return product; });
+  for (const gpu::TileOrder order : {gpu::TileOrder{37, 5}, {16, 3}, {1, 9}}) {
+    std::set<std::pair<std::int64_t, std::int64_t>> places;
+    for (int tile = 0; tile < order.rows * order.columns; ++tile) {
+      const Index<2> place = order(tile);
+      CHECK(place[0] >= 0);
+      CHECK(place[0] < order.rows);
+      CHECK(place[1] < order.columns);
+      places.emplace(place[0], place[1]);
+    }
+    CHECK(places.size() == static_cast<std::size_t>(order.rows * order.columns));
+  }
+}
+
 TEST_CASE("warpgroups: NaN and infinity reach the results that they belong to, and no others") {
   Hopper device;
   Matrix<bf16> a(Index<2>{66, 70}, 1), b(Index<2>{70, 40}, 2);
@@ -187,10 +210,14 @@ TEST_CASE("warpgroups: NaN and infinity reach the results that they belong to, a
   b.memory.elements[2 * 40 + 7] = static_cast<bf16>(std::numeric_limits<float>::infinity());
   Tensor<float, 2> c(Index<2>{66, 40});
   matmul(a.view(), b.view(), c.view());
+  CHECK(device.take() == "warpgroup_matmul_copied x1");
+  Tensor<float, 2> finite(Index<2>{66, 40});  // whose depth ends before NaN
+  matmul(a.view().slice<1>(0, 64), b.view().slice<0>(0, 64), finite.view());
   CHECK(device.take() == "warpgroup_matmul x1");
   for_each_position(c.shape, [&](Index<2> at) {
     const double value = element(c.view(), at);
     INFO("at ", at[0], ", ", at[1]);
+    CHECK(std::isfinite(element(finite.view(), at)) == (at[1] != 7));
     CHECK(std::isnan(value) == (at[0] == 3));
     if (at[0] != 3) CHECK(std::isinf(value) == (at[1] == 7));
   });
@@ -232,7 +259,7 @@ TEST_CASE("warpgroups: what nobody does is not waited for") {
   CHECK(has(vain, " for what nobody does"));
   CHECK(has(problem([&] {
               gpu::Mbarrier* barrier = make(1);
-              if (gpu::thread_index() < 2) barrier->expect(16);
+              if (gpu::thread_index() < 2) barrier->arrive_and_expect(16);
             }),
             "one arrival at an mbarrier more than it was made for"));
   CHECK(has(problem([&] {
@@ -243,10 +270,10 @@ TEST_CASE("warpgroups: what nobody does is not waited for") {
   const auto matrix = random_tensor<bf16>(Index<2>{8, 64}, 1);
   CHECK(has(problem([&] {
               gpu::Mbarrier* barrier = make(1);
-              const gpu::TensorMap map = gpu::tensor_map<bf16>({matrix.elements.data(), 64, 8, 128, 64, 8}, {});
+              const auto map = gpu::tensor_map<bf16>({matrix.elements.data(), 64, 8, 128, 64, 8});
               if (gpu::thread_index() != 0) return;
-              barrier->expect(1024);
-              gpu::copy_tile(gpu::dynamic_shared() + 1024, map, *barrier, 0, 0);
+              barrier->arrive_and_expect(1024);
+              gpu::copy_tile(gpu::dynamic_shared() + 1024, *map, *barrier, 0, 0);
             }),
             "leaves while the copy engine still brings tiles to it"));
 }

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <optional>
 #include <type_traits>
 
 namespace kgen::gpu {
@@ -25,7 +26,7 @@ class Mbarrier {
   KGEN_FN void arrive() {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(&word_)) : "memory");
   }
-  KGEN_FN void expect(int bytes) {
+  KGEN_FN void arrive_and_expect(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                  :
                  : "r"(shared_address(&word_)), "r"(bytes)
@@ -64,6 +65,11 @@ KGEN_FN void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : 
 template <int Left>
 KGEN_FN void wgmma_wait(Where = Where::here()) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(Left) : "memory");
+}
+template <int Count>
+KGEN_FN void settle(float (&sums)[Count]) {
+  KGEN_UNROLL
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(sums[i]) : : "memory");
 }
 template <int Count, RegisterShare Share>
 KGEN_FN void hold_registers() {
@@ -174,7 +180,7 @@ class Mbarrier {
  public:
   KGEN_FN void init(int) {}
   KGEN_FN void arrive() {}
-  KGEN_FN void expect(int) {}
+  KGEN_FN void arrive_and_expect(int) {}
   KGEN_FN void wait(unsigned, Where = Where::here()) {}
 
  private:
@@ -188,6 +194,8 @@ KGEN_FN void wgmma_fence() {}
 KGEN_FN void wgmma_commit() {}
 template <int Left>
 KGEN_FN void wgmma_wait(Where = Where::here()) {}
+template <int Count>
+KGEN_FN void settle(float (&)[Count]) {}
 template <int Count, RegisterShare Share>
 KGEN_FN void hold_registers() {}
 KGEN_FN std::uint64_t descriptor(const void*, int, int) { return 0; }
@@ -196,7 +204,7 @@ KGEN_FN void wgmma(float (&)[N / 2], std::uint64_t, std::uint64_t, int) {}
 
 #endif
 
-// The driver's own function, found through the runtime so that nothing links to the driver.
+// The driver's own function, found through the runtime so that nothing links to the driver; null where it has none.
 inline auto encode_tiled() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
@@ -206,13 +214,14 @@ inline auto encode_tiled() {
 #else
   const cudaError_t status = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
 #endif
-  if (status != cudaSuccess || found != cudaDriverEntryPointSuccess) function = nullptr;
-  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+  if (status != cudaSuccess) (void)cudaGetLastError();  // that nobody else meets it
+  const bool there = status == cudaSuccess && found == cudaDriverEntryPointSuccess;
+  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(there ? function : nullptr);
 }
 
-// Throws LaunchError where the driver does not take the matrix.
+// Nothing where the driver does not take the matrix.
 template <class T>
-TensorMap tensor_map(const MatrixInMemory& matrix, Stream stream) {
+std::optional<TensorMap> tensor_map(const MatrixInMemory& matrix) {
   static const auto encode = encode_tiled();
   const cuuint64_t extents[] = {static_cast<cuuint64_t>(matrix.columns), static_cast<cuuint64_t>(matrix.rows)};
   const cuuint64_t pitches[] = {static_cast<cuuint64_t>(matrix.pitch)};
@@ -221,17 +230,11 @@ TensorMap tensor_map(const MatrixInMemory& matrix, Stream stream) {
   constexpr CUtensorMapDataType type =
       std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
   TensorMap map;
-  const CUresult status = encode == nullptr
-                              ? CUDA_ERROR_NOT_SUPPORTED
-                              : encode(&map, type, 2, const_cast<void*>(matrix.data), extents, pitches, box, steps,
-                                       CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                       CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (status != CUDA_SUCCESS) {
-    throw LaunchError(std::string(stream.stub) +
-                      ": describing an operand to the copy engine failed: the driver's error " +
-                      std::to_string(static_cast<int>(status)));
-  }
-  return map;
+  const bool taken = encode != nullptr &&
+                     encode(&map, type, 2, const_cast<void*>(matrix.data), extents, pitches, box, steps,
+                            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                            CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+  return taken ? std::optional(map) : std::nullopt;
 }
 
 // Whether `kernel`, which declares `threads` where it has_warpgroups and fewer elsewhere, was compiled for what the
@@ -241,9 +244,9 @@ inline bool runs_warpgroups(const void* kernel, int threads) {
   cudaFuncAttributes attributes;
   const bool asked = cudaGetDevice(&device) == cudaSuccess &&
                      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-                     major == 9 && cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
-  (void)cudaGetLastError();  // that nobody else meets it
-  return asked && attributes.maxThreadsPerBlock >= threads;
+                     (major != 9 || cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess);
+  if (!asked) (void)cudaGetLastError();  // that nobody else meets it
+  return asked && major == 9 && attributes.maxThreadsPerBlock >= threads;
 }
 
 }  // namespace kgen::gpu

@@ -1,4 +1,5 @@
-// TileIO: how tiles of a matrix product's operands come to shared memory, where the tensor cores read them.
+// How tiles of a matrix product's operands come to shared memory, where the tensor cores read them: EngineTiles and
+// CopiedTiles.
 #pragma once
 
 #include "kgen/gpu/layout.hpp"

@@ -37,7 +37,7 @@ class TilePipeline {
   class Filling {
    public:
     KGEN_FN Filling(Stage& stage, Mbarrier& full) : stage_(stage), full_(full) {
-      if constexpr (by_engine) full_.expect(static_cast<int>(sizeof(Stage)));
+      if constexpr (by_engine) full_.arrive_and_expect(static_cast<int>(sizeof(Stage)));
     }
     KGEN_FN ~Filling() {
       if constexpr (!by_engine) {

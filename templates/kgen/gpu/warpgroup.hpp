@@ -9,7 +9,7 @@
 //                                        that it was told to expect have come
 //     init(arrivals)                     by one thread, and publish_mbarriers() behind the last; then a block's barrier
 //     arrive()                           one arrival
-//     expect(bytes)                      one arrival, and that many bytes more in this phase
+//     arrive_and_expect(bytes)           one arrival, and that many bytes more in this phase
 //     wait(parity, where)                until the phase of that parity has ended
 //   copy_tile(to, map, barrier, x, y)    brings the map's box at column x, row y, zeros where that is outside of the
 //                                        matrix: its bytes arrive at the barrier
@@ -23,10 +23,12 @@
 //                                        arrived somewhere
 //   wave_barrier(where)                  waits for all threads of the wave
 //   descriptor(tile, leading, stride)    of an operand that lies swizzled by 128 bytes; distances in bytes
-//   wgmma_fence()                        before the first product that reads sums which anything else wrote
-//   wgmma_commit(), wgmma_wait<Left>()   ends a group of products; waits for all groups but the `Left` latest, of whose
-//                                        operands and sums nobody may know before
-//   hold_registers<Count, Sense>()       setmaxnreg: this warpgroup goes on with so many registers a thread
+//   wgmma_fence()                        before the first product, and before one whose sums anything else has read or
+//                                        written since
+//   wgmma_commit(), wgmma_wait<Left>()   ends a group of products; waits for all groups but the `Left` latest. Before that
+//                                        nothing may write to their operands, or touch their sums
+//   settle(sums)                         behind the wait: holds what reads the sums behind it
+//   hold_registers<Count, Share>()       setmaxnreg: this warpgroup goes on with so many registers a thread
 #pragma once
 
 #include "kgen/gpu/block.hpp"

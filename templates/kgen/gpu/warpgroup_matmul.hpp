@@ -194,10 +194,15 @@ struct WarpgroupMatmul {
         }
         wgmma_wait<0>();
       }
+      KGEN_UNROLL
+      for (int i = 0; i < Count; ++i) settle(sums[i]);
       const Index<2> origin{place[0] * Tiles::rows + first_row, place[1] * columns}, extents{shape.M, shape.N[First]};
       constexpr std::make_integer_sequence<int, Count> products;
-      if (shape.vectors && origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1]) {
+      const bool inside = origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1];
+      if (inside && shape.vectors) {
         emit_sums<true, columns>(sums, known<Lanes::constant_vectors>(sink), origin, extents, products);
+      } else if (inside) {
+        emit_sums<true, columns>(sums, sink, origin, extents, products);
       } else {
         emit_sums<false, columns>(sums, sink, origin, extents, products);
       }
@@ -226,16 +231,16 @@ warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatm
 // ---- launches
 
 // The matrix whose lines are along axis 1 of the View, or with `across` along axis 0; nothing where the copy engine
-// does not take it: lines are neighbours in memory, and begin at multiples of 16 bytes.
+// does not take it: a line's elements are neighbours in memory, and lines begin at multiples of 16 bytes. They end
+// there as well: whether the engine fills the rest of 16 bytes with zeros is said nowhere.
 template <class T>
 std::optional<MatrixInMemory> matrix_in_memory(const View<T, 2>& view, bool across, int box_columns, int box_rows) {
   const int line = across ? 0 : 1, other = 1 - line;
   const auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t columns = view.extent(line), rows = view.extent(other);
   const std::int64_t pitch = rows > 1 ? view.stride(other) * size : (columns * size + 15) / 16 * 16;
-  constexpr std::int64_t most = (std::int64_t{1} << 31) - 512;  // coordinates are of 32 bits
-  const bool fits = (columns == 1 || view.stride(line) == 1) && pitch >= columns * size && pitch % 16 == 0 &&
-                    pitch < std::int64_t{1} << 40 && columns < most && rows < most &&
+  const bool fits = (columns == 1 || view.stride(line) == 1) && columns * size % 16 == 0 && pitch >= columns * size &&
+                    pitch % 16 == 0 && pitch < std::int64_t{1} << 40 &&
                     reinterpret_cast<std::uintptr_t>(view.data()) % 16 == 0;
   if (!fits) return std::nullopt;
   return MatrixInMemory{view.data(), columns, rows, pitch, box_columns, box_rows};
@@ -264,52 +269,69 @@ inline constexpr bool has_warpgroup_matmul = ((detail::is_matrix_of<bf16, A> && 
                                               (detail::is_matrix_of<f16, A> && detail::is_matrix_of<f16, B>)) &&
                                              most_together<C, several_count<B>> <= 2;
 
-// Launches the kernel with these loads; false where device or compiler do not allow it.
-template <class T, int Columns, bool BDeep, class Loads, int Products, class C>
-bool launch_warpgroup_matmul(const Loads& loads, const C& c, WarpgroupMatmulShape<Products> shape, Stream stream) {
+// Launches the kernel with the loads that make() gives; false where device or compiler do not allow it, or there
+// are none.
+template <class T, int Columns, bool BDeep, class Loads, int Products, class C, class Make>
+bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, const DeviceLimits& limits,
+                             Stream stream, const Make& make) {
   using Matmul = WarpgroupMatmul<T, Columns, BDeep, Loads>;
   const auto kernel = warpgroup_matmul_kernel<T, Columns, BDeep, Loads, Products, C>;
-  const DeviceLimits limits = device_limits(stream);
   if (limits.shared_bytes < Matmul::Pipeline::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
+  const std::optional<Loads> loads = make();
+  if (!loads) return false;
   for_each_sink<Products>(c, [&]<int First, int Count>(const auto&) {
     const TileOrder order = shape.template order<Columns>(First, Count);
     shape.tiles += order.rows * order.columns;
   });
   const Grid grid{Matmul::by_engine ? "warpgroup_matmul" : "warpgroup_matmul_copied",
                   std::min(shape.tiles, limits.multiprocessors), Matmul::threads, Matmul::Pipeline::shared()};
-  launch_early(grid, stream, kernel, loads, with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
+  launch_early(grid, stream, kernel, *loads, with_each(c, [](const auto& sink) { return with_access(sink, 8); }),
+               shape);
   return true;
 }
 
 // The operands as the copy engine is told of them; nothing where it does not take one.
 template <class T, int Columns, bool BDeep, class A, class B, class C>
-auto engine_tiles(const A& a, const B& b, const C& c, Stream stream) {
+auto engine_tiles(const A& a, const B& b, const C& c) {
   using Tiles = OperandTiles<T, Columns>;
   constexpr int products = several_count<B>;
-  std::optional<EngineTiles<Tiles, BDeep, products>> loads;
-  const auto left = matrix_in_memory(a, false, Tiles::depth, Tiles::rows);
-  bool all = left.has_value();
-  for_each_of(b, [&](const auto& each) { all = all && matrix_in_memory(each, BDeep, 1, 1).has_value(); });
-  if (!all) return loads;
-  loads.emplace();
-  loads->a = tensor_map<T>(*left, stream);
+  EngineTiles<Tiles, BDeep, products> loads;
+  bool all = true;
+  const auto describe = [&](TensorMap& map, const std::optional<MatrixInMemory>& matrix) {
+    const std::optional<TensorMap> made = matrix && all ? tensor_map<T>(*matrix) : std::nullopt;
+    all = made.has_value();
+    if (all) map = *made;
+  };
+  describe(loads.a, matrix_in_memory(a, false, Tiles::depth, Tiles::rows));
   for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
-    const auto describe = [&](const auto& each) {
-      return tensor_map<T>(*matrix_in_memory(each, BDeep, Tiles::depth, BDeep ? Columns / Count : Tiles::depth),
-                           stream);
-    };
-    loads->b[First] = describe(nth<First>(b));
-    if constexpr (Count == 2) loads->b[First + 1] = describe(nth<First + 1>(b));
+    constexpr int box = BDeep ? Columns / Count : Tiles::depth;
+    describe(loads.b[First], matrix_in_memory(nth<First>(b), BDeep, Tiles::depth, box));
+    if constexpr (Count == 2)
+      describe(loads.b[First + 1], matrix_in_memory(nth<First + 1>(b), BDeep, Tiles::depth, box));
   });
-  return loads;
+  return all ? std::optional(loads) : std::nullopt;
 }
 
 template <class T, int Columns, bool BDeep, class A, class B, class C>
 bool launch_by_engine(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                      Stream stream) {
-  const auto loads = engine_tiles<T, Columns, BDeep>(a, b, c, stream);
-  return loads && launch_warpgroup_matmul<T, Columns, BDeep>(*loads, c, shape, stream);
+                      const DeviceLimits& limits, Stream stream) {
+  using Loads = EngineTiles<OperandTiles<T, Columns>, BDeep, several_count<B>>;
+  return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
+                                                           [&] { return engine_tiles<T, Columns, BDeep>(a, b, c); });
+}
+
+template <class T, bool BDeep, class A, class B, class C>
+bool launch_copied(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                   const DeviceLimits& limits, Stream stream) {
+  using Loads = CopiedTiles<T, OperandTiles<T, 128>, BDeep, several_count<B>>;
+  return launch_warpgroup_matmul<T, 128, BDeep, Loads>(c, shape, limits, stream, [&] {
+    Loads loads;
+    loads.a = CopiedMatrix<T>(a, false);
+    int product = 0;
+    for_each_of(b, [&](const auto& each) { loads.b[product++] = CopiedMatrix<T>(each, BDeep); });
+    return std::optional(loads);
+  });
 }
 
 // Wider tiles read each element fewer times; narrower ones take less time where wider ones would leave multiprocessors
@@ -332,18 +354,15 @@ template <class T, bool BDeep, class A, class B, class C>
 bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                       Stream stream) {
   constexpr int products = several_count<B>;
-  constexpr bool jointly = most_together < C, products >> 1;
-  const int columns = best_columns<products, jointly>(shape, device_limits(stream).multiprocessors);
-  if (columns == 256 && launch_by_engine<T, 256, BDeep>(a, b, c, shape, stream)) return true;
+  constexpr bool jointly = (most_together<C, products>) > 1;
+  const DeviceLimits limits = device_limits(stream);
+  const int columns = best_columns<products, jointly>(shape, limits.multiprocessors);
+  if (columns == 256 && launch_by_engine<T, 256, BDeep>(a, b, c, shape, limits, stream)) return true;
   if constexpr (!jointly) {
-    if (columns == 192 && launch_by_engine<T, 192, BDeep>(a, b, c, shape, stream)) return true;
+    if (columns == 192 && launch_by_engine<T, 192, BDeep>(a, b, c, shape, limits, stream)) return true;
   }
-  if (columns == 128 && launch_by_engine<T, 128, BDeep>(a, b, c, shape, stream)) return true;
-  CopiedTiles<T, OperandTiles<T, 128>, BDeep, products> loads;
-  loads.a = CopiedMatrix<T>(a, false);
-  int product = 0;
-  for_each_of(b, [&](const auto& each) { loads.b[product++] = CopiedMatrix<T>(each, BDeep); });
-  return launch_warpgroup_matmul<T, 128, BDeep>(loads, c, shape, stream);
+  if (columns == 128 && launch_by_engine<T, 128, BDeep>(a, b, c, shape, limits, stream)) return true;
+  return launch_copied<T, BDeep>(a, b, c, shape, limits, stream);
 }
 
 // c = a * b for each of b: false where device or compiler do not allow it.
@@ -357,7 +376,7 @@ bool warpgroup_matmul(const A& a, const B& b, const C& c, Stream stream) {
   for_each_of(b, [&](const auto& each) {
     const std::int64_t N = shape.N[product++] = each.extent(1);
     fits = fits && N > 0 && N < most;
-    deep = deep && each.stride(0) == 1 && each.stride(1) != 1;
+    deep = deep && each.stride(0) == 1 && (N == 1 || each.stride(1) != 1);
     tiles += (shape.M + 127) / 128 * ((N + 63) / 64);
   });
   if (!fits || tiles >= most) return false;

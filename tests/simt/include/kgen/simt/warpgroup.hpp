@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -20,13 +21,13 @@ struct TensorMap {
 
 // What the driver refuses is an error.
 template <class T>
-TensorMap tensor_map(const MatrixInMemory& matrix, Stream) {
+std::optional<TensorMap> tensor_map(const MatrixInMemory& matrix) {
   const auto size = static_cast<std::int64_t>(sizeof(T));
   const bool taken = matrix.columns > 0 && matrix.rows > 0 && matrix.pitch % 16 == 0 &&
                      matrix.pitch >= matrix.columns * size && reinterpret_cast<std::uintptr_t>(matrix.data) % 16 == 0 &&
                      matrix.box_columns * size == swizzle_bytes && matrix.box_rows > 0 && matrix.box_rows <= 256;
   if (!taken) throw simt::Error("the copy engine does not take this matrix");
-  return {matrix, static_cast<int>(size)};
+  return TensorMap{matrix, static_cast<int>(size)};
 }
 inline bool runs_warpgroups(const void*, int) { return true; }
 
@@ -43,7 +44,7 @@ class Mbarrier {
     --pending_;
     end_phase();
   }
-  void expect(int bytes) {
+  void arrive_and_expect(int bytes) {
     require_made();
     bytes_ += bytes;
     arrive();
@@ -149,9 +150,7 @@ void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
   });
 }
 inline void fence_async_proxy() {}
-inline void wave_barrier(Where where = Where::here()) {
-  simt::wave_barrier({where.line, where.file});
-}
+inline void wave_barrier(Where where = Where::here()) { simt::wave_barrier({where.line, where.file}); }
 inline void wgmma_fence() {}
 inline void wgmma_commit() { simt::end_products(); }
 template <int Left>
@@ -159,6 +158,8 @@ void wgmma_wait(Where where = Where::here()) {
   simt::wait_products({where.line, where.file}, Left);
   simt::exchange({{where.line, where.file}, 0, 32, "wgmma_wait"}, 0, simt::thread_index() % 32);
 }
+template <int Count>
+void settle(float (&)[Count]) {}
 template <int Count, RegisterShare Share>
 void hold_registers() {}
 
