@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "generator/import/graph_text.hpp"
@@ -10,6 +11,11 @@
 
 namespace kgen {
 namespace {
+
+// Whether a dim is called so; some exporters write "?" for each that they know nothing of.
+bool is_name(const std::string& parameter) {
+  return std::any_of(parameter.begin(), parameter.end(), [](unsigned char letter) { return std::isalnum(letter) || letter == '_'; });
+}
 
 class ModelImporter {
  public:
@@ -119,7 +125,7 @@ class ModelImporter {
         error("input '{}' has an extent of {}, which is too large", input.name, *dim.value);
         return false;
       }
-      type.shape.push_back(is_open ? symbol_of(dim.parameter.empty() ? fmt::format("{}_{}", input.name, axis) : dim.parameter) : Dim(*dim.value));
+      type.shape.push_back(is_open ? symbol_of(is_name(dim.parameter) ? dim.parameter : fmt::format("{}_{}", input.name, axis)) : Dim(*dim.value));
     }
     if (type.shape.size() > most_axes) {
       error("input '{}' has {} axes, and kgen knows at most {}", input.name, type.shape.size(), most_axes);

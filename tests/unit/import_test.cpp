@@ -106,6 +106,9 @@ TEST_CASE("import: extents of -1 are dims of any size, and what is expanded to t
                                           {node("Shape", {"x"}, {"s"}), node("Expand", {"c", "s"}, {"wide"}), node("Add", {"x", "wide"}, {"y"})}, {"y"}));
   CHECK(section(text, "inputs:") == "inputs:\n  x: f32[x_0, 6]\n  c: f32[1, 6]\n");
   CHECK(infer_good(text).type("wide") == "f32[x_0, 6]");
+
+  const OnnxModel asked = model({symbolic_info("x", "?", {6}), symbolic_info("z", "?", {6})}, {node("Relu", {"x"}, {"y"}), node("Relu", {"z"}, {"w"})}, {"y", "w"});
+  CHECK(section(imported(asked), "inputs:") == "inputs:\n  x: f32[x_0, 6]\n  z: f32[z_0, 6]\n");
 }
 
 TEST_CASE("import: slices count from the end, and go backwards") {
