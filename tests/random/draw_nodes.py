@@ -338,6 +338,18 @@ def gather(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, [x, indices], [Type(type_.dtype, result)], {"axis": axis})
 
 
+def scatter(scope: Scope, op: Operator) -> None:
+    x = scope.pick_or_make(op.types["T"], [1, 2, 2, 3])
+    type_ = scope.type_of(x)
+    axis = any_axis(scope, len(type_.shape))
+    shape = list(type_.shape)
+    shape[axis] = scope.extent()
+    indices = scope.fresh(Type(scope.dtype(op.types["I"]), tuple(shape)), extent=type_.shape[axis])
+    updates = scope.need(Type(type_.dtype, tuple(shape)))
+    attributes = {"axis": axis, "reduction": scope.one_of(["none", "max", "min"])}
+    scope.add_node(op.name, [x, indices, updates], [type_], attributes)
+
+
 def embedding(scope: Scope, op: Operator) -> None:
     rows, width = scope.extent(), scope.extent()
     weight = scope.need(Type(scope.dtype(op.types["T"]), (rows, width)))
@@ -379,6 +391,7 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "pad": pad,
     "gather": gather,
     "embedding": embedding,
+    "scatter": scatter,
     "one_hot": one_hot,
     "trilu": trilu,
     "cast": cast,

@@ -269,6 +269,18 @@ def cumulated(x: np.ndarray, at: dict[str, Any], dtype: type | None = None) -> n
     return np.flip(sums, axis) if at["reverse"] else sums
 
 
+def running_product(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    (x,) = operands
+    axis, count = at["axis"] % len(x.shape), x.shape[at["axis"]]
+    if count == 0:
+        return [x]
+    line = x.map(lambda part: np.moveaxis(np.flip(part, axis) if at["reverse"] else part, axis, -1))
+    ends = range(count) if at["exclusive"] else range(1, count + 1)
+    products = [rules.product(line.map(lambda part: part[..., :end]))[0] for end in ends]  # noqa: B023
+    parts = [np.moveaxis(np.stack(each, axis=-1), -1, axis) for each in zip(*(one.parts() for one in products))]
+    return [type(x)(x.dtype, *(np.flip(part, axis) if at["reverse"] else part for part in parts))]
+
+
 # ---- by index --------------------------------------------------------------------------------------------------------
 
 
@@ -309,6 +321,25 @@ def one_hot(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     place = np.where(indices.value < 0, indices.value + at["depth"], indices.value)[..., None]
     value = place == np.arange(at["depth"])
     return [Exact("bool", value, np.broadcast_to(indices.unknown[..., None], value.shape))]
+
+
+def scatter(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    """Where no sum or product rounds: those are drawn by no graph."""
+    out, indices, updates = operands
+    axis = at["axis"] % len(out.shape)
+    extent = out.shape[axis]
+    places = np.arange(extent).reshape([-1 if i == axis else 1 for i in range(len(out.shape))])
+    wide = anything(out.dtype, out.shape)
+    for step in range(indices.shape[axis]):
+        index = np.take(indices.value, [step], axis).astype(np.int64)
+        met = places == np.where(index < 0, index + extent, index)
+        update = updates.map(lambda part: np.broadcast_to(np.take(part, [step], axis), out.shape))  # noqa: B023
+        if at["reduction"] != "none":
+            (update,) = OPERATORS[{"max": "maximum", "min": "minimum"}[at["reduction"]]]([out, update], {})
+        parts = [np.where(met, new, old) for new, old in zip(update.parts(), out.parts())]
+        unknown = np.take(indices.unknown, [step], axis)
+        out = type(out)(out.dtype, *(np.where(unknown, w, part) for w, part in zip(wide.parts(), parts)))
+    return [out]
 
 
 # ---- views -----------------------------------------------------------------------------------------------------------
@@ -518,6 +549,8 @@ OPERATORS: dict[str, Rule] = {
     "pad": pad,
     "trilu": moved(lambda x, at: (np.triu if at["upper"] else np.tril)(x, at["diagonal"])),
     "cumsum": rules.accumulated(cumulated, cumulated),
+    "cumprod": running_product,
+    "scatter": scatter,
     # views
     "transpose": moved(lambda x, at: np.transpose(x, at["perm"])),
     "reshape": moved(lambda x, at: np.reshape(x, at["shape"])),
