@@ -48,6 +48,18 @@ class Example:
 PLANES = [(1, 1), (3, 5), (17, 33), (64, 128), (0, 7), (7, 0)]
 ROWS = [(1,), (2,), (7,), (64,), (0,)]
 FEW_ROWS = [(1,), (3,), (40,), (0,)]
+PRODUCTS = [(1, 64, 64), (129, 264, 136), (300, 136, 520), (70, 77, 33), (5, 999, 24)]  # M, N, K
+
+
+def bf16_tensors(**axes):
+    """Tensors of bf16, by name; a letter for each axis."""
+
+    def make(rng, m, n, k):
+        extents = {"m": m, "n": n, "k": k}
+        return {name: normal(rng, *(extents[axis] for axis in of), dtype=bf16) for name, of in axes.items()}
+
+    return make
+
 
 EXAMPLES = {
     # specs/graphs
@@ -263,6 +275,13 @@ EXAMPLES = {
         | {"also_chosen": "f32", "grown_sum": "f32", "set": "bool", "front": "f32"},
     ),
     # tests/bench/gpu
+    "matmul_bf16": Example(over_shapes(bf16_tensors(x="mk", w="kn"), PRODUCTS), {"y": "bf16"}),
+    "matmul_transposed_bf16": Example(over_shapes(bf16_tensors(x="mk", w="nk"), PRODUCTS), {"y": "bf16"}),
+    "matmul_bias_relu_bf16": Example(over_shapes(bf16_tensors(x="mk", w="kn", bias="n"), PRODUCTS), {"y": "bf16"}),
+    "matmul_bias_gelu_residual_bf16": Example(
+        over_shapes(bf16_tensors(x="mk", w="kn", bias="n", residual="mn"), PRODUCTS), {"y": "bf16"}
+    ),
+    "matmul_swiglu_bf16": Example(over_shapes(bf16_tensors(x="mk", w1="kn", w3="kn"), PRODUCTS), {"y": "bf16"}),
     "silu_bf16": Example(over_shapes(inputs.bf16_inputs("x", width=8192), FEW_ROWS), {"y": "bf16"}),
     "bias_gelu_residual_bf16": Example(
         over_shapes(inputs.bf16_inputs("x", "bias", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}

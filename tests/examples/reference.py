@@ -517,6 +517,26 @@ def gathers(tokens, token, table, codes, weight, w, x, columns, rows, flags):
 # ---- the benchmark's graphs on a GPU --------------------------------------------------------------------------------
 
 
+def matmul_bf16(x, w):
+    return [x @ w]
+
+
+def matmul_transposed_bf16(x, w):
+    return [x @ w.T]
+
+
+def matmul_bias_relu_bf16(x, w, bias):
+    return matmul_bias_relu(x, w, bias)
+
+
+def matmul_bias_gelu_residual_bf16(x, w, bias, residual):
+    return [gelu(x @ w + bias) + residual]
+
+
+def matmul_swiglu_bf16(x, w1, w3):
+    return [silu(x @ w1) * (x @ w3)]
+
+
 def silu_bf16(x):
     return [silu(x)]
 
