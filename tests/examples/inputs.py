@@ -505,6 +505,13 @@ def triangle_inputs(rng, b, s):
     }  # fmt: skip
 
 
+def batched_product_inputs(rng, b, s, t):
+    narrow = {"q": (b, s, 6, 20), "keys": (b, t, 2, 20), "values": (b, t, 2, 33)}
+    wide = {"mask": (b, 1, 1, s, t), "lines": (6, s, 1, 9), "columns": (t, 9, 1)}
+    made = {name: normal(rng, *(narrow | wide)[name], dtype=bf16 if name in narrow else np.float32) for name in narrow | wide}
+    return made | {"maps": rng.standard_normal((5, 7)), "points": rng.standard_normal((b, 3, 7, s))}
+
+
 def frames_inputs(rng, m, n):
     counts = rng.integers(-128, 128, (m, n), dtype=np.int8)
     return {"x": normal(rng, m, n), "counts": counts, "flags": rng.random(n) < 0.5}

@@ -457,6 +457,18 @@ def pooling(x, first, low, bytes, bias):
     ]
 
 
+def batched_products(q, keys, values, mask, maps, points, lines, columns):
+    of_key = np.arange(6) // 3  # three heads share one
+    weights = np.tanh(np.einsum("bshd,bthd->bhst", q, keys[:, :, of_key])) + mask[:, 0]
+    rows = np.einsum("bhst,bthe->bshe", weights, values[:, :, of_key]) / 8
+    b, s, t = len(q), lines.shape[1], len(columns)
+    return [
+        weights.reshape(b, 2, 3, s, t), rows.reshape(b, s, 2, 3, 33),
+        np.maximum(np.einsum("mk,bhks->bhms", maps, points), 0),
+        np.einsum("hsk,tk->hst", lines[:, :, 0], columns[:, :, 0])[..., None, None], np.zeros((b, 3, 5, s)),
+    ]  # fmt: skip
+
+
 def triangles(scores, low, flags, labels, gains, codes):
     def one_hot(indices, depth):
         return (indices[..., None] == np.arange(depth)) | (indices[..., None] + depth == np.arange(depth))
