@@ -506,10 +506,9 @@ def triangle_inputs(rng, b, s):
 
 
 def batched_product_inputs(rng, b, s, t):
-    narrow = {"q": (b, s, 6, 20), "keys": (b, t, 2, 20), "values": (b, t, 2, 33)}
-    wide = {"mask": (b, 1, 1, s, t), "lines": (6, s, 1, 9), "columns": (t, 9, 1)}
-    made = {name: normal(rng, *(narrow | wide)[name], dtype=bf16 if name in narrow else np.float32) for name in narrow | wide}
-    return made | {"maps": rng.standard_normal((5, 7)), "points": rng.standard_normal((b, 3, 7, s))}
+    heads = {"q": (bf16, b, s, 6, 20), "keys": (bf16, b, t, 2, 20), "values": (bf16, b, t, 2, 33), "mask": ("f4", b, 1, 1, s, t)}
+    others = {"maps": ("f8", 5, 7), "points": ("f8", b, 3, 7, s), "lines": ("f4", 6, s, 1, 9), "columns": ("f4", t, 9, 1)}
+    return {name: normal(rng, *shape, dtype=dtype) for name, (dtype, *shape) in (heads | others).items()}
 
 
 def frames_inputs(rng, m, n):
