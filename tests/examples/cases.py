@@ -132,7 +132,7 @@ EXAMPLES = {
     ),
     "spelled_out": Example(
         over_shapes(inputs.spelled_inputs, [(1, 1), (2, 5), (7, 33), (0, 3)]),
-        {"y": "f32", "p": "f32", "one": "f32", "many": "f32"},
+        {"y": "f32", "p": "f32", "one": "f32", "many": "f32", "several": "f32"},
     ),
     "wide_rows": Example(
         over_shapes(
