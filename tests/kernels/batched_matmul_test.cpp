@@ -132,13 +132,13 @@ TEST_CASE("batches: leading axes that broadcast, that are missing, and that are 
 }
 
 TEST_CASE("batches: threads share products, and each of a few products") {
-  for (const std::int64_t products : {1, 2, 3, 5, 40}) {
-    for (const int threads : {1, 2, 3, 7}) {
-      check_shapes<float>(Index<3>{products, 150, 40}, Index<3>{products, 40, 60}, 2e-6, Stream{threads});
-      check_shapes<float>(Index<3>{products, 4, 90}, Index<3>{products, 90, 130}, 2e-6, Stream{threads});
+  for (const std::int64_t products : {1, 2, 3, 20}) {
+    for (const int threads : {1, 3}) {
+      check_shapes<float>(Index<3>{products, 150, 40}, Index<3>{products, 40, 33}, 2e-6, Stream{threads});
+      check_shapes<float>(Index<3>{products, 4, 90}, Index<3>{products, 90, 70}, 2e-6, Stream{threads});
     }
   }
-  check_shapes<float>(Index<3>{5000, 2, 3}, Index<3>{5000, 3, 5}, 2e-6, Stream{3});
+  check_shapes<float>(Index<3>{900, 2, 30}, Index<3>{900, 30, 5}, 2e-6, Stream{3});
 }
 
 TEST_CASE("batches: transposed, strided, flipped and repeated operands; transposed results") {
