@@ -27,13 +27,16 @@ struct Targets {
 // What a part of an expression is: a size, a type, a target, a condition, or a name that a function takes.
 using Term = std::variant<Size, DTypes, Targets, Proof, std::string_view>;
 
-// The operator, and the node where it is used; without a node every size is unknown, and the target may be.
+// The operator, and the node where it is used; without a node every size is unknown, but for ranks perhaps, and the
+// target may be.
 struct Setting {
-  explicit Setting(const NodeScope& scope) : op(*scope.node.op), at(&scope), target(scope.graph.target) {}
+  explicit Setting(const NodeScope& scope)
+      : op(*scope.node.op), at(&scope), ranks(&scope), target(scope.graph.target) {}
   explicit Setting(const OpSpec& spec, std::span<const std::string> names = {}) : op(spec), sizes(names) {}
 
   const OpSpec& op;
   const NodeScope* at = nullptr;
+  const NodeScope* ranks = nullptr;  // whose operands' ranks are known
   std::optional<TargetKind> target;
   std::span<const std::string> sizes;  // without a node: names beside those of the patterns
 };
@@ -212,7 +215,8 @@ std::optional<Term> term_named(const Setting& in, std::string_view name) {
   if (in_patterns(in.op, name) || std::find(in.sizes.begin(), in.sizes.end(), name) != in.sizes.end()) return Size();
   if (const AttributeSpec* spec = in.op.attribute(name)) return attribute_named(in, *spec);
   if (const auto variable = in.op.types.find(std::string(name)); variable != in.op.types.end()) {
-    return in.at ? dtypes_of_variable(*in.at, name) : DTypes{variable->second.front()};
+    if (in.at) return dtypes_of_variable(*in.at, name);
+    return DTypes(variable->second.begin(), variable->second.end());
   }
   if (const auto dtype = dtype_from_name(name)) return DTypes{*dtype};
   return targets_named(in, name);
@@ -354,10 +358,11 @@ struct Evaluation {
     std::optional<Size> axis = Size();
     if (function->takes_axis) axis = index(arguments[1]);
     if (!axis) return std::nullopt;
-    if (!in.at) return function->is_size ? Term(Size()) : Term(Proof::sometimes);
+    const NodeScope* at = function->at == rank_of ? in.ranks : in.at;
+    if (!at) return function->is_size ? Term(Size()) : Term(Proof::sometimes);
     const auto position = static_cast<std::size_t>(operand - operands.begin());
-    const auto& inputs = in.at->node.inputs;
-    return function->at(*in.at, position < inputs.size() ? inputs[position] : no_id, *axis);
+    const auto& inputs = at->node.inputs;
+    return function->at(*at, position < inputs.size() ? inputs[position] : no_id, *axis);
   }
 
   std::optional<Term> list_item(std::string_view list, const Term& place) {
@@ -407,12 +412,24 @@ Proof prove(const NodeScope& scope, const Expression& condition) {
   return *proof;
 }
 
-bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target) {
-  Setting setting(op);
-  setting.target = target;
+namespace {
+bool holds_never(const Setting& setting, const Expression& condition) {
   const auto term = Evaluation{setting}(condition);
   const auto* proof = term ? std::get_if<Proof>(&*term) : nullptr;
   return proof && *proof == Proof::never;
+}
+}  // namespace
+
+bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target) {
+  Setting setting(op);
+  setting.target = target;
+  return holds_never(setting, condition);
+}
+
+bool ranks_refuse(const NodeScope& scope, const Expression& condition) {
+  Setting setting(*scope.node.op);
+  setting.ranks = &scope;
+  return holds_never(setting, condition);
 }
 
 std::string facts_of(const NodeScope& scope, const Expression& condition) {

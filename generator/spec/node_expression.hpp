@@ -53,6 +53,9 @@ Proof prove(const NodeScope& scope, const Expression& condition);
 // Whether the condition holds at no node of the operator that is planned for `target`.
 bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target);
 
+// Whether the condition holds for no operands of the ranks that the node's have: what has it is not for such operands.
+bool ranks_refuse(const NodeScope& scope, const Expression& condition);
+
 // What the names in a condition stand for: "M is S + 1, 1..512; T is bf16".
 std::string facts_of(const NodeScope& scope, const Expression& condition);
 

@@ -144,7 +144,7 @@ EXAMPLES = {
     ),
     "spelled_out": Example(
         over_shapes(inputs.spelled_inputs, [(1, 1), (2, 5), (7, 33), (0, 3)]),
-        {"y": "f32", "p": "f32", "one": "f32", "many": "f32"},
+        {"y": "f32", "p": "f32", "one": "f32", "many": "f32", "several": "f32"},
     ),
     "wide_rows": Example(
         over_shapes(
@@ -346,6 +346,13 @@ EXAMPLES = {
             "chosen": "f32", "numbers": "f32",
         },
     ),  # fmt: skip
+    "batched_products": Example(
+        over_shapes(
+            inputs.batched_product_inputs,
+            [(1, 1, 1), (2, 1, 37), (2, 5, 3), (1, 33, 70), (3, 100, 65), (0, 2, 3), (2, 0, 3), (2, 3, 0)],
+        ),
+        {"weights": "f32", "by_position": "f32", "positive": "f64", "dots": "f32", "zeros": "f64"},
+    ),
     "frames": Example(
         over_shapes(inputs.frames_inputs, [(1, 1), (2, 5), (33, 70), (64, 512)]),
         {"doubled": "f32", "held": "i8", "mirrored": "f32", "guarded": "bool", "same": "f32"},

@@ -505,6 +505,12 @@ def triangle_inputs(rng, b, s):
     }  # fmt: skip
 
 
+def batched_product_inputs(rng, b, s, t):
+    heads = {"q": (bf16, b, s, 6, 20), "keys": (bf16, b, t, 2, 20), "values": (bf16, b, t, 2, 33), "mask": ("f4", b, 1, 1, s, t)}
+    others = {"maps": ("f8", 5, 7), "points": ("f8", b, 3, 7, s), "lines": ("f4", 6, s, 1, 9), "columns": ("f4", t, 9, 1)}
+    return {name: normal(rng, *shape, dtype=dtype) for name, (dtype, *shape) in (heads | others).items()}
+
+
 def frames_inputs(rng, m, n):
     counts = rng.integers(-128, 128, (m, n), dtype=np.int8)
     return {"x": normal(rng, m, n), "counts": counts, "flags": rng.random(n) < 0.5}

@@ -142,8 +142,7 @@ def llama_tiny(x, position, constants, state):
 # ---- the graphs of tests/examples/graphs -----------------------------------------------------------------------------
 
 
-def bf16_matmul_bias_relu(A, B, bias):
-    return matmul_bias_relu(A, B, bias)
+bf16_matmul_bias_relu = matmul_bias_relu_bf16 = matmul_bias_relu
 
 
 def bf16_match_unfused(a, b, w):
@@ -414,7 +413,8 @@ def attention_plain(q, k, v):
 def spelled_out(x, gain, shift, q, k, v, bias, queries, keys, values):
     one = softmax_last(q @ k.T / 4 + bias) @ v
     many = attend(queries, keys, values, 1 / math.sqrt(8))
-    return [gelu(layer_norm(x, gain, shift, 1e-5)), softmax_last(x), one, many]
+    several = attend(queries, keys, values, 0.35).reshape(2, -1, 24)
+    return [gelu(layer_norm(x, gain, shift, 1e-5)), softmax_last(x), one, many, several]
 
 
 def attention_masked(q, k, v, mask):
@@ -455,6 +455,18 @@ def pooling(x, first, low, bytes, bias):
         windows_of(low, 0, (2, 2), pads=(0, 1, 0, 0)).mean(axis=-1),
         windows_of(bytes, 0, (2, 2), (1, 2)).max(axis=-1),
     ]
+
+
+def batched_products(q, keys, values, mask, maps, points, lines, columns):
+    of_key = np.arange(6) // 3  # three heads share one
+    weights = np.tanh(np.einsum("bshd,bthd->bhst", q, keys[:, :, of_key])) + mask[:, 0]
+    rows = np.einsum("bhst,bthe->bshe", weights, values[:, :, of_key]) / 8
+    b, s, t = len(q), lines.shape[1], len(columns)
+    return [
+        weights.reshape(b, 2, 3, s, t), rows.reshape(b, s, 2, 3, 33),
+        np.maximum(np.einsum("mk,bhks->bhms", maps, points), 0),
+        np.einsum("hsk,tk->hst", lines[:, :, 0], columns[:, :, 0])[..., None, None], np.zeros((b, 3, 5, s)),
+    ]  # fmt: skip
 
 
 def triangles(scores, low, flags, labels, gains, codes):
@@ -523,10 +535,6 @@ def matmul_bf16(x, w):
 
 def matmul_transposed_bf16(x, w):
     return [x @ w.T]
-
-
-def matmul_bias_relu_bf16(x, w, bias):
-    return matmul_bias_relu(x, w, bias)
 
 
 def matmul_bias_gelu_residual_bf16(x, w, bias, residual):

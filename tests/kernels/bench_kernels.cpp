@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kgen/attention.hpp"
+#include "kgen/batched_matmul.hpp"
 #include "kgen/convolution.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
@@ -181,6 +182,14 @@ int main(int argc, char** argv) {
     const View<const float, 3> panels(x.data(), {n / 16, k, 16});
     report(fmt::format("packed_matmul {}x{}x{}", m, n, k), 2.0 * static_cast<double>(m * n * k), "GFLOP/s", peak,
            measure([&] { kgen::packed_matmul(a, panels, 0, c, stream); }));
+  }
+  for (const auto& [p, m, n, k] :
+       {std::array<std::int64_t, 4>{96, 128, 128, 64}, {96, 128, 64, 128}, {3, 512, 512, 512}}) {
+    const View<const float, 3> a(x.data(), {p, m, k}), b(x.data(), {p, n, k});
+    const View<float, 3> c(y.data(), {p, m, n});
+    report(fmt::format("batched_matmul {} of {}x{}x{}, b transposed", p, m, n, k),
+           2.0 * static_cast<double>(p * m * n * k), "GFLOP/s", peak,
+           measure([&] { kgen::batched_matmul(a, b.permute<0, 2, 1>(), c, stream); }));
   }
   for (const std::int64_t m : {1, 4}) {
     const View<const float, 2> a(x.data(), {m, N}), b(x.data(), {N, M});

@@ -44,6 +44,9 @@ def product(scope: Scope, x: str) -> str:
 
 def kernel(scope: Scope) -> str:
     name = scope.one_of(KERNELS)
+    if name == "matmul" and scope.chance(0.5):
+        dtype = scope.dtype(scope.operators[name].types["T"])
+        return product(scope, scope.need(Type(dtype, scope.shape(scope.integer(2, 3)))))
     if name == "matmul":
         patterned(scope, scope.operators[name], {"N": Dim.of(scope.one_of([6, 8, 12, 21, 24, 32, 48]))}, {})
     else:

@@ -260,11 +260,34 @@ def weighted(scope: Scope, op: Operator) -> None:
         return patterned(scope, op, {}, {})
     type_ = scope.type_of(x)
     extents = {"K": type_.shape[-1], "N": Dim.of(scope.one_of([15, 16, 31, 32, 48]))}
-    shape = tuple(extents[name] for name in op.operands[1].pattern)
+    shape = tuple(extents[name] for name in op.operands[1].pattern if name != "...")
     inputs = [x, scope.fresh_constant(Type(type_.dtype, shape), count_of(shape).constant)]
     if len(op.operands) > 2 and scope.chance(0.5):
         inputs.append(scope.need(Type(type_.dtype, (extents["N"],))))
     scope.add_node(op.name, inputs, [Type(type_.dtype, (*type_.shape[:-1], extents["N"]))])
+
+
+def product(scope: Scope, op: Operator) -> None:
+    """By one matrix, or by a batch of them, whose leading axes broadcast with those of the other operand; often one that
+    lies transposed."""
+    if scope.chance(0.5):
+        return weighted(scope, op)
+    dtype, depth, batch = scope.dtype(op.types["T"]), scope.extent(), scope.shape(scope.integer(1, 2))
+
+    def leading() -> Shape:
+        kept = batch[scope.one_of([0, 0, 0, len(batch) - 1, len(batch)]):]
+        return tuple(Dim.of(1) if scope.chance(0.2) else extent for extent in kept)
+
+    a = scope.need(Type(dtype, (*leading(), scope.extent(), depth)))
+    shape = (*leading(), depth, scope.extent())
+    if scope.chance(0.5):
+        b = scope.need(Type(dtype, (*shape[:-2], shape[-1], shape[-2])))
+        perm = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
+        b = scope.add_node("transpose", [b], [Type(dtype, shape)], {"perm": perm})[0]
+    else:
+        b = scope.need(Type(dtype, shape))
+    rows = scope.type_of(a).shape
+    scope.add_node(op.name, [a, b], [Type(dtype, (*broadcast(rows[:-2], shape[:-2]), rows[-2], shape[-1]))])
 
 
 def convolution(axes: int) -> Callable[[Scope, Operator], None]:
@@ -378,7 +401,7 @@ def cast(scope: Scope, op: Operator) -> None:
 
 
 HINTS: dict[str, Callable[[Scope, Operator], None]] = {
-    "matmul": weighted,
+    "matmul": product,
     "linear": weighted,
     "attention": attention,
     "rope": rope,

@@ -291,3 +291,23 @@ TEST_CASE("a stub has an end: long chains are cut") {
   CHECK(fused.groups.size() == 4);
   for (const Group& group : fused.groups) CHECK(group.nodes.size() <= 64);
 }
+
+TEST_CASE("a product of batches takes prologues on both sides and an epilogue, and reads permuted operands in place") {
+  Fixture f;
+  const FusedGraph fused = f.fuse_main(R"(
+graph: g
+dims: {S: 1..64}
+inputs: {q: "f32[2, S, 3, 16]", k: "f32[2, S, 3, 16]", bias: "f32[3, 1, S]"}
+nodes:
+  - {op: mul, in: [q, 0.25], out: scaled}
+  - {op: transpose, in: scaled, out: q_heads, perm: [0, 2, 1, 3]}
+  - {op: relu, in: k, out: positive}
+  - {op: transpose, in: positive, out: k_columns, perm: [0, 2, 3, 1]}
+  - {op: matmul, in: [q_heads, k_columns], out: scores}
+  - {op: add, in: [scores, bias], out: y}
+outputs: [y]
+)");
+  CHECK(together(fused, "scores", "y"));
+  CHECK(reason(fused, "scores", "y") == "the epilogue of kgen::batched_matmul takes it");
+  CHECK(fused.graph.copies.empty());
+}

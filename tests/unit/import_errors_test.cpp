@@ -15,7 +15,7 @@ TEST_CASE("import: every operator without a rule is reported, each once, and eve
                             {"d", "e"});
   CHECK(import_problems(m) ==
         "m.onnx: the node of 'e' (MatMul): matmul: K is 3 in 'x' (f32[2, 3]) and 2 in 'x' (f32[2, 3])\n"
-        "note: operand 'a' is [..., M, K] and operand 'b' is [K, N]\n"
+        "note: operand 'a' is [..., M, K] and operand 'b' is [..., K, N]\n"
         "m.onnx: kgen has no operator for Frobnicate, in node 'first' (Frobnicate) and 1 more\n"
         "help: specs/onnx holds the rules of import: one entry adds an operator; --rules FILE reads yours\n"
         "m.onnx: kgen has no operator for Gargle, in the node of 'c' (Gargle)\n"

@@ -25,6 +25,18 @@ outputs: [out]
 )");
 }
 
+TEST_CASE("import: products of batches and of vectors are products of matrices") {
+  const auto nodes = [](std::vector<std::int64_t> a, std::vector<std::int64_t> b) {
+    return section(imported(model({tensor_info("a", std::move(a)), tensor_info("b", std::move(b))},
+                                  {node("MatMul", {"a", "b"}, {"y"})}, {"y"})),
+                   "nodes:");
+  };
+  CHECK(nodes({2, 3, 8, 4}, {2, 3, 4, 5}) == "nodes:\n  - {op: matmul, in: [a, b], out: \"y\"}\n");
+  CHECK(nodes({4}, {3, 4, 5}) ==
+        "nodes:\n  - {op: unsqueeze, in: a, out: y_a, axis: 0}\n  - {op: matmul, in: [y_a, b], out: y_2}\n"
+        "  - {op: squeeze, in: y_2, out: \"y\", axis: -2}\n");
+}
+
 TEST_CASE("import: names that are no identifiers become readable ones, and the model's stand beside them") {
   const std::string text = imported(model({tensor_info("input.1", {4}), tensor_info("/a/b:0", {4}), tensor_info("int", {4})},
                                           {node("Add", {"input.1", "/a/b:0"}, {"input/1"}), node("Mul", {"input/1", "int"}, {"y.out"})},

@@ -183,15 +183,17 @@ TEST_CASE("parts that do not fit together") {
 TEST_CASE("shape patterns") {
   CHECK(problems("x: 'f32[M, 4096]', w: 'f32[4095, 8]'", "{op: matmul, in: [x, w], out: y}") ==
         "5: matmul: K is 4096 in 'x' (f32[M, 4096]) and 4095 in 'w' (f32[4095, 8])\n"
-        "note: operand 'a' is [..., M, K] and operand 'b' is [K, N]");
+        "note: operand 'a' is [..., M, K] and operand 'b' is [..., K, N]");
   CHECK(problems("x: 'f32[M, N]', w: 'f32[M, 8]'", "{op: matmul, in: [x, w], out: y}") ==
         "5: matmul: K is N in 'x' (f32[M, N]) and M in 'w' (f32[M, 8])\n"
-        "note: operand 'a' is [..., M, K] and operand 'b' is [K, N]\n"
+        "note: operand 'a' is [..., M, K] and operand 'b' is [..., K, N]\n"
         "help: if they are always equal, write them with the same dims");
   CHECK(problems("x: 'f32[M]', w: 'f32[4095, 8]'", "{op: matmul, in: [x, w], out: y}") ==
         "5: matmul: operand 'a' takes [..., M, K], but 'x' (f32[M]) has 1 axis");
-  CHECK(problems("x: 'f32[2, M, 8]', w: 'f32[2, 8, 8]'", "{op: matmul, in: [x, w], out: y}") ==
-        "5: matmul: operand 'b' takes [K, N], but 'w' (f32[2, 8, 8]) has 3 axes");
+  CHECK(problems("x: 'f32[2, M, 8]', w: 'f32[8]'", "{op: matmul, in: [x, w], out: y}") ==
+        "5: matmul: operand 'b' takes [..., K, N], but 'w' (f32[8]) has 1 axis");
+  CHECK(problems("x: 'f32[2, M, 8]', w: 'f32[3, 8, 8]'", "{op: matmul, in: [x, w], out: y}") ==
+        "5: matmul: the leading axes of 'w' (f32[3, 8, 8]) do not broadcast with [2], those of the operands before it");
   CHECK(problems("q: 'f32[2, 3, 4, 8]', cos: 'f32[3, 5, 8]'", "{op: rope, in: [q, cos, cos], out: y}") ==
         "5: rope: the leading axes of 'cos' (f32[3, 5, 8]) do not broadcast with [2, 3, 4], those of the operands "
         "before it");

@@ -126,6 +126,24 @@ outputs: [y, z]
   CHECK(std::holds_alternative<Structured>(graph.node("y").kind));
 }
 
+TEST_CASE("the leading axes of matmul's operands broadcast") {
+  const auto graph = infer_good(R"(
+graph: g
+dims: {B: 1..8, T: 0..64}
+inputs: {q: "f32[B, 3, T, 16]", k: "f32[B, 1, 16, T]", w: "f32[3, 16, 8]", m: "f32[5, 16]", none: "f32[0, 1, 5, 16]"}
+nodes:
+- {op: matmul, in: [q, k], out: scores}
+- {op: matmul, in: [q, w], out: heads}
+- {op: matmul, in: [m, w], out: parts}
+- {op: matmul, in: [none, w], out: nothing}
+outputs: [scores, heads, parts, nothing]
+)");
+  CHECK(graph.type("scores") == "f32[B, 3, T, T]");
+  CHECK(graph.type("heads") == "f32[B, 3, T, 8]");
+  CHECK(graph.type("parts") == "f32[3, 5, 8]");
+  CHECK(graph.type("nothing") == "f32[0, 3, 5, 8]");
+}
+
 TEST_CASE("a composite of reductions has the shape of one; an ellipsis may stand behind names") {
   const auto graph = infer_good(R"(
 graph: g

@@ -94,7 +94,7 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
   CHECK_EQ(
       library.load_messages(),
       R"text(specs/ops/structured.yaml:14:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
-   14 |     b: {type: T, shape: "[K, N]"}
+   14 |     b: {type: T, shape: "[..., K, N]"}
       |     ^
 templates/kgen/matmul.hpp:25:34: note: it is declared here
    25 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})

@@ -203,6 +203,53 @@ TEST_CASE("kernels: a convolution whose channels are groups of their own has a k
   CHECK(choice("[3, 3, 2, 8]", "4") == "kgen::conv2d");
 }
 
+TEST_CASE("kernels: a product by several matrices has a kernel for that, and others are no alternatives by rank") {
+  const std::string graph =
+      "graph: g\ninputs: {a: \"f32[2, 3, 8, 4]\", b: \"f32[3, 4, 5]\", w: \"f32[4, 5]\"}\n"
+      "nodes: [{op: matmul, in: [a, b], out: y}, {op: matmul, in: [a, w], out: z}]\noutputs: [y, z]\n";
+  {
+    Fixture f;
+    const Graph main = f.prepare(graph).main;
+    CHECK(choice_of(main, "y") == "kgen::batched_matmul: its condition 'rank(b) > 2' holds");
+    CHECK(kernel_of(main, "z") == "kgen::matmul");
+    CHECK(choice_of(main, "z") == "no choice");
+  }
+  // A kernel of matrices would walk the leading axes of b as more of its rows.
+  std::string kernels = small_matmul;
+  kernels.replace(kernels.find("M <= 16"), 7, "N == 5");
+  Fixture f("", kernels);
+  const Graph main = f.prepare(graph).main;
+  CHECK(kernel_of(main, "y") == "kgen::batched_matmul");
+  CHECK(kernel_of(main, "z") == "mine::small_matmul");
+  const Node& node = main.nodes[main.value(value_named(main, "y")).producer];
+  const DimRanges ranges;
+  const LoadValues constants(main);
+  CHECK_FALSE(takes_node(f.ops.kernels[f.ops.kernel_index["mine::small_matmul"]], main, node, ranges, constants));
+  CHECK_FALSE(takes_node(f.ops.kernels[f.ops.kernel_index["kgen::matmul"]], main, node, ranges, constants));
+}
+
+TEST_CASE("kernels: why a kernel of matrices does not take batches") {
+  // Of an operator of one's own, so that nothing else takes them.
+  Fixture f(
+      "ops: [{op: product, kind: structured, types: {T: float}, operands: {a: {type: T, shape: \"[..., M, K]\"}, "
+      "b: {type: T, shape: \"[..., K, N]\"}}, results: {out: {type: T, shape: \"[..., M, N]\"}}, "
+      "kernel: mine::product}]\n",
+      "kernels: [{kernel: mine::product, header: my/product.hpp, operator: product, kind: structured, "
+      "operands: [{name: a, rank: 2}, {name: b, rank: 2}], results: [{name: c, rank: 2}]}]\n");
+  f.prepare(
+      "graph: g\ninputs: {a: \"f32[3, 8, 4]\", b: \"f32[3, 4, 5]\", w: \"f32[4, 5]\"}\n"
+      "nodes: [{op: product, in: [a, w], out: z}, {op: product, in: [a, b], out: y}]\noutputs: [y, z]\n");
+  REQUIRE(f.diagnostics.has_errors());
+  CHECK(f.diagnostics.text(false) == R"(graph.yaml:3:49: error: no kernel of 'product' can make 'y'
+    3 | nodes: [{op: product, in: [a, w], out: z}, {op: product, in: [a, b], out: y}]
+      |                                                 ^
+my_kernels.yaml:1:20: note: mine::product: operand 'b' has 3 axes, and it takes 2
+    1 | kernels: [{kernel: mine::product, header: my/product.hpp, operator: product, kind: structured, opera...
+      |                    ^
+help: change the node, or give --kernels one that takes it
+)");
+}
+
 TEST_CASE("kernels: a list of which only the run knows a part cannot be passed") {
   Fixture f;
   f.prepare(

@@ -79,6 +79,19 @@ TEST_CASE("conditions that hold for no node of a target") {
   CHECK(holds_never(op, parsed("M < 4 && target != gpu"), TargetKind::cuda));
   CHECK_FALSE(holds_never(op, parsed("M < 4 || target == cpu"), TargetKind::cuda));
   CHECK_FALSE(holds_never(op, parsed("constant(b)"), TargetKind::cpu));
+  CHECK_FALSE(holds_never(op, parsed("T == f32 || T == bf16"), TargetKind::cpu));
+  CHECK(holds_never(op, parsed("T == i32"), TargetKind::cpu));
+}
+
+TEST_CASE("conditions that hold for no operands of some ranks") {
+  const AtNode at;
+  const auto refused = [&](std::string_view text) { return ranks_refuse(at.scope("y"), parsed(text)); };
+  CHECK(refused("rank(x) > 2"));
+  CHECK(refused("rank(x) != 2 && M >= 2 && T == f32"));
+  CHECK_FALSE(refused("rank(x) == 2"));
+  CHECK_FALSE(refused("rank(x) > 2 || M > 512"));
+  // What sizes, types and the target say is left to prove().
+  CHECK_FALSE(refused("M > 512 || T == f64 || target == gpu || constant(x) || extent(x, 0) == 7"));
 }
 
 TEST_CASE("sizes and conditions are told apart from what is none at any node") {

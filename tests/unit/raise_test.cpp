@@ -335,6 +335,32 @@ TEST_CASE("raise: attention in its parts is computed by a kernel of attention's"
   CHECK(fused.graph.recognitions[0].nodes == 9);
 }
 
+// Heads in batches of matrices: `values` is the width of v's, `mask` makes m from s.
+TEST_CASE("raise: attention of many heads in products of batches") {
+  const auto text = [](int values, const std::string& mask) {
+    return raised_text(fmt::format(R"(
+dims: {{S: 1..64, T: 1..64}}
+inputs: {{q: "f32[2, 6, S, 8]", k: "f32[2, 6, T, 8]", v: "f32[2, 6, T, {0}]", bias: "f32[2, 6, S, T]", row: "f32[T]"}}
+nodes:
+- {{op: mul, in: [q, 0.5], out: halved}}
+- {{op: transpose, in: k, out: kt, perm: [0, 1, 3, 2]}}
+- {{op: mul, in: [kt, 0.25], out: scaled}}
+- {{op: matmul, in: [halved, scaled], out: s}}
+- {1}
+- {{op: softmax, in: m, out: w}}
+- {{op: matmul, in: [w, v], out: y}}
+outputs: [y]
+)",
+                                   values, mask));
+  };
+  const std::string raised = text(8, "{op: add, in: [s, bias], out: m}");
+  CHECK(raised.find("y_whole = attention(y_q, y_k, y_v, bias, scale=0.125, causal=false)\n") != std::string::npos);
+  CHECK(raised.find("matmul") == std::string::npos);
+  CHECK(text(4, "{op: add, in: [s, bias], out: m}").find("attention") == std::string::npos);
+  CHECK(text(8, "{op: add, in: [s, row], out: m}").find("attention") == std::string::npos);
+  CHECK(text(8, "{op: sub, in: [s, bias], out: m}").find("attention") == std::string::npos);
+}
+
 // Rule: a view of an operand may be read elsewhere; it stays.
 TEST_CASE("raise: views of operands that something else reads stay") {
   CHECK(raised_text(R"(

@@ -30,6 +30,38 @@ std::string choices_text(const std::vector<DType>& dtypes) {
   return text;
 }
 
+// Leading axes, `...` in a pattern, that a kernel of fixed rank walks as one with an axis behind them.
+struct WalkedAsOne {
+  std::string with;  // that axis' name; empty: with none
+  Shape leading;
+  bool operator==(const WalkedAsOne&) const = default;
+};
+
+std::optional<WalkedAsOne> walked_as_one(const std::optional<std::vector<PatternAxis>>& pattern, const Shape& shape,
+                                         int rank) {
+  if (!pattern || pattern->empty() || !pattern->front().ellipsis) return std::nullopt;
+  const std::size_t named = pattern->size() - 1;
+  const auto walked = static_cast<std::size_t>(std::max(rank, 0));
+  if (rank < 1 || shape.size() <= walked) return std::nullopt;
+  const bool is_named = walked == named;
+  return WalkedAsOne{is_named ? (*pattern)[1].name : "",
+                     Shape(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(named))};
+}
+
+// Whether the kernel would walk leading axes of an operand otherwise than those of a result.
+bool mixes_leading_axes(const NodeScope& at, const KernelSignature& kernel, std::size_t operand) {
+  const OperandSpec& spec = at.node.op->operands[std::min(operand, at.node.op->operands.size() - 1)];
+  const auto own =
+      walked_as_one(spec.pattern, at.graph.type(at.node.inputs[operand]).shape, kernel.operands[operand].rank);
+  if (!own) return false;
+  for (std::size_t i = 0; i < std::min(kernel.results.size(), at.node.outputs.size()); ++i) {
+    const auto made =
+        walked_as_one(at.node.op->results[i].pattern, at.graph.type(at.node.outputs[i]).shape, kernel.results[i].rank);
+    if (made && *made != *own) return true;
+  }
+  return false;
+}
+
 // Why the kernel cannot take an operand as it is; empty where it can.
 std::string operand_refusal(const NodeScope& at, const KernelSignature& kernel) {
   for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
@@ -40,6 +72,9 @@ std::string operand_refusal(const NodeScope& at, const KernelSignature& kernel) 
       continue;
     }
     const TensorType& type = at.graph.type(value);
+    if (mixes_leading_axes(at, kernel, i)) {
+      return fmt::format("operand '{}' has {} axes, and it takes {}", operand.name, type.shape.size(), operand.rank);
+    }
     if (type.structure || operand.dtypes.empty() || contains(operand.dtypes, type.dtype)) continue;
     return fmt::format("operand '{}' is {}, and it takes {}", operand.name, info(type.dtype).name,
                        choices_text(operand.dtypes));
@@ -91,12 +126,22 @@ std::string reason(const NodeScope& at, const KernelSignature& kernel, bool is_l
   return "it comes first";
 }
 
+bool takes_ranks(const NodeScope& at, const KernelSignature& kernel) {
+  for (std::size_t i = 0; i < std::min(kernel.operands.size(), at.node.inputs.size()); ++i) {
+    if (at.node.inputs[i] != no_id && mixes_leading_axes(at, kernel, i)) return false;
+  }
+  return true;
+}
+
+// What the ranks of the operands say is no choice: a kernel that is for others is no alternative.
 KernelChoice choice_at(const NodeScope& at, const Candidates& candidates) {
   KernelChoice choice;
   choice.value = at.graph.value(at.node.outputs[0]).name;
   choice.op = at.node.op;
   for (const KernelSignature* candidate : candidates) {
+    if (!candidate->when.empty() && ranks_refuse(at, candidate->when)) continue;
     if (choice.kernel) {
+      if (!takes_ranks(at, *candidate)) continue;
       choice.others.push_back({candidate, fmt::format("{} comes first", choice.kernel->name)});
     } else if (std::string why = refusal(at, *candidate); !why.empty()) {
       choice.others.push_back({candidate, std::move(why)});
@@ -184,7 +229,7 @@ void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges
   } else {
     return report_no_kernel(choice, node, diagnostics);
   }
-  const bool was_open = candidates.size() > 1 || !choice.kernel || choice.kernel->name != node.op->kernel;
+  const bool was_open = !choice.others.empty() || !choice.kernel || choice.kernel->name != node.op->kernel;
   if (was_open) graph.kernel_choices.push_back(std::move(choice));
 }
 

@@ -156,11 +156,11 @@ matmul_kernel(A a, B b, C c, MatmulShape<several_count<B>> shape, std::int64_t t
   }
 }
 
-// True for a View whose neighbours are neighbours along its rows' index.
+// True for a View whose neighbours are neighbours along its rows' index, the last axis but one.
 template <class S>
 bool runs_along_rows(const S& source) {
   if constexpr (is_view<S>) {
-    return source.stride(0) == 1 && source.stride(1) != 1;
+    return source.stride(S::rank - 2) == 1 && source.stride(S::rank - 1) != 1;
   } else {
     return false;
   }

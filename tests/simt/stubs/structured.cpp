@@ -1,6 +1,7 @@
-// Stubs as the emitter writes them, for what the device compilers say of their kernels: matmul, attention, convolutions,
+// Stubs as the emitter writes them, for what the device compilers say of their kernels: products, attention, convolutions,
 // frames, running sums and products, and scattered updates.
 #include "kgen/attention.hpp"
+#include "kgen/batched_matmul.hpp"
 #include "kgen/convolution.hpp"
 #include "kgen/cumprod.hpp"
 #include "kgen/cumsum.hpp"
@@ -80,6 +81,17 @@ void conv2d(kgen::View<float, 4> y, kgen::View<const float, 4> x, kgen::View<con
 void depthwise(kgen::View<float, 4> y, kgen::View<const float, 4> x, kgen::View<const float, 4> filters,
                kgen::Stream stream) {
   kgen::depthwise_conv2d(x, filters, /*strides=*/{1, 1}, /*pads=*/{1, 1, 1, 1}, /*dilations=*/{1, 1}, y, stream);
+}
+
+void batched_matmul_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x, kgen::View<const float, 3> w,
+                         kgen::View<const kgen::bf16, 1> bias, kgen::Stream stream) {
+  const image_epilogue epilogue{bias.broadcast_to(y.shape()), y};
+  kgen::batched_matmul(image_prologue_x{x}, w, epilogue, stream);
+}
+
+void batched_matmul_double(kgen::View<double, 4> y, kgen::View<const double, 3> x, kgen::View<const double, 4> w,
+                           kgen::Stream stream) {
+  kgen::batched_matmul(x, w, y, stream);
 }
 
 void pad_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x, kgen::View<const kgen::bf16, 4> bias,

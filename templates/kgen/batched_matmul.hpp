@@ -1,0 +1,34 @@
+// Products of batches of matrices.
+#pragma once
+
+#include "kgen/batch.hpp"
+#include "kgen/platform.hpp"
+
+#if defined(KGEN_GPU)
+#include "kgen/gpu/batched_matmul.hpp"
+#else
+#include "kgen/cpu/batched_matmul.hpp"
+#endif
+#include "kgen/introspect.hpp"
+#include "kgen/view.hpp"
+
+namespace kgen {
+
+// c[..., m, n] = sum over k of a[..., m, k] * b[..., k, n], accumulated in f32 (f64 for f64). a: [..., M, K],
+// b: [..., K, N], c: [..., M, N]. Leading axes are aligned at the last; those of extent 1, and those that are missing,
+// repeat.
+// A prologue is evaluated for each product that its element takes part in, and there once or a few times for each
+// element of the operand; an epilogue once for each element of the result. TileM and TileN: as matmul's.
+template <int TileM = 96, int TileN = 256, AnySource A, AnySource B,
+          Sink<source_lane_t<A, source_rank<A>>, product_rank<A, B>> C>
+KGEN_KERNEL(matmul, "rank(b) > 2")
+void batched_matmul(const A& a, const B& b, const C& c, Stream stream = {})
+requires Float<source_lane_t<A, source_rank<A>>> && Float<source_lane_t<B, source_rank<B>>> &&
+         (source_rank<A> >= 2) && (source_rank<B> >= 2) && Allowed<TileM, 48, 96, 192> &&
+         Allowed<TileN, 128, 256, 512>
+{
+  assert(last_axes<1>(a.shape())[0] == last_axes<2>(b.shape())[0]);
+  target::batched_matmul<TileM, TileN>(a, b, c, stream);
+}
+
+}  // namespace kgen
