@@ -277,7 +277,7 @@ EXAMPLES = {
     # tests/bench/gpu
     "matmul_bf16": Example(over_shapes(bf16_tensors(x="mk", w="kn"), PRODUCTS), {"y": "bf16"}),
     "matmul_transposed_bf16": Example(over_shapes(bf16_tensors(x="mk", w="nk"), PRODUCTS), {"y": "bf16"}),
-    "matmul_bias_relu_bf16": Example(over_shapes(bf16_tensors(x="mk", w="kn", bias="n"), PRODUCTS), {"y": "bf16"}),
+    "matmul_bias_relu_bf16": Example(over_shapes(bf16_tensors(A="mk", B="kn", bias="n"), PRODUCTS), {"y": "bf16"}),
     "matmul_bias_gelu_residual_bf16": Example(
         over_shapes(bf16_tensors(x="mk", w="kn", bias="n", residual="mn"), PRODUCTS), {"y": "bf16"}
     ),
