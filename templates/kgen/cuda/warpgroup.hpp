@@ -111,34 +111,19 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   KGEN_NUMBERS_96 ", "  \
   "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define KGEN_WGMMA_32(type)                                                                        \
-  asm volatile(                                                                                    \
-      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %34, 0;\n"                                          \
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" KGEN_NUMBERS_32 "}, "        \
-      "%32, %33, adds, 1, 1, 0, %35;\n}"                                                          \
-      : KGEN_SUMS_32(0)                                                                            \
+// The sums are the first operands: of so many, those behind them are numbered a, b, adds and transposed.
+#define KGEN_WGMMA(type, columns, count, a_number, b_number, adds_number, transposed_number)                   \
+  asm volatile(                                                                                                \
+      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds_number ", 0;\n"                                         \
+      "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type " {" KGEN_NUMBERS_##count "}, "    \
+      "%" #a_number ", %" #b_number ", adds, 1, 1, 0, %" #transposed_number ";\n}"                             \
+      : KGEN_SUMS_##count(0)                                                                                   \
       : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
-#define KGEN_WGMMA_64(type)                                                                        \
-  asm volatile(                                                                                    \
-      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %66, 0;\n"                                          \
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" KGEN_NUMBERS_64 "}, "        \
-      "%64, %65, adds, 1, 1, 0, %67;\n}"                                                          \
-      : KGEN_SUMS_64(0)                                                                            \
-      : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
-#define KGEN_WGMMA_96(type)                                                                        \
-  asm volatile(                                                                                    \
-      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %98, 0;\n"                                          \
-      "wgmma.mma_async.sync.aligned.m64n192k16.f32." type "." type " {" KGEN_NUMBERS_96 "}, "        \
-      "%96, %97, adds, 1, 1, 0, %99;\n}"                                                          \
-      : KGEN_SUMS_96(0)                                                                            \
-      : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
-#define KGEN_WGMMA_128(type)                                                                        \
-  asm volatile(                                                                                    \
-      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %130, 0;\n"                                          \
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " {" KGEN_NUMBERS_128 "}, "        \
-      "%128, %129, adds, 1, 1, 0, %131;\n}"                                                          \
-      : KGEN_SUMS_128(0)                                                                            \
-      : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
+#define KGEN_WGMMA_OF(type)                                                  \
+  if constexpr (N == 64) KGEN_WGMMA(type, 64, 32, 32, 33, 34, 35);           \
+  if constexpr (N == 128) KGEN_WGMMA(type, 128, 64, 64, 65, 66, 67);         \
+  if constexpr (N == 192) KGEN_WGMMA(type, 192, 96, 96, 97, 98, 99);         \
+  if constexpr (N == 256) KGEN_WGMMA(type, 256, 128, 128, 129, 130, 131)
 // clang-format on
 
 template <class T, int N, bool Transposed>
@@ -146,15 +131,9 @@ KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int a
   static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
   static_assert(N == 64 || N == 128 || N == 192 || N == 256);
   if constexpr (std::is_same_v<T, bf16>) {
-    if constexpr (N == 64) KGEN_WGMMA_32("bf16");
-    if constexpr (N == 128) KGEN_WGMMA_64("bf16");
-    if constexpr (N == 192) KGEN_WGMMA_96("bf16");
-    if constexpr (N == 256) KGEN_WGMMA_128("bf16");
+    KGEN_WGMMA_OF("bf16");
   } else {
-    if constexpr (N == 64) KGEN_WGMMA_32("f16");
-    if constexpr (N == 128) KGEN_WGMMA_64("f16");
-    if constexpr (N == 192) KGEN_WGMMA_96("f16");
-    if constexpr (N == 256) KGEN_WGMMA_128("f16");
+    KGEN_WGMMA_OF("f16");
   }
 }
 
@@ -167,10 +146,8 @@ KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int a
 #undef KGEN_NUMBERS_64
 #undef KGEN_NUMBERS_96
 #undef KGEN_NUMBERS_128
-#undef KGEN_WGMMA_32
-#undef KGEN_WGMMA_64
-#undef KGEN_WGMMA_96
-#undef KGEN_WGMMA_128
+#undef KGEN_WGMMA
+#undef KGEN_WGMMA_OF
 
 #else  // the host's pass of the compiler, and other devices: nothing of it is ever called
 
