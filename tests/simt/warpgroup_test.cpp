@@ -189,7 +189,7 @@ TEST_CASE("warpgroups: blocks that go round the ring from tile to tile, and orde
   matmul(a.view(), b.view(), c.view());
   CHECK(device.take() == "warpgroup_matmul x1");
   expect_product(c, a, b, [](Index<2>, double product) { return product; });
-  for (const gpu::TileOrder order : {gpu::TileOrder{37, 5}, {16, 3}, {1, 9}}) {
+  for (const gpu::TileOrder order : {gpu::TileOrder{37, 5}, {16, 3}, {1, 9}, {7, 4, 3}}) {
     std::set<std::pair<std::int64_t, std::int64_t>> places;
     for (int tile = 0; tile < order.rows * order.columns; ++tile) {
       const Index<2> place = order(tile);
@@ -270,7 +270,7 @@ TEST_CASE("warpgroups: what nobody does is not waited for") {
   const auto matrix = random_tensor<bf16>(Index<2>{8, 64}, 1);
   CHECK(has(problem([&] {
               gpu::Mbarrier* barrier = make(1);
-              const auto map = gpu::tensor_map<bf16>({matrix.elements.data(), 64, 8, 128, 64, 8});
+              const auto map = gpu::tensor_map<bf16>(gpu::BoxedMemory<2>{matrix.elements.data(), {64, 8}, {0, 128}, {64, 8}});
               if (gpu::thread_index() != 0) return;
               barrier->arrive_and_expect(1024);
               gpu::copy_tile(gpu::dynamic_shared() + 1024, *map, *barrier, 0, 0);

@@ -50,6 +50,13 @@ class Mbarrier {
 };
 KGEN_FN void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory"); }
 
+KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y, int z, int w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+      :
+      : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
+}
 KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
                :
@@ -119,11 +126,23 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
       "%" #a_number ", %" #b_number ", adds, 1, 1, 0, %" #transposed_number ";\n}"                             \
       : KGEN_SUMS_##count(0)                                                                                   \
       : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
+// The left operand in registers: numbered a to a + 3.
+#define KGEN_WGMMA_FROM(type, columns, count, a, b_number, adds_number, transposed_number)                      \
+  asm volatile(                                                                                                \
+      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds_number ", 0;\n"                                         \
+      "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type " {" KGEN_NUMBERS_##count "}, "    \
+      "{" a "}, %" #b_number ", adds, 1, 1, %" #transposed_number ";\n}"                                       \
+      : KGEN_SUMS_##count(0)                                                                                   \
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(b), "r"(adds), "n"(Transposed))
 #define KGEN_WGMMA_OF(type)                                                  \
   if constexpr (N == 64) KGEN_WGMMA(type, 64, 32, 32, 33, 34, 35);           \
   if constexpr (N == 128) KGEN_WGMMA(type, 128, 64, 64, 65, 66, 67);         \
   if constexpr (N == 192) KGEN_WGMMA(type, 192, 96, 96, 97, 98, 99);         \
   if constexpr (N == 256) KGEN_WGMMA(type, 256, 128, 128, 129, 130, 131)
+#define KGEN_WGMMA_FROM_OF(type)                                                                      \
+  if constexpr (N == 64) KGEN_WGMMA_FROM(type, 64, 32, "%32, %33, %34, %35", 36, 37, 38);             \
+  if constexpr (N == 128) KGEN_WGMMA_FROM(type, 128, 64, "%64, %65, %66, %67", 68, 69, 70);           \
+  if constexpr (N == 256) KGEN_WGMMA_FROM(type, 256, 128, "%128, %129, %130, %131", 132, 133, 134)
 // clang-format on
 
 template <class T, int N, bool Transposed>
@@ -134,6 +153,17 @@ KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int a
     KGEN_WGMMA_OF("bf16");
   } else {
     KGEN_WGMMA_OF("f16");
+  }
+}
+
+template <class T, int N, bool Transposed>
+KGEN_FN void wgmma(float (&sums)[N / 2], const std::uint32_t (&left)[4], std::uint64_t b, int adds) {
+  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
+  static_assert(N == 64 || N == 128 || N == 256);
+  if constexpr (std::is_same_v<T, bf16>) {
+    KGEN_WGMMA_FROM_OF("bf16");
+  } else {
+    KGEN_WGMMA_FROM_OF("f16");
   }
 }
 
@@ -148,6 +178,8 @@ KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int a
 #undef KGEN_NUMBERS_128
 #undef KGEN_WGMMA
 #undef KGEN_WGMMA_OF
+#undef KGEN_WGMMA_FROM
+#undef KGEN_WGMMA_FROM_OF
 
 #else  // the host's pass of the compiler, and other devices: nothing of it is ever called
 
@@ -165,6 +197,7 @@ class Mbarrier {
 };
 KGEN_FN void publish_mbarriers() {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
+KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int) {}
 KGEN_FN void fence_async_proxy() {}
 KGEN_FN void wave_barrier(Where = Where::here()) {}
 KGEN_FN void wgmma_fence() {}
@@ -178,6 +211,8 @@ KGEN_FN void hold_registers() {}
 KGEN_FN std::uint64_t descriptor(const void*, int, int) { return 0; }
 template <class T, int N, bool Transposed>
 KGEN_FN void wgmma(float (&)[N / 2], std::uint64_t, std::uint64_t, int) {}
+template <class T, int N, bool Transposed>
+KGEN_FN void wgmma(float (&)[N / 2], const std::uint32_t (&)[4], std::uint64_t, int) {}
 
 #endif
 
@@ -196,19 +231,23 @@ inline auto encode_tiled() {
   return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(there ? function : nullptr);
 }
 
-// Nothing where the driver does not take the matrix.
-template <class T>
-std::optional<TensorMap> tensor_map(const MatrixInMemory& matrix) {
+// Nothing where the driver does not take the memory.
+template <class T, int Rank>
+std::optional<TensorMap> tensor_map(const BoxedMemory<Rank>& memory) {
   static const auto encode = encode_tiled();
-  const cuuint64_t extents[] = {static_cast<cuuint64_t>(matrix.columns), static_cast<cuuint64_t>(matrix.rows)};
-  const cuuint64_t pitches[] = {static_cast<cuuint64_t>(matrix.pitch)};
-  const cuuint32_t box[] = {static_cast<cuuint32_t>(matrix.box_columns), static_cast<cuuint32_t>(matrix.box_rows)};
-  const cuuint32_t steps[] = {1, 1};
+  cuuint64_t extents[Rank], pitches[Rank];
+  cuuint32_t box[Rank], steps[Rank];
+  for (int axis = 0; axis < Rank; ++axis) {
+    extents[axis] = static_cast<cuuint64_t>(memory.extents[axis]);
+    pitches[axis] = static_cast<cuuint64_t>(memory.pitches[axis]);
+    box[axis] = static_cast<cuuint32_t>(memory.box[axis]);
+    steps[axis] = 1;
+  }
   constexpr CUtensorMapDataType type =
       std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
   TensorMap map;
   const bool taken = encode != nullptr &&
-                     encode(&map, type, 2, const_cast<void*>(matrix.data), extents, pitches, box, steps,
+                     encode(&map, type, Rank, const_cast<void*>(memory.data), extents, pitches + 1, box, steps,
                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
   return taken ? std::optional(map) : std::nullopt;

@@ -1,37 +1,28 @@
-// Attention on a GPU: right for any operands. 32 lanes compute one query; the queries of a block share the keys and
-// values that it holds in shared memory, a tile at a time, with a running softmax.
+// Attention on a GPU: by its tensor cores where operands and device allow (warpgroup_attention.hpp); else, right for any
+// operands, 32 lanes compute one query. The queries of a block share the keys and values that it holds in shared memory,
+// a tile at a time, with a running softmax.
 #pragma once
 
 #include <limits>
 
+#include "kgen/gpu/attention_shape.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
 #include "kgen/gpu/team.hpp"
+#include "kgen/gpu/warpgroup_attention.hpp"
 #include "kgen/ops/reductions.hpp"
 
 namespace kgen::gpu {
 
-struct NoMask {};
-
 inline constexpr int attention_lanes = 32, attention_teams = 4, attention_threads = attention_lanes * attention_teams;
 
-// The queries of one head of keys form rows: row i is query i / group of head i % group, for the `group` heads that
-// share these keys.
+// How blocks share the work.
 template <class T>
-struct AttentionShape {
-  std::int64_t B, S, H, D, keys, key_heads, group;
-  T scale;
-  bool causal;
-  int tile;  // keys in shared memory at a time, at most attention_lanes
+struct AttentionBlocks : AttentionShape<T> {
+  int tile = attention_lanes;  // keys in shared memory at a time, at most as many
 
-  KGEN_FN std::int64_t rows() const { return S * group; }
-  KGEN_FN std::int64_t blocks_per_head() const { return (rows() + attention_teams - 1) / attention_teams; }
-  // Keys that the query of a row sees: those before this one.
-  KGEN_FN std::int64_t keys_seen(std::int64_t row) const {
-    const std::int64_t seen = causal ? keys - S + row / group + 1 : keys;
-    return seen < 0 ? 0 : seen;
-  }
-  KGEN_FN std::int64_t pitch() const { return D + 1; }  // of keys and values, so that lanes read different banks
+  KGEN_FN std::int64_t blocks_per_head() const { return (this->rows() + attention_teams - 1) / attention_teams; }
+  KGEN_FN std::int64_t pitch() const { return this->D + 1; }  // of keys and values, so that lanes read different banks
 };
 
 // What a block holds: a tile of keys and values, and for each team its query and its sums.
@@ -39,19 +30,19 @@ template <class T>
 struct AttentionMemory {
   T *keys, *values, *query, *sums;
 
-  KGEN_FN AttentionMemory(SharedMemory& shared, const AttentionShape<T>& shape)
+  KGEN_FN AttentionMemory(SharedMemory& shared, const AttentionBlocks<T>& shape)
       : keys(shared.take<T>(shape.tile * shape.pitch())),
         values(shared.take<T>(shape.tile * shape.pitch())),
         query(shared.take<T>(attention_teams * shape.D) + thread_index() / attention_lanes * shape.D),
         sums(shared.take<T>(attention_teams * shape.D) + thread_index() / attention_lanes * shape.D) {}
-  static std::int64_t bytes(const AttentionShape<T>& shape) {
+  static std::int64_t bytes(const AttentionBlocks<T>& shape) {
     return 2 * shared_bytes<T>(shape.tile * shape.pitch()) + 2 * shared_bytes<T>(attention_teams * shape.D);
   }
 };
 
 // Keys and values `first` to first + count of one head.
 template <class T, class K, class V>
-KGEN_FN void stage_keys(const AttentionMemory<T>& memory, const AttentionShape<T>& shape, const K& k, const V& v,
+KGEN_FN void stage_keys(const AttentionMemory<T>& memory, const AttentionBlocks<T>& shape, const K& k, const V& v,
                         Index<4> at, std::int64_t first, std::int64_t count) {
   for (std::int64_t i = thread_index(); i < count * shape.D; i += attention_threads) {
     const std::int64_t key = i / shape.D, d = i % shape.D;
@@ -82,7 +73,7 @@ struct RunningSoftmax {
 
 // One tile of keys, of which this row sees `seen`: the first ones.
 template <class T, class Mask>
-KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionShape<T>& shape, const Mask& mask,
+KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionBlocks<T>& shape, const Mask& mask,
                          Index<4> mask_at, std::int64_t seen, RunningSoftmax<T>& state) {
   const int lane = thread_index() % attention_lanes;
   T score = -std::numeric_limits<T>::infinity();
@@ -108,7 +99,7 @@ KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionShape<
 
 template <class T, class Q, class K, class V, class Mask, class Out>
 KGEN_GLOBAL(attention_threads, 4)
-attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionShape<T> shape) {
+attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionBlocks<T> shape) {
   take_turn();
   SharedMemory shared;
   const AttentionMemory<T> memory(shared, shape);
@@ -150,10 +141,14 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
                Stream stream) {
   using T = source_lane_t<Q, 4>;
   const Index<4> size = q.shape();
-  AttentionShape<T> shape{size[0], size[1], size[2], size[3], k.extent(1), k.extent(2), 0, static_cast<T>(scale), causal,
-                          attention_lanes};
+  const std::int64_t key_heads = k.extent(2), group = key_heads == 0 ? 0 : size[2] / key_heads;
+  AttentionBlocks<T> shape{{size[0], size[1], size[2], size[3], k.extent(1), key_heads, group, static_cast<T>(scale), causal}};
   if (shape.B * shape.S * shape.H * shape.D == 0) return;
-  shape.group = shape.H / shape.key_heads;
+#if defined(KGEN_WARPGROUPS)
+  if constexpr (has_warpgroup_attention<Q, K, V>()) {
+    if (warpgroup_attention<view_element_t<K>>(q, k, v, mask, shape, out, stream)) return;
+  }
+#endif
   const DeviceLimits device = device_limits(stream);
   while (shape.tile > 1 && AttentionMemory<T>::bytes(shape) > device.shared_bytes) shape.tile /= 2;
   const std::int64_t blocks = shape.B * shape.key_heads * shape.blocks_per_head();

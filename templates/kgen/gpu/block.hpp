@@ -59,11 +59,13 @@ KGEN_FN constexpr std::int64_t shared_bytes(std::int64_t count) {
 }
 
 // Hands out the block's shared memory piece by piece: as many bytes in all as its launch asked for. Every thread takes
-// the same pieces. The memory begins at a multiple of 1024 bytes: what wants that takes the first piece.
+// the same pieces. The memory begins at a multiple of 1024 bytes.
 class SharedMemory {
  public:
   template <class T>
   KGEN_FN T* take(std::int64_t count) {
+    constexpr std::int64_t alignment = alignof(T);
+    taken_ = (taken_ + alignment - 1) / alignment * alignment;
     T* piece = reinterpret_cast<T*>(dynamic_shared() + taken_);
     taken_ += shared_bytes<T>(count);
 #if defined(KGEN_SIMT)

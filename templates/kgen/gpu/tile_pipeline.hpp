@@ -16,7 +16,11 @@ class TilePipeline {
   static constexpr bool by_engine = FillingThreads == 1;
 
  public:
-  static constexpr std::int64_t shared() { return shared_bytes<Stage>(Stages) + 2 * shared_bytes<Mbarrier>(Stages); }
+  static constexpr std::int64_t shared() {
+    constexpr std::int64_t alignment = alignof(Stage);
+    const std::int64_t bytes = shared_bytes<Stage>(Stages) + 2 * shared_bytes<Mbarrier>(Stages);
+    return (bytes + alignment - 1) / alignment * alignment;
+  }
 
   // All threads of the block together.
   KGEN_FN TilePipeline(SharedMemory& memory, int reading_warps)

@@ -3,22 +3,24 @@
 // wgmma). kgen/{cuda,simt}/warpgroup.hpp define:
 //
 //   has_warpgroups                       whether this is compiled for a device that has all of it
-//   TensorMap                            a matrix in memory, as the copy engine wants it described; tensor_map() makes
-//                                        one. It is a parameter of the kernel, KGEN_GRID_CONSTANT, and never copied
+//   TensorMap                            BoxedMemory as the copy engine wants it described; tensor_map() makes one. It
+//                                        is a parameter of the kernel, KGEN_GRID_CONSTANT, and never copied
 //   Mbarrier                             a word of shared memory: a phase of it ends when all arrivals and all bytes
 //                                        that it was told to expect have come
 //     init(arrivals)                     by one thread, and publish_mbarriers() behind the last; then a block's barrier
 //     arrive()                           one arrival
 //     arrive_and_expect(bytes)           one arrival, and that many bytes more in this phase
 //     wait(parity, where)                until the phase of that parity has ended
-//   copy_tile(to, map, barrier, x, y)    brings the map's box at column x, row y, zeros where that is outside of the
-//                                        matrix: its bytes arrive at the barrier
+//   copy_tile(to, map, barrier, at...)   brings the map's box that begins at these indices, the innermost axis' first,
+//                                        zeros outside of the memory: its bytes arrive at the barrier
 //   wgmma<T, N, Transposed>(sums, a, b, adds)   sums += a * b, of 64 rows, N columns and 32 bytes of depth, by the 128
 //                                        threads of a warpgroup together: a and b are descriptors of operands in shared
 //                                        memory; Transposed: b's depth is along its lines. Without `adds`, sums = a *
 //                                        b. Thread t has rows t / 32 * 16 + t % 32 / 4 + 0 and 8, of each 8 columns
 //                                        those from t % 4 * 2 on: sums[column / 8 * 4 + (row is the second) * 2 +
 //                                        column % 2]
+//   wgmma<T, N, Transposed>(sums, a, b, adds)   the same, of a in registers: where sums have columns 2c, 2c + 1 of a
+//                                        row, a[2 * (c / 4 % 2) + (row is the second)] has those of depth
 //   fence_async_proxy()                  what this thread wrote to shared memory, the tensor cores may read once it has
 //                                        arrived somewhere
 //   wave_barrier(where)                  waits for all threads of the wave
@@ -49,11 +51,13 @@ inline constexpr int swizzle_bytes = 128, tile_alignment = 1024;
 
 enum class RegisterShare { less, more };  // than the launch gave
 
-// A matrix whose rows lie `pitch` bytes apart, as a source of boxes of at most 256 rows and 128 bytes of each.
-struct MatrixInMemory {
+// Memory as a source of boxes, from the innermost axis on, whose elements are neighbours: extents in elements, distances
+// of neighbours along the other axes in bytes, and a box of at most 256 along an axis, and 128 bytes of the innermost.
+template <int Rank>
+struct BoxedMemory {
   const void* data;
-  std::int64_t columns, rows, pitch;
-  int box_columns, box_rows;
+  std::int64_t extents[Rank], pitches[Rank];
+  int box[Rank];
 };
 
 }  // namespace kgen::gpu

@@ -4,11 +4,11 @@
 // sink, 8 lanes at a time. One block for each multiprocessor goes from tile to tile (TileOrder).
 #pragma once
 
-#include <bit>
 #include <optional>
 
 #include "kgen/gpu/layout.hpp"
 #include "kgen/gpu/tile_io.hpp"
+#include "kgen/gpu/warpgroup_sums.hpp"
 #include "kgen/several.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -17,102 +17,20 @@ namespace kgen::gpu {
 
 // ---- parts
 
-// Tiles of rows x columns of a matrix, one after the other in bands of some rows of tiles: those that run at the same
-// time read few rows and few columns.
-struct TileOrder {
-  static constexpr int band = 16;
-  int rows, columns;
-
-  KGEN_FN Index<2> operator()(int tile) const {
-    const int first = tile / (band * columns) * band, height = rows - first < band ? rows - first : band;
-    const int rest = tile - first * columns;
-    return {first + rest % height, rest / height};
-  }
-};
-
 // Sums of 64 rows and N columns in the registers of a warpgroup. BDeep: the lines of b are along its depth, as those of
 // a; else along its columns, 64 to a box.
 template <class T, int N, bool BDeep>
 struct WarpgroupProduct {
   static constexpr int depth = swizzle_bytes / static_cast<int>(sizeof(T)), step = 32 / static_cast<int>(sizeof(T));
-  static constexpr int lines_of_8 = 8 * swizzle_bytes;
 
   // Begins sums += a * b, for one stage's depth; without `adds` sums = a * b.
   KGEN_FN static void multiply(float (&sums)[N / 2], const T* a, const T* b, bool adds) {
     KGEN_UNROLL
     for (int k = 0; k < depth; k += step) {
-      const T* right = BDeep ? b + k : b + k * depth;
-      const int leading = BDeep ? 16 : depth * swizzle_bytes;
-      wgmma<T, N, !BDeep>(sums, descriptor(a + k, 16, lines_of_8), descriptor(right, leading, lines_of_8),
-                          adds || k > 0);
+      wgmma<T, N, !BDeep>(sums, boxed_operand<T, 64, true>(a, k), boxed_operand<T, depth, BDeep>(b, k), adds || k > 0);
     }
   }
 };
-
-// The 4 lanes of a quad have each 2 neighbours in 4 groups of 8 columns, lanes[2 * group + i]: afterwards lane i has
-// all of group i.
-KGEN_FN void gather_columns(float (&lanes)[8]) {
-  const int lane = thread_index() % 4;
-  KGEN_UNROLL
-  for (int bit = 1; bit <= 2; bit *= 2) {
-    const bool upper = (lane & bit) != 0;
-    KGEN_UNROLL
-    for (int group = 0; group < 4; ++group) {
-      if ((group & bit) != 0) continue;
-      KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) {
-        float &low = lanes[2 * group + i], &high = lanes[2 * (group + bit) + i];
-        const float sent = upper ? low : high;
-        const float got =
-            std::bit_cast<float>(shuffle_xor(std::bit_cast<std::uint32_t>(sent), bit, wave_size, Where::here()));
-        low = upper ? got : low;
-        high = upper ? high : got;
-      }
-    }
-  }
-}
-
-// lanes[lane], of lanes that stay in registers.
-KGEN_FN float chosen(const float (&lanes)[8], int lane) {
-  float result = lanes[0];
-  KGEN_UNROLL
-  for (int i = 1; i < 8; ++i) result = lane == i ? lanes[i] : result;
-  return result;
-}
-
-// Gives the sink what a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as `extents`.
-// Inside: all of them are within the extents, so that no branch keeps the sink's loads apart.
-template <bool Inside, int N, int Count, class C, int... I>
-KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents,
-                       std::integer_sequence<int, I...>) {
-  constexpr int groups = 4, lanes_each = 8;
-  const int thread = thread_index() % warpgroup_threads;
-  const std::int64_t row = origin[0] + thread / wave_size * 16 + thread % wave_size / 4;
-  KGEN_UNROLL
-  for (int half = 0; half < 2; ++half) {
-    KGEN_UNROLL
-    for (int n = 0; n < N; n += groups * lanes_each) {
-      float lanes[Count][lanes_each];
-      KGEN_UNROLL
-      for (int product = 0; product < Count; ++product) {
-        KGEN_UNROLL
-        for (int i = 0; i < lanes_each; ++i) {
-          lanes[product][i] = sums[product][(n / lanes_each + i / 2) * 4 + half * 2 + i % 2];
-        }
-        gather_columns(lanes[product]);
-      }
-      const Index<2> at{row + half * 8, origin[1] + n + thread % groups * lanes_each};
-      if (Inside || (at[0] < extents[0] && at[1] + lanes_each <= extents[1])) {
-        store_to(c, at, load_lanes<lanes_each>(lanes[I])...);
-      } else if (at[0] < extents[0]) {
-        KGEN_NO_UNROLL
-        for (int lane = 0; at[1] + lane < extents[1]; ++lane) {
-          store_to(c, Index<2>{at[0], at[1] + lane}, Vec<float, 1>(chosen(lanes[I], lane))...);
-        }
-      }
-    }
-  }
-}
 
 // ---- the kernel
 
@@ -234,7 +152,7 @@ warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatm
 // does not take it: a line's elements are neighbours in memory, and lines begin at multiples of 16 bytes. They end
 // there as well: whether the engine fills the rest of 16 bytes with zeros is said nowhere.
 template <class T>
-std::optional<MatrixInMemory> matrix_in_memory(const View<T, 2>& view, bool across, int box_columns, int box_rows) {
+std::optional<BoxedMemory<2>> matrix_in_memory(const View<T, 2>& view, bool across, int box_columns, int box_rows) {
   const int line = across ? 0 : 1, other = 1 - line;
   const auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t columns = view.extent(line), rows = view.extent(other);
@@ -243,7 +161,7 @@ std::optional<MatrixInMemory> matrix_in_memory(const View<T, 2>& view, bool acro
                     pitch % 16 == 0 && pitch < std::int64_t{1} << 40 &&
                     reinterpret_cast<std::uintptr_t>(view.data()) % 16 == 0;
   if (!fits) return std::nullopt;
-  return MatrixInMemory{view.data(), columns, rows, pitch, box_columns, box_rows};
+  return BoxedMemory<2>{view.data(), {columns, rows}, {0, pitch}, {box_columns, box_rows}};
 }
 
 namespace detail {
@@ -298,7 +216,7 @@ auto engine_tiles(const A& a, const B& b, const C& c) {
   constexpr int products = several_count<B>;
   EngineTiles<Tiles, BDeep, products> loads;
   bool all = true;
-  const auto describe = [&](TensorMap& map, const std::optional<MatrixInMemory>& matrix) {
+  const auto describe = [&](TensorMap& map, const std::optional<BoxedMemory<2>>& matrix) {
     const std::optional<TensorMap> made = matrix && all ? tensor_map<T>(*matrix) : std::nullopt;
     all = made.has_value();
     if (all) map = *made;

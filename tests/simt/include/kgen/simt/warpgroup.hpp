@@ -15,19 +15,27 @@ namespace kgen::gpu {
 inline constexpr bool has_warpgroups = true;
 
 struct TensorMap {
-  MatrixInMemory matrix;
-  int element_bytes;
+  static constexpr int most_axes = 4;
+  BoxedMemory<most_axes> memory;  // of extent 1 along axes that there are not
+  int axes, element_bytes;
 };
 
 // What the driver refuses is an error.
-template <class T>
-std::optional<TensorMap> tensor_map(const MatrixInMemory& matrix) {
+template <class T, int Rank>
+std::optional<TensorMap> tensor_map(const BoxedMemory<Rank>& memory) {
   const auto size = static_cast<std::int64_t>(sizeof(T));
-  const bool taken = matrix.columns > 0 && matrix.rows > 0 && matrix.pitch % 16 == 0 &&
-                     matrix.pitch >= matrix.columns * size && reinterpret_cast<std::uintptr_t>(matrix.data) % 16 == 0 &&
-                     matrix.box_columns * size == swizzle_bytes && matrix.box_rows > 0 && matrix.box_rows <= 256;
-  if (!taken) throw simt::Error("the copy engine does not take this matrix");
-  return TensorMap{matrix, static_cast<int>(size)};
+  TensorMap map{{memory.data, {1, 1, 1, 1}, {}, {1, 1, 1, 1}}, Rank, static_cast<int>(size)};
+  bool taken =
+      memory.box[0] * size == swizzle_bytes && reinterpret_cast<std::uintptr_t>(memory.data) % 16 == 0;
+  for (int axis = 0; axis < Rank; ++axis) {
+    map.memory.extents[axis] = memory.extents[axis];
+    map.memory.pitches[axis] = axis == 0 ? size : memory.pitches[axis];
+    map.memory.box[axis] = memory.box[axis];
+    taken = taken && memory.extents[axis] > 0 && memory.box[axis] > 0 && memory.box[axis] <= 256 &&
+            (axis == 0 || (memory.pitches[axis] > 0 && memory.pitches[axis] % 16 == 0));
+  }
+  if (!taken) throw simt::Error("the copy engine does not take this memory");
+  return map;
 }
 inline bool runs_warpgroups(const void*, int) { return true; }
 
@@ -80,27 +88,34 @@ namespace detail {
 inline std::int64_t swizzled(std::int64_t offset) { return offset ^ ((offset >> 7 & 7) << 4); }
 }  // namespace detail
 
-inline void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y) {
+template <class... At>
+void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, At... at) {
   unsigned char* shared = simt::shared_memory();
   const std::int64_t begin = static_cast<unsigned char*>(to) - shared;
-  const int bytes = map.matrix.box_rows * swizzle_bytes;
+  const int bytes = map.memory.box[1] * map.memory.box[2] * map.memory.box[3] * swizzle_bytes;
   if (begin < 0 || begin % swizzle_bytes != 0) simt::fail("a tile in shared memory that does not begin at a line");
-  simt::access(map.matrix.data, 16);
+  if (map.axes != sizeof...(At)) simt::fail("a tile of memory of other axes");
+  simt::access(map.memory.data, 16);
   std::memset(to, 0xff, static_cast<std::size_t>(bytes));
   simt::do_late([=, &barrier] {
-    const MatrixInMemory& matrix = map.matrix;
-    for (std::int64_t row = 0; row < matrix.box_rows; ++row) {
-      for (std::int64_t column = 0; column < matrix.box_columns; ++column) {
-        const std::int64_t offset = begin + row * swizzle_bytes + column * map.element_bytes;
-        unsigned char* place = shared + detail::swizzled(offset);
-        const bool inside = x + column >= 0 && x + column < matrix.columns && y + row >= 0 && y + row < matrix.rows;
-        const auto* data = static_cast<const unsigned char*>(matrix.data);
-        if (inside) {
-          std::memcpy(place, data + (y + row) * matrix.pitch + (x + column) * map.element_bytes,
-                      static_cast<std::size_t>(map.element_bytes));
-        } else {
-          std::memset(place, 0, static_cast<std::size_t>(map.element_bytes));
-        }
+    const BoxedMemory<TensorMap::most_axes>& memory = map.memory;
+    const std::int64_t first[TensorMap::most_axes] = {at...};
+    const std::int64_t elements = bytes / map.element_bytes;
+    for (std::int64_t number = 0; number < elements; ++number) {
+      std::int64_t from = 0, rest = number;
+      bool inside = true;
+      for (int axis = 0; axis < TensorMap::most_axes; ++axis) {
+        const std::int64_t i = first[axis] + rest % memory.box[axis];
+        rest /= memory.box[axis];
+        inside = inside && i >= 0 && i < memory.extents[axis];
+        from += i * memory.pitches[axis];
+      }
+      unsigned char* place = shared + detail::swizzled(begin + number * map.element_bytes);
+      const auto size = static_cast<std::size_t>(map.element_bytes);
+      if (inside) {
+        std::memcpy(place, static_cast<const unsigned char*>(memory.data) + from, size);
+      } else {
+        std::memset(place, 0, size);
       }
     }
     barrier.complete(bytes);
@@ -128,25 +143,56 @@ float operand_element(const unsigned char* shared, std::uint64_t descriptor, int
 }
 }  // namespace detail
 
+namespace detail {
+// sums += left(second, k) * b, where `second` says which of the thread's two rows.
+template <class T, int N, bool Transposed, class Left>
+void multiply(float (&sums)[N / 2], const Left& left, const unsigned char* shared, std::uint64_t b, bool adds) {
+  constexpr int depth = 32 / sizeof(T);
+  const int column = simt::thread_index() % 4 * 2;
+  for (int i = 0; i < N / 2; ++i) {
+    float sum = adds ? sums[i] : 0.0f;
+    for (int k = 0; k < depth; ++k) {
+      sum += left[i / 2 % 2][k] * operand_element<T, Transposed>(shared, b, i / 4 * 8 + column + i % 2, k);
+    }
+    sums[i] = sum;
+  }
+}
+}  // namespace detail
+
 template <class T, int N, bool Transposed>
 void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
   const int thread = simt::thread_index() % warpgroup_threads;
   const unsigned char* shared = simt::shared_memory();
   simt::begin_product([=, &sums] {
     constexpr int depth = 32 / sizeof(T);
-    const int row = thread / 32 * 16 + thread % 32 / 4, column = thread % 4 * 2;
+    const int row = thread / 32 * 16 + thread % 32 / 4;
     float left[2][depth];
     for (int k = 0; k < depth; ++k) {
       left[0][k] = detail::operand_element<T, false>(shared, a, row, k);
       left[1][k] = detail::operand_element<T, false>(shared, a, row + 8, k);
     }
-    for (int i = 0; i < N / 2; ++i) {
-      float sum = adds != 0 ? sums[i] : 0.0f;
-      for (int k = 0; k < depth; ++k) {
-        sum += left[i / 2 % 2][k] * detail::operand_element<T, Transposed>(shared, b, i / 4 * 8 + column + i % 2, k);
+    detail::multiply<T, N, Transposed>(sums, left, shared, b, adds != 0);
+  });
+}
+// A quad's lanes have the left operand of a row: they meet when the product is waited for, and it is read then.
+template <class T, int N, bool Transposed>
+void wgmma(float (&sums)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, int adds) {
+  const unsigned char* shared = simt::shared_memory();
+  simt::begin_product([=, &sums, &a] {
+    constexpr int depth = 32 / sizeof(T);
+    float left[2][depth];
+    for (int second = 0; second < 2; ++second) {
+      for (int k = 0; k < depth; k += 2) {
+        const int lane = simt::thread_index() % 32 / 4 * 4 + k / 2 % 4;
+        const std::uint32_t word =
+            simt::exchange({{__LINE__, __FILE__}, 0, 32, "wgmma"}, a[k / 8 * 2 + second], lane);
+        T pair[2];
+        std::memcpy(pair, &word, sizeof(word));
+        left[second][k] = static_cast<float>(pair[0]);
+        left[second][k + 1] = static_cast<float>(pair[1]);
       }
-      sums[i] = sum;
     }
+    detail::multiply<T, N, Transposed>(sums, left, shared, b, adds != 0);
   });
 }
 inline void fence_async_proxy() {}

@@ -1,0 +1,496 @@
+// Attention on the tensor cores of Hopper, as FlashAttention-3 does it (Shah et al., arXiv:2407.08608). A block has 128
+// rows of queries of one head of keys, and goes over its keys from the last tile to the first: one thread has the copy
+// engine bring keys and values to two rings of stages (TilePipeline), two warpgroups take 64 rows each (HeadOfKeys). Of
+// scores that are computed under the products of the tile before, the running softmax makes weights, which go from
+// registers to the next product; while one warpgroup computes exponentials, the other has the tensor cores (Turns).
+//
+// Weights are rounded to the type of the values. A value that is NaN or infinite is multiplied by the weight 0 of
+// queries that do not see its key where they see others of its tile of keys.
+#pragma once
+
+#include <limits>
+#include <optional>
+
+#include "kgen/convert.hpp"
+#include "kgen/gpu/arithmetic.hpp"
+#include "kgen/gpu/attention_shape.hpp"
+#include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/tile_pipeline.hpp"
+#include "kgen/gpu/warpgroup_sums.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+// ---- parts
+
+// What travels in the stages of both rings, and what a warpgroup keeps of its queries: boxes of lines of 64 elements of
+// a head, one after the other, swizzled; lines are keys, or rows. Width: elements of a head, with zeros behind them.
+template <class T, int Width>
+struct AttentionTiles {
+  static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T));
+  static constexpr int rows = 64, keys = Width > 128 ? 64 : 128, stages = Width > 64 ? 2 : 4;
+  struct alignas(tile_alignment) Keys {
+    T lines[keys * Width];
+  };
+  struct alignas(tile_alignment) Queries {
+    T lines[rows * Width];
+  };
+};
+
+// Keys and values, as the copy engine is told of them: axes are elements of a head, heads, keys, batches.
+struct EngineKeys {
+  TensorMap k, v;
+};
+
+// Two warpgroups that have the tensor cores in turn. What one takes it passes to the other.
+class Turns {
+ public:
+  static constexpr std::int64_t shared() { return shared_bytes<Mbarrier>(2); }
+
+  // All threads of the block together. `number`: of this warpgroup, 0 or 1.
+  KGEN_FN Turns(SharedMemory& memory, int number)
+      : turns_(memory.take<Mbarrier>(2)), own_(number), parity_(number == 0 ? 1u : 0u) {  // 0 has the first turn
+    const BlockPhase making;
+    if (thread_index() == 0) {
+      for (int i = 0; i < 2; ++i) turns_[i].init(warpgroup_threads / wave_size);
+      publish_mbarriers();
+    }
+  }
+  KGEN_FN void take() {
+    turns_[own_].wait(parity_);
+    parity_ ^= 1;
+  }
+  KGEN_FN void pass() const {
+    wave_barrier();
+    if (thread_index() % wave_size == 0) turns_[1 - own_].arrive();
+  }
+
+ private:
+  Mbarrier* turns_;
+  int own_;
+  unsigned parity_;
+};
+
+// The running softmax of the two rows of which a thread has scores, those of a quad's columns: the greatest score so
+// far, the same in all threads of the quad, and the sum of exp(score - maximum) of this thread's.
+struct RowsSoftmax {
+  float maximum[2] = {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+  float total[2] = {0, 0};
+
+  // Scores, in units of 1 / factor of powers of two, become 2^(score - maximum); `correction` is what earlier sums must
+  // be multiplied by, now that the maximum may be greater.
+  template <int Count>
+  KGEN_FN void advance(float (&scores)[Count], float factor, float (&correction)[2]) {
+    KGEN_UNROLL
+    for (int second = 0; second < 2; ++second) {
+      float greatest = maximum[second];
+      KGEN_UNROLL
+      for (int i = 2 * second; i < Count; i += 4) greatest = greater(greatest, greater(scores[i], scores[i + 1]));
+      greatest = greater(greatest, of_neighbour(greatest, 1));
+      greatest = greater(greatest, of_neighbour(greatest, 2));
+      // exp(-inf - -inf) is to be 0
+      const float subtract = greatest == -std::numeric_limits<float>::infinity() ? 0.0f : greatest * factor;
+      correction[second] = power_of_two(maximum[second] * factor - subtract);
+      maximum[second] = greatest;
+      float sum = 0;
+      KGEN_UNROLL
+      for (int i = 2 * second; i < Count; i += 4) {
+        KGEN_UNROLL
+        for (int j = i; j < i + 2; ++j) {
+          scores[j] = power_of_two(scores[j] * factor - subtract);
+          sum += scores[j];
+        }
+      }
+      total[second] = total[second] * correction[second] + sum;
+    }
+  }
+  // What the sums of a row are to be multiplied by in the end; 0 where it saw no key.
+  KGEN_FN float norm(int second) const {
+    float sum = total[second];
+    sum += of_neighbour(sum, 1);
+    sum += of_neighbour(sum, 2);
+    return sum == 0 ? 0.0f : 1.0f / sum;
+  }
+
+ private:
+  KGEN_FN static float of_neighbour(float value, int distance) {
+    return std::bit_cast<float>(shuffle_xor(std::bit_cast<std::uint32_t>(value), distance, wave_size, Where::here()));
+  }
+};
+
+// Two floats as neighbours of type T.
+template <class T>
+KGEN_FN std::uint32_t as_pair(const float* lanes) {
+  T pair[2];
+  store_elements(pair, load_lanes<2>(lanes));
+  std::uint32_t bits;
+  memcpy(&bits, pair, sizeof(bits));
+  return bits;
+}
+
+// A sink of [B, S, H, D] as one of the rows of one head of keys.
+template <class Out>
+struct RowsOfHead {
+  const Out& out;
+  std::int64_t b, first_head;
+  int group;
+
+  template <int W>
+  KGEN_FN void operator()(Index<2> at, const Vec<float, W>& lanes) const {
+    const int row = static_cast<int>(at[0]), query = row / group;
+    store_to(out, Index<4>{b, query, first_head + (row - query * group), at[1]}, lanes);
+  }
+};
+
+// ---- the kernel
+
+// Tiles of rows of heads of keys: heads that run at the same time are few, so that their keys stay in the second-level
+// cache; of these, rows that see many keys come first, and none waits long at the end.
+struct AttentionOrder {
+  int heads, row_tiles, together;
+
+  KGEN_FN int tiles() const { return heads * row_tiles; }
+  struct Place {
+    int head, row_tile;  // of the heads of all batches
+  };
+  KGEN_FN Place operator()(int tile) const {
+    const Index<2> place = TileOrder{heads, row_tiles, together}(tile);
+    return {static_cast<int>(place[0]), row_tiles - 1 - static_cast<int>(place[1])};
+  }
+};
+
+using WarpgroupShape = AttentionShape<float, int>;  // scale: of powers of two
+
+template <class T, int Width, class Q, class Mask, class Out>
+struct WarpgroupAttention {
+  using Tiles = AttentionTiles<T, Width>;
+  using Keys = typename Tiles::Keys;
+  using KeyPipeline = TilePipeline<Keys, Tiles::stages, 1>;
+  using QueryPipeline = TilePipeline<typename Tiles::Queries, 1, warpgroup_threads>;
+  static constexpr int rows = Tiles::rows, keys = Tiles::keys, line = Tiles::line;
+  static constexpr int block_rows = 2 * rows, threads = 3 * warpgroup_threads;
+  // Registers of a thread that loads, and of one that multiplies: together those that the launch gives.
+  static constexpr int loading_registers = 24, multiplying_registers = 240;
+  static constexpr std::int64_t shared() {
+    return 2 * KeyPipeline::shared() + 2 * QueryPipeline::shared() + Turns::shared();
+  }
+
+  const Q& q;
+  const Mask& mask;
+  const Out& out;
+  const WarpgroupShape& shape;
+  AttentionOrder order;
+
+  KGEN_FN int key_tiles(int row_tile) const {
+    const int end = (row_tile + 1) * block_rows, last = (end < shape.rows() ? end : shape.rows()) - 1;
+    return (shape.keys_seen(last) + keys - 1) / keys;
+  }
+
+  KGEN_FN void load(KeyPipeline& k, KeyPipeline& v, const EngineKeys& engine) const {
+    for (int tile = static_cast<int>(block_index()); tile < order.tiles(); tile += static_cast<int>(block_count())) {
+      const AttentionOrder::Place place = order(tile);
+      const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
+      for (int i = key_tiles(place.row_tile) - 1; i >= 0; --i) {
+        fill(k, engine.k, head, i * keys, b);
+        fill(v, engine.v, head, i * keys, b);
+      }
+    }
+  }
+
+  // A warpgroup's part of all tiles of its block.
+  KGEN_FN void attend(const QueryPipeline& queries, KeyPipeline& k, KeyPipeline& v, Turns& turns, int number) const {
+    QueryPipeline filled = queries, read = queries;  // by the same threads, which count for both
+    for (int tile = static_cast<int>(block_index()); tile < order.tiles(); tile += static_cast<int>(block_count())) {
+      const AttentionOrder::Place place = order(tile);
+      const HeadOfKeys head(*this, place.head / shape.key_heads, place.head % shape.key_heads,
+                            place.row_tile * block_rows + number * rows);
+      head.stage(filled);
+      const auto query = read.read();
+      float sums[1][Width / 2];
+      KGEN_UNROLL
+      for (float& sum : sums[0]) sum = 0;
+      RowsSoftmax softmax;
+      head.attend(query->lines, k, v, turns, key_tiles(place.row_tile), softmax, sums[0]);
+      head.emit(softmax, sums);
+    }
+  }
+
+ private:
+  KGEN_FN static void fill(KeyPipeline& ring, const TensorMap& map, int head, int key, int b) {
+    const auto stage = ring.fill();
+    KGEN_UNROLL
+    for (int d = 0; d < Width; d += line) copy_tile(stage->lines + d * keys, map, stage.arrival(), d, head, key, b);
+  }
+
+  // The 64 rows from first_row on of one head of keys.
+  struct HeadOfKeys {
+    const WarpgroupAttention& all;
+    int b, key_head, first_row;
+    int row, seen[2], seen_by_all;  // this thread's first row; keys that this and row + 8 see, and those that all do
+
+    KGEN_FN HeadOfKeys(const WarpgroupAttention& all, int b, int key_head, int first_row)
+        : all(all),
+          b(b),
+          key_head(key_head),
+          first_row(first_row),
+          row(first_row + thread_index() % warpgroup_threads / wave_size * 16 + thread_index() % wave_size / 4),
+          seen{keys_seen(row), keys_seen(row + 8)},
+          seen_by_all(keys_seen(first_row)) {}
+
+    KGEN_FN Index<4> query(int of_row) const {
+      const int group = all.shape.group, s = of_row / group;
+      return {b, s, key_head * group + (of_row - s * group), 0};
+    }
+
+    // Brings the rows of queries to shared memory, with zeros behind them.
+    KGEN_FN void stage(QueryPipeline& queries) const {
+      const auto stage = queries.fill();
+      constexpr int lanes = 8, pieces = Width / lanes;
+      KGEN_NO_UNROLL
+      for (int i = thread_index() % warpgroup_threads; i < rows * pieces; i += warpgroup_threads) {
+        const int row = i / pieces, d = i % pieces * lanes;
+        T elements[lanes] = {};
+        if (first_row + row < all.shape.rows() && d < all.shape.D) {
+          Index<4> at = query(first_row + row);
+          at[3] = d;
+          store_elements(elements, all.q.template load<lanes>(at));
+        }
+        Block<16> block;
+        memcpy(&block, elements, sizeof(block));
+        store_shared(stage->lines + d / line * rows * line + row * line + (d % line / lanes ^ row % 8) * lanes, block);
+      }
+    }
+
+    KGEN_FN void attend(const T* query, KeyPipeline& k, KeyPipeline& v, Turns& turns, int tiles, RowsSoftmax& softmax,
+                        float (&sums)[Width / 2]) const {
+      if (tiles == 0) return;
+      float scores[keys / 2], correction[2];
+      std::uint32_t weights[keys / 16][4];
+      {
+        turns.take();
+        const auto key = k.read();
+        wgmma_fence();
+        multiply_queries(scores, query, key->lines);
+        wgmma_commit();
+        turns.pass();
+        wgmma_wait<0>();
+      }
+      settle(scores);
+      mask_scores(scores, (tiles - 1) * keys);
+      softmax.advance(scores, factor(), correction);
+      round_weights(scores, weights);
+      KGEN_NO_UNROLL
+      for (int tile = tiles - 2; tile >= 0; --tile) {
+        turns.take();
+        auto key = k.read();
+        wgmma_fence();
+        multiply_queries(scores, query, key->lines);
+        wgmma_commit();
+        const auto value = v.read();
+        wgmma_fence();
+        multiply_weights(sums, weights, value->lines);
+        wgmma_commit();
+        turns.pass();
+        wgmma_wait<1>();
+        key = {};  // given back
+        settle(scores);
+        mask_scores(scores, tile * keys);
+        softmax.advance(scores, factor(), correction);
+        wgmma_wait<0>();
+        settle(sums);
+        KGEN_UNROLL
+        for (int i = 0; i < Width / 2; ++i) sums[i] *= correction[i / 2 % 2];
+        round_weights(scores, weights);
+      }
+      const auto value = v.read();
+      wgmma_fence();
+      multiply_weights(sums, weights, value->lines);
+      wgmma_commit();
+      wgmma_wait<0>();
+      settle(sums);
+    }
+
+    KGEN_FN void emit(const RowsSoftmax& softmax, float (&sums)[1][Width / 2]) const {
+      const float norms[2] = {softmax.norm(0), softmax.norm(1)};
+      KGEN_UNROLL
+      for (int i = 0; i < Width / 2; ++i) sums[0][i] = norms[i / 2 % 2] == 0 ? 0.0f : sums[0][i] * norms[i / 2 % 2];
+      const int group = all.shape.group;
+      const RowsOfHead<Out> sink{all.out, b, key_head * group, group};
+      const Index<2> origin{first_row, 0}, extents{all.shape.rows(), all.shape.D};
+      constexpr std::make_integer_sequence<int, 1> one;
+      if (first_row + rows <= extents[0] && extents[1] == Width) {
+        emit_sums<true, Width>(sums, sink, origin, extents, one);
+      } else {
+        emit_sums<false, Width>(sums, sink, origin, extents, one);
+      }
+    }
+
+   private:
+    KGEN_FN float factor() const { return std::is_same_v<Mask, NoMask> ? all.shape.scale : 1.0f; }
+
+    KGEN_FN static void multiply_queries(float (&scores)[keys / 2], const T* query, const T* key) {
+      constexpr int step = 32 / static_cast<int>(sizeof(T));
+      KGEN_UNROLL
+      for (int d = 0; d < Width; d += step) {
+        wgmma<T, keys, false>(scores, boxed_operand<T, rows, true>(query, d), boxed_operand<T, keys, true>(key, d), d > 0);
+      }
+    }
+    KGEN_FN static void multiply_weights(float (&sums)[Width / 2], const std::uint32_t (&weights)[keys / 16][4],
+                                         const T* value) {
+      KGEN_UNROLL
+      for (int i = 0; i < keys / 16; ++i) {
+        wgmma<T, Width, true>(sums, weights[i], boxed_operand<T, keys, false>(value, i * 16), 1);
+      }
+    }
+
+    // As the left operand of the product with the values: pairs of columns 0 and 8 of 16, for both rows.
+    KGEN_FN static void round_weights(const float (&scores)[keys / 2], std::uint32_t (&weights)[keys / 16][4]) {
+      KGEN_UNROLL
+      for (int i = 0; i < keys / 2; i += 2) weights[i / 8][i / 2 % 4] = as_pair<T>(scores + i);
+    }
+
+    // Scores of the keys from first_key on: -inf where a row does not see them; with the mask's.
+    KGEN_FN void mask_scores(float (&scores)[keys / 2], int first_key) const {
+      const int column = first_key + thread_index() % 4 * 2;
+      if constexpr (!std::is_same_v<Mask, NoMask>) add_mask(scores, column);
+      if (first_key + keys <= seen_by_all) return;
+      const int left[2] = {seen[0] - column, seen[1] - column};
+      KGEN_UNROLL
+      for (int i = 0; i < keys / 2; ++i) {
+        if (i / 4 * 8 + i % 2 >= left[i / 2 % 2]) scores[i] = -std::numeric_limits<float>::infinity();
+      }
+    }
+    KGEN_FN int keys_seen(int of_row) const {
+      const int count = all.shape.keys_seen(of_row);
+      return count < all.shape.keys ? count : all.shape.keys;
+    }
+    // scores * scale + mask, for columns from `column` on.
+    KGEN_FN void add_mask(float (&scores)[keys / 2], int column) const {
+      constexpr float log2_e = 1.44269504f;
+      KGEN_UNROLL
+      for (int second = 0; second < 2; ++second) {
+        if (row + second * 8 >= all.shape.rows()) continue;
+        const Index<4> from = query(row + second * 8);
+        KGEN_UNROLL
+        for (int i = 2 * second; i < keys / 2; i += 4) {
+          const Index<4> at{b, from[2], from[1], column + i / 4 * 8};
+          float added[2] = {0, 0};
+          if (at[3] + 2 <= all.shape.keys) {
+            store_lanes(added, convert<float>(all.mask.template load<2>(at)));
+          } else if (at[3] < all.shape.keys) {
+            added[0] = convert<float>(all.mask.template load<1>(at)).data;
+          }
+          scores[i] = scores[i] * all.shape.scale + added[0] * log2_e;
+          scores[i + 1] = scores[i + 1] * all.shape.scale + added[1] * log2_e;
+        }
+      }
+    }
+  };
+};
+
+template <class T, int Width, class Q, class Mask, class Out>
+KGEN_GLOBAL((has_warpgroups ? WarpgroupAttention<T, Width, Q, Mask, Out>::threads : 1), 1)
+warpgroup_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask mask, Out out,
+                           WarpgroupShape shape, AttentionOrder order) {
+  if constexpr (has_warpgroups) {
+    using Attention = WarpgroupAttention<T, Width, Q, Mask, Out>;
+    const Attention attention{q, mask, out, shape, order};
+    const int number = thread_index() / warpgroup_threads - 1, reading = 2 * warpgroup_threads / wave_size;
+    SharedMemory shared;
+    typename Attention::KeyPipeline k(shared, reading), v(shared, reading);
+    typename Attention::QueryPipeline queries(shared, reading / 2), others(shared, reading / 2);
+    Turns turns(shared, number == 1 ? 1 : 0);
+    take_turn();
+    if (number < 0) {
+      hold_registers<Attention::loading_registers, RegisterShare::less>();
+      if (thread_index() == 0) attention.load(k, v, engine);
+    } else {
+      hold_registers<Attention::multiplying_registers, RegisterShare::more>();
+      if (number == 1) queries = others;
+      attention.attend(queries, k, v, turns, number);
+    }
+  }
+}
+
+// ---- launches
+
+// Keys or values as boxes of `keys` of one head; nothing where the copy engine does not take them: elements of a head
+// are neighbours, and heads, keys and batches lie at multiples of 16 bytes.
+template <class T>
+std::optional<BoxedMemory<4>> heads_in_memory(const View<const T, 4>& view, int keys) {
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  BoxedMemory<4> memory{view.data(), {}, {}, {swizzle_bytes / static_cast<int>(size), 1, keys, 1}};
+  constexpr int axes[] = {3, 2, 1, 0};  // of the View, the innermost first
+  bool fits = (view.extent(3) == 1 || view.stride(3) == 1) && reinterpret_cast<std::uintptr_t>(view.data()) % 16 == 0;
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t extent = view.extent(axes[i]);
+    memory.extents[i] = extent;
+    memory.pitches[i] = extent > 1 ? view.stride(axes[i]) * size : (view.extent(3) * size + 15) / 16 * 16;
+    fits = fits && extent > 0 && extent < std::int64_t{1} << 31;
+    if (i > 0) fits = fits && memory.pitches[i] > 0 && memory.pitches[i] % 16 == 0 && memory.pitches[i] < std::int64_t{1} << 40;
+  }
+  fits = fits && memory.extents[0] * size % 16 == 0;
+  return fits ? std::optional(memory) : std::nullopt;
+}
+
+// False where device or compiler do not allow it.
+template <int Width, class T, class Q, class Mask, class Out>
+bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
+                                const WarpgroupShape& shape, const Out& out, Stream stream) {
+  using Attention = WarpgroupAttention<T, Width, Q, Mask, Out>;
+  const auto kernel = warpgroup_attention_kernel<T, Width, Q, Mask, Out>;
+  const DeviceLimits limits = device_limits(stream);
+  if (limits.shared_bytes < Attention::shared()) return false;
+  if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
+  const auto keys = heads_in_memory(k, Attention::keys), values = heads_in_memory(v, Attention::keys);
+  if (!keys || !values) return false;
+  const std::optional<TensorMap> key_map = tensor_map<T>(*keys), value_map = tensor_map<T>(*values);
+  if (!key_map || !value_map) return false;
+  constexpr std::int64_t cached = std::int64_t{16} << 20;  // of the 50 MB of the second-level cache
+  const std::int64_t head_bytes = std::int64_t{2} * shape.keys * shape.D * static_cast<std::int64_t>(sizeof(T));
+  const AttentionOrder order{shape.B * shape.key_heads,
+                             (shape.rows() + Attention::block_rows - 1) / Attention::block_rows,
+                             static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes))};
+  const Grid grid{"warpgroup_attention", std::min(order.tiles(), limits.multiprocessors), Attention::threads,
+                  Attention::shared()};
+  launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map}, with_access(mask, 2),
+               with_access(out, 8), shape, order);
+  return true;
+}
+
+// Whether operands of these types may be attended to so: keys and values of one type of 16 bits, and queries of the
+// same, or computed.
+template <class Q, class K, class V>
+consteval bool has_warpgroup_attention() {
+  using T = view_element_t<K>;
+  if constexpr (!std::is_same_v<T, view_element_t<V>> || !(std::is_same_v<T, bf16> || std::is_same_v<T, f16>)) {
+    return false;
+  } else if constexpr (is_view<Q>) {
+    return std::is_same_v<std::remove_const_t<typename Q::element_type>, T>;
+  } else {
+    return true;
+  }
+}
+
+template <class T, class Q, class Mask, class Out>
+bool warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
+                         const AttentionShape<float>& wide, const Out& out, Stream stream) {
+  constexpr std::int64_t most = 1 << 30;  // rows, keys and tiles are counted in 32 bits
+  const bool fits = wide.keys > 0 && wide.keys < most && wide.rows() < most && wide.D <= 256 &&
+                    wide.B * wide.key_heads * ((wide.rows() + 127) / 128) < most && wide.scale > 0 &&
+                    wide.scale < std::numeric_limits<float>::infinity();
+  if (!fits) return false;
+  const auto narrow = [](std::int64_t extent) { return static_cast<int>(extent); };
+  const WarpgroupShape shape{narrow(wide.B), narrow(wide.S), narrow(wide.H), narrow(wide.D), narrow(wide.keys),
+                             narrow(wide.key_heads), narrow(wide.group),
+                             wide.scale * 1.44269504f,  // exponentials are powers of two
+                             wide.causal};
+  if (shape.D <= 64) return launch_warpgroup_attention<64>(q, k, v, mask, shape, out, stream);
+  if (shape.D <= 128) return launch_warpgroup_attention<128>(q, k, v, mask, shape, out, stream);
+  return launch_warpgroup_attention<256>(q, k, v, mask, shape, out, stream);
+}
+
+}  // namespace kgen::gpu
+
+#endif

@@ -1,0 +1,213 @@
+// Attention by tensor cores, as the executor does what they do, against the plain formula in double.
+#include "kgen/gpu/warpgroup.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kgen/attention.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "launches.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+using namespace kgen::simt_testing;
+
+namespace {
+
+struct Hopper : TestDevice {
+  Hopper() { simt::device().shared_bytes = 227 * 1024; }
+};
+
+struct Size {
+  std::int64_t B, S, H, D, T, G;
+};
+
+template <class T>
+struct Operands {
+  Tensor<T, 4> q, k, v;
+  explicit Operands(const Size& c)
+      : q(random_tensor<T>(Index<4>{c.B, c.S, c.H, c.D}, 1)),
+        k(random_tensor<T>(Index<4>{c.B, c.T, c.G, c.D}, 2)),
+        v(random_tensor<T>(Index<4>{c.B, c.T, c.G, c.D}, 3)) {}
+};
+
+// One query and head: zeros where it sees nothing.
+std::vector<double> expected(const auto& q, const auto& k, const auto& v, const auto& mask, double scale, bool causal,
+                             Index<4> at) {
+  const std::int64_t S = q.extent(1), D = q.extent(3), T = k.extent(1), g = at[2] / (q.extent(2) / k.extent(2));
+  std::vector<double> scores, out(static_cast<std::size_t>(D), 0);
+  double maximum = -std::numeric_limits<double>::infinity(), total = 0;
+  for (std::int64_t t = 0; t < T && (!causal || t <= T - S + at[1]); ++t) {
+    double score = mask(at, t);
+    for (std::int64_t d = 0; d < D; ++d) {
+      score += scale * element(q, Index<4>{at[0], at[1], at[2], d}) * element(k, Index<4>{at[0], t, g, d});
+    }
+    scores.push_back(score);
+    maximum = std::max(maximum, score);
+  }
+  if (maximum == -std::numeric_limits<double>::infinity()) return out;
+  for (double& score : scores) total += score = std::exp(score - maximum);
+  for (std::size_t t = 0; t < scores.size(); ++t) {
+    for (std::int64_t d = 0; d < D; ++d) {
+      out[static_cast<std::size_t>(d)] +=
+          scores[t] / total * element(v, Index<4>{at[0], static_cast<std::int64_t>(t), g, d});
+    }
+  }
+  return out;
+}
+
+void compare(const auto& q, const auto& k, const auto& v, const auto& mask, double scale, bool causal, const auto& out,
+             double tolerance) {
+  const Index<4> shape = q.shape();
+  for_each_position(Index<3>{shape[0], shape[1], shape[2]}, [&](Index<3> at) {
+    const std::vector<double> values = expected(q, k, v, mask, scale, causal, Index<4>{at[0], at[1], at[2], 0});
+    for (std::int64_t d = 0; d < shape[3]; ++d) {
+      INFO("b ", at[0], " s ", at[1], " h ", at[2], " d ", d);
+      REQUIRE(std::abs(element(out, Index<4>{at[0], at[1], at[2], d}) - values[static_cast<std::size_t>(d)]) <=
+              tolerance);
+    }
+  });
+}
+
+constexpr auto no_mask = [](Index<4>, std::int64_t) { return 0.0; };
+
+struct Twice {  // a prologue of q
+  View<const bf16, 4> x;
+  KGEN_FN Index<4> shape() const { return x.shape(); }
+  template <int W>
+  KGEN_FN auto load(Index<4> at) const {
+    return Mul::apply(x.load<W>(at), 2.0f);
+  }
+};
+
+struct AddResidual {  // an epilogue
+  View<const float, 4> residual;
+  View<bf16, 4> y;
+  template <int W>
+  KGEN_FN void operator()(Index<4> at, Vec<float, W> out) const {
+    y.store(at, Add::apply(out, residual.load<W>(at)));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("warpgroup attention: heads of all widths, grouped, one query and many, causal and not", T, bf16,
+                   f16) {
+  constexpr double tolerance = std::is_same_v<T, bf16> ? 8e-3 : 1e-3;
+  for (const Size& c : {Size{1, 1, 1, 8, 1, 1}, {2, 1, 4, 64, 300, 2}, {1, 130, 1, 40, 130, 1}, {1, 20, 6, 128, 150, 3},
+                        {1, 3, 2, 136, 70, 1}, {1, 9, 2, 16, 5, 2}}) {
+    const Operands<T> x(c);
+    for (const bool causal : {false, true}) {
+      INFO("S ", c.S, " T ", c.T, " D ", c.D, " causal ", causal);
+      Hopper device;
+      Tensor<float, 4> out(x.q.shape);
+      attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view());
+      CHECK(device.take().starts_with("warpgroup_attention x"));
+      compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), tolerance);
+    }
+  }
+}
+
+TEST_CASE("warpgroup attention: blocks that go from tile to tile, in any order of the threads") {
+  const Operands<bf16> x(Size{2, 100, 4, 64, 260, 2});
+  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+    Hopper device;
+    simt::device().order = order;
+    simt::device().multiprocessors = 3;
+    Tensor<float, 4> out(x.q.shape);
+    attention(x.q.view(), x.k.view(), x.v.view(), 0.125, true, out.view());
+    CHECK(device.take() == "warpgroup_attention x3");
+    compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.125, true, out.view(), 8e-3);
+  }
+}
+
+TEST_CASE("warpgroup attention: orders of tiles hold each once") {
+  for (const gpu::AttentionOrder order : {gpu::AttentionOrder{7, 5, 3}, {4, 1, 9}, {3, 4, 1}}) {
+    std::vector<int> seen(static_cast<std::size_t>(order.tiles()), 0);
+    for (int tile = 0; tile < order.tiles(); ++tile) {
+      const auto place = order(tile);
+      REQUIRE(place.head >= 0);
+      REQUIRE(place.head < order.heads);
+      REQUIRE(place.row_tile >= 0);
+      REQUIRE(place.row_tile < order.row_tiles);
+      ++seen[static_cast<std::size_t>(place.head * order.row_tiles + place.row_tile)];
+    }
+    for (const int times : seen) CHECK(times == 1);
+  }
+}
+
+TEST_CASE("warpgroup attention: masks, whole and broadcast, prologue and epilogue, caches as they lie") {
+  const Size c{2, 35, 4, 64, 140, 2};
+  const Operands<bf16> x(c);
+  auto mask = random_tensor<bf16>(Index<4>{c.B, c.H, c.S, c.T}, 4);
+  auto line = random_tensor<float>(Index<1>{c.T}, 5);
+  for (std::size_t i = 0; i < mask.elements.size(); i += 3) {
+    mask.elements[i] = static_cast<bf16>(-std::numeric_limits<float>::infinity());
+  }
+  for (std::size_t i = 0; i < 140; ++i) mask.elements[i] = static_cast<bf16>(-std::numeric_limits<float>::infinity());
+  const auto whole = [&](Index<4> at, std::int64_t t) {
+    return static_cast<double>(element(mask.view(), Index<4>{at[0], at[2], at[1], t}));
+  };
+  const auto of_key = [&](Index<4>, std::int64_t t) { return static_cast<double>(element(line.view(), Index<1>{t})); };
+  Hopper device;
+  Tensor<float, 4> out(x.q.shape);
+  attention(x.q.view(), x.k.view(), x.v.view(), mask.view(), 0.2, false, out.view());
+  compare(x.q.view(), x.k.view(), x.v.view(), whole, 0.2, false, out.view(), 8e-3);
+  out = Tensor<float, 4>(x.q.shape);
+  attention(x.q.view(), x.k.view(), x.v.view(), line.view(), 0.2, true, out.view());
+  compare(x.q.view(), x.k.view(), x.v.view(), of_key, 0.2, true, out.view(), 8e-3);
+
+  const auto residual = random_tensor<float>(x.q.shape, 6);
+  Tensor<bf16, 4> y(x.q.shape);
+  const View<const bf16, 4> k = x.k.view(), v = x.v.view();
+  attention(Twice{x.q.view()}, k.slice<1>(3, 130), v.slice<1>(0, 130), 0.1, true, AddResidual{residual.view(), y.view()});
+  Tensor<float, 4> product(x.q.shape);
+  for_each_position(x.q.shape, [&](Index<4> at) {
+    product.view().store(at, Vec<float, 1>(element(y.view(), at) - element(residual.view(), at)));
+  });
+  compare(x.q.view(), k.slice<1>(3, 130), v.slice<1>(0, 130), no_mask, 0.2, true, product.view(), 4e-2);
+
+  // [B, G, T, D] in memory
+  const auto across = random_tensor<bf16>(Index<4>{c.B, c.G, c.T, c.D}, 7);
+  const auto turned = across.view().permute<0, 2, 1, 3>();
+  out = Tensor<float, 4>(x.q.shape);
+  attention(x.q.view(), turned, turned, 0.2, false, out.view());
+  compare(x.q.view(), turned, turned, no_mask, 0.2, false, out.view(), 8e-3);
+  CHECK(device.take() ==
+        "warpgroup_attention x4, warpgroup_attention x4, warpgroup_attention x4, warpgroup_attention x4");
+}
+
+TEST_CASE("warpgroup attention: NaN, infinity, and what the engine does not take") {
+  Operands<bf16> x(Size{1, 4, 1, 64, 200, 1});
+  Hopper device;
+  x.q.elements[64] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());        // of query 1
+  x.v.elements[199 * 64] = static_cast<bf16>(std::numeric_limits<float>::infinity());  // of the last key
+  Tensor<float, 4> out(x.q.shape);
+  attention(x.q.view(), x.k.view(), x.v.view(), 0.3, false, out.view());
+  for_each_position(x.q.shape, [&](Index<4> at) {
+    const double value = element(out.view(), at);
+    INFO("at ", at[1], ", ", at[3]);
+    CHECK(std::isnan(value) == (at[1] == 1));
+    if (at[1] != 1) CHECK(std::isinf(value) == (at[3] == 0));
+  });
+  CHECK(device.take() == "warpgroup_attention x1");
+
+  const View<const bf16, 4> k = x.k.view();
+  const auto launches = [&](const View<const bf16, 4>& q, const View<const bf16, 4>& keys, double scale) {
+    Tensor<float, 4> result(q.shape());
+    attention(q, keys, keys, scale, false, result.view());
+    return device.take();
+  };
+  const View<const bf16, 4> q = x.q.view();
+  CHECK(launches(q.slice<3>(0, 32), k.slice<3>(0, 32), 0.5) == "warpgroup_attention x1");
+  CHECK(launches(q.slice<3>(0, 36), k.slice<3>(0, 36), 0.5) == "attention x1");  // 72 bytes
+  CHECK(launches(q.slice<3>(0, 32), k.slice<3>(4, 32), 0.5) == "attention x1");  // begins between multiples of 16 bytes
+  CHECK(launches(q, k.flip<1>(), 0.5) == "attention x1");
+  CHECK(launches(q, k, -0.5) == "attention x1");
+}
+
+#endif
