@@ -202,12 +202,13 @@ std::vector<SourceFile> formatted(std::vector<SourceFile> files, const fs::path&
 }
 
 // Of edited stubs, with what the files of the folder are compiled with.
-void check_signatures(const fs::path& folder, const FolderStatus& status, SourceMap& sources, Diagnostics& diagnostics) {
+void compare_signatures(const fs::path& folder, const FolderStatus& status, SourceMap& sources,
+                        Diagnostics& diagnostics) {
   std::vector<std::string> directories = {find_library().headers.string()};
   for (const std::string& directory : status.manifest.include_directories) {
     directories.push_back((folder / directory).string());
   }
-  check_stub_signatures(folder, status, directories, sources, diagnostics);
+  compare_stub_signatures(folder, status, directories, sources, diagnostics);
 }
 
 void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
@@ -228,7 +229,7 @@ void write_plan(const Plan& plan, const Arguments& arguments, Session& session) 
   if (done && !arguments.quiet) fmt::print("{}", written_text(plan, written, arguments.emit));
   if (written.edited + written.merged.size() + written.pinned > 0) {
     const FolderStatus status = folder_status(options.folder, session.diagnostics);
-    check_signatures(options.folder, status, session.sources, session.diagnostics);
+    compare_signatures(options.folder, status, session.sources, session.diagnostics);
   }
 }
 
@@ -269,7 +270,7 @@ int run_status(const Arguments& arguments) {
   std::fflush(stdout);  // before what is said of signatures
   SourceMap sources;
   Diagnostics signatures;
-  check_signatures(arguments.folder, status, sources, signatures);
+  compare_signatures(arguments.folder, status, sources, signatures);
   return report(signatures, arguments) == 0 && is_settled(status, stale) ? 0 : exit_error;
 }
 
