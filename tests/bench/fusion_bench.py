@@ -17,6 +17,7 @@ import os
 import platform
 import random
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -239,14 +240,14 @@ def table(timed, every):
     return text + (f"\nNo example is planned otherwise without: {', '.join(unmet)}.\n" if unmet else "")
 
 
-def page(timed, every, options):
+def page(timed, every, arguments, options):
     processor = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     compiler = subprocess.run(["c++", "--version"], text=True, stdout=subprocess.PIPE).stdout.splitlines()[0]
     load = os.getloadavg()[0]
     return f"""\
 # Fused and unfused, rule by rule, on the CPU
 
-Written by `scripts/bench --fusions --rounds {options.rounds} --seconds {options.seconds} --threads {options.threads}` on {datetime.date.today()}:
+Written by `scripts/bench --fusions {shlex.join(arguments)}` on {datetime.date.today()}:
 {processor[0] if processor else platform.machine()}, {os.cpu_count()} threads, load {load:.1f} at the end; {compiler}.
 
 Each example as it is, and without one kind of fusion (`kgen plan --without RULE`), interleaved in one process on the inputs
@@ -272,8 +273,9 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     graphs = [path.stem for path in sorted(GRAPHS.glob("*.yaml"))]
     chosen = [graph for graph in graphs if any(text in graph for text in options.graphs.split(","))]
+    shown = [f"--{name}={getattr(options, name)}" for name in ("graphs", "rounds", "seconds", "threads")]
     timed = {graph: time_graph(graph, options) for graph in chosen}
-    options.output.write_text(page(timed, rules(options.prefix / "bin" / "kgen"), options))
+    options.output.write_text(page(timed, rules(options.prefix / "bin" / "kgen"), shown, options))
     print(f"wrote {options.output}")
 
 
