@@ -237,7 +237,7 @@ def table(timed, every):
     met = {name for _, variants in timed.values() for name in variants}
     unmet = [rule for rule in every if rule not in met]
     text = header + "\n".join(line for *_, line in sorted(rows, key=lambda row: (row[0], row[1]))) + "\n"
-    return text + (f"\nNo example is planned otherwise without: {', '.join(unmet)}.\n" if unmet else "")
+    return text + (f"\nNone of these is planned otherwise without: {', '.join(unmet)}.\n" if unmet else "")
 
 
 def page(timed, every, arguments, options):
