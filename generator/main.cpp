@@ -48,6 +48,7 @@ struct Arguments {
   std::vector<std::string> specs;
   std::vector<std::string> kernels;
   std::string dump_after;
+  std::vector<std::string> without;
   std::string color = "auto";
   bool check = false;
   bool quiet = false;
@@ -114,6 +115,7 @@ PipelineOptions pipeline_options(const Arguments& arguments) {
   options.dump_after = arguments.dump_after;
   options.target = find_target(arguments.target)->kind;
   options.streams = find_target(arguments.target)->streams;
+  for (const std::string& rule : arguments.without) options.without.push_back(*fusion_rule_named(rule));
   options.check = arguments.check;
   options.progress = !arguments.quiet;
   options.timings = arguments.timings;
@@ -132,6 +134,7 @@ std::string command_text(const Arguments& arguments) {
   const fs::path graph = arguments.graph;
   std::string more;
   for (const std::string& path : arguments.specs) more += " --specs " + shell_word(relative_path(path, graph.parent_path()));
+  for (const std::string& rule : arguments.without) more += " --without " + rule;
   for (const std::string& path : arguments.kernels) more += " --kernels " + shell_word(relative_path(path, graph.parent_path()));
   const std::string arch = arguments.architecture.empty() ? "" : " --arch " + arguments.architecture;
   return fmt::format("kgen plan {} --target {}{}{}{}", shell_word(graph.filename().string()), arguments.target, arch,
@@ -199,12 +202,13 @@ std::vector<SourceFile> formatted(std::vector<SourceFile> files, const fs::path&
 }
 
 // Of edited stubs, with what the files of the folder are compiled with.
-void check_signatures(const fs::path& folder, const FolderStatus& status, SourceMap& sources, Diagnostics& diagnostics) {
+void compare_signatures(const fs::path& folder, const FolderStatus& status, SourceMap& sources,
+                        Diagnostics& diagnostics) {
   std::vector<std::string> directories = {find_library().headers.string()};
   for (const std::string& directory : status.manifest.include_directories) {
     directories.push_back((folder / directory).string());
   }
-  check_stub_signatures(folder, status, directories, sources, diagnostics);
+  compare_stub_signatures(folder, status, directories, sources, diagnostics);
 }
 
 void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
@@ -225,7 +229,7 @@ void write_plan(const Plan& plan, const Arguments& arguments, Session& session) 
   if (done && !arguments.quiet) fmt::print("{}", written_text(plan, written, arguments.emit));
   if (written.edited + written.merged.size() + written.pinned > 0) {
     const FolderStatus status = folder_status(options.folder, session.diagnostics);
-    check_signatures(options.folder, status, session.sources, session.diagnostics);
+    compare_signatures(options.folder, status, session.sources, session.diagnostics);
   }
 }
 
@@ -266,7 +270,7 @@ int run_status(const Arguments& arguments) {
   std::fflush(stdout);  // before what is said of signatures
   SourceMap sources;
   Diagnostics signatures;
-  check_signatures(arguments.folder, status, sources, signatures);
+  compare_signatures(arguments.folder, status, sources, signatures);
   return report(signatures, arguments) == 0 && is_settled(status, stale) ? 0 : exit_error;
 }
 
@@ -372,6 +376,11 @@ void add_graph_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--dump-after", arguments.dump_after, "Print what a pass made")
       ->check(CLI::IsMember(dumped_passes()))
       ->type_name("PASS");
+  verb.add_option("--without", arguments.without,
+                  "Fuse nothing by this rule, to see what it is worth; force and expect_fused are then not asked for")
+      ->check(CLI::IsMember(fusion_rule_names()))
+      ->type_name("RULE")
+      ->allow_extra_args(false);
   verb.add_flag("--timings", arguments.timings, "Print the time of each pass on stderr");
 }
 

@@ -12,6 +12,7 @@
 #include "generator/base/source_map.hpp"
 #include "generator/model/op_spec.hpp"
 #include "generator/model/plan.hpp"
+#include "generator/pass/fuse/fusion_rules.hpp"
 
 namespace kgen {
 
@@ -25,6 +26,7 @@ struct PipelineOptions {
   std::string dump_after;                // the name of a pass; empty: none
   TargetKind target = TargetKind::cpu;   // what conditions are asked for
   std::uint32_t streams = 1;             // on which independent branches may overlap
+  std::vector<FusionRule> without;       // joins nothing; force and expect_fused are then not asked to come true
   bool check = false;                    // also plan the unfused references of check mode
   bool explain = false;                  // a plan that is not as the graph expects is returned too, to be explained
   bool progress = false;                 // name each pass on stderr once the whole takes longer than a second

@@ -146,7 +146,7 @@ void check_stub(const fs::path& header, const fs::path& stub, const std::vector<
   }
   if (declared && report_broken(stub, *declared, !found.empty(), reasons, diagnostics)) return;
   if (declared && (!found.empty() || !reasons.has_errors())) {
-    check_signature(*declared, found, diagnostics);
+    compare_signature(*declared, found, diagnostics);
   } else if (reasons.has_errors()) {
     warn_unchecked(fmt::format("'{}' was", stub.string()), reasons, diagnostics);
   }
@@ -154,8 +154,8 @@ void check_stub(const fs::path& header, const fs::path& stub, const std::vector<
 
 }  // namespace
 
-void check_signature(const FunctionSignature& declared, const std::vector<FunctionSignature>& found,
-                     Diagnostics& diagnostics) {
+void compare_signature(const FunctionSignature& declared, const std::vector<FunctionSignature>& found,
+                       Diagnostics& diagnostics) {
   const auto same_name = [&](const auto& each) { return each.name == declared.name; };
   const auto fits = [&](const auto& each) {
     return same_name(each) && same_types(each.parameters, declared.parameters) && each.result == declared.result;
@@ -182,9 +182,9 @@ void check_signature(const FunctionSignature& declared, const std::vector<Functi
   }
 }
 
-void check_stub_signatures(const fs::path& folder, const FolderStatus& status,
-                           const std::vector<std::string>& include_directories, SourceMap& sources,
-                           Diagnostics& diagnostics) {
+void compare_stub_signatures(const fs::path& folder, const FolderStatus& status,
+                             const std::vector<std::string>& include_directories, SourceMap& sources,
+                             Diagnostics& diagnostics) {
   std::vector<std::string> stubs;
   for (const FileStatus& file : status.files) {
     const bool is_used = file.state == FileState::edited || file.state == FileState::pinned;

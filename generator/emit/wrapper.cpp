@@ -8,8 +8,8 @@
 #include "generator/emit/banner.hpp"
 #include "generator/emit/check.hpp"
 #include "generator/emit/cpp_text.hpp"
+#include "generator/emit/emitted_body.hpp"
 #include "generator/emit/project.hpp"
-#include "generator/emit/scope.hpp"
 #include "generator/emit/sizes.hpp"
 #include "generator/emit/structs.hpp"
 
@@ -57,43 +57,45 @@ std::vector<ModelMemory> model_memory(const WrapperFacts& facts, GraphIndex inde
 }
 
 // "call.constant<float, 2>(0, index)"; `index` is empty for the memory of the main graph.
-std::string memory_expression(Scope& scope, const ModelMemory& memory, const std::string& index) {
-  const TensorType& type = scope.graph().type(memory.value);
+std::string memory_expression(EmittedBody& emitted, const ModelMemory& memory, const std::string& index) {
+  const TensorType& type = emitted.graph().type(memory.value);
   const std::string_view what = memory.kind == Kind::constant ? "constant"
                                 : memory.kind == Kind::state  ? "state"
                                                               : "persistent";
   std::string text =
-      fmt::format("{}.{}<{}, {}>({}", scope.names().call, what, cpp_element(type), type.shape.size(), memory.row);
-  if (memory.kind == Kind::state) text += ", " + braced(scope.sizes(type.shape));
+      fmt::format("{}.{}<{}, {}>({}", emitted.names().call, what, cpp_element(type), type.shape.size(), memory.row);
+  if (memory.kind == Kind::state) text += ", " + braced(emitted.sizes(type.shape));
   return text + (index.empty() || memory.shared ? ")" : ", " + index + ")");
 }
 
-void define_memory(Writer& writer, Scope& scope, const std::vector<ModelMemory>& memory, const std::string& index) {
+void define_memory(Writer& writer, EmittedBody& emitted, const std::vector<ModelMemory>& memory,
+                   const std::string& index) {
   for (const ModelMemory& item : memory) {
-    const std::string expression = memory_expression(scope, item, index);
-    write_list(writer, fmt::format("const auto {} = ", scope.name_value(item.value)), {expression}, ";");
+    const std::string expression = memory_expression(emitted, item, index);
+    write_list(writer, fmt::format("const auto {} = ", emitted.name_value(item.value)), {expression}, ";");
   }
 }
 
 // ---- the arena ------------------------------------------------------------------------------------------------------
 
-void define_arena(Writer& writer, Scope& scope, const std::vector<Slot>& slots, const std::vector<Step>& steps) {
+void define_arena(Writer& writer, EmittedBody& emitted, const std::vector<Slot>& slots,
+                  const std::vector<Step>& steps) {
   if (slots.empty()) return;
-  const Scope::Names& names = scope.names();
+  const EmittedBody::Names& names = emitted.names();
   writer.line();
   writer.line("// Arena: values that are never alive together share a slot.");
-  scope.write_slots(writer, fmt::format("const auto {} = kgen::lay_out({{", names.slot), "});", slots, steps);
+  emitted.write_slots(writer, fmt::format("const auto {} = kgen::lay_out({{", names.slot), "});", slots, steps);
   writer.line("const kgen::Arena {} = {}.arena({}.total);", names.arena, names.call, names.slot);
-  scope.write_arena_views(writer, touched_values(scope.plan(), steps));
+  emitted.write_arena_views(writer, touched_values(emitted.plan(), steps));
 }
 
 // ---- load -----------------------------------------------------------------------------------------------------------
 
 // One step after another: in front of each the memory that it is the first to touch, and behind it the constants that
 // nothing reads any more.
-void write_load_steps(Writer& writer, Scope& scope, const std::vector<ModelMemory>& memory,
+void write_load_steps(Writer& writer, EmittedBody& emitted, const std::vector<ModelMemory>& memory,
                       const std::vector<Step>& steps, const std::string& index) {
-  const std::vector<Touched> touched = touched_by(scope.plan(), steps);
+  const std::vector<Touched> touched = touched_by(emitted.plan(), steps);
   std::vector<std::vector<ModelMemory>> begins(steps.size()), ends(steps.size());
   for (const ModelMemory& item : memory) {
     begins[touched[item.value].first].push_back(item);
@@ -101,11 +103,11 @@ void write_load_steps(Writer& writer, Scope& scope, const std::vector<ModelMemor
   }
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (i > 0 && !begins[i].empty()) writer.line();
-    define_memory(writer, scope, begins[i], index);
-    scope.write_steps(writer, {steps[i]});
+    define_memory(writer, emitted, begins[i], index);
+    emitted.write_steps(writer, {steps[i]});
     for (const ModelMemory& item : ends[i]) {
-      writer.line("{}.release_constant({}{});  // {}", scope.names().call, item.row, index.empty() ? "" : ", " + index,
-                  scope.graph().value(item.value).name);
+      writer.line("{}.release_constant({}{});  // {}", emitted.names().call, item.row,
+                  index.empty() ? "" : ", " + index, emitted.graph().value(item.value).name);
     }
   }
 }
@@ -113,20 +115,20 @@ void write_load_steps(Writer& writer, Scope& scope, const std::vector<ModelMemor
 // What depends on constants alone. `index` is the number of the call; empty: what all calls share, or the main graph.
 void write_load_body(Writer& writer, const WrapperFacts& facts, GraphIndex graph, const std::vector<Step>& steps,
                      bool is_numbered) {
-  Scope scope(facts, graph);
-  const FunctionPlan& plan = scope.plan();
+  EmittedBody emitted(facts, graph);
+  const FunctionPlan& plan = emitted.plan();
   const std::vector<bool> touched = touched_values(plan, steps);
   bool any_slot = false;
   for (ValueId id = 0; id < touched.size(); ++id) any_slot |= touched[id] && plan.placements[id].kind == Kind::arena;
   Writer body(2, 1);
   if (any_slot) {
-    define_arena(body, scope, plan.load_slots, steps);
+    define_arena(body, emitted, plan.load_slots, steps);
     body.line();
   }
-  write_load_steps(body, scope, model_memory(facts, graph, steps), steps, is_numbered ? scope.names().index : "");
+  write_load_steps(body, emitted, model_memory(facts, graph, steps), steps, is_numbered ? emitted.names().index : "");
 
-  const std::vector<std::string> dims = scope.used_dims();
-  write_fixed_sizes(writer, scope.graph(), dims);
+  const std::vector<std::string> dims = emitted.used_dims();
+  write_fixed_sizes(writer, emitted.graph(), dims);
   std::string_view text = body.text();
   if (dims.empty() && text.starts_with('\n')) text.remove_prefix(1);
   writer.append(text);
@@ -147,13 +149,13 @@ void write_function_load(Writer& writer, const WrapperFacts& facts, GraphIndex f
   if (const auto shared = load_steps(facts, function, true); !shared.empty()) {
     writer.line();
     writer.line("// What all calls of {} share of what they compute from constants alone.", names.name);
-    const auto scope = writer.scope(fmt::format("void {}(kgen::Call& call) {{", names.load_shared));
+    const auto block = writer.scope(fmt::format("void {}(kgen::Call& call) {{", names.load_shared));
     write_load_body(writer, facts, function, shared, false);
   }
   if (const auto own = load_steps(facts, function, false); !own.empty()) {
     writer.line();
     writer.line("// What one call of {} computes from its constants alone.", names.name);
-    const auto scope = writer.scope(fmt::format("void {}(kgen::Call& call, std::int64_t index) {{", names.load));
+    const auto block = writer.scope(fmt::format("void {}(kgen::Call& call, std::int64_t index) {{", names.load));
     write_load_body(writer, facts, function, own, true);
   }
 }
@@ -170,7 +172,7 @@ void write_load(Writer& writer, const WrapperFacts& facts) {
   if (!has_load(facts)) return;
   writer.line();
   writer.line("// What depends on constants alone: computed once, and kept.");
-  const auto scope = writer.scope("void load(kgen::Call& call) {");
+  const auto block = writer.scope("void load(kgen::Call& call) {");
   write_load_body(writer, facts, main_graph, facts.plan.main.load_steps, false);
   for (GraphIndex i = 0; i < facts.functions.size(); ++i) {
     const std::int64_t calls = facts.numbers.calls[i];
@@ -194,11 +196,12 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& from) 
 }
 
 // The struct of a call's memory, and the function that finds it. The values stand for its members from then on.
-void write_memory(Writer& writer, FunctionFacts& names, Scope& function, const WrapperFacts& facts, GraphIndex index) {
+void write_memory(Writer& writer, FunctionFacts& names, EmittedBody& function, const WrapperFacts& facts,
+                  GraphIndex index) {
   const std::vector<ModelMemory> memory = model_memory(facts, index, function.plan().steps);
   names.has_memory = !memory.empty();
   if (memory.empty()) return;
-  Scope scope(facts, index);
+  EmittedBody emitted(facts, index);
   Writer body(2, 2);
   NameTable members;
   members.reserve(names.memory);
@@ -211,13 +214,13 @@ void write_memory(Writer& writer, FunctionFacts& names, Scope& function, const W
       const std::string member = members.unique(function.graph().value(item.value).name);
       writer.line("{} {};{}", view_type(type, type.shape.size(), item.writable), member,
                   item.kind == Kind::persistent ? "  // computed by load" : "");
-      body.line(".{} = {},", member, memory_expression(scope, item, scope.names().index));
-      function.set_expression(item.value, function.names().memory + "." + member);
+      body.line(".{} = {},", member, memory_expression(emitted, item, emitted.names().index));
+      function.set_text(item.value, function.names().memory + "." + member);
     }
   }
-  names.memory_dims = scope.used_dims();
-  std::vector<std::string> parameters = {fmt::format("kgen::Call& {}", scope.names().call),
-                                         fmt::format("std::int64_t {}", scope.names().index)};
+  names.memory_dims = emitted.used_dims();
+  std::vector<std::string> parameters = {fmt::format("kgen::Call& {}", emitted.names().call),
+                                         fmt::format("std::int64_t {}", emitted.names().index)};
   append(parameters, dim_parameters(names.memory_dims));
   writer.line();
   write_list(writer, fmt::format("{} {}(", names.memory, names.memory_of), parameters, ") {");
@@ -228,13 +231,13 @@ void write_memory(Writer& writer, FunctionFacts& names, Scope& function, const W
 }
 
 void write_slots_function(Writer& writer, FunctionFacts& names, const WrapperFacts& facts, GraphIndex index) {
-  Scope scope(facts, index);
-  const FunctionPlan& plan = scope.plan();
+  EmittedBody emitted(facts, index);
+  const FunctionPlan& plan = emitted.plan();
   names.arena_bytes = arena_bytes(plan);
   if (plan.slots.empty()) return;
   Writer body(2, 1);
-  scope.write_slots(body, "return kgen::lay_out({", "});", plan.slots, plan.steps);
-  names.slots_dims = scope.used_dims();
+  emitted.write_slots(body, "return kgen::lay_out({", "});", plan.slots, plan.steps);
+  names.slots_dims = emitted.used_dims();
   writer.line();
   writer.line("// The arena of one call of {}: values that are never alive together share a slot.", names.name);
   write_list(writer, fmt::format("kgen::Offsets<{}> {}(", plan.slots.size(), names.slots),
@@ -252,41 +255,41 @@ bool makes_numbered_calls(const WrapperFacts& facts, GraphIndex index) {
 }
 
 // "kgen::View<const float, 2> x"; a parameter that nothing reads has no name.
-std::string parameter(Scope& scope, ValueId value, bool writable, const std::vector<bool>& touched) {
-  const TensorType& type = scope.graph().type(value);
-  const std::string& name = scope.name_value(value);
+std::string parameter(EmittedBody& emitted, ValueId value, bool writable, const std::vector<bool>& touched) {
+  const TensorType& type = emitted.graph().type(value);
+  const std::string& name = emitted.name_value(value);
   return view_type(type, type.shape.size(), writable) + (touched[value] ? " " + name : fmt::format(" /*{}*/", name));
 }
 
 void write_function(Writer& writer, WrapperFacts& facts, GraphIndex index) {
   FunctionFacts& own = facts.functions[index];
-  Scope scope(facts, index);
-  const FunctionPlan& plan = scope.plan();
+  EmittedBody emitted(facts, index);
+  const FunctionPlan& plan = emitted.plan();
   own.needs_index = makes_numbered_calls(facts, index);
-  write_memory(writer, own, scope, facts, index);
+  write_memory(writer, own, emitted, facts, index);
   write_slots_function(writer, own, facts, index);
   write_function_load(writer, facts, index);
 
-  const Scope::Names& names = scope.names();
+  const EmittedBody::Names& names = emitted.names();
   const std::vector<bool> touched = touched_values(plan, plan.steps);
   std::vector<std::string> parameters = {"kgen::Call& " + names.call};
   if (!plan.slots.empty()) parameters.push_back("const kgen::Arena& " + names.arena);
   if (own.has_memory) parameters.push_back(fmt::format("const {}& {}", own.memory, names.memory));
   if (own.needs_index) parameters.push_back("std::int64_t " + names.index);
-  for (const ValueId output : plan.fused.graph.outputs) parameters.push_back(parameter(scope, output, true, touched));
+  for (const ValueId output : plan.fused.graph.outputs) parameters.push_back(parameter(emitted, output, true, touched));
   for (const GraphInput& input : plan.fused.graph.inputs)
-    parameters.push_back(parameter(scope, input.value, false, touched));
+    parameters.push_back(parameter(emitted, input.value, false, touched));
 
   Writer body(2, 1);
   if (!plan.slots.empty()) {
-    scope.use(own.slots_dims);
+    emitted.use(own.slots_dims);
     body.line("const auto {} = {}({});", names.slot, own.slots, fmt::join(own.slots_dims, ", "));
-    scope.write_arena_views(body, touched);
+    emitted.write_arena_views(body, touched);
     body.line();
   }
-  scope.write_fork(body);
-  scope.write_steps(body, plan.steps);
-  own.dims = scope.used_dims();
+  emitted.write_fork(body);
+  emitted.write_steps(body, plan.steps);
+  own.dims = emitted.used_dims();
   append(parameters, dim_parameters(own.dims));
   writer.line();
   write_list(writer, fmt::format("void {}(", own.name), parameters, ") {");
@@ -296,16 +299,16 @@ void write_function(Writer& writer, WrapperFacts& facts, GraphIndex index) {
 
 // ---- run ------------------------------------------------------------------------------------------------------------
 
-void define_arguments(Writer& writer, Scope& scope, const std::vector<bool>& touched) {
-  const Graph& graph = scope.graph();
-  const std::string& call = scope.names().call;
+void define_arguments(Writer& writer, EmittedBody& emitted, const std::vector<bool>& touched) {
+  const Graph& graph = emitted.graph();
+  const std::string& call = emitted.names().call;
   Writer lines(2, 1);
   const auto define = [&](ValueId value, const std::string& how, std::size_t index, bool needed) {
     const TensorType& type = graph.type(value);
-    const std::string head = needed ? fmt::format("const auto {} = {}.{}", scope.name_value(value), call, how)
+    const std::string head = needed ? fmt::format("const auto {} = {}.{}", emitted.name_value(value), call, how)
                                     : fmt::format("{}.{}", call, how);
     write_list(lines, fmt::format("{}<{}, {}>({}, {{", head, cpp_element(type), type.shape.size(), index),
-               scope.sizes(type.shape), "});", needed ? "" : "// not read, but checked");
+               emitted.sizes(type.shape), "});", needed ? "" : "// not read, but checked");
   };
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const ValueId value = graph.inputs[i].value;
@@ -321,29 +324,29 @@ void define_arguments(Writer& writer, Scope& scope, const std::vector<bool>& tou
 }
 
 void write_run(Writer& writer, const WrapperFacts& facts) {
-  Scope scope(facts, main_graph);
+  EmittedBody emitted(facts, main_graph);
   const FunctionPlan& plan = facts.plan.main;
   Writer body(2, 1);
-  define_arguments(body, scope, touched_values(plan, plan.steps));
+  define_arguments(body, emitted, touched_values(plan, plan.steps));
   if (const auto memory = model_memory(facts, main_graph, plan.steps); !memory.empty()) {
     body.line();
     body.line("// Memory of the model.");
-    define_memory(body, scope, memory, "");
+    define_memory(body, emitted, memory, "");
   }
-  define_arena(body, scope, plan.slots, plan.steps);
+  define_arena(body, emitted, plan.slots, plan.steps);
   body.line();
-  scope.write_fork(body);
-  scope.write_steps(body, plan.steps);
+  emitted.write_fork(body);
+  emitted.write_steps(body, plan.steps);
 
   const std::vector<const DimRequirement*> requirements = open_requirements(facts.plan, facts.numbers);
   for (const DimRequirement* requirement : requirements) {
-    scope.size(requirement->left);
-    scope.size(requirement->right);
+    emitted.size(requirement->left);
+    emitted.size(requirement->right);
   }
   writer.line();
-  const auto block = writer.scope(fmt::format("void run(kgen::Call& {}) {{", scope.names().call));
-  const bool any_sizes = write_sizes(writer, scope.graph(), scope.used_dims(), scope.names().call);
-  write_requirements(writer, requirements, scope.names().call);
+  const auto block = writer.scope(fmt::format("void run(kgen::Call& {}) {{", emitted.names().call));
+  const bool any_sizes = write_sizes(writer, emitted.graph(), emitted.used_dims(), emitted.names().call);
+  write_requirements(writer, requirements, emitted.names().call);
   // Without sizes the body's first section needs no blank line before it.
   std::string_view text = body.text();
   if (!any_sizes && requirements.empty() && text.starts_with('\n')) text.remove_prefix(1);

@@ -375,6 +375,8 @@ void report_unknown_value(const Plan& plan, std::string_view name, Diagnostics& 
 }  // namespace
 
 std::string summary(const Plan& plan) {
+  constexpr std::size_t most_named = 5;  // of the values that are computed again
+  std::size_t computed_again = 0;
   std::string text =
       fmt::format("{}: {} stub{}", plan.main.fused.graph.name, plan.stubs.size(), plan.stubs.size() == 1 ? "" : "s");
   for (const FunctionPlan* each : graphs_of(plan)) {
@@ -386,10 +388,13 @@ std::string summary(const Plan& plan) {
                           plan.functions[written.function].fused.graph.name, graph.value(copy.inputs[0]).name);
     }
     for (const Recomputation& it : each->fused.recomputations) {
-      if (it.copies.empty()) continue;
+      if (it.copies.empty() || ++computed_again > most_named) continue;
       text += fmt::format(", '{}' computed {} times ({} bytes less moved)", graph.value(it.value).name,
                           it.copies.size() + 1, it.bytes.text());
     }
+  }
+  if (computed_again > most_named) {
+    text += fmt::format(", and {} more values computed again (kgen explain names them)", computed_again - most_named);
   }
   return text;
 }

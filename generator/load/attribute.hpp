@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "generator/base/diagnostics.hpp"
-#include "generator/load/expression.hpp"
+#include "generator/load/dim_text.hpp"
 #include "generator/load/yaml.hpp"
 #include "generator/model/op_spec.hpp"
 

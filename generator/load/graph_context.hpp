@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "generator/base/diagnostics.hpp"
-#include "generator/load/expression.hpp"
+#include "generator/load/dim_text.hpp"
 #include "generator/load/yaml.hpp"
 #include "generator/model/graph.hpp"
 #include "generator/model/op_spec.hpp"

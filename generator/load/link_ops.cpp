@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/load/check_kernel.hpp"
+#include "generator/load/compare_kernel.hpp"
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
 #include "generator/load/load_tuning.hpp"
@@ -27,7 +27,7 @@ void check_own_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnosti
     note_candidates(diagnostic, op.kernel, names, "kernels");
     return;
   }
-  check_kernel(op, *kernel, true, diagnostics);
+  compare_kernel(op, *kernel, true, diagnostics);
 }
 
 void check_arity(const ExpansionNode& node, const OpSpec& callee, Diagnostics& diagnostics) {
@@ -158,7 +158,7 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
   }
   for (const KernelSignature& kernel : set.kernels) {
     if (const OpSpec* op = set.find(kernel.op)) {
-      if (op->kernel != kernel.name) check_kernel(*op, kernel, false, diagnostics);
+      if (op->kernel != kernel.name) compare_kernel(*op, kernel, false, diagnostics);
       continue;
     }
     Diagnostic& diagnostic = diagnostics.error(

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "generator/load/attribute.hpp"
-#include "generator/load/expression.hpp"
+#include "generator/load/dim_text.hpp"
 #include "generator/load/fields.hpp"
 #include "generator/load/load_expansions.hpp"
 #include "generator/load/load_structs.hpp"

@@ -84,6 +84,7 @@ auto on_host(kgen_model& model, const AnyView& actual, const AnyView& reference,
 Launch::Launch(kgen_model& model, const char* stub, const LaunchOrder& order)
     : model_(model), stub_(stub), stream_(order.stream), signal_(order.signal), threads_(model.options.threads) {
   if (model_.failure) throw *model_.failure;
+  if (model_.api.is_host && model_.constants.loading()) has_read_ = &Launch::has_read;
   if (model_.api.is_host && !model_.profile.running()) return;
   try {
     native_ = model_.streams.at(stream_);
@@ -113,6 +114,8 @@ void* Launch::workspace(void* launch, std::int64_t bytes) {
   const Launch& self = *static_cast<const Launch*>(launch);
   return self.model_.workspace(self.stream_, static_cast<std::size_t>(bytes));
 }
+
+void Launch::has_read(void* launch) { static_cast<const Launch*>(launch)->model_.constants.give_back_read(); }
 
 void Launch::finish() {
   const std::string error = model_.api.take_launch_error();

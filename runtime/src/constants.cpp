@@ -146,7 +146,7 @@ std::span<const std::byte> Constants::on_host(const ConstantInfo& constant, cons
   return {memory.data(), bytes_of(constant)};
 }
 
-void Constants::give_back_pages(const Stored& stored) const {
+void Constants::give_back_pages(const Stored& stored) const noexcept {
   if (!stored.in_file.empty()) files_[stored.file].content->give_back_pages(stored.in_file);
 }
 
@@ -228,7 +228,12 @@ const std::byte* Constants::data(std::size_t row, std::int64_t call) {
     fail(KGEN_INTERNAL, "the wrapper asks for constant '", constant.name, "', which only load reads, after load");
   }
   bring(constant, stored);
+  if (stored.data != nullptr && stored.data == stored.in_file.data()) read_in_file_.push_back(&stored);
   return stored.data;
+}
+
+void Constants::give_back_read() const noexcept {
+  for (const Stored* stored : read_in_file_) give_back_pages(*stored);
 }
 
 void Constants::release(std::size_t row, std::int64_t call) {
@@ -237,6 +242,7 @@ void Constants::release(std::size_t row, std::int64_t call) {
     fail(KGEN_INTERNAL, "the wrapper gives up constant '", constant.name, "', which runs read");
   }
   Stored& stored = rows_[row][static_cast<std::size_t>(call)];
+  std::erase(read_in_file_, &stored);
   stored.memory.release();
   stored.data = nullptr;
   give_back_pages(stored);

@@ -29,6 +29,10 @@ class Constants {
 
   // Null where there are no bytes. One that only load reads is brought there in the order of the stream.
   const std::byte* data(std::size_t row, std::int64_t call);
+  bool loading() const { return is_loading_; }
+  // Of those that only load reads, what the system holds of their files need not be in memory: it is read again where it is
+  // asked for again. Threads may call it while others read.
+  void give_back_read() const noexcept;
   // Of one that only load reads: its memory goes, after what the stream was given before.
   void release(std::size_t row, std::int64_t call);
   // What only load reads is not asked for from here on: what is left of it goes, and files that nothing points into.
@@ -56,7 +60,7 @@ class Constants {
   void keep_on_host(std::size_t row);
   void keep_on_device();
   void bring(const ConstantInfo& constant, Stored& stored);
-  void give_back_pages(const Stored& stored) const;
+  void give_back_pages(const Stored& stored) const noexcept;
 
   const GraphInfo& graph_;
   const std::string directory_;
@@ -67,6 +71,7 @@ class Constants {
   std::vector<Row> rows_;
   DeviceBuffer together_;             // on a GPU: all that runs read
   std::unique_ptr<Staging> staging_;  // while the graph is loaded, from the first copy to a device on
+  std::vector<const Stored*> read_in_file_;  // what only load reads, and is there
   bool is_loading_ = true;
 };
 

@@ -11,6 +11,10 @@ namespace kgen {
 
 struct Stream {
   int threads = 0;  // 0: as many as OpenMP would use
+  // Where not null, kernels that read much call it whenever one of their threads has read another few MB: while a model is
+  // loaded, what was read of a file leaves memory again. It may be called by several threads at a time.
+  void (*has_read)(void* owner) = nullptr;
+  void* owner = nullptr;
 };
 
 }  // namespace kgen

@@ -18,9 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-import reference
 import safetensors
-from cases import DTYPES, EXAMPLES, TOLERANCES, Case, Example
+from cases import DTYPES, EXAMPLES, TOLERANCES, Case, Example, reference_of
 from tensor_files import describe_input
 
 DTYPE_NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
@@ -33,7 +32,7 @@ def as_float64(array):
 
 def expected_outputs(name: str, steps, constants) -> list[list[np.ndarray]]:
     """What each call of a case should give."""
-    compute = getattr(reference, name)
+    compute = reference_of(name)
     extra = {}
     if "constants" in inspect.signature(compute).parameters:
         extra["constants"] = {key: as_float64(value) for key, value in constants.items()}

@@ -93,7 +93,7 @@ struct AddResidual {  // an epilogue
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("every float type, grouped heads, one query and many, causal and not", T, float, double, f16, bf16) {
+TEST_CASE_TEMPLATE("every float type, grouped heads, one query and many, causal and not", T, KGEN_TYPES((bf16), float, double, f16)) {
   for (const Case& c : cases) {
     const Operands<T> x(c);
     for (bool causal : {false, true}) {
@@ -173,7 +173,7 @@ TEST_CASE("a prologue on the queries, an epilogue on the result") {
   }
 }
 
-TEST_CASE_TEMPLATE("what a causal mask hides does not touch a result, be it NaN or infinite", T, float, double, bf16) {
+TEST_CASE_TEMPLATE("what a causal mask hides does not touch a result, be it NaN or infinite", T, KGEN_TYPES((bf16), float, double)) {
   using Lane = compute_t<T>;
   for (const Case& c :
        {Case{1, 2, 1, 4, 2, 1}, Case{2, 3, 2, 7, 11, 2}, Case{1, 4, 4, 64, 135, 2}, Case{1, 8, 1, 5, 300, 1},

@@ -111,7 +111,7 @@ Case depthwise(Case c) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("convolution: sizes, strides, pads, dilations and groups", T, float, double, bf16) {
+TEST_CASE_TEMPLATE("convolution: sizes, strides, pads, dilations and groups", T, KGEN_TYPES((bf16), float, double)) {
   const double tolerance = std::is_same_v<T, double> ? 1e-14 : 2e-6;
   for (const Case& c : cases) {
     const auto x = random_tensor<T>(c.x, 1), filters = random_tensor<T>(c.filters, 2);

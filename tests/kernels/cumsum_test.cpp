@@ -69,7 +69,7 @@ struct BiasRelu {  // an epilogue
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("cumsum: every axis and direction", T, float, double, bf16, std::int32_t, std::uint8_t) {
+TEST_CASE_TEMPLATE("cumsum: every axis and direction", T, KGEN_TYPES((bf16, std::int32_t), float, double, std::uint8_t)) {
   constexpr Index<3> shapes[] = {{1, 1, 1}, {2, 3, 5}, {3, 70, 33}, {5, 4, 130}, {1, 200, 2}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}};
   for (const Index<3>& shape : shapes) {
     const auto x = random_tensor<T>(shape, 1, 0, 3);

@@ -72,7 +72,7 @@ void check_stores(Tensor<T, R>& memory, const View<T, R>& view) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("flattened: dense, in slices, with steps, of odd extents", T, float, bf16, double) {
+TEST_CASE_TEMPLATE("flattened: dense, in slices, with steps, of odd extents", T, KGEN_TYPES((bf16), float, double)) {
   for (const Index<4> extents : {Index<4>{2, 3, 5, 8}, {3, 2, 4, 7}, {1, 5, 1, 16}, {2, 2, 9, 1}, {2, 3, 3, 2}}) {
     Tensor<T, 4> memory = random_tensor<T>(Index<4>{extents[0], extents[1] + 2, extents[2] + 1, 2 * extents[3]}, 1);
     const auto in_slice = memory.view().template slice<1>(1, extents[1]).template slice<2>(0, extents[2]);

@@ -69,8 +69,7 @@ struct BiasRelu {  // an epilogue
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("packed: column n is column n % 16 of panel n / 16, and what is beyond is 0", T, float, double, f16,
-                   bf16, f8e4m3, f8e5m2) {
+TEST_CASE_TEMPLATE("packed: column n is column n % 16 of panel n / 16, and what is beyond is 0", T, KGEN_TYPES((bf16), float, double, f16, f8e4m3, f8e5m2)) {
   for (const auto& [M, N, K] : sizes) {
     const auto b = random_tensor<T>(Index<2>{K, N}, 1), turned = random_tensor<T>(Index<2>{N, K}, 2);
     for (const View<const T, 2>& source : {b.view(), View<const T, 2>(turned.view().template permute<1, 0>())}) {
@@ -84,8 +83,7 @@ TEST_CASE_TEMPLATE("packed: column n is column n % 16 of panel n / 16, and what 
   }
 }
 
-TEST_CASE_TEMPLATE("packed: every float type and odd sizes, exactly as matmul", T, float, double, f16, bf16, f8e4m3,
-                   f8e5m2) {
+TEST_CASE_TEMPLATE("packed: every float type and odd sizes, exactly as matmul", T, KGEN_TYPES((bf16), float, double, f16, f8e4m3, f8e5m2)) {
   for (const auto& [M, N, K] : sizes) {
     const auto a = random_tensor<T>(Index<2>{M, K}, 1), b = random_tensor<T>(Index<2>{K, N}, 2);
     check<T>(a.view(), b.view(), b.view());

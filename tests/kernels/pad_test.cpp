@@ -74,8 +74,7 @@ struct TimesScale {  // an epilogue
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("pad: every mode and kind of element", T, float, double, bf16, f8e4m3, std::int8_t,
-                   std::int64_t) {
+TEST_CASE_TEMPLATE("pad: every mode and kind of element", T, KGEN_TYPES((bf16, std::int64_t), float, double, f8e4m3, std::int8_t)) {
   const double value = -3;
   for (const Index<2> shape : {Index<2>{1, 1}, Index<2>{3, 5}, Index<2>{4, 64}, Index<2>{2, 41}, Index<2>{0, 3}, Index<2>{3, 0}}) {
     const auto x = random_tensor<T>(shape, 1, 0, 3);

@@ -13,15 +13,6 @@
 using namespace kgen;
 using namespace kgen::testing;
 
-// What is reduced has nothing to do with how wide a wave is, and each type costs many compiled kernels.
-#if defined(KGEN_SIMT_WAVE) && KGEN_SIMT_WAVE == 64
-#define KGEN_REDUCED_FLOATS bf16
-#define KGEN_COMPARED bf16, int
-#else
-#define KGEN_REDUCED_FLOATS float, double, bf16
-#define KGEN_COMPARED float, double, bf16, int
-#endif
-
 namespace {
 
 // What a row is reduced by: a reduction, or one of the row's elements as `To`.
@@ -225,7 +216,7 @@ void check_softmax(Index<2> shape, Stream stream) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("reductions over rows of every length", T, KGEN_REDUCED_FLOATS) {
+TEST_CASE_TEMPLATE("reductions over rows of every length", T, KGEN_TYPES((bf16), float, double)) {
   const double tolerance = sizeof(compute_t<T>) == 8 ? 1e-13 : 2e-5;
   for (std::int64_t length : {1, 2, 7, 16, 33, 64, 100, 257, 20000}) {
     const auto x = random_tensor<T>(Index<2>{5, length}, static_cast<std::uint32_t>(length));
@@ -263,7 +254,7 @@ TEST_CASE("sums and products of integers wrap to their type, in registers as in 
   CHECK(least_integer.elements[1] == std::numeric_limits<std::int32_t>::lowest());
 }
 
-TEST_CASE_TEMPLATE("where the greatest and the least stand, the first of equals", T, KGEN_COMPARED) {
+TEST_CASE_TEMPLATE("where the greatest and the least stand, the first of equals", T, KGEN_TYPES((bf16, int), float, double)) {
   for (std::int64_t length : {0, 1, 2, 7, 16, 33, 100, 257, 20000}) {
     // Few different values, so that most are met more than once.
     const auto x = random_tensor<T>(Index<2>{5, length}, static_cast<std::uint32_t>(length), -4, 4);

@@ -83,7 +83,7 @@ constexpr Size sizes[] = {{0, 5, 3},   {5, 0, 3},   {4, 6, 0},    {20, 6, 0},   
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("several: results apart, of different widths", T, float, double, bf16) {
+TEST_CASE_TEMPLATE("several: results apart, of different widths", T, KGEN_TYPES((bf16), float, double)) {
   const double tolerance = std::is_same_v<T, double> ? 1e-14 : 2e-6;
   for (const auto& [M, N, K] : sizes) {
     const auto a = random_tensor<T>(Index<2>{M, K}, 1), q = random_tensor<T>(Index<2>{K, N}, 2);
@@ -96,7 +96,7 @@ TEST_CASE_TEMPLATE("several: results apart, of different widths", T, float, doub
   }
 }
 
-TEST_CASE_TEMPLATE("several: a joint sink of two", T, float, double, bf16) {
+TEST_CASE_TEMPLATE("several: a joint sink of two", T, KGEN_TYPES((bf16), float, double)) {
   const double tolerance = std::is_same_v<T, double> ? 1e-13 : 1e-5;
   for (const auto& [M, N, K] : sizes) {
     for (const int threads : {1, 3}) {

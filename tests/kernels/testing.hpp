@@ -11,6 +11,15 @@
 
 #include "kgen/view.hpp"
 
+// The types of a TEST_CASE_TEMPLATE: KGEN_TYPES((few), others...). Each costs many compiled kernels, so that programs for
+// which a type is not what they are about have the few alone.
+#define KGEN_THESE(...) __VA_ARGS__
+#if defined(KGEN_FEW_TYPES)
+#define KGEN_TYPES(few, ...) KGEN_THESE few
+#else
+#define KGEN_TYPES(few, ...) KGEN_THESE few, __VA_ARGS__
+#endif
+
 namespace kgen::testing {
 
 inline constexpr float infinity = std::numeric_limits<float>::infinity();

@@ -9,6 +9,8 @@
 #include <fstream>
 
 #include "fake_device.hpp"
+#include "kgen/elementwise.hpp"
+#include "kgen/packed_matmul.hpp"
 #include "kgen/runtime/call.hpp"
 #include "toy_arguments.hpp"
 
@@ -19,12 +21,15 @@ namespace {
 constexpr std::int64_t layers = 40, weight_elements = std::int64_t{5} << 18;  // of 5 MB each
 constexpr std::int64_t weight_bytes = weight_elements * 4;
 
-// layers.{index}.w of `count` layers: every element is the number of the layer.
-void write_weights(const std::string& path, std::int64_t count, std::int64_t elements) {
+// layers.{index}.w of `count` layers, of shape [elements] or, where there are `columns`, [elements / columns, columns]: every
+// element is the number of the layer.
+void write_weights(const std::string& path, std::int64_t count, std::int64_t elements, std::int64_t columns = 0) {
+  const std::string shape =
+      columns == 0 ? std::to_string(elements) : std::to_string(elements / columns) + ", " + std::to_string(columns);
   std::string header = "{";
   for (std::int64_t i = 0; i < count; ++i) {
     header += (i == 0 ? "\"layers." : ", \"layers.") + std::to_string(i) + R"(.w": {"dtype": "F32", "shape": [)" +
-              std::to_string(elements) + "], \"data_offsets\": [" + std::to_string(i * elements * 4) + ", " +
+              shape + "], \"data_offsets\": [" + std::to_string(i * elements * 4) + ", " +
               std::to_string((i + 1) * elements * 4) + "]}";
   }
   header += "}";
@@ -67,6 +72,48 @@ kgen::GraphInfo graph_of(std::int64_t count, std::int64_t elements) {
   graph.run = [](kgen::Call& call) {
     for (std::int64_t i = 0; i < 3; ++i) CHECK(call.persistent<float, 1>(0, i).data()[7] == static_cast<float>(i));
   };
+  return graph;
+}
+
+// w: f32[K, N] of 128 MB, which is all that there is, given by rows or by columns.
+constexpr std::int64_t K = 4096, N = 8192;
+
+void load_panels_of_rows(kgen::Call& call) {
+  const auto w = call.constant<float, 2>(0);
+  kgen::pack_columns(w, call.persistent<float, 3>(0), call.launch("w_panels"));
+  call.release_constant(0);
+}
+void load_panels_of_columns(kgen::Call& call) {
+  const auto w = call.constant<float, 2>(0).permute<1, 0>();
+  kgen::pack_columns(w, call.persistent<float, 3>(0), call.launch("w_panels"));
+  call.release_constant(0);
+}
+struct Halved {
+  kgen::View<const float, 2> w;
+  kgen::View<kgen::bf16, 2> half;
+  template <int W>
+  KGEN_FN void operator()(kgen::Index<2> at) const {
+    half.store(at, w.load<W>(at) * 0.5f);
+  }
+};
+void load_halved(kgen::Call& call) {
+  const auto w = call.constant<float, 2>(0);
+  kgen::elementwise(w.shape(), Halved{w, call.persistent<kgen::bf16, 2>(0)}, call.launch("half"));
+  call.release_constant(0);
+}
+
+kgen::GraphInfo graph_of_one(void (*load)(kgen::Call&), kgen::PersistentInfo kept, const std::vector<std::int64_t>& shape) {
+  kgen::GraphInfo graph;
+  graph.name = "one";
+  graph.constants = {{.name = "w",
+                      .type = kgen::ElementType::f32,
+                      .shape = shape,
+                      .file = "weights.safetensors",
+                      .key = "layers.0.w",
+                      .load_only = true}};
+  graph.persistents = {std::move(kept)};
+  graph.load = load;
+  graph.run = [](kgen::Call&) {};
   return graph;
 }
 
@@ -133,6 +180,24 @@ TEST_CASE("A load of 200 MB of weights takes at most a tenth more than what is k
   CHECK(growth.kept <= weights + weights / 50);
   const auto model = load(graph, folder.path());
   CHECK(kgen_model_run(model.get(), nullptr, 0, nullptr, 0) == KGEN_OK);
+}
+
+TEST_CASE("A load of one weight, all that a model has, takes at most a tenth more than what is kept of it") {
+  using kgen::ElementType;
+  const std::int64_t bytes = K * N * 4;
+  const auto check = [](const kgen::GraphInfo& graph, std::int64_t columns, std::int64_t kept) {
+    const toy::TemporaryFolder folder;
+    write_weights(folder.path("weights.safetensors"), 1, K * N, columns);
+    const Growth growth = growth_of_load(graph, folder.path());
+    MESSAGE("peak ", growth.peak >> 20, " MB, of which ", kept >> 20, " MB are kept");
+    CHECK(growth.peak >= kept);
+    CHECK(growth.peak <= kept + bytes / 10);
+  };
+  const kgen::PersistentInfo panels{.name = "w_panels", .type = ElementType::f32, .shape = {N / 16, K, 16}};
+  check(graph_of_one(load_panels_of_rows, panels, {K, N}), N, bytes);
+  check(graph_of_one(load_panels_of_columns, panels, {N, K}), K, bytes);
+  const kgen::PersistentInfo half{.name = "half", .type = ElementType::bf16, .shape = {K, N}};
+  check(graph_of_one(load_halved, half, {K, N}), N, bytes / 2);
 }
 
 TEST_CASE("On a device a constant that load alone reads is allocated for as long as load needs it") {

@@ -26,7 +26,7 @@ std::string said_of(const std::string& text, const std::string& path = "stubs/st
   folder.edit("other.cpp", "no C++");
   SourceMap sources;
   Diagnostics diagnostics;
-  check_stub_signatures(folder.out(), folder_status(folder.out(), diagnostics), {}, sources, diagnostics);
+  compare_stub_signatures(folder.out(), folder_status(folder.out(), diagnostics), {}, sources, diagnostics);
   std::string said = diagnostics.text(false);
   const std::string prefix = folder.path().string() + "/";
   for (auto at = said.find(prefix); at != said.npos; at = said.find(prefix)) said.erase(at, prefix.size());

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/load/expression.hpp"
+#include "generator/load/dim_text.hpp"
 #include "tests/unit/load_fixture.hpp"
 
 namespace kgen {

@@ -310,6 +310,27 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
+TEST_CASE("recompute: the summary names a few values, and counts the others") {
+  Fixture f;
+  std::string text = "graph: g\ndims: {M: 1..64}\ninputs: {x: \"f32[M, 64]\", w: \"f32[64, 64]\"}\nnodes:\n", outputs;
+  for (int i = 0; i < 8; ++i) {
+    text += fmt::format(
+        "  - {{op: mul, in: [x, {0}.5], out: s{0}}}\n  - {{op: matmul, in: [s{0}, w], out: a{0}}}\n"
+        "  - {{op: sum, in: s{0}, axes: [0], out: b{0}}}\n",
+        i + 1);
+    outputs += fmt::format("{0}a{1}, b{1}", i == 0 ? "" : ", ", i + 1);
+  }
+  FunctionPlan function;
+  function.fused = f.fuse_main(text + "outputs: [" + outputs + "]\n");
+  REQUIRE(function.fused.recomputations.size() == 8);
+  Plan plan;
+  plan.main = std::move(function);
+  const std::string said = summary(plan);
+  CHECK(said.find("'s5' computed 2 times") != std::string::npos);
+  CHECK(said.find("'s6'") == std::string::npos);
+  CHECK(said.ends_with(", and 3 more values computed again (kgen explain names them)"));
+}
+
 TEST_CASE("recompute: what is said of it") {
   Fixture f;
   const Plan plan = whole_plan(f, "numerics: match_unfused\n");

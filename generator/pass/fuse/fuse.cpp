@@ -1,5 +1,7 @@
 #include "generator/pass/fuse/fuse.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -21,6 +23,13 @@ constexpr const char* too_large = "the stub is large enough: more would not fit 
 constexpr const char* would_wait = "it would wait for another stub, and others read it already";
 constexpr const char* would_be_cyclic = "another stub between them needs the one and feeds the other";
 constexpr const char* would_be_late = "what it needs may be ready only after stubs that read the other's result";
+
+bool is_off(const FuseOptions& options, FusionRule rule) {
+  return std::find(options.without.begin(), options.without.end(), rule) != options.without.end();
+}
+
+// Of what no rule made it does not matter.
+FusionRule rule_of(const Joint& joint) { return joint.group ? rule_that_made(*joint.group) : FusionRule::loop; }
 
 class Fusion {
  public:
@@ -66,7 +75,8 @@ class Fusion {
   bool try_siblings(NodeId id);
   bool feeds_source(NodeId id) const;
   bool saves_nothing_beside(NodeId id, std::uint32_t sibling) const;
-  std::string why_apart(NodeId id, const std::vector<std::uint32_t>& ids, const Joint& joint, bool forced) const;
+  std::string why_apart(NodeId id, const std::vector<std::uint32_t>& ids, const Joint& joint, FusionRule rule,
+                        bool forced) const;
   void refused(NodeId id, const std::vector<std::uint32_t>& ids, const std::string& why);
   void number_groups(FusedGraph& fused) const;
   void fill_group(Group& group, const GrowingGroup& grown) const;
@@ -106,7 +116,11 @@ void Fusion::refused(NodeId id, const std::vector<std::uint32_t>& ids, const std
 }
 
 // Why `id` and `ids` do not become `joint`, a cycle apart; empty where they do. What is forced need not pay.
-std::string Fusion::why_apart(NodeId id, const std::vector<std::uint32_t>& ids, const Joint& joint, bool forced) const {
+std::string Fusion::why_apart(NodeId id, const std::vector<std::uint32_t>& ids, const Joint& joint, FusionRule rule,
+                              bool forced) const {
+  if (joint.group && is_off(options_, rule)) {
+    return fmt::format("the rule '{}' is switched off (--without)", name_of(rule));
+  }
   if (std::string order = orders_.against(id, ids); !order.empty()) return order;
   if (joint.group && forced) return {};
   if (!joint.refusal.empty()) return joint.refusal;
@@ -115,7 +129,7 @@ std::string Fusion::why_apart(NodeId id, const std::vector<std::uint32_t>& ids, 
 
 bool Fusion::try_join(NodeId id, const std::vector<std::uint32_t>& ids) {
   Joint joint = with_producers(facts_, groups_, id, ids);
-  std::string why = why_apart(id, ids, joint, orders_.forced(id, ids));
+  std::string why = why_apart(id, ids, joint, rule_of(joint), orders_.forced(id, ids));
   if (why.empty() && !groups_.stays_acyclic(id, ids)) why = why_not_ordered(id, ids);
   if (!why.empty()) {
     refused(id, ids, why);
@@ -188,7 +202,7 @@ bool Fusion::saves_nothing_beside(NodeId id, std::uint32_t sibling) const {
 bool Fusion::try_sibling(NodeId id, std::uint32_t sibling) {
   Joint joint = with_sibling(facts_, groups_, id, sibling);
   if (joint.refusal.empty() && saves_nothing_beside(id, sibling)) joint.refusal = "one of them is a kernel's prologue";
-  if (!why_apart(id, {sibling}, joint, orders_.forced(id, {sibling})).empty()) return false;
+  if (!why_apart(id, {sibling}, joint, rule_of(joint), orders_.forced(id, {sibling})).empty()) return false;
   if (!groups_.stays_acyclic(id, {sibling})) return false;
   join(id, {sibling}, std::move(*joint.group));
   return true;
@@ -221,7 +235,7 @@ std::vector<std::uint32_t> Fusion::take_prologues(NodeId id, GrowingGroup& group
     std::vector<std::uint32_t> with_maker = ids;
     with_maker.push_back(maker);
     Joint joint = with_prologue(facts_, groups_, {id}, i);
-    std::string why = why_apart(id, with_maker, joint, orders_.forced(id, {maker}));
+    std::string why = why_apart(id, with_maker, joint, FusionRule::prologue, orders_.forced(id, {maker}));
     if (why.empty()) {
       group.prologues.push_back(std::move(joint.group->prologues.front()));
       const std::vector<ValueId>& more = groups_.group(maker).reads;
@@ -252,7 +266,7 @@ bool Fusion::try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& mak
   std::vector<std::uint32_t> ids{host};
   ids.insert(ids.end(), makers.begin(), makers.end());
   Joint joint = with_kernel_sibling(facts_, groups_, orders_, id, host, own.prologues);
-  std::string why = why_apart(id, ids, joint, orders_.forced(id, {host}));
+  std::string why = why_apart(id, ids, joint, FusionRule::siblings, orders_.forced(id, {host}));
   if (why.empty() && !groups_.stays_acyclic(id, ids)) why = would_be_late;
   met_[id] = {sibling, why};
   if (!why.empty()) return false;
@@ -269,7 +283,8 @@ void Fusion::take_shared_prologues(std::uint32_t host) {
     const std::uint32_t maker = node.inputs[i] == no_id ? no_id : groups_.group_making(node.inputs[i]);
     if (maker == no_id || maker == host || i == several_operand(*node.kernel)) continue;
     Joint joint = with_prologue(facts_, groups_, roots, i);
-    const std::string why = why_apart(roots.back(), {host, maker}, joint, orders_.forced(roots.back(), {maker}));
+    const std::string why =
+        why_apart(roots.back(), {host, maker}, joint, FusionRule::prologue, orders_.forced(roots.back(), {maker}));
     if (why.empty()) {
       groups_.absorb(host, maker, std::move(joint.group->prologues.front()));
       orders_.joined(roots.back(), {host, maker});
@@ -389,7 +404,7 @@ FusedGraph fuse(Graph graph, const FuseOptions& options) {
   FusionReasons reasons;
   FusedGraph fused = find_groups(facts, options, reasons);
   Recomputed again;
-  if (options.enabled) again = recompute(facts, fused);
+  if (options.enabled && !is_off(options, FusionRule::recompute)) again = recompute(facts, fused);
   if (again.fused) {
     fused = std::move(*again.fused);
     fused.decisions = fuse_decisions(FuseFacts(fused.graph), fused, renumbered(reasons, again.new_id), true);

@@ -18,11 +18,13 @@
 
 #include "generator/model/graph.hpp"
 #include "generator/model/plan.hpp"
+#include "generator/pass/fuse/fusion_rules.hpp"
 
 namespace kgen {
 
 struct FuseOptions {
   bool enabled = true;  // false: every node is a stub of its own, the reference that check mode compares with
+  std::vector<FusionRule> without = {};  // these join nothing, whatever the graph forces
 };
 
 // Whether `force` and `expect_fused` came true, check_expectations says.

@@ -25,9 +25,9 @@ bool same_view(const View& a, const View& b) {
 
 // ---- what holds for all sizes ---------------------------------------------------------------------------------------
 
-class PlacementCheck {
+class PlacementVerifier {
  public:
-  explicit PlacementCheck(const FunctionPlan& plan) : plan_(plan), graph_(plan.fused.graph) {}
+  explicit PlacementVerifier(const FunctionPlan& plan) : plan_(plan), graph_(plan.fused.graph) {}
 
   std::vector<std::string> run() {
     if (plan_.placements.size() != graph_.values.size()) return {"not every value has a placement"};
@@ -75,7 +75,7 @@ class PlacementCheck {
   std::vector<ValueId> whole_of_;        // by value: the destination that it is a part of
 };
 
-void PlacementCheck::find_writers() {
+void PlacementVerifier::find_writers() {
   written_.assign(graph_.values.size(), false);
   at_load_ = written_;
   whole_of_.assign(graph_.values.size(), no_id);
@@ -96,7 +96,7 @@ void PlacementCheck::find_writers() {
   }
 }
 
-std::string_view PlacementCheck::problem_of(ValueId id) const {
+std::string_view PlacementVerifier::problem_of(ValueId id) const {
   const Value& value = graph_.value(id);
   const Placement& placement = plan_.placements[id];
   const auto at_home = [&](Kind kind) { return placement.kind == kind && placement.index == value.index; };
@@ -113,7 +113,7 @@ std::string_view PlacementCheck::problem_of(ValueId id) const {
   return "";
 }
 
-std::string_view PlacementCheck::problem_of_result(ValueId id) const {
+std::string_view PlacementVerifier::problem_of_result(ValueId id) const {
   const Placement& placement = plan_.placements[id];
   switch (placement.kind) {
     case Kind::registers:
@@ -155,7 +155,7 @@ std::string_view PlacementCheck::problem_of_result(ValueId id) const {
   return written_[id] || is_whole(id) ? "" : "has memory, but nothing writes it";
 }
 
-bool PlacementCheck::is_version_of_state(ValueId id) const {
+bool PlacementVerifier::is_version_of_state(ValueId id) const {
   const std::uint32_t index = plan_.placements[id].index;
   if (index >= graph_.states.size()) return false;
   if (graph_.states[index].next == id) return true;
@@ -164,7 +164,7 @@ bool PlacementCheck::is_version_of_state(ValueId id) const {
   return buffer.kind == Kind::state && buffer.index == index;
 }
 
-void PlacementCheck::check_groups() {
+void PlacementVerifier::check_groups() {
   for (const Group& group : plan_.fused.groups) {
     for (const ValueId input : group.inputs) {
       if (plan_.placements[input].kind != Kind::registers) continue;
@@ -190,7 +190,7 @@ void PlacementCheck::check_groups() {
   }
 }
 
-void PlacementCheck::check_results() {
+void PlacementVerifier::check_results() {
   for (std::uint32_t i = 0; i < graph_.outputs.size(); ++i) {
     const Placement& placement = plan_.placements[graph_.outputs[i]];
     if (placement.kind == Kind::output && placement.index == i) continue;
@@ -206,7 +206,7 @@ void PlacementCheck::check_results() {
   }
 }
 
-void PlacementCheck::check_steps() {
+void PlacementVerifier::check_steps() {
   std::vector<int> runs(plan_.fused.groups.size(), 0);
   for (const std::vector<Step>* steps : {&plan_.load_steps, &plan_.steps}) {
     for (const Step& step : *steps) {
@@ -259,7 +259,7 @@ PlacedGraph look_up(const FunctionPlan& plan, const std::vector<FunctionPlan>& f
 void verify(const FunctionPlan& plan, const std::vector<FunctionPlan>& functions, Diagnostics& diagnostics) {
   const Graph& graph = plan.fused.graph;
   if (report_problems(graph, group_problems(plan.fused), {}, diagnostics)) return;
-  if (report_problems(graph, PlacementCheck(plan).run(), {}, diagnostics)) return;
+  if (report_problems(graph, PlacementVerifier(plan).run(), {}, diagnostics)) return;
   const PlacedGraph placed = look_up(plan, functions);
   for (const DimBindings& bindings : sample_bindings(graph)) {
     if (report_problems(graph, walk_steps(placed, bindings), bindings, diagnostics)) return;

@@ -18,9 +18,9 @@ using Form = ViewRule::Form;
 
 constexpr std::size_t most_problems = 5;
 
-class GraphCheck {
+class GraphVerifier {
  public:
-  GraphCheck(const Graph& graph, const GraphFacts& facts, NodeChecks nodes)
+  GraphVerifier(const Graph& graph, const GraphFacts& facts, NodeVerifier nodes)
       : graph_(graph), facts_(facts), nodes_(std::move(nodes)) {}
 
   std::vector<std::string> run() {
@@ -53,7 +53,7 @@ class GraphCheck {
 
   const Graph& graph_;
   const GraphFacts& facts_;
-  NodeChecks nodes_;
+  NodeVerifier nodes_;
   std::vector<bool> made_;  // by value: before the node at hand
   std::vector<std::string> problems_;
 };
@@ -61,13 +61,13 @@ class GraphCheck {
 // ---- ids ------------------------------------------------------------------------------------------------------------
 
 // Entry `index` of a list of the graph's inputs, constants or states, and its value, know each other.
-void GraphCheck::check_home(ValueId id, ValueKind kind, std::size_t index) {
+void GraphVerifier::check_home(ValueId id, ValueKind kind, std::size_t index) {
   if (!exists(id)) return problem(graph_.name, "has an input, a constant or a state that is no value");
   const Value& value = graph_.value(id);
   if (value.kind != kind || value.index != index) problem(id, "is not where its kind and index say");
 }
 
-void GraphCheck::check_interface() {
+void GraphVerifier::check_interface() {
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) check_home(graph_.inputs[i].value, ValueKind::input, i);
   for (std::size_t i = 0; i < graph_.constants.size(); ++i) {
     check_home(graph_.constants[i].value, ValueKind::constant, i);
@@ -86,7 +86,7 @@ void GraphCheck::check_interface() {
 }
 
 // A value's maker, or the list that its kind names, holds it at its index.
-void GraphCheck::check_link(ValueId id) {
+void GraphVerifier::check_link(ValueId id) {
   const Value& value = graph_.value(id);
   if (value.kind != ValueKind::result) {
     const std::size_t count = value.kind == ValueKind::input      ? graph_.inputs.size()
@@ -101,7 +101,7 @@ void GraphCheck::check_link(ValueId id) {
   if (value.index >= outputs.size() || outputs[value.index] != id) problem(id, "is not made by its producer");
 }
 
-void GraphCheck::check_values() {
+void GraphVerifier::check_values() {
   made_.resize(graph_.values.size());
   for (ValueId id = 0; id < made_.size(); ++id) {
     check_link(id);
@@ -111,7 +111,7 @@ void GraphCheck::check_values() {
 }
 
 // No two values have one name. A table with open addressing, at most half full: names are looked up after every pass.
-void GraphCheck::check_names() {
+void GraphVerifier::check_names() {
   const std::size_t slots = std::bit_ceil(2 * graph_.values.size() + 1);
   std::vector<ValueId> by_name(slots, no_id);
   for (ValueId id = 0; id < graph_.values.size(); ++id) {
@@ -124,7 +124,7 @@ void GraphCheck::check_names() {
 }
 
 // Elements of constants, and next values, have the types that they should.
-void GraphCheck::check_contents() {
+void GraphVerifier::check_contents() {
   for (const ConstantData& constant : graph_.constants) {
     const auto& type = graph_.value(constant.value).type;
     if (constant.values.size() < 2 || !type) continue;
@@ -141,7 +141,7 @@ void GraphCheck::check_contents() {
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-bool GraphCheck::check_ids(const Node& node) {
+bool GraphVerifier::check_ids(const Node& node) {
   const auto is_missing = [&](ValueId id) { return id != no_id && !exists(id); };
   const bool reads = std::none_of(node.inputs.begin(), node.inputs.end(), is_missing);
   const bool makes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return exists(id); });
@@ -152,7 +152,7 @@ bool GraphCheck::check_ids(const Node& node) {
 }
 
 // No value is made twice; from infer on, none is read before it is made.
-void GraphCheck::check_order(const Node& node) {
+void GraphVerifier::check_order(const Node& node) {
   for (const ValueId input : node.inputs) {
     if (facts_.inferred && input != no_id && !made_[input]) problem(input, "is read before it is made");
   }
@@ -163,7 +163,7 @@ void GraphCheck::check_order(const Node& node) {
 }
 
 // One walk for all that is asked of a node: most of the time goes into reading them from memory.
-void GraphCheck::check_nodes() {
+void GraphVerifier::check_nodes() {
   for (const Node& node : graph_.nodes) {
     if (!check_ids(node)) continue;
     check_order(node);
@@ -173,7 +173,7 @@ void GraphCheck::check_nodes() {
 }
 
 // What lives in memory that is not its own is a result, and lives in one place.
-void GraphCheck::check_writers() {
+void GraphVerifier::check_writers() {
   std::vector<bool> taken(graph_.values.size(), false);
   const auto take = [&](ValueId value, std::string_view as) {
     if (graph_.value(value).kind != ValueKind::result) problem(value, fmt::format("is {}, but no node makes it", as));
@@ -195,7 +195,7 @@ void GraphCheck::check_writers() {
 
 std::vector<std::string> graph_problems(const Graph& graph, const std::vector<Graph>& functions, std::size_t callable,
                                         const GraphFacts& facts) {
-  return GraphCheck(graph, facts, NodeChecks(graph, functions, callable, facts)).run();
+  return GraphVerifier(graph, facts, NodeVerifier(graph, functions, callable, facts)).run();
 }
 
 void verify_module(const Module& module, const GraphFacts& facts, std::string_view pass, Diagnostics& diagnostics) {

@@ -34,9 +34,9 @@ bool same(const AttributeValue& a, const AttributeValue& b) {
   return number && other ? same_bits(*number, *other) : a == b;
 }
 
-class GroupCheck {
+class GroupVerifier {
  public:
-  explicit GroupCheck(const FusedGraph& fused) : fused_(fused), graph_(fused.graph) {}
+  explicit GroupVerifier(const FusedGraph& fused) : fused_(fused), graph_(fused.graph) {}
 
   std::vector<std::string> run() {
     check_members();
@@ -105,7 +105,7 @@ class GroupCheck {
 
 // ---- which node is where --------------------------------------------------------------------------------------------
 
-void GroupCheck::check_members() {
+void GroupVerifier::check_members() {
   const std::string& name = graph_.name;
   const auto broken = [&](std::string_view what) { problems_.push_back(fmt::format("'{}' {}", name, what)); };
   if (fused_.group_of.size() != graph_.nodes.size()) return broken("does not say for each node which group it is in");
@@ -134,7 +134,7 @@ void GroupCheck::check_members() {
   }
 }
 
-void GroupCheck::check_kinds(const Group& group) {
+void GroupVerifier::check_kinds(const Group& group) {
   for (const NodeId id : group.nodes) {
     if (!may_hold(group.kind, graph_.nodes[id].kind, is_root(group, id))) {
       problem_at(id, "is of a kind that its group cannot hold");
@@ -149,7 +149,7 @@ void GroupCheck::check_kinds(const Group& group) {
 }
 
 // A kernel is called once for nodes that differ in the operand alone of which it takes several.
-void GroupCheck::check_siblings(const Group& group) {
+void GroupVerifier::check_siblings(const Group& group) {
   if (group.siblings.empty() || group.root >= graph_.nodes.size()) return;
   const Node& root = graph_.nodes[group.root];
   const std::size_t own = root.kernel ? several_operand(*root.kernel).value_or(root.inputs.size()) : root.inputs.size();
@@ -172,7 +172,7 @@ void GroupCheck::check_siblings(const Group& group) {
 }
 
 // An epilogue takes results of one shape, neighbours in the order of the call; each goes to one at most.
-void GroupCheck::check_results(const Group& group) {
+void GroupVerifier::check_results(const Group& group) {
   const std::vector<NodeId> roots = roots_of(group);
   const std::size_t of_each = graph_.nodes[group.root].outputs.size();
   std::vector<bool> taken(roots.size() * of_each, false);
@@ -197,7 +197,7 @@ void GroupCheck::check_results(const Group& group) {
 }
 
 // Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
-void GroupCheck::check_ports(const Group& group) {
+void GroupVerifier::check_ports(const Group& group) {
   if (!needs_root(group.kind)) {
     const bool has_ports = !group.prologues.empty() || !group.epilogues.empty();
     if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
@@ -239,7 +239,7 @@ void GroupCheck::check_ports(const Group& group) {
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
-GroupCheck::Order GroupCheck::order_of(const Node& node, const View& view) const {
+GroupVerifier::Order GroupVerifier::order_of(const Node& node, const View& view) const {
   using Form = ViewRule::Form;
   if (view.form == Form::squeeze || view.form == Form::unsqueeze) return Order::same;
   if (view.form != Form::reshape) return Order::another;
@@ -252,7 +252,7 @@ GroupCheck::Order GroupCheck::order_of(const Node& node, const View& view) const
 }
 
 // A view that is read in place is there with its operand; what is written in parts, with the last of them.
-void GroupCheck::show(const Node& node, const View& view) {
+void GroupVerifier::show(const Node& node, const View& view) {
   const ValueId result = node.outputs[0];
   if (!writes_operands(view)) {
     memory_[result] = memory_[node.inputs[0]];
@@ -272,7 +272,7 @@ void GroupCheck::show(const Node& node, const View& view) {
   memory_[result] = whole;
 }
 
-void GroupCheck::find_memory() {
+void GroupVerifier::find_memory() {
   memory_.resize(graph_.values.size());
   for (ValueId id = 0; id < memory_.size(); ++id) {
     const ValueKind kind = graph_.value(id).kind;
@@ -302,7 +302,7 @@ void GroupCheck::find_memory() {
 }
 
 // `value` is an operand of a node of the group.
-void GroupCheck::check_read(std::uint32_t index, ValueId value) {
+void GroupVerifier::check_read(std::uint32_t index, ValueId value) {
   read_[value] = index;
   if (listed_[value] == index || is_number(value)) return;  // a number may stand in the text
   const NodeId maker = graph_.value(memory_[value].base).producer;
@@ -314,7 +314,7 @@ void GroupCheck::check_read(std::uint32_t index, ValueId value) {
   }
 }
 
-void GroupCheck::check_reads(std::uint32_t index) {
+void GroupVerifier::check_reads(std::uint32_t index) {
   const Group& group = fused_.groups[index];
   for (const ValueId input : group.inputs) {
     if (listed_[input] == index) problem(input, "is listed twice as an input of a group");
@@ -334,7 +334,7 @@ void GroupCheck::check_reads(std::uint32_t index) {
   }
 }
 
-void GroupCheck::check_stored() {
+void GroupVerifier::check_stored() {
   for (const ValueId output : graph_.outputs) {
     if (!memory_[output].stored) problem(output, "is an output, but nothing stores it");
   }
@@ -344,7 +344,7 @@ void GroupCheck::check_stored() {
   }
 }
 
-void GroupCheck::check_decisions() {
+void GroupVerifier::check_decisions() {
   const auto count = graph_.nodes.size();
   for (const Decision& decision : fused_.decisions) {
     if (decision.producer >= count || decision.consumer >= count || decision.value >= graph_.values.size()) {
@@ -358,6 +358,6 @@ void GroupCheck::check_decisions() {
 
 }  // namespace
 
-std::vector<std::string> group_problems(const FusedGraph& fused) { return GroupCheck(fused).run(); }
+std::vector<std::string> group_problems(const FusedGraph& fused) { return GroupVerifier(fused).run(); }
 
 }  // namespace kgen

@@ -79,7 +79,7 @@ bool broadcasts(const OpSpec& op) {
 
 }  // namespace
 
-std::string_view NodeChecks::problem_of(const Node& node) {
+std::string_view NodeVerifier::problem_of(const Node& node) {
   if (const auto* call = std::get_if<Call>(&node.kind)) return call_problem(node, *call);
   if (!node.op) return "is made by no operator and no call";
   if (node.implied && node.op->role != OpRole::cast) return "is implied, but is no cast";
@@ -94,7 +94,7 @@ std::string_view NodeChecks::problem_of(const Node& node) {
 
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
-std::string_view NodeChecks::call_problem(const Node& node, const Call& call) const {
+std::string_view NodeVerifier::call_problem(const Node& node, const Call& call) const {
   if (node.op || node.kernel) return "is a call, and has an operator or a kernel too";
   if (call.function >= callable_) return "calls a function that does not stand before it";
   if (call.repeat < 1) return "repeats a call less than once";
@@ -116,7 +116,7 @@ std::string_view NodeChecks::call_problem(const Node& node, const Call& call) co
 
 // ---- the operator ---------------------------------------------------------------------------------------------------
 
-std::string_view NodeChecks::count_problem(const Node& node) const {
+std::string_view NodeVerifier::count_problem(const Node& node) const {
   const OpSpec& op = *node.op;
   const bool variadic = !op.operands.empty() && op.operands.back().variadic;
   if (node.inputs.size() > op.operands.size() && !variadic) return "has more operands than its operator takes";
@@ -127,7 +127,7 @@ std::string_view NodeChecks::count_problem(const Node& node) const {
   return node.outputs.size() == op.results.size() ? "" : "has more or fewer results than its operator makes";
 }
 
-std::string_view NodeChecks::kernel_problem(const Node& node) const {
+std::string_view NodeVerifier::kernel_problem(const Node& node) const {
   const bool composite = std::holds_alternative<Composite>(node.kind);
   const bool view = std::holds_alternative<View>(node.kind);
   if (!facts_.inferred) return node.kernel ? "has a kernel before it has a type" : "";
@@ -144,7 +144,7 @@ std::string_view NodeChecks::kernel_problem(const Node& node) const {
   return facts_.kernels_chosen && !view && !composite ? "has no kernel" : "";
 }
 
-std::string_view NodeChecks::attribute_problem(const Node& node) const {
+std::string_view NodeVerifier::attribute_problem(const Node& node) const {
   const std::vector<AttributeSpec>& specs = node.op->attributes;
   const auto fits = [](const AttributeSpec& spec, const auto& attribute) {
     return spec.name == attribute.first && is_of(attribute.second, spec.type);
@@ -156,8 +156,8 @@ std::string_view NodeChecks::attribute_problem(const Node& node) const {
 // ---- dtypes ---------------------------------------------------------------------------------------------------------
 
 // Whether the value has the dtype that `variable`, a type variable or a dtype's name, stands for at the node at hand.
-bool NodeChecks::bind(const OpSpec& op, const std::string& variable, const StructType* structure, ValueId value,
-                      bool is_operand) {
+bool NodeVerifier::bind(const OpSpec& op, const std::string& variable, const StructType* structure, ValueId value,
+                        bool is_operand) {
   if (type(value).structure != structure) return false;
   if (structure) return true;
   const DType dtype = type(value).dtype;
@@ -175,7 +175,7 @@ bool NodeChecks::bind(const OpSpec& op, const std::string& variable, const Struc
   return std::any_of(choices->second.begin(), choices->second.end(), fits);
 }
 
-std::string_view NodeChecks::dtype_problem(const Node& node) {
+std::string_view NodeVerifier::dtype_problem(const Node& node) {
   const OpSpec& op = *node.op;
   dtypes_.clear();
   // Results first: operands may be read unwidened.
@@ -201,7 +201,7 @@ std::string_view NodeChecks::dtype_problem(const Node& node) {
 
 // ---- shapes ---------------------------------------------------------------------------------------------------------
 
-bool NodeChecks::fits_axis(const PatternAxis& axis, const Dim& extent, bool binds) {
+bool NodeVerifier::fits_axis(const PatternAxis& axis, const Dim& extent, bool binds) {
   if (axis.name.empty()) return extent == Dim(axis.constant);
   const auto bound =
       std::find_if(extents_.begin(), extents_.end(), [&](const auto& it) { return it.first == axis.name; });
@@ -210,7 +210,7 @@ bool NodeChecks::fits_axis(const PatternAxis& axis, const Dim& extent, bool bind
   return true;  // of a result: a size that the operator works out
 }
 
-bool NodeChecks::fits_pattern(const std::vector<PatternAxis>& pattern, const Shape& shape, bool binds) {
+bool NodeVerifier::fits_pattern(const std::vector<PatternAxis>& pattern, const Shape& shape, bool binds) {
   const auto ellipsis = std::find_if(pattern.begin(), pattern.end(), [](const auto& axis) { return axis.ellipsis; });
   const bool open = ellipsis != pattern.end();
   const std::size_t named = pattern.size() - (open ? 1 : 0);
@@ -224,7 +224,7 @@ bool NodeChecks::fits_pattern(const std::vector<PatternAxis>& pattern, const Sha
   return true;
 }
 
-std::string_view NodeChecks::pattern_problem(const Node& node) {
+std::string_view NodeVerifier::pattern_problem(const Node& node) {
   extents_.clear();
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const OperandSpec& spec = spec_of(*node.op, i);
@@ -238,7 +238,7 @@ std::string_view NodeChecks::pattern_problem(const Node& node) {
   return {};
 }
 
-std::string_view NodeChecks::shape_problem(const Node& node) const {
+std::string_view NodeVerifier::shape_problem(const Node& node) const {
   if (const auto* view = std::get_if<View>(&node.kind)) {
     if (view->written_through && !facts_.materialised) return "is written through before it is known where it lies";
     return view_problem(graph_, node, *view, ranges_);
@@ -257,7 +257,7 @@ std::string_view NodeChecks::shape_problem(const Node& node) const {
   return broadcasts(*node.op) ? broadcast_problem(node) : "";
 }
 
-std::size_t NodeChecks::broadcast_rank(const Node& node) const {
+std::size_t NodeVerifier::broadcast_rank(const Node& node) const {
   std::size_t rank = 0;
   for (const ValueId input : node.inputs) {
     if (input != no_id) rank = std::max(rank, shape(input).size());
@@ -267,7 +267,7 @@ std::size_t NodeChecks::broadcast_rank(const Node& node) const {
 
 // What the operands broadcast to along the axis that is `from_end` from the last, which is 1; null where they do not.
 // An operand that is read along that axis has no say.
-const Dim* NodeChecks::broadcast_extent(const Node& node, std::size_t from_end) const {
+const Dim* NodeVerifier::broadcast_extent(const Node& node, std::size_t from_end) const {
   const Dim* extent = &one;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == no_id || shape(node.inputs[i]).size() < from_end) continue;
@@ -280,7 +280,7 @@ const Dim* NodeChecks::broadcast_extent(const Node& node, std::size_t from_end) 
   return extent;
 }
 
-std::string_view NodeChecks::broadcast_problem(const Node& node) const {
+std::string_view NodeVerifier::broadcast_problem(const Node& node) const {
   const std::size_t rank = broadcast_rank(node);
   for (const ValueId output : node.outputs) {
     if (shape(output).size() != rank) return "has more or fewer axes than its operands broadcast to";
@@ -295,7 +295,7 @@ std::string_view NodeChecks::broadcast_problem(const Node& node) const {
   return {};
 }
 
-std::string_view NodeChecks::reduction_problem(const Node& node, const Reduction& reduction) const {
+std::string_view NodeVerifier::reduction_problem(const Node& node, const Reduction& reduction) const {
   const std::size_t rank = broadcast_rank(node);
   const std::vector<int>& axes = reduction.axes;
   if (std::adjacent_find(axes.begin(), axes.end(), std::greater_equal<>()) != axes.end()) {

@@ -11,10 +11,10 @@ namespace kgen {
 
 struct GraphFacts;
 
-class NodeChecks {
+class NodeVerifier {
  public:
   // Nodes may call the first `callable` of the functions.
-  NodeChecks(const Graph& graph, const std::vector<Graph>& functions, std::size_t callable, const GraphFacts& facts)
+  NodeVerifier(const Graph& graph, const std::vector<Graph>& functions, std::size_t callable, const GraphFacts& facts)
       : graph_(graph), functions_(functions), callable_(callable), facts_(facts), ranges_(ranges_of(graph)) {}
 
   // What is wrong with a node of the graph: "has more operands than its operator takes"; empty: nothing. Its operands

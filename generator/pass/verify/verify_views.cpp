@@ -38,9 +38,9 @@ void multiply_run(Extents& extents, std::size_t first, std::size_t last) {
   }
 }
 
-class ViewCheck {
+class ViewVerifier {
  public:
-  ViewCheck(const FunctionPlan& plan, const std::vector<StubProgram>& stubs, const DimBindings& bindings)
+  ViewVerifier(const FunctionPlan& plan, const std::vector<StubProgram>& stubs, const DimBindings& bindings)
       : plan_(plan), graph_(plan.fused.graph), stubs_(stubs), bindings_(bindings), memory_(graph_.values.size()) {}
 
   std::vector<std::string> run() {
@@ -86,7 +86,7 @@ class ViewCheck {
 // ---- where values lie -----------------------------------------------------------------------------------------------
 
 // False: the value has more elements than can be counted.
-bool ViewCheck::find_own_memory(ValueId value) {
+bool ViewVerifier::find_own_memory(ValueId value) {
   Extents extents = extents_of(value);
   const Kind kind = plan_.placements[value].kind;
   if (kind == Kind::state) {
@@ -108,7 +108,7 @@ bool ViewCheck::find_own_memory(ValueId value) {
   return true;
 }
 
-void ViewCheck::show(ValueId value) {
+void ViewVerifier::show(ValueId value) {
   const Placement& placement = plan_.placements[value];
   const std::optional<StridedMemory>& base = memory_[placement.base];
   if (!base) return;  // found there
@@ -117,7 +117,7 @@ void ViewCheck::show(ValueId value) {
     problem(fmt::format("'{}' cannot be shown in the memory of '{}'", name(value), name(placement.base)));
 }
 
-bool ViewCheck::find_memory() {
+bool ViewVerifier::find_memory() {
   for (ValueId id = 0; id < memory_.size(); ++id) {
     const Kind kind = plan_.placements[id].kind;
     const bool in_another = kind == Kind::view_of || kind == Kind::part_of;
@@ -136,7 +136,7 @@ bool ViewCheck::find_memory() {
 }
 
 // The view that a value is written through, of where it lies, is its result as that lies.
-void ViewCheck::check_written_through() {
+void ViewVerifier::check_written_through() {
   for (const Node& node : graph_.nodes) {
     const auto* view = std::get_if<View>(&node.kind);
     if (!view || !view->written_through || !memory_[node.inputs[0]] || !memory_[node.outputs[0]]) continue;
@@ -149,7 +149,7 @@ void ViewCheck::check_written_through() {
 
 // ---- what steps take for granted ------------------------------------------------------------------------------------
 
-void ViewCheck::check_step(const Step& step) {
+void ViewVerifier::check_step(const Step& step) {
   if (plan_.fused.groups[step.group].kind == GroupKind::call) return check_call(step);
   const StubProgram& stub = stubs_[step.stub];
   for (const Functor& functor : stub.functors) check_functor(stub, functor, step);
@@ -158,7 +158,7 @@ void ViewCheck::check_step(const Step& step) {
   }
 }
 
-void ViewCheck::check_call(const Step& step) {
+void ViewVerifier::check_call(const Step& step) {
   for (const ValueId argument : step.arguments) {
     const std::optional<StridedMemory>& memory = memory_[argument];
     if (!memory) continue;
@@ -173,7 +173,7 @@ void ViewCheck::check_call(const Step& step) {
 }
 
 // The extents of a loop that a functor's members are broadcast to; none where nothing says them.
-Extents ViewCheck::loop_of(const Functor::Loop& loop, const Step& step) const {
+Extents ViewVerifier::loop_of(const Functor::Loop& loop, const Step& step) const {
   if (loop.parameter != Functor::none) return extents_of(step.arguments[loop.parameter]);
   Extents extents;
   for (const Functor::Extent& extent : loop.extents) {
@@ -185,7 +185,7 @@ Extents ViewCheck::loop_of(const Functor::Loop& loop, const Step& step) const {
 }
 
 // What a kernel calls with its positions sees all that it reads and writes by the same extents.
-void ViewCheck::check_functor(const StubProgram& stub, const Functor& functor, const Step& step) {
+void ViewVerifier::check_functor(const StubProgram& stub, const Functor& functor, const Step& step) {
   std::vector<Extents> loops;
   for (const Functor::Loop& loop : functor.loops) loops.push_back(loop_of(loop, step));
   const bool in_kernel = functor.role == Functor::Role::prologue || functor.role == Functor::Role::epilogue;
@@ -204,8 +204,8 @@ void ViewCheck::check_functor(const StubProgram& stub, const Functor& functor, c
 }
 
 // What is broadcast is so to the shape of something that the group computes.
-void ViewCheck::check_loop(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
-                           const Step& step) {
+void ViewVerifier::check_loop(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
+                              const Step& step) {
   if (!view.broadcast) return;
   const Group& group = plan_.fused.groups[step.group];
   const auto has_it = [&](ValueId value) { return value != no_id && extents_of(value) == loops[view.loop]; };
@@ -221,8 +221,8 @@ void ViewCheck::check_loop(const StubProgram& stub, const MemberView& view, cons
 }
 
 // The extents that are left, by axis of what walks the view; nothing where it cannot be shown so.
-std::optional<Extents> ViewCheck::check_view(const StubProgram& stub, const MemberView& view,
-                                             const std::vector<Extents>& loops, const Step& step) {
+std::optional<Extents> ViewVerifier::check_view(const StubProgram& stub, const MemberView& view,
+                                                const std::vector<Extents>& loops, const Step& step) {
   const ValueId value = step.arguments[view.parameter];
   if (!memory_[value]) return std::nullopt;
   const auto fail = [&](std::string text) {
@@ -292,7 +292,7 @@ std::optional<Extents> ViewCheck::check_view(const StubProgram& stub, const Memb
 void verify_views(const FunctionPlan& plan, const std::vector<StubProgram>& stubs, Diagnostics& diagnostics) {
   const Graph& graph = plan.fused.graph;
   for (const DimBindings& bindings : sample_bindings(graph)) {
-    if (report_problems(graph, ViewCheck(plan, stubs, bindings).run(), bindings, diagnostics)) return;
+    if (report_problems(graph, ViewVerifier(plan, stubs, bindings).run(), bindings, diagnostics)) return;
   }
 }
 

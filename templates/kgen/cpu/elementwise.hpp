@@ -20,6 +20,9 @@ KGEN_FN void for_each_lane(std::int64_t begin, std::int64_t end, const Step& ste
   for (; i < end; ++i) step.template operator()<1>(i);
 }
 
+// Of what a functor reads at a position: it does not say.
+inline constexpr std::int64_t assumed_bytes = 4;
+
 template <int R, class Functor>
 void elementwise(const Index<R>& shape, const Functor& functor, Stream stream) {
   if constexpr (R == 0) {
@@ -41,6 +44,7 @@ void elementwise(const Index<R>& shape, const Functor& functor, Stream stream) {
       const Range part = team.part(outer * pieces[R - 1]);
       if (part.begin == part.end) return;
       Index<R> position = unflatten(part.begin, pieces);
+      Reading reading(stream, team);
       for (std::int64_t i = part.begin; i < part.end; ++i) {
         const std::int64_t begin = position[R - 1] * piece;
         const auto step = [&]<int W>(std::int64_t last) KGEN_LAMBDA {
@@ -48,7 +52,9 @@ void elementwise(const Index<R>& shape, const Functor& functor, Stream stream) {
           at[R - 1] = last;
           functor.template operator()<W>(at);
         };
-        for_each_lane(begin, std::min(inner, begin + piece), step);
+        const std::int64_t end = std::min(inner, begin + piece);
+        for_each_lane(begin, end, step);
+        reading.add((end - begin) * assumed_bytes);
         advance(position, R, Index<R>{}, pieces);
       }
     });

@@ -40,24 +40,29 @@ void pack_panel_across(U* to, const View<V, 2>& source, Range depth, std::int64_
   }
 }
 
+// In the order in which b lies in memory, so that what was read of it is not needed again.
 template <class B, class U>
 void pack_columns(const B& b, const View<U, 3>& panels, Stream stream) {
   constexpr std::int64_t depth = 64;  // rows whose cache lines stay at hand while columns are written across them
   const std::int64_t K = b.shape()[0], N = b.shape()[1];
-  const std::int64_t blocks = (K + depth - 1) / depth;
+  const std::int64_t blocks = (K + depth - 1) / depth, count_of_panels = panels.extent(0);
+  const bool by_panels = is_transposed(b);
   parallel(threads_for(stream, K * N), [&](Team team) {
-    const Range part = team.part(panels.extent(0) * blocks);
+    const Range part = team.part(count_of_panels * blocks);
+    Reading reading(stream, team);
     for (std::int64_t i = part.begin; i < part.end; ++i) {
-      const std::int64_t panel = i / blocks, k = i % blocks * depth;
+      const std::int64_t panel = by_panels ? i / blocks : i % count_of_panels;
+      const std::int64_t k = (by_panels ? i % blocks : i / count_of_panels) * depth;
       const Range rows{k, std::min(K, k + depth)};
       const std::int64_t first = panel * panel_columns;
       const std::int64_t count = std::min<std::int64_t>(panel_columns, N - first);
       U* to = panels.data() + panel * K * panel_columns;
-      if (is_transposed(b)) {
+      if (by_panels) {
         if constexpr (is_view<B>) pack_panel_across(to, b, rows, first, count);
       } else {
         pack_panel(to, b, rows, first, count);
       }
+      reading.add((rows.end - rows.begin) * count * static_cast<std::int64_t>(sizeof(U)));
     }
   });
 }

@@ -37,6 +37,26 @@ struct Team {
   }
 };
 
+// What one of a team's threads reads, of which the stream's owner hears whenever it is another few MB.
+class Reading {
+ public:
+  Reading(Stream stream, Team team) : stream_(stream), together_(std::max(least, most / team.size)) {}
+
+  void add(std::int64_t bytes) {
+    if (stream_.has_read == nullptr) return;
+    bytes_ += bytes;
+    if (bytes_ < together_) return;
+    bytes_ = 0;
+    stream_.has_read(stream_.owner);
+  }
+
+ private:
+  static constexpr std::int64_t least = std::int64_t{1} << 18, most = std::int64_t{4} << 20;
+  const Stream stream_;
+  const std::int64_t together_;
+  std::int64_t bytes_ = 0;
+};
+
 // What one thread can do while another is being woken, in elements of a cheap loop.
 inline constexpr std::int64_t work_worth_a_thread = 32768;
 

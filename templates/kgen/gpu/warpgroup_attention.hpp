@@ -84,25 +84,27 @@ struct RowsSoftmax {
   KGEN_FN void advance(float (&scores)[Count], float factor, float (&correction)[2]) {
     KGEN_UNROLL
     for (int second = 0; second < 2; ++second) {
-      float greatest = maximum[second];
+      constexpr int chains = 4;  // of operations that wait for each other
+      float greatest[chains], sum[chains] = {};
       KGEN_UNROLL
-      for (int i = 2 * second; i < Count; i += 4) greatest = greater(greatest, greater(scores[i], scores[i + 1]));
-      greatest = greater(greatest, of_neighbour(greatest, 1));
-      greatest = greater(greatest, of_neighbour(greatest, 2));
-      // exp(-inf - -inf) is to be 0
-      const float subtract = greatest == -std::numeric_limits<float>::infinity() ? 0.0f : greatest * factor;
-      correction[second] = power_of_two(maximum[second] * factor - subtract);
-      maximum[second] = greatest;
-      float sum = 0;
-      KGEN_UNROLL
-      for (int i = 2 * second; i < Count; i += 4) {
-        KGEN_UNROLL
-        for (int j = i; j < i + 2; ++j) {
-          scores[j] = power_of_two(scores[j] * factor - subtract);
-          sum += scores[j];
-        }
+      for (int i = 0; i < Count / 2; ++i) {
+        float& chain = greatest[i % chains];
+        chain = i < chains ? score(scores, second, i) : greater(chain, score(scores, second, i));
       }
-      total[second] = total[second] * correction[second] + sum;
+      float top = greater(greater(greatest[0], greatest[1]), greater(greatest[2], greatest[3]));
+      top = greater(top, of_neighbour(top, 1));
+      top = greater(maximum[second], greater(top, of_neighbour(top, 2)));
+      // exp(-inf - -inf) is to be 0
+      const float subtract = top == -std::numeric_limits<float>::infinity() ? 0.0f : top * factor;
+      correction[second] = power_of_two(fmaf(maximum[second], factor, -subtract));
+      maximum[second] = top;
+      KGEN_UNROLL
+      for (int i = 0; i < Count / 2; ++i) {
+        float& lane = score(scores, second, i);
+        lane = power_of_two(fmaf(lane, factor, -subtract));
+        sum[i % chains] += lane;
+      }
+      total[second] = fmaf(total[second], correction[second], (sum[0] + sum[1]) + (sum[2] + sum[3]));
     }
   }
   // What the sums of a row are to be multiplied by in the end; 0 where it saw no key.
@@ -114,6 +116,11 @@ struct RowsSoftmax {
   }
 
  private:
+  // Number i of a row's.
+  template <int Count>
+  KGEN_FN static float& score(float (&scores)[Count], int second, int i) {
+    return scores[i / 2 * 4 + second * 2 + i % 2];
+  }
   KGEN_FN static float of_neighbour(float value, int distance) {
     return std::bit_cast<float>(shuffle_xor(std::bit_cast<std::uint32_t>(value), distance, wave_size, Where::here()));
   }

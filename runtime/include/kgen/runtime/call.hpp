@@ -28,9 +28,11 @@ struct LaunchOrder {
   int signal = -1;  // none
 };
 
-// Where a GPU's stub asks for memory, as kgen/gpu/stream.hpp says.
+// Where a GPU's stub asks for memory, as kgen/gpu/stream.hpp says, and where the CPU's says what it has read, as
+// kgen/stream.hpp says.
 struct StreamMemory {
   void* (*workspace)(void* owner, std::int64_t bytes) = nullptr;
+  void (*has_read)(void* owner) = nullptr;
   void* owner = nullptr;
 };
 // The Stream that stubs of this target take; headers of different targets have different ones, and the runtime none.
@@ -41,7 +43,7 @@ __attribute__((always_inline)) inline Stream stream_of(StreamHandle native, int 
 #elif defined(KGEN_GPU)
   return (void)threads, Stream{native, stub, memory.workspace, memory.owner};
 #else
-  return (void)native, (void)stub, (void)memory, Stream{threads};
+  return (void)native, (void)stub, Stream{threads, memory.has_read, memory.owner};
 #endif
 }
 
@@ -55,11 +57,13 @@ class [[nodiscard]] Launch {
   Launch& operator=(const Launch&) = delete;
 
   __attribute__((always_inline)) operator Stream() const {
-    return stream_of(native_, threads_, stub_, StreamMemory{&Launch::workspace, const_cast<Launch*>(this)});
+    return stream_of(native_, threads_, stub_, StreamMemory{&Launch::workspace, has_read_, const_cast<Launch*>(this)});
   }
   // Memory of the model for what is launched on the stream of this; null where the launch is captured and there is too
   // little.
   static void* workspace(void* launch, std::int64_t bytes);
+  // Of the constants that load alone reads, what is in memory need not be kept there.
+  static void has_read(void* launch);
 
  private:
   void finish();
@@ -71,6 +75,7 @@ class [[nodiscard]] Launch {
   StreamHandle native_ = nullptr;
   int threads_;
   EventHandle begin_ = nullptr;  // where the model is profiled
+  void (*has_read_)(void* launch) = nullptr;  // on the CPU, while the model is loaded
 };
 
 // More streams than stream 0: they start after what stream 0 was given before, and when this leaves its C++ scope

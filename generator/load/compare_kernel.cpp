@@ -1,4 +1,4 @@
-#include "generator/load/check_kernel.hpp"
+#include "generator/load/compare_kernel.hpp"
 
 #include <fmt/format.h>
 
@@ -96,9 +96,9 @@ const Named* find_named(const std::vector<Named>& all, std::string_view name) {
   return found == all.end() ? nullptr : &*found;
 }
 
-class KernelCheck {
+class KernelComparison {
  public:
-  KernelCheck(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics)
+  KernelComparison(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics)
       : op_(op), kernel_(kernel), is_own_(is_own), diagnostics_(diagnostics) {}
 
   void run() {
@@ -275,8 +275,8 @@ class KernelCheck {
 
 }  // namespace
 
-void check_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
-  KernelCheck(op, kernel, is_own, diagnostics).run();
+void compare_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
+  KernelComparison(op, kernel, is_own, diagnostics).run();
   check_condition(kernel.when, op, condition_of(kernel), diagnostics);
 }
 

@@ -37,14 +37,14 @@ struct WrapperFacts {
   }
 };
 
-class Scope {
+class EmittedBody {
  public:
-  // Parameters and locals that every scope has; a value or a dim of the same name goes first.
+  // Parameters and locals that every body has; a value or a dim of the same name goes first.
   struct Names {
     std::string call, arena, slot, memory, index, count, streams;
   };
 
-  Scope(const WrapperFacts& facts, GraphIndex graph);
+  EmittedBody(const WrapperFacts& facts, GraphIndex graph);
 
   const FunctionPlan& plan() const { return plan_; }
   const Graph& graph() const { return plan_.fused.graph; }
@@ -57,10 +57,10 @@ class Scope {
   // In the order in which the graph declares them.
   std::vector<std::string> used_dims() const;
 
-  // A name for `value` in this scope, which stands for it from then on. The values of a state share one.
+  // A name for `value` in this body, which stands for it from then on. The values of a state share one.
   const std::string& name_value(ValueId value);
   // The same for memory that is not a local: "memory.w".
-  void set_expression(ValueId value, std::string expression);
+  void set_text(ValueId value, std::string expression);
   // What stands for a value that has memory; lines that define views are written first where they are needed.
   const std::string& express(Writer& writer, ValueId value);
 

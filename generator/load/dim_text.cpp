@@ -1,4 +1,4 @@
-#include "generator/load/expression.hpp"
+#include "generator/load/dim_text.hpp"
 
 #include <fmt/format.h>
 

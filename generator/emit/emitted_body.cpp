@@ -1,4 +1,4 @@
-#include "generator/emit/scope.hpp"
+#include "generator/emit/emitted_body.hpp"
 
 #include <fmt/format.h>
 
@@ -22,21 +22,21 @@ struct ViewCall {
   std::string tail = ")";
 };
 
-ViewCall view_call(Scope& scope, const View& view, const Shape& result) {
+ViewCall view_call(EmittedBody& body, const View& view, const Shape& result) {
   switch (view.form) {
     case ViewRule::Form::permute:
       return {fmt::format(".permute<{}>(", fmt::join(view.axes, ", ")), {}};
     case ViewRule::Form::reshape:
-      return {fmt::format(".reshape<{}>({{", result.size()), scope.sizes(result), "})"};
+      return {fmt::format(".reshape<{}>({{", result.size()), body.sizes(result), "})"};
     case ViewRule::Form::broadcast:
-      return {fmt::format(".broadcast_to(kgen::Index<{}>{{", result.size()), scope.sizes(result), "})"};
+      return {fmt::format(".broadcast_to(kgen::Index<{}>{{", result.size()), body.sizes(result), "})"};
     case ViewRule::Form::slice: {
-      ViewCall call = {fmt::format(".slice<{}>(", view.axis), {scope.size(view.begin), scope.size(view.length)}};
+      ViewCall call = {fmt::format(".slice<{}>(", view.axis), {body.size(view.begin), body.size(view.length)}};
       if (view.step != 1) call.arguments.push_back(std::to_string(view.step));
       return call;
     }
     case ViewRule::Form::select:
-      return {fmt::format(".select<{}>(", view.axis), {scope.size(view.begin)}};
+      return {fmt::format(".select<{}>(", view.axis), {body.size(view.begin)}};
     case ViewRule::Form::unsqueeze:
       return {fmt::format(".unsqueeze<{}>(", view.axis), {}};
     case ViewRule::Form::squeeze:
@@ -52,7 +52,7 @@ ViewCall view_call(Scope& scope, const View& view, const Shape& result) {
 
 }  // namespace
 
-Scope::Scope(const WrapperFacts& facts, GraphIndex graph)
+EmittedBody::EmittedBody(const WrapperFacts& facts, GraphIndex graph)
     : facts_(facts),
       index_(graph),
       plan_(graph_of(facts.plan, graph)),
@@ -66,18 +66,18 @@ Scope::Scope(const WrapperFacts& facts, GraphIndex graph)
 
 // ---- names ----------------------------------------------------------------------------------------------------------
 
-std::string Scope::size(const Dim& dim) {
+std::string EmittedBody::size(const Dim& dim) {
   for (std::string& symbol : dim.symbols()) used_dims_.insert(std::move(symbol));
   return dim.cpp();
 }
 
-std::vector<std::string> Scope::sizes(const Shape& shape) {
+std::vector<std::string> EmittedBody::sizes(const Shape& shape) {
   std::vector<std::string> texts;
   for (const Dim& extent : shape) texts.push_back(size(extent));
   return texts;
 }
 
-std::vector<std::string> Scope::used_dims() const {
+std::vector<std::string> EmittedBody::used_dims() const {
   std::vector<std::string> dims;
   for (const DimDeclaration& dim : graph().dims) {
     if (used_dims_.contains(dim.name)) dims.push_back(dim.name);
@@ -86,18 +86,18 @@ std::vector<std::string> Scope::used_dims() const {
 }
 
 // All versions of a state are the same memory.
-std::string& Scope::expression(ValueId value) {
+std::string& EmittedBody::expression(ValueId value) {
   const Placement& placement = plan_.placements[value];
   return placement.kind == Kind::state ? states_[placement.index] : expressions_[value];
 }
 
-void Scope::set_expression(ValueId value, std::string text) { expression(value) = std::move(text); }
+void EmittedBody::set_text(ValueId value, std::string text) { expression(value) = std::move(text); }
 
-const std::string& Scope::name_value(ValueId value) {
+const std::string& EmittedBody::name_value(ValueId value) {
   return expression(value) = locals_.unique(graph().value(value).name);
 }
 
-const std::string& Scope::express(Writer& writer, ValueId value) {
+const std::string& EmittedBody::express(Writer& writer, ValueId value) {
   std::vector<ValueId> undefined;
   for (ValueId at = value; expression(at).empty(); at = plan_.placements[at].base) {
     ensure(plan_.placements[at].base != no_id, "a value without an expression is a view of one");
@@ -107,7 +107,7 @@ const std::string& Scope::express(Writer& writer, ValueId value) {
   return expression(value);
 }
 
-void Scope::write_view(Writer& writer, ValueId value) {
+void EmittedBody::write_view(Writer& writer, ValueId value) {
   const Placement& placement = plan_.placements[value];
   const bool part = placement.kind == Kind::part_of;
   const ViewCall call = view_call(*this, placement.view, graph().type(value).shape);
@@ -118,7 +118,7 @@ void Scope::write_view(Writer& writer, ValueId value) {
 
 // ---- the arena ------------------------------------------------------------------------------------------------------
 
-void Scope::write_arena_views(Writer& writer, const std::vector<bool>& values) {
+void EmittedBody::write_arena_views(Writer& writer, const std::vector<bool>& values) {
   for (ValueId id = 0; id < values.size(); ++id) {
     const Placement& placement = plan_.placements[id];
     if (!values[id] || placement.kind != Kind::arena) continue;
@@ -130,7 +130,8 @@ void Scope::write_arena_views(Writer& writer, const std::vector<bool>& values) {
 }
 
 // By slot: "C, sum", whatever takes the slot in turn.
-std::vector<std::string> Scope::slot_owners(const std::vector<Slot>& slots, const std::vector<Step>& steps) const {
+std::vector<std::string> EmittedBody::slot_owners(const std::vector<Slot>& slots,
+                                                  const std::vector<Step>& steps) const {
   std::vector<std::string> owners(slots.size());
   const auto add = [&](std::uint32_t slot, const std::string& owner) {
     owners[slot] += (owners[slot].empty() ? "" : ", ") + owner;
@@ -152,7 +153,7 @@ std::vector<std::string> Scope::slot_owners(const std::vector<Slot>& slots, cons
   return owners;
 }
 
-std::string Scope::slot_size(std::uint32_t slot, const Dim& bytes, const std::vector<Step>& steps) {
+std::string EmittedBody::slot_size(std::uint32_t slot, const Dim& bytes, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     if (step.call_slot != slot) continue;
     const Node& node = graph().nodes[plan_.fused.groups[step.group].root];
@@ -164,8 +165,8 @@ std::string Scope::slot_size(std::uint32_t slot, const Dim& bytes, const std::ve
   return size(bytes);
 }
 
-void Scope::write_slots(Writer& writer, const std::string& head, const std::string& tail,
-                        const std::vector<Slot>& slots, const std::vector<Step>& steps) {
+void EmittedBody::write_slots(Writer& writer, const std::string& head, const std::string& tail,
+                              const std::vector<Slot>& slots, const std::vector<Step>& steps) {
   const std::vector<std::string> owners = slot_owners(slots, steps);
   std::vector<Step> calls;
   std::copy_if(steps.begin(), steps.end(), std::back_inserter(calls),
@@ -190,7 +191,7 @@ void Scope::write_slots(Writer& writer, const std::string& head, const std::stri
 
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
-void Scope::write_steps(Writer& writer, const std::vector<Step>& steps) {
+void EmittedBody::write_steps(Writer& writer, const std::vector<Step>& steps) {
   bool after_blank = true;
   for (const Step& step : steps) {
     // A step that needs views begins a paragraph with them.
@@ -207,13 +208,13 @@ void Scope::write_steps(Writer& writer, const std::vector<Step>& steps) {
   }
 }
 
-const StubUse& Scope::use_of(const Step& step) const {
+const StubUse& EmittedBody::use_of(const Step& step) const {
   const CheckPlan& check = *facts_.plan.check;
   const UnfusedGraph& graph = index_ == main_graph ? check.main : check.functions[index_];
   return check.uses[graph.use_of[step.group]];
 }
 
-void Scope::write_stub(Writer& writer, const Step& step) {
+void EmittedBody::write_stub(Writer& writer, const Step& step) {
   const StubProgram& stub = facts_.plan.stubs[step.stub];
   std::vector<std::string> arguments;
   for (const ValueId argument : step.arguments) arguments.push_back(expression(argument));
@@ -228,7 +229,7 @@ void Scope::write_stub(Writer& writer, const Step& step) {
 }
 
 // The number of this call among all calls of its function.
-std::string Scope::call_number(const Call& call) const {
+std::string EmittedBody::call_number(const Call& call) const {
   std::vector<std::string> terms;
   if (index_ != main_graph && call.index_stride != 0) {
     terms.push_back(call.index_stride == 1 ? names_.index : fmt::format("{} * {}", names_.index, call.index_stride));
@@ -239,7 +240,7 @@ std::string Scope::call_number(const Call& call) const {
 }
 
 // Two buffers for each result, used in turn, so that the last call writes the result itself.
-std::vector<std::string> Scope::write_carried(Writer& writer, const Step& step, std::int64_t repeat) {
+std::vector<std::string> EmittedBody::write_carried(Writer& writer, const Step& step, std::int64_t repeat) {
   std::vector<std::string> carried;
   if (!step.carried_slots.empty()) writer.line("// Each call reads what the call before it wrote.");
   for (std::size_t i = 0; i < step.carried_slots.size(); ++i) {
@@ -256,14 +257,14 @@ std::vector<std::string> Scope::write_carried(Writer& writer, const Step& step, 
   return carried;
 }
 
-void Scope::write_fork(Writer& writer) {
+void EmittedBody::write_fork(Writer& writer) {
   if (plan_.streams == 1) return;
   writer.line("const auto {} = {}.fork({});  // streams beside stream 0: from here to the end of this function",
               names_.streams, names_.call, plan_.streams);
 }
 
 // A call is on stream 0, whatever streams the function itself forks to.
-void Scope::write_call(Writer& writer, const Step& step) {
+void EmittedBody::write_call(Writer& writer, const Step& step) {
   const EventNumbers& events = facts_.events(index_);
   const std::string awaited = awaited_events(plan_.fused.groups[step.group], events);
   if (!awaited.empty()) writer.line("{}.wait({{{}}});", names_.call, awaited);
@@ -271,7 +272,7 @@ void Scope::write_call(Writer& writer, const Step& step) {
   if (events[step.group] != no_id) writer.line("{}.signal({});", names_.call, events[step.group]);
 }
 
-void Scope::write_call_itself(Writer& writer, const Step& step) {
+void EmittedBody::write_call_itself(Writer& writer, const Step& step) {
   const Group& group = plan_.fused.groups[step.group];
   const Node& node = graph().nodes[group.root];
   const auto& call = std::get<Call>(node.kind);

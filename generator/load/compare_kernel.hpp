@@ -11,6 +11,6 @@ namespace kgen {
 // take; a result that is missing; an attribute without a parameter that could take it, and the other way round. The
 // operator's own kernel must take all that the operator may be given; another need not. The kernel's condition must be
 // one, of what the operator has.
-void check_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics);
+void compare_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics);
 
 }  // namespace kgen

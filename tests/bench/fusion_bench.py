@@ -1,0 +1,283 @@
+"""Times every example as kgen fuses it, with one kind of fusion switched off at a time, and with none, on the CPU; writes
+FUSIONS.md. scripts/bench --fusions builds what this needs.
+
+    fusion_bench.py --prefix FOLDER --work FOLDER [--graphs TEXT,...] [--rounds N] [--seconds S] [--threads N]
+                    [--output FILE]
+
+`kgen plan --without RULE` plans each variant; one that comes out as the whole is not built. All variants of a graph are
+libraries of one process, and run on the same inputs, those of the largest of the example's cases. A round times each of
+them for S seconds, in an order of its own; a figure is the median of the rounds. A rule loses where the graph runs faster
+without it in three rounds of four, and by more than 3 % in the median, against two times of the fused graph.
+"""
+
+import argparse
+import ctypes
+import datetime
+import os
+import platform
+import random
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAPHS = ROOT / "specs" / "graphs"
+sys.path.insert(0, str(ROOT / "tests" / "examples"))
+
+import cases
+import numpy as np
+import run_example
+import safetensors
+
+LOSES = 0.97  # of the time with the rule, in the median
+LOSES_IN = 0.75  # of the rounds
+AGAIN = "fused again"  # the same library: what the machine's noise makes of nothing
+DL_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+DL_BY_NAME = {"bfloat16": 4, "float8_e4m3fn": 1}  # kgen takes u8 for 8-bit floats
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class LoadOptions(ctypes.Structure):
+    _fields_ = [("weights_directory", ctypes.c_char_p)] + [
+        (name, ctypes.c_int) for name in ("threads", "check", "device", "eager", "synchronous")
+    ]
+
+
+class Tensors:
+    """Arrays as the C ABI takes them."""
+
+    def __init__(self, arrays):
+        self.arrays = [np.ascontiguousarray(array).reshape(np.shape(array)) for array in arrays]
+        self.held = [self.describe(array) for array in self.arrays]
+        self.pointers = (ctypes.c_void_p * len(self.held))(*[ctypes.addressof(each) for each in self.held])
+
+    @staticmethod
+    def describe(array):
+        strides = [stride // array.itemsize for stride in array.strides]
+        many = ctypes.c_int64 * array.ndim
+        code = DL_BY_NAME.get(array.dtype.name)
+        return DLTensor(array.ctypes.data, 1, 0, array.ndim, DL_CODES[array.dtype.kind] if code is None else code,
+                        array.itemsize * 8, 1, many(*array.shape), many(*strides), 0)
+
+
+class Variant:
+    """One plan of a graph, loaded, with inputs and with outputs of its own."""
+
+    def __init__(self, name, library, graph, options, inputs, outputs):
+        self.name, self.times = name, []
+        self.c = ctypes.CDLL(str(library), mode=os.RTLD_LOCAL | os.RTLD_NOW)
+        self.c.kgen_last_error.restype = ctypes.c_char_p
+        function = getattr(self.c, f"kgen_graph_{graph}")
+        function.restype = ctypes.c_void_p
+        pointer, number = ctypes.c_void_p, ctypes.c_int
+        self.c.kgen_model_load.argtypes = [pointer, ctypes.POINTER(LoadOptions), ctypes.POINTER(pointer)]
+        self.c.kgen_model_run.argtypes = [pointer, pointer, number, pointer, number]
+        self.model = pointer()
+        load = LoadOptions(weights_directory=str(options.work).encode(), threads=options.threads)
+        self.require(self.c.kgen_model_load(function(), ctypes.byref(load), ctypes.byref(self.model)))
+        self.inputs, self.outputs = Tensors(inputs), Tensors(outputs)
+        self.run()
+        begin = time.perf_counter()
+        self.run()
+        self.seconds = time.perf_counter() - begin
+
+    def require(self, status):
+        if status != 0:
+            raise SystemExit(f"fusion_bench: {self.name}: {self.c.kgen_last_error().decode()}")
+
+    def run(self):
+        self.require(
+            self.c.kgen_model_run(
+                self.model, self.inputs.pointers, len(self.inputs.held), self.outputs.pointers, len(self.outputs.held)
+            )
+        )
+
+    def time(self, seconds):
+        count = max(1, round(seconds / max(self.seconds, 1e-7)))
+        begin = time.perf_counter()
+        for _ in range(count):
+            self.run()
+        self.times.append((time.perf_counter() - begin) / count * 1e6)
+
+    def median(self):
+        return statistics.median(self.times)
+
+
+# ---- variants --------------------------------------------------------------------------------------------------------
+
+
+def rules(kgen):
+    """As `kgen plan --help` lists them."""
+    text = subprocess.run([kgen, "plan", "--help"], text=True, stdout=subprocess.PIPE, check=True).stdout
+    found = re.search(r"--without[^{]*\{([^}]*)\}", re.sub(r"\s+", " ", text))
+    return re.split(r",\s*", found[1])
+
+
+def sources(folder):
+    return sorted(file for file in folder.rglob("*.[ch]pp") if ".kgen" not in file.parts)
+
+
+def essence(folder):
+    """What of the emitted source the compiler makes code of."""
+    return {str(file.relative_to(folder)): re.sub(r"//.*", "", file.read_text()) for file in sources(folder)}
+
+
+def plans(kgen, graph, work):
+    """Folders of source by variant: those that are not as the whole is."""
+    every = rules(kgen)
+    without = {"fused": [], "unfused": every, **{rule: [rule] for rule in every}}
+    folders = {}
+    for name, off in without.items():
+        folder = work / "src" / graph / name
+        arguments = [f"--without={rule}" for rule in off]
+        subprocess.run([kgen, "plan", GRAPHS / f"{graph}.yaml", "--emit", folder, "--quiet", *arguments], check=True)
+        if name == "fused" or essence(folder) != essence(folders["fused"]):
+            folders[name] = folder
+    return folders
+
+
+def compile_variant(prefix, folder):
+    """The shared library of a variant: all of its source in one piece, and a runtime of its own."""
+    whole, library = folder.with_suffix(".cpp"), folder.with_suffix(".so")
+    whole.write_text("".join(f'#include "{file}"\n' for file in sources(folder) if file.suffix == ".cpp"))
+    runtime = next(prefix.glob("lib*/**/libkgen_runtime.a"))
+    subprocess.run(
+        ["c++", "-std=c++20", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", f"-I{prefix / 'include'}",
+         f"-I{folder}", f"-I{folder / 'stubs'}", whole, "-Wl,--whole-archive", runtime, "-Wl,--no-whole-archive",
+         "-lsleef", "-Wl,-Bsymbolic", "-o", library],
+        check=True,
+    )
+    return library
+
+
+# ---- times -----------------------------------------------------------------------------------------------------------
+
+
+def dtype_of(name):
+    return np.dtype(np.uint8) if name == "f8e4m3" else np.dtype(cases.DTYPES[name])
+
+
+def largest_case(example, rng):
+    """Its label, and the inputs of its first call."""
+    found = [(label, steps[0]) for label, steps in example.cases(rng)]
+    return max(found, key=lambda case: sum(array.nbytes for array in case[1].values()))
+
+
+def load_variants(graph, libraries, options, rng):
+    example = cases.EXAMPLES[graph]
+    constants = example.constants(rng) if example.constants else {}
+    if constants:
+        safetensors.write(options.work / f"{graph}.safetensors", constants)
+    label, inputs = largest_case(example, rng)
+    expected = run_example.expected_outputs(graph, [inputs], constants)[0]
+    outputs = [np.empty(np.shape(each), dtype_of(dtype)) for each, dtype in zip(expected, example.outputs.values())]
+    made = [Variant(name, library, graph, options, inputs.values(), [np.copy(each) for each in outputs])
+            for name, library in libraries.items()]
+    return label, made
+
+
+def loses(variants, name):
+    """Whether the graph is faster so, beyond noise: than as it is, and than as it is once more."""
+
+    def is_slower(fused, other):
+        faster = sum(b < a for a, b in zip(fused.times, other.times)) / len(fused.times)
+        return other.median() < LOSES * fused.median() and faster >= LOSES_IN
+
+    return all(is_slower(variants[fused], variants[name]) for fused in ("fused", AGAIN))
+
+
+def time_graph(graph, options):
+    folders = plans(options.prefix / "bin" / "kgen", graph, options.work)
+    libraries = {name: compile_variant(options.prefix, folder) for name, folder in folders.items()}
+    libraries[AGAIN] = libraries["fused"]
+    label, variants = load_variants(graph, libraries, options, np.random.default_rng(0))
+    for _ in range(options.rounds):
+        for variant in random.sample(variants, len(variants)):
+            variant.time(options.seconds)
+    by_name = {variant.name: variant for variant in variants}
+    print(graph, {name: round(one.median(), 1) for name, one in by_name.items()}, flush=True)
+    return label, by_name
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def table(timed, every):
+    """A row for each graph and variant; those in which a rule loses come first."""
+    rows = []
+    for graph, (label, variants) in timed.items():
+        fused = variants["fused"]
+        for name, other in variants.items():
+            if name == "fused":
+                continue
+            lost = name != AGAIN and loses(variants, name)
+            ratio = other.median() / fused.median()
+            what = {"unfused": "all rules", AGAIN: "nothing: noise"}.get(name, name)
+            rows.append((not lost, ratio, f"| {graph} | {label} | {what} | {fused.median():.1f} | {other.median():.1f} | "
+                                          f"{ratio:.2f}{' **loses**' if lost else ''} |"))
+    header = "| graph | case | without | fused, us | without it, us | ratio |\n| --- | --- | --- | ---: | ---: | ---: |\n"
+    met = {name for _, variants in timed.values() for name in variants}
+    unmet = [rule for rule in every if rule not in met]
+    text = header + "\n".join(line for *_, line in sorted(rows, key=lambda row: (row[0], row[1]))) + "\n"
+    return text + (f"\nNone of these is planned otherwise without: {', '.join(unmet)}.\n" if unmet else "")
+
+
+def page(timed, every, arguments, options):
+    processor = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    compiler = subprocess.run(["c++", "--version"], text=True, stdout=subprocess.PIPE).stdout.splitlines()[0]
+    load = os.getloadavg()[0]
+    return f"""\
+# Fused and unfused, rule by rule, on the CPU
+
+Written by `scripts/bench --fusions {shlex.join(arguments)}` on {datetime.date.today()}:
+{processor[0] if processor else platform.machine()}, {os.cpu_count()} threads, load {load:.1f} at the end; {compiler}.
+
+Each example as it is, and without one kind of fusion (`kgen plan --without RULE`), interleaved in one process on the inputs
+of its largest case: medians of {options.rounds} rounds. The ratio is what a rule is worth: above 1 it wins. A rule loses
+where the graph is faster without it in three rounds of four, and by more than 3 % in the median; those come first.
+Against noise each graph is timed once more as it is, and a rule must lose to both. What does not change a plan is left
+out. A matrix product of an example may be most of its time, whatever fuses with it.
+
+{table(timed, every)}"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prefix", required=True, type=Path, help="where kgen is installed")
+    parser.add_argument("--work", required=True, type=Path, help="a folder for what is emitted and compiled")
+    parser.add_argument("--graphs", default="", help="those whose name contains one of these texts")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=0.05, help="for which a round times a variant")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "FUSIONS.md")
+    options = parser.parse_args()
+    options.prefix, options.work = options.prefix.resolve(), options.work.resolve()
+    options.work.mkdir(parents=True, exist_ok=True)
+    graphs = [path.stem for path in sorted(GRAPHS.glob("*.yaml"))]
+    chosen = [graph for graph in graphs if any(text in graph for text in options.graphs.split(","))]
+    shown = [f"--{name}={getattr(options, name)}" for name in ("graphs", "rounds", "seconds", "threads")]
+    timed = {graph: time_graph(graph, options) for graph in chosen}
+    options.output.write_text(page(timed, rules(options.prefix / "bin" / "kgen"), shown, options))
+    print(f"wrote {options.output}")
+
+
+if __name__ == "__main__":
+    main()
