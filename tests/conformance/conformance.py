@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "random"))
 from build import Target, Tools, compile_graphs  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
-from tensor_files import describe_input  # noqa: E402
+from tensor_files import describe_input, read_output  # noqa: E402
 
 STAGES = ("import", "plan", "build", "run", "compare")
 # ONNX's own rule: |got - expected| <= absolute + relative * |expected|, and NaN equals NaN.
@@ -133,8 +133,8 @@ def execute(test: Test, library: Path, target: Target, work: Path, timeout: floa
         return
     for number, outputs in enumerate(expected):
         for i, each in enumerate(outputs):
-            got = np.fromfile(folder / f"{number}.{i}.out", each.array.dtype)
-            problem = difference(got.reshape(each.array.shape), each.array)
+            got = read_output(each.dtype, each.array.dtype, folder / f"{number}.{i}.out", list(each.array.shape))
+            problem = difference(got, each.array)
             if problem:
                 test.fail("compare", f"output {i}: {problem}")
                 return
