@@ -411,7 +411,13 @@ void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
                                 result.name));
     }
   }
-  if (op.role == OpRole::cast) need(has_attribute("to", AttributeType::dtype), "the attribute 'to' for its role");
+  if (op.role == OpRole::cast) {
+    need(has_attribute("to", AttributeType::dtype), "the attribute 'to' for its role");
+    const bool has_defaults = std::all_of(op.attributes.begin(), op.attributes.end(), [](const AttributeSpec& each) {
+      return each.name == "to" || each.default_value.has_value();
+    });
+    need(has_defaults, "a default for every attribute but 'to', for its role");
+  }
 }
 
 template <class Read>

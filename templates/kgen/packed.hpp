@@ -23,8 +23,6 @@ namespace kgen {
 // from there.
 template <class T>
 class PackedPointer {
-  static_assert(is_packed<T>);
-
  public:
   using Byte = std::conditional_t<std::is_const_v<T>, const std::uint8_t, std::uint8_t>;
   static constexpr int bits = element_bits<std::remove_const_t<T>>;
@@ -42,7 +40,6 @@ class PackedPointer {
     return pointer;
   }
   KGEN_FN constexpr PackedPointer& operator+=(std::int64_t elements) { return *this = *this + elements; }
-  KGEN_FN constexpr bool operator==(const PackedPointer&) const = default;
 
   // The byte that the element begins in, and at which of its bits. Elements may lie before the first.
   KGEN_FN Byte* byte() const { return reinterpret_cast<Byte*>(first_) + (element_ * bits >> 3); }

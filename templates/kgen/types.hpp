@@ -21,7 +21,8 @@ KGEN_FN constexpr std::uint32_t select(bool condition, std::uint32_t a, std::uin
 
 // A sign, `exponent_bits` and `mantissa_bits`, with subnormal numbers. Codes are without the sign: `greatest` is the last
 // finite number, `overflow` what lies beyond it becomes where a conversion saturates, `beyond` where it does not, and
-// `nan` a NaN. Where `has_one_nan`, the code of -0 is the only NaN, and there is no -0.
+// `nan` a NaN, or 0 where there is none and it becomes that. Where `has_one_nan`, the code of -0 is the only NaN, and there
+// is no -0.
 struct F16Format {  // IEEE 754 binary16
   static constexpr int exponent_bits = 5, mantissa_bits = 10, bias = 15;
   static constexpr std::uint32_t greatest = 0x7bff, overflow = 0x7c00, beyond = 0x7c00, nan = 0x7e00;
@@ -48,9 +49,9 @@ struct F8E5M2FnuzFormat {
   static constexpr std::uint32_t greatest = 0x7f, overflow = greatest, beyond = 0x80, nan = 0x80;
   static constexpr bool has_one_nan = true;
 };
-struct F4E2M1Format {  // OCP microscaling formats, E2M1: finite numbers alone; NaN becomes the greatest
+struct F4E2M1Format {  // OCP microscaling formats, E2M1: finite numbers alone
   static constexpr int exponent_bits = 2, mantissa_bits = 1, bias = 1;
-  static constexpr std::uint32_t greatest = 0x7, overflow = greatest, beyond = greatest, nan = greatest;
+  static constexpr std::uint32_t greatest = 0x7, overflow = greatest, beyond = greatest, nan = 0;
   static constexpr bool has_one_nan = false;
 };
 
@@ -93,8 +94,8 @@ KGEN_FN constexpr Bits narrow_bits(Bits bits) {
   const Bits sign = (bits >> (31 - total_bits)) & (1u << total_bits);
   if constexpr (Format::has_one_nan) {
     return select(magnitude > 0x7f800000u, Bits(Format::nan), finite | select(finite == 0u, Bits(0u), sign));
-  } else if constexpr (Format::nan == Format::greatest) {
-    return select(magnitude > 0x7f800000u, Bits(Format::nan), finite | sign);
+  } else if constexpr (Format::nan == 0) {
+    return select(magnitude > 0x7f800000u, Bits(0u), finite | sign);
   } else {
     const Bits special = ((magnitude >> dropped) & ((1u << mantissa_bits) - 1)) | Format::nan;  // keeps a NaN's payload
     return select(magnitude > 0x7f800000u, special, finite) | sign;
@@ -206,7 +207,7 @@ struct f8e8m0 {
 // ---- packed types: several elements a byte, the first in its lowest bits. One alone stands in the lowest bits of a
 // byte, whose others are 0. In memory a PackedPointer (kgen/packed.hpp) leads to them.
 
-// OCP E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives. What lies beyond saturates.
+// OCP E2M1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives. What lies beyond saturates, and NaN becomes 0.
 struct f4e2m1 {
   using format = F4E2M1Format;
   std::uint8_t bits;

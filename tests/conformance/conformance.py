@@ -17,6 +17,7 @@ import numpy as np
 import yaml
 
 import own_models
+import type_models
 from onnx_files import Model, read_model, read_tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "random"))
@@ -195,6 +196,7 @@ def main() -> int:
     parser.add_argument("--make", type=Path, help="write the suite's own models into this folder first")
     parser.add_argument("--match", default="", help="a regular expression that the names match")
     parser.add_argument("--until", choices=("plan", "run"), default="run")
+    parser.add_argument("--target", default="cpu", help="what to compile for and run on, as in the tools: simt_32 is the executor")
     parser.add_argument("--per-unit", type=int, default=24, help="graphs in one translation unit")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=20, help="of one run, in seconds")
@@ -204,8 +206,9 @@ def main() -> int:
     options.work.mkdir(parents=True, exist_ok=True)
     if options.make:
         own_models.make(options.make)
+        type_models.make(options.make)
     tools = Tools.load(options.tools)
-    target = tools.targets["cpu"]
+    target = tools.targets[options.target]
     tests = [test for test in tests_in(options.folder, options.work) if re.search(options.match, test.name)]
     if options.only:
         wanted = options.only.read_text().split()

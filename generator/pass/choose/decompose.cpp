@@ -104,7 +104,7 @@ ValueId add_cast(Decomposition& state, const Expanding& at, ValueId from, ValueI
             .kind = Elementwise{},
             .inputs = {from},
             .outputs = {to},
-            .attributes = {{"to", state.graph.type(to).dtype}},
+            .attributes = attributes_of_cast(*state.cast, state.graph.type(to).dtype),
             .where = at.composite.where,
             .within = at.within,
             .implied = true};

@@ -70,7 +70,7 @@ KGEN_FN Elements<T, W> load_run(const T* from, std::int64_t step, Access access)
 
 // W elements of a packed type, as the words that hold them.
 template <int W, class T>
-KGEN_FN Elements<T, W> load_run(const PackedPointer<const T>& from, std::int64_t step, Access access) {
+requires is_packed<T> KGEN_FN Elements<T, W> load_run(const PackedPointer<const T>& from, std::int64_t step, Access access) {
   constexpr int bits = element_bits<T>;
   if constexpr (W * bits > 32) {
     const auto low = load_run<W / 2, T>(from, step, access), high = load_run<W / 2, T>(from + W / 2 * step, step, access);
