@@ -143,8 +143,8 @@ def execute(test: Test, library: Path, target: Target, work: Path, timeout: floa
 
 def difference(got: np.ndarray, expected: np.ndarray) -> str:
     exact = got == expected
-    x, y = got.astype(np.float64), expected.astype(np.float64)
     with np.errstate(invalid="ignore"):
+        x, y = got.astype(np.float64), expected.astype(np.float64)
         near = np.abs(x - y) <= ABSOLUTE + RELATIVE * np.abs(y)
     wrong = ~(exact | near | (np.isnan(x) & np.isnan(y)))
     if not wrong.any():
