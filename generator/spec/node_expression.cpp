@@ -182,8 +182,9 @@ std::optional<Term> attribute_named(const Setting& in, const AttributeSpec& spec
       return value ? std::get<Dim>(*value) : Size();
     case AttributeType::dtype: {
       if (value) return DTypes{std::get<DType>(*value)};
-      const std::vector<DType> all = dtypes_of_class("any");
-      return DTypes(all.begin(), all.end());
+      DTypes all;
+      for (const DTypeInfo& each : dtype_table()) all.insert(each.dtype);
+      return all;
     }
     default:
       return std::nullopt;

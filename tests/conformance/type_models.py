@@ -205,6 +205,20 @@ def wide_integers(folder: Path) -> None:
           {"y": inputs["x"] - odd, "v": inputs["u"] - large}, VERSION)
 
 
+def small_weights(folder: Path) -> None:
+    """Weights that stand in the graph as numbers."""
+    types = {**FLOATS, "e8m0": ml_dtypes.float8_e8m0fnu, "f4": ml_dtypes.float4_e2m1fn, **INTEGERS}
+    x = np.array([1, 2, 3, 4, 5], np.float32)
+    weights = {name: np.array([1, 1, 0.5 if name in ("f4", "e8m0") else 0, 1, 2 if name[:2] != "i2" else -2], np.float32).astype(element)
+               for name, element in types.items()}
+    nodes, outputs = [], {}
+    for name, weight in weights.items():
+        nodes += [cast([name], [f"{name}_wide"], F32), node("Mul", ["x", f"{name}_wide"], [f"{name}_product"])]
+        outputs[f"{name}_product"] = x * weight.astype(np.float32)
+    write(folder, nodes, {"x": x}, weights, outputs, VERSION)
+
+
 def make(folder: Path) -> None:
-    for case in (every_code, to_floats, to_powers, to_integers, quantised_weight, quantised_blocks, packed_views, bits, wide_integers):
+    for case in (every_code, to_floats, to_powers, to_integers, quantised_weight, quantised_blocks, packed_views, bits, wide_integers,
+                 small_weights):
         case(folder / case.__name__)

@@ -63,7 +63,7 @@ nodes:
 outputs: [a, b, c, d, e]
 )",
                         true) ==
-        "a: f8e4m3[8] = cast(x, to=f8e4m3, saturate=true, round=nearest)\n"
+        "a: f8e4m3[8] = cast(x, to=f8e4m3)\n"
         "b: f8e5m2[8] = narrow(x, to=f8e5m2, saturate=false, round=nearest)\n"
         "c: f8e8m0[8] = narrow(x, to=f8e8m0, saturate=true, round=up)\n"
         "d: i32[8] = bitcast(x, to=i32)\n"

@@ -211,7 +211,7 @@ kernels.yaml:2:11: note: it is declared here
     2 | - kernel: k
       |           ^
 help: correct the operator or its kernel, whichever is wrong
-ops.yaml:5:14: error: 'a' may be 'bf16', 'f8e4m3' and 'f8e5m2', which the kernel 'k' does not take
+ops.yaml:5:14: error: 'a' may be 'bf16', 'f8e4m3', 'f8e5m2', 'f8e4m3fnuz' and 'f8e5m2fnuz', which the kernel 'k' does not take
     5 |   operands: {a: {type: T, shape: "[M, N, K]"}, b: {type: T, optional: true}}
       |              ^
 kernels.yaml:6:14: note: it is declared here
