@@ -15,15 +15,33 @@ struct OnnxType {
 
 // By TensorProto.DataType: https://github.com/onnx/onnx/blob/main/onnx/onnx.in.proto
 const std::array<OnnxType, 27> types = {{
-    {"undefined", {}},          {"float", DType::f32},      {"uint8", DType::u8},
-    {"int8", DType::i8},        {"uint16", DType::u16},     {"int16", DType::i16},
-    {"int32", DType::i32},      {"int64", DType::i64},      {"string", {}},
-    {"bool", DType::boolean},   {"float16", DType::f16},    {"double", DType::f64},
-    {"uint32", DType::u32},     {"uint64", DType::u64},     {"complex64", {}},
-    {"complex128", {}},         {"bfloat16", DType::bf16},  {"float8e4m3fn", DType::f8e4m3},
-    {"float8e4m3fnuz", DType::f8e4m3fnuz}, {"float8e5m2", DType::f8e5m2}, {"float8e5m2fnuz", DType::f8e5m2fnuz},
-    {"uint4", DType::u4},       {"int4", DType::i4},        {"float4e2m1", DType::f4e2m1},
-    {"float8e8m0", DType::f8e8m0}, {"uint2", DType::u2},     {"int2", DType::i2},
+    {"undefined", {}},
+    {"float", DType::f32},
+    {"uint8", DType::u8},
+    {"int8", DType::i8},
+    {"uint16", DType::u16},
+    {"int16", DType::i16},
+    {"int32", DType::i32},
+    {"int64", DType::i64},
+    {"string", {}},
+    {"bool", DType::boolean},
+    {"float16", DType::f16},
+    {"double", DType::f64},
+    {"uint32", DType::u32},
+    {"uint64", DType::u64},
+    {"complex64", {}},
+    {"complex128", {}},
+    {"bfloat16", DType::bf16},
+    {"float8e4m3fn", DType::f8e4m3},
+    {"float8e4m3fnuz", DType::f8e4m3fnuz},
+    {"float8e5m2", DType::f8e5m2},
+    {"float8e5m2fnuz", DType::f8e5m2fnuz},
+    {"uint4", DType::u4},
+    {"int4", DType::i4},
+    {"float4e2m1", DType::f4e2m1},
+    {"float8e8m0", DType::f8e8m0},
+    {"uint2", DType::u2},
+    {"int2", DType::i2},
 }};
 
 // How a float of two bytes or less is encoded.
@@ -46,10 +64,12 @@ double decode_float(std::uint32_t bits, const FloatFormat& format) {
   const double sign = bits >> width & 1 ? -1.0 : 1.0;
   const bool all_ones = exponent == greatest && fraction == (1u << format.fraction_bits) - 1;
   if ((format.special == Special::infinities && exponent == greatest && fraction != 0) ||
-      (format.special == Special::all_ones && all_ones) || (format.special == Special::minus_zero && bits == 1u << width)) {
+      (format.special == Special::all_ones && all_ones) ||
+      (format.special == Special::minus_zero && bits == 1u << width)) {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  if (format.special == Special::infinities && exponent == greatest) return sign * std::numeric_limits<double>::infinity();
+  if (format.special == Special::infinities && exponent == greatest)
+    return sign * std::numeric_limits<double>::infinity();
   const int power = (exponent == 0 ? 1 : static_cast<int>(exponent)) - format.bias - format.fraction_bits;
   const std::uint32_t significand = exponent == 0 ? fraction : fraction | 1u << format.fraction_bits;
   return sign * std::ldexp(static_cast<double>(significand), power);
@@ -73,18 +93,29 @@ std::optional<ContentElement> decode_element(DType dtype, const char* at) {
   switch (dtype) {
     case DType::f64: return load<double>(at);
     case DType::f32: return static_cast<double>(load<float>(at));
-    case DType::f16: return decode_float(load<std::uint16_t>(at), {5, 10, 15, Special::infinities});
-    case DType::bf16: return decode_float(load<std::uint16_t>(at), {8, 7, 127, Special::infinities});
-    case DType::f8e4m3: return decode_float(byte(), {4, 3, 7, Special::all_ones});
-    case DType::f8e5m2: return decode_float(byte(), {5, 2, 15, Special::infinities});
-    case DType::f8e4m3fnuz: return decode_float(byte(), {4, 3, 8, Special::minus_zero});
-    case DType::f8e5m2fnuz: return decode_float(byte(), {5, 2, 16, Special::minus_zero});
-    case DType::f8e8m0: return decode_power(byte());
-    case DType::f4e2m1: return decode_float(byte(), {2, 1, 1, Special::none});
-    case DType::i2: return Dim((byte() ^ 2) - 2);
-    case DType::i4: return Dim((byte() ^ 8) - 8);
+    case DType::f16:
+      return decode_float(load<std::uint16_t>(at), {5, 10, 15, Special::infinities});
+    case DType::bf16:
+      return decode_float(load<std::uint16_t>(at), {8, 7, 127, Special::infinities});
+    case DType::f8e4m3:
+      return decode_float(byte(), {4, 3, 7, Special::all_ones});
+    case DType::f8e5m2:
+      return decode_float(byte(), {5, 2, 15, Special::infinities});
+    case DType::f8e4m3fnuz:
+      return decode_float(byte(), {4, 3, 8, Special::minus_zero});
+    case DType::f8e5m2fnuz:
+      return decode_float(byte(), {5, 2, 16, Special::minus_zero});
+    case DType::f8e8m0:
+      return decode_power(byte());
+    case DType::f4e2m1:
+      return decode_float(byte(), {2, 1, 1, Special::none});
+    case DType::i2:
+      return Dim((byte() ^ 2) - 2);
+    case DType::i4:
+      return Dim((byte() ^ 8) - 8);
     case DType::u2:
-    case DType::u4: return Dim(byte());
+    case DType::u4:
+      return Dim(byte());
     case DType::i8: return Dim(load<std::int8_t>(at));
     case DType::i16: return Dim(load<std::int16_t>(at));
     case DType::i32: return Dim(load<std::int32_t>(at));

@@ -138,9 +138,10 @@ bool write_safetensors(const std::string& path, const std::vector<const StoredTe
   std::string header = "{";
   std::int64_t offset = 0;
   for (const StoredTensor* each : tensors) {
-    header += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", offset || header.size() > 1 ? "," : "",
-                          json_string(each->key), safetensors_dtype(each->dtype), fmt::join(safetensors_shape(*each), ","), offset,
-                          offset + each->length);
+    header +=
+        fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                    offset || header.size() > 1 ? "," : "", json_string(each->key), safetensors_dtype(each->dtype),
+                    fmt::join(safetensors_shape(*each), ","), offset, offset + each->length);
     offset += each->length;
   }
   header += "}";

@@ -262,9 +262,9 @@ class KernelCheck {
 
   // Whether the kernel can see the attribute in the elements of a result. (A functor makes lanes, and has to be told.)
   bool is_element_type(const AttributeSpec& attribute) const {
-    return op_.kind != OpKind::elementwise && std::any_of(op_.results.begin(), op_.results.end(), [&](const ResultSpec& each) {
-             return each.type == "$" + attribute.name;
-           });
+    return op_.kind != OpKind::elementwise &&
+           std::any_of(op_.results.begin(), op_.results.end(),
+                       [&](const ResultSpec& each) { return each.type == "$" + attribute.name; });
   }
 
   // Whether the kernel can see the attribute in the shape of a result.

@@ -24,10 +24,14 @@ FloatRange float_range(DType dtype) {
     case DType::bf16: return {0x1.fep127, 0x1p120, true};
     case DType::f8e4m3: return {448, 32, false};
     case DType::f8e5m2: return {57344, 8192, true};
-    case DType::f8e4m3fnuz: return {240, 16, false};
-    case DType::f8e5m2fnuz: return {57344, 8192, false};
-    case DType::f8e8m0: return {.greatest = 0x1p127, .step = 0x1p127, .infinities = false, .least = 0x1p-127};
-    case DType::f4e2m1: return {.greatest = 6, .step = 2, .infinities = false, .nan = false};
+    case DType::f8e4m3fnuz:
+      return {240, 16, false};
+    case DType::f8e5m2fnuz:
+      return {57344, 8192, false};
+    case DType::f8e8m0:
+      return {.greatest = 0x1p127, .step = 0x1p127, .infinities = false, .least = 0x1p-127};
+    case DType::f4e2m1:
+      return {.greatest = 6, .step = 2, .infinities = false, .nan = false};
     default: return {std::numeric_limits<double>::max(), 0, true};
   }
 }

@@ -372,7 +372,8 @@ struct Evaluation {
     const auto of_dtype = std::find_if(dtype_functions.begin(), dtype_functions.end(),
                                        [&](const DTypeFunction& each) { return each.name == name; });
     if (of_dtype != dtype_functions.end()) {
-      if (!first || arguments.size() != 1) return fail(fmt::format("{} takes an operand, a type, or an attribute of type dtype", name));
+      if (!first || arguments.size() != 1)
+        return fail(fmt::format("{} takes an operand, a type, or an attribute of type dtype", name));
       return about_dtype(*of_dtype, *first);
     }
     const auto function =

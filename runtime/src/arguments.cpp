@@ -141,7 +141,8 @@ void require_usable(const Argument& argument, DLDevice device, const DeviceApi& 
          bracketed(shape_of(tensor)));
   }
   if (reinterpret_cast<std::uintptr_t>(argument.data()) % static_cast<std::uintptr_t>(type.alignment()) != 0) {
-    fail(KGEN_MISALIGNED, argument.name(), ": the data is not aligned to the ", type.alignment(), " bytes of ", type.name);
+    fail(KGEN_MISALIGNED, argument.name(), ": the data is not aligned to the ", type.alignment(), " bytes of ",
+         type.name);
   }
   reach_of(argument);
 }

@@ -43,7 +43,8 @@ bool accepts(ElementType type, DLDataType dtype) {
     return dtype.code == other.code && dtype.bits == other.bits && dtype.lanes == other.lanes;
   };
   const ElementTypeInfo& info = element_type_info(type);
-  const bool lacks_old_code = info.bits == 8 && (info.dlpack.code == KGEN_DL_BOOL || info.dlpack.code >= KGEN_DL_FLOAT8_E4M3FN);
+  const bool lacks_old_code =
+      info.bits == 8 && (info.dlpack.code == KGEN_DL_BOOL || info.dlpack.code >= KGEN_DL_FLOAT8_E4M3FN);
   return equals(element_type_info(type).dlpack) ||
          (lacks_old_code && equals(element_type_info(ElementType::u8).dlpack));
 }

@@ -13,10 +13,11 @@ namespace detail {
 template <int Bits>
 using CodeOf = std::conditional_t<
     Bits == 2, u2,
-    std::conditional_t<Bits == 4, u4,
-                       std::conditional_t<Bits == 8, std::uint8_t,
-                                          std::conditional_t<Bits == 16, std::uint16_t,
-                                                             std::conditional_t<Bits == 32, std::uint32_t, std::uint64_t>>>>>;
+    std::conditional_t<
+        Bits == 4, u4,
+        std::conditional_t<Bits == 8, std::uint8_t,
+                           std::conditional_t<Bits == 16, std::uint16_t,
+                                              std::conditional_t<Bits == 32, std::uint32_t, std::uint64_t>>>>>;
 template <class T>
 using code_like =
     std::conditional_t<std::is_const_v<T>, const CodeOf<element_bits<std::remove_const_t<T>>>, CodeOf<element_bits<T>>>;

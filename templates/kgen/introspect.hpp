@@ -66,8 +66,7 @@ using element_t = typename detail::OneLane<std::remove_cv_t<T>>::type;
 template <class T>
 concept Boolean = std::same_as<element_t<T>, bool>;
 template <class T>
-concept Float =
-    std::floating_point<element_t<T>> || (is_narrow_float<element_t<T>> && !is_storage_only<element_t<T>>);
+concept Float = std::floating_point<element_t<T>> ||(is_narrow_float<element_t<T>> && !is_storage_only<element_t<T>>);
 template <class T>
 concept Integer = std::integral<element_t<T>> && !Boolean<T>;
 template <class T>

@@ -57,7 +57,8 @@ struct PointerTo {
   using type = T*;
 };
 template <class T>
-requires is_packed<T> struct PointerTo<T> {
+requires is_packed<T>
+struct PointerTo<T> {
   using type = PackedPointer<T>;
 };
 }  // namespace detail
@@ -129,8 +130,8 @@ KGEN_FN Vec<std::uint32_t, W> spread_word(std::uint32_t word) {
 }
 template <int Bits, int W>
 KGEN_FN std::uint32_t gather_word(const Vec<std::uint32_t, W>& codes) {
-  return sum_of(
-      lanewise(codes, places_in_word<Bits, W>(), [](auto x, auto y) KGEN_LAMBDA { return x << y; }));  // no bit meets another
+  return sum_of(lanewise(codes, places_in_word<Bits, W>(),
+                         [](auto x, auto y) KGEN_LAMBDA { return x << y; }));  // no bit meets another
 }
 
 // Codes of a packed type, as its lanes; and lanes of any type as codes.
@@ -140,7 +141,8 @@ KGEN_FN Vec<compute_t<T>, W> lanes_of_codes(const Vec<std::uint32_t, W>& codes) 
     return as_float(widen_bits<typename T::format>(codes));
   } else if constexpr (std::is_signed_v<compute_t<T>>) {
     constexpr std::uint32_t sign = 1u << (element_bits<T> - 1);
-    return convert<compute_t<T>>(bit_cast<std::int32_t>((codes ^ Vec<std::uint32_t, W>(sign)) - Vec<std::uint32_t, W>(sign)));
+    return convert<compute_t<T>>(
+        bit_cast<std::int32_t>((codes ^ Vec<std::uint32_t, W>(sign)) - Vec<std::uint32_t, W>(sign)));
   } else {
     return convert<compute_t<T>>(codes);
   }
@@ -153,7 +155,7 @@ KGEN_FN Vec<std::uint32_t, W> integer_codes(const Vec<U, W>& v) {
   } else {
     all = convert<std::uint32_t>(v);
   }
-  return all & Vec<std::uint32_t, W>((1u << element_bits<T>) - 1);
+  return all & Vec<std::uint32_t, W>((1u << element_bits<T>)-1);
 }
 
 // A word of `Count` bits that begin at a bit of a byte.

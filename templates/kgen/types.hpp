@@ -19,10 +19,10 @@ KGEN_FN constexpr std::uint32_t as_bits(float value) { return std::bit_cast<std:
 KGEN_FN constexpr float to_float(std::uint32_t value) { return static_cast<float>(static_cast<std::int32_t>(value)); }
 KGEN_FN constexpr std::uint32_t select(bool condition, std::uint32_t a, std::uint32_t b) { return condition ? a : b; }
 
-// A sign, `exponent_bits` and `mantissa_bits`, with subnormal numbers. Codes are without the sign: `greatest` is the last
-// finite number, `overflow` what lies beyond it becomes where a conversion saturates, `beyond` where it does not, and
-// `nan` a NaN, or 0 where there is none and it becomes that. Where `has_one_nan`, the code of -0 is the only NaN, and there
-// is no -0.
+// A sign, `exponent_bits` and `mantissa_bits`, with subnormal numbers. Codes are without the sign: `greatest` is the
+// last finite number, `overflow` what lies beyond it becomes where a conversion saturates, `beyond` where it does not,
+// and `nan` a NaN, or 0 where there is none and it becomes that. Where `has_one_nan`, the code of -0 is the only NaN,
+// and there is no -0.
 struct F16Format {  // IEEE 754 binary16
   static constexpr int exponent_bits = 5, mantissa_bits = 10, bias = 15;
   static constexpr std::uint32_t greatest = 0x7bff, overflow = 0x7c00, beyond = 0x7c00, nan = 0x7e00;
@@ -113,7 +113,8 @@ KGEN_FN constexpr Bits narrow_bf16_bits(Bits bits) {
   return select((bits & 0x7fffffffu) > 0x7f800000u, (bits >> 16) | 0x40u, rounded);
 }
 
-// How a conversion to f8e8m0 rounds: to the nearer power of two (a tie to the greater), or to the next one above or below.
+// How a conversion to f8e8m0 rounds: to the nearer power of two (a tie to the greater), or to the next one above or
+// below.
 enum class Rounding { nearest, up, down };
 
 // OCP E8M0: powers of two from 2^-127, whose code is 0, to 2^127, and NaN. 2^-127 is a subnormal float.
@@ -266,8 +267,7 @@ template <class T>
 inline constexpr bool is_packed = element_bits<std::remove_const_t<T>> < 8;
 
 template <class T>
-inline constexpr bool is_narrow_float =
-    is_one_of<T, f16, bf16, f8e4m3, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f8e8m0, f4e2m1>;
+inline constexpr bool is_narrow_float = is_one_of<T, f16, bf16, f8e4m3, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f8e8m0, f4e2m1>;
 
 // Types that are only stored, moved and converted: no operator computes on them.
 template <class T>
@@ -279,7 +279,8 @@ struct ComputeType {
   using type = std::conditional_t<is_narrow_float<T>, float, T>;
 };
 template <class T>
-requires is_packed_integer<T> struct ComputeType<T> {
+requires is_packed_integer<T>
+struct ComputeType<T> {
   using type = typename T::lane_type;
 };
 }  // namespace detail

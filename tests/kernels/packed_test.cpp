@@ -1,5 +1,5 @@
-// Types of a byte and less: what their codes stand for, by the definitions of their formats, and memory in which several
-// elements share a byte.
+// Types of a byte and less: what their codes stand for, by the definitions of their formats, and memory in which
+// several elements share a byte.
 #include "kgen/packed.hpp"
 
 #include <algorithm>
@@ -173,7 +173,8 @@ TEST_CASE("f8e8m0 has powers of two") {
   CHECK(std::isnan(Narrow<f8e8m0>{false, Rounding::nearest}.apply(0.0f)));
 }
 
-TEST_CASE_TEMPLATE("packed elements are read and written anywhere, and their neighbours stay", T, i4, u4, i2, u2, f4e2m1) {
+TEST_CASE_TEMPLATE("packed elements are read and written anywhere, and their neighbours stay", T, i4, u4, i2, u2,
+                   f4e2m1) {
   for (const std::int64_t step : {1, 3}) {
     check_runs<1, T>(step);
     check_runs<2, T>(step);

@@ -70,7 +70,8 @@ outputs: [a, b, c, d, e]
         "e: i16[8] = bit_copy(h, to=i16)\n");
 }
 
-// Rule: in an expansion a type variable stands for its dtype, and `least` and `greatest` for the ends of an integer's range.
+// Rule: in an expansion a type variable stands for its dtype, and `least` and `greatest` for the ends of an integer's
+// range.
 TEST_CASE("decompose: dtypes in expansions") {
   Rewrites rewrites;
   const std::string text = decomposed_text(rewrites, R"(

@@ -52,7 +52,8 @@ TEST_CASE("dtypes that an operator does not take") {
         "help: convert it first");
   CHECK(problems("x: 'i4[3, 5]'", "{op: add, in: [x, 1], out: y}") ==
         "5: add: 'x' (i4[3, 5]) cannot be operand 'a'\n"
-        "note: its dtype must be f64, f32, f16, bf16, f8e4m3, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, i8, i16, i32, i64, u8, u16, u32 "
+        "note: its dtype must be f64, f32, f16, bf16, f8e4m3, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, i8, i16, i32, i64, u8, "
+        "u16, u32 "
         "or u64\n"
         "help: convert it first");
   CHECK(problems("x: 'f16[4]'", "{op: bitcast, in: x, out: y, to: f32}") ==

@@ -182,7 +182,8 @@ ops.yaml:6:8: error: 'e' is of kind elementwise and needs the attribute 'to' for
     6 | - {op: e, kind: elementwise, role: cast, operands: {x: f32}, results: {out: f32}, kernel: k}
       |        ^
 )text");
-  CHECK_EQ(ops_messages(R"yaml(ops:
+  CHECK_EQ(
+      ops_messages(R"yaml(ops:
 - op: a
   kind: elementwise
   operands: {x: f32}
@@ -197,7 +198,7 @@ ops.yaml:6:8: error: 'e' is of kind elementwise and needs the attribute 'to' for
   attributes: {to: {type: dtype}, other: {type: boolean}}
   kernel: k
 )yaml"),
-           R"text(ops.yaml:2:7: error: 'a' is of kind elementwise and needs `when` in every choice of its expansion, as its kernel computes what none holds for
+      R"text(ops.yaml:2:7: error: 'a' is of kind elementwise and needs `when` in every choice of its expansion, as its kernel computes what none holds for
     2 | - op: a
       |       ^
 ops.yaml:8:7: error: 'b' is of kind elementwise and needs a default for every attribute but 'to', for its role

@@ -136,7 +136,8 @@ std::optional<std::vector<ValueId>> input_values(Decomposition& state, Expanding
 }
 
 // Rule: what computes sees f32 in place of lower precision. Casts take what there is, and so do views, rounded where
-// they lead to nothing but a result. What a kernel computes as well is no composite: its expansion sees what it is given.
+// they lead to nothing but a result. What a kernel computes as well is no composite: its expansion sees what it is
+// given.
 void choose_precision(Decomposition& state, Expanding& at, const OpSpec& op, const ExpansionNode& node,
                       std::vector<std::pair<ValueId, std::string>>& inputs) {
   if (op.role == OpRole::cast || at.composite.op->kind != OpKind::composite) return;

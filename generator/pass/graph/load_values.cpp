@@ -37,8 +37,8 @@ std::vector<bool> values_of_prologues(const Graph& graph) {
     const bool is_view = std::holds_alternative<View>(node->kind) && node->inputs.size() == 1;
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       if (node->inputs[i] == no_id) continue;
-      const bool is_source = std::holds_alternative<Structured>(node->kind) && node->kernel && i < node->kernel->operands.size() &&
-                             node->kernel->operands[i].accepts == Accepts::source;
+      const bool is_source = std::holds_alternative<Structured>(node->kind) && node->kernel &&
+                             i < node->kernel->operands.size() && node->kernel->operands[i].accepts == Accepts::source;
       const bool may_pass = is_view || (std::holds_alternative<Elementwise>(node->kind) && line_axis(*node, i) < 0);
       if (read[node->inputs[i]] || (!is_source && !(may_pass && passes))) fits[node->inputs[i]] = false;
       read[node->inputs[i]] = true;
@@ -65,8 +65,7 @@ void LoadValues::add(const Node& node) {
   if (computed_.size() < graph_.values.size()) computed_.resize(graph_.values.size(), false);
   const auto is_unpacked = [&](ValueId id) { return id < unpacked_.size() && unpacked_[id]; };
   const bool computed =
-      !std::holds_alternative<Call>(node.kind) &&
-      std::none_of(node.outputs.begin(), node.outputs.end(), is_unpacked) &&
+      !std::holds_alternative<Call>(node.kind) && std::none_of(node.outputs.begin(), node.outputs.end(), is_unpacked) &&
       std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return id == no_id || contains(id); }) &&
       std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return can_keep(graph_.type(id)); });
   for (const ValueId output : node.outputs) computed_[output] = computed;

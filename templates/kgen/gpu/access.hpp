@@ -34,7 +34,8 @@ struct Elements {
 
 // Of a packed type, as lanes.
 template <class T, int W>
-requires is_packed<T> struct Elements<T, W> {
+requires is_packed<T>
+struct Elements<T, W> {
   Vec<compute_t<T>, W> values;
 
   KGEN_FN Vec<compute_t<T>, W> lanes() const { return values; }
@@ -70,15 +71,17 @@ KGEN_FN Elements<T, W> load_run(const T* from, std::int64_t step, Access access)
 
 // W elements of a packed type, as the words that hold them.
 template <int W, class T>
-requires is_packed<T> KGEN_FN Elements<T, W> load_run(const PackedPointer<const T>& from, std::int64_t step, Access access) {
+requires is_packed<T> KGEN_FN Elements<T, W> load_run(const PackedPointer<const T>& from, std::int64_t step,
+                                                      Access access) {
   constexpr int bits = element_bits<T>;
   if constexpr (W * bits > 32) {
-    const auto low = load_run<W / 2, T>(from, step, access), high = load_run<W / 2, T>(from + W / 2 * step, step, access);
+    const auto low = load_run<W / 2, T>(from, step, access),
+               high = load_run<W / 2, T>(from + W / 2 * step, step, access);
     return {concatenate(low.values, high.values)};
   } else {
     if constexpr (W * bits % 8 == 0) {
       if (access.vectors) {
-        const Block<W * bits / 8> block = load_block<W * bits / 8>(from.byte(), access);
+        const Block<W* bits / 8> block = load_block<W * bits / 8>(from.byte(), access);
         std::uint32_t word = 0;
         memcpy(&word, &block, sizeof(block));
         return {kgen::detail::lanes_of_codes<T>(kgen::detail::spread_word<bits, W>(word))};

@@ -25,8 +25,8 @@ struct KGEN_KERNEL(cast) Cast {
   }
 };
 
-// Cast, with what lies beyond the numbers of a float of 8 bits as its infinity, or NaN where it has none, unless it is to
-// `saturate`; and, to f8e8m0, rounded as `round` says.
+// Cast, with what lies beyond the numbers of a float of 8 bits as its infinity, or NaN where it has none, unless it is
+// to `saturate`; and, to f8e8m0, rounded as `round` says.
 template <Element To>
 struct KGEN_KERNEL(narrow) Narrow {
   bool saturate;
@@ -48,7 +48,8 @@ struct KGEN_KERNEL(narrow) Narrow {
   }
 };
 
-// The bits of x as another type of 32 or 64 bits. Narrower ones may be lanes of another width: bit_copy reads their memory.
+// The bits of x as another type of 32 or 64 bits. Narrower ones may be lanes of another width: bit_copy reads their
+// memory.
 template <Element To>
 struct KGEN_KERNEL(bitcast) BitCast {
   template <Element X>

@@ -106,7 +106,7 @@ struct AnyView {
   ElementType type;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;  // in elements
-  std::int64_t first = 0;             // the first element, counted from where `data` begins; not 0 for packed types alone
+  std::int64_t first = 0;  // the first element, counted from where `data` begins; not 0 for packed types alone
 };
 
 // An operator as check mode names it.

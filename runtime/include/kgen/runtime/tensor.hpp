@@ -37,8 +37,8 @@ class Tensor {
   // A copy on another device, there when it returns: x.to(cuda::device), y.to(cpu_device).
   Tensor to(const DeviceApi& api, int device = 0) const;
 
-  // The elements in row-major order; of a packed type, the bytes that hold them. Throws Error: KGEN_WRONG_DTYPE where T is not the tensor's type, KGEN_WRONG_DEVICE
-  // where it is not on the CPU.
+  // The elements in row-major order; of a packed type, the bytes that hold them. Throws Error: KGEN_WRONG_DTYPE where T
+  // is not the tensor's type, KGEN_WRONG_DEVICE where it is not on the CPU.
   template <class T>
   std::span<T> values() {
     require_readable(element_type<T>());
