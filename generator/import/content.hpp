@@ -41,6 +41,8 @@ std::optional<DType> dtype_of_onnx(std::int32_t data_type);
 std::string_view name_of_onnx_type(std::int32_t data_type);
 
 std::int64_t element_count(const std::vector<std::int64_t>& shape);
+// Of so many elements, packed ones in whole bytes.
+std::int64_t bytes_of_elements(DType dtype, std::int64_t count);
 Shape to_shape(const std::vector<std::int64_t>& extents);
 
 // The elements of `bytes`; nothing where there are more than most_content of them, or one that a Dim cannot hold.

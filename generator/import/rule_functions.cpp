@@ -231,7 +231,7 @@ RuleValue is_signed(Arguments a, const DimRanges&) {
 
 RuleValue bits_of(Arguments a, const DimRanges&) {
   const auto type = dtype_of(a[0]);
-  return type ? RuleValue{Dim(info(*type).bytes * 8)} : RuleValue{};
+  return type ? RuleValue{Dim(info(*type).bits)} : RuleValue{};
 }
 
 RuleValue real(Arguments a, const DimRanges&) {

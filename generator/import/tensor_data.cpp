@@ -39,12 +39,27 @@ std::string find_external(const OnnxTensor::External& external, const std::strin
   return file.string();
 }
 
+// Packed elements are written as the bytes that hold them, as the format has no type for most of them.
 std::string safetensors_dtype(DType dtype) {
+  if (is_packed(dtype)) return "U8";
   if (dtype == DType::f8e4m3) return "F8_E4M3";
   if (dtype == DType::f8e5m2) return "F8_E5M2";
+  if (dtype == DType::f8e8m0) return "F8_E8M0";
+  if (dtype == DType::f8e4m3fnuz) return "F8_E4M3FNUZ";
+  if (dtype == DType::f8e5m2fnuz) return "F8_E5M2FNUZ";
   std::string name(info(dtype).name);
   for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return name;
+}
+
+// The bytes of packed elements are counted along the last axis, if each of its lines is whole bytes.
+std::vector<std::int64_t> safetensors_shape(const StoredTensor& tensor) {
+  if (!is_packed(tensor.dtype)) return tensor.shape;
+  const int of_byte = 8 / info(tensor.dtype).bits;
+  if (tensor.shape.empty() || tensor.shape.back() % of_byte != 0) return {tensor.length};
+  std::vector<std::int64_t> shape = tensor.shape;
+  shape.back() /= of_byte;
+  return shape;
 }
 
 std::string json_string(std::string_view text) {
@@ -86,7 +101,7 @@ std::optional<StoredTensor> locate_tensor(const OnnxTensor& tensor, const std::s
   if (!dtype) return refuse(fmt::format("kgen has no type like ONNX's {} ({})", name_of_onnx_type(tensor.data_type), tensor.data_type));
   const std::int64_t count = element_count(tensor.dims);
   if (count < 0 || count > most_bytes / 8) return refuse(fmt::format("its shape, [{}], is impossible", fmt::join(tensor.dims, ", ")));
-  const std::int64_t bytes = count * info(*dtype).bytes;
+  const std::int64_t bytes = bytes_of_elements(*dtype, count);
   StoredTensor stored{tensor.name, *dtype, tensor.dims, tensor.bytes, "", 0, bytes};
   if (!tensor.external) {
     const auto has = static_cast<std::int64_t>(tensor.bytes ? tensor.bytes->size() : 0);
@@ -123,9 +138,10 @@ bool write_safetensors(const std::string& path, const std::vector<const StoredTe
   std::string header = "{";
   std::int64_t offset = 0;
   for (const StoredTensor* each : tensors) {
-    header += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", offset || header.size() > 1 ? "," : "",
-                          json_string(each->key), safetensors_dtype(each->dtype), fmt::join(each->shape, ","), offset,
-                          offset + each->length);
+    header +=
+        fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                    offset || header.size() > 1 ? "," : "", json_string(each->key), safetensors_dtype(each->dtype),
+                    fmt::join(safetensors_shape(*each), ","), offset, offset + each->length);
     offset += each->length;
   }
   header += "}";

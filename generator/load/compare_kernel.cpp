@@ -244,10 +244,11 @@ class KernelComparison {
                there.where);
       }
     }
-    // The axes of a reduction are the planner's, and attributes of a composite may be there for its expansion alone.
-    if (!is_own_ || op_.kind == OpKind::reduction || op_.kind == OpKind::composite) return;
+    // The axes of a reduction are the planner's, and attributes may be there for an expansion alone.
+    if (!is_own_ || op_.kind == OpKind::reduction || !op_.expansions.empty()) return;
     for (const AttributeSpec& here : op_.attributes) {
-      if (find_named(kernel_.attributes, here.name) || is_extent(here) || is_line_axis(here)) continue;
+      const bool is_visible = is_extent(here) || is_line_axis(here) || is_element_type(here);
+      if (find_named(kernel_.attributes, here.name) || is_visible) continue;
       differ(here.where,
              fmt::format("the kernel '{}' of '{}' has no attribute '{}'", kernel_.name, op_.name, here.name),
              kernel_.where);
@@ -257,6 +258,13 @@ class KernelComparison {
   bool is_line_axis(const AttributeSpec& attribute) const {
     return std::any_of(op_.operands.begin(), op_.operands.end(),
                        [&](const OperandSpec& each) { return each.line == attribute.name; });
+  }
+
+  // Whether the kernel can see the attribute in the elements of a result. (A functor makes lanes, and has to be told.)
+  bool is_element_type(const AttributeSpec& attribute) const {
+    return op_.kind != OpKind::elementwise &&
+           std::any_of(op_.results.begin(), op_.results.end(),
+                       [&](const ResultSpec& each) { return each.type == "$" + attribute.name; });
   }
 
   // Whether the kernel can see the attribute in the shape of a result.

@@ -16,17 +16,37 @@ namespace {
 constexpr std::size_t most_listed = 30;  // candidates that are named when none is near
 
 // What other programs call the dtypes.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 20> dtype_aliases = {
-    {{"double", "f64"},         {"float", "f32"},
-     {"half", "f16"},           {"float64", "f64"},
-     {"float32", "f32"},        {"float16", "f16"},
-     {"bfloat16", "bf16"},      {"fp16", "f16"},
-     {"fp32", "f32"},           {"float8_e4m3fn", "f8e4m3"},
-     {"float8_e5m2", "f8e5m2"}, {"int8", "i8"},
-     {"int16", "i16"},          {"int32", "i32"},
-     {"int64", "i64"},          {"uint8", "u8"},
-     {"uint16", "u16"},         {"uint32", "u32"},
-     {"uint64", "u64"},         {"boolean", "bool"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 30> dtype_aliases = {
+    {{"double", "f64"},
+     {"float", "f32"},
+     {"half", "f16"},
+     {"float64", "f64"},
+     {"float32", "f32"},
+     {"float16", "f16"},
+     {"bfloat16", "bf16"},
+     {"fp16", "f16"},
+     {"fp32", "f32"},
+     {"float8_e4m3fn", "f8e4m3"},
+     {"float8_e5m2", "f8e5m2"},
+     {"float8_e4m3fnuz", "f8e4m3fnuz"},
+     {"float8_e5m2fnuz", "f8e5m2fnuz"},
+     {"float8_e8m0fnu", "f8e8m0"},
+     {"float4_e2m1fn", "f4e2m1"},
+     {"int4", "i4"},
+     {"uint4", "u4"},
+     {"int2", "i2"},
+     {"uint2", "u2"},
+     {"f8e4m3fn", "f8e4m3"},
+     {"f8e8m0fnu", "f8e8m0"},
+     {"int8", "i8"},
+     {"int16", "i16"},
+     {"int32", "i32"},
+     {"int64", "i64"},
+     {"uint8", "u8"},
+     {"uint16", "u16"},
+     {"uint32", "u32"},
+     {"uint64", "u64"},
+     {"boolean", "bool"}}};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

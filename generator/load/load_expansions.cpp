@@ -244,7 +244,7 @@ void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
       const std::string what = fmt::format("the condition of an expansion of '{}'", op.name);
       expansion.when = read_expression(when, what, node_functions(), diagnostics);
     }
-    if (when && is_last) {
+    if (when && is_last && op.kind == OpKind::composite) {
       diagnostics.error(when.where(), "the last choice of an expansion must not have a condition")
           .advise("add a choice without 'when' that is right for all other cases");
     } else if (!when && !is_last) {

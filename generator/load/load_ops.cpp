@@ -394,6 +394,9 @@ void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
     need(!op.expansions.empty(), "an expansion");
   } else {
     need(!op.kernel.empty(), "a kernel");
+    const bool has_other = std::any_of(op.expansions.begin(), op.expansions.end(),
+                                       [](const Expansion& each) { return each.when.empty(); });
+    if (has_other) need(false, "`when` in every choice of its expansion, as its kernel computes what none holds for");
   }
   if (op.kind == OpKind::reduction) {
     need(has_attribute("axes", AttributeType::dims), "the attribute 'axes' of type dims");
@@ -408,7 +411,13 @@ void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
                                 result.name));
     }
   }
-  if (op.role == OpRole::cast) need(has_attribute("to", AttributeType::dtype), "the attribute 'to' for its role");
+  if (op.role == OpRole::cast) {
+    need(has_attribute("to", AttributeType::dtype), "the attribute 'to' for its role");
+    const bool has_defaults = std::all_of(op.attributes.begin(), op.attributes.end(), [](const AttributeSpec& each) {
+      return each.name == "to" || each.default_value.has_value();
+    });
+    need(has_defaults, "a default for every attribute but 'to', for its role");
+  }
 }
 
 template <class Read>

@@ -4,21 +4,29 @@ namespace kgen {
 
 const std::vector<DTypeInfo>& dtype_table() {
   static const std::vector<DTypeInfo> table = {
-      {DType::f64, "f64", "double", "double", 8, true},
-      {DType::f32, "f32", "float", "float", 4, true},
-      {DType::f16, "f16", "kgen::f16", "float", 2, true},
-      {DType::bf16, "bf16", "kgen::bf16", "float", 2, true},
-      {DType::f8e4m3, "f8e4m3", "kgen::f8e4m3", "float", 1, true},
-      {DType::f8e5m2, "f8e5m2", "kgen::f8e5m2", "float", 1, true},
-      {DType::i8, "i8", "std::int8_t", "std::int8_t", 1, false},
-      {DType::i16, "i16", "std::int16_t", "std::int16_t", 2, false},
-      {DType::i32, "i32", "std::int32_t", "std::int32_t", 4, false},
-      {DType::i64, "i64", "std::int64_t", "std::int64_t", 8, false},
-      {DType::u8, "u8", "std::uint8_t", "std::uint8_t", 1, false},
-      {DType::u16, "u16", "std::uint16_t", "std::uint16_t", 2, false},
-      {DType::u32, "u32", "std::uint32_t", "std::uint32_t", 4, false},
-      {DType::u64, "u64", "std::uint64_t", "std::uint64_t", 8, false},
-      {DType::boolean, "bool", "bool", "bool", 1, false},
+      {DType::f64, "f64", "double", "double", 64, true},
+      {DType::f32, "f32", "float", "float", 32, true},
+      {DType::f16, "f16", "kgen::f16", "float", 16, true},
+      {DType::bf16, "bf16", "kgen::bf16", "float", 16, true},
+      {DType::f8e4m3, "f8e4m3", "kgen::f8e4m3", "float", 8, true},
+      {DType::f8e5m2, "f8e5m2", "kgen::f8e5m2", "float", 8, true},
+      {DType::f8e4m3fnuz, "f8e4m3fnuz", "kgen::f8e4m3fnuz", "float", 8, true},
+      {DType::f8e5m2fnuz, "f8e5m2fnuz", "kgen::f8e5m2fnuz", "float", 8, true},
+      {DType::f8e8m0, "f8e8m0", "kgen::f8e8m0", "float", 8, true, true},
+      {DType::f4e2m1, "f4e2m1", "kgen::f4e2m1", "float", 4, true, true},
+      {DType::i2, "i2", "kgen::i2", "std::int8_t", 2, false, true},
+      {DType::i4, "i4", "kgen::i4", "std::int8_t", 4, false, true},
+      {DType::i8, "i8", "std::int8_t", "std::int8_t", 8, false},
+      {DType::i16, "i16", "std::int16_t", "std::int16_t", 16, false},
+      {DType::i32, "i32", "std::int32_t", "std::int32_t", 32, false},
+      {DType::i64, "i64", "std::int64_t", "std::int64_t", 64, false},
+      {DType::u2, "u2", "kgen::u2", "std::uint8_t", 2, false, true},
+      {DType::u4, "u4", "kgen::u4", "std::uint8_t", 4, false, true},
+      {DType::u8, "u8", "std::uint8_t", "std::uint8_t", 8, false},
+      {DType::u16, "u16", "std::uint16_t", "std::uint16_t", 16, false},
+      {DType::u32, "u32", "std::uint32_t", "std::uint32_t", 32, false},
+      {DType::u64, "u64", "std::uint64_t", "std::uint64_t", 64, false},
+      {DType::boolean, "bool", "bool", "bool", 8, false},
   };
   return table;
 }
@@ -32,6 +40,8 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+bool is_packed(DType dtype) { return info(dtype).bits < 8; }
+
 const std::vector<std::string_view>& dtype_classes() {
   static const std::vector<std::string_view> classes = {"any", "number", "float", "integer", "signed"};
   return classes;
@@ -39,11 +49,11 @@ const std::vector<std::string_view>& dtype_classes() {
 
 std::vector<DType> dtypes_of_class(std::string_view name) {
   const auto holds = [&](const DTypeInfo& type) {
-    const bool number = type.dtype != DType::boolean;
+    const bool number = type.dtype != DType::boolean && !type.stored_only;
     if (name == "number") return number;
-    if (name == "float") return type.floating;
+    if (name == "float") return number && type.floating;
     if (name == "integer") return number && !type.floating;
-    if (name == "signed") return type.floating || type.name[0] == 'i';
+    if (name == "signed") return number && (type.floating || type.name[0] == 'i');
     return name == "any";
   };
   std::vector<DType> dtypes;
@@ -54,6 +64,7 @@ std::vector<DType> dtypes_of_class(std::string_view name) {
 }
 
 DType compute_dtype(DType dtype) {
+  if (is_packed(dtype) && !info(dtype).floating) return info(dtype).name[0] == 'i' ? DType::i8 : DType::u8;
   if (dtype == DType::f64 || !info(dtype).floating) return dtype;
   return DType::f32;
 }

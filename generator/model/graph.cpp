@@ -8,11 +8,15 @@ std::string to_text(const TensorType& type) {
   return (type.structure ? type.structure->name : std::string(info(type.dtype).name)) + to_text(type.shape);
 }
 
-std::int64_t element_bytes(const TensorType& type) {
-  return type.structure ? type.structure->bytes : info(type.dtype).bytes;
+std::int64_t element_bits(const TensorType& type) {
+  return type.structure ? type.structure->bytes * 8 : info(type.dtype).bits;
 }
 
-Dim bytes_of(const TensorType& type) { return element_count(type.shape) * Dim(element_bytes(type)); }
+Dim bytes_of(const TensorType& type) {
+  const std::int64_t bits = element_bits(type);
+  if (bits % 8 == 0) return element_count(type.shape) * Dim(bits / 8);
+  return Dim::floor_divide(element_count(type.shape) * Dim(bits) + Dim(7), 8);
+}
 
 std::string_view cpp_element(const TensorType& type) {
   return type.structure ? std::string_view(type.structure->name) : info(type.dtype).cpp;

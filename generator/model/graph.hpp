@@ -33,8 +33,8 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 std::string to_text(const TensorType& type);           // "bf16[M, 4096]", "fractal::Region[]"
-std::int64_t element_bytes(const TensorType& type);    // of one element
-Dim bytes_of(const TensorType& type);                  // of all of them
+std::int64_t element_bits(const TensorType& type);     // of one element
+Dim bytes_of(const TensorType& type);                  // of all of them, in whole bytes
 std::string_view cpp_element(const TensorType& type);  // "kgen::bf16", "fractal::Region"
 
 enum class ValueKind { input, constant, state, result };

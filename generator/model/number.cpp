@@ -62,7 +62,7 @@ std::string to_text(const Number& number) {
 
 IntegerRange integer_range(DType dtype) {
   if (dtype == DType::boolean) return {0, 1};
-  const int bits = info(dtype).bytes * 8;
+  const int bits = info(dtype).bits;
   const std::uint64_t every_bit = ~std::uint64_t{0} >> (64 - bits);
   if (info(dtype).name[0] == 'u') return {0, every_bit};
   const auto high = static_cast<std::int64_t>(every_bit >> 1);

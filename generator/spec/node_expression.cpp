@@ -180,6 +180,12 @@ std::optional<Term> attribute_named(const Setting& in, const AttributeSpec& spec
       return value ? Dim(std::get<std::int64_t>(*value)) : Size();
     case AttributeType::dim:
       return value ? std::get<Dim>(*value) : Size();
+    case AttributeType::dtype: {
+      if (value) return DTypes{std::get<DType>(*value)};
+      DTypes all;
+      for (const DTypeInfo& each : dtype_table()) all.insert(each.dtype);
+      return all;
+    }
     default:
       return std::nullopt;
   }
@@ -260,9 +266,26 @@ constexpr std::array<Function, 4> functions = {{
     {"constant", false, false, is_constant},
 }};
 constexpr std::string_view item = "item";  // list[index]
+
+// What asks about a dtype: that of an operand, of an attribute, or of a type variable.
+struct DTypeFunction {
+  std::string_view name;
+  Size (*of)(DType dtype);
+};
+Size whole(const Number& number) {
+  const auto fits = number.as_signed();
+  return fits ? Size(Dim(*fits)) : Size();
+}
+constexpr std::array<DTypeFunction, 3> dtype_functions = {{
+    {"bits", [](DType dtype) { return Size(Dim(info(dtype).bits)); }},
+    {"least", [](DType dtype) { return info(dtype).floating ? Size() : whole(integer_range(dtype).low); }},
+    {"greatest", [](DType dtype) { return info(dtype).floating ? Size() : whole(integer_range(dtype).high); }},
+}};
 constexpr auto function_names = [] {
-  std::array<std::string_view, functions.size() + 1> names = {item};
-  for (std::size_t i = 0; i < functions.size(); ++i) names[i + 1] = functions[i].name;
+  std::array<std::string_view, functions.size() + dtype_functions.size() + 1> names = {item};
+  auto next = names.begin() + 1;
+  for (const Function& each : functions) *next++ = each.name;
+  for (const DTypeFunction& each : dtype_functions) *next++ = each.name;
   return names;
 }();
 
@@ -346,6 +369,13 @@ struct Evaluation {
       if (first && arguments.size() == 2) return list_item(*first, arguments[1]);
       return fail("an item is list[index], of an attribute of type dims");
     }
+    const auto of_dtype = std::find_if(dtype_functions.begin(), dtype_functions.end(),
+                                       [&](const DTypeFunction& each) { return each.name == name; });
+    if (of_dtype != dtype_functions.end()) {
+      if (!first || arguments.size() != 1)
+        return fail(fmt::format("{} takes an operand, a type, or an attribute of type dtype", name));
+      return about_dtype(*of_dtype, *first);
+    }
     const auto function =
         std::find_if(functions.begin(), functions.end(), [&](const auto& it) { return it.name == name; });
     if (!first || arguments.size() != (function->takes_axis ? 2 : 1)) {
@@ -363,6 +393,18 @@ struct Evaluation {
     const auto position = static_cast<std::size_t>(operand - operands.begin());
     const auto& inputs = at->node.inputs;
     return function->at(*at, position < inputs.size() ? inputs[position] : no_id, *axis);
+  }
+
+  std::optional<Term> about_dtype(const DTypeFunction& function, std::string_view name) {
+    const AttributeSpec* attribute = in.op.attribute(name);
+    const bool is_attribute = attribute && attribute->type == AttributeType::dtype;
+    const bool is_operand = std::any_of(in.op.operands.begin(), in.op.operands.end(),
+                                        [&](const OperandSpec& each) { return each.name == name; });
+    if (!is_attribute && !is_operand && !in.op.types.contains(std::string(name))) {
+      return fail(fmt::format("'{}' is no operand or type of '{}', and no attribute of type dtype", name, in.op.name));
+    }
+    const auto dtype = in.at ? dtype_named(*in.at, name) : std::nullopt;
+    return dtype ? function.of(*dtype) : Size();
   }
 
   std::optional<Term> list_item(std::string_view list, const Term& place) {
@@ -392,6 +434,21 @@ std::optional<std::string> problem_as(const Expression& expression, const Settin
 }  // namespace
 
 std::span<const std::string_view> node_functions() { return function_names; }
+
+std::optional<DType> dtype_named(const NodeScope& scope, std::string_view name) {
+  const AttributeValue* value = find_attribute(scope.attributes, name);
+  if (value && std::holds_alternative<DType>(*value)) return std::get<DType>(*value);
+  const OpSpec& op = *scope.node.op;
+  if (op.types.contains(std::string(name))) {
+    const DTypes dtypes = dtypes_of_variable(scope, name);
+    return dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt;
+  }
+  for (std::size_t i = 0; i < std::min(op.operands.size(), scope.node.inputs.size()); ++i) {
+    const ValueId input = scope.node.inputs[i];
+    if (op.operands[i].name == name && input != no_id) return scope.graph.type(input).dtype;
+  }
+  return std::nullopt;
+}
 
 std::optional<Dim> size_named(const NodeScope& scope, std::string_view name) {
   const auto term = term_named(Setting(scope), name);

@@ -41,6 +41,9 @@ inline constexpr std::string_view axis_name = "i";
 // The functions of sizes and conditions, for parse_expression.
 std::span<const std::string_view> node_functions();
 
+// The dtype of an operand, of an attribute, or of a type variable; nothing where the name is that of none.
+std::optional<DType> dtype_named(const NodeScope& scope, std::string_view name);
+
 // The size that a name stands for; nothing where it stands for none, or not for a known one.
 std::optional<Dim> size_named(const NodeScope& scope, std::string_view name);
 

@@ -32,13 +32,21 @@ Format format_of(DType dtype) {
       return {3, -6, 8, true};
     case DType::f8e5m2:
       return {2, -14, 15, true};
+    case DType::f8e4m3fnuz:
+      return {3, -7, 7, true};
+    case DType::f8e5m2fnuz:
+      return {2, -15, 15, true};
+    case DType::f8e8m0:
+      return {0, -127, 127, false};
+    case DType::f4e2m1:
+      return {1, 0, 2, true};
     case DType::boolean:
       return {1, 0, 0, false};
     default:
       break;
   }
   const bool is_signed = info(dtype).name.starts_with('i');
-  return {info(dtype).bytes * 8 - (is_signed ? 1 : 0), 0, 0, is_signed};
+  return {info(dtype).bits - (is_signed ? 1 : 0), 0, 0, is_signed};
 }
 
 // To a multiple of the distance between the neighbours of `number`, halves to even.
@@ -56,13 +64,18 @@ std::optional<double> round_to_dtype(double number, DType dtype) {
     if (!(std::abs(number) <= largest_exact) || number_problem(number, dtype)) return std::nullopt;
     return number;
   }
-  if (std::isnan(number)) return std::numeric_limits<double>::quiet_NaN();
-  if (dtype == DType::f64 || number == 0) return number;
+  const bool one_zero = dtype == DType::f8e4m3fnuz || dtype == DType::f8e5m2fnuz;
+  const auto held = [&](double element) -> std::optional<double> {
+    if (number_problem(element, dtype)) return std::nullopt;
+    return one_zero && element == 0 ? 0 : element;
+  };
+  if (std::isnan(number)) return held(std::numeric_limits<double>::quiet_NaN());
+  if (dtype == DType::f64 || number == 0) return held(number);
   const auto in_f32 = static_cast<double>(static_cast<float>(number));
-  if (dtype == DType::f32 || in_f32 == 0) return in_f32;
+  if (dtype == DType::f32 || in_f32 == 0) return held(in_f32);
   const double rounded = std::isinf(in_f32) ? in_f32 : round_fraction(in_f32, format_of(dtype));
-  if (!number_problem(rounded, dtype)) return rounded;
-  if (info(dtype).bytes == 1) return std::nullopt;
+  if (const auto element = held(rounded)) return element;
+  if (info(dtype).bits <= 8) return std::nullopt;
   return std::copysign(std::numeric_limits<double>::infinity(), rounded);
 }
 
@@ -72,8 +85,9 @@ std::optional<double> cast_to_dtype(double number, DType dtype) {
 }
 
 bool holds_every_value(DType to, DType from) {
-  if (to == from || from == DType::boolean) return true;
-  if (to == DType::boolean) return false;
+  if (to == from) return true;
+  if (from == DType::boolean) return to != DType::f8e8m0;  // which has no 0
+  if (to == DType::boolean || (info(to).floating && info(to).bits <= 8)) return false;
   const Format wide = format_of(to);
   const Format narrow = format_of(from);
   if (info(from).floating && !info(to).floating) return false;
@@ -83,8 +97,8 @@ bool holds_every_value(DType to, DType from) {
     const bool enough_range = !info(to).floating || wide.greatest_exponent >= narrow.fraction;
     return enough_bits && enough_range && (wide.is_signed || !narrow.is_signed);
   }
-  if (to == DType::f8e4m3 || to == DType::f8e5m2) return false;
-  return wide.fraction >= narrow.fraction && wide.least_exponent <= narrow.least_exponent &&
+  const int least_wide = wide.least_exponent - wide.fraction, least_narrow = narrow.least_exponent - narrow.fraction;
+  return wide.fraction >= narrow.fraction && least_wide <= least_narrow &&
          wide.greatest_exponent >= narrow.greatest_exponent;
 }
 

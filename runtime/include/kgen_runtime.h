@@ -58,9 +58,19 @@ const char* kgen_last_error(void);
 
 typedef struct kgen_graph kgen_graph;
 
-/* DLPack codes that <dlpack/dlpack.h> 0.6 does not name yet. Arguments of dtype bool, f8e4m3 and f8e5m2 may also be
- * given as u8, since older producers have no code for them. */
-enum { KGEN_DL_BOOL = 6, KGEN_DL_FLOAT8_E4M3FN = 10, KGEN_DL_FLOAT8_E5M2 = 12 };
+/* DLPack codes that <dlpack/dlpack.h> 0.6 does not name yet. Arguments of dtype bool, f8e4m3, f8e5m2, f8e4m3fnuz,
+ * f8e5m2fnuz and f8e8m0 may also be given as u8, since older producers have no code for them. Elements of fewer than 8
+ * bits (i4, u4, i2, u2, f4e2m1) lie several in a byte, the first in its lowest bits, with no gap between lines; shapes
+ * and strides count elements, and the data begins with a byte. */
+enum {
+  KGEN_DL_BOOL = 6,
+  KGEN_DL_FLOAT8_E4M3FN = 10,
+  KGEN_DL_FLOAT8_E4M3FNUZ = 11,
+  KGEN_DL_FLOAT8_E5M2 = 12,
+  KGEN_DL_FLOAT8_E5M2FNUZ = 13,
+  KGEN_DL_FLOAT8_E8M0FNU = 14,
+  KGEN_DL_FLOAT4_E2M1FN = 17
+};
 
 typedef struct kgen_tensor_info {
   const char* name;

@@ -18,6 +18,11 @@ std::int64_t checked_bytes(std::span<const std::int64_t> shape, std::int64_t ele
   return bytes;
 }
 
+std::int64_t checked_bytes(std::span<const std::int64_t> shape, ElementType type) {
+  const int bits = element_type_info(type).bits;
+  return bits < 8 ? bytes_of_elements(type, checked_bytes(shape, 1)) : checked_bytes(shape, bits / 8);
+}
+
 std::int64_t end_of_slot(std::int64_t begin, std::int64_t bytes) {
   std::int64_t end = 0;
   if (bytes < 0 || __builtin_add_overflow(begin, bytes, &end) ||

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <string_view>
 
 #include "kgen/runtime/arena.hpp"
@@ -45,21 +46,22 @@ struct Reach {
 };
 
 Reach reach_of(const Argument& argument) {
-  const std::int64_t element_bytes = element_type_info(argument.info.type).bytes;
+  const std::int64_t bits = element_type_info(argument.info.type).bits;
   const auto shape = shape_of(argument.tensor);
   if (is_empty(argument.tensor)) return {};
-  Reach reach{0, element_bytes};
+  Reach reach{0, bits};  // in bits, until the end
   const std::vector<std::int64_t> strides = strides_of(argument.tensor);
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    std::int64_t bytes = 0;
+    std::int64_t distance = 0;
     std::int64_t& side = strides[axis] < 0 ? reach.low : reach.high;
-    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &bytes) ||
-        __builtin_mul_overflow(bytes, element_bytes, &bytes) || __builtin_add_overflow(side, bytes, &side)) {
+    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &distance) ||
+        __builtin_mul_overflow(distance, bits, &distance) || __builtin_add_overflow(side, distance, &side) ||
+        side > std::numeric_limits<std::int64_t>::max() - 7) {
       fail(KGEN_TOO_LARGE, argument.name(), ": shape ", bracketed(shape), " with strides ",
-           bracketed(std::span<const std::int64_t>(strides)), " spans more than 63 bits of memory");
+           bracketed(std::span<const std::int64_t>(strides)), " spans more than 60 bits of memory");
     }
   }
-  return reach;
+  return {reach.low >> 3, (reach.high + 7) >> 3};
 }
 
 void require_shape_and_strides_given(const Argument& argument) {
@@ -129,7 +131,7 @@ void require_usable(const Argument& argument, DLDevice device, const DeviceApi& 
   if (is_empty(tensor)) return;
   const std::int64_t bytes = [&] {
     try {
-      return checked_bytes(shape_of(tensor), type.bytes);
+      return checked_bytes(shape_of(tensor), argument.info.type);
     } catch (const Error& error) {
       fail(error.status(), argument.name(), ": ", error.what());
     }
@@ -138,8 +140,9 @@ void require_usable(const Argument& argument, DLDevice device, const DeviceApi& 
     fail(KGEN_NULL_DATA, argument.name(), ": the data pointer is null, expected ", bytes, " bytes of ", type.name,
          bracketed(shape_of(tensor)));
   }
-  if (reinterpret_cast<std::uintptr_t>(argument.data()) % static_cast<std::uintptr_t>(type.bytes) != 0) {
-    fail(KGEN_MISALIGNED, argument.name(), ": the data is not aligned to the ", type.bytes, " bytes of ", type.name);
+  if (reinterpret_cast<std::uintptr_t>(argument.data()) % static_cast<std::uintptr_t>(type.alignment()) != 0) {
+    fail(KGEN_MISALIGNED, argument.name(), ": the data is not aligned to the ", type.alignment(), " bytes of ",
+         type.name);
   }
   reach_of(argument);
 }

@@ -29,9 +29,17 @@ Tolerance tolerance_of(ElementType precision) {
     case ElementType::bf16:
       return {5e-2, 1e-30};
     case ElementType::f8e4m3:
+    case ElementType::f8e4m3fnuz:
       return {0.25, 0.002};
     case ElementType::f8e5m2:
+    case ElementType::f8e5m2fnuz:
       return {0.5, 2e-5};
+    case ElementType::f8e8m0:
+      return {1, 0};
+    case ElementType::f4e2m1:
+      return {0.5, 0.5};
+    case ElementType::i4:
+    case ElementType::u4:
     case ElementType::i8:
     case ElementType::u8:
       return {0, 1};
@@ -40,19 +48,12 @@ Tolerance tolerance_of(ElementType precision) {
   }
 }
 
-double to_double(const auto& value) {
-  if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(value)>>) {
-    return static_cast<double>(value);
-  } else {
-    return static_cast<double>(static_cast<float>(value));
-  }
-}
-
 template <class T>
-const T& element(const AnyView& view, const std::vector<std::int64_t>& index) {
-  std::int64_t offset = 0;
+compute_t<T> element(const AnyView& view, const std::vector<std::int64_t>& index) {
+  std::int64_t offset = view.first;
   for (std::size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * view.strides[axis];
-  return static_cast<const T*>(view.data)[offset];
+  const pointer_to<const T> data = static_cast<const T*>(view.data);
+  return load_elements<1>(data + offset).data;
 }
 
 // Calls visit(index) for every index, the last axis fastest.
@@ -73,7 +74,7 @@ double root_mean_square(const AnyView& view) {
   double sum = 0;
   double count = 0;
   for_each_index(view.shape, [&](const auto& index) {
-    const double value = to_double(element<T>(view, index));
+    const auto value = static_cast<double>(element<T>(view, index));
     if (!std::isfinite(value)) return;
     sum += value * value;
     count += 1;
@@ -93,10 +94,10 @@ Differences differences(const AnyView& actual, const AnyView& reference, Element
   const double scale = tolerance.relative > 0 ? root_mean_square<T>(reference) : 0;
   Differences result;
   for_each_index(reference.shape, [&](const auto& index) {
-    const double found = to_double(element<T>(actual, index));
-    const double expected = to_double(element<T>(reference, index));
+    const auto found = static_cast<double>(element<T>(actual, index));
+    const auto expected = static_cast<double>(element<T>(reference, index));
     // 64-bit integers that differ may be equal as doubles.
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_integral_v<compute_t<T>>) {
       if (element<T>(actual, index) == element<T>(reference, index)) return;
     } else if (found == expected || (std::isnan(found) && std::isnan(expected))) {
       return;
@@ -136,10 +137,10 @@ std::string difference(const CheckedOperator& op, const AnyView& actual, const A
     const auto print = [&](const AnyView& view) {
       std::ostringstream text;
       text.precision(9);
-      if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_integral_v<compute_t<T>>) {
         text << +element<T>(view, *found.first);
       } else {
-        text << to_double(element<T>(view, *found.first));
+        text << static_cast<double>(element<T>(view, *found.first));
       }
       return text.str();
     };

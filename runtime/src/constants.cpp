@@ -26,16 +26,20 @@ std::string key_of_call(std::string_view key, std::int64_t call) {
 
 template <class T>
 T as_element(const ConstantElement& element) {
-  using Through = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
+  using Through = compute_t<T>;
   return T(std::visit([](auto value) { return static_cast<Through>(value); }, element));
 }
 
 std::size_t bytes_of(const ConstantInfo& constant) {
-  return static_cast<std::size_t>(checked_bytes(constant.shape, element_type_info(constant.type).bytes));
+  return static_cast<std::size_t>(checked_bytes(constant.shape, constant.type));
+}
+
+std::size_t elements_of(const ConstantInfo& constant) {
+  return static_cast<std::size_t>(checked_bytes(constant.shape, 1));
 }
 
 void check_values(const ConstantInfo& constant) {
-  const std::size_t count = bytes_of(constant) / static_cast<std::size_t>(element_type_info(constant.type).bytes);
+  const std::size_t count = elements_of(constant);
   if (constant.values.size() == 1 || constant.values.size() == count) return;
   fail(KGEN_INTERNAL, "constant '", constant.name, "' has ", constant.values.size(), " values, expected 1 or ", count);
 }
@@ -45,10 +49,12 @@ DeviceBuffer inline_values(const ConstantInfo& constant) {
   DeviceBuffer memory = DeviceBuffer::zeroed(cpu_device, bytes, nullptr);
   with_element_type(constant.type, [&](auto zero) {
     using T = decltype(zero);
-    const std::size_t count = bytes / sizeof(T);
-    T* elements = reinterpret_cast<T*>(memory.data());
+    const std::size_t count = elements_of(constant);
+    const View<T, 1> elements(reinterpret_cast<T*>(memory.data()), {static_cast<std::int64_t>(count)});
     for (std::size_t i = 0; i < count; ++i) {
-      elements[i] = as_element<T>(constant.values[constant.values.size() == 1 ? 0 : i]);
+      const T element = as_element<T>(constant.values[constant.values.size() == 1 ? 0 : i]);
+      const Index<1> at{static_cast<std::int64_t>(i)};
+      elements.store(at, Vec<compute_t<T>, 1>(static_cast<compute_t<T>>(element)));
     }
   });
   return memory;
@@ -199,7 +205,7 @@ void Constants::keep_on_device() {
 void Constants::bring(const ConstantInfo& constant, Stored& stored) {
   const std::size_t bytes = bytes_of(constant);
   if (api_.is_host && constant.file != nullptr &&
-      is_aligned(stored.in_file.data(), element_type_info(constant.type).bytes)) {
+      is_aligned(stored.in_file.data(), element_type_info(constant.type).alignment())) {
     stored.data = stored.in_file.data();
     return;
   }

@@ -11,10 +11,12 @@ HostValues::HostValues(const DeviceApi& api, StreamHandle stream, const AnyView&
     const std::int64_t reach = (view.shape[axis] - 1) * view.strides[axis];
     (reach < 0 ? low : high) += reach;
   }
-  const std::int64_t element_bytes = element_type_info(view.type).bytes;
-  bytes_.resize(static_cast<std::size_t>((high - low + 1) * element_bytes));
-  api.copy(bytes_.data(), static_cast<const std::byte*>(view.data) + low * element_bytes, bytes_.size(), stream);
-  view_.data = bytes_.data() - low * element_bytes;
+  // Whole bytes, from the one that the lowest element begins in.
+  const std::int64_t bits = element_type_info(view.type).bits;
+  const std::int64_t begin = (view.first + low) * bits >> 3, end = ((view.first + high + 1) * bits + 7) >> 3;
+  bytes_.resize(static_cast<std::size_t>(end - begin));
+  api.copy(bytes_.data(), static_cast<const std::byte*>(view.data) + begin, bytes_.size(), stream);
+  view_.data = bytes_.data() - begin;
 }
 
 }  // namespace kgen

@@ -17,7 +17,7 @@ BufferTable allocate(const std::vector<Info>& infos, const DeviceApi& api, Strea
   BufferTable table;
   std::int64_t total = 0;
   for (const Info& info : infos) {
-    const std::int64_t bytes = end_of_slot(0, checked_bytes(info.shape, element_type_info(info.type).bytes));
+    const std::int64_t bytes = end_of_slot(0, checked_bytes(info.shape, info.type));
     table.rows.push_back({total, bytes});
     const std::int64_t calls = info.calls;
     total = end_of_slot(total, checked_bytes({&calls, 1}, bytes));

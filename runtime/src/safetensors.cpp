@@ -93,11 +93,15 @@ std::span<const std::byte> SafetensorsFile::find(const std::string& key, Element
   const Entry& entry = found->second;
   const ElementTypeInfo& expected = element_type_info(type);
   const std::span<const std::int64_t> entry_shape(entry.shape);
+  const std::int64_t bytes = checked_bytes(shape, type);
+  // Packed elements may also be stored as the bytes that hold them, in any shape.
+  const bool is_bytes = expected.bits < 8 && entry.dtype == "U8" && std::ssize(entry.data) == bytes;
+  if (is_bytes) return entry.data;
   if (entry.dtype != expected.safetensors || !std::ranges::equal(entry.shape, shape)) {
     fail(KGEN_BAD_WEIGHTS, "'", path_, "': tensor '", key, "' is ", entry.dtype, bracketed(entry_shape), ", expected ",
-         expected.safetensors, bracketed(shape));
+         expected.safetensors, expected.bits < 8 ? (expected.safetensors.empty() ? "" : " or ") : "",
+         expected.bits < 8 ? concat("U8 of ", bytes, " bytes, which hold ", expected.name) : "", bracketed(shape));
   }
-  const std::int64_t bytes = checked_bytes(shape, expected.bytes);
   if (entry.data.size() != static_cast<std::size_t>(bytes)) {
     fail(KGEN_BAD_WEIGHTS, "'", path_, "': tensor '", key, "' holds ", entry.data.size(), " bytes, but ", entry.dtype,
          bracketed(entry_shape), " takes ", bytes);

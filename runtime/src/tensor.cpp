@@ -28,7 +28,7 @@ void copy(const DeviceApi& api, int device, std::byte* to, const std::byte* from
 Tensor::Tensor(ElementType type, std::vector<std::int64_t> shape, const DeviceApi& api, int device)
     : type_(type),
       shape_(std::move(shape)),
-      bytes_(checked_bytes(shape_, element_type_info(type).bytes)),
+      bytes_(checked_bytes(shape_, type)),
       api_(&api),
       device_(device),
       memory_(allocate(api, device, static_cast<std::size_t>(bytes_))) {}
@@ -41,6 +41,12 @@ Tensor Tensor::to(const DeviceApi& api, int device) const {
     copy(here ? *api_ : api, here ? device_ : device, result.data(), data(), static_cast<std::size_t>(bytes_));
   }
   return result;
+}
+
+std::int64_t Tensor::element_count() const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape_) count *= extent;
+  return count;
 }
 
 DLTensor Tensor::dlpack() const {
@@ -64,7 +70,7 @@ void Tensor::require_readable(ElementType type) const {
 
 void Tensor::fill_from(std::span<const std::byte> values) {
   if (values.size() != static_cast<std::size_t>(bytes_)) {
-    fail(KGEN_WRONG_COUNT, values.size() / static_cast<std::size_t>(element_type_info(type_).bytes),
+    fail(KGEN_WRONG_COUNT, static_cast<std::int64_t>(values.size()) * 8 / element_type_info(type_).bits,
          " values were given for the shape ", bracketed(std::span<const std::int64_t>(shape_)));
   }
   if (!values.empty()) std::memcpy(memory_.data(), values.data(), values.size());

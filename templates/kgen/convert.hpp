@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kgen/math.hpp"
+#include "kgen/packed.hpp"
 #include "kgen/vec.hpp"
 
 #if defined(KGEN_GPU)
@@ -14,26 +15,23 @@ namespace kgen::detail {
 
 template <class T, class Bits>
 KGEN_FN Bits widen_codes(const Bits& codes) {
-  if constexpr (std::is_same_v<T, f16>) {
-    return widen_bits<F16Format>(codes);
-  } else if constexpr (std::is_same_v<T, bf16>) {
+  if constexpr (std::is_same_v<T, bf16>) {
     return widen_bf16_bits(codes);
-  } else if constexpr (std::is_same_v<T, f8e4m3>) {
-    return widen_bits<F8E4M3Format>(codes);
+  } else if constexpr (std::is_same_v<T, f8e8m0>) {
+    return widen_e8m0_bits(codes);
   } else {
-    return widen_bits<F8E5M2Format>(codes);
+    return widen_bits<typename T::format>(codes);
   }
 }
-template <class T, class Bits>
-KGEN_FN Bits narrow_codes(const Bits& bits) {
-  if constexpr (std::is_same_v<T, f16>) {
-    return narrow_bits<F16Format>(bits);
-  } else if constexpr (std::is_same_v<T, bf16>) {
+// `rounding` is that to f8e8m0; the others round to nearest, ties to even.
+template <class T, bool Saturate = true, class Bits>
+KGEN_FN Bits narrow_codes(const Bits& bits, [[maybe_unused]] Rounding rounding = Rounding::nearest) {
+  if constexpr (std::is_same_v<T, bf16>) {
     return narrow_bf16_bits(bits);
-  } else if constexpr (std::is_same_v<T, f8e4m3>) {
-    return narrow_bits<F8E4M3Format>(bits);
+  } else if constexpr (std::is_same_v<T, f8e8m0>) {
+    return narrow_e8m0_bits<Saturate>(bits, rounding);
   } else {
-    return narrow_bits<F8E5M2Format>(bits);
+    return narrow_bits<typename T::format, Saturate>(bits);
   }
 }
 
@@ -61,6 +59,16 @@ KGEN_FN Vec<float, W> before_narrowing(const Vec<U, W>& v) {
   }
 }
 
+// Lanes as the codes of a packed type.
+template <class T, class U, int W>
+KGEN_FN Vec<std::uint32_t, W> packed_codes(const Vec<U, W>& v) {
+  if constexpr (is_narrow_float<T>) {
+    return narrow_codes<T>(as_bits(before_narrowing(v)));
+  } else {
+    return integer_codes<T>(v);
+  }
+}
+
 }  // namespace kgen::detail
 
 namespace kgen {
@@ -78,6 +86,11 @@ KGEN_FN Vec<compute_t<T>, W> load_elements(const T* from) {
   }
 }
 
+template <int W, class T>
+KGEN_FN Vec<compute_t<T>, W> load_elements(const PackedPointer<T>& from) {
+  return detail::lanes_of_codes<std::remove_const_t<T>>(load_codes<W>(from));
+}
+
 // The lanes as W consecutive elements of type T, converted as convert() does, or rounded to nearest even.
 template <class T, class U, int W>
 KGEN_FN void store_elements(T* to, const Vec<U, W>& v) {
@@ -91,10 +104,17 @@ KGEN_FN void store_elements(T* to, const Vec<U, W>& v) {
   }
 }
 
+template <class T, class U, int W>
+KGEN_FN void store_elements(const PackedPointer<T>& to, const Vec<U, W>& v) {
+  store_codes(to, detail::packed_codes<T>(v));
+}
+
 // The lanes rounded to what an element of type T can hold, in its compute type.
 template <class T, class U, int W>
 KGEN_FN Vec<compute_t<T>, W> round_to(const Vec<U, W>& v) {
-  if constexpr (!is_narrow_float<T>) {
+  if constexpr (is_packed<T>) {
+    return detail::lanes_of_codes<T>(detail::packed_codes<T>(v));
+  } else if constexpr (!is_narrow_float<T>) {
     return convert<T>(v);
   } else {
     return as_float(detail::widen_codes<T>(detail::narrow_codes<T>(as_bits(detail::before_narrowing(v)))));

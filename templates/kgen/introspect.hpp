@@ -66,7 +66,7 @@ using element_t = typename detail::OneLane<std::remove_cv_t<T>>::type;
 template <class T>
 concept Boolean = std::same_as<element_t<T>, bool>;
 template <class T>
-concept Float = std::floating_point<element_t<T>> || is_narrow_float<element_t<T>>;
+concept Float = std::floating_point<element_t<T>> ||(is_narrow_float<element_t<T>> && !is_storage_only<element_t<T>>);
 template <class T>
 concept Integer = std::integral<element_t<T>> && !Boolean<T>;
 template <class T>
@@ -74,7 +74,7 @@ concept Signed = Float<T> || (Integer<T> && std::is_signed_v<element_t<T>>);
 template <class T>
 concept Number = Float<T> || Integer<T>;
 template <class T>
-concept Element = Number<T> || Boolean<T>;
+concept Element = Number<T> || Boolean<T> || is_storage_only<element_t<T>>;
 // One of these element types, or of the types that arithmetic on them is done in.
 template <class T, class... Types>
 concept OneOf = ((std::same_as<element_t<T>, Types> || std::same_as<element_t<T>, compute_t<Types>>) || ...);

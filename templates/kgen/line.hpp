@@ -26,7 +26,7 @@ class Line {
 
   Line() = default;
   // Line i begins at data + i * lane_step; its elements are `step` apart.
-  KGEN_FN constexpr Line(const T* data, std::int64_t extent, std::int64_t step, std::int64_t lane_step)
+  KGEN_FN constexpr Line(pointer_to<const T> data, std::int64_t extent, std::int64_t step, std::int64_t lane_step)
       : data_(data), extent_(extent), step_(step), lane_step_(lane_step) {}
 
   // How many elements each line has.
@@ -53,7 +53,7 @@ class Line {
  private:
   KGEN_FN constexpr bool has(std::int64_t index) const { return index >= 0 && index < extent_; }
 
-  KGEN_FN static lane_type element(const T* from) {
+  KGEN_FN static lane_type element(const pointer_to<const T>& from) {
 #if defined(KGEN_GPU)
     return gpu::load_run<1>(from, 0, gpu::Access{}).lanes().data;
 #else
@@ -65,10 +65,9 @@ class Line {
   template <int N>
   KGEN_FN Vec<lane_type, N> run(std::int64_t index, lane_type otherwise) const {
     if (!has(index)) return Vec<lane_type, N>(otherwise);
-    const T* from = data_ + index * step_;
+    const pointer_to<const T> from = data_ + index * step_;
 #if defined(KGEN_GPU)
-    constexpr std::uintptr_t unit = N * sizeof(T) < 16 ? N * sizeof(T) : 16;
-    const gpu::Access access{reinterpret_cast<std::uintptr_t>(from) % unit == 0};
+    const gpu::Access access{gpu::is_aligned<N>(from)};
     return gpu::load_run<N>(from, 1, access).lanes();
 #else
     return load_elements<N>(from);
@@ -85,7 +84,7 @@ class Line {
     return load_lanes<N>(lanes);
   }
 
-  const T* data_;
+  pointer_to<const T> data_;
   std::int64_t extent_, step_, lane_step_;
 };
 
@@ -114,7 +113,7 @@ class Lines {
   }
 
  private:
-  T* data_ = nullptr;
+  pointer_to<T> data_ = nullptr;
   std::int64_t extent_ = 0;
   Index<R> strides_{};
 };

@@ -29,7 +29,7 @@ class ObservedValues {
   void watch(std::string name, const View<T, R>& memory) {
     Watched& watched = watched_[std::move(name)];
     watched.memory = memory;
-    watched.data = memory.data();
+    watched.data = reinterpret_cast<const void*>(address_of(memory.data()));
   }
   // Whether anything was written to the memory that begins at `data`.
   bool seen(const void* data) const {
@@ -73,7 +73,11 @@ void store_observed(const char* name, const Store& store) {
     (store_if_found(observed_values->find<T, R>(name)), ...);
   };
   if constexpr (std::is_same_v<Lane, float>) {
-    store_as.template operator()<float, f16, bf16, f8e4m3, f8e5m2>();
+    store_as.template operator()<float, f16, bf16, f8e4m3, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f8e8m0, f4e2m1>();
+  } else if constexpr (std::is_same_v<Lane, std::int8_t>) {
+    store_as.template operator()<Lane, i4, i2>();
+  } else if constexpr (std::is_same_v<Lane, std::uint8_t>) {
+    store_as.template operator()<Lane, u4, u2>();
   } else {
     store_as.template operator()<Lane>();
   }

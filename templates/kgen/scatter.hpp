@@ -52,8 +52,9 @@ struct ScatterLines {
     Index<R> place = from;
     KGEN_UNROLL
     for (int i = 0; i < R; ++i) place[i] = extents[i] == 1 ? 0 : from[i];
-    T* to = out.data() + offset;
-    store_elements(to, combined(load_elements<1>(static_cast<const T*>(to)), updates.template load<1>(place)));
+    const pointer_to<T> to = out.data() + offset;
+    const pointer_to<const T> old = to;
+    store_elements(to, combined(load_elements<1>(old), updates.template load<1>(place)));
   }
 
   template <class L>

@@ -38,16 +38,16 @@ class View {
   static constexpr int rank = R;
 
   View() = default;
-  KGEN_FN constexpr View(T* data, Index<R> extents, Index<R> strides)
+  KGEN_FN constexpr View(pointer_to<T> data, Index<R> extents, Index<R> strides)
       : data_(data), extents_(extents), strides_(strides) {}
   // Dense, row-major.
-  KGEN_FN constexpr View(T* data, Index<R> extents) : View(data, extents, dense_strides(extents)) {}
+  KGEN_FN constexpr View(pointer_to<T> data, Index<R> extents) : View(data, extents, dense_strides(extents)) {}
   // View<T, R> is a View<const T, R> too.
   template <class U>
   requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) KGEN_FN constexpr View(const View<U, R>& other)
       : View(other.data(), other.shape(), other.strides()) {}
 
-  KGEN_FN constexpr T* data() const { return data_; }
+  KGEN_FN constexpr pointer_to<T> data() const { return data_; }
   KGEN_FN constexpr Index<R> shape() const { return extents_; }
   KGEN_FN constexpr Index<R> strides() const { return strides_; }
   KGEN_FN constexpr std::int64_t extent(int axis) const { return extents_[axis]; }
@@ -95,7 +95,7 @@ class View {
 #else
   template <int W>
   KGEN_FN Vec<lane_type, W> load(Index<R> at) const {
-    const T* from = address(at);
+    const pointer_to<const T> from = address(at);
     if constexpr (W == 1) {
       return load_elements<1>(from);
     } else if constexpr (R == 0) {
@@ -104,9 +104,7 @@ class View {
       const std::int64_t step = strides_[R - 1];
       if (step == 1) return load_elements<W>(from);
       if (step == 0) return Vec<lane_type, W>(load_elements<1>(from).data);
-      std::remove_const_t<T> elements[W];
-      for (int i = 0; i < W; ++i) elements[i] = from[i * step];
-      return load_elements<W>(elements);
+      return load_apart<W>(from, step);
     }
   }
 
@@ -114,16 +112,20 @@ class View {
   // bool).
   template <class U, int W>
   requires(!std::is_const_v<T>) KGEN_FN void store(Index<R> at, const Vec<U, W>& lanes) const {
-    T* to = address(at);
+    const pointer_to<T> to = address(at);
     if constexpr (W == 1 || R == 0) {
       static_assert(W == 1, "a scalar holds one lane");
       store_elements(to, lanes);
     } else {
       const std::int64_t step = strides_[R - 1];
       if (step == 1) return store_elements(to, lanes);
-      T elements[W];
-      store_elements(elements, lanes);
-      for (int i = 0; i < W; ++i) to[i * step] = elements[i];
+      if constexpr (is_packed<T>) {
+        for (int i = 0; i < W; ++i) store_elements(to + i * step, Vec<U, 1>(lanes[i]));
+      } else {
+        T elements[W];
+        store_elements(elements, lanes);
+        for (int i = 0; i < W; ++i) to[i * step] = elements[i];
+      }
     }
   }
 #endif
@@ -243,7 +245,21 @@ class View {
   }
 
  private:
-  KGEN_FN constexpr T* address(const Index<R>& at) const {
+#if !defined(KGEN_GPU)
+  template <int W>
+  KGEN_FN static Vec<lane_type, W> load_apart(const pointer_to<const T>& from, std::int64_t step) {
+    if constexpr (is_packed<T>) {
+      lane_type lanes[W];
+      for (int i = 0; i < W; ++i) lanes[i] = load_elements<1>(from + i * step).data;
+      return load_lanes<W>(lanes);
+    } else {
+      std::remove_const_t<T> elements[W];
+      for (int i = 0; i < W; ++i) elements[i] = from[i * step];
+      return load_elements<W>(elements);
+    }
+  }
+#endif
+  KGEN_FN constexpr pointer_to<T> address(const Index<R>& at) const {
     std::int64_t offset = 0;
     KGEN_UNROLL
     for (int axis = 0; axis < R; ++axis) offset += at[axis] * strides_[axis];
@@ -256,7 +272,7 @@ class View {
     return result;
   }
 
-  T* data_ = nullptr;
+  pointer_to<T> data_ = nullptr;
   Index<R> extents_{};
   Index<R> strides_{};
 #if defined(KGEN_GPU)

@@ -17,13 +17,14 @@ import numpy as np
 import yaml
 
 import own_models
+import type_models
 from onnx_files import Model, read_model, read_tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "random"))
 from build import Target, Tools, compile_graphs  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
-from tensor_files import describe_input  # noqa: E402
+from tensor_files import describe_input, read_output  # noqa: E402
 
 STAGES = ("import", "plan", "build", "run", "compare")
 # ONNX's own rule: |got - expected| <= absolute + relative * |expected|, and NaN equals NaN.
@@ -133,8 +134,8 @@ def execute(test: Test, library: Path, target: Target, work: Path, timeout: floa
         return
     for number, outputs in enumerate(expected):
         for i, each in enumerate(outputs):
-            got = np.fromfile(folder / f"{number}.{i}.out", each.array.dtype)
-            problem = difference(got.reshape(each.array.shape), each.array)
+            got = read_output(each.dtype, each.array.dtype, folder / f"{number}.{i}.out", list(each.array.shape))
+            problem = difference(got, each.array)
             if problem:
                 test.fail("compare", f"output {i}: {problem}")
                 return
@@ -142,8 +143,8 @@ def execute(test: Test, library: Path, target: Target, work: Path, timeout: floa
 
 def difference(got: np.ndarray, expected: np.ndarray) -> str:
     exact = got == expected
-    x, y = got.astype(np.float64), expected.astype(np.float64)
     with np.errstate(invalid="ignore"):
+        x, y = got.astype(np.float64), expected.astype(np.float64)
         near = np.abs(x - y) <= ABSOLUTE + RELATIVE * np.abs(y)
     wrong = ~(exact | near | (np.isnan(x) & np.isnan(y)))
     if not wrong.any():
@@ -195,6 +196,7 @@ def main() -> int:
     parser.add_argument("--make", type=Path, help="write the suite's own models into this folder first")
     parser.add_argument("--match", default="", help="a regular expression that the names match")
     parser.add_argument("--until", choices=("plan", "run"), default="run")
+    parser.add_argument("--target", default="cpu", help="what to compile for and run on, as in the tools: simt_32 is the executor")
     parser.add_argument("--per-unit", type=int, default=24, help="graphs in one translation unit")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=20, help="of one run, in seconds")
@@ -204,8 +206,9 @@ def main() -> int:
     options.work.mkdir(parents=True, exist_ok=True)
     if options.make:
         own_models.make(options.make)
+        type_models.make(options.make)
     tools = Tools.load(options.tools)
-    target = tools.targets["cpu"]
+    target = tools.targets[options.target]
     tests = [test for test in tests_in(options.folder, options.work) if re.search(options.match, test.name)]
     if options.only:
         wanted = options.only.read_text().split()

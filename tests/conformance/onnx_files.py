@@ -1,6 +1,7 @@
 """What the runner reads of ONNX's files: tensors, and the names of a model's inputs, outputs and operators. The few fields
 are taken from the wire, so that no package of ONNX's is needed. https://protobuf.dev/programming-guides/encoding"""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +9,18 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+from tensor_files import PACKED_BITS, unpack  # noqa: E402
+
 # By TensorProto.DataType: kgen's name and the element's type in NumPy. What is missing here, kgen has not either.
 DTYPES = {
     1: ("f32", np.float32), 2: ("u8", np.uint8), 3: ("i8", np.int8), 4: ("u16", np.uint16), 5: ("i16", np.int16),
     6: ("i32", np.int32), 7: ("i64", np.int64), 9: ("bool", np.bool_), 10: ("f16", np.float16),
     11: ("f64", np.float64), 12: ("u32", np.uint32), 13: ("u64", np.uint64), 16: ("bf16", ml_dtypes.bfloat16),
-    17: ("f8e4m3", ml_dtypes.float8_e4m3fn), 19: ("f8e5m2", ml_dtypes.float8_e5m2),
+    17: ("f8e4m3", ml_dtypes.float8_e4m3fn), 18: ("f8e4m3fnuz", ml_dtypes.float8_e4m3fnuz),
+    19: ("f8e5m2", ml_dtypes.float8_e5m2), 20: ("f8e5m2fnuz", ml_dtypes.float8_e5m2fnuz), 21: ("u4", ml_dtypes.uint4),
+    22: ("i4", ml_dtypes.int4), 23: ("f4e2m1", ml_dtypes.float4_e2m1fn), 24: ("f8e8m0", ml_dtypes.float8_e8m0fnu),
+    25: ("u2", ml_dtypes.uint2), 26: ("i2", ml_dtypes.int2),
 }
 
 
@@ -85,11 +92,15 @@ def read_tensor(data: bytes) -> Tensor:
     if code not in DTYPES:
         raise LookupError(f"tensors of ONNX's type {code}")
     name, element = DTYPES[code]
-    if raw is not None:
+    if name in PACKED_BITS and raw is not None:
+        array = unpack(name, element, np.frombuffer(raw, np.uint8), dims)
+    elif raw is not None:
         array = np.frombuffer(raw, element)
+    elif name in PACKED_BITS:
+        array = unpack(name, element, np.array(whole, np.uint8), dims)
     elif code in (1, 11):
         array = np.frombuffer(reals, element)
-    elif code in (10, 16, 17, 19):  # the bits
+    elif code in (10, 16, 17, 18, 19, 20, 24):  # the bits
         array = np.array(whole, np.uint16 if code in (10, 16) else np.uint8).view(element)
     else:
         array = np.array(whole, object).astype(element)

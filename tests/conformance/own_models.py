@@ -7,7 +7,10 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-FLOAT, INT64, F8E4M3, F8E5M2 = 1, 7, 17, 19
+from onnx_files import DTYPES
+from tensor_files import PACKED_BITS, pack
+
+FLOAT, F8E4M3, F8E5M2 = 1, 17, 19
 
 
 def varint(value: int) -> bytes:
@@ -27,10 +30,17 @@ def field(number: int, value: int | bytes | str) -> bytes:
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
+def code_of(array: np.ndarray) -> int:
+    """ONNX's code of the elements."""
+    return next(code for code, (_, element) in DTYPES.items() if np.dtype(element) == array.dtype)
+
+
 def tensor(array: np.ndarray, name: str = "") -> bytes:
-    code = INT64 if array.dtype == np.int64 else FLOAT
+    code = code_of(array)
+    dtype = DTYPES[code][0]
+    data = pack(dtype, array) if dtype in PACKED_BITS else array
     dims = b"".join(field(1, extent) for extent in array.shape)
-    return dims + field(2, code) + field(9, array.tobytes()) + field(8, name)
+    return dims + field(2, code) + field(9, data.tobytes()) + field(8, name)
 
 
 def value_info(name: str, shape: tuple[int | str, ...], code: int) -> bytes:
@@ -64,15 +74,15 @@ def write(folder: Path, nodes: list[bytes], inputs: Arrays, weights: Arrays, out
           shapes: dict[str, tuple[int | str, ...]] | None = None) -> None:
     data = folder / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
-    infos = [value_info(name, (shapes or {}).get(name, array.shape), INT64 if array.dtype == np.int64 else FLOAT)
-             for name, array in inputs.items()]
-    results = [value_info(name, array.shape, FLOAT) for name, array in outputs.items()]
+    outputs = {name: array.astype(np.float32) if array.dtype == np.float64 else array for name, array in outputs.items()}
+    infos = [value_info(name, (shapes or {}).get(name, array.shape), code_of(array)) for name, array in inputs.items()]
+    results = [value_info(name, array.shape, code_of(array)) for name, array in outputs.items()]
     kept = [tensor(array, name) for name, array in weights.items()]
     (folder / "model.onnx").write_bytes(model(nodes, infos, results, kept, version))
     for i, array in enumerate(inputs.values()):
         (data / f"input_{i}.pb").write_bytes(tensor(array))
     for i, array in enumerate(outputs.values()):
-        (data / f"output_{i}.pb").write_bytes(tensor(array.astype(np.float32)))
+        (data / f"output_{i}.pb").write_bytes(tensor(array))
 
 
 def perceptron(folder: Path, random: Callable[..., np.ndarray]) -> None:

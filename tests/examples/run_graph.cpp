@@ -58,6 +58,14 @@ const std::map<std::string, DLDataType> dtypes = {
     {"bool", {KGEN_DL_BOOL, 8, 1}},
     {"f8e4m3", {KGEN_DL_FLOAT8_E4M3FN, 8, 1}},
     {"f8e5m2", {KGEN_DL_FLOAT8_E5M2, 8, 1}},
+    {"f8e4m3fnuz", {KGEN_DL_FLOAT8_E4M3FNUZ, 8, 1}},
+    {"f8e5m2fnuz", {KGEN_DL_FLOAT8_E5M2FNUZ, 8, 1}},
+    {"f8e8m0", {KGEN_DL_FLOAT8_E8M0FNU, 8, 1}},
+    {"f4e2m1", {KGEN_DL_FLOAT4_E2M1FN, 4, 1}},
+    {"i4", {kDLInt, 4, 1}},
+    {"u4", {kDLUInt, 4, 1}},
+    {"i2", {kDLInt, 2, 1}},
+    {"u2", {kDLUInt, 2, 1}},
 };
 
 void check(kgen_status status) {
@@ -82,14 +90,14 @@ class Tensor {
   Tensor(const json& description, bool misaligned, bool is_input, const Place& place)
       : place_(place), shape_(description.at("shape")), file_(description.at("file")) {
     tensor_.dtype = dtypes.at(description.at("dtype"));
-    const std::size_t element = tensor_.dtype.bits / 8;
+    const std::size_t element = std::max(tensor_.dtype.bits / 8, 1);  // packed ones are placed by bytes
     std::vector<char> content;
     if (is_input) {
       content = read_file(file_);
     } else {
       std::size_t elements = 1;
       for (std::int64_t extent : shape_) elements *= extent;
-      content.assign(elements * element, static_cast<char>(poison));
+      content.assign((elements * tensor_.dtype.bits + 7) / 8, static_cast<char>(poison));
     }
     begin_ = guard_bytes + (misaligned ? element : 0);
     bytes_ = content.size();

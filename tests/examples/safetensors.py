@@ -21,7 +21,9 @@ DTYPE_NAMES = {
 
 def name_of(dtype: str) -> str:
     """The format's name of one of kgen's dtypes."""
-    return {"f8e4m3": "F8_E4M3", "f8e5m2": "F8_E5M2"}.get(dtype, dtype.upper())
+    floats = {"f8e4m3": "F8_E4M3", "f8e5m2": "F8_E5M2", "f8e4m3fnuz": "F8_E4M3FNUZ", "f8e5m2fnuz": "F8_E5M2FNUZ",
+              "f8e8m0": "F8_E8M0"}
+    return floats.get(dtype, dtype.upper())
 
 
 def write(path: Path, tensors: dict[str, np.ndarray], dtypes: dict[str, str] | None = None) -> None:

@@ -18,6 +18,7 @@ class Format:
     least_exponent: int  # of a normal number
     greatest: float
     saturates: bool = False
+    one_zero: bool = False  # there is no -0, and its code is the only NaN
 
     @property
     def epsilon(self) -> float:
@@ -37,6 +38,8 @@ FLOATS = {
     "bf16": Format(2, 7, -126, float.fromhex("0x1.fep127")),
     "f8e4m3": Format(1, 3, -6, 448.0, saturates=True),
     "f8e5m2": Format(1, 2, -14, 57344.0, saturates=True),
+    "f8e4m3fnuz": Format(1, 3, -7, 240.0, saturates=True, one_zero=True),
+    "f8e5m2fnuz": Format(1, 2, -15, 57344.0, saturates=True, one_zero=True),
 }
 ALL = [*FLOATS, *INTEGERS, "bool"]
 
@@ -68,7 +71,8 @@ def round_to(dtype: str, x: np.ndarray) -> np.ndarray:
         rounded = np.where(np.isfinite(x), np.rint(x / step) * step, x)
         overflow = np.abs(rounded) > form.greatest
         limit = form.greatest if form.saturates else np.inf
-        return np.where(overflow, np.copysign(limit, rounded), rounded)
+        rounded = np.where(overflow, np.copysign(limit, rounded), rounded)
+        return np.where(rounded == 0, 0.0, rounded) if form.one_zero else rounded
 
 
 def storage_dtype(dtype: str) -> type:
@@ -85,6 +89,8 @@ def all_f8(dtype: str) -> np.ndarray:
     exponent, mantissa = magnitude >> form.mantissa_bits, magnitude & ((1 << form.mantissa_bits) - 1)
     normal = np.ldexp(1 + mantissa * form.epsilon, exponent - 1 + form.least_exponent)
     value = np.where(exponent == 0, mantissa * form.least_step, normal)
+    if form.one_zero:
+        return np.where(codes == 128, np.nan, np.where(codes & 128, -value, value))
     if dtype == "f8e4m3":
         value = np.where(magnitude == 127, np.nan, value)
     else:
@@ -110,7 +116,7 @@ def encode(dtype: str, values: np.ndarray) -> np.ndarray:
         order = np.argsort(np.where(np.isnan(table), np.inf, table), kind="stable")
         nearest = order[np.clip(np.searchsorted(table[order], values), 0, 255)]
         not_a_number = int(np.flatnonzero(np.isnan(table))[0])
-        signed_zero = np.where(np.signbit(values), 128, 0)
+        signed_zero = np.where(np.signbit(values) & (not FLOATS[dtype].one_zero), 128, 0)
         codes = np.where(values == 0, signed_zero, nearest)
         return np.where(np.isnan(values), not_a_number, codes).astype(np.uint8)
     return values.astype(storage_dtype(dtype))

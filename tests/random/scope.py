@@ -12,7 +12,7 @@ from specs import Operator
 
 MOST_ELEMENTS = 60_000  # of one value, at the greatest sizes
 EXTENTS = [1, 1, 2, 3, 4, 5, 7, 8, 16, 17, 33]
-DTYPE_WEIGHTS = {"f32": 12, "f64": 2, "f16": 3, "bf16": 4, "f8e4m3": 1, "f8e5m2": 1, "i8": 1, "i16": 1, "i32": 2,
+DTYPE_WEIGHTS = {"f32": 12, "f64": 2, "f16": 3, "bf16": 4, "f8e4m3": 1, "f8e5m2": 1, "f8e4m3fnuz": 1, "f8e5m2fnuz": 1, "i8": 1, "i16": 1, "i32": 2,
                  "i64": 1, "u8": 1, "u16": 1, "u32": 1, "u64": 1, "bool": 2}
 
 

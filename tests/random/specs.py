@@ -44,7 +44,7 @@ def operand_of(name: str, entry: Any) -> Operand:
 
 
 def operator_of(entry: dict[str, Any]) -> Operator:
-    types = {name: number_formats.dtypes_of_class(one) if isinstance(one, str) else one
+    types = {name: number_formats.dtypes_of_class(one) if isinstance(one, str) else [each for each in one if each in number_formats.ALL]
              for name, one in entry.get("types", {}).items()}
     return Operator(
         name=entry["op"],
@@ -57,10 +57,16 @@ def operator_of(entry: dict[str, Any]) -> Operator:
     )
 
 
+# What a value is known to be within bounds has no bits that are known: tests/conformance/type_models.py has these.
+NOT_DRAWN = {"bitcast"}
+
+
 def load(folder: Path) -> dict[str, Operator]:
-    """All but what is made when a model is loaded: graphs write the operators that are prepared for."""
+    """All but what is made when a model is loaded, and what others with a kernel become: graphs write these."""
     import yaml  # only here: a bundle's graphs have been drawn
 
     entries = [entry for path in sorted(folder.glob("*.yaml")) for entry in yaml.safe_load(path.read_text())["ops"]]
-    prepared = {node["op"] for entry in entries for form in entry.get("prepared", []) for node in form["nodes"]}
-    return {entry["op"]: operator_of(entry) for entry in entries if entry["op"] not in prepared}
+    made = {node["op"] for entry in entries for form in entry.get("prepared", []) for node in form["nodes"]}
+    made |= {node["op"] for entry in entries if entry["kind"] != "composite"
+             for form in entry.get("expansion", []) for node in form["nodes"]}
+    return {entry["op"]: operator_of(entry) for entry in entries if entry["op"] not in made | NOT_DRAWN}

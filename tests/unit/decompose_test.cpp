@@ -49,6 +49,42 @@ outputs: [y]
         "y: f32[M, 32] = neg(p)\n");
 }
 
+// Rule: what has a kernel is expanded where a choice of its expansion holds, and then sees its operands as they are.
+TEST_CASE("decompose: an operator with a kernel becomes another where its expansion says so") {
+  Rewrites rewrites;
+  CHECK(decomposed_text(rewrites, R"(
+inputs: {x: "f32[8]", h: "f16[8]"}
+nodes:
+- {op: cast, in: x, out: a, to: f8e4m3}
+- {op: cast, in: x, out: b, to: f8e5m2, saturate: false}
+- {op: cast, in: x, out: c, to: f8e8m0, round: up}
+- {op: bitcast, in: x, out: d, to: i32}
+- {op: bitcast, in: h, out: e, to: i16}
+outputs: [a, b, c, d, e]
+)",
+                        true) ==
+        "a: f8e4m3[8] = cast(x, to=f8e4m3)\n"
+        "b: f8e5m2[8] = narrow(x, to=f8e5m2, saturate=false, round=nearest)\n"
+        "c: f8e8m0[8] = narrow(x, to=f8e8m0, saturate=true, round=up)\n"
+        "d: i32[8] = bitcast(x, to=i32)\n"
+        "e: i16[8] = bit_copy(h, to=i16)\n");
+}
+
+// Rule: in an expansion a type variable stands for its dtype, and `least` and `greatest` for the ends of an integer's
+// range.
+TEST_CASE("decompose: dtypes in expansions") {
+  Rewrites rewrites;
+  const std::string text = decomposed_text(rewrites, R"(
+inputs: {x: "f32[8]", scale: "f32[]", zero: "i4[]"}
+nodes:
+- {op: quantize_linear, in: [x, scale, zero], out: y}
+outputs: [y]
+)",
+                                           true);
+  CHECK(text.find("clamp(y_stored, minimum=-8, maximum=7)") != std::string::npos);
+  CHECK(text.find("y: i4[8] = cast(y_limited, to=i4") != std::string::npos);
+}
+
 // Rule: every node of an expansion gets the place of the composite as written in the graph, and `within` names the
 // outermost composite.
 TEST_CASE("decompose: nodes say where they come from") {

@@ -18,7 +18,7 @@
 
 namespace kgen::test {
 
-inline constexpr std::int32_t onnx_float = 1, onnx_int64 = 7, onnx_bool = 9, onnx_string = 8, onnx_int4 = 22;
+inline constexpr std::int32_t onnx_float = 1, onnx_int64 = 7, onnx_bool = 9, onnx_string = 8, onnx_complex64 = 14;
 
 // The rules of specs/onnx, loaded once.
 inline const ImportRules& shipped_rules() {

@@ -220,8 +220,8 @@ TEST_CASE("import: floats of 8 bits saturate or not, as the cast says") {
   const auto cast = [](std::int32_t to, std::int64_t saturate) {
     return section(imported(model({tensor_info("x", {3})}, {node("Cast", {"x"}, {"y"}, {integer("to", to), integer("saturate", saturate)}), node("Cast", {"y"}, {"z"}, {integer("to", 1)})}, {"z"})), "nodes:");
   };
-  CHECK(cast(17, 1).find("where") == std::string::npos);
-  CHECK(cast(17, 0).find("{op: where, in: [y_beyond, .nan, x]") != std::string::npos);
-  CHECK(cast(19, 1).find("minimum: -57344, maximum: 57344}") != std::string::npos);
-  CHECK(cast(19, 0).find("clamp") == std::string::npos);
+  CHECK(cast(17, 1).find("{op: cast, in: x, out: \"y\", to: f8e4m3}") != std::string::npos);
+  CHECK(cast(17, 0).find("{op: cast, in: x, out: \"y\", to: f8e4m3, saturate: false}") != std::string::npos);
+  CHECK(cast(20, 0).find("{op: cast, in: x, out: \"y\", to: f8e5m2fnuz, saturate: false}") != std::string::npos);
+  CHECK(cast(24, 1).find("{op: cast, in: x, out: \"y\", to: f8e8m0, saturate: true, round: up}") != std::string::npos);
 }

@@ -48,8 +48,17 @@ TEST_CASE("dtypes that an operator does not take") {
         "help: convert one of them to the dtype of the other");
   CHECK(problems("n: 'i32[4]'", "{op: sqrt, in: n, out: y}") ==
         "5: sqrt: 'n' (i32[4]) cannot be operand 'x'\n"
-        "note: its dtype must be f64, f32, f16, bf16, f8e4m3 or f8e5m2\n"
+        "note: its dtype must be f64, f32, f16, bf16, f8e4m3, f8e5m2, f8e4m3fnuz or f8e5m2fnuz\n"
         "help: convert it first");
+  CHECK(problems("x: 'i4[3, 5]'", "{op: add, in: [x, 1], out: y}") ==
+        "5: add: 'x' (i4[3, 5]) cannot be operand 'a'\n"
+        "note: its dtype must be f64, f32, f16, bf16, f8e4m3, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, i8, i16, i32, i64, u8, "
+        "u16, u32 "
+        "or u64\n"
+        "help: convert it first");
+  CHECK(problems("x: 'f16[4]'", "{op: bitcast, in: x, out: y, to: f32}") ==
+        "5: bitcast: the dtypes must have as many bits\n"
+        "note: that needs 16 = 32, which never holds");
   CHECK(problems("a: 'f32[4]'", "{op: logical_not, in: a, out: y}") ==
         "5: logical_not: 'a' (f32[4]) cannot be operand 'x'\n"
         "note: its dtype must be bool\n"
@@ -102,6 +111,17 @@ TEST_CASE("the numbers that each dtype holds") {
   CHECK(number_problem(INFINITY, DType::f8e4m3));
   CHECK_FALSE(number_problem(NAN, DType::f8e4m3));
   CHECK_FALSE(number_problem(-57344, DType::f8e5m2));
+  CHECK_FALSE(number_problem(-240, DType::f8e4m3fnuz));
+  CHECK(number_problem(248, DType::f8e4m3fnuz));
+  CHECK(number_problem(INFINITY, DType::f8e5m2fnuz));
+  CHECK_FALSE(number_problem(6.5, DType::f4e2m1));
+  CHECK(number_problem(NAN, DType::f4e2m1));
+  CHECK_FALSE(number_problem(0.5, DType::f8e8m0));
+  CHECK(number_problem(0, DType::f8e8m0));
+  CHECK(number_problem(-1, DType::f8e8m0));
+  CHECK_FALSE(number_problem(-8, DType::i4));
+  CHECK(number_problem(8, DType::i4) == "8 is out of the range of i4, which is -8 to 7");
+  CHECK(number_problem(4, DType::u2));
   CHECK_FALSE(number_problem(-128, DType::i8));
   CHECK(number_problem(128, DType::i8));
   CHECK(number_problem(0x1p63, DType::i64));

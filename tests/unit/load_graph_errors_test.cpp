@@ -104,12 +104,12 @@ outputs: [z]
            R"text(graph.yaml:3:6: error: unknown dtype 'float32'
     3 |   a: float32[4]
       |      ^
-note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'f8e4m3fnuz', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'i2', 'i4', 'i8', 'i16', 'i32', 'i64', 'u2', 'u4', 'u8', 'u16', 'u32', 'u64' and 'bool'
 help: write f32
 graph.yaml:4:7: error: unknown dtype 'flt'
     4 |   a2: flt[4]
       |       ^
-note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'f8e4m3fnuz', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'i2', 'i4', 'i8', 'i16', 'i32', 'i64', 'u2', 'u4', 'u8', 'u16', 'u32', 'u64' and 'bool'
 graph.yaml:5:9: error: expected '[' and a shape after the dtype 'f32'
     5 |   b: f32
       |         ^

@@ -117,7 +117,7 @@ help: did you mean 'sink'?
 kernels.yaml:7:77: error: unknown dtype 'f31'
     7 | ...ame: a, rank: two, types: numbers, accepts: sinks, element: f31, optional: 1}], results: []}
       |                                                                ^
-note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'f8e4m3fnuz', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'i2', 'i4', 'i8', 'i16', 'i32', 'i64', 'u2', 'u4', 'u8', 'u16', 'u32', 'u64' and 'bool'
 kernels.yaml:7:92: error: 'optional' must be true or false, not '1'
     7 | ...wo, types: numbers, accepts: sinks, element: f31, optional: 1}], results: []}
       |                                                                ^
@@ -211,7 +211,7 @@ kernels.yaml:2:11: note: it is declared here
     2 | - kernel: k
       |           ^
 help: correct the operator or its kernel, whichever is wrong
-ops.yaml:5:14: error: 'a' may be 'bf16', 'f8e4m3' and 'f8e5m2', which the kernel 'k' does not take
+ops.yaml:5:14: error: 'a' may be 'bf16', 'f8e4m3', 'f8e5m2', 'f8e4m3fnuz' and 'f8e5m2fnuz', which the kernel 'k' does not take
     5 |   operands: {a: {type: T, shape: "[M, N, K]"}, b: {type: T, optional: true}}
       |              ^
 kernels.yaml:6:14: note: it is declared here

@@ -153,7 +153,7 @@ graph.yaml:6:62: error: 'step' must be an integer, not '0.5'
 graph.yaml:7:35: error: unknown dtype 'bfloat16'
     7 |   - {op: cast, in: x, out: c, to: bfloat16}
       |                                   ^
-note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'f8e4m3fnuz', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'i2', 'i4', 'i8', 'i16', 'i32', 'i64', 'u2', 'u4', 'u8', 'u16', 'u32', 'u64' and 'bool'
 help: write bf16
 graph.yaml:8:49: error: 'scale' must be a number, not '2'
     8 |   - {op: attention, in: [x, x], out: d, scale: "2", mode: casual}

@@ -122,14 +122,14 @@ help: or write the dtypes: [f32, bf16]
 ops.yaml:4:32: error: unknown dtype 'f31'
     4 |   types: {T: numbers, U: [f32, f31], f32: any}
       |                                ^
-note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+note: the dtypes are 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'f8e4m3fnuz', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'i2', 'i4', 'i8', 'i16', 'i32', 'i64', 'u2', 'u4', 'u8', 'u16', 'u32', 'u64' and 'bool'
 ops.yaml:4:38: error: 'f32' cannot name a type variable
     4 |   types: {T: numbers, U: [f32, f31], f32: any}
       |                                      ^
 ops.yaml:5:17: error: unknown type 'V'
     5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[...,  ...]"}, x2: {type: f32, shape: ...
       |                 ^
-note: known types: 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'i8', 'i16', 'i32', 'i64', 'u8', 'u16', 'u32', 'u64' and 'bool'
+note: known types: 'f64', 'f32', 'f16', 'bf16', 'f8e4m3', 'f8e5m2', 'f8e4m3fnuz', 'f8e5m2fnuz', 'f8e8m0', 'f4e2m1', 'i2', 'i4', 'i8', 'i16', 'i32', 'i64', 'u2', 'u4', 'u8', 'u16', 'u32', 'u64' and 'bool'
 help: declare it: types: {V: number}
 ops.yaml:5:43: error: 'M, N' is not a shape pattern
     5 |   operands: {x: V, y: {type: f32, shape: "M, N"}, z: {shape: "[...,  ...]"}, x2: {type: f32, shape: ...
@@ -181,6 +181,29 @@ ops.yaml:5:8: error: 'd' is of kind composite and needs an expansion
 ops.yaml:6:8: error: 'e' is of kind elementwise and needs the attribute 'to' for its role
     6 | - {op: e, kind: elementwise, role: cast, operands: {x: f32}, results: {out: f32}, kernel: k}
       |        ^
+)text");
+  CHECK_EQ(
+      ops_messages(R"yaml(ops:
+- op: a
+  kind: elementwise
+  operands: {x: f32}
+  results: {out: f32}
+  kernel: k
+  expansion: [{op: b, in: x, out: out}]
+- op: b
+  kind: elementwise
+  role: cast
+  operands: {x: f32}
+  results: {out: $to}
+  attributes: {to: {type: dtype}, other: {type: boolean}}
+  kernel: k
+)yaml"),
+      R"text(ops.yaml:2:7: error: 'a' is of kind elementwise and needs `when` in every choice of its expansion, as its kernel computes what none holds for
+    2 | - op: a
+      |       ^
+ops.yaml:8:7: error: 'b' is of kind elementwise and needs a default for every attribute but 'to', for its role
+    8 | - op: b
+      |       ^
 )text");
 }
 

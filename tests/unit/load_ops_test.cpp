@@ -37,7 +37,7 @@ TEST_CASE("load: operators") {
   REQUIRE_EQ(add.operands.size(), 2);
   CHECK_EQ(add.operands[1].name, "b");
   CHECK_EQ(add.operands[1].type, "T");
-  CHECK_EQ(add.types.at("T").size(), 14);  // all but bool
+  CHECK_EQ(add.types.at("T").size(), 16);  // all but bool
   CHECK(add.algebra.commutative);
   CHECK_FALSE(add.algebra.idempotent);
   CHECK_EQ(add.algebra.identity, std::map<std::size_t, Number>{{1, 0.0}});
@@ -134,7 +134,7 @@ TEST_CASE("load: kernels") {
   const KernelSignature& clamp = set.kernels[set.kernel_index.at("kgen::Clamp")];
   CHECK_EQ(clamp.header, "kgen/ops/arithmetic.hpp");
   CHECK_EQ(clamp.op, "clamp");
-  CHECK_EQ(clamp.operands[0].dtypes.size(), 14);
+  CHECK_EQ(clamp.operands[0].dtypes.size(), 16);
   CHECK_EQ(clamp.operands[0].rank, -1);
   CHECK_EQ(clamp.results[0].dtypes, std::vector<DType>{DType::boolean});
   CHECK_EQ(clamp.attributes[0].name, "minimum");

@@ -152,6 +152,8 @@ TEST_CASE("raise: every spelling of every operator becomes the operator") {
   std::size_t spellings = 0;
   Rewrites rewrites;
   for (const OpSpec& op : rewrites.ops.ops) {
+    if (op.kind != OpKind::composite && op.spellings.empty())
+      continue;  // what has a kernel may be another, and is not spelled so
     for (const auto* all : {&op.expansions, &op.spellings}) {
       for (const Expansion& spelled : std::vector<Expansion>(*all)) {
         if (!spelled.numbers.empty()) continue;  // its numbers have no value here

@@ -94,7 +94,11 @@ inline std::string text_of(const Graph& graph, bool typed = false) {
       results.push_back(graph.value(output).name + (typed ? ": " + to_text(graph.type(output)) : ""));
     }
     for (const ValueId input : node.inputs) arguments.push_back(operand_text(graph, input));
-    for (const auto& [name, value] : node.attributes) arguments.push_back(name + "=" + attribute_text(value));
+    for (const auto& [name, value] : node.attributes) {
+      const AttributeSpec* spec = node.op && node.op->role == OpRole::cast ? node.op->attribute(name) : nullptr;
+      if (spec && spec->default_value == value) continue;  // conversions are many, and say their dtype
+      arguments.push_back(name + "=" + attribute_text(value));
+    }
     text += fmt::format("{} = {}({})\n", fmt::join(results, ", "), node.op ? node.op->name : "call",
                         fmt::join(arguments, ", "));
   }

@@ -203,6 +203,13 @@ TEST_CASE("simplify: casts that lose nothing") {
 TEST_CASE("simplify: which dtype holds every value of another") {
   CHECK(holds_every_value(DType::f32, DType::bf16));
   CHECK(holds_every_value(DType::f16, DType::f8e5m2));
+  CHECK(holds_every_value(DType::f16, DType::f8e5m2fnuz));
+  CHECK(holds_every_value(DType::bf16, DType::f8e8m0));
+  CHECK(holds_every_value(DType::i8, DType::i4));
+  CHECK(holds_every_value(DType::bf16, DType::u4));
+  CHECK_FALSE(holds_every_value(DType::f16, DType::f8e8m0));
+  CHECK_FALSE(holds_every_value(DType::f8e8m0, DType::boolean));
+  CHECK_FALSE(holds_every_value(DType::i4, DType::u4));
   CHECK(holds_every_value(DType::bf16, DType::i8));
   CHECK(holds_every_value(DType::f32, DType::i16));
   CHECK(holds_every_value(DType::i64, DType::u32));

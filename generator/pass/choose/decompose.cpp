@@ -104,7 +104,7 @@ ValueId add_cast(Decomposition& state, const Expanding& at, ValueId from, ValueI
             .kind = Elementwise{},
             .inputs = {from},
             .outputs = {to},
-            .attributes = {{"to", state.graph.type(to).dtype}},
+            .attributes = attributes_of_cast(*state.cast, state.graph.type(to).dtype),
             .where = at.composite.where,
             .within = at.within,
             .implied = true};
@@ -136,10 +136,11 @@ std::optional<std::vector<ValueId>> input_values(Decomposition& state, Expanding
 }
 
 // Rule: what computes sees f32 in place of lower precision. Casts take what there is, and so do views, rounded where
-// they lead to nothing but a result.
+// they lead to nothing but a result. What a kernel computes as well is no composite: its expansion sees what it is
+// given.
 void choose_precision(Decomposition& state, Expanding& at, const OpSpec& op, const ExpansionNode& node,
                       std::vector<std::pair<ValueId, std::string>>& inputs) {
-  if (op.role == OpRole::cast) return;
+  if (op.role == OpRole::cast || at.composite.op->kind != OpKind::composite) return;
   const auto dtype_of = [&](ValueId id) -> std::optional<DType> {
     const bool typed = id != no_id && state.graph.value(id).type;
     return typed ? std::optional(state.graph.type(id).dtype) : std::nullopt;
@@ -213,6 +214,21 @@ bool type_node(Decomposition& state, const Expanding& at, const ExpansionNode& f
   return true;
 }
 
+// The expansion whose condition holds; null where there is none.
+const Expansion* find_expansion(const Decomposition& state, const Node& node) {
+  const NodeScope scope = scope_of(state, node);
+  for (const Expansion& expansion : node.op->expansions) {
+    if (expansion.when.empty() || prove(scope, expansion.when) == Proof::always) return &expansion;
+  }
+  return nullptr;
+}
+
+// Composites always; what has a kernel, where its operator's specification says so.
+bool is_expanded(const Decomposition& state, const Node& node) {
+  if (std::holds_alternative<Composite>(node.kind)) return true;
+  return node.op && node.op->kind != OpKind::composite && find_expansion(state, node) != nullptr;
+}
+
 bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   const OpSpec* op = state.ops.find(from.op);
   if (!op) return fail(state, at, from.where, fmt::format("uses an unknown operator '{}'", from.op));
@@ -240,7 +256,7 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
 
   const std::vector<ValueId> made = node.outputs;
   for (std::size_t i = 0; i < from.outputs.size(); ++i) at.values[from.outputs[i]] = {made[i]};
-  if (std::holds_alternative<Composite>(node.kind)) {
+  if (is_expanded(state, node)) {
     if (!expand(state, node, at.within, at.depth + 1)) return false;
   } else {
     state.nodes.push_back(std::move(node));
@@ -252,12 +268,9 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   return true;
 }
 
-// Finds the expansion whose condition holds; null after a report.
+// Null after a report.
 const Expansion* choose_expansion(Decomposition& state, const Node& composite) {
-  const NodeScope scope = scope_of(state, composite);
-  for (const Expansion& expansion : composite.op->expansions) {
-    if (expansion.when.empty() || prove(scope, expansion.when) == Proof::always) return &expansion;
-  }
+  if (const Expansion* found = find_expansion(state, composite)) return found;
   state.diagnostics.error(composite.where, fmt::format("no expansion of '{}' applies here", composite.op->name))
       .advise("give the operator a last expansion without `when`");
   return nullptr;
@@ -302,17 +315,17 @@ bool expand(Decomposition& state, const Node& composite, const std::string& with
 
 void decompose_graph(Graph& graph, const OpSpec* cast, KernelTable& kernels, const DimRanges& ranges,
                      Diagnostics& diagnostics) {
-  const auto is_composite = [](const Node& node) { return std::holds_alternative<Composite>(node.kind); };
-  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_composite)) return;
+  const auto may_expand = [](const Node& node) { return node.op && !node.op->expansions.empty(); };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), may_expand)) return;
   Decomposition state{graph, kernels.ops, cast, kernels, ranges, diagnostics, UniqueNames(graph), LoadValues(graph),
                       {}};
   const std::vector<std::uint32_t> readers = count_readers(graph);
   for (const Node& node : graph.nodes) {
-    if (is_composite(node)) warn_if_unread(graph, node, readers, diagnostics);
+    if (std::holds_alternative<Composite>(node.kind)) warn_if_unread(graph, node, readers, diagnostics);
   }
   std::vector<Node> nodes = std::move(graph.nodes);
   for (Node& node : nodes) {
-    if (!is_composite(node)) {
+    if (!is_expanded(state, node)) {
       state.nodes.push_back(std::move(node));
     } else if (!expand(state, node, node.op->name, 1)) {
       return;

@@ -135,8 +135,10 @@ std::optional<AttributeValue> given_value(const ExpansionScope& scope, Attribute
     case AttributeType::boolean:
       if (value.text == "true" || value.text == "false") return value.text == "true";
       return value.text;
-    case AttributeType::text:
     case AttributeType::dtype:
+      if (const auto dtype = dtype_named(scope.composite, value.text)) return *dtype;
+      return value.text;
+    case AttributeType::text:
       return value.text;
     case AttributeType::dims:
       return list_at(scope, value.items, where);
@@ -161,6 +163,8 @@ std::optional<Number> number_at(const ExpansionScope& scope, const Expression& n
         .advise("use an attribute, or a dim of the operands' shapes");
     return std::nullopt;
   }
+  const auto size = number.names.empty() ? std::nullopt : size_at(scope.composite, number);
+  if (size && size->is_constant()) return Number(size->constant());  // of functions of sizes and dtypes
   if (number.steps.empty() || !number.names.empty()) {
     report(scope, where, fmt::format("'{}' is no number", number.text));
     return std::nullopt;

@@ -124,7 +124,7 @@ ValueId widened(Preparer& state, const Form& at, ValueId value, ValueId like) {
             .kind = Elementwise{},
             .inputs = {value},
             .outputs = {cast},
-            .attributes = {{"to", dtype}},
+            .attributes = attributes_of_cast(*op, dtype),
             .where = at.node.where,
             .within = at.node.op->name,
             .implied = true};

@@ -75,9 +75,9 @@ class Pricing {
 
   RecomputingPrice price() {
     count_reads();
-    const std::int64_t width = element_bytes(graph_.type(again_.value));
+    const std::int64_t width = element_bits(graph_.type(again_.value));
     const auto readers = static_cast<std::int64_t>(again_.readers.size());
-    const std::int64_t traffic = eighths * (width * (1 + readers) - full_width_);
+    const std::int64_t traffic = width * (1 + readers) - full_width_;
     RecomputingPrice price;
     price.saved = before_ - after_;
     price.reason = reason();
@@ -110,7 +110,7 @@ class Pricing {
     total = total + bytes_read(value);
     if (times > 0 && std::find(named_.begin(), named_.end(), value) == named_.end()) named_.push_back(value);
     if (is_full(value)) {
-      full_width_ += times * element_bytes(graph_.type(value));
+      full_width_ += times * element_bits(graph_.type(value));
       return;
     }
     const auto known =
@@ -147,7 +147,7 @@ class Pricing {
       return false;
     }
     std::int64_t read = 0;
-    for (const ValueId value : again_.reads) read += is_full(value) ? element_bytes(graph_.type(value)) : 0;
+    for (const ValueId value : again_.reads) read += is_full(value) ? element_bits(graph_.type(value)) : 0;
     return read > width;
   }
 
@@ -185,7 +185,7 @@ class Pricing {
   const RecomputedValue& again_;
   const Shape& shape_;
   Dim before_, after_;            // bytes that are moved
-  std::int64_t full_width_ = 0;   // bytes for each element of the value that are read more
+  std::int64_t full_width_ = 0;   // bits for each element of the value that are read more
   std::vector<SmallRead> small_;  // and those of other shapes
   std::vector<ValueId> named_;
 };

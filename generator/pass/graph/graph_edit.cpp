@@ -176,6 +176,14 @@ void drop_nodes(Graph& graph, const std::vector<bool>& removed) {
   number_producers(graph);
 }
 
+Attributes attributes_of_cast(const OpSpec& cast, DType to) {
+  Attributes attributes;
+  for (const AttributeSpec& each : cast.attributes) {
+    attributes.emplace_back(each.name, each.name == "to" ? AttributeValue(to) : each.default_value.value());
+  }
+  return attributes;
+}
+
 void drop_unused_values(Graph& graph) {
   const std::vector<bool> used = values_in_use(graph);
   std::vector<bool> kept_constants(graph.constants.size());

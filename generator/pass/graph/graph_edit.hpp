@@ -36,6 +36,9 @@ ValueId add_result(Graph& graph, std::string name, TensorType type, SourceLocati
 ValueId add_constant(Graph& graph, std::string name, std::optional<TensorType> type, std::vector<Number> values,
                      SourceLocation where);
 
+// Of a conversion to that dtype that no graph spells out: its other attributes are their defaults.
+Attributes attributes_of_cast(const OpSpec& cast, DType to);
+
 // Sets producer and index of every result.
 void number_producers(Graph& graph);
 

@@ -11,16 +11,61 @@ bool can_keep(const TensorType& type) {
          std::all_of(type.shape.begin(), type.shape.end(), [](const Dim& extent) { return extent.is_constant(); });
 }
 
+constexpr std::int64_t least_weight = 4096;  // elements: less is not worth a prologue
+
+// Whether the node makes elements of a byte or more of as many that share bytes.
+bool unpacks(const Graph& graph, const Node& node) {
+  if (!std::holds_alternative<Elementwise>(node.kind) || node.outputs.size() != 1) return false;
+  const TensorType& made = graph.type(node.outputs[0]);
+  const Dim count = element_count(made.shape);
+  if (made.structure || is_packed(made.dtype) || !count.is_constant() || count.constant() < least_weight) return false;
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    return id != no_id && graph.value(id).type && !graph.type(id).structure && is_packed(graph.type(id).dtype) &&
+           element_count(graph.type(id).shape) == count;
+  });
+}
+
+// By ValueId: whether one node reads it, which is a kernel that takes it as a prologue, or can be a part of such a one.
+std::vector<bool> values_of_prologues(const Graph& graph) {
+  std::vector<bool> fits(graph.values.size(), true), read(graph.values.size(), false);
+  for (const ValueId output : graph.outputs) fits[output] = false;
+  for (const StateData& state : graph.states) {
+    if (state.next != no_id) fits[state.next] = false;
+  }
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const bool passes = node->outputs.size() == 1 && fits[node->outputs[0]] && read[node->outputs[0]];
+    const bool is_view = std::holds_alternative<View>(node->kind) && node->inputs.size() == 1;
+    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
+      if (node->inputs[i] == no_id) continue;
+      const bool is_source = std::holds_alternative<Structured>(node->kind) && node->kernel &&
+                             i < node->kernel->operands.size() && node->kernel->operands[i].accepts == Accepts::source;
+      const bool may_pass = is_view || (std::holds_alternative<Elementwise>(node->kind) && line_axis(*node, i) < 0);
+      if (read[node->inputs[i]] || (!is_source && !(may_pass && passes))) fits[node->inputs[i]] = false;
+      read[node->inputs[i]] = true;
+    }
+  }
+  for (std::size_t i = 0; i < fits.size(); ++i) fits[i] = fits[i] && read[i];
+  return fits;
+}
+
 }  // namespace
 
-LoadValues::LoadValues(const Graph& graph) : graph_(graph), computed_(graph.values.size(), false) {
+LoadValues::LoadValues(const Graph& graph)
+    : graph_(graph), unpacked_(graph.values.size(), false), computed_(graph.values.size(), false) {
+  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return unpacks(graph, node); })) {
+    const std::vector<bool> fits = values_of_prologues(graph);
+    for (const Node& node : graph.nodes) {
+      if (unpacks(graph, node)) unpacked_[node.outputs[0]] = fits[node.outputs[0]];
+    }
+  }
   for (const Node& node : graph.nodes) add(node);
 }
 
 void LoadValues::add(const Node& node) {
   if (computed_.size() < graph_.values.size()) computed_.resize(graph_.values.size(), false);
+  const auto is_unpacked = [&](ValueId id) { return id < unpacked_.size() && unpacked_[id]; };
   const bool computed =
-      !std::holds_alternative<Call>(node.kind) &&
+      !std::holds_alternative<Call>(node.kind) && std::none_of(node.outputs.begin(), node.outputs.end(), is_unpacked) &&
       std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return id == no_id || contains(id); }) &&
       std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return can_keep(graph_.type(id)); });
   for (const ValueId output : node.outputs) computed_[output] = computed;

@@ -8,7 +8,8 @@
 namespace kgen {
 
 // The constants of a graph, and what nodes compute of nothing else. Results of calls, structs, and tensors of symbolic
-// size are not among them: no buffer is kept from load for those.
+// size are not among them: no buffer is kept from load for those. Neither is what unpacks a weight, and what follows
+// from that, where kernels take it as a prologue: such a weight is packed so that there is less to keep and to read.
 class LoadValues {
  public:
   // The graph is topologically ordered, its values have types, and it outlives this. Linear in its size.
@@ -22,6 +23,7 @@ class LoadValues {
 
  private:
   const Graph& graph_;
+  std::vector<bool> unpacked_;  // by ValueId: is unpacked at each call
   std::vector<bool> computed_;  // by ValueId, as far as nodes have been added
 };
 

@@ -14,7 +14,7 @@
 namespace kgen {
 namespace {
 
-bool is_rounded_away(const TensorType& type) { return info(type.dtype).floating && info(type.dtype).bytes < 4; }
+bool is_rounded_away(const TensorType& type) { return info(type.dtype).floating && info(type.dtype).bits < 32; }
 
 // A step function of its operands: the least change of one may move the result by any amount.
 bool is_step(const Graph& graph, const Node& node) {

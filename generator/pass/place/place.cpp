@@ -267,7 +267,7 @@ class Arena {
     if (same_group(input, output)) return false;  // written in this very step, and read by nobody else
     const TensorType& from = graph().type(input);
     const TensorType& to = graph().type(output);
-    return element_bytes(from) == element_bytes(to) && from.shape == to.shape && is_left_to(output, placement.index);
+    return element_bits(from) == element_bits(to) && from.shape == to.shape && is_left_to(output, placement.index);
   }
 
   bool same_group(ValueId a, ValueId b) const {

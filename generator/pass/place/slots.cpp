@@ -16,7 +16,7 @@ SizeId SizeTable::of(const Dim& bytes) {
 SizeId SizeTable::of(const TensorType& type) {
   // Polynomials are multiplied once for each type, and not once for each value.
   const auto [entry, is_new] = by_type_.try_emplace(to_text(type), 0);
-  if (is_new) entry->second = of(element_count(type.shape) * Dim(element_bytes(type)));
+  if (is_new) entry->second = of(bytes_of(type));
   return entry->second;
 }
 

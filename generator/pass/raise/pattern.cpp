@@ -148,7 +148,9 @@ PatternTable::PatternTable(const OpSet& ops) {
       by_op_[&op].push_back(pattern.get());
       patterns_.push_back(std::move(pattern));
     };
-    for (const Expansion& each : op.expansions) add(each, true);
+    if (op.kind == OpKind::composite) {
+      for (const Expansion& each : op.expansions) add(each, true);
+    }
     for (const Expansion& each : op.spellings) add(each, false);
   }
   for (const OpSpec& op : ops.ops) add_last_ops(*this, op, 0, last_ops_[&op]);

@@ -70,11 +70,12 @@ class Walk {
     for (ValueId id = 0; id < count; ++id) written_[id] = placed.graph().value(id).kind != ValueKind::result;
     for (const ValueId sample : placed.values_of_type) {
       const TensorType& type = placed.graph().type(sample);
-      Bytes bytes = element_bytes(type);
+      Bytes count = 1, bits = 0;
       for (const Dim& extent : type.shape) {
-        if (__builtin_mul_overflow(bytes, std::max<Bytes>(0, extent.evaluate(bindings)), &bytes)) too_large_ = true;
+        if (__builtin_mul_overflow(count, std::max<Bytes>(0, extent.evaluate(bindings)), &count)) too_large_ = true;
       }
-      bytes_of_type_.push_back(bytes);
+      if (__builtin_mul_overflow(count, element_bits(type), &bits)) too_large_ = true;
+      bytes_of_type_.push_back(bits / 8 + (bits % 8 != 0 ? 1 : 0));
     }
   }
 
@@ -474,7 +475,7 @@ bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId inpu
   const TensorType& to = graph.type(output);
   if (group.kind == GroupKind::call) return refuse("a call reads its operands whenever it likes");
   if (placed.roots[output] != output || placed.destination(output)) return refuse("it is written in parts");
-  if (element_bytes(from) != element_bytes(to)) return refuse("their elements differ in size");
+  if (element_bits(from) != element_bits(to)) return refuse("their elements differ in size");
   const bool structured = group.kind == GroupKind::structured;
   if (structured && stores_apart(graph, group)) return refuse("its kernel stores another result first");
   const Shape& loop = structured ? graph.type(graph.nodes[group.root].outputs[0]).shape : group.loop;

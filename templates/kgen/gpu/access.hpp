@@ -32,6 +32,15 @@ struct Elements {
   }
 };
 
+// Of a packed type, as lanes.
+template <class T, int W>
+requires is_packed<T>
+struct Elements<T, W> {
+  Vec<compute_t<T>, W> values;
+
+  KGEN_FN Vec<compute_t<T>, W> lanes() const { return values; }
+};
+
 template <int Bytes>
 KGEN_FN Block<Bytes> load_block(const void* from, [[maybe_unused]] Access access) {
 #if defined(KGEN_SIMT)
@@ -58,6 +67,35 @@ KGEN_FN Elements<T, W> load_run(const T* from, std::int64_t step, Access access)
   Elements<T, W> result;
   memcpy(&result.block, elements, sizeof(elements));
   return result;
+}
+
+// W elements of a packed type, as the words that hold them.
+template <int W, class T>
+requires is_packed<T> KGEN_FN Elements<T, W> load_run(const PackedPointer<const T>& from, std::int64_t step,
+                                                      Access access) {
+  constexpr int bits = element_bits<T>;
+  if constexpr (W * bits > 32) {
+    const auto low = load_run<W / 2, T>(from, step, access),
+               high = load_run<W / 2, T>(from + W / 2 * step, step, access);
+    return {concatenate(low.values, high.values)};
+  } else {
+    if constexpr (W * bits % 8 == 0) {
+      if (access.vectors) {
+        const Block<W* bits / 8> block = load_block<W * bits / 8>(from.byte(), access);
+        std::uint32_t word = 0;
+        memcpy(&word, &block, sizeof(block));
+        return {kgen::detail::lanes_of_codes<T>(kgen::detail::spread_word<bits, W>(word))};
+      }
+    }
+    std::uint32_t codes[W];
+    KGEN_UNROLL
+    for (int i = 0; i < W; ++i) {
+      const auto each = from + i * step;
+      const Block<1> byte = load_block<1>(each.byte(), access);
+      codes[i] = byte.word >> each.bit() & ((1u << bits) - 1);
+    }
+    return {kgen::detail::lanes_of_codes<T>(load_lanes<W>(codes))};
+  }
 }
 
 // 8 elements of 16 bits down a column of lines in shared memory, `pitch` apart, for each of 32 lanes that come here
@@ -102,6 +140,39 @@ KGEN_FN void store_run(T* to, std::int64_t step, Access access, const Vec<U, W>&
 #endif
       to[i * step] = elements[i];
     }
+  }
+}
+
+template <class T, class U, int W>
+KGEN_FN void store_run(const PackedPointer<T>& to, std::int64_t step, Access access, const Vec<U, W>& lanes) {
+  constexpr int bits = element_bits<T>;
+  if constexpr (W * bits > 32) {
+    store_run(to, step, access, low_half(lanes));
+    store_run(to + W / 2 * step, step, access, high_half(lanes));
+  } else {
+    const auto codes = kgen::detail::packed_codes<T>(lanes);
+    if constexpr (W * bits % 8 == 0) {
+      if (access.vectors) {
+        const std::uint32_t word = kgen::detail::gather_word<bits>(codes);
+        Block<W * bits / 8> block;
+        memcpy(&block, &word, sizeof(block));
+        return store_global(to.byte(), block);
+      }
+    }
+    KGEN_UNROLL
+    for (int i = 0; i < W; ++i) store_codes(to + i * step, Vec<std::uint32_t, 1>(codes[i]));
+  }
+}
+
+// Whether W elements from there on are aligned as vectors are.
+template <int W, class Pointer>
+KGEN_FN bool is_aligned(const Pointer& pointer) {
+  using Element = pointed_at<Pointer>;
+  constexpr std::uintptr_t bytes = W * element_bits<Element> / 8, unit = bytes < 16 ? bytes : 16;
+  if constexpr (W * element_bits<Element> % 8 != 0) {
+    return false;
+  } else {
+    return at_byte(pointer) && address_of(pointer) % unit == 0;
   }
 }
 

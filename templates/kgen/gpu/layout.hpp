@@ -120,12 +120,13 @@ KGEN_FN bool has_vectors(const View<T, R>& view, int width) {
   if constexpr (R == 0) {
     return false;
   } else {
-    const std::int64_t size = sizeof(T), unit = std::min<std::int64_t>(16, width * size);
-    if (view.stride(R - 1) != 1) return false;
+    constexpr int bits = element_bits<std::remove_const_t<T>>;
+    if (view.stride(R - 1) != 1 || width * bits % 8 != 0) return false;
+    const std::int64_t unit = std::min(16, width * bits / 8);
     for (int axis = 0; axis < R - 1; ++axis) {
-      if (view.extent(axis) > 1 && view.stride(axis) * size % unit != 0) return false;
+      if (view.extent(axis) > 1 && view.stride(axis) * bits % (8 * unit) != 0) return false;
     }
-    return reinterpret_cast<std::uintptr_t>(view.data()) % static_cast<std::uintptr_t>(unit) == 0;
+    return at_byte(view.data()) && address_of(view.data()) % static_cast<std::uintptr_t>(unit) == 0;
   }
 }
 
@@ -134,11 +135,14 @@ struct Span {
   std::uintptr_t begin, end;
 
   template <class T, int R>
-  explicit Span(const View<T, R>& view) : begin(reinterpret_cast<std::uintptr_t>(view.data())), end(begin + sizeof(T)) {
+  explicit Span(const View<T, R>& view) {
+    std::int64_t low = 0, high = 0;  // elements
     for (int axis = 0; axis < R; ++axis) {
-      const std::int64_t reach = (view.extent(axis) - 1) * view.stride(axis) * static_cast<std::int64_t>(sizeof(T));
-      (reach < 0 ? begin : end) += static_cast<std::uintptr_t>(reach);
+      const std::int64_t reach = (view.extent(axis) - 1) * view.stride(axis);
+      (reach < 0 ? low : high) += reach;
     }
+    begin = address_of(view.data() + low);
+    end = address_of(view.data() + high) + sizeof(T);
   }
   bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
 };

@@ -102,7 +102,7 @@ Staging plan_staging(const Functor& functor, int crossing, std::int64_t shared_l
     using V = std::remove_cvref_t<decltype(view)>;
     using T = typename V::element_type;
     bool staged = false;
-    if constexpr (std::is_const_v<T> && V::rank == R) {
+    if constexpr (std::is_const_v<T> && V::rank == R && !is_packed<T>) {
       using Tile = StagedTile<std::remove_const_t<T>, tile_shape<Functor>>;
       if (runs_along<R>(view, staging.across) && !runs_along<R>(view, staging.axis) &&
           staging.shared_bytes + Tile::bytes <= shared_limit) {
@@ -265,7 +265,7 @@ KGEN_FN void compute_whole_tile(Functor functor, const Index<R>& shape, const In
       using V = std::remove_cvref_t<decltype(view)>;
       using T = typename V::element_type;
       const int number = view_number++;
-      if constexpr (std::is_const_v<T> && V::rank == R) {
+      if constexpr (std::is_const_v<T> && V::rank == R && !is_packed<T>) {
         const bool known_staging = Single >= 0;
         if (known_staging ? number == Single : (staging.staged >> number & 1) != 0) {
           using Element = std::remove_const_t<T>;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "kgen/index.hpp"
+#include "kgen/runtime/element_type.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen {
@@ -23,6 +24,11 @@ std::array<std::int64_t, R> to_array(const Index<R>& index) {
 
 // Throw Error with KGEN_TOO_LARGE where a size is negative or overflows.
 std::int64_t checked_bytes(std::span<const std::int64_t> shape, std::int64_t element_bytes);
+std::int64_t checked_bytes(std::span<const std::int64_t> shape, ElementType type);
+template <class T>
+std::int64_t checked_bytes_of(std::span<const std::int64_t> shape) {
+  return is_packed<T> ? bytes_of_elements<T>(checked_bytes(shape, 1)) : checked_bytes(shape, sizeof(T));
+}
 std::int64_t end_of_slot(std::int64_t begin, std::int64_t bytes);  // rounded up to slot_alignment
 
 // Where each slot begins, in bytes.
@@ -52,7 +58,7 @@ class Arena {
   // A dense tensor at `offset`. Throws where it does not fit, before anything is computed.
   template <class T, int R>
   View<T, R> view(std::int64_t offset, const Index<R>& shape) const {
-    require_within(offset, checked_bytes(to_array(shape), sizeof(T)));
+    require_within(offset, checked_bytes_of<T>(to_array(shape)));
     return View<T, R>(reinterpret_cast<T*>(data_ + offset), shape);
   }
 

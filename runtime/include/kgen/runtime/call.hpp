@@ -111,6 +111,7 @@ struct AnyView {
   ElementType type;
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;  // in elements
+  std::int64_t first = 0;  // the first element, counted from where `data` begins; not 0 for packed types alone
 };
 
 // An operator as check mode names it.
@@ -196,7 +197,7 @@ class Call {
   // Memory for check mode's own values, until the innermost ScratchScope ends, or else the run.
   template <class T, int R>
   View<T, R> scratch(const Index<R>& shape) const {
-    return View<T, R>(static_cast<T*>(scratch_buffer(checked_bytes(to_array(shape), sizeof(T)))), shape);
+    return View<T, R>(static_cast<T*>(scratch_buffer(checked_bytes_of<T>(to_array(shape)))), shape);
   }
   // Whether compare() would find a difference, as long as this run has none yet.
   template <class T, class U, int R>
@@ -239,7 +240,13 @@ class Call {
   }
   template <class T, int R>
   static AnyView any_view(const View<T, R>& view) {
-    AnyView result{view.data(), element_type<T>(), {}, {}};
+    AnyView result{nullptr, element_type<T>(), {}, {}};
+    if constexpr (is_packed<T>) {
+      result.data = view.data().first();
+      result.first = view.data().element();
+    } else {
+      result.data = view.data();
+    }
     for (int axis = 0; axis < R; ++axis) {
       result.shape.push_back(view.extent(axis));
       result.strides.push_back(view.stride(axis));
