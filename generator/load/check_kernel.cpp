@@ -50,6 +50,8 @@ bool types_agree(const AttributeSpec& attribute, const KernelAttribute& paramete
       return cpp == "dtype";
     case AttributeType::dims:
       return cpp == "kgen::Index" || cpp == fmt::format("kgen::Index<{}>", attribute.count.text);
+    case AttributeType::numbers:
+      return cpp == "kgen::Numbers" || cpp == fmt::format("kgen::Numbers<{}>", attribute.count.text);
     case AttributeType::text: {
       const auto is_enumerator = [&](const std::string& word) {
         return std::find(parameter.values.begin(), parameter.values.end(), word) != parameter.values.end();

@@ -67,7 +67,7 @@ TEST_CASE("load, bad: bounds of attributes, sizes and conditions") {
   sizes: {9M: "1"}
   kernel: k
 )yaml"),
-           R"text(ops.yaml:6:45: error: 'count' is for attributes of type dims
+           R"text(ops.yaml:6:45: error: 'count' is for attributes of type dims or numbers
     6 |   attributes: {scale: {type: number, count: 2, least: 0}, pads: {type: dims, least: few}}
       |                                             ^
 ops.yaml:6:55: error: 'least' is for attributes of type integer, dim or dims
