@@ -130,10 +130,12 @@ struct RecurrentSteps {
   }
 };
 
-// Sequences that one call of a cell computes together, for which it reads the weights once.
+// Sequences that one call of a cell computes together, for which it reads the weights once. On a GPU there are few threads
+// as it is: each has one unit of one sequence, which behind two more axes has lanes of its own and more registers.
 inline constexpr int sequences_together = register_bytes == 0 ? 1 : 4;
+inline constexpr int step_axes = register_bytes == 0 ? 4 : 2;
 
-// One step of a cell, for W units of a few sequences at each position [few sequences, unit]: cell.template
+// One step of a cell, for W units of a few sequences at each position [few sequences, unit, ...]: cell.template
 // compute<Rows, W>(first sequence, step, unit).
 template <class Cell>
 struct RecurrentStep {
@@ -142,7 +144,7 @@ struct RecurrentStep {
   std::int64_t sequences;
 
   template <int W>
-  KGEN_FN void operator()(Index<2> at) const {
+  KGEN_FN void operator()(Index<step_axes> at) const {
     const std::int64_t first = at[0] * sequences_together, unit = at[1];
     bool together = first + sequences_together <= sequences;
     for (std::int64_t i = first; together && i < first + sequences_together; ++i) together = cell.steps.is_in(i, step);
@@ -160,7 +162,10 @@ struct RecurrentStep {
 template <class Cell>
 void take_step(const Cell& cell, std::int64_t step, Stream stream) {
   const std::int64_t sequences = cell.steps.h.extent(0);
-  const Index<2> shape{(sequences + sequences_together - 1) / sequences_together, cell.steps.units()};
+  Index<step_axes> shape;
+  for (int axis = 2; axis < step_axes; ++axis) shape[axis] = 1;
+  shape[0] = (sequences + sequences_together - 1) / sequences_together;
+  shape[1] = cell.steps.units();
   elementwise(shape, RecurrentStep<Cell>{cell, step, sequences}, stream);
 }
 template <class Cell>

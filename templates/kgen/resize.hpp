@@ -157,16 +157,20 @@ struct NearestElements {
 struct LinearWeight {
   static constexpr int reach = 1;
 
-  KGEN_FN double operator()(double distance) const { return distance < 1 ? 1 - distance : 0; }
+  template <class T>
+  KGEN_FN T operator()(T distance) const {
+    return distance < 1 ? 1 - distance : T(0);
+  }
 };
 struct CubicWeight {
   static constexpr int reach = 2;
-  double a;  // the slope at distance 1
+  double slope;  // at distance 1
 
-  KGEN_FN double operator()(double distance) const {
+  template <class T>
+  KGEN_FN T operator()(T distance) const {
+    const T a = static_cast<T>(slope);
     if (distance < 1) return ((a + 2) * distance - (a + 3)) * distance * distance + 1;
-    if (distance < 2) return ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a;
-    return 0;
+    return distance < 2 ? ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a : T(0);
   }
 };
 
@@ -201,9 +205,9 @@ struct WeightedElements {
     } else {
       if (map.same[Axis] != 0) return sum<Axis + 1, W>(at);
       Vec<T, W> total(T(0));
-      for_each_tap(Axis, map.position(Axis, at[Axis]), [&](std::int64_t element, double share) KGEN_LAMBDA {
+      for_each_tap(Axis, map.position(Axis, at[Axis]), [&](std::int64_t element, T share) KGEN_LAMBDA {
         at[Axis] = element;
-        total = multiply_add(Vec<T, W>(static_cast<T>(share)), sum<Axis + 1, W>(at), total);
+        total = multiply_add(Vec<T, W>(share), sum<Axis + 1, W>(at), total);
       });
       return total;
     }
@@ -218,9 +222,9 @@ struct WeightedElements {
       const double position = map.position(R - 1, at[R - 1] + i);
       Index<R> from = at;
       T total = T(0);
-      for_each_tap(R - 1, position, [&](std::int64_t element, double share) KGEN_LAMBDA {
+      for_each_tap(R - 1, position, [&](std::int64_t element, T share) KGEN_LAMBDA {
         from[R - 1] = element;
-        total += static_cast<T>(share) * x.template load<1>(from).data;
+        total += share * x.template load<1>(from).data;
       });
       lanes[i] = map.is_outside(R - 1, position) ? outside : total;
     }
@@ -230,22 +234,24 @@ struct WeightedElements {
   // body(element, share) for each element that weighs something at a position of an axis; their shares are 1 in all.
   template <class Body>
   KGEN_FN void for_each_tap(int axis, double position, const Body& body) const {
-    const double width = widths[axis], reach = Weight::reach * width;
-    const auto first = static_cast<std::int64_t>(floor(Vec<double, 1>(position - reach)).data) + 1;
-    const auto last = static_cast<std::int64_t>(ceil(Vec<double, 1>(position + reach)).data) - 1;
-    const auto weight_of = [&](std::int64_t tap) KGEN_LAMBDA {
-      const double distance = static_cast<double>(tap) - position;
-      const bool counts = !excludes_outside || (tap >= 0 && tap < map.extents[axis]);
-      return counts ? weight((distance < 0 ? -distance : distance) / width) : 0.0;
+    // Taps are counted from the element in front of the position, so that their distances need no f64.
+    const double below = floor(Vec<double, 1>(position)).data;
+    const auto base = static_cast<std::int64_t>(below);
+    const T fraction = static_cast<T>(position - below), width = static_cast<T>(widths[axis]);
+    const int reach = static_cast<int>(ceil(Vec<T, 1>(Weight::reach * width)).data);
+    const auto share_of = [&](int tap) KGEN_LAMBDA {
+      const T distance = static_cast<T>(tap) - fraction;
+      const bool counts = !excludes_outside || (base + tap >= 0 && base + tap < map.extents[axis]);
+      return counts ? weight((distance < 0 ? -distance : distance) / width) : T(0);
     };
-    double total = 1;
+    T total = 1;
     if (width > 1 || excludes_outside) {
       total = 0;
-      for (std::int64_t tap = first; tap <= last; ++tap) total += weight_of(tap);
+      for (int tap = 1 - reach; tap <= reach; ++tap) total += share_of(tap);
     }
-    for (std::int64_t tap = first; tap <= last; ++tap) {
-      const double share = weight_of(tap);
-      if (share != 0) body(map.clamped(axis, tap), share / total);
+    for (int tap = 1 - reach; tap <= reach; ++tap) {
+      const T share = share_of(tap);
+      if (share != 0) body(map.clamped(axis, base + tap), share / total);
     }
   }
 };
