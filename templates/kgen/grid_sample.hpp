@@ -86,7 +86,7 @@ struct GridSamples {
   KGEN_FN std::int64_t element(int axis, std::int64_t tap) const {
     const std::int64_t extent = extents[axis];
     if (tap >= 0 && tap < extent) return tap;
-    if (padding == SamplePadding::zeros) return -1;
+    if (padding == SamplePadding::zeros || extent == 0) return -1;
     if (padding == SamplePadding::border) return tap < 0 ? 0 : extent - 1;
     const auto place = static_cast<std::int64_t>(mirrored(axis, static_cast<P>(tap)));
     return place < 0 ? 0 : place >= extent ? extent - 1 : place;

@@ -11,6 +11,7 @@ import numpy as np
 
 import inputs
 import reference
+import sampling_cases
 from inputs import Case, Inputs, bf16, normal, over_shapes, joined
 
 # kgen's names of the element types.
@@ -339,6 +340,19 @@ EXAMPLES = {
         over_shapes(inputs.pooling_inputs, [(1, 3, 1), (2, 5, 7), (3, 33, 40), (0, 4, 2), (2, 4, 0)]),
         {"greatest": "f32", "channels_first": "f32", "scaled": "f32", "whole": "bf16", "brightest": "u8"},
     ),
+    "resampling": Example(
+        over_shapes(sampling_cases.resampling_inputs, [(1, 1, 1), (2, 5, 7), (1, 33, 40), (0, 4, 2), (2, 4, 0)]),
+        {
+            "nearest": "f32", "linear": "f32", "corners": "bf16", "cubic": "f32", "small": "f32", "picked": "u8", "bent": "f32",
+            "mirrored": "f32",
+        },
+    ),  # fmt: skip
+    "recurrent": Example(
+        over_shapes(sampling_cases.recurrent_inputs, [(1, 1), (5, 3), (3, 40), (17, 9), (0, 2), (4, 0)]),
+        dict.fromkeys(
+            ["states", "last_h", "last_c", "backwards", "first_h", "first_c", "gated", "gated_h", "linear", "linear_h", "plain", "plain_h"],
+            "f32"),
+    ),  # fmt: skip
     "triangles": Example(
         over_shapes(inputs.triangle_inputs, [(1, 1), (2, 5), (3, 33), (2, 70), (0, 4), (2, 0)]),
         {

@@ -56,6 +56,21 @@ ops.yaml:8:7: error: 'f' is of kind view and needs 'view', an operand and one re
 )text");
 }
 
+TEST_CASE("load, bad: a list of numbers that holds a word") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: structured
+  operands: {x: f32}
+  results: {out: f32}
+  attributes: {scales: {type: numbers, default: [1, twice]}}
+  kernel: k
+)yaml"),
+           R"text(ops.yaml:6:53: error: each item of 'default' must be a number, not 'twice'
+    6 |   attributes: {scales: {type: numbers, default: [1, twice]}}
+      |                                                     ^
+)text");
+}
+
 TEST_CASE("load, bad: bounds of attributes, sizes and conditions") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - op: f
@@ -204,7 +219,7 @@ TEST_CASE("load, bad: attributes") {
            R"text(ops.yaml:8:15: error: 'type' cannot be 'integr'
     8 |     a: {type: integr}
       |               ^
-note: the choices are 'boolean', 'integer', 'number', 'text', 'dtype', 'dim' and 'dims'
+note: the choices are 'boolean', 'integer', 'number', 'text', 'dtype', 'dim', 'dims' and 'numbers'
 help: did you mean 'integer'?
 ops.yaml:9:8: error: an attribute needs the key 'type'
     9 |     b: {default: 1}
