@@ -256,13 +256,15 @@ struct WeightedElements {
   }
 };
 
+// Where sizes are known they are an argument, and an epilogue may take the results: kernels of any tensor with an axis.
+//
 // out[i, j, ...] is the element of x that is nearest to where place [i, j, ...] lies, for each axis alone. sizes: the
 // shape of out. scales: by how much x grows along each axis; 0: by size / extent. crop_begin, crop_end: parts of x's
 // axes, for tf_crop_and_resize, where what is outside of x is `outside`; elsewhere it is the nearest element. Of an x
 // without elements, all are `outside`.
 template <int N, Source<N> X, Sink<source_lane_t<X, N>, N> Out>
-KGEN_KERNEL(resize_nearest)
-void resize_nearest(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates,
+KGEN_KERNEL(resize_nearest, "rank(x) >= 1")
+void resize_nearest_to(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates,
                     ResizeRounding rounding, Numbers<N> crop_begin, Numbers<N> crop_end, double outside, const Out& out,
                     Stream stream = {}) {
   using Lane = source_lane_t<X, N>;
@@ -290,12 +292,21 @@ void resize_weighted(const X& x, const Weight& weight, const ResizeMap<R>& map, 
 
 }  // namespace detail
 
+// The same where only the run knows the sizes, which are those of out.
+template <int N, Source<N> X, Element T>
+KGEN_KERNEL(resize_nearest)
+void resize_nearest(const X& x, Numbers<N> scales, ResizeCoordinates coordinates, ResizeRounding rounding,
+                    Numbers<N> crop_begin, Numbers<N> crop_end, double outside, const View<T, N>& out,
+                    Stream stream = {}) {
+  resize_nearest_to(x, out.shape(), scales, coordinates, rounding, crop_begin, crop_end, outside, out, stream);
+}
+
 // The same with what lies on straight lines between neighbours. antialias: where x is made smaller, elements weigh as
 // far as the places lie apart. exclude_outside: what is beyond the ends of x has no weight; else it is as the element at
 // the end. A prologue on x is evaluated once for each element and place.
 template <int N, Source<N> X, Sink<source_lane_t<X, N>, N> Out>
-KGEN_KERNEL(resize_linear)
-void resize_linear(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates, bool antialias,
+KGEN_KERNEL(resize_linear, "rank(x) >= 1")
+void resize_linear_to(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates, bool antialias,
                    bool exclude_outside, Numbers<N> crop_begin, Numbers<N> crop_end, double outside, const Out& out,
                    Stream stream = {})
 requires Float<source_lane_t<X, N>>
@@ -304,11 +315,23 @@ requires Float<source_lane_t<X, N>>
   detail::resize_weighted<N>(x, LinearWeight{}, map, sizes, scales, antialias, exclude_outside, outside, out, stream);
 }
 
+// The same where only the run knows the sizes, which are those of out.
+template <int N, Source<N> X, Float T>
+KGEN_KERNEL(resize_linear)
+void resize_linear(const X& x, Numbers<N> scales, ResizeCoordinates coordinates, bool antialias, bool exclude_outside,
+                   Numbers<N> crop_begin, Numbers<N> crop_end, double outside, const View<T, N>& out,
+                   Stream stream = {})
+requires Float<source_lane_t<X, N>>
+{
+  resize_linear_to(x, out.shape(), scales, coordinates, antialias, exclude_outside, crop_begin, crop_end, outside, out,
+                   stream);
+}
+
 // The same with Keys's cubic convolution over four neighbours along each axis, whose slope at distance 1 is
 // `coefficient`.
 template <int N, Source<N> X, Sink<source_lane_t<X, N>, N> Out>
-KGEN_KERNEL(resize_cubic)
-void resize_cubic(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates, double coefficient,
+KGEN_KERNEL(resize_cubic, "rank(x) >= 1")
+void resize_cubic_to(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates, double coefficient,
                   bool antialias, bool exclude_outside, Numbers<N> crop_begin, Numbers<N> crop_end, double outside,
                   const Out& out, Stream stream = {})
 requires Float<source_lane_t<X, N>>
@@ -316,6 +339,18 @@ requires Float<source_lane_t<X, N>>
   const auto map = resize_map<N>(x.shape(), sizes, scales, coordinates, crop_begin, crop_end);
   detail::resize_weighted<N>(x, CubicWeight{coefficient}, map, sizes, scales, antialias, exclude_outside, outside, out,
                              stream);
+}
+
+// The same where only the run knows the sizes, which are those of out.
+template <int N, Source<N> X, Float T>
+KGEN_KERNEL(resize_cubic)
+void resize_cubic(const X& x, Numbers<N> scales, ResizeCoordinates coordinates, double coefficient, bool antialias,
+                  bool exclude_outside, Numbers<N> crop_begin, Numbers<N> crop_end, double outside,
+                  const View<T, N>& out, Stream stream = {})
+requires Float<source_lane_t<X, N>>
+{
+  resize_cubic_to(x, out.shape(), scales, coordinates, coefficient, antialias, exclude_outside, crop_begin, crop_end,
+                  outside, out, stream);
 }
 
 }  // namespace kgen

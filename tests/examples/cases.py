@@ -343,7 +343,7 @@ EXAMPLES = {
     "resampling": Example(
         over_shapes(sampling_cases.resampling_inputs, [(1, 1, 1), (2, 5, 7), (1, 33, 40), (0, 4, 2), (2, 4, 0)]),
         {
-            "nearest": "f32", "linear": "f32", "corners": "bf16", "cubic": "f32", "small": "f32", "picked": "u8", "bent": "f32",
+            "nearest": "f32", "linear": "f32", "corners": "bf16", "cubic": "f32", "small": "f32", "picked": "u8", "wider": "f32", "bent": "f32",
             "mirrored": "f32",
         },
     ),  # fmt: skip

@@ -14,6 +14,7 @@ from building_blocks import (
     attend, batched_log_softmax, convolve, element_at, gelu, layer_norm, normalised, place_of, rms_norm, rotate,
     round_to, round_to_bf16, sigmoid, silu, softmax_last, windows_of,
 )  # fmt: skip
+from sampling_cases import recurrent, resampling  # noqa: F401
 
 
 # ---- the examples of specs/graphs/custom ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ def resampling_inputs(rng, n, h, c):
     return {
         "x": normal(rng, n, c, h, 9), "last": normal(rng, n, h, 9, c, dtype=bf16),
         "bytes": rng.integers(0, 256, (n, h, 9, c), dtype=np.uint8), "bias": with_specials(normal(rng, 9), rng),
+        "fixed": normal(rng, 1, 5, 7),
         "grid": (2.4 * rng.random((n, 4, 5, 2)) - 1.2).astype(np.float32),
     }  # fmt: skip
 
@@ -75,7 +76,7 @@ def mirrored(taps, extent):
     return np.where(turned < extent, turned, period - turned)
 
 
-def resampling(x, last, bytes, bias, grid):
+def resampling(x, last, bytes, bias, fixed, grid):
     height, width = x.shape[2], x.shape[3]
     corners = np.arange(4) * 8 / 3
     rows = np.arange(height + 3) * (height - 1) / (height + 2)
@@ -85,6 +86,7 @@ def resampling(x, last, bytes, bias, grid):
         2 * resized(resized(x, 2, 2 * height, hat), 3, 14, hat),
         resized(resized(last, 1, height + 3, hat, rows), 2, 4, hat, corners),
         resized(x, 3, 20, keys), resized(x, 3, 4, hat, width=width / 4), bytes[:, :, picked],
+        3 * resized(resized(fixed[0], 0, 6, hat), 1, 11, hat),
         np.tanh(at_positions(np.exp(x), grid, hat, False, lambda taps, extent: np.where((taps >= 0) & (taps < extent), taps, -1))),
         at_positions(x, grid, keys, True, mirrored),
     ]  # fmt: skip

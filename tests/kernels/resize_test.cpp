@@ -100,8 +100,8 @@ double expected(const View<const float, 2>& x, const Request& request, const Wei
 
 void check_weighted(const View<const float, 2>& x, const Request& r) {
   Tensor<float, 2> y(r.sizes), z(r.sizes);
-  resize_linear(x, r.sizes, r.scales, r.coordinates, r.antialias, r.exclude, r.begin, r.end, 9.0, y.view());
-  resize_cubic(x, r.sizes, r.scales, r.coordinates, -0.6, r.antialias, r.exclude, r.begin, r.end, 9.0, z.view());
+  resize_linear_to(x, r.sizes, r.scales, r.coordinates, r.antialias, r.exclude, r.begin, r.end, 9.0, y.view());
+  resize_cubic_to(x, r.sizes, r.scales, r.coordinates, -0.6, r.antialias, r.exclude, r.begin, r.end, 9.0, z.view());
   INFO("coordinates ", static_cast<int>(r.coordinates), " of ", x.extent(0), ", ", x.extent(1), " to ", r.sizes[0], ", ", r.sizes[1]);
   for_each_position(r.sizes, [&](Index<2> at) {
     REQUIRE(element(y.view(), at) == doctest::Approx(expected(x, r, linear, at, 9)).epsilon(2e-5));
@@ -176,7 +176,7 @@ TEST_CASE_TEMPLATE("resize: the nearest element, of every kind", T, float, doubl
                                   ResizeRounding::round_prefer_ceil}) {
         Tensor<T, 2> y(sizes);
         const View<const T, 2> from = x.view();
-        resize_nearest(from, sizes, zeros, coordinates, rounding, zeros, ones, 5.0, y.view());
+        resize_nearest_to(from, sizes, zeros, coordinates, rounding, zeros, ones, 5.0, y.view());
         for_each_position(sizes, [&](Index<2> at) {
           Index<2> place{};
           bool ambiguous = false;
@@ -202,14 +202,14 @@ TEST_CASE("resize: positions are exact where they are whole") {
   const Numbers<1> zero{{0.0}}, one{{1.0}};
   for (const std::int64_t factor : {2, 3, 7, 10, 49}) {
     Tensor<std::int32_t, 1> y(Index<1>{101 * factor});
-    resize_nearest(from, y.shape, zero, ResizeCoordinates::asymmetric, ResizeRounding::floor, zero, one, 0.0, y.view());
+    resize_nearest_to(from, y.shape, zero, ResizeCoordinates::asymmetric, ResizeRounding::floor, zero, one, 0.0, y.view());
     for (std::int64_t i = 0; i < y.shape[0]; ++i) REQUIRE(y.elements[static_cast<std::size_t>(i)] == i / factor);
   }
   // A third and a tenth as f32 has them: the quotient is whole in f32, and not in f64.
   for (const std::int64_t factor : {3, 10}) {
     Tensor<std::int32_t, 1> y(Index<1>{101 / factor});
     const Numbers<1> scale{{static_cast<double>(1.0f / static_cast<float>(factor))}};
-    resize_nearest(from, y.shape, scale, ResizeCoordinates::asymmetric, ResizeRounding::floor, zero, one, 0.0, y.view());
+    resize_nearest_to(from, y.shape, scale, ResizeCoordinates::asymmetric, ResizeRounding::floor, zero, one, 0.0, y.view());
     for (std::int64_t i = 0; i < y.shape[0]; ++i) REQUIRE(y.elements[static_cast<std::size_t>(i)] == i * factor);
   }
 }
@@ -219,7 +219,7 @@ TEST_CASE("resize: strides, a prologue and an epilogue; lanes of several channel
   const View<const float, 2> x = wide.view().permute<1, 0>();  // [6, 40]
   const Index<2> sizes{9, 40};
   Tensor<float, 2> y(sizes);
-  resize_linear(Relued{x}, sizes, zeros, ResizeCoordinates::half_pixel, false, false, zeros, ones, 0.0, Doubled{y.view()});
+  resize_linear_to(Relued{x}, sizes, zeros, ResizeCoordinates::half_pixel, false, false, zeros, ones, 0.0, Doubled{y.view()});
   Tensor<float, 2> relued(x.shape());
   for_each_position(x.shape(), [&](Index<2> at) {
     relued.elements[static_cast<std::size_t>(flatten(at, x.shape()))] = static_cast<float>(std::max(0.0, element(x, at)));
@@ -238,7 +238,7 @@ TEST_CASE("resize: NaN and infinity reach what they weigh in, and nothing else")
   const Index<2> sizes{1, 15};
   Tensor<float, 2> y(sizes);
   const View<const float, 2> from = x.view();
-  resize_linear(from, sizes, zeros, ResizeCoordinates::align_corners, false, false, zeros, ones, 0.0, y.view());
+  resize_linear_to(from, sizes, zeros, ResizeCoordinates::align_corners, false, false, zeros, ones, 0.0, y.view());
   for (std::size_t i = 0; i < 15; ++i) {
     INFO(i);
     if (i >= 3 && i <= 5) CHECK(std::isnan(y.elements[i]));
@@ -250,9 +250,9 @@ TEST_CASE("resize: NaN and infinity reach what they weigh in, and nothing else")
 TEST_CASE("resize: nothing, and something of nothing") {
   Tensor<float, 2> none(Index<2>{0, 3}), y(Index<2>{2, 3}), empty(Index<2>{0, 5});
   const View<const float, 2> from = none.view();
-  resize_cubic(from, y.shape, zeros, ResizeCoordinates::half_pixel, -0.75, false, false, zeros, ones, 4.0, y.view());
+  resize_cubic_to(from, y.shape, zeros, ResizeCoordinates::half_pixel, -0.75, false, false, zeros, ones, 4.0, y.view());
   for (const float each : y.elements) CHECK(each == 4);
-  resize_linear(std::as_const(y).view(), empty.shape, zeros, ResizeCoordinates::half_pixel, true, false, zeros, ones, 0.0, empty.view());
+  resize_linear_to(std::as_const(y).view(), empty.shape, zeros, ResizeCoordinates::half_pixel, true, false, zeros, ones, 0.0, empty.view());
 }
 
 TEST_CASE("resize: three axes, in low precision") {
@@ -260,7 +260,7 @@ TEST_CASE("resize: three axes, in low precision") {
   const Index<3> sizes{6, 8, 10};
   const Numbers<3> none{{0.0, 0.0, 0.0}}, all{{1.0, 1.0, 1.0}};
   Tensor<float, 3> y(sizes);
-  resize_linear(x.view(), sizes, none, ResizeCoordinates::half_pixel, false, false, none, all, 0.0, y.view());
+  resize_linear_to(x.view(), sizes, none, ResizeCoordinates::half_pixel, false, false, none, all, 0.0, y.view());
   for_each_position(sizes, [&](Index<3> at) {
     std::vector<double> shares[3];
     for (int i = 0; i < 3; ++i) {

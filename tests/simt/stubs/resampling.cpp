@@ -28,7 +28,7 @@ struct resampling_epilogue {
 
 void resize_nearest_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x,
                          kgen::View<const kgen::bf16, 4> bias, kgen::Stream stream) {
-  kgen::resize_nearest(resampling_prologue_x{x}, /*sizes=*/kgen::Index<4>{1, 24, 40, 48},
+  kgen::resize_nearest_to(resampling_prologue_x{x}, /*sizes=*/kgen::Index<4>{1, 24, 40, 48},
                        /*scales=*/kgen::Numbers<4>{0.0, 0.0, 0.0, 0.0},
                        /*coordinates=*/kgen::ResizeCoordinates::asymmetric, /*rounding=*/kgen::ResizeRounding::floor,
                        /*crop_begin=*/kgen::Numbers<4>{0.0, 0.0, 0.0, 0.0},
@@ -38,7 +38,7 @@ void resize_nearest_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf1
 
 void resize_linear_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16, 4> x,
                         kgen::View<const kgen::bf16, 4> bias, kgen::Stream stream) {
-  kgen::resize_linear(resampling_prologue_x{x}, /*sizes=*/kgen::Index<4>{1, 24, 40, 48},
+  kgen::resize_linear_to(resampling_prologue_x{x}, /*sizes=*/kgen::Index<4>{1, 24, 40, 48},
                       /*scales=*/kgen::Numbers<4>{0.0, 0.0, 0.0, 0.0},
                       /*coordinates=*/kgen::ResizeCoordinates::half_pixel, /*antialias=*/false,
                       /*exclude_outside=*/false, /*crop_begin=*/kgen::Numbers<4>{0.0, 0.0, 0.0, 0.0},
@@ -47,7 +47,7 @@ void resize_linear_relu(kgen::View<kgen::bf16, 4> y, kgen::View<const kgen::bf16
 }
 
 void resize_cubic(kgen::View<float, 4> y, kgen::View<const float, 4> x, kgen::Stream stream) {
-  kgen::resize_cubic(x, /*sizes=*/kgen::Index<4>{1, 24, 40, 48}, /*scales=*/kgen::Numbers<4>{0.0, 0.0, 0.0, 0.0},
+  kgen::resize_cubic_to(x, /*sizes=*/kgen::Index<4>{1, 24, 40, 48}, /*scales=*/kgen::Numbers<4>{0.0, 0.0, 0.0, 0.0},
                      /*coordinates=*/kgen::ResizeCoordinates::half_pixel, /*coefficient=*/-0.75, /*antialias=*/true,
                      /*exclude_outside=*/true, /*crop_begin=*/kgen::Numbers<4>{0.0, 0.0, 0.0, 0.0},
                      /*crop_end=*/kgen::Numbers<4>{1.0, 1.0, 1.0, 1.0}, /*outside=*/0.0, y, stream);
