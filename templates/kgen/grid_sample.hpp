@@ -103,7 +103,8 @@ struct GridSamples {
       const int count = mode == SampleMode::nearest ? 1 : mode == SampleMode::linear ? 2 : 4;
       T total = T(0);
       for (std::int64_t tap = first; tap < first + count; ++tap) {
-        const double distance = tap < position ? position - static_cast<double>(tap) : static_cast<double>(tap) - position;
+        const double distance =
+            tap < position ? position - static_cast<double>(tap) : static_cast<double>(tap) - position;
         const double share = mode == SampleMode::cubic ? CubicWeight{-0.75}(distance) : LinearWeight{}(distance);
         at[Axis] = element(Axis, tap);
         if (share != 0 && at[Axis] >= 0) total += static_cast<T>(share) * sum<Axis + 1>(at, positions);
@@ -127,16 +128,15 @@ void grid_sample(const X& x, const Grid& grid, SampleMode mode, SamplePadding pa
 
 }  // namespace detail
 
-// out[n, c, i, j] = x[n, c] at the position that grid[n, i, j] names, (column, row): by the nearest element, linearly or
-// by cubic convolution (of slope -0.75) between elements. -1 and 1 are the middles of the first and the last element
-// (align_corners), or their outer ends. A position that is NaN gives NaN. x: [N, C, H, W]; grid: [N, OH, OW, 2]; out: [N,
-// C, OH, OW]. Prologues are evaluated for each element that is read.
+// out[n, c, i, j] = x[n, c] at the position that grid[n, i, j] names, (column, row): by the nearest element, linearly
+// or by cubic convolution (of slope -0.75) between elements. -1 and 1 are the middles of the first and the last element
+// (align_corners), or their outer ends. A position that is NaN gives NaN. x: [N, C, H, W]; grid: [N, OH, OW, 2]; out:
+// [N, C, OH, OW]. Prologues are evaluated for each element that is read.
 template <Source<4> X, Source<4> Grid, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(grid_sample2d)
 void grid_sample2d(const X& x, const Grid& grid, SampleMode mode, SamplePadding padding, bool align_corners,
-                   const Out& out, Stream stream = {})
-requires Float<source_lane_t<X, 4>> && Float<source_lane_t<Grid, 4>>
-{
+                   const Out& out,
+                   Stream stream = {}) requires Float<source_lane_t<X, 4>> && Float<source_lane_t<Grid, 4>> {
   detail::grid_sample<4>(x, grid, mode, padding, align_corners, out, stream);
 }
 
@@ -144,9 +144,8 @@ requires Float<source_lane_t<X, 4>> && Float<source_lane_t<Grid, 4>>
 template <Source<5> X, Source<5> Grid, Sink<source_lane_t<X, 5>, 5> Out>
 KGEN_KERNEL(grid_sample3d)
 void grid_sample3d(const X& x, const Grid& grid, SampleMode mode, SamplePadding padding, bool align_corners,
-                   const Out& out, Stream stream = {})
-requires Float<source_lane_t<X, 5>> && Float<source_lane_t<Grid, 5>>
-{
+                   const Out& out,
+                   Stream stream = {}) requires Float<source_lane_t<X, 5>> && Float<source_lane_t<Grid, 5>> {
   detail::grid_sample<5>(x, grid, mode, padding, align_corners, out, stream);
 }
 

@@ -44,17 +44,28 @@ struct Activation {
     if (clip > 0) x = minimum(maximum(x, Vec<T, W>(T(-clip))), Vec<T, W>(T(clip)));
     const Vec<T, W> a(static_cast<T>(alpha)), b(static_cast<T>(beta)), zero(T(0)), one(T(1));
     switch (kind) {
-      case sigmoid: return kgen::sigmoid(x);
-      case tanh: return kgen::tanh(x);
-      case relu: return maximum(x, zero);
-      case affine: return a * x + b;
-      case leaky_relu: return select(x < zero, a * x, x);
-      case thresholded_relu: return select(x > a, x, select(x == x, zero, x));
-      case scaled_tanh: return a * kgen::tanh(b * x);
-      case hard_sigmoid: return minimum(maximum(a * x + b, zero), one);
-      case elu: return select(x < zero, a * (exp(x) - one), x);
-      case softsign: return x / (one + abs(x));
-      case softplus: return maximum(x, zero) + log(one + exp(zero - abs(x)));
+      case sigmoid:
+        return kgen::sigmoid(x);
+      case tanh:
+        return kgen::tanh(x);
+      case relu:
+        return maximum(x, zero);
+      case affine:
+        return a * x + b;
+      case leaky_relu:
+        return select(x < zero, a * x, x);
+      case thresholded_relu:
+        return select(x > a, x, select(x == x, zero, x));
+      case scaled_tanh:
+        return a * kgen::tanh(b * x);
+      case hard_sigmoid:
+        return minimum(maximum(a * x + b, zero), one);
+      case elu:
+        return select(x < zero, a * (exp(x) - one), x);
+      case softsign:
+        return x / (one + abs(x));
+      case softplus:
+        return maximum(x, zero) + log(one + exp(zero - abs(x)));
     }
     return x;
   }
@@ -130,8 +141,9 @@ struct RecurrentSteps {
   }
 };
 
-// Sequences that one call of a cell computes together, for which it reads the weights once. On a GPU there are few threads
-// as it is: each has one unit of one sequence, which behind two more axes has lanes of its own and more registers.
+// Sequences that one call of a cell computes together, for which it reads the weights once. On a GPU there are few
+// threads as it is: each has one unit of one sequence, which behind two more axes has lanes of its own and more
+// registers.
 inline constexpr int sequences_together = register_bytes == 0 ? 1 : 4;
 inline constexpr int step_axes = register_bytes == 0 ? 4 : 2;
 
@@ -396,17 +408,14 @@ template <Source<3> X, OneOf<float, double> T, OneOf<std::int32_t, std::int64_t>
 KGEN_KERNEL(rnn)
 void rnn(const X& x, const View<const T, 2>& r, const View<const T, 2>& h, const View<const I, 1>& lengths,
          RecurrentActivation activation, double alpha, double beta, double clip, bool reverse, const View<T, 3>& y,
-         const View<T, 2>& last_h, Stream stream = {})
-requires Float<source_lane_t<X, 3>>
-{
+         const View<T, 2>& last_h, Stream stream = {}) requires Float<source_lane_t<X, 3>> {
   detail::rnn(x, r, h, detail::Lengths<I>{lengths}, reverse, {activation, alpha, beta, clip}, y, last_h, stream);
 }
 template <Source<3> X, OneOf<float, double> T>
 KGEN_KERNEL(rnn)
 void rnn(const X& x, const View<const T, 2>& r, const View<const T, 2>& h, RecurrentActivation activation, double alpha,
-         double beta, double clip, bool reverse, const View<T, 3>& y, const View<T, 2>& last_h, Stream stream = {})
-requires Float<source_lane_t<X, 3>>
-{
+         double beta, double clip, bool reverse, const View<T, 3>& y, const View<T, 2>& last_h,
+         Stream stream = {}) requires Float<source_lane_t<X, 3>> {
   detail::rnn(x, r, h, detail::NoLengths{}, reverse, {activation, alpha, beta, clip}, y, last_h, stream);
 }
 
@@ -419,9 +428,7 @@ KGEN_KERNEL(gru)
 void gru(const X& x, const View<const T, 3>& r, const View<const T, 1>& bias, const View<const T, 2>& h,
          const View<const I, 1>& lengths, RecurrentActivation gate_activation, RecurrentActivation activation,
          Numbers<2> alphas, Numbers<2> betas, double clip, bool linear_before_reset, bool reverse, const View<T, 3>& y,
-         const View<T, 2>& last_h, Stream stream = {})
-requires Float<source_lane_t<X, 4>>
-{
+         const View<T, 2>& last_h, Stream stream = {}) requires Float<source_lane_t<X, 4>> {
   detail::gru(x, r, bias, h, detail::Lengths<I>{lengths}, reverse, linear_before_reset,
               {gate_activation, alphas[0], betas[0], clip}, {activation, alphas[1], betas[1], clip}, y, last_h, stream);
 }
@@ -430,27 +437,23 @@ KGEN_KERNEL(gru)
 void gru(const X& x, const View<const T, 3>& r, const View<const T, 1>& bias, const View<const T, 2>& h,
          RecurrentActivation gate_activation, RecurrentActivation activation, Numbers<2> alphas, Numbers<2> betas,
          double clip, bool linear_before_reset, bool reverse, const View<T, 3>& y, const View<T, 2>& last_h,
-         Stream stream = {})
-requires Float<source_lane_t<X, 4>>
-{
+         Stream stream = {}) requires Float<source_lane_t<X, 4>> {
   detail::gru(x, r, bias, h, detail::NoLengths{}, reverse, linear_before_reset,
               {gate_activation, alphas[0], betas[0], clip}, {activation, alphas[1], betas[1], clip}, y, last_h, stream);
 }
 
 // Long short-term memory. With gates i, o, f and candidates n, in this order in x: [S, B, 4, H] and r: [4, H, H], the
 // states h and the contents c before a step: i = f(x_i + h r_i + p_i * c), f likewise, or where input_forget f = 1 - i;
-// n = g(x_n + h r_n), c' = f * c + i * n, o = f(x_o + h r_o + p_o * c'), y = o * h(c'). peepholes: [3, H], p of i, o and
-// f; without them 0. last_c: the contents after the last step of each sequence. alphas, betas: of f, g and h. clip: of
-// all sums but c'. All else as in rnn.
+// n = g(x_n + h r_n), c' = f * c + i * n, o = f(x_o + h r_o + p_o * c'), y = o * h(c'). peepholes: [3, H], p of i, o
+// and f; without them 0. last_c: the contents after the last step of each sequence. alphas, betas: of f, g and h. clip:
+// of all sums but c'. All else as in rnn.
 template <Source<4> X, OneOf<float, double> T, OneOf<std::int32_t, std::int64_t> I>
 KGEN_KERNEL(lstm)
 void lstm(const X& x, const View<const T, 3>& r, const View<const T, 2>& h, const View<const T, 2>& c,
           const View<const I, 1>& lengths, const View<const T, 2>& peepholes, RecurrentActivation gate_activation,
           RecurrentActivation activation, RecurrentActivation output_activation, Numbers<3> alphas, Numbers<3> betas,
           double clip, bool input_forget, bool reverse, const View<T, 3>& y, const View<T, 2>& last_h,
-          const View<T, 2>& last_c, Stream stream = {})
-requires Float<source_lane_t<X, 4>>
-{
+          const View<T, 2>& last_c, Stream stream = {}) requires Float<source_lane_t<X, 4>> {
   detail::lstm(x, r, h, c, detail::Lengths<I>{lengths}, peepholes, reverse, input_forget,
                {gate_activation, alphas[0], betas[0], clip}, {activation, alphas[1], betas[1], clip},
                {output_activation, alphas[2], betas[2], 0}, y, last_h, last_c, stream);
@@ -460,9 +463,8 @@ KGEN_KERNEL(lstm)
 void lstm(const X& x, const View<const T, 3>& r, const View<const T, 2>& h, const View<const T, 2>& c,
           const View<const I, 1>& lengths, RecurrentActivation gate_activation, RecurrentActivation activation,
           RecurrentActivation output_activation, Numbers<3> alphas, Numbers<3> betas, double clip, bool input_forget,
-          bool reverse, const View<T, 3>& y, const View<T, 2>& last_h, const View<T, 2>& last_c, Stream stream = {})
-requires Float<source_lane_t<X, 4>>
-{
+          bool reverse, const View<T, 3>& y, const View<T, 2>& last_h, const View<T, 2>& last_c,
+          Stream stream = {}) requires Float<source_lane_t<X, 4>> {
   detail::lstm(x, r, h, c, detail::Lengths<I>{lengths}, detail::NoPeepholes{}, reverse, input_forget,
                {gate_activation, alphas[0], betas[0], clip}, {activation, alphas[1], betas[1], clip},
                {output_activation, alphas[2], betas[2], 0}, y, last_h, last_c, stream);
@@ -472,9 +474,7 @@ KGEN_KERNEL(lstm)
 void lstm(const X& x, const View<const T, 3>& r, const View<const T, 2>& h, const View<const T, 2>& c,
           RecurrentActivation gate_activation, RecurrentActivation activation, RecurrentActivation output_activation,
           Numbers<3> alphas, Numbers<3> betas, double clip, bool input_forget, bool reverse, const View<T, 3>& y,
-          const View<T, 2>& last_h, const View<T, 2>& last_c, Stream stream = {})
-requires Float<source_lane_t<X, 4>>
-{
+          const View<T, 2>& last_h, const View<T, 2>& last_c, Stream stream = {}) requires Float<source_lane_t<X, 4>> {
   detail::lstm(x, r, h, c, detail::NoLengths{}, detail::NoPeepholes{}, reverse, input_forget,
                {gate_activation, alphas[0], betas[0], clip}, {activation, alphas[1], betas[1], clip},
                {output_activation, alphas[2], betas[2], 0}, y, last_h, last_c, stream);

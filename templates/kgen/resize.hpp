@@ -10,8 +10,8 @@
 
 namespace kgen {
 
-// Where place i of the result lies among the elements of x, element j being at j. With scale = size / extent, or the scale
-// that is given, and then size = scale * extent, whether that is whole or not:
+// Where place i of the result lies among the elements of x, element j being at j. With scale = size / extent, or the
+// scale that is given, and then size = scale * extent, whether that is whole or not:
 //   half_pixel            (i + 0.5) / scale - 0.5: pixels have an extent, and what they cover stays the same
 //   half_pixel_symmetric  the same about the middle of x, also where the scale that is given is not size / extent
 //   pytorch_half_pixel    the same; 0 of a result of one place
@@ -94,7 +94,14 @@ inline ResizeAxis resize_axis(std::int64_t extent, std::int64_t size, double sca
 template <int R>
 ResizeMap<R> resize_map(const Index<R>& extents, const Index<R>& sizes, const Numbers<R>& scales,
                         ResizeCoordinates coordinates, const Numbers<R>& crop_begin, const Numbers<R>& crop_end) {
-  ResizeMap<R> map{extents, {}, {}, {}, {}, {}, {}, coordinates == ResizeCoordinates::tf_crop_and_resize,
+  ResizeMap<R> map{extents,
+                   {},
+                   {},
+                   {},
+                   {},
+                   {},
+                   {},
+                   coordinates == ResizeCoordinates::tf_crop_and_resize,
                    element_count(extents) == 0};
   for (int i = 0; i < R; ++i) {
     assert(sizes[i] >= 0 && scales[i] >= 0);
@@ -265,8 +272,8 @@ struct WeightedElements {
 template <int N, Source<N> X, Sink<source_lane_t<X, N>, N> Out>
 KGEN_KERNEL(resize_nearest, "rank(x) >= 1")
 void resize_nearest_to(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates,
-                    ResizeRounding rounding, Numbers<N> crop_begin, Numbers<N> crop_end, double outside, const Out& out,
-                    Stream stream = {}) {
+                       ResizeRounding rounding, Numbers<N> crop_begin, Numbers<N> crop_end, double outside,
+                       const Out& out, Stream stream = {}) {
   using Lane = source_lane_t<X, N>;
   const auto map = resize_map<N>(x.shape(), sizes, scales, coordinates, crop_begin, crop_end);
   const auto lane = static_cast<Lane>(convert<Lane>(Vec<double, 1>(outside)).data);
@@ -302,15 +309,13 @@ void resize_nearest(const X& x, Numbers<N> scales, ResizeCoordinates coordinates
 }
 
 // The same with what lies on straight lines between neighbours. antialias: where x is made smaller, elements weigh as
-// far as the places lie apart. exclude_outside: what is beyond the ends of x has no weight; else it is as the element at
-// the end. A prologue on x is evaluated once for each element and place.
+// far as the places lie apart. exclude_outside: what is beyond the ends of x has no weight; else it is as the element
+// at the end. A prologue on x is evaluated once for each element and place.
 template <int N, Source<N> X, Sink<source_lane_t<X, N>, N> Out>
 KGEN_KERNEL(resize_linear, "rank(x) >= 1")
 void resize_linear_to(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates, bool antialias,
-                   bool exclude_outside, Numbers<N> crop_begin, Numbers<N> crop_end, double outside, const Out& out,
-                   Stream stream = {})
-requires Float<source_lane_t<X, N>>
-{
+                      bool exclude_outside, Numbers<N> crop_begin, Numbers<N> crop_end, double outside, const Out& out,
+                      Stream stream = {}) requires Float<source_lane_t<X, N>> {
   const auto map = resize_map<N>(x.shape(), sizes, scales, coordinates, crop_begin, crop_end);
   detail::resize_weighted<N>(x, LinearWeight{}, map, sizes, scales, antialias, exclude_outside, outside, out, stream);
 }
@@ -320,9 +325,7 @@ template <int N, Source<N> X, Float T>
 KGEN_KERNEL(resize_linear)
 void resize_linear(const X& x, Numbers<N> scales, ResizeCoordinates coordinates, bool antialias, bool exclude_outside,
                    Numbers<N> crop_begin, Numbers<N> crop_end, double outside, const View<T, N>& out,
-                   Stream stream = {})
-requires Float<source_lane_t<X, N>>
-{
+                   Stream stream = {}) requires Float<source_lane_t<X, N>> {
   resize_linear_to(x, out.shape(), scales, coordinates, antialias, exclude_outside, crop_begin, crop_end, outside, out,
                    stream);
 }
@@ -332,10 +335,8 @@ requires Float<source_lane_t<X, N>>
 template <int N, Source<N> X, Sink<source_lane_t<X, N>, N> Out>
 KGEN_KERNEL(resize_cubic, "rank(x) >= 1")
 void resize_cubic_to(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoordinates coordinates, double coefficient,
-                  bool antialias, bool exclude_outside, Numbers<N> crop_begin, Numbers<N> crop_end, double outside,
-                  const Out& out, Stream stream = {})
-requires Float<source_lane_t<X, N>>
-{
+                     bool antialias, bool exclude_outside, Numbers<N> crop_begin, Numbers<N> crop_end, double outside,
+                     const Out& out, Stream stream = {}) requires Float<source_lane_t<X, N>> {
   const auto map = resize_map<N>(x.shape(), sizes, scales, coordinates, crop_begin, crop_end);
   detail::resize_weighted<N>(x, CubicWeight{coefficient}, map, sizes, scales, antialias, exclude_outside, outside, out,
                              stream);
@@ -346,9 +347,7 @@ template <int N, Source<N> X, Float T>
 KGEN_KERNEL(resize_cubic)
 void resize_cubic(const X& x, Numbers<N> scales, ResizeCoordinates coordinates, double coefficient, bool antialias,
                   bool exclude_outside, Numbers<N> crop_begin, Numbers<N> crop_end, double outside,
-                  const View<T, N>& out, Stream stream = {})
-requires Float<source_lane_t<X, N>>
-{
+                  const View<T, N>& out, Stream stream = {}) requires Float<source_lane_t<X, N>> {
   resize_cubic_to(x, out.shape(), scales, coordinates, coefficient, antialias, exclude_outside, crop_begin, crop_end,
                   outside, out, stream);
 }
