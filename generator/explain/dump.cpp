@@ -17,6 +17,8 @@ std::string attribute_text(const AttributeValue& value) {
           return v.text();
         } else if constexpr (std::is_same_v<T, std::vector<Dim>>) {
           return to_text(v);
+        } else if constexpr (std::is_same_v<T, std::vector<Number>>) {
+          return fmt::format("[{}]", fmt::join(v, ", "));
         } else if constexpr (std::is_same_v<T, DType>) {
           return std::string(info(v).name);
         } else {

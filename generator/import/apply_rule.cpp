@@ -48,6 +48,16 @@ std::optional<AttributeValue> attribute_value(const RuleValue& value, AttributeT
       }
       return AttributeValue(std::move(dims));
     }
+    case AttributeType::numbers: {
+      std::vector<Number> numbers;
+      for (const RuleValue& each : value.as_list() ? *value.as_list() : RuleList{value}) {
+        const auto element = each.as_element();
+        const auto number = element ? number_of(*element) : std::nullopt;
+        if (!number) return std::nullopt;
+        numbers.push_back(*number);
+      }
+      return AttributeValue(std::move(numbers));
+    }
   }
   return std::nullopt;
 }
@@ -57,7 +67,8 @@ class RuleRunner {
   RuleRunner(const ImportRule& rule, const ForeignNode& node, RuleSetting& setting, int depth)
       : rule_(rule), node_(node), setting_(setting), depth_(depth) {}
 
-  std::optional<std::vector<ImportedValue>> run() {
+  // What its outputs stand for: tensors, and of a rule for steps alone anything.
+  std::optional<std::vector<RuleValue>> run() {
     if (depth_ > deepest_rules) return fail(rule_.where, "rules name each other without end");
     bindings_["output_count"] = {Dim(static_cast<std::int64_t>(node_.outputs.size()))};
     if (!bind_attributes() || !bind_inputs() || !run_steps(rule_.steps)) return std::nullopt;
@@ -204,7 +215,7 @@ class RuleRunner {
     }
     auto results = setting_.builder.add_node(op, std::move(inputs), std::move(attributes), names_of(step), setting_.diagnostics);
     if (!results) return false;
-    bind_results(step, *results);
+    bind_results(step, {results->begin(), results->end()});
     return true;
   }
 
@@ -299,20 +310,20 @@ class RuleRunner {
     return names;
   }
 
-  void bind_results(const ImportStep& step, const std::vector<ImportedValue>& results) {
+  void bind_results(const ImportStep& step, const std::vector<RuleValue>& results) {
     for (std::size_t i = 0; i < step.outputs.size() && i < results.size(); ++i) {
       RuleValue& binding = bindings_[step.outputs[i]];
       if (rule_.variadic_outputs && step.outputs[i] == rule_.outputs.back()) {
         RuleList list = binding.as_list() ? *binding.as_list() : RuleList{};
-        list.push_back({results[i]});
+        list.push_back(results[i]);
         binding = RuleValue::list(std::move(list));
       } else {
-        binding = {results[i]};
+        binding = results[i];
       }
     }
   }
 
-  std::optional<std::vector<ImportedValue>> outputs() {
+  std::optional<std::vector<RuleValue>> outputs() {
     std::vector<RuleValue> found;
     for (const std::string& name : rule_.outputs) {
       const auto binding = bindings_.find(name);
@@ -323,16 +334,14 @@ class RuleRunner {
         found.push_back(binding == bindings_.end() ? RuleValue{} : binding->second);
       }
     }
-    std::vector<ImportedValue> results;
+    found.resize(node_.outputs.size());
     for (std::size_t i = 0; i < node_.outputs.size(); ++i) {
-      const ImportedValue* operand = i < found.size() ? found[i].as_operand() : nullptr;
-      if (!operand && !node_.outputs[i].empty()) {
-        return error(i < rule_.outputs.size() ? fmt::format("its output '{}' is not supported", rule_.outputs[i])
-                                              : fmt::format("its output {} is not supported", i + 1));
-      }
-      results.push_back(operand ? *operand : ImportedValue{});
+      const bool is_good = depth_ > 0 || node_.outputs[i].empty() || found[i].as_operand();
+      if (is_good) continue;
+      return error(i < rule_.outputs.size() ? fmt::format("its output '{}' is not supported", rule_.outputs[i])
+                                            : fmt::format("its output {} is not supported", i + 1));
     }
-    return results;
+    return found;
   }
 
   // ---- expressions ----------------------------------------------------------------------------------------------
@@ -383,7 +392,11 @@ class RuleRunner {
 }  // namespace
 
 std::optional<std::vector<ImportedValue>> apply_rule(const ImportRule& rule, const ForeignNode& node, RuleSetting& setting) {
-  return RuleRunner(rule, node, setting, 0).run();
+  const auto found = RuleRunner(rule, node, setting, 0).run();
+  if (!found) return std::nullopt;
+  std::vector<ImportedValue> results;
+  for (const RuleValue& each : *found) results.push_back(each.as_operand() ? *each.as_operand() : ImportedValue{});
+  return results;
 }
 
 }  // namespace kgen

@@ -41,6 +41,11 @@ std::string attribute_text(const AttributeValue& value) {
       for (const Dim& dim : each) items.push_back(dim.text());
       return list_text(items);
     }
+    std::string operator()(const std::vector<Number>& each) const {
+      std::vector<std::string> items;
+      for (const Number& number : each) items.push_back(number_text(number, DType::f32));
+      return list_text(items);
+    }
   };
   return std::visit(Writer{}, value);
 }

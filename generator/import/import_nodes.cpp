@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::int64_t most_inline = 16;             // elements of a weight that stand in the graph's file
 constexpr std::size_t most_evaluated_reals = 64;     // elements of a float tensor that are computed at import
-constexpr int deepest_graphs = 32;                   // calls and subgraphs within each other
-constexpr std::size_t most_inlined_nodes = 1'000'000;  // of functions, in all
 
 std::string operator_name(const OnnxNode& node) { return node.domain.empty() ? node.op : node.domain + "." + node.op; }
 
@@ -42,14 +40,6 @@ const ImportedValue* ImportScope::find(std::string_view name) const {
 bool ImportScope::is_poisoned(std::string_view name) const {
   return poisoned.contains(name) || (parent && parent->is_poisoned(name));
 }
-
-// A node, and what it is read with.
-struct NodeImporter::Place {
-  const OnnxNode& node;
-  const std::map<std::string, std::int64_t>& opsets;
-  std::int64_t version = 0;
-  const std::set<std::string_view>& read;  // names that something reads
-};
 
 NodeImporter::NodeImporter(const OnnxModel& model, std::string path, GraphBuilder& builder, const ImportRules& rules,
                            Diagnostics& diagnostics)
@@ -159,6 +149,12 @@ std::optional<RuleValue> NodeImporter::attribute_of(const OnnxAttribute& attribu
   }
 }
 
+NodeImporter::Control NodeImporter::control_of(std::string_view op) {
+  if (op == "If") return &NodeImporter::import_branch;
+  if (op == "Loop") return &NodeImporter::import_loop;
+  return op == "Scan" ? &NodeImporter::import_scan : nullptr;
+}
+
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
 void NodeImporter::define(const Place& at, std::size_t output, ImportedValue operand, ImportScope& scope) {
@@ -201,7 +197,7 @@ void NodeImporter::import_nodes(const std::vector<OnnxNode>& nodes, const std::m
     const bool is_function = std::any_of(model_.functions.begin(), model_.functions.end(), [&](const OnnxFunction& each) {
       return each.name == node.op && each.domain == node.domain && each.overload == node.overload;
     });
-    const bool control = node.domain.empty() && node.op == "If";
+    const Control control = node.domain.empty() ? control_of(node.op) : nullptr;
     const bool constant = node.domain.empty() && node.op == "Constant";
     if (!is_function && !control && !constant && !rules_.find(node.domain, node.op, at.version)) {
       unknown_[operator_name(node)].push_back(describe(node));
@@ -209,7 +205,7 @@ void NodeImporter::import_nodes(const std::vector<OnnxNode>& nodes, const std::m
     }
     if (good && !poisoned) {
       good = is_function ? import_call(at, scope, depth)
-             : control   ? import_branch(at, scope, depth)
+             : control   ? (this->*control)(at, scope, depth)
              : constant  ? import_constant(at, scope)
                          : import_operator(at, scope);
     }
@@ -302,73 +298,6 @@ void NodeImporter::demand(const Place& at, const std::vector<ImportedValue>& ope
       said.advise(fmt::format("where that is always the same, say so: --bind {}=VALUE", sources[0]));
     }
   }
-}
-
-bool NodeImporter::import_branch(const Place& at, ImportScope& scope, int depth) {
-  const ImportedValue* condition = at.node.inputs.size() == 1 ? scope.find(at.node.inputs[0]) : nullptr;
-  if (!condition) return error(at, "it has no condition"), false;
-  if (!condition->content || condition->content->elements.size() != 1) {
-    demand(at, {*condition});
-    return false;
-  }
-  const auto number = number_of(condition->content->elements[0]);
-  if (!number) return error(at, "its condition depends on sizes that are known only at run time"), false;
-  const std::string_view wanted = number->real() != 0 ? "then_branch" : "else_branch";
-  const auto& attributes = at.node.attributes;
-  const auto branch = std::find_if(attributes.begin(), attributes.end(), [&](const auto& each) { return each.name == wanted && each.graph; });
-  if (branch == attributes.end()) return error(at, fmt::format("it has no {}", wanted)), false;
-  if (depth >= deepest_graphs) return error(at, "subgraphs are nested too deeply"), false;
-  ImportScope inner;
-  inner.parent = &scope;
-  inner.arguments = scope.arguments;
-  inner.prefix = scope.prefix;
-  import_initializers(*branch->graph, inner);
-  import_nodes(branch->graph->nodes, at.opsets, inner, depth + 1);
-  bool good = true;
-  for (std::size_t i = 0; i < at.node.outputs.size() && i < branch->graph->outputs.size(); ++i) {
-    const ImportedValue* result = inner.find(branch->graph->outputs[i].name);
-    good = good && result;
-    if (result) define(at, i, *result, scope);
-  }
-  return good;
-}
-
-// A call of one of the model's own functions, whose nodes stand in its place.
-bool NodeImporter::import_call(const Place& at, ImportScope& scope, int depth) {
-  const auto found = std::find_if(model_.functions.begin(), model_.functions.end(), [&](const OnnxFunction& each) {
-    return each.name == at.node.op && each.domain == at.node.domain && each.overload == at.node.overload;
-  });
-  const OnnxFunction& function = *found;
-  inlined_nodes_ += function.nodes.size();
-  if (depth >= deepest_graphs) return error(at, "functions call each other without end, or too deeply"), false;
-  if (inlined_nodes_ > most_inlined_nodes) return error(at, "the calls of functions are more than a million nodes"), false;
-  if (at.node.inputs.size() > function.inputs.size()) return error(at, "it gives its function too many inputs"), false;
-  std::map<std::string, OnnxAttribute> arguments;
-  for (const OnnxAttribute& each : function.defaults) arguments[each.name] = each;
-  for (OnnxAttribute each : at.node.attributes) {
-    if (!each.reference.empty()) {
-      const auto outer = scope.arguments ? scope.arguments->find(each.reference) : arguments.end();
-      if (!scope.arguments || outer == scope.arguments->end()) continue;
-      std::string name = each.name;
-      each = outer->second;
-      each.name = std::move(name);
-    }
-    arguments[each.name] = std::move(each);
-  }
-  ImportScope inner;
-  inner.arguments = &arguments;
-  inner.prefix = scope.prefix + (at.node.name.empty() ? (at.node.outputs.empty() ? at.node.op : at.node.outputs[0]) : at.node.name) + "_";
-  for (std::size_t i = 0; i < at.node.inputs.size(); ++i) {
-    if (const ImportedValue* operand = scope.find(at.node.inputs[i])) inner.values[function.inputs[i]] = *operand;
-  }
-  import_nodes(function.nodes, function.opsets.empty() ? at.opsets : function.opsets, inner, depth + 1);
-  bool good = true;
-  for (std::size_t i = 0; i < at.node.outputs.size() && i < function.outputs.size(); ++i) {
-    const ImportedValue* result = inner.find(function.outputs[i]);
-    good = good && result;
-    if (result) define(at, i, *result, scope);
-  }
-  return good;
 }
 
 void NodeImporter::report_unknown_operators() {

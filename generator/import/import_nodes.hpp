@@ -2,8 +2,10 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/base/diagnostics.hpp"
@@ -39,9 +41,27 @@ class NodeImporter {
   const std::set<ValueId>& demanded() const { return demanded_; }
 
  private:
-  struct Place;
+  // A node, and what it is read with.
+  struct Place {
+    const OnnxNode& node;
+    const std::map<std::string, std::int64_t>& opsets;
+    std::int64_t version = 0;
+    const std::set<std::string_view>& read;  // names that something reads
+  };
+  using Control = bool (NodeImporter::*)(const Place& at, ImportScope& scope, int depth);
+  // What imports an operator that has subgraphs; null for others.
+  static Control control_of(std::string_view op);
+
   bool import_constant(const Place& at, ImportScope& scope);
   bool import_branch(const Place& at, ImportScope& scope, int depth);
+  bool import_loop(const Place& at, ImportScope& scope, int depth);
+  bool import_scan(const Place& at, ImportScope& scope, int depth);
+  struct Steps;
+  const OnnxGraph* subgraph(const Place& at, std::string_view attribute, int depth);
+  std::optional<std::vector<ImportedValue>> import_subgraph(const Place& at, const OnnxGraph& graph, ImportScope& inner, int depth);
+  bool take_step(Steps& steps, std::vector<ImportedValue> arguments, std::size_t kept);
+  bool finish_steps(Steps& steps, const std::vector<std::int64_t>& axes, const std::vector<std::int64_t>& directions);
+  std::optional<ImportedValue> apply_hidden(const Place& at, std::string_view rule, ForeignNode node);
   bool import_call(const Place& at, ImportScope& scope, int depth);
   bool import_operator(const Place& at, ImportScope& scope);
   void demand(const Place& at, const std::vector<ImportedValue>& operands);

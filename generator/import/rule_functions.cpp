@@ -76,6 +76,29 @@ RuleValue dtype(Arguments a, const DimRanges&) {
   return found ? RuleValue{*found} : RuleValue{};
 }
 
+// The largest n of which a scale of a symbolic size may be a part.
+constexpr int finest_part = 16;
+
+// How many elements an axis has that grows by a scale: rounded down, the product to f32 before.
+RuleValue scaled(Arguments a, const DimRanges& ranges) {
+  const auto size = a[0].as_dim();
+  const auto scale = a[1].as_element() ? number_of(*a[1].as_element()) : std::nullopt;
+  if (!size || !scale || !(scale->real() > 0)) return {};
+  if (size->is_constant()) {
+    const double product = std::floor(static_cast<float>(static_cast<double>(size->constant()) * scale->real()));
+    return product < 0x1p53 ? RuleValue{Dim(static_cast<std::int64_t>(product))} : RuleValue{};
+  }
+  for (int parts = 1; parts <= finest_part; ++parts) {
+    const double times = std::round(scale->real() * parts);
+    if (times < 1 || times > 65536 || std::abs(times / parts - scale->real()) > 1e-7 * scale->real()) continue;
+    const auto product = apply(Operation::multiply, std::array<ContentElement, 2>{*size, Dim(static_cast<std::int64_t>(times))}, ranges);
+    const auto part = product ? apply(Operation::divide, std::array<ContentElement, 2>{*product, Dim(parts)}, ranges) : std::nullopt;
+    const Dim* result = part ? std::get_if<Dim>(&*part) : nullptr;
+    return result ? RuleValue{*result} : RuleValue{};
+  }
+  return {};
+}
+
 RuleValue given(Arguments a, const DimRanges&) { return truth(a[0].is_given()); }
 
 RuleValue known(Arguments a, const DimRanges&) {
@@ -153,11 +176,15 @@ RuleValue repeat(Arguments a, const DimRanges&) {
   return RuleValue::list(RuleList(static_cast<std::size_t>(std::max<std::int64_t>(*times, 0)), a[0]));
 }
 
+// Sizes, or words.
 std::optional<std::int64_t> find(const RuleValue& list, const RuleValue& wanted) {
   const auto size = wanted.as_dim();
-  if (!list.as_list() || !size) return std::nullopt;
+  const auto* word = std::get_if<std::string>(&wanted.value);
+  if (!list.as_list() || (!size && !word)) return std::nullopt;
   for (std::size_t i = 0; i < list.as_list()->size(); ++i) {
-    if ((*list.as_list())[i].as_dim() == size) return static_cast<std::int64_t>(i);
+    const RuleValue& each = (*list.as_list())[i];
+    const auto* text = std::get_if<std::string>(&each.value);
+    if (word ? text && *text == *word : each.as_dim() == size) return static_cast<std::int64_t>(i);
   }
   return -1;
 }
@@ -320,7 +347,7 @@ constexpr std::array<Function, import_functions.size()> functions = {{
     {"product", 1, 1, product},
     {"take", 2, 2, take},
     {"drop", 2, 2, drop},
-    {"concat", 1, any_number, concat},
+    {"concat", 0, any_number, concat},
     {"range", 2, 2, range},
     {"repeat", 2, 2, repeat},
     {"contains", 2, 2, contains},
@@ -340,6 +367,7 @@ constexpr std::array<Function, import_functions.size()> functions = {{
     {"bits_of", 1, 1, bits_of},
     {"real", 1, 1, real},
     {"whole", 1, 1, whole},
+    {"scaled", 2, 2, scaled},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < functions.size(); ++i) {

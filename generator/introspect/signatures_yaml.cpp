@@ -26,7 +26,7 @@ constexpr std::string_view heading =
 #              element: what the epilogue sees; without it, what the sources load. joint: one sink takes so many results.
 #              several: a call takes up to so many of this operand at once (kgen::several), each with a sink for its results.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
-# attributes   of type kgen::Index<N> are lists of N, of type kgen::Index lists of any length; those with values are words.
+# attributes   of type kgen::Index<N> and kgen::Numbers<N> are lists of N, without <N> of any length; those with values are words.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
 )";
 

@@ -1,7 +1,10 @@
 #include "generator/load/attribute.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "generator/load/fields.hpp"
 
@@ -25,6 +28,23 @@ std::optional<std::string> read_word(Yaml value, const AttributeSpec& spec, std:
   return choice ? std::optional(spec.allowed[*choice]) : std::nullopt;
 }
 
+// One number is a list of it.
+std::optional<std::vector<Number>> read_numbers(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+  std::vector<Number> numbers;
+  bool good = true;
+  const auto read = [&](Yaml item, std::string_view each) {
+    const auto number = read_number(item, each, diagnostics);
+    good = good && number;
+    if (number) numbers.push_back(*number);
+  };
+  if (value.is_sequence()) {
+    for (const Yaml item : value.items()) read(item, fmt::format("each item of {}", what));
+  } else {
+    read(value, what);
+  }
+  return good ? std::optional(std::move(numbers)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<AttributeValue> read_attribute(Yaml value, const AttributeSpec& spec, std::string_view what,
@@ -44,6 +64,8 @@ std::optional<AttributeValue> read_attribute(Yaml value, const AttributeSpec& sp
       return wrap(read_dim(value, what, dims, diagnostics));
     case AttributeType::dims:
       return wrap(read_dims(value, what, dims, diagnostics));
+    case AttributeType::numbers:
+      return wrap(read_numbers(value, what, diagnostics));
   }
   return std::nullopt;
 }

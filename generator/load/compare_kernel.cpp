@@ -50,6 +50,8 @@ bool types_agree(const AttributeSpec& attribute, const KernelAttribute& paramete
       return cpp == "dtype";
     case AttributeType::dims:
       return cpp == "kgen::Index" || cpp == fmt::format("kgen::Index<{}>", attribute.count.text);
+    case AttributeType::numbers:
+      return cpp == "kgen::Numbers" || cpp == fmt::format("kgen::Numbers<{}>", attribute.count.text);
     case AttributeType::text: {
       const auto is_enumerator = [&](const std::string& word) {
         return std::find(parameter.values.begin(), parameter.values.end(), word) != parameter.values.end();
@@ -271,6 +273,7 @@ class KernelComparison {
   bool is_extent(const AttributeSpec& attribute) const {
     const auto names_it = [&](const PatternAxis& axis) { return axis.name == attribute.name; };
     return std::any_of(op_.results.begin(), op_.results.end(), [&](const ResultSpec& each) {
+      if (each.extents.text == attribute.name + "[i]") return true;
       return each.pattern && std::any_of(each.pattern->begin(), each.pattern->end(), names_it);
     });
   }

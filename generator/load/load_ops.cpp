@@ -251,7 +251,9 @@ void read_default(Yaml value, AttributeSpec& attribute, Diagnostics& diagnostics
 void read_bounds(Yaml entry, AttributeSpec& attribute, Diagnostics& diagnostics) {
   const bool is_list = attribute.type == AttributeType::dims;
   if (const Yaml count = entry.find("count")) {
-    if (!is_list) diagnostics.error(count.where(), "'count' is for attributes of type dims");
+    if (!is_list && attribute.type != AttributeType::numbers) {
+      diagnostics.error(count.where(), "'count' is for attributes of type dims or numbers");
+    }
     attribute.count = read_size(count, diagnostics);
   }
   if (const Yaml least = entry.find("least")) {

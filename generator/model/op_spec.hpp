@@ -26,11 +26,12 @@ inline constexpr auto names_of<OpKind> = std::to_array<std::string_view>({"eleme
                                                                           "structured", "opaque", "composite"});
 
 // std::vector<Dim> holds axes and shapes alike; -1 in a reshape stands for the extent that makes the counts agree.
-using AttributeValue = std::variant<bool, std::int64_t, Number, std::string, DType, Dim, std::vector<Dim>>;
-enum class AttributeType { boolean, integer, number, text, dtype, dim, dims };
+using AttributeValue =
+    std::variant<bool, std::int64_t, Number, std::string, DType, Dim, std::vector<Dim>, std::vector<Number>>;
+enum class AttributeType { boolean, integer, number, text, dtype, dim, dims, numbers };
 template <>
 inline constexpr auto names_of<AttributeType> = std::to_array<std::string_view>({"boolean", "integer", "number", "text",
-                                                                                 "dtype", "dim", "dims"});
+                                                                                 "dtype", "dim", "dims", "numbers"});
 
 struct AttributeSpec {
   std::string name;
@@ -39,7 +40,7 @@ struct AttributeSpec {
   Expression default_expression;  // instead of a value: "1 / sqrt(D)", over the dims of the shape patterns
   bool required() const { return !default_value && default_expression.empty(); }
   std::vector<std::string> allowed;   // for text: the values it may take; empty: any
-  Expression count;                   // for dims: how many it lists, a size ("2 * rank(x)"); empty: any number
+  Expression count;                   // for dims and numbers: how many it lists, a size ("2 * rank(x)"); empty: any number
   std::optional<std::int64_t> least;  // for integer, dim and dims: what each must at least be
   std::string doc;
   SourceLocation where;

@@ -26,6 +26,14 @@ struct Index<0> {
 template <class... Extents>
 Index(Extents...) -> Index<sizeof...(Extents)>;
 
+// Numbers by axis, such as factors.
+template <int N>
+struct Numbers {
+  double values[N];
+
+  KGEN_FN constexpr double operator[](int axis) const { return values[axis]; }
+};
+
 // The greatest whole number that is at most a / b; 0 where b is 0. For sizes whose numerator may be negative.
 KGEN_FN constexpr std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   if (b == 0) return 0;

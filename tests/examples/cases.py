@@ -15,6 +15,7 @@ import inputs_gpu_rows
 import reference
 import reference_features
 import reference_gpu_rows
+import sampling_cases
 from inputs import Case, Inputs, bf16, normal, over_shapes, joined
 
 # kgen's names of the element types.
@@ -343,6 +344,19 @@ EXAMPLES = {
         over_shapes(inputs_features.pooling_inputs, [(1, 3, 1), (2, 5, 7), (3, 33, 40), (0, 4, 2), (2, 4, 0)]),
         {"greatest": "f32", "channels_first": "f32", "scaled": "f32", "whole": "bf16", "brightest": "u8"},
     ),
+    "resampling": Example(
+        over_shapes(sampling_cases.resampling_inputs, [(1, 1, 1), (2, 5, 7), (1, 33, 40), (0, 4, 2), (2, 4, 0)]),
+        {
+            "nearest": "f32", "linear": "f32", "corners": "bf16", "cubic": "f32", "small": "f32", "picked": "u8", "wider": "f32", "bent": "f32",
+            "mirrored": "f32",
+        },
+    ),  # fmt: skip
+    "recurrent": Example(
+        over_shapes(sampling_cases.recurrent_inputs, [(1, 1), (5, 3), (3, 40), (17, 9), (0, 2), (4, 0)]),
+        dict.fromkeys(
+            ["states", "last_h", "last_c", "backwards", "first_h", "first_c", "gated", "gated_h", "linear", "linear_h", "plain", "plain_h"],
+            "f32"),
+    ),  # fmt: skip
     "triangles": Example(
         over_shapes(inputs_features.triangle_inputs, [(1, 1), (2, 5), (3, 33), (2, 70), (0, 4), (2, 0)]),
         {
@@ -369,7 +383,8 @@ EXAMPLES = {
 
 def reference_of(name: str) -> Callable[..., list[np.ndarray]]:
     """What computes the graph, as reference.py says."""
-    return next(getattr(each, name) for each in (reference, reference_features, reference_gpu_rows) if hasattr(each, name))
+    modules = (reference, reference_features, reference_gpu_rows, sampling_cases)
+    return next(getattr(each, name) for each in modules if hasattr(each, name))
 
 
 assert all(map(reference_of, EXAMPLES))

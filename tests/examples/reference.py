@@ -4,7 +4,8 @@ Nothing here reads kgen's specifications. Each function takes the inputs and con
 model as a dict that it updates, and returns the outputs in order. Arrays arrive as float64 (integers and booleans as
 they are), holding exactly the values that the program under test receives.
 
-The graphs of tests/examples/graphs are in reference_features.py, those of the benchmark in reference_gpu_rows.py.
+The graphs of tests/examples/graphs are in reference_features.py and sampling_cases.py, those of the benchmark in
+reference_gpu_rows.py.
 """
 
 import numpy as np

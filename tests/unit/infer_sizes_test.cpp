@@ -71,6 +71,13 @@ TEST_CASE("bad: windows, triangles and rows of truth values") {
         "note: that needs 0 <= -1, which never holds");
 }
 
+TEST_CASE("bad: lists of numbers of the wrong length; a default of one is all of them") {
+  CHECK(problem_of("x: 'f32[3, 4]'", "{op: resize_linear, in: x, out: y, sizes: [6, 8], scales: [2.5]}") ==
+        "5: resize_linear: attribute 'scales' lists 1 value, and must list 2\n"
+        "note: scales: By how much each axis grows; 0: by size / extent, exactly.");
+  CHECK(problem_of("x: 'f32[3, 4]'", "{op: resize_linear, in: x, out: y, sizes: [6, 8]}") == "");
+}
+
 TEST_CASE("bad: lists of the wrong length, and values below the least") {
   CHECK(problem_of("x: 'f32[3, 4]'", "{op: pad, in: x, out: y, pads: [1, 2]}") ==
         "5: pad: attribute 'pads' lists 2 values, and must list 4\n"

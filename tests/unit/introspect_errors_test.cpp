@@ -149,7 +149,7 @@ my.hpp:12:15: error: 'name' of type 'const char *' is no attribute that an opera
 my.hpp:11:8: note: 'my::C' is registered here as a kernel of 'c'
    11 | struct KGEN_KERNEL(c) C {
       |        ^
-help: attributes are bool, int, std::int64_t, float, double, kgen::Index<N> or an enumeration
+help: attributes are bool, int, std::int64_t, float, double, kgen::Index<N>, kgen::Numbers<N> or an enumeration
 my.hpp:15:9: error: the member 'hidden' is not public: attributes are passed as my::C{...}
    15 |   float hidden;
       |         ^
@@ -237,7 +237,7 @@ my.hpp:16:59: error: 'how' of type 'const char *' is no attribute that an operat
 my.hpp:16:1: note: 'my::h' is registered here as a kernel of 'h'
    16 | KGEN_KERNEL(h) void h(View<const float, 1> x, const char* how, View<float, 1> y, Stream stream);
       | ^
-help: attributes are bool, int, std::int64_t, float, double, kgen::Index<N> or an enumeration
+help: attributes are bool, int, std::int64_t, float, double, kgen::Index<N>, kgen::Numbers<N> or an enumeration
 )text");
 }
 

@@ -56,6 +56,21 @@ ops.yaml:8:7: error: 'f' is of kind view and needs 'view', an operand and one re
 )text");
 }
 
+TEST_CASE("load, bad: a list of numbers that holds a word") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: structured
+  operands: {x: f32}
+  results: {out: f32}
+  attributes: {scales: {type: numbers, default: [1, twice]}}
+  kernel: k
+)yaml"),
+           R"text(ops.yaml:6:53: error: each item of 'default' must be a number, not 'twice'
+    6 |   attributes: {scales: {type: numbers, default: [1, twice]}}
+      |                                                     ^
+)text");
+}
+
 TEST_CASE("load, bad: bounds of attributes, sizes and conditions") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - op: f
@@ -67,7 +82,7 @@ TEST_CASE("load, bad: bounds of attributes, sizes and conditions") {
   sizes: {9M: "1"}
   kernel: k
 )yaml"),
-           R"text(ops.yaml:6:45: error: 'count' is for attributes of type dims
+           R"text(ops.yaml:6:45: error: 'count' is for attributes of type dims or numbers
     6 |   attributes: {scale: {type: number, count: 2, least: 0}, pads: {type: dims, least: few}}
       |                                             ^
 ops.yaml:6:55: error: 'least' is for attributes of type integer, dim or dims
@@ -227,7 +242,7 @@ TEST_CASE("load, bad: attributes") {
            R"text(ops.yaml:8:15: error: 'type' cannot be 'integr'
     8 |     a: {type: integr}
       |               ^
-note: the choices are 'boolean', 'integer', 'number', 'text', 'dtype', 'dim' and 'dims'
+note: the choices are 'boolean', 'integer', 'number', 'text', 'dtype', 'dim', 'dims' and 'numbers'
 help: did you mean 'integer'?
 ops.yaml:9:8: error: an attribute needs the key 'type'
     9 |     b: {default: 1}

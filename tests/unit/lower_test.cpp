@@ -408,6 +408,35 @@ outputs: [y]
   CHECK(has(sums, "kgen::cumsum(framed, /*axis=*/1, /*exclusive=*/false, /*reverse=*/false, epilogue, stream);"));
 }
 
+TEST_CASE("lists of numbers are braced as doubles") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+inputs: {x: "f32[4, 6]"}
+nodes:
+  - {op: resize_linear, in: x, out: y, sizes: [8, 3], scales: [2, 0.5]}
+outputs: [y]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  CHECK(has(body_of(lowered.stubs[0]), "kgen::resize_linear_to(x, /*sizes=*/kgen::Index<2>{8, 3},"));
+  CHECK(has(body_of(lowered.stubs[0]), "kgen::Numbers<2>{2.0, 0.5}"));
+  CHECK(has(body_of(lowered.stubs[0]), "/*crop_end=*/kgen::Numbers<2>{1.0, 1.0}"));
+}
+
+TEST_CASE("sizes that only the run knows are seen in the result") {
+  Fixture f;
+  const Lowered lowered = lower_text(f, R"(
+graph: g
+dims: {N: 1..9}
+inputs: {x: "f32[N, 6]"}
+nodes:
+  - {op: resize_linear, in: x, out: y, sizes: [2*N, 3]}
+outputs: [y]
+)");
+  REQUIRE(lowered.stubs.size() == 1);
+  CHECK(has(body_of(lowered.stubs[0]), "kgen::resize_linear(x, /*scales=*/kgen::Numbers<2>{0.0, 0.0},"));
+}
+
 TEST_CASE("what rides with a kernel by other axes is shown along the kernel's: merged, cut, or in runs") {
   Fixture f;
   const Lowered lowered = lower_text(f, R"(

@@ -64,20 +64,23 @@ const ParameterFacts* facts_about(clang::QualType type, const Callable& callable
   return parameter->getIndex() < callable.facts.size() ? &callable.facts[parameter->getIndex()] : nullptr;
 }
 
-// "kgen::Index<2>"; "kgen::Index" where the number of axes depends on a template.
-std::string index_type(clang::QualType type, const clang::ASTContext& context) {
-  const auto arguments = arguments_of(type, "kgen::Index");
-  if (arguments.size() != 1) return "";
-  std::optional<std::int64_t> rank;
-  if (arguments[0].getKind() == clang::TemplateArgument::Expression) rank = integer_of(*arguments[0].getAsExpr(), context);
-  return rank ? fmt::format("kgen::Index<{}>", *rank) : "kgen::Index";
+// "kgen::Index<2>", "kgen::Numbers<2>"; without the length where that depends on a template.
+std::string list_type(clang::QualType type, const clang::ASTContext& context) {
+  for (const char* name : {"kgen::Index", "kgen::Numbers"}) {
+    const auto arguments = arguments_of(type, name);
+    if (arguments.size() != 1) continue;
+    std::optional<std::int64_t> length;
+    if (arguments[0].getKind() == clang::TemplateArgument::Expression) length = integer_of(*arguments[0].getAsExpr(), context);
+    return length ? fmt::format("{}<{}>", name, *length) : name;
+  }
+  return "";
 }
 
 // What attributes may be passed as: "float", "std::int64_t"; "" for other types.
 std::string attribute_type(clang::QualType type, const clang::ASTContext& context) {
   if (const auto* enumeration = type->getAs<clang::EnumType>()) return qualified_name(*enumeration->getDecl());
   const auto* builtin = type->getAs<clang::BuiltinType>();
-  if (!builtin) return index_type(type, context);
+  if (!builtin) return list_type(type, context);
   switch (builtin->getKind()) {
     case clang::BuiltinType::Bool:
       return "bool";
@@ -223,7 +226,7 @@ class KernelReader {
   void report_attribute(const clang::ValueDecl& declaration) {
     fail(at(declaration), fmt::format("'{}' of type '{}' is no attribute that an operator could have",
                                       declaration.getNameAsString(), type_text(declaration.getType())))
-        .advise("attributes are bool, int, std::int64_t, float, double, kgen::Index<N> or an enumeration");
+        .advise("attributes are bool, int, std::int64_t, float, double, kgen::Index<N>, kgen::Numbers<N> or an enumeration");
   }
 
   void read_elementwise(const std::vector<Callable>& applies) {

@@ -101,6 +101,18 @@ std::optional<AttributeValue> list_at(const ExpansionScope& scope, const std::ve
   return list;
 }
 
+// "[0.5, $factor]".
+std::optional<AttributeValue> numbers_at(const ExpansionScope& scope, const std::vector<Expression>& items,
+                                         SourceLocation where) {
+  std::vector<Number> list;
+  for (const Expression& item : items) {
+    const auto number = number_at(scope, item, where);
+    if (!number) return std::nullopt;
+    list.push_back(*number);
+  }
+  return list;
+}
+
 // The value as a specification's type; absent where it cannot be that.
 std::optional<AttributeValue> as_type(const AttributeValue& value, AttributeType type) {
   const auto size = size_of(value);
@@ -116,6 +128,9 @@ std::optional<AttributeValue> as_type(const AttributeValue& value, AttributeType
     case AttributeType::dims:
       if (size) return std::vector<Dim>{*size};
       return std::holds_alternative<std::vector<Dim>>(value) ? std::optional(value) : std::nullopt;
+    case AttributeType::numbers:
+      if (const auto* number = std::get_if<Number>(&value)) return std::vector<Number>{*number};
+      return std::holds_alternative<std::vector<Number>>(value) ? std::optional(value) : std::nullopt;
     case AttributeType::dtype:
       if (const auto* name = std::get_if<std::string>(&value)) return dtype_from_name(*name);
       return std::holds_alternative<DType>(value) ? std::optional(value) : std::nullopt;
@@ -142,6 +157,8 @@ std::optional<AttributeValue> given_value(const ExpansionScope& scope, Attribute
       return value.text;
     case AttributeType::dims:
       return list_at(scope, value.items, where);
+    case AttributeType::numbers:
+      return numbers_at(scope, value.items, where);
     case AttributeType::number:
       if (!is_one) return value.text;
       return number_at(scope, value.items[0], where);

@@ -10,7 +10,12 @@ namespace kgen {
 bool same_attribute(const AttributeValue& a, const AttributeValue& b) {
   const auto* number = std::get_if<Number>(&a);
   const auto* other = std::get_if<Number>(&b);
-  return number && other ? same_bits(*number, *other) : a == b;
+  if (number && other) return same_bits(*number, *other);
+  const auto* list = std::get_if<std::vector<Number>>(&a);
+  const auto* others = std::get_if<std::vector<Number>>(&b);
+  if (!list || !others) return a == b;
+  return std::equal(list->begin(), list->end(), others->begin(), others->end(),
+                    [](const Number& one, const Number& another) { return same_bits(one, another); });
 }
 
 bool same_attributes(const Attributes& a, const Attributes& b) {
@@ -36,6 +41,12 @@ std::uint64_t hash_of(const Dim& dim) { return static_cast<std::uint64_t>(dim.co
 std::uint64_t hash_of(const Shape& shape) {
   std::size_t hash = shape.size();
   for (const Dim& each : shape) hash = mix(hash, hash_of(each));
+  return hash;
+}
+
+std::uint64_t hash_of(const std::vector<Number>& numbers) {
+  std::size_t hash = numbers.size();
+  for (const Number& each : numbers) hash = mix(hash, hash_of(each));
   return hash;
 }
 

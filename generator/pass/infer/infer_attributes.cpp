@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "generator/base/ensure.hpp"
 #include "generator/pass/infer/infer_context.hpp"
@@ -36,6 +38,20 @@ std::optional<AttributeValue> default_value(const NodeContext& context, const At
   return std::nullopt;
 }
 
+// A default of one value, as often as a list with a count has it.
+AttributeValue repeated_default(const NodeContext& context, const AttributeSpec& spec, const Attributes& before) {
+  AttributeValue value = *spec.default_value;
+  const auto count = spec.count.empty() ? std::nullopt : size_at(scope_of(context, before), spec.count);
+  if (!count || !count->is_constant()) return value;
+  const auto length = static_cast<std::size_t>(count->constant());
+  const auto repeat = [&](auto& list) {
+    if (list.size() == 1) list.assign(length, typename std::remove_cvref_t<decltype(list)>::value_type(list[0]));
+  };
+  if (auto* list = std::get_if<std::vector<Dim>>(&value)) repeat(*list);
+  if (auto* list = std::get_if<std::vector<Number>>(&value)) repeat(*list);
+  return value;
+}
+
 }  // namespace
 
 bool complete_attributes(NodeContext& context) {
@@ -45,7 +61,7 @@ bool complete_attributes(NodeContext& context) {
     const AttributeValue* given = find_attribute(context.node.attributes, spec.name);
     ensure(given || !spec.required(), "load refuses a node without an attribute that it must have");
     auto value = given                ? std::optional(*given)
-                 : spec.default_value ? spec.default_value
+                 : spec.default_value ? std::optional(repeated_default(context, spec, complete))
                                       : default_value(context, spec, complete);
     if (!value) return false;
     complete.emplace_back(spec.name, std::move(*value));

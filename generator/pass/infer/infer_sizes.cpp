@@ -16,10 +16,11 @@ std::optional<Dim> known_size(NodeContext& context, const Expression& size) {
   return value;
 }
 
-bool check_count(NodeContext& context, const AttributeSpec& spec, const std::vector<Dim>& list) {
+bool check_count(NodeContext& context, const AttributeSpec& spec, const AttributeValue& list) {
   const auto count = known_size(context, spec.count);
   if (!count) return false;
-  const auto given = static_cast<std::int64_t>(list.size());
+  const auto* numbers = std::get_if<std::vector<Number>>(&list);
+  const auto given = static_cast<std::int64_t>(numbers ? numbers->size() : std::get<std::vector<Dim>>(list).size());
   if (*count == given) return true;
   const std::string values = given == 1 ? "1 value" : fmt::format("{} values", given);
   context.error(fmt::format("attribute '{}' lists {}, and must list {}", spec.name, values, count->text()))
@@ -52,7 +53,7 @@ NodeScope scope_of(const NodeContext& context, const Attributes& attributes) {
 bool check_attributes(NodeContext& context) {
   for (const AttributeSpec& spec : context.op().attributes) {
     const AttributeValue& value = *find_attribute(context.node.attributes, spec.name);
-    if (!spec.count.empty() && !check_count(context, spec, std::get<std::vector<Dim>>(value))) return false;
+    if (!spec.count.empty() && !check_count(context, spec, value)) return false;
     if (spec.least && !check_least(context, spec, value)) return false;
   }
   return true;

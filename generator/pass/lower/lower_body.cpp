@@ -379,11 +379,9 @@ class Body {
 };
 
 // "{1, 2}"; where the parameter's type does not say how many, "kgen::Index<2>{1, 2}".
-std::string list_literal(const std::vector<Dim>& list, const std::string& type) {
-  std::vector<std::string> items;
-  for (const Dim& each : list) items.push_back(each.cpp());
-  const bool any_length = type == "kgen::Index";
-  return fmt::format("{}{{{}}}", any_length ? fmt::format("{}<{}>", type, list.size()) : "", fmt::join(items, ", "));
+std::string list_literal(const std::vector<std::string>& items, const std::string& type) {
+  const bool any_length = type == "kgen::Index" || type == "kgen::Numbers";
+  return fmt::format("{}{{{}}}", any_length ? fmt::format("{}<{}>", type, items.size()) : "", fmt::join(items, ", "));
 }
 
 // C++ has no literal of the least number of 64 bits.
@@ -416,7 +414,15 @@ std::string literal_text(const AttributeValue& value, const std::string& type) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) number = *integer;
   if (const auto* given = std::get_if<Number>(&value)) number = *given;
   if (const auto* dim = std::get_if<Dim>(&value)) return dim->cpp();
-  if (const auto* list = std::get_if<std::vector<Dim>>(&value)) return list_literal(*list, type);
+  std::vector<std::string> items;
+  if (const auto* list = std::get_if<std::vector<Dim>>(&value)) {
+    for (const Dim& each : *list) items.push_back(each.cpp());
+    return list_literal(items, type);
+  }
+  if (const auto* list = std::get_if<std::vector<Number>>(&value)) {
+    for (const Number& each : *list) items.push_back(float_text(each, "double", ""));
+    return list_literal(items, type);
+  }
   if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("{}::{}", type, *text);
   if (type == "float") return float_text(number, "float", "f");
   if (type == "double") return float_text(number, "double", "");

@@ -61,6 +61,8 @@ bool is_of(const AttributeValue& value, AttributeType type) {
       return std::holds_alternative<Dim>(value);
     case AttributeType::dims:
       return std::holds_alternative<std::vector<Dim>>(value);
+    case AttributeType::numbers:
+      return std::holds_alternative<std::vector<Number>>(value);
   }
   return false;
 }
