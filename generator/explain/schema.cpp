@@ -29,7 +29,8 @@ Json schema_of(const AttributeSpec& attribute) {
     case AttributeType::dims:
       return {{"anyOf", {reference("size"), {{"type", "array"}, {"items", reference("size")}}}}};
     case AttributeType::numbers:
-      return {{"anyOf", {{{"type", {"number", "string"}}}, {{"type", "array"}, {"items", {{"type", {"number", "string"}}}}}}}};
+      return {{"anyOf",
+               {{{"type", {"number", "string"}}}, {{"type", "array"}, {"items", {{"type", {"number", "string"}}}}}}}};
   }
   return {};
 }

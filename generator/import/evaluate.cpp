@@ -306,12 +306,15 @@ Result slice(const Job& job) {
 // Into the lengths that are given, or else as equal as can be, the last the shortest.
 Result split(const Job& job) {
   const Content* data = job.content(0);
-  if (!data || data->shape.empty() || job.outputs == 0 || (job.inputs.size() > 1 && job.inputs[1] && !job.content(1))) return std::nullopt;
+  if (!data || data->shape.empty() || job.outputs == 0 || (job.inputs.size() > 1 && job.inputs[1] && !job.content(1)))
+    return std::nullopt;
   const auto rank = static_cast<std::int64_t>(data->shape.size()), given = job.integer("axis").value_or(0);
   const std::int64_t axis = given < 0 ? given + rank : given;
   if (axis < 0 || axis >= rank) return std::nullopt;
-  const std::int64_t extent = data->shape[static_cast<std::size_t>(axis)], count = static_cast<std::int64_t>(job.outputs);
-  const auto lengths = job.integers(1, "split").value_or(std::vector<std::int64_t>(job.outputs, (extent + count - 1) / count));
+  const std::int64_t extent = data->shape[static_cast<std::size_t>(axis)],
+                     count = static_cast<std::int64_t>(job.outputs);
+  const auto lengths =
+      job.integers(1, "split").value_or(std::vector<std::int64_t>(job.outputs, (extent + count - 1) / count));
   if (lengths.size() != job.outputs) return std::nullopt;
   std::vector<Content> parts;
   std::int64_t begin = 0;

@@ -58,7 +58,8 @@ class NodeImporter {
   bool import_scan(const Place& at, ImportScope& scope, int depth);
   struct Steps;
   const OnnxGraph* subgraph(const Place& at, std::string_view attribute, int depth);
-  std::optional<std::vector<ImportedValue>> import_subgraph(const Place& at, const OnnxGraph& graph, ImportScope& inner, int depth);
+  std::optional<std::vector<ImportedValue>> import_subgraph(const Place& at, const OnnxGraph& graph, ImportScope& inner,
+                                                            int depth);
   bool take_step(Steps& steps, std::vector<ImportedValue> arguments, std::size_t kept);
   bool finish_steps(Steps& steps, const std::vector<std::int64_t>& axes, const std::vector<std::int64_t>& directions);
   std::optional<ImportedValue> apply_hidden(const Place& at, std::string_view rule, ForeignNode node);

@@ -1,5 +1,5 @@
-// Nodes that have graphs of their own: branches, loops and calls of a model's functions. Their nodes stand in their place,
-// those of a loop once for each step, so that what decides must be known when the model is imported.
+// Nodes that have graphs of their own: branches, loops and calls of a model's functions. Their nodes stand in their
+// place, those of a loop once for each step, so that what decides must be known when the model is imported.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ ImportedValue scalar_of(DType dtype, std::int64_t number) {
 }
 
 const OnnxAttribute* attribute_named(const OnnxNode& node, std::string_view name) {
-  const auto found = std::find_if(node.attributes.begin(), node.attributes.end(), [&](const auto& each) { return each.name == name; });
+  const auto found =
+      std::find_if(node.attributes.begin(), node.attributes.end(), [&](const auto& each) { return each.name == name; });
   return found == node.attributes.end() ? nullptr : &*found;
 }
 
@@ -49,9 +50,11 @@ const OnnxGraph* NodeImporter::subgraph(const Place& at, std::string_view attrib
 }
 
 // The outputs of a subgraph, whose inputs stand in `inner`. Nothing after an error.
-std::optional<std::vector<ImportedValue>> NodeImporter::import_subgraph(const Place& at, const OnnxGraph& graph, ImportScope& inner, int depth) {
+std::optional<std::vector<ImportedValue>> NodeImporter::import_subgraph(const Place& at, const OnnxGraph& graph,
+                                                                        ImportScope& inner, int depth) {
   inlined_nodes_ += graph.nodes.size();
-  if (inlined_nodes_ > most_inlined_nodes) return error(at, "its subgraphs are more than a million nodes"), std::nullopt;
+  if (inlined_nodes_ > most_inlined_nodes)
+    return error(at, "its subgraphs are more than a million nodes"), std::nullopt;
   import_nodes(graph.nodes, at.opsets, inner, depth + 1);
   std::vector<ImportedValue> results;
   for (const OnnxValueInfo& output : graph.outputs) {
@@ -62,7 +65,8 @@ std::optional<std::vector<ImportedValue>> NodeImporter::import_subgraph(const Pl
   return results;
 }
 
-// ---- If ---------------------------------------------------------------------------------------------------------------
+// ---- If
+// ---------------------------------------------------------------------------------------------------------------
 
 bool NodeImporter::import_branch(const Place& at, ImportScope& scope, int depth) {
   const ImportedValue* condition = at.node.inputs.size() == 1 ? scope.find(at.node.inputs[0]) : nullptr;
@@ -81,11 +85,13 @@ bool NodeImporter::import_branch(const Place& at, ImportScope& scope, int depth)
   inner.prefix = scope.prefix;
   import_initializers(*branch, inner);
   const auto results = import_subgraph(at, *branch, inner, depth);
-  for (std::size_t i = 0; results && i < at.node.outputs.size() && i < results->size(); ++i) define(at, i, (*results)[i], scope);
+  for (std::size_t i = 0; results && i < at.node.outputs.size() && i < results->size(); ++i)
+    define(at, i, (*results)[i], scope);
   return results.has_value();
 }
 
-// ---- Loop and Scan ----------------------------------------------------------------------------------------------------
+// ---- Loop and Scan
+// ----------------------------------------------------------------------------------------------------
 
 // A loop while its steps are imported, one after another.
 struct NodeImporter::Steps {
@@ -95,15 +101,16 @@ struct NodeImporter::Steps {
   ImportScope fixed;  // what is the same in all steps
   int depth;
   std::int64_t count = 0;
-  std::vector<ImportedValue> front;    // results of the last step that are no states: a condition
-  std::vector<ImportedValue> states;   // what a step gives the next one
-  std::vector<RuleList> gathered;      // what each step gives besides
+  std::vector<ImportedValue> front;   // results of the last step that are no states: a condition
+  std::vector<ImportedValue> states;  // what a step gives the next one
+  std::vector<RuleList> gathered;     // what each step gives besides
 };
 
 // One step. Of its results the first `kept` are in front of the states.
 bool NodeImporter::take_step(Steps& steps, std::vector<ImportedValue> arguments, std::size_t kept) {
   const Place& at = steps.at;
-  if (steps.count >= most_steps) return error(at, fmt::format("it has more than {} steps, and each is imported", most_steps)), false;
+  if (steps.count >= most_steps)
+    return error(at, fmt::format("it has more than {} steps, and each is imported", most_steps)), false;
   if (arguments.size() != steps.body.inputs.size()) {
     error(at, fmt::format("its body has {} inputs, and it is given {}", steps.body.inputs.size(), arguments.size()));
     return false;
@@ -116,19 +123,22 @@ bool NodeImporter::take_step(Steps& steps, std::vector<ImportedValue> arguments,
   for (std::size_t i = 0; i < arguments.size(); ++i) inner.values[steps.body.inputs[i].name] = std::move(arguments[i]);
   auto results = import_subgraph(at, steps.body, inner, steps.depth);
   if (!results) return false;
-  if (results->size() < kept + steps.states.size()) return error(at, "its body has fewer outputs than it has states"), false;
+  if (results->size() < kept + steps.states.size())
+    return error(at, "its body has fewer outputs than it has states"), false;
   const auto first = results->begin() + static_cast<std::ptrdiff_t>(kept);
   const auto behind = first + static_cast<std::ptrdiff_t>(steps.states.size());
   steps.front.assign(results->begin(), first);
   steps.states.assign(first, behind);
   steps.gathered.resize(static_cast<std::size_t>(results->end() - behind));
-  for (std::size_t i = 0; i < steps.gathered.size(); ++i) steps.gathered[i].push_back({behind[static_cast<std::ptrdiff_t>(i)]});
+  for (std::size_t i = 0; i < steps.gathered.size(); ++i)
+    steps.gathered[i].push_back({behind[static_cast<std::ptrdiff_t>(i)]});
   ++steps.count;
   return true;
 }
 
 // The states that the last step left, and what all of them gathered, along new axes.
-bool NodeImporter::finish_steps(Steps& steps, const std::vector<std::int64_t>& axes, const std::vector<std::int64_t>& directions) {
+bool NodeImporter::finish_steps(Steps& steps, const std::vector<std::int64_t>& axes,
+                                const std::vector<std::int64_t>& directions) {
   const Place& at = steps.at;
   for (std::size_t i = 0; i < steps.states.size(); ++i) define(at, i, steps.states[i], steps.scope);
   for (std::size_t i = steps.states.size(); i < at.node.outputs.size(); ++i) {
@@ -164,7 +174,8 @@ bool NodeImporter::import_loop(const Place& at, ImportScope& scope, int depth) {
   std::optional<Number> most;
   if (const ImportedValue* trips = input(0)) {
     most = known_number(*trips);
-    if (!most && trips->content) return error(at, "how many steps it has depends on sizes that are known only at run time"), false;
+    if (!most && trips->content)
+      return error(at, "how many steps it has depends on sizes that are known only at run time"), false;
     if (!most) return demand(at, {*trips}), false;
   }
   ImportedValue condition = input(1) ? *input(1) : scalar_of(DType::boolean, 1);
@@ -179,7 +190,8 @@ bool NodeImporter::import_loop(const Place& at, ImportScope& scope, int depth) {
   }
   while (!most || steps.count < most->real()) {
     const auto holds = known_number(condition);
-    if (!holds && condition.content) return error(at, "its condition depends on sizes that are known only at run time"), false;
+    if (!holds && condition.content)
+      return error(at, "its condition depends on sizes that are known only at run time"), false;
     if (!holds) return demand(at, {condition}), false;
     if (holds->real() == 0) break;
     std::vector<ImportedValue> arguments = {scalar_of(DType::i64, steps.count), condition};
@@ -195,7 +207,8 @@ bool NodeImporter::import_scan(const Place& at, ImportScope& scope, int depth) {
   const OnnxAttribute* given = attribute_named(at.node, "num_scan_inputs");
   const std::size_t all = at.node.inputs.size();
   if (at.version < 9) return error(at, "it is supported since version 9 of its operator set"), false;
-  if (!given || given->integer < 1 || given->integer > static_cast<std::int64_t>(all)) return error(at, "it has no inputs to scan"), false;
+  if (!given || given->integer < 1 || given->integer > static_cast<std::int64_t>(all))
+    return error(at, "it has no inputs to scan"), false;
   const auto scanned = static_cast<std::size_t>(given->integer), state_count = all - scanned;
   const OnnxGraph* body = subgraph(at, "body", depth);
   if (!body) return false;
@@ -212,13 +225,16 @@ bool NodeImporter::import_scan(const Place& at, ImportScope& scope, int depth) {
     const Shape& shape = scope.find(at.node.inputs[state_count + i])->type.shape;
     const auto rank = static_cast<std::int64_t>(shape.size());
     const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank) return error(at, fmt::format("'{}' has no axis {}", at.node.inputs[state_count + i], axes[i])), false;
+    if (axis < 0 || axis >= rank)
+      return error(at, fmt::format("'{}' has no axis {}", at.node.inputs[state_count + i], axes[i])), false;
     const Dim& extent = shape[static_cast<std::size_t>(axis)];
     if (!extent.is_constant()) {
-      error(at, fmt::format("it has a step for each of {} parts of '{}', which is known only at run time", extent.text(), at.node.inputs[state_count + i]));
+      error(at, fmt::format("it has a step for each of {} parts of '{}', which is known only at run time",
+                            extent.text(), at.node.inputs[state_count + i]));
       return false;
     }
-    if (length && *length != extent.constant()) return error(at, "the inputs that it scans have different lengths"), false;
+    if (length && *length != extent.constant())
+      return error(at, "the inputs that it scans have different lengths"), false;
     length = extent.constant();
   }
   for (std::int64_t step = 0; step < *length; ++step) {
@@ -236,10 +252,12 @@ bool NodeImporter::import_scan(const Place& at, ImportScope& scope, int depth) {
     if (!take_step(steps, std::move(arguments), 0)) return false;
   }
   const std::size_t outputs = at.node.outputs.size() > state_count ? at.node.outputs.size() - state_count : 0;
-  return finish_steps(steps, integers_named(at.node, "scan_output_axes", outputs), integers_named(at.node, "scan_output_directions", outputs));
+  return finish_steps(steps, integers_named(at.node, "scan_output_axes", outputs),
+                      integers_named(at.node, "scan_output_directions", outputs));
 }
 
-// ---- functions --------------------------------------------------------------------------------------------------------
+// ---- functions
+// --------------------------------------------------------------------------------------------------------
 
 // A call of one of the model's own functions, whose nodes stand in its place.
 bool NodeImporter::import_call(const Place& at, ImportScope& scope, int depth) {
@@ -249,7 +267,8 @@ bool NodeImporter::import_call(const Place& at, ImportScope& scope, int depth) {
   const OnnxFunction& function = *found;
   inlined_nodes_ += function.nodes.size();
   if (depth >= deepest_graphs) return error(at, "functions call each other without end, or too deeply"), false;
-  if (inlined_nodes_ > most_inlined_nodes) return error(at, "the calls of functions are more than a million nodes"), false;
+  if (inlined_nodes_ > most_inlined_nodes)
+    return error(at, "the calls of functions are more than a million nodes"), false;
   if (at.node.inputs.size() > function.inputs.size()) return error(at, "it gives its function too many inputs"), false;
   std::map<std::string, OnnxAttribute> arguments;
   for (const OnnxAttribute& each : function.defaults) arguments[each.name] = each;
@@ -265,7 +284,9 @@ bool NodeImporter::import_call(const Place& at, ImportScope& scope, int depth) {
   }
   ImportScope inner;
   inner.arguments = &arguments;
-  inner.prefix = scope.prefix + (at.node.name.empty() ? (at.node.outputs.empty() ? at.node.op : at.node.outputs[0]) : at.node.name) + "_";
+  inner.prefix = scope.prefix +
+                 (at.node.name.empty() ? (at.node.outputs.empty() ? at.node.op : at.node.outputs[0]) : at.node.name) +
+                 "_";
   for (std::size_t i = 0; i < at.node.inputs.size(); ++i) {
     if (const ImportedValue* operand = scope.find(at.node.inputs[i])) inner.values[function.inputs[i]] = *operand;
   }

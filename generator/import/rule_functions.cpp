@@ -91,8 +91,10 @@ RuleValue scaled(Arguments a, const DimRanges& ranges) {
   for (int parts = 1; parts <= finest_part; ++parts) {
     const double times = std::round(scale->real() * parts);
     if (times < 1 || times > 65536 || std::abs(times / parts - scale->real()) > 1e-7 * scale->real()) continue;
-    const auto product = apply(Operation::multiply, std::array<ContentElement, 2>{*size, Dim(static_cast<std::int64_t>(times))}, ranges);
-    const auto part = product ? apply(Operation::divide, std::array<ContentElement, 2>{*product, Dim(parts)}, ranges) : std::nullopt;
+    const auto product =
+        apply(Operation::multiply, std::array<ContentElement, 2>{*size, Dim(static_cast<std::int64_t>(times))}, ranges);
+    const auto part =
+        product ? apply(Operation::divide, std::array<ContentElement, 2>{*product, Dim(parts)}, ranges) : std::nullopt;
     const Dim* result = part ? std::get_if<Dim>(&*part) : nullptr;
     return result ? RuleValue{*result} : RuleValue{};
   }
@@ -336,38 +338,22 @@ struct Function {
 };
 constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 constexpr std::array<Function, import_functions.size()> functions = {{
-    {"item", 2, 2, item},
-    {"rank", 1, 1, rank},
-    {"extent", 2, 2, extent},
-    {"shape", 1, 1, shape},
-    {"dtype", 1, 1, dtype},
-    {"given", 1, 1, given},
-    {"known", 1, 1, known},
-    {"count", 1, 1, count},
-    {"product", 1, 1, product},
-    {"take", 2, 2, take},
-    {"drop", 2, 2, drop},
-    {"concat", 0, any_number, concat},
-    {"range", 2, 2, range},
-    {"repeat", 2, 2, repeat},
-    {"contains", 2, 2, contains},
-    {"index", 2, 2, index},
-    {"axis_of", 2, 2, axis_of},
-    {"axes_of", 2, 2, axes_of},
-    {"is_float", 1, 1, is_float},
-    {"is_integer", 1, 1, is_integer},
-    {"is_signed", 1, 1, is_signed},
-    {"window_pads", 6, 6, window_pads},
-    {"least_of", 1, 1, least_of},
-    {"greatest_of", 1, 1, greatest_of},
-    {"without", 2, 2, without},
-    {"sum", 1, 1, sum},
-    {"elements", 1, 1, elements},
-    {"reversed", 1, 1, reversed},
-    {"bits_of", 1, 1, bits_of},
-    {"real", 1, 1, real},
-    {"whole", 1, 1, whole},
-    {"scaled", 2, 2, scaled},
+    {"item", 2, 2, item},           {"rank", 1, 1, rank},
+    {"extent", 2, 2, extent},       {"shape", 1, 1, shape},
+    {"dtype", 1, 1, dtype},         {"given", 1, 1, given},
+    {"known", 1, 1, known},         {"count", 1, 1, count},
+    {"product", 1, 1, product},     {"take", 2, 2, take},
+    {"drop", 2, 2, drop},           {"concat", 0, any_number, concat},
+    {"range", 2, 2, range},         {"repeat", 2, 2, repeat},
+    {"contains", 2, 2, contains},   {"index", 2, 2, index},
+    {"axis_of", 2, 2, axis_of},     {"axes_of", 2, 2, axes_of},
+    {"is_float", 1, 1, is_float},   {"is_integer", 1, 1, is_integer},
+    {"is_signed", 1, 1, is_signed}, {"window_pads", 6, 6, window_pads},
+    {"least_of", 1, 1, least_of},   {"greatest_of", 1, 1, greatest_of},
+    {"without", 2, 2, without},     {"sum", 1, 1, sum},
+    {"elements", 1, 1, elements},   {"reversed", 1, 1, reversed},
+    {"bits_of", 1, 1, bits_of},     {"real", 1, 1, real},
+    {"whole", 1, 1, whole},         {"scaled", 2, 2, scaled},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < functions.size(); ++i) {

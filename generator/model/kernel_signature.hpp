@@ -48,7 +48,8 @@ inline constexpr int most_siblings = 16;
 struct KernelAttribute {
   std::string name;
   // C++: "float", "bool", "std::int64_t"; "kgen::Index<2>" for a list of so many sizes, "kgen::Index" for one of any
-  // length, "kgen::Numbers" for one of numbers; an enumeration's qualified name; "dtype" for a type that the kernel is a template of.
+  // length, "kgen::Numbers" for one of numbers; an enumeration's qualified name; "dtype" for a type that the kernel is
+  // a template of.
   std::string type;
   SourceLocation where;
   std::vector<std::string> values = {};  // of an enumeration: its enumerators

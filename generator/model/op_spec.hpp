@@ -40,7 +40,7 @@ struct AttributeSpec {
   Expression default_expression;  // instead of a value: "1 / sqrt(D)", over the dims of the shape patterns
   bool required() const { return !default_value && default_expression.empty(); }
   std::vector<std::string> allowed;   // for text: the values it may take; empty: any
-  Expression count;                   // for dims and numbers: how many it lists, a size ("2 * rank(x)"); empty: any number
+  Expression count;  // for dims and numbers: how many it lists, a size ("2 * rank(x)"); empty: any number
   std::optional<std::int64_t> least;  // for integer, dim and dims: what each must at least be
   std::string doc;
   SourceLocation where;

@@ -31,11 +31,14 @@ OnnxModel scan(std::vector<OnnxAttribute> attributes, OnnxValueInfo x) {
   body.outputs = {tensor_info("next", {2}), tensor_info("each", {2})};
   attributes.push_back(subgraph("body", body));
   attributes.push_back(integer("num_scan_inputs", 1));
-  return model({tensor_info("first", {2}), std::move(x)}, {node("Scan", {"first", "x"}, {"last", "all"}, std::move(attributes))}, {"last", "all"});
+  return model({tensor_info("first", {2}), std::move(x)},
+               {node("Scan", {"first", "x"}, {"last", "all"}, std::move(attributes))}, {"last", "all"});
 }
 
 std::string resized(OnnxValueInfo x, std::vector<OnnxTensor> weights, std::vector<OnnxAttribute> attributes = {}) {
-  return section(imported(model({std::move(x)}, {node("Resize", {"x", "", "scales"}, {"y"}, std::move(attributes))}, {"y"}, std::move(weights))), "nodes:");
+  return section(imported(model({std::move(x)}, {node("Resize", {"x", "", "scales"}, {"y"}, std::move(attributes))},
+                                {"y"}, std::move(weights))),
+                 "nodes:");
 }
 
 }  // namespace
@@ -58,7 +61,10 @@ TEST_CASE("import: a Loop ends where its condition does") {
 }
 
 TEST_CASE("import: a Scan has a step for each part, in either direction") {
-  const std::string nodes = section(imported(scan({integer_list("scan_input_directions", {1}), integer_list("scan_output_axes", {1})}, tensor_info("x", {2, 2}))), "nodes:");
+  const std::string nodes =
+      section(imported(scan({integer_list("scan_input_directions", {1}), integer_list("scan_output_axes", {1})},
+                            tensor_info("x", {2, 2}))),
+              "nodes:");
   CHECK(nodes.find("index: 1") < nodes.find("index: 0"));
   CHECK(nodes.find("axis: 1}\n") != nodes.npos);
 }
@@ -68,9 +74,11 @@ TEST_CASE("import: loops whose steps only the run knows") {
         "m.onnx: node 'loop' (Loop): its input 'n' says shapes, axes or the like, and is known only at run time\n"
         "note: it is computed from 'n'\n"
         "help: where that is always the same, say so: --bind n=VALUE");
-  CHECK(import_problems(loop(node("Equal", {"n", "n"}, {"more"}), {"", "", "x"})).starts_with(
-        "m.onnx: node 'loop' (Loop): its input 'loop_0_more' says shapes, axes or the like, and is known only at run time"));
-  CHECK(import_problems(loop(always(), {"", "", "x"})) == "m.onnx: node 'loop' (Loop): it has more than 10000 steps, and each is imported");
+  CHECK(import_problems(loop(node("Equal", {"n", "n"}, {"more"}), {"", "", "x"}))
+            .starts_with("m.onnx: node 'loop' (Loop): its input 'loop_0_more' says shapes, axes or the like, and is "
+                         "known only at run time"));
+  CHECK(import_problems(loop(always(), {"", "", "x"})) ==
+        "m.onnx: node 'loop' (Loop): it has more than 10000 steps, and each is imported");
   CHECK(import_problems(loop(always(), {"none", "", "x"}, {scalar("none", 0)})) ==
         "m.onnx: node 'loop' (Loop): it gathers the results of its steps, and has no step");
   CHECK(import_problems(loop(always(), {"two", "", "x", "x"}, {scalar("two", 2)})) ==
@@ -83,20 +91,25 @@ TEST_CASE("import: loops whose steps only the run knows") {
 
 TEST_CASE("import: sizes that follow from scales, of known and of symbolic extents") {
   const OnnxTensor scales = floats("scales", {3}, {1, 2, 0.5});
-  CHECK(resized(symbolic_info("x", "N", {3, 5}), {scales}).find("resize_nearest, in: x, out: \"y\", sizes: [N, 6, 2], scales: [0, 0, 0.5]") != std::string::npos);
-  CHECK(resized(symbolic_info("x", "N", {4}), {floats("scales", {2}, {1.5, 1})}).find("sizes: [N + N/2, 4], scales: [1.5, 0]") != std::string::npos);
-  CHECK(resized(tensor_info("x", {2, 10}), {floats("scales", {2}, {1, 0.7f})}).find("sizes: [2, 7]") != std::string::npos);
+  CHECK(resized(symbolic_info("x", "N", {3, 5}), {scales})
+            .find("resize_nearest, in: x, out: \"y\", sizes: [N, 6, 2], scales: [0, 0, 0.5]") != std::string::npos);
+  CHECK(resized(symbolic_info("x", "N", {4}), {floats("scales", {2}, {1.5, 1})})
+            .find("sizes: [N + N/2, 4], scales: [1.5, 0]") != std::string::npos);
+  CHECK(resized(tensor_info("x", {2, 10}), {floats("scales", {2}, {1, 0.7f})}).find("sizes: [2, 7]") !=
+        std::string::npos);
   const OnnxAttribute attribute{"mode", OnnxAttribute::Kind::text};
   OnnxAttribute mode = attribute;
   mode.text = "sharp";
-  CHECK(import_problems(model({tensor_info("x", {4})}, {node("Resize", {"x", "", "scales"}, {"y"}, {mode})}, {"y"}, {floats("scales", {1}, {2})})) ==
+  CHECK(import_problems(model({tensor_info("x", {4})}, {node("Resize", {"x", "", "scales"}, {"y"}, {mode})}, {"y"},
+                              {floats("scales", {1}, {2})})) ==
         "m.onnx: the node of 'y' (Resize): its mode is not supported");
 }
 
 TEST_CASE("import: a Split of a shape is evaluated") {
-  const std::string text = imported(model({symbolic_info("x", "N", {3, 4})},
-                                          {node("Shape", {"x"}, {"s"}), node("Split", {"s"}, {"a", "b"}, {integer("num_outputs", 2)}),
-                                           node("Concat", {"b", "a"}, {"t"}, {integer("axis", 0)}), node("Reshape", {"x", "t"}, {"y"})},
-                                          {"y"}));
+  const std::string text =
+      imported(model({symbolic_info("x", "N", {3, 4})},
+                     {node("Shape", {"x"}, {"s"}), node("Split", {"s"}, {"a", "b"}, {integer("num_outputs", 2)}),
+                      node("Concat", {"b", "a"}, {"t"}, {integer("axis", 0)}), node("Reshape", {"x", "t"}, {"y"})},
+                     {"y"}));
   CHECK(section(text, "nodes:") == "nodes:\n  - {op: reshape, in: x, out: \"y\", shape: [4, N, 3]}\n");
 }

@@ -56,7 +56,8 @@ std::map<std::string, std::string> onnx_operators() {
 
 // Part of the importer, with no rule of their own.
 const std::map<std::string, std::string> without_rules = {
-    {"Constant", "tensors and numbers"}, {"If", "where its condition is known when the model is imported"},
+    {"Constant", "tensors and numbers"},
+    {"If", "where its condition is known when the model is imported"},
     {"Loop", "where how often it runs is known when the model is imported"},
     {"Scan", "where how often it runs is known when the model is imported"}};
 

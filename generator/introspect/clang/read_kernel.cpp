@@ -70,7 +70,8 @@ std::string list_type(clang::QualType type, const clang::ASTContext& context) {
     const auto arguments = arguments_of(type, name);
     if (arguments.size() != 1) continue;
     std::optional<std::int64_t> length;
-    if (arguments[0].getKind() == clang::TemplateArgument::Expression) length = integer_of(*arguments[0].getAsExpr(), context);
+    if (arguments[0].getKind() == clang::TemplateArgument::Expression)
+      length = integer_of(*arguments[0].getAsExpr(), context);
     return length ? fmt::format("{}<{}>", name, *length) : name;
   }
   return "";
@@ -226,7 +227,9 @@ class KernelReader {
   void report_attribute(const clang::ValueDecl& declaration) {
     fail(at(declaration), fmt::format("'{}' of type '{}' is no attribute that an operator could have",
                                       declaration.getNameAsString(), type_text(declaration.getType())))
-        .advise("attributes are bool, int, std::int64_t, float, double, kgen::Index<N>, kgen::Numbers<N> or an enumeration");
+        .advise(
+            "attributes are bool, int, std::int64_t, float, double, kgen::Index<N>, kgen::Numbers<N> or an "
+            "enumeration");
   }
 
   void read_elementwise(const std::vector<Callable>& applies) {
