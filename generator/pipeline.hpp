@@ -23,7 +23,8 @@ struct PipelineOptions {
                                          // come first
   std::vector<std::string> include_directories;  // where the headers of the built-in kernels are
   std::string dump_after;                // the name of a pass; empty: none
-  TargetKind target = TargetKind::cpu;   // what conditions are asked for
+  TargetKind target = TargetKind::cpu;   // what conditions are asked for, and
+  Architecture architecture = Architecture::none;
   std::uint32_t streams = 1;             // on which independent branches may overlap
   bool check = false;                    // also plan the unfused references of check mode
   bool explain = false;                  // a plan that is not as the graph expects is returned too, to be explained
