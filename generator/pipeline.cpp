@@ -201,7 +201,8 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   module = passes.run("decompose", std::move(module), with_ops(decompose));
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
   module = passes.run("compute_parts", std::move(module), [&](Module m) { return compute_parts(std::move(m), ops); });
-  module = passes.run("commute_factors", std::move(module), [&](Module m) { return commute_factors(std::move(m), ops); });
+  module =
+      passes.run("commute_factors", std::move(module), [&](Module m) { return commute_factors(std::move(m), ops); });
   module = passes.run("prepare", std::move(module), with_ops(prepare));
   module = passes.run("materialise", std::move(module), with_ops(materialise));
   if (diagnostics.has_errors()) return std::nullopt;

@@ -117,7 +117,8 @@ std::string preparation_text(const Preparation& it) {
 
 // "factors behind matmul: 'scale' scales the result: ...", or why they are not.
 std::string moved_text(const MovedFactors& it) {
-  return fmt::format("factors {} {}: {}", it.moved ? "moved from in front of" : "stay in front of", it.op->name, it.reason);
+  return fmt::format("factors {} {}: {}", it.moved ? "moved from in front of" : "stay in front of", it.op->name,
+                     it.reason);
 }
 
 // "softmax, recognised in 5 operators", "matmul by kgen::matmul: it is matmul's own", and a line for each kernel that

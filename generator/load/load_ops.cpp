@@ -320,7 +320,8 @@ void read_joined_axis(Yaml name, OpSpec& op, Diagnostics& diagnostics) {
 // The axis of that name, or the last of those in `...`.
 std::optional<int> scaled_axis(const std::optional<std::vector<PatternAxis>>& pattern, std::string_view name) {
   if (name != "..." || !pattern) return axis_named(pattern, name);
-  const auto found = std::find_if(pattern->begin(), pattern->end(), [](const PatternAxis& axis) { return axis.ellipsis; });
+  const auto found =
+      std::find_if(pattern->begin(), pattern->end(), [](const PatternAxis& axis) { return axis.ellipsis; });
   return found == pattern->end() ? std::nullopt : std::optional(static_cast<int>(found - pattern->end()));
 }
 
@@ -358,17 +359,19 @@ void read_scales(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
       if (const auto scaled = scaled_axis(op, index, each.text())) {
         op.algebra.scales.push_back(*scaled);
       } else {
-        diagnostics.error(each.where(), fmt::format("'{}' does not scale along '{}' of '{}'", op.name, each.text(), entry.name()))
-            .note("such an axis is one of the operand, and of the only result or else of one other operand; each of the "
-                  "two patterns names it once");
+        diagnostics
+            .error(each.where(),
+                   fmt::format("'{}' does not scale along '{}' of '{}'", op.name, each.text(), entry.name()))
+            .note(
+                "such an axis is one of the operand, and of the only result or else of one other operand; each of the "
+                "two patterns names it once");
       }
     }
   }
 }
 
 void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  check_keys(value,
-             {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins", "scales"},
+  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins", "scales"},
              "'algebra'", diagnostics);
   if (!value.is_mapping()) return;
   read_flag(value, "commutative", op.algebra.commutative, diagnostics);

@@ -16,13 +16,13 @@ struct Planned {
   explicit Planned(const std::string& nodes, const std::string& outputs, const std::string& dtype = "f32",
                    const std::string& more = "", TargetKind target = TargetKind::cpu,
                    Architecture architecture = Architecture::none, const std::string& inputs = "")
-      : fused(f.fuse_main("graph: g\ndims: {M: 1..4096, Z: 0..64}\ninputs: {x: \"" + dtype + "[M, 64]\", o: \"" + dtype +
-                              "[M, 64]\"" + inputs + "}\nconstants:\n  gain: {type: \"" + dtype +
+      : fused(f.fuse_main("graph: g\ndims: {M: 1..4096, Z: 0..64}\ninputs: {x: \"" + dtype + "[M, 64]\", o: \"" +
+                              dtype + "[M, 64]\"" + inputs + "}\nconstants:\n  gain: {type: \"" + dtype +
                               "[64]\", file: w.safetensors, key: gain}\n  w: {type: \"" + dtype +
                               "[64, 48]\", file: w.safetensors, key: w}\n  v: {type: \"" + dtype +
                               "[64, 32]\", file: w.safetensors, key: v}\n  wide: {type: \"" + dtype +
-                              "[64, 4096]\", file: w.safetensors, key: wide}\nnodes:\n" + nodes + "outputs: [" + outputs +
-                              "]\n" + more,
+                              "[64, 4096]\", file: w.safetensors, key: wide}\nnodes:\n" + nodes + "outputs: [" +
+                              outputs + "]\n" + more,
                           target, architecture)) {
     INFO(f.diagnostics.text(false));
     REQUIRE_FALSE(f.diagnostics.has_errors());
@@ -30,7 +30,8 @@ struct Planned {
 
   const Graph& graph() const { return fused.graph; }
   bool has(const std::string& name) const {
-    return std::any_of(graph().values.begin(), graph().values.end(), [&](const Value& each) { return each.name == name; });
+    return std::any_of(graph().values.begin(), graph().values.end(),
+                       [&](const Value& each) { return each.name == name; });
   }
   bool stores(const std::string& name) const {
     const std::vector<ValueId>& outputs = fused.groups[group_making(fused, name)].outputs;
@@ -53,7 +54,8 @@ const std::string product = "  - {op: matmul, in: [n, w], out: \"y\"}\n";
 TEST_CASE("factors: a statistic of rows scales the product, and a gain the weight at load") {
   const Planned plan(norm + product, "\"y\"");
   CHECK(plan.said("y") ==
-        "moved: 'n_scale' scales the result, and 'gain' scales operand 'b', at load: 'n' is not written, which saves 256*M "
+        "moved: 'n_scale' scales the result, and 'gain' scales operand 'b', at load: 'n' is not written, which saves "
+        "256*M "
         "bytes for 48*M multiplications more");
   CHECK_FALSE(plan.has("n"));
   CHECK(plan.stores("n_scale"));
@@ -77,7 +79,8 @@ TEST_CASE("factors: of all that read the operand") {
 TEST_CASE("factors: behind a division, and of batches by leading axes") {
   const Planned plan(
       "  - {op: square, in: h, out: q}\n  - {op: sum, in: q, out: s, axes: [-1], keepdims: true}\n"
-      "  - {op: sqrt, in: s, out: root}\n  - {op: div, in: [h, root], out: n}\n" + product,
+      "  - {op: sqrt, in: s, out: root}\n  - {op: div, in: [h, root], out: n}\n" +
+          product,
       "\"y\"", "f32", "", TargetKind::cpu, Architecture::none, ", h: \"f32[3, M, 64]\"");
   CHECK(plan.said("y").starts_with("moved: 'root' scales the result: 'n' is not written"));
   CHECK(plan.graph().nodes[plan.graph().value(value_named(plan.graph(), "y")).producer].op->name == "div");
@@ -108,11 +111,12 @@ TEST_CASE("factors: not where the operand is written in any case") {
 }
 
 TEST_CASE("factors: not where what is left would be written instead") {
-  CHECK(Planned("  - {op: tanh, in: x, out: t}\n  - {op: rms_norm, in: [t, gain], out: n}\n" + product, "\"y\"").said("y") ==
-        "not: 't' would be written in place of 'n'");
+  CHECK(Planned("  - {op: tanh, in: x, out: t}\n  - {op: rms_norm, in: [t, gain], out: n}\n" + product, "\"y\"")
+            .said("y") == "not: 't' would be written in place of 'n'");
   // A kernel writes it in any case, or another reader needs it.
   CHECK(Planned("  - {op: matmul, in: [x, u], out: p}\n  - {op: add, in: [p, o], out: t}\n"
-                "  - {op: rms_norm, in: [t, gain], out: n}\n" + product,
+                "  - {op: rms_norm, in: [t, gain], out: n}\n" +
+                    product,
                 "\"y\"", "f32", "", TargetKind::cpu, Architecture::none, ", u: \"f32[64, 64]\"")
             .said("y")
             .starts_with("moved: "));
@@ -134,9 +138,10 @@ TEST_CASE("factors: what stays is a prologue, where the target takes one") {
   const Planned cpu = plan("f32", TargetKind::cpu, Architecture::none);
   CHECK(cpu.said("y").starts_with("moved: 'n_scale' scales the result: 'n' is not written"));
   CHECK(cpu.fused.groups[group_making(cpu.fused, "y")].prologues.size() == 1);
-  CHECK(plan("bf16", TargetKind::cuda, Architecture::sm_90a).said("y").find("stays a factor on 'x', and kgen::matmul is much "
-                                                                           "faster where it reads 'a' from memory") !=
-        std::string::npos);
+  CHECK(plan("bf16", TargetKind::cuda, Architecture::sm_90a)
+            .said("y")
+            .find("stays a factor on 'x', and kgen::matmul is much "
+                  "faster where it reads 'a' from memory") != std::string::npos);
 }
 
 TEST_CASE("factors: not where a sum may have no terms, and what a directive names stays") {
@@ -144,8 +149,8 @@ TEST_CASE("factors: not where a sum may have no terms, and what a directive name
                 "  - {op: matmul, in: [n, u], out: \"y\"}\n",
                 "\"y\"", "f32", "", TargetKind::cpu, Architecture::none, ", h: \"f32[M, Z]\", u: \"f32[Z, 8]\"")
             .said("y") == "not: a sum of no products is 0, whatever they are multiplied by");
-  CHECK(Planned(norm + product + "  - {op: exp, in: \"y\", out: e}\n", "e", "f32", "fusion: {forbid: [[\"y\", e]]}\n").said("y") ==
-        "not: `fusion` names 'y'");
+  CHECK(Planned(norm + product + "  - {op: exp, in: \"y\", out: e}\n", "e", "f32", "fusion: {forbid: [[\"y\", e]]}\n")
+            .said("y") == "not: `fusion` names 'y'");
   CHECK(Planned(norm + product, "\"y\"", "f32", "fusion: {forbid: [[n, \"y\"]]}\n").said("y") == "");
 }
 
@@ -154,7 +159,8 @@ TEST_CASE("factors: a prologue is left where it is") {
   CHECK(Planned("  - {op: mul, in: [x, gain], out: n}\n" + product, "\"y\"", "bf16", "", TargetKind::cuda,
                 Architecture::sm_90a)
             .said("y") ==
-        "moved: 'gain' scales operand 'b', at load: 'n' is not written, which saves 128*M bytes for 0 multiplications more");
+        "moved: 'gain' scales operand 'b', at load: 'n' is not written, which saves 128*M bytes for 0 multiplications "
+        "more");
 }
 
 TEST_CASE("factors: of one product behind another") {
@@ -163,11 +169,13 @@ TEST_CASE("factors: of one product behind another") {
     std::string last = "x";
     for (int i = 0; i < layers; ++i) {
       const std::string n = std::to_string(i);
-      nodes += "  - {op: rms_norm, in: [" + last + ", gain], out: n" + n + "}\n  - {op: matmul, in: [n" + n + ", u], out: p" + n +
-               "}\n";
+      nodes += "  - {op: rms_norm, in: [" + last + ", gain], out: n" + n + "}\n  - {op: matmul, in: [n" + n +
+               ", u], out: p" + n + "}\n";
       last = "p" + n;
     }
-    return Planned(nodes, last, "f32", "", TargetKind::cpu, Architecture::none, ", u: \"f32[64, 64]\"").graph().moved_factors.size();
+    return Planned(nodes, last, "f32", "", TargetKind::cpu, Architecture::none, ", u: \"f32[64, 64]\"")
+        .graph()
+        .moved_factors.size();
   };
   CHECK(moved(40) == 40);
 }

@@ -53,8 +53,7 @@ TEST_CASE("what is forced is taken, though it is slow") {
 
 TEST_CASE("a prologue is refused where the kernel repeats more work than memory is worth") {
   const Planned cheap(product("f32", "relu"), TargetKind::cuda, Architecture::sm_90a);
-  CHECK(cheap.why() ==
-        "a prologue of kgen::matmul takes it, and computes it up to 8 times over");
+  CHECK(cheap.why() == "a prologue of kgen::matmul takes it, and computes it up to 8 times over");
   const Planned dear(product("f32", "gelu"), TargetKind::cuda, Architecture::sm_90a);
   CHECK_FALSE(dear.fuses());
   CHECK(dear.why() ==
@@ -65,23 +64,45 @@ TEST_CASE("a prologue is refused where the kernel repeats more work than memory 
 
 TEST_CASE("siblings ask for what they share by all their columns") {
   const auto text = [](const std::string& columns) {
-    return "graph: g\ndims: {M: 1..4096}\ninputs: {x: \"f32[M, 256]\", w: \"f32[256, " + columns + "]\", v: \"f32[256, " +
-           columns +
+    return "graph: g\ndims: {M: 1..4096}\ninputs: {x: \"f32[M, 256]\", w: \"f32[256, " + columns +
+           "]\", v: \"f32[256, " + columns +
            "]\"}\nnodes:\n  - {op: relu, in: x, out: f}\n  - {op: matmul, in: [f, w], out: \"y\"}\n"
            "  - {op: matmul, in: [f, v], out: z}\noutputs: [\"y\", z]\n";
   };
   const Planned few(text("1024"), TargetKind::cuda, Architecture::sm_90a);
   CHECK(together(few.fused, "y", "z"));
-  CHECK(few.why() ==
-        "a prologue of kgen::matmul takes it, and computes it up to 32 times over");
+  CHECK(few.why() == "a prologue of kgen::matmul takes it, and computes it up to 32 times over");
   CHECK_FALSE(Planned(text("4096"), TargetKind::cuda, Architecture::sm_90a).fuses());
+}
+
+TEST_CASE("what several calls would repeat is priced as what one would") {
+  const auto text = [](const std::string& function) {
+    return "graph: g\ndims: {M: 16..4096}\ninputs: {x: \"f32[M, 64]\", v: \"f32[64, 512]\", w: \"f32[64, "
+           "512]\"}\nnodes:\n"
+           "  - {op: " +
+           function +
+           ", in: x, out: f}\n  - {op: matmul, in: [f, v], out: \"y\"}\n"
+           "  - {op: matmul, in: [f, w], out: z}\noutputs: [\"y\", z]\nfusion: {forbid: [[\"y\", z]]}\n";
+  };
+  const Planned dear(text("exp"), TargetKind::cuda, Architecture::sm_90a);
+  REQUIRE(dear.fused.recomputations.size() == 1);
+  CHECK(dear.fused.recomputations[0].reason ==
+        "they read 512*M bytes of 'x' for it, instead of 1024*M to make it once, write it and read it there, but would "
+        "compute it up to 16 times over");
+  CHECK(Planned(text("relu"), TargetKind::cuda, Architecture::sm_90a).fused.recomputations[0].copies.size() == 1);
+  CHECK(Planned(text("exp")).fused.recomputations[0].copies.size() == 1);
+  const Planned hopper(
+      "graph: g\ninputs: {x: \"bf16[16, 64]\", v: \"bf16[64, 32]\"}\nnodes:\n  - {op: relu, in: x, out: f}\n"
+      "  - {op: matmul, in: [f, v], out: \"y\"}\n  - {op: sum, in: f, out: z, axes: [0]}\noutputs: [\"y\", z]\n",
+      TargetKind::cuda, Architecture::sm_90a);
+  CHECK(hopper.fused.recomputations.empty());
 }
 
 TEST_CASE("a convolution asks for its images by the taps that meet at an element") {
   const auto text = [](const std::string& strides) {
     return "graph: g\ninputs: {x: \"f32[4, 32, 32, 16]\", w: \"f32[3, 3, 16, 64]\"}\nnodes:\n"
-           "  - {op: gelu, in: x, out: f}\n  - {op: conv2d, in: [f, w], out: \"y\", strides: " + strides +
-           "}\noutputs: [\"y\"]\n";
+           "  - {op: gelu, in: x, out: f}\n  - {op: conv2d, in: [f, w], out: \"y\", strides: " +
+           strides + "}\noutputs: [\"y\"]\n";
   };
   CHECK_FALSE(Planned(text("[1, 1]")).fuses());
   CHECK(Planned(text("[3, 3]")).fuses());
@@ -93,8 +114,7 @@ TEST_CASE("a batch of products asks for what it repeats") {
            function + ", in: x, out: f}\n  - {op: matmul, in: [f, w], out: \"y\"}\noutputs: [\"y\"]\n";
   };
   const Planned cheap(text("relu"));
-  CHECK(cheap.why() ==
-        "a prologue of kgen::batched_matmul takes it, and computes it up to 16 times over");
+  CHECK(cheap.why() == "a prologue of kgen::batched_matmul takes it, and computes it up to 16 times over");
   CHECK_FALSE(Planned(text("gelu")).fuses());
 }
 
@@ -121,7 +141,7 @@ help: write KGEN_KERNEL(operator) in front of it
 my.hpp:6:1: error: 'y' is no operand of 'my::f' that takes a prologue
     6 | KGEN_EVALUATED(y, "N")
       | ^
-note: my.hpp:5:1: 'my::f' is registered here as a kernel of 'f'
+my.hpp:5:1: note: 'my::f' is registered here as a kernel of 'f'
     5 | KGEN_KERNEL(f)
       | ^
 help: name one that is a Source

@@ -59,7 +59,8 @@ class RegistrationFinder {
       if (attribute->getAnnotation() == "kgen.in_memory") add_fact(facts, OperandFact::Kind::in_memory, *attribute);
     }
     if (!facts.empty() && found.size() == known) {
-      reading_.diagnostics.error(facts.front().where, "this says something of a kernel's operand, and no kernel is here")
+      reading_.diagnostics
+          .error(facts.front().where, "this says something of a kernel's operand, and no kernel is here")
           .advise("write KGEN_KERNEL(operator) in front of it");
     }
     for (std::size_t i = known; i < found.size(); ++i) found[i].facts = facts;

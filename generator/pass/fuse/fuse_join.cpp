@@ -164,9 +164,10 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
     if (guest.at_load != host.at_load) return refuse("one operand is computed at load, the other at each call");
     if (guest.kind == GroupKind::rows) {
       if (host.kind == GroupKind::structured) {
-        return refuse(fmt::format("its operands come from a kernel, whose epilogue sees tiles, and from a stub that walks "
-                                  "rows: each tile would go through rows of {} again",
-                                  row_length(guest).text()));
+        return refuse(
+            fmt::format("its operands come from a kernel, whose epilogue sees tiles, and from a stub that walks "
+                        "rows: each tile would go through rows of {} again",
+                        row_length(guest).text()));
       }
       if (host.kind != GroupKind::rows || guest.loop != host.loop || guest.row_axes != host.row_axes) {
         return refuse("its operands come from stubs that walk different rows");

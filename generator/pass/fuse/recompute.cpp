@@ -21,10 +21,7 @@ bool contains(const std::vector<T>& values, const T& value) {
 class Recomputing {
  public:
   Recomputing(const FuseFacts& facts, const FusedGraph& fused)
-      : facts_(facts),
-        original_(facts.graph()),
-        grouped_(fused),
-        orders_(original_.directives) {}
+      : facts_(facts), original_(facts.graph()), grouped_(fused), orders_(original_.directives) {}
 
   // `value` is one that a group stores.
   void consider(ValueId value);

@@ -67,7 +67,8 @@ bool kernel_takes(const FuseFacts& facts, const Group& group, const ReaderPort& 
   const Node& root = graph.nodes[group.root];
   if (!root.kernel) return false;
   const bool prologue = port.epilogue == ReaderPort::none;
-  if (prologue && (!is_source(root, port.prologue) || !why_in_memory(facts.scope(root), port.prologue).empty())) return false;
+  if (prologue && (!is_source(root, port.prologue) || !why_in_memory(facts.scope(root), port.prologue).empty()))
+    return false;
   const ValueId walked = prologue
                              ? graph.nodes[port.root == no_id ? group.root : port.root].inputs[port.prologue]
                              : numbered_result(graph, roots_of(group), group.epilogues[port.epilogue].results.front());

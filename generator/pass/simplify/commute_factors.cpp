@@ -66,7 +66,8 @@ class Commuting {
       if (!graph_.nodes[id].op || !graph_.nodes[id].kernel) continue;
       std::vector<std::size_t> operands;
       for (const ScaledAxis& each : graph_.nodes[id].op->algebra.scales) {
-        if (std::find(operands.begin(), operands.end(), each.operand) == operands.end()) operands.push_back(each.operand);
+        if (std::find(operands.begin(), operands.end(), each.operand) == operands.end())
+          operands.push_back(each.operand);
       }
       for (const std::size_t operand : operands) consider(id, operand);
     }
@@ -97,8 +98,9 @@ class Commuting {
   void scale_result(const Candidate& candidate, NodeId product);
   void scale_operand(const Candidate& candidate, const Product& product);
   ValueId add(std::vector<Node>& nodes, Node node, ValueId made);
-  ValueId converted(std::vector<Node>& nodes, ValueId value, DType dtype, const Node& like, ValueId made = no_id);
-  ValueId multiplied(std::vector<Node>& nodes, const Factor& factor, ValueId value, ValueId by, ValueId made);
+  ValueId converted(std::vector<Node>& nodes, ValueId value, DType dtype, SourceLocation where, ValueId made = no_id);
+  ValueId multiplied(std::vector<Node>& nodes, const Factor& factor, ValueId value, ValueId by, SourceLocation where,
+                     ValueId made = no_id);
   ValueId along(std::vector<Node>& nodes, ValueId factor, const FactorPlace& place, SourceLocation where);
   void put_in_order();
 
@@ -109,7 +111,7 @@ class Commuting {
   std::vector<std::vector<NodeId>> readers_;  // by value
   std::unordered_set<std::string> restricted_;
   std::unordered_set<ValueId> considered_;
-  std::vector<std::vector<Node>> before_, after_;  // by node
+  std::vector<std::vector<Node>> before_, after_;         // by node
   std::unordered_map<std::string, std::string> renamed_;  // results of products, by name: what the products make now
   bool changed_ = false;
 };
@@ -152,10 +154,12 @@ std::string Commuting::why_not_all(const Candidate& candidate) const {
     const ValueId value = graph_.nodes[id].outputs[0];
     if (rewriting_.observed[value]) return fmt::format("'{}' is written in any case", name(value));
     if (value != whole && readers_[value].size() > 1) return fmt::format("'{}' is read by others too", name(value));
+    if (id == candidate.factors.back().factor.node) break;  // conversions of what is left may have other readers
   }
   for (const NodeId reader : readers_[whole]) {
     const Node& node = graph_.nodes[reader];
-    const std::string reads = fmt::format("'{}', which '{}' reads, is written in any case", name(whole), name(node.outputs[0]));
+    const std::string reads =
+        fmt::format("'{}', which '{}' reads, is written in any case", name(whole), name(node.outputs[0]));
     if (node.op != op) return reads;
     const auto takes = candidate_at(reader, candidate.products.front().operand);
     const bool once = std::count(node.inputs.begin(), node.inputs.end(), whole) == 1;
@@ -205,14 +209,17 @@ bool Commuting::is_in_memory(const Candidate& candidate) const {
 // Where factors stay, they are a prologue on what is left.
 std::string Commuting::why_not_left(const Candidate& candidate) const {
   const std::string& base = name(candidate.chain.base);
-  if (!is_in_memory(candidate)) return fmt::format("'{}' would be written in place of '{}'", base, name(candidate.chain.whole));
+  if (!is_in_memory(candidate))
+    return fmt::format("'{}' would be written in place of '{}'", base, name(candidate.chain.whole));
   const auto stays = [](const Placed& each) { return !each.place.has_value(); };
   const auto first = std::find_if(candidate.factors.begin(), candidate.factors.end(), stays);
   if (first == candidate.factors.end()) return {};
   const auto& [id, operand] = candidate.products.front();
   const Node& node = graph_.nodes[id];
   const std::string left = fmt::format("'{}' stays a factor on '{}'", name(first->factor.value), base);
-  if (!is_source(node, operand)) return fmt::format("{}, and operand '{}' of {} takes no prologue", left, node.op->operands[operand].name, node.kernel->name);
+  if (!is_source(node, operand))
+    return fmt::format("{}, and operand '{}' of {} takes no prologue", left, node.op->operands[operand].name,
+                       node.kernel->name);
   if (std::string why = why_in_memory(scope(node), operand); !why.empty()) return fmt::format("{}, and {}", left, why);
   const auto own = several_operand(*node.kernel);
   const bool shared = own && *own != operand &&
@@ -258,7 +265,8 @@ bool Commuting::may_sum_nothing(const Candidate& candidate) const {
   const auto is_of_result = [&](int axis) {
     const std::vector<ScaledAxis>& scales = graph_.nodes[product.node].op->algebra.scales;
     return std::any_of(scales.begin(), scales.end(), [&](const ScaledAxis& each) {
-      return each.operand == product.operand && !each.other && (each.axis == axis || (each.leading && axis < each.axis));
+      return each.operand == product.operand && !each.other &&
+             (each.axis == axis || (each.leading && axis < each.axis));
     });
   };
   const auto rank = static_cast<int>(shape.size());
@@ -292,7 +300,8 @@ std::string Commuting::what_moved(const Candidate& candidate) const {
     (each->place->other ? aside : behind).push_back(name(each->factor.value));
   }
   std::string text;
-  if (!behind.empty()) text += fmt::format("{} {} the result", quoted_list(behind), behind.size() > 1 ? "scale" : "scales");
+  if (!behind.empty())
+    text += fmt::format("{} {} the result", quoted_list(behind), behind.size() > 1 ? "scale" : "scales");
   if (!aside.empty()) {
     text += fmt::format("{}{} {} operand '{}', at load", text.empty() ? "" : ", and ", quoted_list(aside),
                         aside.size() > 1 ? "scale" : "scales", other);
@@ -333,29 +342,31 @@ ValueId Commuting::add(std::vector<Node>& nodes, Node node, ValueId made) {
 }
 
 // `made`: the value that it becomes; no_id: a new one, where there is a conversion to do.
-ValueId Commuting::converted(std::vector<Node>& nodes, ValueId value, DType dtype, const Node& like, ValueId made) {
+ValueId Commuting::converted(std::vector<Node>& nodes, ValueId value, DType dtype, SourceLocation where, ValueId made) {
   const TensorType type{dtype, graph_.type(value).shape};
   if (graph_.type(value).dtype == dtype) return value;
   const OpSpec* cast = rewriting_.ops.with_role(OpRole::cast);
-  if (made == no_id) made = new_result(rewriting_, fmt::format("{}_{}", name(value), info(dtype).name), type, like.where);
+  if (made == no_id) made = new_result(rewriting_, fmt::format("{}_{}", name(value), info(dtype).name), type, where);
   Node node{.op = cast,
             .kernel = rewriting_.ops.kernel_of(*cast),
             .kind = Elementwise{},
             .inputs = {value},
             .attributes = {{"to", dtype}},
-            .where = like.where,
+            .where = where,
             .implied = true};
   return add(nodes, std::move(node), made);
 }
 
 // `made` as above.
-ValueId Commuting::multiplied(std::vector<Node>& nodes, const Factor& factor, ValueId value, ValueId by, ValueId made) {
+ValueId Commuting::multiplied(std::vector<Node>& nodes, const Factor& factor, ValueId value, ValueId by,
+                              SourceLocation where, ValueId made) {
   Node node = graph_.nodes[factor.node];
   node.inputs[factor.scaled] = value;
   node.inputs[1 - factor.scaled] = by;
+  node.where = where;
   node.within.clear();  // of a composite, which it has left
   node.origin = nullptr;
-  if (made == no_id) made = new_result(rewriting_, name(value) + "_scaled", graph_.type(value), node.where);
+  if (made == no_id) made = new_result(rewriting_, name(value) + "_scaled", graph_.type(value), where);
   return add(nodes, std::move(node), made);
 }
 
@@ -376,26 +387,27 @@ ValueId Commuting::left_of(const Candidate& candidate, NodeId before) {
   ValueId value = candidate.chain.base;
   const DType dtype = graph_.type(value).dtype;
   std::vector<Node>& nodes = before_[before];
+  const SourceLocation where = graph_.nodes[before].where;
   const Factor* last = nullptr;
   for (auto each = candidate.factors.rbegin(); each != candidate.factors.rend(); ++each) {
     if (each->place) continue;
     last = &each->factor;
-    value = converted(nodes, value, graph_.type(last->value).dtype, graph_.nodes[last->node]);
-    value = multiplied(nodes, *last, value, last->value, no_id);
+    value = converted(nodes, value, graph_.type(last->value).dtype, where);
+    value = multiplied(nodes, *last, value, last->value, where);
   }
-  return last ? converted(nodes, value, dtype, graph_.nodes[last->node]) : value;
+  return last ? converted(nodes, value, dtype, where) : value;
 }
 
 void Commuting::scale_operand(const Candidate& candidate, const Product& product) {
   std::vector<Node>& nodes = before_[product.node];
+  const SourceLocation where = graph_.nodes[product.node].where;
   for (auto each = candidate.factors.rbegin(); each != candidate.factors.rend(); ++each) {
     if (!each->place || !each->place->other) continue;
     const ValueId own = graph_.nodes[product.node].inputs[*each->place->other];
-    const Node like = graph_.nodes[each->factor.node];
-    const ValueId by = along(nodes, each->factor.value, *each->place, like.where);
-    const ValueId wide = converted(nodes, own, graph_.type(by).dtype, like);
-    const ValueId scaled = multiplied(nodes, each->factor, wide, by, no_id);
-    graph_.nodes[product.node].inputs[*each->place->other] = converted(nodes, scaled, graph_.type(own).dtype, like);
+    const ValueId by = along(nodes, each->factor.value, *each->place, where);
+    const ValueId wide = converted(nodes, own, graph_.type(by).dtype, where);
+    const ValueId scaled = multiplied(nodes, each->factor, wide, by, where);
+    graph_.nodes[product.node].inputs[*each->place->other] = converted(nodes, scaled, graph_.type(own).dtype, where);
   }
 }
 
@@ -408,17 +420,17 @@ void Commuting::scale_result(const Candidate& candidate, NodeId product) {
   std::vector<Node>& nodes = after_[product];
   const ValueId result = graph_.nodes[product].outputs[0];
   const TensorType type = graph_.type(result);
+  const SourceLocation where = graph_.nodes[product].where;
   const ValueId unscaled = new_result(rewriting_, name(result) + "_unscaled", type, graph_.value(result).where);
   graph_.nodes[product].outputs[0] = unscaled;
   renamed_[name(result)] = name(unscaled);
   ValueId value = unscaled;
   for (const Factor* factor : factors) {
-    const Node& like = graph_.nodes[factor->node];
-    value = converted(nodes, value, graph_.type(factor->value).dtype, like);
+    value = converted(nodes, value, graph_.type(factor->value).dtype, where);
     const bool is_last = factor == factors.back() && graph_.type(value).dtype == type.dtype;
-    value = multiplied(nodes, *factor, value, factor->value, is_last ? result : no_id);
+    value = multiplied(nodes, *factor, value, factor->value, where, is_last ? result : no_id);
   }
-  converted(nodes, value, type.dtype, graph_.nodes[factors.back()->node], result);
+  converted(nodes, value, type.dtype, where, result);
 }
 
 void Commuting::commute(const Candidate& candidate) {
