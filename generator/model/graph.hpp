@@ -148,7 +148,7 @@ inline constexpr auto names_of<TargetKind> = std::to_array<std::string_view>({"c
 enum class Architecture { none, sm_90a, gfx942, gfx90a, gfx1100 };
 template <>
 inline constexpr auto names_of<Architecture> = std::to_array<std::string_view>({"none", "sm_90a", "gfx942", "gfx90a",
-                                                                                "gfx1100"});
+                                                                              "gfx1100"});
 
 // `fusion:` and `expect_fused:`; members are values by name, each meaning the node that makes it.
 struct FusionDirectives {

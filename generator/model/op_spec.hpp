@@ -94,8 +94,8 @@ struct JoinedAxis {
   int result_axis = -1;
 };
 
-// An axis of an operand along which a factor on it may be taken out: f(a * s, b) is f(a, b) * s, or f(a, b * s), where
-// s has one number for each place along the axis. Axes count from the last: -1.
+// An axis of an operand along which a factor on it may be taken out: f(a * s, b) is f(a, b) * s, or f(a, b * s), where s
+// has one number for each place along the axis. Axes count from the last: -1.
 struct ScaledAxis {
   std::size_t operand = 0;
   int axis = -1;

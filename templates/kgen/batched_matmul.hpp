@@ -22,15 +22,16 @@ namespace kgen {
 // result. TileM and TileN: as matmul's.
 template <int TileM = 96, int TileN = 256, AnySource A, AnySource B,
           Sink<source_lane_t<A, source_rank<A>>, product_rank<A, B>> C>
-    KGEN_KERNEL(matmul, "rank(b) > 2")
-    KGEN_EVALUATED(a, "elements(out) / N * K / elements(a) * ((N + 63) / 64)",
-                   "target == gpu") KGEN_EVALUATED(a, "elements(out) / N * K / elements(a)")
-        KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 63) / 64)", "target == gpu")
-            KGEN_EVALUATED(b, "elements(out) / M * K / elements(b)") void batched_matmul(const A& a, const B& b,
-                                                                                         const C& c,
-                                                                                         Stream stream = {}) requires
-    Float<source_lane_t<A, source_rank<A>>> && Float<source_lane_t<B, source_rank<B>>> &&(source_rank<A> >= 2) &&
-    (source_rank<B> >= 2) && Allowed<TileM, 48, 96, 192>&& Allowed<TileN, 128, 256, 512> {
+KGEN_KERNEL(matmul, "rank(b) > 2")
+KGEN_EVALUATED(a, "elements(out) / N * K / elements(a) * ((N + 63) / 64)", "target == gpu")
+KGEN_EVALUATED(a, "elements(out) / N * K / elements(a)")
+KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 63) / 64)", "target == gpu")
+KGEN_EVALUATED(b, "elements(out) / M * K / elements(b)")
+void batched_matmul(const A& a, const B& b, const C& c, Stream stream = {})
+requires Float<source_lane_t<A, source_rank<A>>> && Float<source_lane_t<B, source_rank<B>>> &&
+         (source_rank<A> >= 2) && (source_rank<B> >= 2) && Allowed<TileM, 48, 96, 192> &&
+         Allowed<TileN, 128, 256, 512>
+{
   assert(last_axes<1>(a.shape())[0] == last_axes<2>(b.shape())[0]);
   target::batched_matmul<TileM, TileN>(a, b, c, stream);
 }

@@ -29,12 +29,13 @@ template <int TileM = 96, int TileN = 256, Source<4> X, Source<4> F, Sink<source
 KGEN_KERNEL(conv2d)
 KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1]) * ((O / group + 63) / 64)",
                "target == gpu")
-    KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1])")
-        KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64",
-                       "target == gpu") void conv2d(const X& x, const F& filters, Index<2> strides, Index<4> pads,
-                                                    Index<2> dilations, std::int64_t group, const Out& out,
-                                                    Stream stream = {}) requires Float<source_lane_t<X, 4>> &&
-    Float<source_lane_t<F, 4>> && Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512> {
+KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1])")
+KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")
+void conv2d(const X& x, const F& filters, Index<2> strides, Index<4> pads, Index<2> dilations, std::int64_t group,
+            const Out& out, Stream stream = {})
+requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> &&
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+{
   const ConvolutionShape sizes = detail::convolution_shape(x, filters, strides, pads, dilations);
   const std::int64_t channels = filters.shape()[3] / group;  // of the result, in each group
   assert(x.shape()[3] == sizes.channels * group && filters.shape()[3] == channels * group);
@@ -50,12 +51,13 @@ KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) /
 template <int TileM = 96, int TileN = 256, Source<3> X, Source<3> F, Sink<source_lane_t<X, 3>, 3> Out>
 KGEN_KERNEL(conv1d)
 KGEN_EVALUATED(x, "(K + stride - 1) / stride * ((O / group + 63) / 64)", "target == gpu")
-    KGEN_EVALUATED(x, "(K + stride - 1) / stride")
-        KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64",
-                       "target == gpu") void conv1d(const X& x, const F& filters, std::int64_t stride, Index<2> pads,
-                                                    std::int64_t dilation, std::int64_t group, const Out& out,
-                                                    Stream stream = {}) requires Float<source_lane_t<X, 3>> &&
-    Float<source_lane_t<F, 3>> && Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512> {
+KGEN_EVALUATED(x, "(K + stride - 1) / stride")
+KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")
+void conv1d(const X& x, const F& filters, std::int64_t stride, Index<2> pads, std::int64_t dilation, std::int64_t group,
+            const Out& out, Stream stream = {})
+requires Float<source_lane_t<X, 3>> && Float<source_lane_t<F, 3>> &&
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+{
   conv2d<TileM, TileN>(WithAxis<1, 3, X>{x}, WithAxis<0, 3, F>{filters}, {1, stride}, {0, pads[0], 0, pads[1]},
                        {1, dilation}, group, WithAxis<1, 3, Out>{out}, stream);
 }
@@ -92,9 +94,11 @@ struct DepthwiseSum {
 template <Source<4> X, Source<4> F, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(conv2d, "G == 1 && O == group")
 KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1])")
-    KGEN_EVALUATED(filters, "elements(out) / O") void depthwise_conv2d(
-        const X& x, const F& filters, Index<2> strides, Index<4> pads, Index<2> dilations, const Out& out,
-        Stream stream = {}) requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> {
+KGEN_EVALUATED(filters, "elements(out) / O")
+void depthwise_conv2d(const X& x, const F& filters, Index<2> strides, Index<4> pads, Index<2> dilations, const Out& out,
+                      Stream stream = {})
+requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>>
+{
   const ConvolutionShape sizes = detail::convolution_shape(x, filters, strides, pads, dilations);
   const Index<4> shape = join(Index<3>{sizes.images, sizes.result[0], sizes.result[1]}, Index<1>{x.shape()[3]});
   copy(shape, detail::DepthwiseSum<X, F>{x, filters, sizes}, out, stream);

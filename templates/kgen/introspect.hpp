@@ -36,11 +36,11 @@
 // condition says when to prefer it to other kernels of the operator. In a struct it follows the keyword, in a function
 // the template's parameters.
 //
-// Beside it, what a prologue on an operand costs, by which kgen decides whether one pays; of a Source, more than once
-// if need be:
+// Beside it, what a prologue on an operand costs, by which kgen decides whether one pays; of a Source, more than once if
+// need be:
 //
-// KGEN_EVALUATED(operand, "times") or KGEN_EVALUATED(operand, "times", "condition"): the kernel asks for each element
-// of the operand so many times, a size in names of the operator's patterns. Of several the first counts whose condition
+// KGEN_EVALUATED(operand, "times") or KGEN_EVALUATED(operand, "times", "condition"): the kernel asks for each element of
+// the operand so many times, a size in names of the operator's patterns. Of several the first counts whose condition
 // holds; where none does, or there is none, an element is asked for once.
 //
 // KGEN_IN_MEMORY(operand, "condition"): where the condition holds, the kernel is much faster on memory, and what makes

@@ -22,14 +22,15 @@ namespace kgen {
 // element of the result. TileM and TileN: extents of the piece of c that a thread of the CPU computes at a time.
 template <int TileM = 96, int TileN = 256, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
-    KGEN_KERNEL(matmul)
-    KGEN_EVALUATED(a, "(N + 63) / 64", "target == gpu")
-        KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
-            KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16)")
-                KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16)") void matmul(
-                    const A& a, const B& b, const C& c,
-                    Stream stream = {}) requires Float<source_lane_t<A, 2>> && Float < source_lane_t < first_of_t<B>,
-2 >> &&Allowed<TileM, 48, 96, 192>&& Allowed<TileN, 128, 256, 512> {
+KGEN_KERNEL(matmul)
+KGEN_EVALUATED(a, "(N + 63) / 64", "target == gpu")
+KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
+KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16)")
+KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16)")
+void matmul(const A& a, const B& b, const C& c, Stream stream = {})
+requires Float<source_lane_t<A, 2>> && Float<source_lane_t<first_of_t<B>, 2>> &&
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+{
   for_each_of(b, [&]([[maybe_unused]] const auto& each) { assert(a.shape()[1] == each.shape()[0]); });
   target::matmul<TileM, TileN>(a, b, c, stream);
 }

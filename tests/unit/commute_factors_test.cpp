@@ -154,6 +154,13 @@ TEST_CASE("factors: not where a sum may have no terms, and what a directive name
   CHECK(Planned(norm + product, "\"y\"", "f32", "fusion: {forbid: [[n, \"y\"]]}\n").said("y") == "");
 }
 
+TEST_CASE("factors: a weight that something else reads is not kept twice") {
+  const Planned plan(norm + product + "  - {op: relu, in: w, out: r}\n  - {op: add, in: [r, b], out: z}\n", "\"y\", z", "f32",
+                     "", TargetKind::cpu, Architecture::none, ", b: \"f32[64, 48]\"");
+  CHECK(plan.said("y").starts_with("moved: 'n_scale' scales the result: 'n' is not written"));
+  CHECK(plan.fused.groups[group_making(plan.fused, "y")].prologues.size() == 1);
+}
+
 TEST_CASE("factors: a prologue is left where it is") {
   CHECK(Planned("  - {op: mul, in: [x, gain], out: n}\n" + product, "\"y\"").said("y") == "");
   CHECK(Planned("  - {op: mul, in: [x, gain], out: n}\n" + product, "\"y\"", "bf16", "", TargetKind::cuda,

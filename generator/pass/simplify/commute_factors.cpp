@@ -20,6 +20,8 @@ namespace {
 
 // Factors are looked for in front of operands that so many nodes read, at most.
 constexpr std::size_t most_readers = 16;
+// And views of a weight that such operands meet.
+constexpr std::size_t most_views = 64;
 
 // One that reads the scaled operand.
 struct Product {
@@ -83,6 +85,7 @@ class Commuting {
 
   void consider(NodeId id, std::size_t operand);
   std::optional<Candidate> candidate_at(NodeId id, std::size_t operand) const;
+  bool is_for_products(ValueId value) const;
   bool would_be_written(const Candidate& candidate) const;
   std::string why_not(const Candidate& candidate) const;
   bool may_sum_nothing(const Candidate& candidate) const;
@@ -128,13 +131,36 @@ std::optional<Candidate> Commuting::candidate_at(NodeId id, std::size_t operand)
   for (const Factor& factor : candidate.chain.factors) {
     auto place = place_of_factor(*node.op, operand, graph_.type(factor.value).shape);
     const bool both_at_load = place && place->other && constants_.contains(factor.value) &&
-                              node.inputs[*place->other] != no_id && constants_.contains(node.inputs[*place->other]);
+                              node.inputs[*place->other] != no_id && constants_.contains(node.inputs[*place->other]) &&
+                              is_for_products(node.inputs[*place->other]);
     if (place && place->other && !both_at_load) place.reset();
     candidate.factors.push_back({factor, place});
   }
   const bool moves = std::any_of(candidate.factors.begin(), candidate.factors.end(),
                                  [](const Placed& each) { return each.place.has_value(); });
   return moves && would_be_written(candidate) ? std::optional(std::move(candidate)) : std::nullopt;
+}
+
+// Whether nothing but products reads what the value is, or is a view of: else memory would hold it twice.
+bool Commuting::is_for_products(ValueId value) const {
+  if (value >= readers_.size()) return false;
+  const auto is_view = [&](NodeId id) { return std::holds_alternative<View>(graph_.nodes[id].kind); };
+  while (graph_.value(value).kind == ValueKind::result && is_view(graph_.value(value).producer)) {
+    value = graph_.nodes[graph_.value(value).producer].inputs[0];
+  }
+  std::vector<ValueId> open{value};
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (i > most_views || rewriting_.observed[open[i]]) return false;
+    for (const NodeId reader : readers_[open[i]]) {
+      const Node& node = graph_.nodes[reader];
+      if (is_view(reader)) {
+        open.push_back(node.outputs[0]);
+      } else if (!node.op || node.op->algebra.scales.empty()) {
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 // Else the operand is a prologue, and nothing is gained.

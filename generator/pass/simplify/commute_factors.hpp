@@ -10,7 +10,8 @@
 //   f32, in which products are accumulated: x * W may be much greater than what it is multiplied by.
 // - The operand is made of whole rows, or its kernel wants it in memory, so that it would be written; all that read it
 //   are such operators; and what is left of it is in memory anyway, or may be a prologue of them.
-// - A factor goes to another operand only where both are known when the model is loaded.
+// - A factor goes to another operand only where both are known when the model is loaded, and nothing but such operators
+//   reads that.
 // - It must move less memory for all sizes, by more than the multiplications that it adds take.
 #pragma once
 

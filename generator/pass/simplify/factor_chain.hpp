@@ -9,9 +9,9 @@
 namespace kgen {
 
 struct Factor {
-  NodeId node = no_id;     // that multiplies or divides by it
-  std::size_t scaled = 0;  // the operand of that node that is multiplied
-  ValueId value = no_id;   // the factor: the other operand
+  NodeId node = no_id;      // that multiplies or divides by it
+  std::size_t scaled = 0;   // the operand of that node that is multiplied
+  ValueId value = no_id;    // the factor: the other operand
 };
 
 struct FactorChain {
