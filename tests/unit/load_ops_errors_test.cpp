@@ -359,12 +359,12 @@ TEST_CASE("load, bad: axes along which nothing scales") {
   algebra: {scales: x}
 )yaml");
   const auto says = [&](const std::string& text) { return said.find(text) != std::string::npos; };
-  CHECK(says("ops.yaml:8:31: error: 'f' does not scale along 'N' of 'a'\n"));
-  CHECK(says("ops.yaml:8:34: error: 'f' does not scale along 'L' of 'a'\n"));
-  CHECK(says("ops.yaml:8:37: error: 'f' does not scale along '...' of 'a'\n"));
+  CHECK(says("ops.yaml:8:32: error: 'f' does not scale along 'N' of 'a'\n"));
+  CHECK(says("ops.yaml:8:35: error: 'f' does not scale along 'L' of 'a'\n"));
+  CHECK(says("ops.yaml:8:38: error: 'f' does not scale along '...' of 'a'\n"));
   CHECK(says("note: such an axis is one of the operand, and of the only result or else of one other operand; each of the "
              "two patterns names it once\n"));
-  CHECK(says("ops.yaml:8:43: error: 'c' is no operand of 'f'\n"));
+  CHECK(says("ops.yaml:8:44: error: 'c' is no operand of 'f'\n"));
   CHECK(says("'scales' must be a mapping of operands to axes, such as {a: [M, K]}"));
   CHECK_FALSE(says("along 'M'"));
   CHECK_FALSE(says("along 'K'"));

@@ -430,7 +430,7 @@ void Commuting::scale_operand(const Candidate& candidate, const Product& product
   for (auto each = candidate.factors.rbegin(); each != candidate.factors.rend(); ++each) {
     if (!each->place || !each->place->other) continue;
     const ValueId own = graph_.nodes[product.node].inputs[*each->place->other];
-    const ValueId by = along(nodes, each->factor.value, *each->place, where);
+    const ValueId by = along(nodes, each->factor.value, *each->place, graph_.nodes[each->factor.node].where);
     const ValueId wide = converted(nodes, own, graph_.type(by).dtype, where);
     const ValueId scaled = multiplied(nodes, each->factor, wide, by, where);
     graph_.nodes[product.node].inputs[*each->place->other] = converted(nodes, scaled, graph_.type(own).dtype, where);
