@@ -77,6 +77,7 @@ Window<X> window_of(const X& x, const Index<2>& window, const Index<2>& strides,
 // columns right. A prologue on x is evaluated for each tap anew.
 template <Source<4> X, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(max_pool2d)
+KGEN_EVALUATED(x, "(window[0] + strides[0] - 1) / strides[0] * ((window[1] + strides[1] - 1) / strides[1])")
 void max_pool2d(const X& x, Index<2> window, Index<2> strides, Index<4> pads, Index<2> dilations, const Out& out,
                 Stream stream = {})
 requires Number<source_lane_t<X, 4>>
@@ -89,6 +90,7 @@ requires Number<source_lane_t<X, 4>>
 // count_include_pad: the sum over as many as the window has, of which what lies outside counts as 0.
 template <Source<4> X, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(average_pool2d)
+KGEN_EVALUATED(x, "(window[0] + strides[0] - 1) / strides[0] * ((window[1] + strides[1] - 1) / strides[1])")
 void average_pool2d(const X& x, Index<2> window, Index<2> strides, Index<4> pads, Index<2> dilations,
                     bool count_include_pad, const Out& out, Stream stream = {})
 requires Float<source_lane_t<X, 4>>

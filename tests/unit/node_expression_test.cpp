@@ -71,6 +71,8 @@ TEST_CASE("conditions at a node: proved for every value of the dims, or not") {
   CHECK(proof("target == cpu && cpu == target && target != gpu && target != hip") == Proof::always);
   CHECK(proof("target == gpu || target == cuda") == Proof::never);
   CHECK(facts_of(at.scope("y"), parsed("target == gpu && K == 64")) == "target is cpu; K is 64");
+  CHECK(proof("architecture != sm_90a && gfx942 != architecture") == Proof::always);
+  CHECK(facts_of(at.scope("y"), parsed("architecture == sm_90a")) == "architecture is none");
 }
 
 TEST_CASE("conditions that hold for no node of a target") {
@@ -104,6 +106,13 @@ TEST_CASE("sizes and conditions are told apart from what is none at any node") {
   CHECK(size_problem(parsed("rank(x) == 2"), op) == "it is no size");
   CHECK(size_problem(parsed("0.5"), op) == "0.5 is not a whole number");
   CHECK(size_problem(parsed("1e300"), op) == "1e+300 is not a whole number");
+  CHECK(size_problem(parsed("elements(out) / elements(x)"), op) == std::nullopt);
+  CHECK(size_problem(parsed("rank(out)"), op) == "'out' is no operand of 'pad'");
+  CHECK(size_problem(parsed("elements(y)"), op) == "'y' is no operand of 'pad'");
+  CHECK(condition_problem(parsed("architecture == sm_90"), op) ==
+        "'sm_90' is no size, type or switch of 'pad'; architectures are sm_90a, gfx942, gfx90a, gfx1100");
+  CHECK(condition_problem(parsed("architecture == cuda"), op) ==
+        "the architecture is asked for by `architecture == sm_90a`, or !=");
   CHECK(condition_problem(parsed("rank(x)"), op) == "it is no condition");
   CHECK(condition_problem(parsed("rank(x) == 2"), op) == std::nullopt);
 }
