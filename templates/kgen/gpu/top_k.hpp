@@ -95,7 +95,7 @@ select_kernel(From from, To to, Stretches work) {
       next += work.size - kept;
       sort_shared(items, work.size, 0, 2, work.size);
     }
-    const BlockPhase giving;
+    // Each thread gives the items that it overwrites when it reads the next line.
     for (std::int64_t i = thread_index(); i < work.k; i += block_threads()) to.give(number, i, items[i]);
   }
 }
@@ -154,7 +154,6 @@ sort_tiles_kernel(From from, StoredItems<Item> to, std::int64_t lines, std::int6
       }
     }
     sort_shared(items, sort_tile, origin, first, last);
-    const BlockPhase giving;
     for (int i = thread_index(); i < sort_tile; i += block_threads()) to.give(line, origin + i, items[i]);
   }
 }
