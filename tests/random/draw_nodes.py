@@ -340,7 +340,7 @@ def pad(scope: Scope, op: Operator) -> None:
     for axis, extent in enumerate(type_.shape):
         if mode == "reflect":
             scope.require(max(pads[axis], pads[rank + axis]) + 1, extent)
-        elif mode == "edge":
+        elif mode in ("edge", "wrap"):
             scope.require(1, extent)
     attributes = {"pads": pads} | ({"mode": mode} if mode != "constant" or scope.chance(0.5) else {})
     if mode == "constant" and scope.chance(0.5):
