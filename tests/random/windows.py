@@ -74,8 +74,10 @@ def average_pool(operands: list[Value], at: dict[str, Any]) -> list[Value]:
         count = windows_along(seen, 0, at | {"pads": [0] * 2 * rank})
     else:
         count = windows_along(seen, 0, at)
-    count = count.sum(axis=-1)
-    return [one(DIV, *sum_pool(operands, at), Floats(x.dtype, count, count, np.zeros(count.shape, bool)))]
+    (total,) = sum_pool(operands, at)
+    # Of the padded tensor more windows begin before the end.
+    count = count.sum(axis=-1)[tuple(map(slice, total.shape))]
+    return [one(DIV, total, Floats(x.dtype, count, count, np.zeros(count.shape, bool)))]
 
 
 def top_k(operands: list[Value], at: dict[str, Any]) -> list[Value]:
