@@ -504,7 +504,7 @@ CLI::App* add_diff(CLI::App& app, Arguments& arguments) {
   return diff;
 }
 
-int run(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   CLI::App app("kgen writes the C++ that computes a graph of tensor operators: one readable stub per fused subgraph.", "kgen");
   app.set_version_flag("--version", std::string("kgen ") + KGEN_VERSION);
   app.require_subcommand(1);
@@ -550,7 +550,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return kgen::run(argc, argv);
+    return kgen::run_command(argc, argv);
   } catch (const std::exception& error) {
     fmt::print(stderr, "kgen: internal error: {}\n", error.what());
     return 3;

@@ -330,12 +330,13 @@ struct Evaluation {
       case Operation::call:
         return call(expression.names[step.index], terms);
       default:
-        if (step.operation < Operation::choose) {  // an operator; functions of numbers follow it
-          term = terms.size() == 1 ? negated(step.operation, terms[0])
-                                   : joined(step.operation, terms[0], terms[1], ranges);
-        } else {
-          return fail("sizes and conditions have no functions of numbers and no ?:");
+        if (step.operation == Operation::choose) return chosen(terms);
+        if (step.operation == Operation::min || step.operation == Operation::max) {
+          return extreme(step.operation, terms, ranges);
         }
+        if (step.operation > Operation::choose) return fail("sizes and conditions have no functions of numbers");
+        term =
+            terms.size() == 1 ? negated(step.operation, terms[0]) : joined(step.operation, terms[0], terms[1], ranges);
     }
     const bool of_target = std::any_of(terms.begin(), terms.end(), [](const Term& each) { return each.index() == 2; });
     if (!term && of_target) {
@@ -345,6 +346,26 @@ struct Evaluation {
     }
     if (!term) return fail("sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
     return term;
+  }
+
+  // condition ? size : size. Not known where the condition holds for some values of the symbolic dims alone.
+  std::optional<Term> chosen(std::span<const Term> terms) {
+    const auto* condition = std::get_if<Proof>(&terms[0]);
+    const auto *first = std::get_if<Size>(&terms[1]), *second = std::get_if<Size>(&terms[2]);
+    if (!condition || !first || !second) return fail("?: chooses by a condition between two sizes");
+    if (*condition == Proof::sometimes) return Size();
+    return *condition == Proof::always ? *first : *second;
+  }
+
+  // The less or the greater of two sizes. Not known where which it is depends on symbolic dims.
+  std::optional<Term> extreme(Operation operation, std::span<const Term> terms, const DimRanges& ranges) {
+    const auto *first = std::get_if<Size>(&terms[0]), *second = std::get_if<Size>(&terms[1]);
+    if (!first || !second) return fail("min and max are of two sizes");
+    if (!*first || !*second) return Size();
+    const Size &a = *first, &b = *second;
+    if (provably_at_most(*a, *b, ranges)) return operation == Operation::min ? a : b;
+    if (provably_at_most(*b, *a, ranges)) return operation == Operation::min ? b : a;
+    return Size();
   }
 
   std::optional<Term> number(const Number& number) {
