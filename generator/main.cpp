@@ -114,6 +114,7 @@ PipelineOptions pipeline_options(const Arguments& arguments) {
   options.include_directories.push_back(library.headers.string());
   options.dump_after = arguments.dump_after;
   options.target = find_target(arguments.target)->kind;
+  options.architecture = enumerator_named<Architecture>(arguments.architecture).value_or(Architecture::none);
   options.streams = find_target(arguments.target)->streams;
   for (const std::string& rule : arguments.without) options.without.push_back(*fusion_rule_named(rule));
   options.check = arguments.check;
@@ -167,16 +168,18 @@ std::set<std::string> pinned_files(const Plan& plan, const Target& target) {
 bool choose_architecture(Arguments& arguments) {
   const auto& known = find_target(arguments.target)->architectures;
   if (arguments.architecture.empty()) {
-    if (!known.empty()) arguments.architecture = known.front();
+    if (!known.empty()) arguments.architecture = name_of(known.front());
     return true;
   }
-  if (std::find(known.begin(), known.end(), arguments.architecture) != known.end()) return true;
+  std::vector<std::string_view> names;
+  for (const Architecture each : known) names.push_back(name_of(each));
+  if (std::find(names.begin(), names.end(), arguments.architecture) != names.end()) return true;
   if (known.empty()) {
     fmt::print(stderr, "kgen: --arch {}: the target {} has no architectures: its build chooses; leave --arch out\n",
                arguments.architecture, arguments.target);
   } else {
     fmt::print(stderr, "kgen: --arch {}: the target {} has {}\n", arguments.architecture, arguments.target,
-               fmt::join(known, ", "));
+               fmt::join(names, ", "));
   }
   return false;
 }
@@ -501,7 +504,7 @@ CLI::App* add_diff(CLI::App& app, Arguments& arguments) {
   return diff;
 }
 
-int run(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   CLI::App app("kgen writes the C++ that computes a graph of tensor operators: one readable stub per fused subgraph.", "kgen");
   app.set_version_flag("--version", std::string("kgen ") + KGEN_VERSION);
   app.require_subcommand(1);
@@ -547,7 +550,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return kgen::run(argc, argv);
+    return kgen::run_command(argc, argv);
   } catch (const std::exception& error) {
     fmt::print(stderr, "kgen: internal error: {}\n", error.what());
     return 3;

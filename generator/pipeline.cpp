@@ -31,6 +31,7 @@
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/raise/raise.hpp"
+#include "generator/pass/simplify/commute_factors.hpp"
 #include "generator/pass/simplify/compute_parts.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify.hpp"
@@ -65,6 +66,7 @@ constexpr std::array passes_in_order = {
     PassInfo{"decompose", decomposed},
     PassInfo{"simplify", decomposed},
     PassInfo{"compute_parts", decomposed},
+    PassInfo{"commute_factors", decomposed},
     PassInfo{"prepare", decomposed},
     PassInfo{"materialise", materialised},
     PassInfo{"fuse", materialised},
@@ -186,8 +188,12 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   };
   const auto load = [&](const SourceText* t) {
     Module loaded = load_graph(*t, ops, diagnostics).value_or(Module{});
-    for (Graph& function : loaded.functions) function.target = options.target;
-    loaded.main.target = options.target;
+    const auto set_target = [&](Graph& graph) {
+      graph.target = options.target;
+      graph.architecture = options.architecture;
+    };
+    std::for_each(loaded.functions.begin(), loaded.functions.end(), set_target);
+    set_target(loaded.main);
     return loaded;
   };
   Module module = passes.run("load", text, load);
@@ -197,6 +203,8 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   module = passes.run("decompose", std::move(module), with_ops(decompose));
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
   module = passes.run("compute_parts", std::move(module), [&](Module m) { return compute_parts(std::move(m), ops); });
+  module =
+      passes.run("commute_factors", std::move(module), [&](Module m) { return commute_factors(std::move(m), ops); });
   module = passes.run("prepare", std::move(module), with_ops(prepare));
   module = passes.run("materialise", std::move(module), with_ops(materialise));
   if (diagnostics.has_errors()) return std::nullopt;

@@ -24,7 +24,8 @@ struct PipelineOptions {
                                          // come first
   std::vector<std::string> include_directories;  // where the headers of the built-in kernels are
   std::string dump_after;                // the name of a pass; empty: none
-  TargetKind target = TargetKind::cpu;   // what conditions are asked for
+  TargetKind target = TargetKind::cpu;   // what conditions are asked for, and
+  Architecture architecture = Architecture::none;
   std::uint32_t streams = 1;             // on which independent branches may overlap
   std::vector<FusionRule> without;       // joins nothing; force and expect_fused are then not asked to come true
   bool check = false;                    // also plan the unfused references of check mode

@@ -14,53 +14,88 @@ namespace {
 
 // What depends on constants alone: computed once, and kept.
 void load(kgen::Call& call) {
+  // Arena: values that are never alive together share a slot.
+  const auto slot = kgen::lay_out({
+      524288,  // wq_q_first_2_copy, wq_q_second_2_copy, wk_k_first_2_copy, wk_k_second_2_copy
+  });
+  const kgen::Arena arena = call.arena(slot.total);
+  const auto wq_q_first_2_copy = arena.view<float, 3>(slot[0], {512, 8, 32});
+  const auto wq_q_second_2_copy = arena.view<float, 3>(slot[0], {512, 8, 32});
+  const auto wk_k_first_2_copy = arena.view<float, 3>(slot[0], {512, 4, 32});
+  const auto wk_k_second_2_copy = arena.view<float, 3>(slot[0], {512, 4, 32});
+
   const auto wq = call.constant<float, 2>(1);
-  const auto wq_panels = call.persistent<float, 3>(0);
   const auto wq_q_first = wq.reshape<3>({512, 8, 64});   // a view: no copy
   const auto wq_q_first_2 = wq_q_first.slice<2>(0, 32);  // a view: no copy
-  stub_wq_panels(wq_panels, wq_q_first_2, call.launch("wq_panels"));
+  stub_wq_q_first_2_copy(wq_q_first_2_copy, wq_q_first_2, call.launch("wq_q_first_2_copy"));
 
-  const auto wq_panels_2 = call.persistent<float, 3>(1);
+  const auto attention_norm = call.constant<float, 1>(0);
+  const auto wq_q_first_3_scaled_panels = call.persistent<float, 3>(0);
+  const auto wq_q_first_3 = wq_q_first_2_copy.reshape<2>({512, 256});     // a view: no copy
+  const auto attention_norm_along = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled_panels(wq_q_first_3_scaled_panels, wq_q_first_3, attention_norm_along,
+                                  call.launch("wq_q_first_3_scaled_panels"));
   const auto wq_q_second = wq.reshape<3>({512, 8, 64});     // a view: no copy
   const auto wq_q_second_2 = wq_q_second.slice<2>(32, 32);  // a view: no copy
-  stub_wq_panels(wq_panels_2, wq_q_second_2, call.launch("wq_panels_2"));
+  stub_wq_q_first_2_copy(wq_q_second_2_copy, wq_q_second_2, call.launch("wq_q_second_2_copy"));
   call.release_constant(1);  // wq
 
+  const auto wq_q_second_3_scaled_panels = call.persistent<float, 3>(1);
+  const auto wq_q_second_3 = wq_q_second_2_copy.reshape<2>({512, 256});     // a view: no copy
+  const auto attention_norm_along_2 = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled_panels(wq_q_second_3_scaled_panels, wq_q_second_3, attention_norm_along_2,
+                                  call.launch("wq_q_second_3_scaled_panels"));
+
   const auto wk = call.constant<float, 2>(2);
-  const auto wk_panels = call.persistent<float, 3>(2);
   const auto wk_k_first = wk.reshape<3>({512, 4, 64});   // a view: no copy
   const auto wk_k_first_2 = wk_k_first.slice<2>(0, 32);  // a view: no copy
-  stub_wk_panels(wk_panels, wk_k_first_2, call.launch("wk_panels"));
+  stub_wq_q_first_2_copy(wk_k_first_2_copy, wk_k_first_2, call.launch("wk_k_first_2_copy"));
 
-  const auto wk_panels_2 = call.persistent<float, 3>(3);
+  const auto wk_k_first_3_scaled_panels = call.persistent<float, 3>(2);
+  const auto wk_k_first_3 = wk_k_first_2_copy.reshape<2>({512, 128});       // a view: no copy
+  const auto attention_norm_along_3 = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled_panels(wk_k_first_3_scaled_panels, wk_k_first_3, attention_norm_along_3,
+                                  call.launch("wk_k_first_3_scaled_panels"));
   const auto wk_k_second = wk.reshape<3>({512, 4, 64});     // a view: no copy
   const auto wk_k_second_2 = wk_k_second.slice<2>(32, 32);  // a view: no copy
-  stub_wk_panels(wk_panels_2, wk_k_second_2, call.launch("wk_panels_2"));
+  stub_wq_q_first_2_copy(wk_k_second_2_copy, wk_k_second_2, call.launch("wk_k_second_2_copy"));
   call.release_constant(2);  // wk
 
+  const auto wk_k_second_3_scaled_panels = call.persistent<float, 3>(3);
+  const auto wk_k_second_3 = wk_k_second_2_copy.reshape<2>({512, 128});     // a view: no copy
+  const auto attention_norm_along_4 = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled_panels(wk_k_second_3_scaled_panels, wk_k_second_3, attention_norm_along_4,
+                                  call.launch("wk_k_second_3_scaled_panels"));
+
   const auto wv = call.constant<float, 2>(3);
-  const auto wv_panels = call.persistent<float, 3>(4);
-  stub_wv_panels(wv_panels, wv, call.launch("wv_panels"));
+  const auto wv_scaled_panels = call.persistent<float, 3>(4);
+  const auto attention_norm_along_5 = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled_panels(wv_scaled_panels, wv, attention_norm_along_5, call.launch("wv_scaled_panels"));
+  call.release_constant(0);  // attention_norm
   call.release_constant(3);  // wv
 
   const auto wo = call.constant<float, 2>(4);
   const auto wo_panels = call.persistent<float, 3>(5);
-  stub_wv_panels(wo_panels, wo, call.launch("wo_panels"));
+  stub_wo_panels(wo_panels, wo, call.launch("wo_panels"));
   call.release_constant(4);  // wo
 
+  const auto mlp_norm = call.constant<float, 1>(5);
   const auto w_gate = call.constant<float, 2>(6);
-  const auto w_gate_panels = call.persistent<float, 3>(6);
-  stub_wv_panels(w_gate_panels, w_gate, call.launch("w_gate_panels"));
+  const auto w_gate_scaled_panels = call.persistent<float, 3>(6);
+  const auto mlp_norm_along = mlp_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled_panels(w_gate_scaled_panels, w_gate, mlp_norm_along, call.launch("w_gate_scaled_panels"));
   call.release_constant(6);  // w_gate
 
   const auto w_up = call.constant<float, 2>(7);
-  const auto w_up_panels = call.persistent<float, 3>(7);
-  stub_wv_panels(w_up_panels, w_up, call.launch("w_up_panels"));
+  const auto w_up_scaled_panels = call.persistent<float, 3>(7);
+  const auto mlp_norm_along_2 = mlp_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled_panels(w_up_scaled_panels, w_up, mlp_norm_along_2, call.launch("w_up_scaled_panels"));
+  call.release_constant(5);  // mlp_norm
   call.release_constant(7);  // w_up
 
   const auto w_down = call.constant<float, 2>(8);
   const auto w_down_panels = call.persistent<float, 3>(8);
-  stub_wv_panels(w_down_panels, w_down, call.launch("w_down_panels"));
+  stub_wo_panels(w_down_panels, w_down, call.launch("w_down_panels"));
   call.release_constant(8);  // w_down
 }
 
@@ -76,50 +111,50 @@ void run(kgen::Call& call) {
   const auto y = call.output<float, 3>(0, {B, S, 512});
 
   // Memory of the model.
-  const auto attention_norm = call.constant<float, 1>(0);
-  const auto mlp_norm = call.constant<float, 1>(5);
   const auto cos_table = call.constant<float, 2>(9);
   const auto sin_table = call.constant<float, 2>(10);
   const auto k_cache = call.state<float, 4>(0, {B, 1024, 4, 64});
   const auto v_cache = call.state<float, 4>(1, {B, 1024, 4, 64});
-  const auto wq_panels = call.persistent<float, 3>(0);
-  const auto wq_panels_2 = call.persistent<float, 3>(1);
-  const auto wk_panels = call.persistent<float, 3>(2);
-  const auto wk_panels_2 = call.persistent<float, 3>(3);
-  const auto wv_panels = call.persistent<float, 3>(4);
+  const auto wq_q_first_3_scaled_panels = call.persistent<float, 3>(0);
+  const auto wq_q_second_3_scaled_panels = call.persistent<float, 3>(1);
+  const auto wk_k_first_3_scaled_panels = call.persistent<float, 3>(2);
+  const auto wk_k_second_3_scaled_panels = call.persistent<float, 3>(3);
+  const auto wv_scaled_panels = call.persistent<float, 3>(4);
   const auto wo_panels = call.persistent<float, 3>(5);
-  const auto w_gate_panels = call.persistent<float, 3>(6);
-  const auto w_up_panels = call.persistent<float, 3>(7);
+  const auto w_gate_scaled_panels = call.persistent<float, 3>(6);
+  const auto w_up_scaled_panels = call.persistent<float, 3>(7);
   const auto w_down_panels = call.persistent<float, 3>(8);
 
   // Arena: values that are never alive together share a slot.
   const auto slot = kgen::lay_out({
-      2048 * B * S,  // normed, attended, h_normed
+      2048 * B * S,  // attended, normed_scale, h_normed_scale
       2048 * B * S,  // q, h
       5504 * B * S,  // hidden
   });
   const kgen::Arena arena = call.arena(slot.total);
-  const auto normed = arena.view<float, 3>(slot[0], {B, S, 512});
   const auto q = arena.view<float, 4>(slot[1], {B, S, 8, 64});
   const auto attended = arena.view<float, 4>(slot[0], {B, S, 8, 64});
   const auto h = arena.view<float, 3>(slot[1], {B, S, 512});
-  const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 512});
   const auto hidden = arena.view<float, 3>(slot[2], {B, S, 1376});
+  const auto normed_scale = arena.view<float, 3>(slot[0], {B, S, 1});
+  const auto h_normed_scale = arena.view<float, 3>(slot[0], {B, S, 1});
 
-  stub_normed(normed, x, attention_norm, call.launch("normed"));
+  stub_normed_scale(normed_scale, x, call.launch("normed_scale"));
 
-  const auto q_first_rotated = q.slice<3>(0, 32);    // written in place
-  const auto q_second_rotated = q.slice<3>(32, 32);  // written in place
-  const auto k = k_cache.slice<1>(P, S);             // written in place
-  const auto k_first_rotated = k.slice<3>(0, 32);    // written in place
-  const auto k_second_rotated = k.slice<3>(32, 32);  // written in place
-  const auto v_heads_copy = v_cache.slice<1>(P, S);  // written in place
-  const auto cos_rows = cos_table.slice<0>(P, S);    // a view: no copy
-  const auto cos = cos_rows.unsqueeze<1>();          // a view: no copy
-  const auto sin_rows = sin_table.slice<0>(P, S);    // a view: no copy
-  const auto sin = sin_rows.unsqueeze<1>();          // a view: no copy
-  stub_v_heads_copy(q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, v_heads_copy, normed,
-                    wq_panels, wq_panels_2, wk_panels, wk_panels_2, wv_panels, cos, sin, call.launch("v_heads_copy"));
+  const auto v_heads = v_cache.slice<1>(P, S);          // written in place
+  const auto v_flat = v_heads.reshape<3>({B, S, 256});  // written in place
+  const auto q_first_rotated = q.slice<3>(0, 32);       // written in place
+  const auto q_second_rotated = q.slice<3>(32, 32);     // written in place
+  const auto k = k_cache.slice<1>(P, S);                // written in place
+  const auto k_first_rotated = k.slice<3>(0, 32);       // written in place
+  const auto k_second_rotated = k.slice<3>(32, 32);     // written in place
+  const auto cos_rows = cos_table.slice<0>(P, S);       // a view: no copy
+  const auto cos = cos_rows.unsqueeze<1>();             // a view: no copy
+  const auto sin_rows = sin_table.slice<0>(P, S);       // a view: no copy
+  const auto sin = sin_rows.unsqueeze<1>();             // a view: no copy
+  stub_k(v_flat, q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, x, wq_q_first_3_scaled_panels,
+         normed_scale, wq_q_second_3_scaled_panels, wk_k_first_3_scaled_panels, wk_k_second_3_scaled_panels,
+         wv_scaled_panels, cos, sin, call.launch("k"));
 
   const auto k_used = k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = v_cache.slice<1>(0, P + S);  // a view: no copy
@@ -127,8 +162,8 @@ void run(kgen::Call& call) {
 
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // a view: no copy
   stub_h(h, attended_flat, wo_panels, x, call.launch("h"));
-  stub_normed(h_normed, h, mlp_norm, call.launch("h_normed"));
-  stub_hidden(hidden, h_normed, w_gate_panels, w_up_panels, call.launch("hidden"));
+  stub_normed_scale(h_normed_scale, h, call.launch("h_normed_scale"));
+  stub_hidden(hidden, h, w_gate_scaled_panels, h_normed_scale, w_up_scaled_panels, call.launch("hidden"));
   stub_h(y, hidden, w_down_panels, h, call.launch("y"));
 }
 
@@ -150,7 +185,8 @@ const kgen_graph* kgen_graph_llama_block(void) {
            .type = kgen::ElementType::f32,
            .shape = {512},
            .file = "llama_block.safetensors",
-           .key = "attention_norm"},
+           .key = "attention_norm",
+           .load_only = true},
           {.name = "wq",
            .type = kgen::ElementType::f32,
            .shape = {512, 512},
@@ -179,7 +215,8 @@ const kgen_graph* kgen_graph_llama_block(void) {
            .type = kgen::ElementType::f32,
            .shape = {512},
            .file = "llama_block.safetensors",
-           .key = "mlp_norm"},
+           .key = "mlp_norm",
+           .load_only = true},
           {.name = "w_gate",
            .type = kgen::ElementType::f32,
            .shape = {512, 1376},
@@ -214,14 +251,14 @@ const kgen_graph* kgen_graph_llama_block(void) {
           {.name = "v_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
       },
       .persistents{
-          {.name = "wq_panels", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
-          {.name = "wq_panels_2", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
-          {.name = "wk_panels", .type = kgen::ElementType::f32, .shape = {8, 512, 16}},
-          {.name = "wk_panels_2", .type = kgen::ElementType::f32, .shape = {8, 512, 16}},
-          {.name = "wv_panels", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
+          {.name = "wq_q_first_3_scaled_panels", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
+          {.name = "wq_q_second_3_scaled_panels", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
+          {.name = "wk_k_first_3_scaled_panels", .type = kgen::ElementType::f32, .shape = {8, 512, 16}},
+          {.name = "wk_k_second_3_scaled_panels", .type = kgen::ElementType::f32, .shape = {8, 512, 16}},
+          {.name = "wv_scaled_panels", .type = kgen::ElementType::f32, .shape = {16, 512, 16}},
           {.name = "wo_panels", .type = kgen::ElementType::f32, .shape = {32, 512, 16}},
-          {.name = "w_gate_panels", .type = kgen::ElementType::f32, .shape = {86, 512, 16}},
-          {.name = "w_up_panels", .type = kgen::ElementType::f32, .shape = {86, 512, 16}},
+          {.name = "w_gate_scaled_panels", .type = kgen::ElementType::f32, .shape = {86, 512, 16}},
+          {.name = "w_up_scaled_panels", .type = kgen::ElementType::f32, .shape = {86, 512, 16}},
           {.name = "w_down_panels", .type = kgen::ElementType::f32, .shape = {32, 1376, 16}},
       },
       .load = graph_llama_block::load,

@@ -7,11 +7,11 @@ set(kgen_sources
   stubs/stub_attended.cpp
   stubs/stub_h.cpp
   stubs/stub_hidden.cpp
-  stubs/stub_normed.cpp
-  stubs/stub_v_heads_copy.cpp
-  stubs/stub_wk_panels.cpp
-  stubs/stub_wq_panels.cpp
-  stubs/stub_wv_panels.cpp
+  stubs/stub_k.cpp
+  stubs/stub_normed_scale.cpp
+  stubs/stub_wo_panels.cpp
+  stubs/stub_wq_q_first_2_copy.cpp
+  stubs/stub_wq_q_first_3_scaled_panels.cpp
 )
 set(kgen_headers
   llama_block.hpp

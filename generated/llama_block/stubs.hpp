@@ -9,46 +9,51 @@
 
 namespace graph_llama_block {
 
-// normed: rms_norm
-// h_normed: rms_norm
-void stub_normed(kgen::View<float, 3> out, kgen::View<const float, 3> x, kgen::View<const float, 1> weight,
-                 kgen::Stream stream);
+// normed_scale: rms_norm
+// h_normed_scale: rms_norm
+void stub_normed_scale(kgen::View<float, 3> scale, kgen::View<const float, 3> x, kgen::Stream stream);
 
-// wq_panels: copy, matmul
-// wq_panels_2: copy, matmul
-void stub_wq_panels(kgen::View<float, 3> panels, kgen::View<const float, 3> x, kgen::Stream stream);
+// wq_q_first_2_copy = copy(wq_q_first_2)
+// wq_q_second_2_copy = copy(wq_q_second_2)
+// wk_k_first_2_copy = copy(wk_k_first_2)
+// wk_k_second_2_copy = copy(wk_k_second_2)
+void stub_wq_q_first_2_copy(kgen::View<float, 3> out, kgen::View<const float, 3> x, kgen::Stream stream);
 
-// wk_panels: copy, matmul
-// wk_panels_2: copy, matmul
-void stub_wk_panels(kgen::View<float, 3> panels, kgen::View<const float, 3> x, kgen::Stream stream);
+// wq_q_first_3_scaled_panels: mul, matmul
+// wq_q_second_3_scaled_panels: mul, matmul
+// wk_k_first_3_scaled_panels: mul, matmul
+// wk_k_second_3_scaled_panels: mul, matmul
+// wv_scaled_panels: mul, matmul
+// w_gate_scaled_panels: mul, matmul
+// w_up_scaled_panels: mul, matmul
+void stub_wq_q_first_3_scaled_panels(kgen::View<float, 3> panels, kgen::View<const float, 2> a,
+                                     kgen::View<const float, 2> b, kgen::Stream stream);
 
-// wv_panels: matmul
-// wo_panels: matmul
-// w_gate_panels: matmul
-// w_up_panels: matmul
-// w_down_panels: matmul
-void stub_wv_panels(kgen::View<float, 3> panels, kgen::View<const float, 2> b, kgen::Stream stream);
-
-// q, k, v_heads_copy: packed_matmul, rope
-void stub_v_heads_copy(kgen::View<float, 4> q_first_rotated, kgen::View<float, 4> q_second_rotated,
-                       kgen::View<float, 4> k_first_rotated, kgen::View<float, 4> k_second_rotated,
-                       kgen::View<float, 4> v_heads_copy, kgen::View<const float, 3> normed,
-                       kgen::View<const float, 3> wq_panels, kgen::View<const float, 3> wq_panels_2,
-                       kgen::View<const float, 3> wk_panels, kgen::View<const float, 3> wk_panels_2,
-                       kgen::View<const float, 3> wv_panels, kgen::View<const float, 3> cos,
-                       kgen::View<const float, 3> sin, kgen::Stream stream);
+// v_flat, q, k: packed_matmul, mul, packed_matmul, mul, packed_matmul, mul, packed_matmul, mul, packed_matmul, ...
+void stub_k(kgen::View<float, 3> v_flat, kgen::View<float, 4> q_first_rotated, kgen::View<float, 4> q_second_rotated,
+            kgen::View<float, 4> k_first_rotated, kgen::View<float, 4> k_second_rotated, kgen::View<const float, 3> x,
+            kgen::View<const float, 3> wq_q_first_3_scaled_panels, kgen::View<const float, 3> normed_scale,
+            kgen::View<const float, 3> wq_q_second_3_scaled_panels,
+            kgen::View<const float, 3> wk_k_first_3_scaled_panels,
+            kgen::View<const float, 3> wk_k_second_3_scaled_panels, kgen::View<const float, 3> wv_scaled_panels,
+            kgen::View<const float, 3> cos, kgen::View<const float, 3> sin, kgen::Stream stream);
 
 // attended = attention(q, k_used, v_used)
 void stub_attended(kgen::View<float, 4> attended, kgen::View<const float, 4> q, kgen::View<const float, 4> k_used,
                    kgen::View<const float, 4> v_used, kgen::Stream stream);
+
+// wo_panels: matmul
+// w_down_panels: matmul
+void stub_wo_panels(kgen::View<float, 3> panels, kgen::View<const float, 2> b, kgen::Stream stream);
 
 // h = add(x, packed_matmul(attended_flat, wo_panels))
 // y = add(h, packed_matmul(hidden, w_down_panels))
 void stub_h(kgen::View<float, 3> out, kgen::View<const float, 3> a, kgen::View<const float, 3> panels,
             kgen::View<const float, 3> add_a, kgen::Stream stream);
 
-// hidden: packed_matmul, silu, mul
-void stub_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> h_normed,
-                 kgen::View<const float, 3> w_gate_panels, kgen::View<const float, 3> w_up_panels, kgen::Stream stream);
+// hidden: packed_matmul, mul, packed_matmul, mul, silu, mul
+void stub_hidden(kgen::View<float, 3> hidden, kgen::View<const float, 3> h,
+                 kgen::View<const float, 3> w_gate_scaled_panels, kgen::View<const float, 3> h_normed_scale,
+                 kgen::View<const float, 3> w_up_scaled_panels, kgen::Stream stream);
 
 }  // namespace graph_llama_block

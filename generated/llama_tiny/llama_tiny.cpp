@@ -14,35 +14,31 @@ namespace {
 
 // What belongs to one call of decoder_layer: its constants, state and results of load.
 struct decoder_layer_memory {
-  kgen::View<const float, 1> attention_norm;
-  kgen::View<const float, 1> mlp_norm;
   kgen::View<float, 4> k_cache;
   kgen::View<float, 4> v_cache;
-  kgen::View<const float, 3> wq_panels;      // computed by load
-  kgen::View<const float, 3> wq_panels_2;    // computed by load
-  kgen::View<const float, 3> wk_panels;      // computed by load
-  kgen::View<const float, 3> wk_panels_2;    // computed by load
-  kgen::View<const float, 3> wv_panels;      // computed by load
-  kgen::View<const float, 3> wo_panels;      // computed by load
-  kgen::View<const float, 3> w_gate_panels;  // computed by load
-  kgen::View<const float, 3> w_up_panels;    // computed by load
-  kgen::View<const float, 3> w_down_panels;  // computed by load
+  kgen::View<const float, 3> wq_q_first_3_scaled_panels;   // computed by load
+  kgen::View<const float, 3> wq_q_second_3_scaled_panels;  // computed by load
+  kgen::View<const float, 3> wk_k_first_3_scaled_panels;   // computed by load
+  kgen::View<const float, 3> wk_k_second_3_scaled_panels;  // computed by load
+  kgen::View<const float, 3> wv_scaled_panels;             // computed by load
+  kgen::View<const float, 3> wo_panels;                    // computed by load
+  kgen::View<const float, 3> w_gate_scaled_panels;         // computed by load
+  kgen::View<const float, 3> w_up_scaled_panels;           // computed by load
+  kgen::View<const float, 3> w_down_panels;                // computed by load
 };
 
 decoder_layer_memory decoder_layer_memory_of(kgen::Call& call, std::int64_t index, std::int64_t B) {
   return {
-      .attention_norm = call.constant<float, 1>(4, index),
-      .mlp_norm = call.constant<float, 1>(9, index),
       .k_cache = call.state<float, 4>(0, {B, 256, 2, 16}, index),
       .v_cache = call.state<float, 4>(1, {B, 256, 2, 16}, index),
-      .wq_panels = call.persistent<float, 3>(1, index),
-      .wq_panels_2 = call.persistent<float, 3>(2, index),
-      .wk_panels = call.persistent<float, 3>(3, index),
-      .wk_panels_2 = call.persistent<float, 3>(4, index),
-      .wv_panels = call.persistent<float, 3>(5, index),
+      .wq_q_first_3_scaled_panels = call.persistent<float, 3>(1, index),
+      .wq_q_second_3_scaled_panels = call.persistent<float, 3>(2, index),
+      .wk_k_first_3_scaled_panels = call.persistent<float, 3>(3, index),
+      .wk_k_second_3_scaled_panels = call.persistent<float, 3>(4, index),
+      .wv_scaled_panels = call.persistent<float, 3>(5, index),
       .wo_panels = call.persistent<float, 3>(6, index),
-      .w_gate_panels = call.persistent<float, 3>(7, index),
-      .w_up_panels = call.persistent<float, 3>(8, index),
+      .w_gate_scaled_panels = call.persistent<float, 3>(7, index),
+      .w_up_scaled_panels = call.persistent<float, 3>(8, index),
       .w_down_panels = call.persistent<float, 3>(9, index),
   };
 }
@@ -50,7 +46,7 @@ decoder_layer_memory decoder_layer_memory_of(kgen::Call& call, std::int64_t inde
 // The arena of one call of decoder_layer: values that are never alive together share a slot.
 kgen::Offsets<3> decoder_layer_slots(std::int64_t B, std::int64_t S) {
   return kgen::lay_out({
-      256 * B * S,  // normed, attended, a_normed
+      256 * B * S,  // attended, normed_scale, a_normed_scale
       256 * B * S,  // q, a
       704 * B * S,  // hidden
   });
@@ -58,53 +54,93 @@ kgen::Offsets<3> decoder_layer_slots(std::int64_t B, std::int64_t S) {
 
 // What one call of decoder_layer computes from its constants alone.
 void decoder_layer_load(kgen::Call& call, std::int64_t index) {
+  // Arena: values that are never alive together share a slot.
+  const auto slot = kgen::lay_out({
+      8192,  // wq_q_first_2_copy, wq_q_second_2_copy, wk_k_first_2_copy, wk_k_second_2_copy
+  });
+  const kgen::Arena arena = call.arena(slot.total);
+  const auto wq_q_first_2_copy = arena.view<float, 3>(slot[0], {64, 4, 8});
+  const auto wq_q_second_2_copy = arena.view<float, 3>(slot[0], {64, 4, 8});
+  const auto wk_k_first_2_copy = arena.view<float, 3>(slot[0], {64, 2, 8});
+  const auto wk_k_second_2_copy = arena.view<float, 3>(slot[0], {64, 2, 8});
+
   const auto wq = call.constant<float, 2>(5, index);
-  const auto wq_panels = call.persistent<float, 3>(1, index);
   const auto wq_q_first = wq.reshape<3>({64, 4, 16});   // a view: no copy
   const auto wq_q_first_2 = wq_q_first.slice<2>(0, 8);  // a view: no copy
-  stub_decoder_layer_wq_panels(wq_panels, wq_q_first_2, call.launch("decoder_layer.wq_panels"));
+  stub_decoder_layer_wq_q_first_2_copy(wq_q_first_2_copy, wq_q_first_2, call.launch("decoder_layer.wq_q_first_2_copy"));
 
-  const auto wq_panels_2 = call.persistent<float, 3>(2, index);
+  const auto attention_norm = call.constant<float, 1>(4, index);
+  const auto wq_q_first_3_scaled_panels = call.persistent<float, 3>(1, index);
+  const auto wq_q_first_3 = wq_q_first_2_copy.reshape<2>({64, 32});      // a view: no copy
+  const auto attention_norm_along = attention_norm.reshape<2>({64, 1});  // a view: no copy
+  stub_decoder_layer_wq_q_first_3_scaled_panels(wq_q_first_3_scaled_panels, wq_q_first_3, attention_norm_along,
+                                                call.launch("decoder_layer.wq_q_first_3_scaled_panels"));
   const auto wq_q_second = wq.reshape<3>({64, 4, 16});    // a view: no copy
   const auto wq_q_second_2 = wq_q_second.slice<2>(8, 8);  // a view: no copy
-  stub_decoder_layer_wq_panels(wq_panels_2, wq_q_second_2, call.launch("decoder_layer.wq_panels_2"));
+  stub_decoder_layer_wq_q_first_2_copy(wq_q_second_2_copy, wq_q_second_2,
+                                       call.launch("decoder_layer.wq_q_second_2_copy"));
   call.release_constant(5, index);  // wq
 
+  const auto wq_q_second_3_scaled_panels = call.persistent<float, 3>(2, index);
+  const auto wq_q_second_3 = wq_q_second_2_copy.reshape<2>({64, 32});      // a view: no copy
+  const auto attention_norm_along_2 = attention_norm.reshape<2>({64, 1});  // a view: no copy
+  stub_decoder_layer_wq_q_first_3_scaled_panels(wq_q_second_3_scaled_panels, wq_q_second_3, attention_norm_along_2,
+                                                call.launch("decoder_layer.wq_q_second_3_scaled_panels"));
+
   const auto wk = call.constant<float, 2>(6, index);
-  const auto wk_panels = call.persistent<float, 3>(3, index);
   const auto wk_k_first = wk.reshape<3>({64, 2, 16});   // a view: no copy
   const auto wk_k_first_2 = wk_k_first.slice<2>(0, 8);  // a view: no copy
-  stub_decoder_layer_wk_panels(wk_panels, wk_k_first_2, call.launch("decoder_layer.wk_panels"));
+  stub_decoder_layer_wq_q_first_2_copy(wk_k_first_2_copy, wk_k_first_2, call.launch("decoder_layer.wk_k_first_2_copy"));
 
-  const auto wk_panels_2 = call.persistent<float, 3>(4, index);
+  const auto wk_k_first_3_scaled_panels = call.persistent<float, 3>(3, index);
+  const auto wk_k_first_3 = wk_k_first_2_copy.reshape<2>({64, 16});        // a view: no copy
+  const auto attention_norm_along_3 = attention_norm.reshape<2>({64, 1});  // a view: no copy
+  stub_decoder_layer_wq_q_first_3_scaled_panels(wk_k_first_3_scaled_panels, wk_k_first_3, attention_norm_along_3,
+                                                call.launch("decoder_layer.wk_k_first_3_scaled_panels"));
   const auto wk_k_second = wk.reshape<3>({64, 2, 16});    // a view: no copy
   const auto wk_k_second_2 = wk_k_second.slice<2>(8, 8);  // a view: no copy
-  stub_decoder_layer_wk_panels(wk_panels_2, wk_k_second_2, call.launch("decoder_layer.wk_panels_2"));
+  stub_decoder_layer_wq_q_first_2_copy(wk_k_second_2_copy, wk_k_second_2,
+                                       call.launch("decoder_layer.wk_k_second_2_copy"));
   call.release_constant(6, index);  // wk
 
+  const auto wk_k_second_3_scaled_panels = call.persistent<float, 3>(4, index);
+  const auto wk_k_second_3 = wk_k_second_2_copy.reshape<2>({64, 16});      // a view: no copy
+  const auto attention_norm_along_4 = attention_norm.reshape<2>({64, 1});  // a view: no copy
+  stub_decoder_layer_wq_q_first_3_scaled_panels(wk_k_second_3_scaled_panels, wk_k_second_3, attention_norm_along_4,
+                                                call.launch("decoder_layer.wk_k_second_3_scaled_panels"));
+
   const auto wv = call.constant<float, 2>(7, index);
-  const auto wv_panels = call.persistent<float, 3>(5, index);
-  stub_decoder_layer_wv_panels(wv_panels, wv, call.launch("decoder_layer.wv_panels"));
+  const auto wv_scaled_panels = call.persistent<float, 3>(5, index);
+  const auto attention_norm_along_5 = attention_norm.reshape<2>({64, 1});  // a view: no copy
+  stub_decoder_layer_wq_q_first_3_scaled_panels(wv_scaled_panels, wv, attention_norm_along_5,
+                                                call.launch("decoder_layer.wv_scaled_panels"));
+  call.release_constant(4, index);  // attention_norm
   call.release_constant(7, index);  // wv
 
   const auto wo = call.constant<float, 2>(8, index);
   const auto wo_panels = call.persistent<float, 3>(6, index);
-  stub_decoder_layer_wv_panels(wo_panels, wo, call.launch("decoder_layer.wo_panels"));
+  stub_decoder_layer_wo_panels(wo_panels, wo, call.launch("decoder_layer.wo_panels"));
   call.release_constant(8, index);  // wo
 
+  const auto mlp_norm = call.constant<float, 1>(9, index);
   const auto w_gate = call.constant<float, 2>(10, index);
-  const auto w_gate_panels = call.persistent<float, 3>(7, index);
-  stub_decoder_layer_wv_panels(w_gate_panels, w_gate, call.launch("decoder_layer.w_gate_panels"));
+  const auto w_gate_scaled_panels = call.persistent<float, 3>(7, index);
+  const auto mlp_norm_along = mlp_norm.reshape<2>({64, 1});  // a view: no copy
+  stub_decoder_layer_wq_q_first_3_scaled_panels(w_gate_scaled_panels, w_gate, mlp_norm_along,
+                                                call.launch("decoder_layer.w_gate_scaled_panels"));
   call.release_constant(10, index);  // w_gate
 
   const auto w_up = call.constant<float, 2>(11, index);
-  const auto w_up_panels = call.persistent<float, 3>(8, index);
-  stub_decoder_layer_wv_panels(w_up_panels, w_up, call.launch("decoder_layer.w_up_panels"));
+  const auto w_up_scaled_panels = call.persistent<float, 3>(8, index);
+  const auto mlp_norm_along_2 = mlp_norm.reshape<2>({64, 1});  // a view: no copy
+  stub_decoder_layer_wq_q_first_3_scaled_panels(w_up_scaled_panels, w_up, mlp_norm_along_2,
+                                                call.launch("decoder_layer.w_up_scaled_panels"));
+  call.release_constant(9, index);   // mlp_norm
   call.release_constant(11, index);  // w_up
 
   const auto w_down = call.constant<float, 2>(12, index);
   const auto w_down_panels = call.persistent<float, 3>(9, index);
-  stub_decoder_layer_wv_panels(w_down_panels, w_down, call.launch("decoder_layer.w_down_panels"));
+  stub_decoder_layer_wo_panels(w_down_panels, w_down, call.launch("decoder_layer.w_down_panels"));
   call.release_constant(12, index);  // w_down
 }
 
@@ -112,24 +148,26 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
                    kgen::View<float, 3> h_out, kgen::View<const float, 3> h, kgen::View<const float, 3> cos,
                    kgen::View<const float, 3> sin, std::int64_t B, std::int64_t S, std::int64_t P) {
   const auto slot = decoder_layer_slots(B, S);
-  const auto normed = arena.view<float, 3>(slot[0], {B, S, 64});
   const auto q = arena.view<float, 4>(slot[1], {B, S, 4, 16});
   const auto attended = arena.view<float, 4>(slot[0], {B, S, 4, 16});
   const auto a = arena.view<float, 3>(slot[1], {B, S, 64});
-  const auto a_normed = arena.view<float, 3>(slot[0], {B, S, 64});
   const auto hidden = arena.view<float, 3>(slot[2], {B, S, 176});
+  const auto normed_scale = arena.view<float, 3>(slot[0], {B, S, 1});
+  const auto a_normed_scale = arena.view<float, 3>(slot[0], {B, S, 1});
 
-  stub_decoder_layer_normed(normed, h, memory.attention_norm, call.launch("decoder_layer.normed"));
+  stub_decoder_layer_normed_scale(normed_scale, h, call.launch("decoder_layer.normed_scale"));
 
-  const auto q_first_rotated = q.slice<3>(0, 8);            // written in place
-  const auto q_second_rotated = q.slice<3>(8, 8);           // written in place
-  const auto k = memory.k_cache.slice<1>(P, S);             // written in place
-  const auto k_first_rotated = k.slice<3>(0, 8);            // written in place
-  const auto k_second_rotated = k.slice<3>(8, 8);           // written in place
-  const auto v_heads_copy = memory.v_cache.slice<1>(P, S);  // written in place
-  stub_decoder_layer_v_heads_copy(q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, v_heads_copy,
-                                  normed, memory.wq_panels, memory.wq_panels_2, memory.wk_panels, memory.wk_panels_2,
-                                  memory.wv_panels, cos, sin, call.launch("decoder_layer.v_heads_copy"));
+  const auto v_heads = memory.v_cache.slice<1>(P, S);  // written in place
+  const auto v_flat = v_heads.reshape<3>({B, S, 32});  // written in place
+  const auto q_first_rotated = q.slice<3>(0, 8);       // written in place
+  const auto q_second_rotated = q.slice<3>(8, 8);      // written in place
+  const auto k = memory.k_cache.slice<1>(P, S);        // written in place
+  const auto k_first_rotated = k.slice<3>(0, 8);       // written in place
+  const auto k_second_rotated = k.slice<3>(8, 8);      // written in place
+  stub_decoder_layer_k(v_flat, q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, h,
+                       memory.wq_q_first_3_scaled_panels, normed_scale, memory.wq_q_second_3_scaled_panels,
+                       memory.wk_k_first_3_scaled_panels, memory.wk_k_second_3_scaled_panels, memory.wv_scaled_panels,
+                       cos, sin, call.launch("decoder_layer.k"));
 
   const auto k_used = memory.k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = memory.v_cache.slice<1>(0, P + S);  // a view: no copy
@@ -137,17 +175,21 @@ void decoder_layer(kgen::Call& call, const kgen::Arena& arena, const decoder_lay
 
   const auto attended_flat = attended.reshape<3>({B, S, 64});  // a view: no copy
   stub_decoder_layer_a(a, attended_flat, memory.wo_panels, h, call.launch("decoder_layer.a"));
-  stub_decoder_layer_normed(a_normed, a, memory.mlp_norm, call.launch("decoder_layer.a_normed"));
-  stub_decoder_layer_hidden(hidden, a_normed, memory.w_gate_panels, memory.w_up_panels,
+  stub_decoder_layer_normed_scale(a_normed_scale, a, call.launch("decoder_layer.a_normed_scale"));
+  stub_decoder_layer_hidden(hidden, a, memory.w_gate_scaled_panels, a_normed_scale, memory.w_up_scaled_panels,
                             call.launch("decoder_layer.hidden"));
   stub_decoder_layer_a(h_out, hidden, memory.w_down_panels, a, call.launch("decoder_layer.h_out"));
 }
 
 // What depends on constants alone: computed once, and kept.
 void load(kgen::Call& call) {
+  const auto final_norm = call.constant<float, 1>(0);
   const auto lm_head = call.constant<float, 2>(1);
-  const auto lm_head_panels = call.persistent<float, 3>(0);
-  stub_decoder_layer_wv_panels(lm_head_panels, lm_head, call.launch("lm_head_panels"));
+  const auto lm_head_scaled_panels = call.persistent<float, 3>(0);
+  const auto final_norm_along = final_norm.reshape<2>({64, 1});  // a view: no copy
+  stub_decoder_layer_wq_q_first_3_scaled_panels(lm_head_scaled_panels, lm_head, final_norm_along,
+                                                call.launch("lm_head_scaled_panels"));
+  call.release_constant(0);  // final_norm
   call.release_constant(1);  // lm_head
   for (std::int64_t index = 0; index < 32; ++index) decoder_layer_load(call, index);
 }
@@ -164,20 +206,19 @@ void run(kgen::Call& call) {
   const auto logits = call.output<float, 3>(0, {B, S, 256});
 
   // Memory of the model.
-  const auto final_norm = call.constant<float, 1>(0);
   const auto cos_table = call.constant<float, 2>(2);
   const auto sin_table = call.constant<float, 2>(3);
-  const auto lm_head_panels = call.persistent<float, 3>(0);
+  const auto lm_head_scaled_panels = call.persistent<float, 3>(0);
 
   // Arena: values that are never alive together share a slot.
   const auto slot = kgen::lay_out({
-      256 * B * S,                      // h, h_normed
+      256 * B * S,                      // h
       decoder_layer_slots(B, S).total,  // the arena of decoder_layer
-      256 * B * S,                      // the other h
+      256 * B * S,                      // h_normed_scale, the other h
   });
   const kgen::Arena arena = call.arena(slot.total);
   const auto h = arena.view<float, 3>(slot[0], {B, S, 64});
-  const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 64});
+  const auto h_normed_scale = arena.view<float, 3>(slot[2], {B, S, 1});
 
   const auto cos_rows = cos_table.slice<0>(P, S);  // a view: no copy
   const auto cos = cos_rows.unsqueeze<1>();        // a view: no copy
@@ -189,8 +230,8 @@ void run(kgen::Call& call) {
     decoder_layer(call, arena.part(slot[1]), decoder_layer_memory_of(call, i, B), h_carried[i % 2],
                   i == 0 ? x : h_carried[(i + 1) % 2], cos, sin, B, S, P);
   }
-  stub_decoder_layer_normed(h_normed, h, final_norm, call.launch("h_normed"));
-  stub_logits(logits, h_normed, lm_head_panels, call.launch("logits"));
+  stub_decoder_layer_normed_scale(h_normed_scale, h, call.launch("h_normed_scale"));
+  stub_logits(logits, h, lm_head_scaled_panels, h_normed_scale, call.launch("logits"));
 }
 
 }  // namespace
@@ -211,7 +252,8 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
            .type = kgen::ElementType::f32,
            .shape = {64},
            .file = "llama_tiny.safetensors",
-           .key = "final_norm"},
+           .key = "final_norm",
+           .load_only = true},
           {.name = "lm_head",
            .type = kgen::ElementType::f32,
            .shape = {64, 256},
@@ -233,7 +275,8 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
            .shape = {64},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.attention_norm",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
           {.name = "decoder_layer.wq",
            .type = kgen::ElementType::f32,
            .shape = {64, 64},
@@ -267,7 +310,8 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
            .shape = {64},
            .file = "llama_tiny.safetensors",
            .key = "layers.{index}.mlp_norm",
-           .calls = 32},
+           .calls = 32,
+           .load_only = true},
           {.name = "decoder_layer.w_gate",
            .type = kgen::ElementType::f32,
            .shape = {64, 176},
@@ -295,15 +339,33 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
           {.name = "decoder_layer.v_cache", .type = kgen::ElementType::f32, .shape = {4, 256, 2, 16}, .calls = 32},
       },
       .persistents{
-          {.name = "lm_head_panels", .type = kgen::ElementType::f32, .shape = {16, 64, 16}},
-          {.name = "decoder_layer.wq_panels", .type = kgen::ElementType::f32, .shape = {2, 64, 16}, .calls = 32},
-          {.name = "decoder_layer.wq_panels_2", .type = kgen::ElementType::f32, .shape = {2, 64, 16}, .calls = 32},
-          {.name = "decoder_layer.wk_panels", .type = kgen::ElementType::f32, .shape = {1, 64, 16}, .calls = 32},
-          {.name = "decoder_layer.wk_panels_2", .type = kgen::ElementType::f32, .shape = {1, 64, 16}, .calls = 32},
-          {.name = "decoder_layer.wv_panels", .type = kgen::ElementType::f32, .shape = {2, 64, 16}, .calls = 32},
+          {.name = "lm_head_scaled_panels", .type = kgen::ElementType::f32, .shape = {16, 64, 16}},
+          {.name = "decoder_layer.wq_q_first_3_scaled_panels",
+           .type = kgen::ElementType::f32,
+           .shape = {2, 64, 16},
+           .calls = 32},
+          {.name = "decoder_layer.wq_q_second_3_scaled_panels",
+           .type = kgen::ElementType::f32,
+           .shape = {2, 64, 16},
+           .calls = 32},
+          {.name = "decoder_layer.wk_k_first_3_scaled_panels",
+           .type = kgen::ElementType::f32,
+           .shape = {1, 64, 16},
+           .calls = 32},
+          {.name = "decoder_layer.wk_k_second_3_scaled_panels",
+           .type = kgen::ElementType::f32,
+           .shape = {1, 64, 16},
+           .calls = 32},
+          {.name = "decoder_layer.wv_scaled_panels", .type = kgen::ElementType::f32, .shape = {2, 64, 16}, .calls = 32},
           {.name = "decoder_layer.wo_panels", .type = kgen::ElementType::f32, .shape = {4, 64, 16}, .calls = 32},
-          {.name = "decoder_layer.w_gate_panels", .type = kgen::ElementType::f32, .shape = {11, 64, 16}, .calls = 32},
-          {.name = "decoder_layer.w_up_panels", .type = kgen::ElementType::f32, .shape = {11, 64, 16}, .calls = 32},
+          {.name = "decoder_layer.w_gate_scaled_panels",
+           .type = kgen::ElementType::f32,
+           .shape = {11, 64, 16},
+           .calls = 32},
+          {.name = "decoder_layer.w_up_scaled_panels",
+           .type = kgen::ElementType::f32,
+           .shape = {11, 64, 16},
+           .calls = 32},
           {.name = "decoder_layer.w_down_panels", .type = kgen::ElementType::f32, .shape = {4, 176, 16}, .calls = 32},
       },
       .load = graph_llama_tiny::load,

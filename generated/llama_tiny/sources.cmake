@@ -7,11 +7,11 @@ set(kgen_sources
   stubs/stub_decoder_layer_a.cpp
   stubs/stub_decoder_layer_attended.cpp
   stubs/stub_decoder_layer_hidden.cpp
-  stubs/stub_decoder_layer_normed.cpp
-  stubs/stub_decoder_layer_v_heads_copy.cpp
-  stubs/stub_decoder_layer_wk_panels.cpp
-  stubs/stub_decoder_layer_wq_panels.cpp
-  stubs/stub_decoder_layer_wv_panels.cpp
+  stubs/stub_decoder_layer_k.cpp
+  stubs/stub_decoder_layer_normed_scale.cpp
+  stubs/stub_decoder_layer_wo_panels.cpp
+  stubs/stub_decoder_layer_wq_q_first_2_copy.cpp
+  stubs/stub_decoder_layer_wq_q_first_3_scaled_panels.cpp
   stubs/stub_logits.cpp
 )
 set(kgen_headers

@@ -14,7 +14,7 @@ namespace kgen {
 struct Target {
   std::string_view name;                        // as in --target and kgen_add_graph(... TARGET)
   TargetKind kind;                              // as conditions ask for it
-  std::vector<std::string_view> architectures;  // as in --arch, the default first; empty: the build chooses
+  std::vector<Architecture> architectures;      // as in --arch, the default first; empty: the build chooses
   std::string_view language;                    // of stubs, as CMake names it
   std::string_view stub_extension;              // ".cpp"
   std::uint32_t streams;                        // on which independent branches may overlap

@@ -24,6 +24,7 @@ struct Explained {
   std::unordered_map<std::string_view, const Recognition*> recognitions;           // by value
   std::unordered_map<NodeId, const WrittenCopy*> copies;                           // by the node that makes one
   std::unordered_map<std::string_view, const Preparation*> preparations;           // by value
+  std::unordered_map<std::string_view, const MovedFactors*> moved_factors;         // by value
 
   const Graph& graph() const { return function.fused.graph; }
   std::uint32_t group_of(NodeId node) const { return function.fused.group_of[node]; }
@@ -34,6 +35,7 @@ struct Explained {
 Explained look_up(const Plan& plan, const FunctionPlan& function) {
   Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}, {}, {}, {}};
   for (const Preparation& each : function.fused.graph.preparations) explained.preparations[each.value] = &each;
+  for (const MovedFactors& each : function.fused.graph.moved_factors) explained.moved_factors[each.value] = &each;
   for (const Recognition& each : function.fused.graph.recognitions) explained.recognitions[each.value] = &each;
   for (const WrittenCopy& each : function.fused.graph.copies) {
     explained.copies[function.fused.graph.value(each.copy).producer] = &each;
@@ -113,6 +115,12 @@ std::string preparation_text(const Preparation& it) {
   return fmt::format("{} with {}, computed when the model is loaded: {}", it.op->name, made, it.reason);
 }
 
+// "factors behind matmul: 'scale' scales the result: ...", or why they are not.
+std::string moved_text(const MovedFactors& it) {
+  return fmt::format("factors {} {}: {}", it.moved ? "moved from in front of" : "stay in front of", it.op->name,
+                     it.reason);
+}
+
 // "softmax, recognised in 5 operators", "matmul by kgen::matmul: it is matmul's own", and a line for each kernel that
 // was not chosen.
 std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
@@ -124,6 +132,9 @@ std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
     }
     if (const auto prepared = in.preparations.find(in.name(output)); prepared != in.preparations.end()) {
       lines.push_back(preparation_text(*prepared->second));
+    }
+    if (const auto moved = in.moved_factors.find(in.name(output)); moved != in.moved_factors.end()) {
+      lines.push_back(moved_text(*moved->second));
     }
     const auto found = in.choices.find(in.name(output));
     if (found == in.choices.end()) continue;

@@ -25,6 +25,8 @@ constexpr std::string_view heading =
 #              out is simply not passed. accepts: view (memory only), source (takes a prologue), sink (takes an epilogue).
 #              element: what the epilogue sees; without it, what the sources load. joint: one sink takes so many results.
 #              several: a call takes up to so many of this operand at once (kgen::several), each with a sink for its results.
+#              memory: where this holds, the kernel is much faster on memory, and the operand takes no prologue.
+#              evaluations: how often the kernel asks for each element; the first counts whose condition holds, else once.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
 # attributes   of type kgen::Index<N> and kgen::Numbers<N> are lists of N, without <N> of any length; those with values are words.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
@@ -63,6 +65,15 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
   if (operand.optional) text += ", optional: true";
   if (operand.joint > 1) text += fmt::format(", joint: {}", operand.joint);
   if (operand.several > 1) text += fmt::format(", several: {}", operand.several);
+  if (!operand.memory.text.empty()) text += fmt::format(", memory: {}", yaml_string(operand.memory.text));
+  if (!operand.evaluations.empty()) {
+    std::vector<std::string> items;
+    for (const Evaluations& each : operand.evaluations) {
+      const std::string when = each.when.text.empty() ? "" : ", when: " + yaml_string(each.when.text);
+      items.push_back(fmt::format("{{times: {}{}}}", yaml_string(each.times.text), when));
+    }
+    text += ", evaluations: " + list_text(items);
+  }
   return text + fmt::format(", at: {}}}", place_text(operand.where));
 }
 

@@ -289,6 +289,13 @@ class KernelComparison {
 void compare_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
   KernelComparison(op, kernel, is_own, diagnostics).run();
   check_condition(kernel.when, op, condition_of(kernel), diagnostics);
+  for (const KernelOperand& operand : kernel.operands) {
+    check_condition(operand.memory, op, condition_of(kernel, operand), diagnostics);
+    for (const Evaluations& each : operand.evaluations) {
+      check_kernel_size(each.times, op, evaluations_of(kernel, operand), diagnostics);
+      check_condition(each.when, op, condition_of(kernel, operand), diagnostics);
+    }
+  }
 }
 
 }  // namespace kgen

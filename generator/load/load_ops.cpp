@@ -319,9 +319,62 @@ void read_joined_axis(Yaml name, OpSpec& op, Diagnostics& diagnostics) {
       .note("such an axis is one of the only result, and of one operand alone; each of the two patterns names it once");
 }
 
+// The axis of that name, or the last of those in `...`.
+std::optional<int> scaled_axis(const std::optional<std::vector<PatternAxis>>& pattern, std::string_view name) {
+  if (name != "..." || !pattern) return axis_named(pattern, name);
+  const auto found =
+      std::find_if(pattern->begin(), pattern->end(), [](const PatternAxis& axis) { return axis.ellipsis; });
+  return found == pattern->end() ? std::nullopt : std::optional(static_cast<int>(found - pattern->end()));
+}
+
+// Where a factor along that axis of the operand may go: the result, if that has the axis, else the one other operand
+// that has it.
+std::optional<ScaledAxis> scaled_axis(const OpSpec& op, std::size_t operand, std::string_view name) {
+  const auto axis = scaled_axis(op.operands[operand].pattern, name);
+  if (!axis || op.results.size() != 1) return std::nullopt;
+  const bool leading = name == "...";
+  if (const auto in_result = scaled_axis(op.results[0].pattern, name)) {
+    return ScaledAxis{operand, *axis, leading, std::nullopt, *in_result};
+  }
+  std::vector<ScaledAxis> found;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const auto other = i == operand ? std::nullopt : axis_named(op.operands[i].pattern, name);
+    if (other) found.push_back({operand, *axis, leading, i, *other});
+  }
+  return found.size() == 1 ? std::optional(found[0]) : std::nullopt;
+}
+
+void read_scales(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
+  if (!value.is_mapping()) {
+    report_mismatch(value, "'scales'", "a mapping of operands to axes, such as {a: [M, K]}", diagnostics);
+    return;
+  }
+  for (const Yaml::Entry entry : value.entries()) {
+    const auto operand = std::find_if(op.operands.begin(), op.operands.end(),
+                                      [&](const OperandSpec& each) { return each.name == entry.name(); });
+    if (operand == op.operands.end()) {
+      diagnostics.error(entry.key.where(), fmt::format("'{}' is no operand of '{}'", entry.name(), op.name));
+      continue;
+    }
+    for (const Yaml each : read_list(entry.value, "axes", diagnostics).value_or(std::vector<Yaml>{})) {
+      const auto index = static_cast<std::size_t>(operand - op.operands.begin());
+      if (const auto scaled = scaled_axis(op, index, each.text())) {
+        op.algebra.scales.push_back(*scaled);
+      } else {
+        diagnostics
+            .error(each.where(),
+                   fmt::format("'{}' does not scale along '{}' of '{}'", op.name, each.text(), entry.name()))
+            .note(
+                "such an axis is one of the operand, and of the only result or else of one other operand; each of the "
+                "two patterns names it once");
+      }
+    }
+  }
+}
+
 void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins"}, "'algebra'",
-             diagnostics);
+  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins", "scales"},
+             "'algebra'", diagnostics);
   if (!value.is_mapping()) return;
   read_flag(value, "commutative", op.algebra.commutative, diagnostics);
   read_flag(value, "idempotent", op.algebra.idempotent, diagnostics);
@@ -333,6 +386,7 @@ void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
       read_joined_axis(each, op, diagnostics);
     }
   }
+  if (const Yaml scales = value.find("scales")) read_scales(scales, op, diagnostics);
   const Yaml identity = value.find("identity");
   if (!identity) return;
   if (!identity.is_mapping()) {

@@ -70,8 +70,20 @@ int read_count(Yaml entry, std::string_view key, std::string_view things, std::i
   return 1;
 }
 
+// The text of an expression, which add_kernels parses; empty where there is none.
+Expression read_plain(Yaml entry, std::string_view key, Diagnostics& diagnostics) {
+  Expression expression;
+  if (const Yaml value = entry.find(key)) {
+    expression.text = read_text(value, fmt::format("'{}'", key), diagnostics).value_or("");
+    expression.where = value.where();
+  }
+  return expression;
+}
+
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "at"},
+  check_keys(entry,
+             {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "memory",
+              "evaluations", "at"},
              what, diagnostics);
   KernelOperand operand;
   operand.where = read_place(entry, entry.where(), diagnostics);
@@ -95,6 +107,12 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
   operand.several = read_count(entry, "several", "operands", most_siblings, diagnostics);
   if (const Yaml structure = entry.find("struct")) {
     operand.structure = read_text(structure, "'struct'", diagnostics).value_or("");
+  }
+  operand.memory = read_plain(entry, "memory", diagnostics);
+  for (const Yaml each : mappings_of(entry, "evaluations", diagnostics)) {
+    check_keys(each, {"times", "when"}, "an item of 'evaluations'", diagnostics);
+    require_key(each, "times", "an item of 'evaluations'", diagnostics);
+    operand.evaluations.push_back({read_plain(each, "times", diagnostics), read_plain(each, "when", diagnostics)});
   }
   return operand;
 }
@@ -171,10 +189,7 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
   for (const Yaml each : mappings_of(entry, "parameters", diagnostics)) {
     kernel.parameters.push_back(read_parameter(each, diagnostics));
   }
-  if (const Yaml when = entry.find("when")) {
-    kernel.when.text = read_text(when, "'when'", diagnostics).value_or("");
-    kernel.when.where = when.where();
-  }
+  kernel.when = read_plain(entry, "when", diagnostics);
   check_several(kernel, diagnostics);
   if (const Yaml doc = entry.find("doc")) kernel.doc = read_text(doc, "'doc'", diagnostics).value_or("");
   return kernel;
@@ -230,13 +245,27 @@ KernelLibrary read_signatures(const SourceText& source, Diagnostics& diagnostics
   return library;
 }
 
+namespace {
+void parse_expressions(KernelSignature& kernel, Diagnostics& diagnostics) {
+  const auto parse = [&](Expression& expression, const std::string& what) {
+    if (expression.text.empty()) return;
+    expression = expression_of(expression.text, expression.where, what, node_functions(), diagnostics);
+  };
+  parse(kernel.when, condition_of(kernel));
+  for (KernelOperand& operand : kernel.operands) {
+    parse(operand.memory, condition_of(kernel, operand));
+    for (Evaluations& each : operand.evaluations) {
+      parse(each.times, evaluations_of(kernel, operand));
+      parse(each.when, condition_of(kernel, operand));
+    }
+  }
+}
+}  // namespace
+
 void add_kernels(std::vector<KernelSignature> kernels, OpSet& set, Diagnostics& diagnostics) {
   for (KernelSignature& kernel : kernels) {
     check_emitted_text(kernel, diagnostics);
-    if (!kernel.when.empty()) {
-      kernel.when =
-          expression_of(kernel.when.text, kernel.when.where, condition_of(kernel), node_functions(), diagnostics);
-    }
+    parse_expressions(kernel, diagnostics);
     const auto [place, is_new] = set.kernel_index.emplace(kernel.name, set.kernels.size());
     if (is_new) {
       set.kernels.push_back(std::move(kernel));

@@ -151,8 +151,25 @@ void check_condition(const Expression& condition, const OpSpec& op, const std::s
           "constant(operand) ask about operands, and \"target == cpu\" what is planned for");
 }
 
+void check_kernel_size(const Expression& size, const OpSpec& op, const std::string& what, Diagnostics& diagnostics) {
+  const auto problem = size.empty() ? std::nullopt : size_problem(size, op);
+  if (!problem) return;
+  const Names known = names_of_sizes(op, {});
+  diagnostics.error(size.where, fmt::format("{}: {}", what, *problem))
+      .note(op.where, known.empty() ? fmt::format("'{}' has no names for sizes", op.name)
+                                    : fmt::format("'{}' has {}", op.name, quoted_list(known)));
+}
+
 std::string condition_of(const KernelSignature& kernel) {
   return fmt::format("the condition of '{}' has no meaning", kernel.name);
+}
+
+std::string condition_of(const KernelSignature& kernel, const KernelOperand& operand) {
+  return fmt::format("a condition on '{}' of '{}' has no meaning", operand.name, kernel.name);
+}
+
+std::string evaluations_of(const KernelSignature& kernel, const KernelOperand& operand) {
+  return fmt::format("how often '{}' evaluates '{}' has no meaning", kernel.name, operand.name);
 }
 
 }  // namespace kgen

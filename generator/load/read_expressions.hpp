@@ -30,7 +30,12 @@ void check_expressions(const OpSpec& op, Diagnostics& diagnostics);
 // The same for a condition that `what` describes: an expansion's, a spelling's or a kernel's.
 void check_condition(const Expression& condition, const OpSpec& op, const std::string& what, Diagnostics& diagnostics);
 
-// What messages call the condition of a kernel.
+// The same for a size of a kernel.
+void check_kernel_size(const Expression& size, const OpSpec& op, const std::string& what, Diagnostics& diagnostics);
+
+// What messages call the condition of a kernel, what it says of an operand, and how often it evaluates one.
 std::string condition_of(const KernelSignature& kernel);
+std::string condition_of(const KernelSignature& kernel, const KernelOperand& operand);
+std::string evaluations_of(const KernelSignature& kernel, const KernelOperand& operand);
 
 }  // namespace kgen

@@ -144,6 +144,11 @@ inline constexpr auto names_of<Numerics> = std::to_array<std::string_view>({"fas
 enum class TargetKind { cpu, cuda, hip };
 template <>
 inline constexpr auto names_of<TargetKind> = std::to_array<std::string_view>({"cpu", "cuda", "hip"});
+// For which of a target's devices, where that is known: what `--arch` names. Conditions may ask for it, too.
+enum class Architecture { none, sm_90a, gfx942, gfx90a, gfx1100 };
+template <>
+inline constexpr auto names_of<Architecture> = std::to_array<std::string_view>({"none", "sm_90a", "gfx942", "gfx90a",
+                                                                              "gfx1100"});
 
 // `fusion:` and `expect_fused:`; members are values by name, each meaning the node that makes it.
 struct FusionDirectives {
@@ -184,6 +189,14 @@ struct Preparation {
   std::vector<std::string> at_load;  // taken: what is computed then, by name
 };
 
+// Whether factors on an operand of a node moved behind it, or to its other operand.
+struct MovedFactors {
+  std::string value;  // the node's first result, by name
+  const OpSpec* op = nullptr;
+  bool moved = false;
+  std::string reason;
+};
+
 // A copy that no graph asks for, made because the value it copies could not be read where it lies.
 struct WrittenCopy {
   ValueId copy = no_id;
@@ -221,9 +234,11 @@ struct Graph {
   std::vector<Recognition> recognitions;
   std::vector<KernelChoice> kernel_choices;
   std::vector<Preparation> preparations;  // where a constant is among the operands
+  std::vector<MovedFactors> moved_factors;
   std::vector<WrittenCopy> copies;  // from materialise on
   Numerics numerics = Numerics::fast;
   TargetKind target = TargetKind::cpu;
+  Architecture architecture = Architecture::none;
   SourceLocation where;
 
   const Value& value(ValueId id) const { return values[id]; }

@@ -24,6 +24,12 @@ enum class Accepts { view, source, sink, line };
 template <>
 inline constexpr auto names_of<Accepts> = std::to_array<std::string_view>({"view", "source", "sink", "line"});
 
+// How often a kernel asks for each element of an operand that is a source, and so evaluates what is fused into it.
+struct Evaluations {
+  Expression times;  // a size
+  Expression when;   // a condition; empty: always
+};
+
 struct KernelOperand {
   std::string name;
   int rank = -1;  // -1: any
@@ -32,6 +38,10 @@ struct KernelOperand {
   std::optional<DType> element;  // for a sink: what the epilogue sees; absent: what the kernel's sources load
   std::string structure;         // the qualified C++ struct that it holds; empty: a dtype
   bool optional = false;
+  // Of a source. Where the condition may hold, the kernel is much faster on memory: what makes the operand is not fused
+  // into it. Empty: nowhere.
+  Expression memory;
+  std::vector<Evaluations> evaluations;  // the first whose condition may hold counts; without one, it is once
   // Results: how many of the operator's this parameter takes at each position, this one and those behind it in the
   // signature's list, which have 0.
   int joint = 1;

@@ -95,6 +95,16 @@ struct JoinedAxis {
   int result_axis = -1;
 };
 
+// An axis of an operand along which a factor on it may be taken out: f(a * s, b) is f(a, b) * s, or f(a, b * s), where s
+// has one number for each place along the axis. Axes count from the last: -1.
+struct ScaledAxis {
+  std::size_t operand = 0;
+  int axis = -1;
+  bool leading = false;              // and all axes in front of it: those of `...`
+  std::optional<std::size_t> other;  // the operand that takes the factor; nothing: the result does
+  int other_axis = -1;               // of that operand or of the result
+};
+
 // Facts that simplification may use. Operands are named by position.
 struct Algebra {
   bool commutative = false;
@@ -104,6 +114,7 @@ struct Algebra {
   bool moves = false;                             // each element of the result is one of the operand's, or 0
   std::map<std::size_t, Number> identity;         // operand -> the constant that leaves the other operand unchanged
   std::vector<JoinedAxis> joins;
+  std::vector<ScaledAxis> scales;
 };
 
 // Sizes that the operands must have beyond what patterns say: left <= right or left = right, both expressions over the

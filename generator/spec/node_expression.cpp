@@ -19,10 +19,11 @@ using Operation = Expression::Operation;
 using Size = std::optional<Dim>;  // nothing: it is not known
 // Where operands of one type are read from memory of several, a variable stands for all of them.
 using DTypes = std::set<DType>;
-// The targets that `target` may be, or that a name stands for: gpu for several.
+// The targets that `target` may be, or that a name stands for: gpu for several. Or architectures, likewise.
 struct Targets {
-  bool is_asked = false;  // `target` itself
-  std::set<TargetKind> kinds;
+  bool is_asked = false;  // `target` itself, or `architecture`
+  bool of_architectures = false;
+  std::set<std::string_view> names;
 };
 // What a part of an expression is: a size, a type, a target, a condition, or a name that a function takes.
 using Term = std::variant<Size, DTypes, Targets, Proof, std::string_view>;
@@ -31,13 +32,18 @@ using Term = std::variant<Size, DTypes, Targets, Proof, std::string_view>;
 // target may be.
 struct Setting {
   explicit Setting(const NodeScope& scope)
-      : op(*scope.node.op), at(&scope), ranks(&scope), target(scope.graph.target) {}
+      : op(*scope.node.op),
+        at(&scope),
+        ranks(&scope),
+        target(scope.graph.target),
+        architecture(scope.graph.architecture) {}
   explicit Setting(const OpSpec& spec, std::span<const std::string> names = {}) : op(spec), sizes(names) {}
 
   const OpSpec& op;
   const NodeScope* at = nullptr;
   const NodeScope* ranks = nullptr;  // whose operands' ranks are known
   std::optional<TargetKind> target;
+  std::optional<Architecture> architecture;
   std::span<const std::string> sizes;  // without a node: names beside those of the patterns
 };
 
@@ -67,12 +73,12 @@ Proof equal(const DTypes& a, const DTypes& b) {
 
 // `target` beside the name of one, in either order; else nothing.
 std::optional<Proof> equal(const Targets& a, const Targets& b) {
-  if (a.is_asked == b.is_asked) return std::nullopt;
+  if (a.is_asked == b.is_asked || a.of_architectures != b.of_architectures) return std::nullopt;
   const Targets& now = a.is_asked ? a : b;
   const Targets& named = a.is_asked ? b : a;
-  const auto is_named = [&](TargetKind each) { return named.kinds.contains(each); };
-  if (std::all_of(now.kinds.begin(), now.kinds.end(), is_named)) return Proof::always;
-  return std::any_of(now.kinds.begin(), now.kinds.end(), is_named) ? Proof::sometimes : Proof::never;
+  const auto is_named = [&](std::string_view each) { return named.names.contains(each); };
+  if (std::all_of(now.names.begin(), now.names.end(), is_named)) return Proof::always;
+  return std::any_of(now.names.begin(), now.names.end(), is_named) ? Proof::sometimes : Proof::never;
 }
 
 std::optional<Term> joined(Operation operation, const Dim& a, const Dim& b, const DimRanges& ranges) {
@@ -202,15 +208,23 @@ DTypes dtypes_of_variable(const NodeScope& at, std::string_view variable) {
   return dtypes.empty() ? DTypes{at.graph.type(at.node.outputs[0]).dtype} : dtypes;
 }
 
-const std::set<TargetKind> all_targets = {TargetKind::cpu, TargetKind::cuda, TargetKind::hip};
+// All names of an enumeration, or the one that is known.
+template <class Enum>
+std::set<std::string_view> names_that_may_be(std::optional<Enum> known) {
+  if (known) return {name_of(*known)};
+  return {names_of<Enum>.begin(), names_of<Enum>.end()};
+}
 
-// "target", "cpu", "gpu".
+// "target", "cpu", "gpu"; "architecture", "sm_90a".
 std::optional<Term> targets_named(const Setting& in, std::string_view name) {
-  if (name == "target") return Targets{true, in.target ? std::set{*in.target} : all_targets};
-  if (name == "gpu") return Targets{false, {TargetKind::cuda, TargetKind::hip}};
-  for (const TargetKind each : all_targets) {
-    if (name == name_of(each)) return Targets{false, {each}};
-  }
+  if (name == "target") return Targets{true, false, names_that_may_be(in.target)};
+  if (name == "architecture") return Targets{true, true, names_that_may_be(in.architecture)};
+  if (name == "gpu") return Targets{false, false, {name_of(TargetKind::cuda), name_of(TargetKind::hip)}};
+  const auto is_name = [&](std::string_view each) { return each == name; };
+  const auto& targets = names_of<TargetKind>;
+  if (std::any_of(targets.begin(), targets.end(), is_name)) return Targets{false, false, {name}};
+  const auto& architectures = names_of<Architecture>;
+  if (std::any_of(architectures.begin() + 1, architectures.end(), is_name)) return Targets{false, true, {name}};
   return std::nullopt;
 }
 
@@ -243,6 +257,12 @@ Term rank_of(const NodeScope& at, ValueId operand, const Size&) {
   return Dim(operand == no_id ? 0 : static_cast<std::int64_t>(at.graph.type(operand).shape.size()));
 }
 
+Term elements_of(const NodeScope& at, ValueId value, const Size&) {
+  if (value == no_id) return Dim(0);
+  const auto& type = at.graph.value(value).type;
+  return type ? Size(element_count(type->shape)) : Size();
+}
+
 Term is_given(const NodeScope&, ValueId operand, const Size&) {
   return operand == no_id ? Proof::never : Proof::always;
 }
@@ -259,9 +279,10 @@ struct Function {
   // Of an operand of the node; no_id: it is left out.
   Term (*at)(const NodeScope& scope, ValueId operand, const Size& axis);
 };
-constexpr std::array<Function, 4> functions = {{
+constexpr std::array<Function, 5> functions = {{
     {"extent", true, true, extent_of},
     {"rank", false, true, rank_of},
+    {"elements", false, true, elements_of},
     {"given", false, false, is_given},
     {"constant", false, false, is_constant},
 }};
@@ -303,8 +324,8 @@ struct Evaluation {
   }
 
  private:
-  static bool asks_for_target(const Expression& expression) {
-    return std::find(expression.variables.begin(), expression.variables.end(), "target") != expression.variables.end();
+  static bool asks_for(const Expression& expression, std::string_view name) {
+    return std::find(expression.variables.begin(), expression.variables.end(), name) != expression.variables.end();
   }
 
   std::nullopt_t fail(std::string why) {
@@ -320,25 +341,54 @@ struct Evaluation {
         return number(step.number);
       case Operation::variable:
         term = named(expression.variables[step.index]);
-        if (!term && asks_for_target(expression))
+        if (!term && asks_for(expression, "target")) {
           problem += "; targets are cpu, cuda and hip, and gpu is any of the latter";
+        } else if (!term && asks_for(expression, "architecture")) {
+          const auto& known = names_of<Architecture>;
+          problem += fmt::format("; architectures are {}", fmt::join(known.begin() + 1, known.end(), ", "));
+        }
         return term;
       case Operation::name:
         return std::string_view(expression.names[step.index]);
       case Operation::call:
         return call(expression.names[step.index], terms);
       default:
-        if (step.operation < Operation::choose) {  // an operator; functions of numbers follow it
-          term = terms.size() == 1 ? negated(step.operation, terms[0])
-                                   : joined(step.operation, terms[0], terms[1], ranges);
-        } else {
-          return fail("sizes and conditions have no functions of numbers and no ?:");
+        if (step.operation == Operation::choose) return chosen(terms);
+        if (step.operation == Operation::min || step.operation == Operation::max) {
+          return extreme(step.operation, terms, ranges);
         }
+        if (step.operation > Operation::choose) return fail("sizes and conditions have no functions of numbers");
+        term =
+            terms.size() == 1 ? negated(step.operation, terms[0]) : joined(step.operation, terms[0], terms[1], ranges);
     }
     const bool of_target = std::any_of(terms.begin(), terms.end(), [](const Term& each) { return each.index() == 2; });
-    if (!term && of_target) return fail("the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=");
+    if (!term && of_target) {
+      return fail(asks_for(expression, "architecture")
+                      ? "the architecture is asked for by `architecture == sm_90a`, or !="
+                      : "the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=");
+    }
     if (!term) return fail("sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
     return term;
+  }
+
+  // condition ? size : size. Not known where the condition holds for some values of the symbolic dims alone.
+  std::optional<Term> chosen(std::span<const Term> terms) {
+    const auto* condition = std::get_if<Proof>(&terms[0]);
+    const auto *first = std::get_if<Size>(&terms[1]), *second = std::get_if<Size>(&terms[2]);
+    if (!condition || !first || !second) return fail("?: chooses by a condition between two sizes");
+    if (*condition == Proof::sometimes) return Size();
+    return *condition == Proof::always ? *first : *second;
+  }
+
+  // The less or the greater of two sizes. Not known where which it is depends on symbolic dims.
+  std::optional<Term> extreme(Operation operation, std::span<const Term> terms, const DimRanges& ranges) {
+    const auto *first = std::get_if<Size>(&terms[0]), *second = std::get_if<Size>(&terms[1]);
+    if (!first || !second) return fail("min and max are of two sizes");
+    if (!*first || !*second) return Size();
+    const Size &a = *first, &b = *second;
+    if (provably_at_most(*a, *b, ranges)) return operation == Operation::min ? a : b;
+    if (provably_at_most(*b, *a, ranges)) return operation == Operation::min ? b : a;
+    return Size();
   }
 
   std::optional<Term> number(const Number& number) {
@@ -381,18 +431,23 @@ struct Evaluation {
     if (!first || arguments.size() != (function->takes_axis ? 2 : 1)) {
       return fail(fmt::format("{} takes an operand{}", name, function->takes_axis ? " and an axis" : ""));
     }
-    const auto& operands = in.op.operands;
-    const auto operand =
-        std::find_if(operands.begin(), operands.end(), [&](const auto& each) { return each.name == *first; });
-    if (operand == operands.end()) return fail(fmt::format("'{}' is no operand of '{}'", *first, in.op.name));
+    const auto place = [&](const auto& specs) {
+      const auto named = [&](const auto& each) { return each.name == *first; };
+      return static_cast<std::size_t>(std::find_if(specs.begin(), specs.end(), named) - specs.begin());
+    };
+    const std::size_t operand = place(in.op.operands), result = place(in.op.results);
+    const bool of_result = operand == in.op.operands.size() && function->at == elements_of;
+    if (of_result ? result == in.op.results.size() : operand == in.op.operands.size()) {
+      return fail(fmt::format("'{}' is no operand of '{}'", *first, in.op.name));
+    }
     std::optional<Size> axis = Size();
     if (function->takes_axis) axis = index(arguments[1]);
     if (!axis) return std::nullopt;
     const NodeScope* at = function->at == rank_of ? in.ranks : in.at;
     if (!at) return function->is_size ? Term(Size()) : Term(Proof::sometimes);
-    const auto position = static_cast<std::size_t>(operand - operands.begin());
-    const auto& inputs = at->node.inputs;
-    return function->at(*at, position < inputs.size() ? inputs[position] : no_id, *axis);
+    const std::vector<ValueId>& values = of_result ? at->node.outputs : at->node.inputs;
+    const std::size_t position = of_result ? result : operand;
+    return function->at(*at, position < values.size() ? values[position] : no_id, *axis);
   }
 
   std::optional<Term> about_dtype(const DTypeFunction& function, std::string_view name) {
@@ -505,7 +560,7 @@ std::string facts_of(const NodeScope& scope, const Expression& condition) {
       for (const DType each : *dtypes) fact += fmt::format("{}{}", fact.empty() ? "" : " and ", info(each).name);
     } else if (const auto* targets = term ? std::get_if<Targets>(&*term) : nullptr) {
       if (!targets->is_asked) continue;
-      fact = name_of(*targets->kinds.begin());
+      fact = *targets->names.begin();
     } else if (const auto* flag = term ? std::get_if<Proof>(&*term) : nullptr) {
       fact = *flag == Proof::always ? "true" : "false";
     }

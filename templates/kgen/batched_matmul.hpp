@@ -17,11 +17,16 @@ namespace kgen {
 // c[..., m, n] = sum over k of a[..., m, k] * b[..., k, n], accumulated in f32 (f64 for f64). a: [..., M, K],
 // b: [..., K, N], c: [..., M, N]. Leading axes are aligned at the last; those of extent 1, and those that are missing,
 // repeat.
-// A prologue is evaluated for each product that its element takes part in, and there once or a few times for each
-// element of the operand; an epilogue once for each element of the result. TileM and TileN: as matmul's.
+// A prologue is evaluated for each product that its element takes part in: there once on the CPU, and on a GPU once for
+// each tile of 64 x 64 elements of that product beside another. An epilogue is evaluated once for each element of the
+// result. TileM and TileN: as matmul's.
 template <int TileM = 96, int TileN = 256, AnySource A, AnySource B,
           Sink<source_lane_t<A, source_rank<A>>, product_rank<A, B>> C>
 KGEN_KERNEL(matmul, "rank(b) > 2")
+KGEN_EVALUATED(a, "elements(out) / N * K / elements(a) * ((N + 63) / 64)", "target == gpu")
+KGEN_EVALUATED(a, "elements(out) / N * K / elements(a)")
+KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 63) / 64)", "target == gpu")
+KGEN_EVALUATED(b, "elements(out) / M * K / elements(b)")
 void batched_matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Float<source_lane_t<A, source_rank<A>>> && Float<source_lane_t<B, source_rank<B>>> &&
          (source_rank<A> >= 2) && (source_rank<B> >= 2) && Allowed<TileM, 48, 96, 192> &&

@@ -23,9 +23,14 @@ ConvolutionShape convolution_shape(const X& x, const F& filters, const Index<2>&
 // j * strides[1] + kw * dilations[1] - pads[1], g * G + c], accumulated in f32 (f64 for f64).
 // x: [N, H, W, C]; filters: [KH, KW, G, O] with G = C / group; out: [N, OH, OW, O]. Channels and filters are in `group`
 // groups: filter o belongs to group g = o / (O / group). pads: rows above, columns left, rows below, columns right that
-// count as 0 (after the prologue on x). A prologue on x is evaluated for each tap anew. TileM and TileN: as matmul's.
+// count as 0 (after the prologue on x). A prologue on x is evaluated for each tap anew, else as often as matmul does,
+// of which this is one for each group. TileM and TileN: as matmul's.
 template <int TileM = 96, int TileN = 256, Source<4> X, Source<4> F, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(conv2d)
+KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1]) * ((O / group + 63) / 64)",
+               "target == gpu")
+KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1])")
+KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")
 void conv2d(const X& x, const F& filters, Index<2> strides, Index<4> pads, Index<2> dilations, std::int64_t group,
             const Out& out, Stream stream = {})
 requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> &&
@@ -45,6 +50,9 @@ requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> &&
 // g * G + c]. x: [N, L, C]; filters: [K, G, O]; out: [N, M, O].
 template <int TileM = 96, int TileN = 256, Source<3> X, Source<3> F, Sink<source_lane_t<X, 3>, 3> Out>
 KGEN_KERNEL(conv1d)
+KGEN_EVALUATED(x, "(K + stride - 1) / stride * ((O / group + 63) / 64)", "target == gpu")
+KGEN_EVALUATED(x, "(K + stride - 1) / stride")
+KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")
 void conv1d(const X& x, const F& filters, std::int64_t stride, Index<2> pads, std::int64_t dilation, std::int64_t group,
             const Out& out, Stream stream = {})
 requires Float<source_lane_t<X, 3>> && Float<source_lane_t<F, 3>> &&
@@ -85,6 +93,8 @@ struct DepthwiseSum {
 // The same where every channel is a group of one filter: out[..., c] of x[..., c] and filters[..., 0, c] alone.
 template <Source<4> X, Source<4> F, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(conv2d, "G == 1 && O == group")
+KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1])")
+KGEN_EVALUATED(filters, "elements(out) / O")
 void depthwise_conv2d(const X& x, const F& filters, Index<2> strides, Index<4> pads, Index<2> dilations, const Out& out,
                       Stream stream = {})
 requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>>

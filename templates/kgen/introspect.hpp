@@ -35,10 +35,24 @@
 // KGEN_KERNEL(operator) or KGEN_KERNEL(operator, "condition"): the struct or function is a kernel of that operator. The
 // condition says when to prefer it to other kernels of the operator. In a struct it follows the keyword, in a function
 // the template's parameters.
+//
+// Beside it, what a prologue on an operand costs, by which kgen decides whether one pays; of a Source, more than once if
+// need be:
+//
+// KGEN_EVALUATED(operand, "times") or KGEN_EVALUATED(operand, "times", "condition"): the kernel asks for each element of
+// the operand so many times, a size in names of the operator's patterns. Of several the first counts whose condition
+// holds; where none does, or there is none, an element is asked for once.
+//
+// KGEN_IN_MEMORY(operand, "condition"): where the condition holds, the kernel is much faster on memory, and what makes
+// the operand is computed by a stub of its own.
 #ifdef KGEN_INTROSPECT
 #define KGEN_KERNEL(operator_name, ...) [[clang::annotate("kgen.kernel", #operator_name __VA_OPT__(, ) __VA_ARGS__)]]
+#define KGEN_EVALUATED(operand, ...) [[clang::annotate("kgen.evaluated", #operand, __VA_ARGS__)]]
+#define KGEN_IN_MEMORY(operand, ...) [[clang::annotate("kgen.in_memory", #operand, __VA_ARGS__)]]
 #else
 #define KGEN_KERNEL(...)
+#define KGEN_EVALUATED(...)
+#define KGEN_IN_MEMORY(...)
 #endif
 
 namespace kgen {

@@ -16,12 +16,17 @@ namespace kgen {
 
 // c[m, n] = sum over k of a[m, k] * b[k, n], accumulated in f32 (f64 for f64). a: [M, K], b: [K, N], c: [M, N]. Several
 // right operands, each with an N of its own, are multiplied by one left operand that is read once.
-// A prologue is evaluated once for each element of its operand, as far as the packed copy fits in memory set aside for
-// it, and an epilogue once for each element of the result. TileM and TileN: extents of the piece of c that a thread
-// computes at a time.
+// On the CPU a prologue is evaluated once for each element of its operand, as far as the packed copy fits in memory set
+// aside for it; on a GPU once for each tile of 64 x 64 elements of c beside another. Hopper's tensor cores multiply
+// matrices in memory: with a prologue the same product takes 30 times as long. An epilogue is evaluated once for each
+// element of the result. TileM and TileN: extents of the piece of c that a thread of the CPU computes at a time.
 template <int TileM = 96, int TileN = 256, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
 KGEN_KERNEL(matmul)
+KGEN_EVALUATED(a, "(N + 63) / 64", "target == gpu")
+KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
+KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16)")
+KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16)")
 void matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Float<source_lane_t<A, 2>> && Float<source_lane_t<first_of_t<B>, 2>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>

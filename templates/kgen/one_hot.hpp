@@ -31,6 +31,7 @@ struct OneHot {
 // once for each index.
 template <AnySource I, Sink<bool, source_rank<I> + 1> Out>
 KGEN_KERNEL(one_hot)
+KGEN_EVALUATED(indices, "depth")
 void one_hot(const I& indices, std::int64_t depth, const Out& out, Stream stream = {})
 requires Integer<source_lane_t<I, source_rank<I>>>
 {

@@ -7,9 +7,9 @@
 
 namespace kgen {
 
-// What stands outside of a tensor: one value, its nearest element, or its mirror image, in which its first and its last
-// elements stand once.
-enum class PadMode { constant, edge, reflect };
+// What stands outside of a tensor: one value, its nearest element, its mirror image, in which its first and its last
+// elements stand once, or the tensor again.
+enum class PadMode { constant, edge, reflect, wrap };
 
 // A source with a frame around it.
 template <int R, class X>
@@ -65,6 +65,7 @@ struct Padded {
     if (i >= 0 && i < extent) return i;
     if (mode == PadMode::constant || extent == 0) return -1;
     if (mode == PadMode::edge || extent == 1) return i < 0 ? 0 : extent - 1;
+    if (mode == PadMode::wrap) return i < 0 ? extent - 1 - (-i - 1) % extent : i % extent;
     while (i < 0 || i >= extent) i = i < 0 ? -i : 2 * (extent - 1) - i;
     return i;
   }

@@ -10,12 +10,13 @@ using namespace kgen::testing;
 
 namespace {
 
-constexpr PadMode modes[] = {PadMode::constant, PadMode::edge, PadMode::reflect};
+constexpr PadMode modes[] = {PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::wrap};
 
 // What numpy.pad has at one index of an axis of `extent`; -1 for the constant. Steps to and fro, one by one.
 std::int64_t source_of(std::int64_t i, std::int64_t extent, PadMode mode) {
   if (extent == 0) return -1;
   if (mode == PadMode::constant) return i >= 0 && i < extent ? i : -1;
+  if (mode == PadMode::wrap) return extent == 0 ? -1 : ((i % extent) + extent) % extent;
   if (mode == PadMode::edge) return i < 0 ? 0 : i < extent ? i : extent - 1;
   if (extent == 1) return 0;
   std::int64_t at = 0, direction = 1;  // the mirror image is the same on both sides of element 0

@@ -148,3 +148,57 @@ TEST_CASE("max_pool2d: with a prologue and an epilogue") {
     REQUIRE(element(y.view(), at) == expected / 2);
   });
 }
+
+namespace {
+
+// max_pool_with_indices, tap by tap, over the last axis of lines.
+void check_indices(const Tensor<float, 3>& x, std::int64_t taps, std::int64_t stride, std::int64_t before,
+                   std::int64_t behind, std::int64_t dilation, bool ceil_mode) {
+  const std::int64_t length = x.shape[2], reach = (taps - 1) * dilation + 1;
+  std::int64_t positions = 0;
+  for (std::int64_t first = -before; first + (ceil_mode ? 1 : reach) <= length + (ceil_mode ? 0 : behind);
+       first += stride, ++positions) {
+    if (ceil_mode && first + before > 0 && first - stride + reach >= length + behind) break;
+  }
+  const Index<3> shape{x.shape[0], x.shape[1], positions};
+  Tensor<float, 3> values(shape), alone(shape);
+  Tensor<std::int64_t, 3> indices(shape);
+  const Index<3> window{1, 1, taps}, strides{1, 1, stride}, dilations{1, 1, dilation};
+  const Index<6> pads{0, 0, before, 0, 0, behind};
+  max_pool_with_indices(x.view(), window, strides, pads, dilations, ceil_mode, StorageOrder::row_major, values.view(),
+                        indices.view());
+  max_pool(x.view(), window, strides, pads, dilations, ceil_mode, alone.view());
+  for_each_position(shape, [&](Index<3> at) {
+    float best = -infinity;
+    std::int64_t place = -1;
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      const std::int64_t from = at[2] * stride - before + tap * dilation;
+      if (from < 0 || from >= length || std::isnan(best)) continue;
+      const std::int64_t number = (at[0] * x.shape[1] + at[1]) * length + from;
+      const float value = x.elements[static_cast<std::size_t>(number)];
+      if (place < 0 || value > best || std::isnan(value)) best = value, place = number;
+    }
+    INFO(taps, " taps, stride ", stride, ", pads ", before, " ", behind, ", ceil ", ceil_mode, " at ", at[2]);
+    REQUIRE(element(indices.view(), at) == static_cast<double>(place));
+    for (const double got : {element(values.view(), at), element(alone.view(), at)}) {
+      REQUIRE((got == best || (std::isnan(got) && std::isnan(best))));
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("pooling: lines of any length, long windows, the last one cut, NaN and infinity") {
+  for (const std::int64_t length : {1, 7, 33, 150}) {
+    auto x = random_tensor<float>(Index<3>{2, 3, length}, 9);
+    x.elements[0] = -infinity;
+    x.elements.back() = not_a_number;
+    for (const bool ceil_mode : {false, true}) {
+      check_indices(x, 1, 1, 0, 0, 1, ceil_mode);
+      if (length >= 7) check_indices(x, 3, 2, 1, 2, 2, ceil_mode);
+      if (length == 150) check_indices(x, 100, 7, 3, 0, 1, ceil_mode);
+    }
+  }
+  check_indices(random_tensor<float>(Index<3>{0, 3, 9}, 9), 2, 1, 0, 0, 1, false);
+  check_indices(random_tensor<float>(Index<3>{2, 3, 4}, 9), 2, 1, 3, 3, 1, false);  // some see nothing
+}

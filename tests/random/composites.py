@@ -8,11 +8,12 @@ import numpy as np
 
 import references
 import rules
+import windows
 from enclosure import Exact, Floats, Value
 from references import ADD, DIV, EXP, LOG, MUL, RSQRT, SIGMOID, SQUARE, SUB, SUM, maximum_of, number, one
 from rules import Rule
 
-PRIMITIVES = references.OPERATORS
+PRIMITIVES = references.OPERATORS | windows.OPERATORS
 ABS, NEG, RELU, TANH, SQRT, CLAMP, ROUND, EXPM1, LOG1P, GREATER, EQUAL, MAXIMUM, MINIMUM = (
     PRIMITIVES[name] for name in ("abs", "neg", "relu", "tanh", "sqrt", "clamp", "round", "expm1", "log1p", "greater",
                                   "equal", "maximum", "minimum"))

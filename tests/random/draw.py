@@ -5,6 +5,7 @@ import numpy as np
 from dims import Dim
 from draw_heads import draw_heads
 from draw_nodes import draw_node, draw_sibling
+from draw_norms import draw_norms
 from draw_shared import draw_shared
 from graph import Body, Graph, Input, Node, Symbol, Type, without_unread
 from scope import NotPossible, Scope
@@ -81,6 +82,8 @@ def draw_nodes(scope: Scope, count: int) -> None:
                 draw_sibling(scope)
             elif scope.chance(0.08):
                 draw_shared(scope)
+            elif scope.chance(0.08):
+                draw_norms(scope)
             else:
                 draw_node(scope, weighted_operator(scope))
         except NotPossible:

@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 import number_formats
 from dims import Dim, Shape, count_of
+from draw_windows import top_k, windows
 from graph import Type
 from scope import NotPossible, Scope, broadcast
 from specs import Operand, Operator
@@ -342,7 +343,7 @@ def pad(scope: Scope, op: Operator) -> None:
     for axis, extent in enumerate(type_.shape):
         if mode == "reflect":
             scope.require(max(pads[axis], pads[rank + axis]) + 1, extent)
-        elif mode == "edge":
+        elif mode in ("edge", "wrap"):
             scope.require(1, extent)
     attributes = {"pads": pads} | ({"mode": mode} if mode != "constant" or scope.chance(0.5) else {})
     if mode == "constant" and scope.chance(0.5):
@@ -411,6 +412,11 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "group_norm": group_norm,
     "conv1d": convolution(1),
     "conv2d": convolution(2),
+    "max_pool": windows,
+    "max_pool_with_indices": windows,
+    "sum_pool": windows,
+    "average_pool": windows,
+    "top_k": top_k,
     "max_pool2d": pool,
     "average_pool2d": pool,
     "pad": pad,

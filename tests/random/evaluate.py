@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import commuted
 import composites
 import number_formats
 import references
@@ -80,6 +81,8 @@ class Model:
         operands = [values[each] if isinstance(each, str) else references.number_as(
             number_dtype(op, node, position, values), each) for position, each in enumerate(node.inputs)]
         results = composites.OPERATORS[op.name](operands, attributes_of(op, node, operands, sizes))
+        if op.name == "matmul" and self.graph.numerics != "match_unfused":
+            results = [commuted.loosened(node, body, values, results[0])]
         return [self.finished(op, result, body.types[name]) for name, result in zip(node.outputs, results)]
 
     def finished(self, op: Operator, result: Value, type_: Type) -> Value:

@@ -18,6 +18,7 @@
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"
 #include "kgen/simt/executor.hpp"
+#include "kgen/top_k.hpp"
 #include "testing.hpp"
 
 using namespace kgen;
@@ -46,6 +47,17 @@ struct Shares {
 
 // Runs a kernel and returns its results.
 using Case = std::function<std::vector<float>()>;
+
+// In one block, which takes line after line.
+std::vector<float> chosen(View<const float, 2> x, std::int64_t k) {
+  const simt::Device before = simt::device();
+  simt::device().most_blocks = 1;
+  Tensor<float, 2> values(Index<2>{x.extent(0), k});
+  Tensor<std::int64_t, 2> indices(values.shape);
+  top_k(x, k, 1, true, values.view(), indices.view());
+  simt::device().most_blocks = before.most_blocks;
+  return values.elements;
+}
 
 template <std::int64_t Length = 0>
 std::vector<float> shares(View<const float, 2> x) {
@@ -92,6 +104,10 @@ std::vector<Case> cases() {
         Tensor<float, 2> sums(long_rows.shape);
         cumsum(long_rows.view(), 1, false, false, sums.view());
         return sums.elements;
+      },
+      [=] { return chosen(long_rows.view(), 5); },
+      [=] {
+        return chosen(longer.view().reshape(Index<2>{4, 4096}), 4096);
       },
       [=] {
         Tensor<float, 4> out(q.shape);

@@ -45,7 +45,8 @@ inline std::vector<SourceFile> emit_example(const Example& example, const fs::pa
   EmitOptions emit{file, fmt::format("kgen plan {} --target {}", file, example.target->name)};
   emit.target = example.target;
   if (!example.target->architectures.empty()) {
-    emit.architecture = example.target->architectures.front();
+    options.architecture = example.target->architectures.front();
+    emit.architecture = name_of(options.architecture);
     emit.command += " --arch " + emit.architecture;
   }
   if (is_custom(example)) {

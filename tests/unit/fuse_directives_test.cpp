@@ -144,7 +144,7 @@ expect_fused: [[c, y], [c, e]]
   CHECK(text_of(f.diagnostics.all()[0]) ==
         "expect_fused: 'c' and 'y' are not computed by one stub\n"
         "note: 'y_shifted' does not join 'r': its operands come from a kernel, whose epilogue sees tiles, and from "
-        "a stub that walks rows\n"
+        "a stub that walks rows: each tile would go through rows of 16 again\n"
         "help: `kgen explain` prints every decision and its reason\n");
   CHECK(text_of(f.diagnostics.all()[1]) ==
         "expect_fused: 'c' and 'e' are not computed by one stub\n"
@@ -361,7 +361,7 @@ nodes:
   - {op: matmul, in: [f, w], out: c}
 outputs: [p, c]
 )";
-  CHECK(together(not_forced(after_output), "p", "f"));
+  CHECK(together(not_forced(after_output), "f", "c"));  // which reads 'p' where that is written
   CHECK(together(forced(after_output, "f", "c"), "f", "c"));
 }
 

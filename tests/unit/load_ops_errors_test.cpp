@@ -308,7 +308,7 @@ TEST_CASE("load, bad: algebra and views") {
            R"text(ops.yaml:7:40: error: unknown key 'absorbing' in 'algebra'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                                        ^
-note: known keys: 'commutative', 'idempotent', 'involution', 'one_element', 'moves', 'identity' and 'joins'
+note: known keys: 'commutative', 'idempotent', 'involution', 'one_element', 'moves', 'identity', 'joins' and 'scales'
 ops.yaml:7:24: error: 'c' is no operand of 'f'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                        ^
@@ -378,6 +378,34 @@ ops.yaml:12:12: error: no node of the expansion makes 'out', a result of 'f'
    12 |   - nodes: [{op: g, in: x, out: y}]
       |            ^
 )text");
+}
+
+TEST_CASE("load, bad: axes along which nothing scales") {
+  const std::string said = ops_messages(R"yaml(ops:
+- op: f
+  kind: structured
+  types: {T: float}
+  operands: {a: {type: T, shape: "[M, K]"}, b: {type: T, shape: "[K, N]"}}
+  results: {out: {type: T, shape: "[M, N]"}}
+  kernel: own::f
+  algebra: {scales: {a: [M, K, N, L, ...], c: [K]}}
+- op: g
+  kind: elementwise
+  operands: {x: f32}
+  results: {out: f32}
+  kernel: own::G
+  algebra: {scales: x}
+)yaml");
+  const auto says = [&](const std::string& text) { return said.find(text) != std::string::npos; };
+  CHECK(says("ops.yaml:8:32: error: 'f' does not scale along 'N' of 'a'\n"));
+  CHECK(says("ops.yaml:8:35: error: 'f' does not scale along 'L' of 'a'\n"));
+  CHECK(says("ops.yaml:8:38: error: 'f' does not scale along '...' of 'a'\n"));
+  CHECK(says("note: such an axis is one of the operand, and of the only result or else of one other operand; each of the "
+             "two patterns names it once\n"));
+  CHECK(says("ops.yaml:8:44: error: 'c' is no operand of 'f'\n"));
+  CHECK(says("'scales' must be a mapping of operands to axes, such as {a: [M, K]}"));
+  CHECK_FALSE(says("along 'M'"));
+  CHECK_FALSE(says("along 'K'"));
 }
 
 }  // namespace kgen

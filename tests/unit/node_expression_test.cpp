@@ -54,6 +54,10 @@ TEST_CASE("sizes at a node: whole arithmetic over its names, attributes and oper
   CHECK(size("extent(bias, 0) + rank(bias)") == "0");
   CHECK(size("K / 0") == "not known");
   CHECK(size("K / (K - 64)") == "not known");
+  CHECK(size("K == 64 ? 2 * M : 1") == "2*S");
+  CHECK(size("M == 7 ? 2 : 1") == "not known");
+  CHECK(size("min(M, M + K) + max(K, 3)") == "S + 64");
+  CHECK(size("min(M, K)") == "not known");
 }
 
 TEST_CASE("conditions at a node: proved for every value of the dims, or not") {
@@ -71,6 +75,8 @@ TEST_CASE("conditions at a node: proved for every value of the dims, or not") {
   CHECK(proof("target == cpu && cpu == target && target != gpu && target != hip") == Proof::always);
   CHECK(proof("target == gpu || target == cuda") == Proof::never);
   CHECK(facts_of(at.scope("y"), parsed("target == gpu && K == 64")) == "target is cpu; K is 64");
+  CHECK(proof("architecture != sm_90a && gfx942 != architecture") == Proof::always);
+  CHECK(facts_of(at.scope("y"), parsed("architecture == sm_90a")) == "architecture is none");
 }
 
 TEST_CASE("conditions that hold for no node of a target") {
@@ -100,10 +106,20 @@ TEST_CASE("sizes and conditions are told apart from what is none at any node") {
   CHECK_FALSE(size_problem(parsed("extent(x, axis_0) + pads[E]"), op, names) == std::nullopt);
   CHECK(size_problem(parsed("extent(x, E) + pads[E + 1]"), op, names) == std::nullopt);
   CHECK(size_problem(parsed("E"), op) == "'E' is no size, type or switch of 'pad'");
-  CHECK(size_problem(parsed("sqrt(rank(x))"), op) == "sizes and conditions have no functions of numbers and no ?:");
+  CHECK(size_problem(parsed("sqrt(rank(x))"), op) == "sizes and conditions have no functions of numbers");
   CHECK(size_problem(parsed("rank(x) == 2"), op) == "it is no size");
+  CHECK(size_problem(parsed("E ? 1 : 2"), op) == "'E' is no size, type or switch of 'pad'");
+  CHECK(size_problem(parsed("rank(x) ? 1 : 2"), op) == "?: chooses by a condition between two sizes");
+  CHECK(size_problem(parsed("min(rank(x), rank(x) == 1)"), op) == "min and max are of two sizes");
   CHECK(size_problem(parsed("0.5"), op) == "0.5 is not a whole number");
   CHECK(size_problem(parsed("1e300"), op) == "1e+300 is not a whole number");
+  CHECK(size_problem(parsed("elements(out) / elements(x)"), op) == std::nullopt);
+  CHECK(size_problem(parsed("rank(out)"), op) == "'out' is no operand of 'pad'");
+  CHECK(size_problem(parsed("elements(y)"), op) == "'y' is no operand of 'pad'");
+  CHECK(condition_problem(parsed("architecture == sm_90"), op) ==
+        "'sm_90' is no size, type or switch of 'pad'; architectures are sm_90a, gfx942, gfx90a, gfx1100");
+  CHECK(condition_problem(parsed("architecture == cuda"), op) ==
+        "the architecture is asked for by `architecture == sm_90a`, or !=");
   CHECK(condition_problem(parsed("rank(x)"), op) == "it is no condition");
   CHECK(condition_problem(parsed("rank(x) == 2"), op) == std::nullopt);
 }

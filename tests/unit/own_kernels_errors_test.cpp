@@ -117,8 +117,8 @@ help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), ran
   message("M == T", "sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
   message("fast + 1 == 2", "sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
   message("T < f32", "sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
-  message("sqrt(M) < 4", "sizes and conditions have no functions of numbers and no ?:");
-  message("fast ? M < 2 : M < 4", "sizes and conditions have no functions of numbers and no ?:");
+  message("sqrt(M) < 4", "sizes and conditions have no functions of numbers");
+  message("fast ? M < 2 : M < 4", "?: chooses by a condition between two sizes");
   message("extent(y, 0) < 4", "'y' is no operand of 'scale'");
   message("extent(x, z) < 4", "'z' is no size, type or switch of 'scale'");
   message("extent(x, T) < 4", "an axis or an index is a size");

@@ -20,6 +20,7 @@
 #include "generator/pass/materialise/materialise.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/raise/raise.hpp"
+#include "generator/pass/simplify/commute_factors.hpp"
 #include "generator/pass/simplify/compute_parts.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
@@ -46,8 +47,9 @@ struct Fixture {
   }
 
   // load ... materialise, each result verified. Errors are left in `diagnostics`.
-  Module prepare(const std::string& text, TargetKind target = TargetKind::cpu) {
-    Module m = with_parts(text, target);
+  Module prepare(const std::string& text, TargetKind target = TargetKind::cpu,
+                 Architecture architecture = Architecture::none) {
+    Module m = with_parts(text, target, architecture);
     GraphFacts facts{.inferred = true, .kernels_chosen = true, .decomposed = true};
     const auto then = [&](const char* name, auto pass) {
       if (!diagnostics.has_errors()) m = pass(std::move(m), ops, diagnostics);
@@ -59,13 +61,18 @@ struct Fixture {
     return m;
   }
 
-  // The same up to compute_parts.
-  Module with_parts(const std::string& text, TargetKind target = TargetKind::cpu) {
+  // The same up to commute_factors.
+  Module with_parts(const std::string& text, TargetKind target = TargetKind::cpu,
+                    Architecture architecture = Architecture::none) {
     const SourceText& source = sources.add("graph.yaml", text);
     auto module = load_graph(source, ops, diagnostics);
     REQUIRE_MESSAGE(module, diagnostics.text(false));
-    for (Graph& function : module->functions) function.target = target;
-    module->main.target = target;
+    const auto set_target = [&](Graph& graph) {
+      graph.target = target;
+      graph.architecture = architecture;
+    };
+    for (Graph& function : module->functions) set_target(function);
+    set_target(module->main);
     Module m = infer(std::move(*module), ops, diagnostics);
     GraphFacts facts{.inferred = true};
     const auto then = [&](const char* name, auto pass) {
@@ -79,12 +86,14 @@ struct Fixture {
     facts.decomposed = true;
     then("decompose", [](Module d, const OpSet& o, Diagnostics& found) { return simplify(std::move(d), o, found); });
     then("simplify", [](Module d, const OpSet& o, Diagnostics&) { return compute_parts(std::move(d), o); });
-    if (!diagnostics.has_errors()) verify_module(m, facts, "compute_parts", diagnostics);
+    then("compute_parts", [](Module d, const OpSet& o, Diagnostics&) { return commute_factors(std::move(d), o); });
+    if (!diagnostics.has_errors()) verify_module(m, facts, "commute_factors", diagnostics);
     return m;
   }
 
-  FusedGraph fuse_main(const std::string& text) {
-    const Module module = prepare(text);
+  FusedGraph fuse_main(const std::string& text, TargetKind target = TargetKind::cpu,
+                       Architecture architecture = Architecture::none) {
+    const Module module = prepare(text, target, architecture);
     REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
     FusedGraph fused = fuse(module.main, {});
     verify_fused(fused, "fuse", diagnostics);

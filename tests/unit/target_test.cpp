@@ -30,12 +30,13 @@ std::map<std::string, std::string> files_for(const Target& target, const std::st
   options.include_directories = {(root / "templates").string()};
   options.streams = target.streams;
   options.target = target.kind;
+  if (!target.architectures.empty()) options.architecture = target.architectures.front();
   Session session;
   const auto plan = make_plan(options, session);
   REQUIRE_MESSAGE(plan, session.diagnostics.text(false));
   EmitOptions emit{"graph.yaml", "kgen plan graph.yaml"};
   emit.target = &target;
-  if (!target.architectures.empty()) emit.architecture = target.architectures.front();
+  if (!target.architectures.empty()) emit.architecture = name_of(options.architecture);
   std::map<std::string, std::string> files;
   for (const SourceFile& file : emit_plan(*plan, emit)) {
     const std::size_t first = file.content.find('\n');

@@ -14,29 +14,78 @@ namespace {
 
 // What depends on constants alone: computed once, and kept.
 void load(kgen::Call& call) {
+  // Arena: values that are never alive together share a slot.
+  const auto slot = kgen::lay_out({
+      524288,  // wq_q_first_2_copy, wq_q_second_2_copy, wk_k_first_2_copy, wk_k_second_2_copy
+  });
+  const kgen::Arena arena = call.arena(slot.total);
+  const auto wq_q_first_2_copy = arena.view<float, 3>(slot[0], {512, 8, 32});
+  const auto wq_q_second_2_copy = arena.view<float, 3>(slot[0], {512, 8, 32});
+  const auto wk_k_first_2_copy = arena.view<float, 3>(slot[0], {512, 4, 32});
+  const auto wk_k_second_2_copy = arena.view<float, 3>(slot[0], {512, 4, 32});
+
   const auto wq = call.constant<float, 2>(1);
-  const auto wq_q_first_2_copy = call.persistent<float, 3>(0);
   const auto wq_q_first = wq.reshape<3>({512, 8, 64});   // a view: no copy
   const auto wq_q_first_2 = wq_q_first.slice<2>(0, 32);  // a view: no copy
   stub_wq_q_first_2_copy(wq_q_first_2_copy, wq_q_first_2, call.launch("wq_q_first_2_copy"));
 
-  const auto wq_q_second_2_copy = call.persistent<float, 3>(1);
+  const auto attention_norm = call.constant<float, 1>(0);
+  const auto wq_q_first_3_scaled = call.persistent<float, 2>(0);
+  const auto wq_q_first_3 = wq_q_first_2_copy.reshape<2>({512, 256});     // a view: no copy
+  const auto attention_norm_along = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled(wq_q_first_3_scaled, wq_q_first_3, attention_norm_along, call.launch("wq_q_first_3_scaled"));
   const auto wq_q_second = wq.reshape<3>({512, 8, 64});     // a view: no copy
   const auto wq_q_second_2 = wq_q_second.slice<2>(32, 32);  // a view: no copy
   stub_wq_q_first_2_copy(wq_q_second_2_copy, wq_q_second_2, call.launch("wq_q_second_2_copy"));
   call.release_constant(1);  // wq
 
+  const auto wq_q_second_3_scaled = call.persistent<float, 2>(1);
+  const auto wq_q_second_3 = wq_q_second_2_copy.reshape<2>({512, 256});     // a view: no copy
+  const auto attention_norm_along_2 = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled(wq_q_second_3_scaled, wq_q_second_3, attention_norm_along_2,
+                           call.launch("wq_q_second_3_scaled"));
+
   const auto wk = call.constant<float, 2>(2);
-  const auto wk_k_first_2_copy = call.persistent<float, 3>(2);
   const auto wk_k_first = wk.reshape<3>({512, 4, 64});   // a view: no copy
   const auto wk_k_first_2 = wk_k_first.slice<2>(0, 32);  // a view: no copy
   stub_wq_q_first_2_copy(wk_k_first_2_copy, wk_k_first_2, call.launch("wk_k_first_2_copy"));
 
-  const auto wk_k_second_2_copy = call.persistent<float, 3>(3);
+  const auto wk_k_first_3_scaled = call.persistent<float, 2>(2);
+  const auto wk_k_first_3 = wk_k_first_2_copy.reshape<2>({512, 128});       // a view: no copy
+  const auto attention_norm_along_3 = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled(wk_k_first_3_scaled, wk_k_first_3, attention_norm_along_3,
+                           call.launch("wk_k_first_3_scaled"));
   const auto wk_k_second = wk.reshape<3>({512, 4, 64});     // a view: no copy
   const auto wk_k_second_2 = wk_k_second.slice<2>(32, 32);  // a view: no copy
   stub_wq_q_first_2_copy(wk_k_second_2_copy, wk_k_second_2, call.launch("wk_k_second_2_copy"));
   call.release_constant(2);  // wk
+
+  const auto wk_k_second_3_scaled = call.persistent<float, 2>(3);
+  const auto wk_k_second_3 = wk_k_second_2_copy.reshape<2>({512, 128});     // a view: no copy
+  const auto attention_norm_along_4 = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled(wk_k_second_3_scaled, wk_k_second_3, attention_norm_along_4,
+                           call.launch("wk_k_second_3_scaled"));
+
+  const auto wv = call.constant<float, 2>(3);
+  const auto wv_scaled = call.persistent<float, 2>(4);
+  const auto attention_norm_along_5 = attention_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled(wv_scaled, wv, attention_norm_along_5, call.launch("wv_scaled"));
+  call.release_constant(0);  // attention_norm
+  call.release_constant(3);  // wv
+
+  const auto mlp_norm = call.constant<float, 1>(5);
+  const auto w_gate = call.constant<float, 2>(6);
+  const auto w_gate_scaled = call.persistent<float, 2>(5);
+  const auto mlp_norm_along = mlp_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled(w_gate_scaled, w_gate, mlp_norm_along, call.launch("w_gate_scaled"));
+  call.release_constant(6);  // w_gate
+
+  const auto w_up = call.constant<float, 2>(7);
+  const auto w_up_scaled = call.persistent<float, 2>(6);
+  const auto mlp_norm_along_2 = mlp_norm.reshape<2>({512, 1});  // a view: no copy
+  stub_wq_q_first_3_scaled(w_up_scaled, w_up, mlp_norm_along_2, call.launch("w_up_scaled"));
+  call.release_constant(5);  // mlp_norm
+  call.release_constant(7);  // w_up
 }
 
 void run(kgen::Call& call) {
@@ -51,55 +100,50 @@ void run(kgen::Call& call) {
   const auto y = call.output<float, 3>(0, {B, S, 512});
 
   // Memory of the model.
-  const auto attention_norm = call.constant<float, 1>(0);
-  const auto wv = call.constant<float, 2>(3);
   const auto wo = call.constant<float, 2>(4);
-  const auto mlp_norm = call.constant<float, 1>(5);
-  const auto w_gate = call.constant<float, 2>(6);
-  const auto w_up = call.constant<float, 2>(7);
   const auto w_down = call.constant<float, 2>(8);
   const auto cos_table = call.constant<float, 2>(9);
   const auto sin_table = call.constant<float, 2>(10);
   const auto k_cache = call.state<float, 4>(0, {B, 1024, 4, 64});
   const auto v_cache = call.state<float, 4>(1, {B, 1024, 4, 64});
-  const auto wq_q_first_2_copy = call.persistent<float, 3>(0);
-  const auto wq_q_second_2_copy = call.persistent<float, 3>(1);
-  const auto wk_k_first_2_copy = call.persistent<float, 3>(2);
-  const auto wk_k_second_2_copy = call.persistent<float, 3>(3);
+  const auto wq_q_first_3_scaled = call.persistent<float, 2>(0);
+  const auto wq_q_second_3_scaled = call.persistent<float, 2>(1);
+  const auto wk_k_first_3_scaled = call.persistent<float, 2>(2);
+  const auto wk_k_second_3_scaled = call.persistent<float, 2>(3);
+  const auto wv_scaled = call.persistent<float, 2>(4);
+  const auto w_gate_scaled = call.persistent<float, 2>(5);
+  const auto w_up_scaled = call.persistent<float, 2>(6);
 
   // Arena: values that are never alive together share a slot.
   const auto slot = kgen::lay_out({
-      2048 * B * S,  // normed, attended, h_normed
+      2048 * B * S,  // attended, normed_scale, h_normed_scale
       2048 * B * S,  // q, h
       5504 * B * S,  // hidden
   });
   const kgen::Arena arena = call.arena(slot.total);
-  const auto normed = arena.view<float, 3>(slot[0], {B, S, 512});
   const auto q = arena.view<float, 4>(slot[1], {B, S, 8, 64});
   const auto attended = arena.view<float, 4>(slot[0], {B, S, 8, 64});
   const auto h = arena.view<float, 3>(slot[1], {B, S, 512});
-  const auto h_normed = arena.view<float, 3>(slot[0], {B, S, 512});
   const auto hidden = arena.view<float, 3>(slot[2], {B, S, 1376});
+  const auto normed_scale = arena.view<float, 3>(slot[0], {B, S, 1});
+  const auto h_normed_scale = arena.view<float, 3>(slot[0], {B, S, 1});
 
-  stub_normed(normed, x, attention_norm, call.launch("normed"));
+  stub_normed_scale(normed_scale, x, call.launch("normed_scale"));
 
-  const auto q_first_rotated = q.slice<3>(0, 32);                        // written in place
-  const auto q_second_rotated = q.slice<3>(32, 32);                      // written in place
-  const auto k = k_cache.slice<1>(P, S);                                 // written in place
-  const auto k_first_rotated = k.slice<3>(0, 32);                        // written in place
-  const auto k_second_rotated = k.slice<3>(32, 32);                      // written in place
-  const auto v_heads_copy = v_cache.slice<1>(P, S);                      // written in place
-  const auto wq_q_first_3 = wq_q_first_2_copy.reshape<2>({512, 256});    // a view: no copy
-  const auto wq_q_second_3 = wq_q_second_2_copy.reshape<2>({512, 256});  // a view: no copy
-  const auto wk_k_first_3 = wk_k_first_2_copy.reshape<2>({512, 128});    // a view: no copy
-  const auto wk_k_second_3 = wk_k_second_2_copy.reshape<2>({512, 128});  // a view: no copy
-  const auto cos_rows = cos_table.slice<0>(P, S);                        // a view: no copy
-  const auto cos = cos_rows.unsqueeze<1>();                              // a view: no copy
-  const auto sin_rows = sin_table.slice<0>(P, S);                        // a view: no copy
-  const auto sin = sin_rows.unsqueeze<1>();                              // a view: no copy
-  stub_v_heads_copy(q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, v_heads_copy, normed,
-                    wq_q_first_3, wq_q_second_3, wk_k_first_3, wk_k_second_3, wv, cos, sin,
-                    call.launch("v_heads_copy"));
+  const auto v_heads = v_cache.slice<1>(P, S);          // written in place
+  const auto v_flat = v_heads.reshape<3>({B, S, 256});  // written in place
+  const auto q_first_rotated = q.slice<3>(0, 32);       // written in place
+  const auto q_second_rotated = q.slice<3>(32, 32);     // written in place
+  const auto k = k_cache.slice<1>(P, S);                // written in place
+  const auto k_first_rotated = k.slice<3>(0, 32);       // written in place
+  const auto k_second_rotated = k.slice<3>(32, 32);     // written in place
+  const auto cos_rows = cos_table.slice<0>(P, S);       // a view: no copy
+  const auto cos = cos_rows.unsqueeze<1>();             // a view: no copy
+  const auto sin_rows = sin_table.slice<0>(P, S);       // a view: no copy
+  const auto sin = sin_rows.unsqueeze<1>();             // a view: no copy
+  stub_k(v_flat, q_first_rotated, q_second_rotated, k_first_rotated, k_second_rotated, x, wq_q_first_3_scaled,
+         normed_scale, wq_q_second_3_scaled, wk_k_first_3_scaled, wk_k_second_3_scaled, wv_scaled, cos, sin,
+         call.launch("k"));
 
   const auto k_used = k_cache.slice<1>(0, P + S);  // a view: no copy
   const auto v_used = v_cache.slice<1>(0, P + S);  // a view: no copy
@@ -107,8 +151,8 @@ void run(kgen::Call& call) {
 
   const auto attended_flat = attended.reshape<3>({B, S, 512});  // a view: no copy
   stub_h(h, attended_flat, wo, x, call.launch("h"));
-  stub_normed(h_normed, h, mlp_norm, call.launch("h_normed"));
-  stub_hidden(hidden, h_normed, w_gate, w_up, call.launch("hidden"));
+  stub_normed_scale(h_normed_scale, h, call.launch("h_normed_scale"));
+  stub_hidden(hidden, h, w_gate_scaled, h_normed_scale, w_up_scaled, call.launch("hidden"));
   stub_h(y, hidden, w_down, h, call.launch("y"));
 }
 
@@ -130,7 +174,8 @@ const kgen_graph* kgen_graph_llama_block(void) {
            .type = kgen::ElementType::f32,
            .shape = {512},
            .file = "llama_block.safetensors",
-           .key = "attention_norm"},
+           .key = "attention_norm",
+           .load_only = true},
           {.name = "wq",
            .type = kgen::ElementType::f32,
            .shape = {512, 512},
@@ -147,7 +192,8 @@ const kgen_graph* kgen_graph_llama_block(void) {
            .type = kgen::ElementType::f32,
            .shape = {512, 256},
            .file = "llama_block.safetensors",
-           .key = "wv"},
+           .key = "wv",
+           .load_only = true},
           {.name = "wo",
            .type = kgen::ElementType::f32,
            .shape = {512, 512},
@@ -157,17 +203,20 @@ const kgen_graph* kgen_graph_llama_block(void) {
            .type = kgen::ElementType::f32,
            .shape = {512},
            .file = "llama_block.safetensors",
-           .key = "mlp_norm"},
+           .key = "mlp_norm",
+           .load_only = true},
           {.name = "w_gate",
            .type = kgen::ElementType::f32,
            .shape = {512, 1376},
            .file = "llama_block.safetensors",
-           .key = "w_gate"},
+           .key = "w_gate",
+           .load_only = true},
           {.name = "w_up",
            .type = kgen::ElementType::f32,
            .shape = {512, 1376},
            .file = "llama_block.safetensors",
-           .key = "w_up"},
+           .key = "w_up",
+           .load_only = true},
           {.name = "w_down",
            .type = kgen::ElementType::f32,
            .shape = {1376, 512},
@@ -189,10 +238,13 @@ const kgen_graph* kgen_graph_llama_block(void) {
           {.name = "v_cache", .type = kgen::ElementType::f32, .shape = {8, 1024, 4, 64}},
       },
       .persistents{
-          {.name = "wq_q_first_2_copy", .type = kgen::ElementType::f32, .shape = {512, 8, 32}},
-          {.name = "wq_q_second_2_copy", .type = kgen::ElementType::f32, .shape = {512, 8, 32}},
-          {.name = "wk_k_first_2_copy", .type = kgen::ElementType::f32, .shape = {512, 4, 32}},
-          {.name = "wk_k_second_2_copy", .type = kgen::ElementType::f32, .shape = {512, 4, 32}},
+          {.name = "wq_q_first_3_scaled", .type = kgen::ElementType::f32, .shape = {512, 256}},
+          {.name = "wq_q_second_3_scaled", .type = kgen::ElementType::f32, .shape = {512, 256}},
+          {.name = "wk_k_first_3_scaled", .type = kgen::ElementType::f32, .shape = {512, 128}},
+          {.name = "wk_k_second_3_scaled", .type = kgen::ElementType::f32, .shape = {512, 128}},
+          {.name = "wv_scaled", .type = kgen::ElementType::f32, .shape = {512, 256}},
+          {.name = "w_gate_scaled", .type = kgen::ElementType::f32, .shape = {512, 1376}},
+          {.name = "w_up_scaled", .type = kgen::ElementType::f32, .shape = {512, 1376}},
       },
       .load = graph_llama_block::load,
       .run = graph_llama_block::run,

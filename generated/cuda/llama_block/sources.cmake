@@ -7,9 +7,10 @@ set(kgen_sources
   stubs/stub_attended.cu
   stubs/stub_h.cu
   stubs/stub_hidden.cu
-  stubs/stub_normed.cu
-  stubs/stub_v_heads_copy.cu
+  stubs/stub_k.cu
+  stubs/stub_normed_scale.cu
   stubs/stub_wq_q_first_2_copy.cu
+  stubs/stub_wq_q_first_3_scaled.cu
 )
 set(kgen_headers
   llama_block.hpp

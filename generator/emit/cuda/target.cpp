@@ -5,7 +5,7 @@ namespace kgen {
 const Target cuda_target = {
     .name = "cuda",
     .kind = TargetKind::cuda,
-    .architectures = {"sm_90a"},
+    .architectures = {Architecture::sm_90a},
     .language = "CUDA",
     .stub_extension = ".cu",
     .streams = 4,

@@ -5,7 +5,7 @@ namespace kgen {
 const Target hip_target = {
     .name = "hip",
     .kind = TargetKind::hip,
-    .architectures = {"gfx942", "gfx90a", "gfx1100"},
+    .architectures = {Architecture::gfx942, Architecture::gfx90a, Architecture::gfx1100},
     .language = "HIP",
     .stub_extension = ".hip",
     .streams = 4,

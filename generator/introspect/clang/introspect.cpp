@@ -40,9 +40,7 @@ class RegistrationFinder {
       const auto* its_template = clang::dyn_cast<clang::TemplateDecl>(each);
       const clang::Decl* declaration =
           its_template && its_template->getTemplatedDecl() ? its_template->getTemplatedDecl() : each;
-      for (const auto* attribute : declaration->specific_attrs<clang::AnnotateAttr>()) {
-        if (attribute->getAnnotation() == "kgen.kernel" && !attribute->isInherited()) add(*declaration, *attribute);
-      }
+      add_registrations(*declaration);
       const auto* inner = clang::dyn_cast<clang::DeclContext>(declaration);
       if (inner && !inner->isFunctionOrMethod()) find(*inner);
     }
@@ -51,6 +49,33 @@ class RegistrationFinder {
   std::vector<Registration> found;
 
  private:
+  void add_registrations(const clang::Decl& declaration) {
+    std::vector<OperandFact> facts;
+    const std::size_t known = found.size();
+    for (const auto* attribute : declaration.specific_attrs<clang::AnnotateAttr>()) {
+      if (attribute->isInherited()) continue;
+      if (attribute->getAnnotation() == "kgen.kernel") add(declaration, *attribute);
+      if (attribute->getAnnotation() == "kgen.evaluated") add_fact(facts, OperandFact::Kind::evaluated, *attribute);
+      if (attribute->getAnnotation() == "kgen.in_memory") add_fact(facts, OperandFact::Kind::in_memory, *attribute);
+    }
+    if (!facts.empty() && found.size() == known) {
+      reading_.diagnostics
+          .error(facts.front().where, "this says something of a kernel's operand, and no kernel is here")
+          .advise("write KGEN_KERNEL(operator) in front of it");
+    }
+    for (std::size_t i = known; i < found.size(); ++i) found[i].facts = facts;
+  }
+
+  void add_fact(std::vector<OperandFact>& facts, OperandFact::Kind kind, const clang::AnnotateAttr& attribute) const {
+    OperandFact fact{kind, {}, {}, reading_.at(attribute.getLocation())};
+    for (const clang::Expr* each : attribute.args()) {
+      fact.texts.push_back({text_of(*each), reading_.at(each->getBeginLoc())});
+    }
+    fact.operand = fact.texts.front().text;
+    fact.texts.erase(fact.texts.begin());
+    facts.push_back(std::move(fact));
+  }
+
   void add(const clang::Decl& declaration, const clang::AnnotateAttr& attribute) {
     Registration registration{clang::dyn_cast<clang::NamedDecl>(&declaration)};
     registration.where = reading_.at(attribute.getLocation());

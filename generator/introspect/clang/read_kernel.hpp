@@ -12,6 +12,19 @@
 
 namespace kgen {
 
+// What KGEN_EVALUATED or KGEN_IN_MEMORY says of an operand.
+struct OperandFact {
+  enum class Kind { evaluated, in_memory };
+  struct Text {
+    std::string text;
+    SourceLocation where;
+  };
+  Kind kind = Kind::evaluated;
+  std::string operand;
+  std::vector<Text> texts;  // the size and the condition, or the condition
+  SourceLocation where;     // the macro
+};
+
 // What KGEN_KERNEL says, and of which declaration.
 struct Registration {
   const clang::NamedDecl* declaration = nullptr;  // a struct, a function, or what their template is a template of
@@ -19,6 +32,7 @@ struct Registration {
   std::string when;
   SourceLocation where;       // the macro
   SourceLocation when_where;  // the condition
+  std::vector<OperandFact> facts;
 };
 
 // Nothing after an error: what is declared has no meaning as a kernel. The header is left for the caller to name.

@@ -14,6 +14,7 @@
 #include "generator/pass/fuse/fuse_reasons.hpp"
 #include "generator/pass/fuse/fuse_siblings.hpp"
 #include "generator/pass/fuse/recompute.hpp"
+#include "generator/pass/graph/source_operand.hpp"
 
 namespace kgen {
 namespace {
@@ -180,14 +181,14 @@ bool Fusion::feeds_source(NodeId id) const {
   const auto readers = facts_.consumers(result);
   if (readers.empty() || facts_.kept(result)) return false;
   const Node& reader = graph_.nodes[readers[0]];
-  const KernelSignature* kernel = reader.kernel;
-  if (!std::holds_alternative<Structured>(reader.kind) || !kernel) return false;
+  if (!std::holds_alternative<Structured>(reader.kind)) return false;
   const auto operand = static_cast<std::size_t>(std::find(reader.inputs.begin(), reader.inputs.end(), result) -
                                                 reader.inputs.begin());
-  if (operand >= kernel->operands.size() || kernel->operands[operand].accepts != Accepts::source) return false;
+  if (!is_source(reader, operand) || !why_in_memory(facts_.scope(reader), operand).empty()) return false;
   if (readers.size() == 1) return true;
-  const auto own = several_operand(*kernel);
-  return own && operand != *own && readers.size() <= static_cast<std::size_t>(kernel->operands[*own].several) &&
+  const KernelSignature& kernel = *reader.kernel;
+  const auto own = several_operand(kernel);
+  return own && operand != *own && readers.size() <= static_cast<std::size_t>(kernel.operands[*own].several) &&
          std::all_of(readers.begin() + 1, readers.end(),
                      [&](NodeId other) { return are_siblings(graph_, readers[0], other); });
 }

@@ -54,6 +54,7 @@ std::optional<RowForm> row_form(const Shape& shape, const Shape& loop, const std
 
 FuseFacts::FuseFacts(const Graph& graph)
     : graph_(graph),
+      ranges_(ranges_of(graph)),
       first_(graph.values.size() + 1, 0),
       kept_(graph.values.size(), false),
       writes_state_(graph.nodes.size(), false),

@@ -9,6 +9,7 @@
 #include "generator/model/graph.hpp"
 #include "generator/pass/graph/layout.hpp"
 #include "generator/pass/graph/load_values.hpp"
+#include "generator/spec/node_expression.hpp"
 
 namespace kgen {
 
@@ -35,6 +36,11 @@ class FuseFacts {
   explicit FuseFacts(const Graph& graph);
 
   const Graph& graph() const { return graph_; }
+  const DimRanges& ranges() const { return ranges_; }
+  // The node as conditions and sizes of its kernel see it.
+  NodeScope scope(const Node& node) const {
+    return {graph_, node, ranges_, node.attributes, {}, [this](ValueId value) { return at_load(value); }};
+  }
   std::span<const NodeId> consumers(ValueId value) const {
     return {consumers_.data() + first_[value], consumers_.data() + first_[value + 1]};
   }
@@ -57,6 +63,7 @@ class FuseFacts {
 
  private:
   const Graph& graph_;
+  DimRanges ranges_;
   std::vector<std::uint32_t> first_;  // into consumers_, by value
   std::vector<NodeId> consumers_;
   std::vector<bool> kept_, writes_state_, wants_rows_;

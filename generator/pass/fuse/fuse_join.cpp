@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "generator/pass/fuse/fuse_ports.hpp"
+#include "generator/pass/fuse/recompute_price.hpp"
+#include "generator/pass/graph/source_operand.hpp"
 
 namespace kgen {
 namespace {
@@ -15,6 +17,13 @@ Joint refuse(std::string why) { return {std::nullopt, std::move(why)}; }
 bool one_per_row(const Shape& shape, const GrowingGroup& rows) {
   const auto form = row_form(shape, rows.loop, rows.row_axes);
   return form && *form != RowForm::full;
+}
+
+// How many elements a row of the group's loop has.
+Dim row_length(const GrowingGroup& rows) {
+  Shape row;
+  for (const int axis : rows.row_axes) row.push_back(rows.loop[static_cast<std::size_t>(axis)]);
+  return element_count(row);
 }
 
 // Why the epilogue cannot take all of the group; empty where it can.
@@ -155,7 +164,10 @@ Joint unite(const FuseFacts& facts, const FuseGroups& groups, const std::vector<
     if (guest.at_load != host.at_load) return refuse("one operand is computed at load, the other at each call");
     if (guest.kind == GroupKind::rows) {
       if (host.kind == GroupKind::structured) {
-        return refuse("its operands come from a kernel, whose epilogue sees tiles, and from a stub that walks rows");
+        return refuse(
+            fmt::format("its operands come from a kernel, whose epilogue sees tiles, and from a stub that walks "
+                        "rows: each tile would go through rows of {} again",
+                        row_length(guest).text()));
       }
       if (host.kind != GroupKind::rows || guest.loop != host.loop || guest.row_axes != host.row_axes) {
         return refuse("its operands come from stubs that walk different rows");
@@ -367,13 +379,6 @@ Joint with_sibling(const FuseFacts& facts, const FuseGroups& groups, NodeId id, 
 
 namespace {
 
-// How many elements a row of the group's loop has.
-Dim row_length(const GrowingGroup& rows) {
-  Shape row;
-  for (const int axis : rows.row_axes) row.push_back(rows.loop[static_cast<std::size_t>(axis)]);
-  return element_count(row);
-}
-
 // Whether nothing but the group `maker` reads `value`, through views or not, but for the nodes `kernels`, each of which
 // reads it once as the operand `operand`.
 bool ends_in_operand(const FuseFacts& facts, const FuseGroups& groups, ValueId value, std::uint32_t maker,
@@ -392,6 +397,26 @@ bool ends_in_operand(const FuseFacts& facts, const FuseGroups& groups, ValueId v
          static_cast<std::size_t>(std::count_if(readers.begin(), readers.end(), is_kernel)) <= kernels.size();
 }
 
+// Why the kernel, which may ask for an element of the operand several times, is slower with the group as its prologue
+// than where that makes the operand once; empty where it is not.
+std::string why_no_gain(const FuseFacts& facts, const GrowingGroup& group, const std::vector<NodeId>& roots,
+                        std::size_t operand) {
+  const Node& node = facts.graph().nodes[roots.front()];
+  if (std::string why = why_in_memory(facts.scope(node), operand); !why.empty()) return why;
+  const std::int64_t times = evaluations(facts.scope(node), operand, roots);
+  if (times == 1) return {};
+  const RecomputedValue again{.value = node.inputs[operand],
+                              .nodes = group.nodes,
+                              .originals = group.nodes,
+                              .reads = group.reads,
+                              .readers = {{group.reads, times}},
+                              .spared = group.reads};
+  const RecomputingPrice price = price_of(facts, again);
+  if (price.pays) return {};
+  return fmt::format("{} would compute '{}' up to {} times over, which takes longer than to write and read {} bytes",
+                     node.kernel->name, facts.graph().value(again.value).name, times, price.saved.text());
+}
+
 }  // namespace
 
 Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std::vector<NodeId>& roots,
@@ -402,7 +427,7 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std:
   const std::uint32_t maker = groups.group_making(facts.unshaped(value));
   const GrowingGroup& group = groups.group(maker);
   const KernelSignature* kernel = node.kernel;
-  if (!kernel || operand >= kernel->operands.size() || kernel->operands[operand].accepts != Accepts::source) {
+  if (!is_source(node, operand)) {
     return refuse(fmt::format("operand '{}' of {} takes no prologue", node.op->operands[operand].name,
                               kernel ? kernel->name : node.op->name));
   }
@@ -428,7 +453,7 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std:
   GrowingGroup joint = alone(facts, roots.front());
   const bool of_each = several_operand(*kernel) == operand;
   joint.prologues.push_back({operand, group.nodes, of_each ? roots.front() : no_id});
-  return {std::move(joint), {}};
+  return {std::move(joint), why_no_gain(facts, group, roots, operand)};
 }
 
 }  // namespace kgen

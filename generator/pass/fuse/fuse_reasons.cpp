@@ -6,24 +6,35 @@
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/pass/fuse/fuse_siblings.hpp"
+#include "generator/pass/graph/source_operand.hpp"
 
 namespace kgen {
 namespace {
 
-bool rides_in_prologue(const Group& group, NodeId node) {
-  return std::any_of(group.prologues.begin(), group.prologues.end(), [&](const Prologue& prologue) {
+// The prologue that holds the node; null: none does.
+const Prologue* prologue_of(const Group& group, NodeId node) {
+  const auto found = std::find_if(group.prologues.begin(), group.prologues.end(), [&](const Prologue& prologue) {
     return std::binary_search(prologue.nodes.begin(), prologue.nodes.end(), node);
   });
+  return found == group.prologues.end() ? nullptr : &*found;
 }
 
-std::string fused_reason(const Graph& graph, const Group& group, NodeId consumer) {
+std::string prologue_reason(const FuseFacts& facts, const Group& group, const Prologue& prologue) {
+  const std::vector<NodeId> roots = prologue.reader == no_id ? roots_of(group) : std::vector{prologue.reader};
+  const std::int64_t times = evaluations(facts.scope(facts.graph().nodes[roots.front()]), prologue.operand, roots);
+  const std::string taken = fmt::format("a prologue of {} takes it", facts.graph().nodes[group.root].kernel->name);
+  if (times == 1) return taken;
+  return fmt::format("{}, and computes it up to {} times over", taken, times);
+}
+
+std::string fused_reason(const FuseFacts& facts, const Group& group, NodeId producer, NodeId consumer) {
+  const Graph& graph = facts.graph();
   if (group.kind == GroupKind::rows) return "they walk the same rows";
   if (group.kind != GroupKind::structured) return "they walk the same loop";
   const Node& root = graph.nodes[group.root];
   const std::string& kernel = root.kernel->name;
   const std::vector<NodeId> roots = roots_of(group);
-  const bool is_root = std::find(roots.begin(), roots.end(), consumer) != roots.end();
-  if (is_root || rides_in_prologue(group, consumer)) return fmt::format("a prologue of {} takes it", kernel);
+  if (const Prologue* prologue = prologue_of(group, producer)) return prologue_reason(facts, group, *prologue);
   if (root.outputs.size() * roots.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
   const auto taken_by = std::find_if(group.epilogues.begin(), group.epilogues.end(), [&](const Epilogue& each) {
     return std::binary_search(each.nodes.begin(), each.nodes.end(), consumer);
@@ -128,7 +139,7 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
     const std::uint32_t group = fused.group_of[consumer];
     if (base == facts.unshaped(value) && fused.group_of[made.producer] == group) {
       made.fused = true;
-      made.reason = fused_reason(graph, fused.groups[group], consumer);
+      made.reason = fused_reason(facts, fused.groups[group], made.producer, consumer);
     } else if (!enabled) {
       made.reason = "fusion is off";
     } else if (whole != no_id) {

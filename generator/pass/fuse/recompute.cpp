@@ -7,6 +7,7 @@
 #include "generator/pass/fuse/fuse_groups.hpp"
 #include "generator/pass/fuse/recompute_readers.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
+#include "generator/pass/graph/source_operand.hpp"
 
 namespace kgen {
 namespace {
@@ -20,11 +21,7 @@ bool contains(const std::vector<T>& values, const T& value) {
 class Recomputing {
  public:
   Recomputing(const FuseFacts& facts, const FusedGraph& fused)
-      : facts_(facts),
-        original_(facts.graph()),
-        grouped_(fused),
-        orders_(original_.directives),
-        ranges_(ranges_of(original_)) {}
+      : facts_(facts), original_(facts.graph()), grouped_(fused), orders_(original_.directives) {}
 
   // `value` is one that a group stores.
   void consider(ValueId value);
@@ -63,7 +60,6 @@ class Recomputing {
   const Graph& original_;
   const FusedGraph& grouped_;  // as it was
   RecomputeOrders orders_;
-  DimRanges ranges_;
   std::vector<Recomputation> recomputations_;
   std::optional<FusedGraph> edited_;  // from the first value on that is computed again
   UniqueNames names_;
@@ -177,7 +173,10 @@ void Recomputing::add_price_facts(RecomputedValue& again, const std::vector<Read
   if (moves && own.outputs.size() == 1) again.spared = own.inputs;
   for (const ReaderPort& port : ports) {
     RecomputingReader reader;
-    reader.prologue = port.prologue != ReaderPort::none;
+    if (port.prologue != ReaderPort::none) {
+      const std::vector<NodeId> roots = port.root == no_id ? roots_of(groups()[port.group]) : std::vector{port.root};
+      reader.evaluations = evaluations(facts_.scope(original_.nodes[roots.front()]), port.prologue, roots);
+    }
     for (const ValueId read : again.reads) {
       if (!contains(groups()[port.group].inputs, read)) reader.new_reads.push_back(read);
     }
@@ -201,7 +200,7 @@ void Recomputing::consider(ValueId value) {
   const bool loops = own.kind == GroupKind::elementwise || own.kind == GroupKind::rows;
   if (!moved.empty() && (!loops || orders_.forces_any(graph(), moved))) return;
   add_price_facts(again, ports, !moved.empty());
-  RecomputingPrice price = price_of(facts_, ranges_, again);
+  RecomputingPrice price = price_of(facts_, again);
   Recomputation made{.value = value, .copies = {}, .reason = std::move(price.reason), .bytes = {}};
   if (price.pays) {
     made.bytes = price.saved;

@@ -5,44 +5,10 @@
 #include <algorithm>
 
 #include "generator/base/diagnostics.hpp"
+#include "generator/pass/graph/work.hpp"
 
 namespace kgen {
 namespace {
-
-// Prices are in eighths of a byte: what a core, or a GPU, moves in the time of eight vectorised additions, an element
-// each.
-constexpr std::int64_t eighths = 8;
-constexpr std::int64_t price_of_step = 1;
-constexpr std::int64_t price_of_division = 16;
-constexpr std::int64_t price_of_function = 32;
-
-// How often a kernel evaluates a prologue for each element is not in its signature: matmul does once where it packs the
-// operand, else once for each tile of the result beside another, and convolution once for each tap of the filters.
-constexpr std::int64_t evaluations_of_prologue = 8;
-
-std::int64_t price_of(Expression::Operation operation) {
-  using enum Expression::Operation;
-  switch (operation) {
-    case number:
-    case variable:
-    case name:
-      return 0;
-    case divide:
-    case sqrt:
-      return price_of_division;
-    case call:
-    case exp:
-    case log:
-    case sin:
-    case cos:
-    case tanh:
-    case erf:
-    case pow:
-      return price_of_function;
-    default:
-      return price_of_step;
-  }
-}
 
 // What of `value` is read where it is read once for each element of a loop: of a broadcast view, what it shows.
 ValueId behind_broadcasts(const Graph& graph, ValueId value) {
@@ -63,8 +29,8 @@ ValueId behind_broadcasts(const Graph& graph, ValueId value) {
 
 class Pricing {
  public:
-  Pricing(const FuseFacts& facts, const DimRanges& ranges, const RecomputedValue& again)
-      : graph_(facts.graph()), ranges_(ranges), again_(again), shape_(graph_.type(again.value).shape) {
+  Pricing(const FuseFacts& facts, const RecomputedValue& again)
+      : graph_(facts.graph()), ranges_(facts.ranges()), again_(again), shape_(graph_.type(again.value).shape) {
     // Where there are no elements nothing is moved at all.
     for (const Dim& extent : shape_) {
       const auto symbol = extent.as_symbol();
@@ -77,7 +43,7 @@ class Pricing {
     count_reads();
     const std::int64_t width = element_bits(graph_.type(again_.value));
     const auto readers = static_cast<std::int64_t>(again_.readers.size());
-    const std::int64_t traffic = width * (1 + readers) - full_width_;
+    const std::int64_t traffic = price_of_bit * (width * (1 + readers) - full_width_);
     RecomputingPrice price;
     price.saved = before_ - after_;
     price.reason = reason();
@@ -85,7 +51,7 @@ class Pricing {
       price.reason += traffic > 0 ? ", which is not less for all sizes" : "";
     } else if (traffic <= repeated_work()) {
       price.reason += fmt::format(", but would compute it up to {} times over", evaluations());
-    } else if (reads_wider_tiles(width)) {
+    } else if (traffic <= repeated_work() + repeated_traffic(width)) {
       price.reason += ", but a kernel reads its operands several times, and these are wider";
     } else {
       price.pays = true;
@@ -132,7 +98,7 @@ class Pricing {
 
   std::int64_t evaluations() const {
     std::int64_t count = again_.stays ? 1 : 0;
-    for (const RecomputingReader& reader : again_.readers) count += reader.prologue ? evaluations_of_prologue : 1;
+    for (const RecomputingReader& reader : again_.readers) count += reader.evaluations;
     return count;
   }
 
@@ -142,13 +108,13 @@ class Pricing {
     return work * (evaluations() - 1);
   }
 
-  bool reads_wider_tiles(std::int64_t width) const {
-    if (std::none_of(again_.readers.begin(), again_.readers.end(), [](const auto& each) { return each.prologue; })) {
-      return false;
-    }
-    std::int64_t read = 0;
+  // In eighths of a byte for each element: what kernels read more of operands than they would of the value, after the
+  // first time.
+  std::int64_t repeated_traffic(std::int64_t width) const {
+    std::int64_t read = 0, times = 0;
     for (const ValueId value : again_.reads) read += is_full(value) ? element_bits(graph_.type(value)) : 0;
-    return read > width;
+    for (const RecomputingReader& reader : again_.readers) times += reader.evaluations - 1;
+    return price_of_bit * times * std::max<std::int64_t>(read - width, 0);
   }
 
   // Whether `gain` eighths of a byte for each element are at least what the small operands that are read for them take.
@@ -156,7 +122,7 @@ class Pricing {
   bool pays_for_small_reads(std::int64_t gain) const {
     const auto shares = static_cast<std::int64_t>(small_.size());
     return std::all_of(small_.begin(), small_.end(), [&](const SmallRead& read) {
-      const Dim cost = bytes_read(read.value) * Dim(eighths * read.times * shares);
+      const Dim cost = bytes_read(read.value) * Dim(price_of_byte * read.times * shares);
       return read.times <= 0 || is_never_negative(element_count(shape_) * Dim(gain) - cost);
     });
   }
@@ -192,15 +158,8 @@ class Pricing {
 
 }  // namespace
 
-std::int64_t work_of(const Node& node) {
-  if (!node.op || node.op->definition.empty()) return price_of_function;
-  std::int64_t work = 0;
-  for (const Expression::Step& step : node.op->definition.steps) work += price_of(step.operation);
-  return std::max(work, price_of_step);
-}
-
-RecomputingPrice price_of(const FuseFacts& facts, const DimRanges& ranges, const RecomputedValue& again) {
-  return Pricing(facts, ranges, again).price();
+RecomputingPrice price_of(const FuseFacts& facts, const RecomputedValue& again) {
+  return Pricing(facts, again).price();
 }
 
 }  // namespace kgen

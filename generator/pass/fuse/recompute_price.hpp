@@ -1,4 +1,4 @@
-// What it costs to compute a value again for each of its readers, and what that saves.
+// What it costs to compute a value for each of its readers, as often as they ask for it, and what that saves.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace kgen {
 // One of the loops that would compute the value for themselves.
 struct RecomputingReader {
   std::vector<ValueId> new_reads;  // memory that it would read for that, and does not read anyway
-  bool prologue = false;           // of a kernel, which may evaluate it several times
+  std::int64_t evaluations = 1;    // of each element: a kernel may ask for an element several times
 };
 
 struct RecomputedValue {
@@ -31,10 +31,6 @@ struct RecomputingPrice {
   Dim saved;           // bytes
 };
 
-RecomputingPrice price_of(const FuseFacts& facts, const DimRanges& ranges, const RecomputedValue& again);
-
-// Of one element, in eighths of a byte of memory traffic, by the operator's definition. Of an operator that has none,
-// as much as of the most expensive functions.
-std::int64_t work_of(const Node& node);
+RecomputingPrice price_of(const FuseFacts& facts, const RecomputedValue& again);
 
 }  // namespace kgen

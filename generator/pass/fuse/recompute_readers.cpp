@@ -4,6 +4,7 @@
 
 #include "generator/pass/fuse/fuse_groups.hpp"
 #include "generator/pass/fuse/fuse_ports.hpp"
+#include "generator/pass/graph/source_operand.hpp"
 
 namespace kgen {
 namespace {
@@ -66,10 +67,8 @@ bool kernel_takes(const FuseFacts& facts, const Group& group, const ReaderPort& 
   const Node& root = graph.nodes[group.root];
   if (!root.kernel) return false;
   const bool prologue = port.epilogue == ReaderPort::none;
-  if (prologue && (port.prologue >= root.kernel->operands.size() ||
-                   root.kernel->operands[port.prologue].accepts != Accepts::source)) {
+  if (prologue && (!is_source(root, port.prologue) || !why_in_memory(facts.scope(root), port.prologue).empty()))
     return false;
-  }
   const ValueId walked = prologue
                              ? graph.nodes[port.root == no_id ? group.root : port.root].inputs[port.prologue]
                              : numbered_result(graph, roots_of(group), group.epilogues[port.epilogue].results.front());

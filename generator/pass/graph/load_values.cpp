@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "generator/pass/graph/source_operand.hpp"
+
 namespace kgen {
 namespace {
 
@@ -25,8 +27,17 @@ bool unpacks(const Graph& graph, const Node& node) {
   });
 }
 
-// By ValueId: whether one node reads it, which is a kernel that takes it as a prologue, or can be a part of such a one.
+// Whether the kernel takes what makes the operand as a prologue, and asks for each element once.
+bool unpacks_as_it_reads(const Graph& graph, const DimRanges& ranges, const Node& node, std::size_t operand) {
+  if (!std::holds_alternative<Structured>(node.kind) || !is_source(node, operand)) return false;
+  const auto is_constant = [&](ValueId id) { return graph.value(id).kind == ValueKind::constant; };
+  const NodeScope scope{graph, node, ranges, node.attributes, {}, is_constant};
+  return why_in_memory(scope, operand).empty() && evaluations(scope, operand) == 1;
+}
+
+// By ValueId: whether one node reads it, which is a kernel that unpacks it, or can be a part of its prologue.
 std::vector<bool> values_of_prologues(const Graph& graph) {
+  const DimRanges ranges = ranges_of(graph);
   std::vector<bool> fits(graph.values.size(), true), read(graph.values.size(), false);
   for (const ValueId output : graph.outputs) fits[output] = false;
   for (const StateData& state : graph.states) {
@@ -37,10 +48,10 @@ std::vector<bool> values_of_prologues(const Graph& graph) {
     const bool is_view = std::holds_alternative<View>(node->kind) && node->inputs.size() == 1;
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       if (node->inputs[i] == no_id) continue;
-      const bool is_source = std::holds_alternative<Structured>(node->kind) && node->kernel &&
-                             i < node->kernel->operands.size() && node->kernel->operands[i].accepts == Accepts::source;
       const bool may_pass = is_view || (std::holds_alternative<Elementwise>(node->kind) && line_axis(*node, i) < 0);
-      if (read[node->inputs[i]] || (!is_source && !(may_pass && passes))) fits[node->inputs[i]] = false;
+      if (read[node->inputs[i]] || (!(may_pass && passes) && !unpacks_as_it_reads(graph, ranges, *node, i))) {
+        fits[node->inputs[i]] = false;
+      }
       read[node->inputs[i]] = true;
     }
   }

@@ -6,12 +6,9 @@
 
 namespace graph_llama_block {
 
-// wv_panels: matmul
 // wo_panels: matmul
-// w_gate_panels: matmul
-// w_up_panels: matmul
 // w_down_panels: matmul
-void stub_wv_panels(kgen::View<float, 3> panels, kgen::View<const float, 2> b, kgen::Stream stream) {
+void stub_wo_panels(kgen::View<float, 3> panels, kgen::View<const float, 2> b, kgen::Stream stream) {
   kgen::pack_columns(b, panels, stream);
 }
 

@@ -1,0 +1,176 @@
+// What kernels declare of their operands for a target, and what a prologue costs by it.
+#include <doctest/doctest.h>
+
+#include "generator/pass/graph/load_values.hpp"
+#include "tests/unit/introspect_fixture.hpp"
+#include "tests/unit/plan_fixture.hpp"
+
+using namespace kgen;
+using namespace kgen::test;
+
+namespace {
+
+// y = f(x) times w, of these types.
+std::string product(const std::string& dtype, const std::string& function, const std::string& more = "",
+                    const std::string& columns = "512") {
+  return "graph: g\ndims: {M: 1..4096}\ninputs: {x: \"" + dtype + "[M, 256]\", w: \"" + dtype + "[256, " + columns +
+         "]\"}\nnodes:\n  - {op: " + function + ", in: x, out: f}\n  - {op: matmul, in: [f, w], out: \"y\"}\n" +
+         "outputs: [\"y\"]\n" + more;
+}
+
+struct Planned {
+  Fixture f;
+  FusedGraph fused;
+
+  explicit Planned(const std::string& text, TargetKind target = TargetKind::cpu,
+                   Architecture architecture = Architecture::none)
+      : fused(f.fuse_main(text, target, architecture)) {}
+
+  bool fuses() const { return together(fused, "f", "y"); }
+  std::string why() const { return reason(fused, "f", "y"); }
+};
+
+}  // namespace
+
+TEST_CASE("a prologue is refused where the kernel is much faster on memory, and taken elsewhere") {
+  const Planned hopper(product("bf16", "relu"), TargetKind::cuda, Architecture::sm_90a);
+  CHECK_FALSE(hopper.fuses());
+  CHECK(hopper.why() ==
+        "kgen::matmul is much faster where it reads 'a' from memory: 'architecture == sm_90a && (T == bf16 || T == "
+        "f16)' holds: architecture is sm_90a; T is bf16");
+  CHECK_FALSE(Planned(product("f16", "relu"), TargetKind::cuda, Architecture::sm_90a).fuses());
+  CHECK(Planned(product("f32", "relu"), TargetKind::cuda, Architecture::sm_90a).fuses());
+  CHECK(Planned(product("bf16", "relu"), TargetKind::hip, Architecture::gfx942).fuses());
+  const Planned cpu(product("bf16", "relu"));
+  CHECK(cpu.fuses());
+  CHECK(cpu.why() == "a prologue of kgen::matmul takes it");
+}
+
+TEST_CASE("a packed weight is unpacked as it is read where the kernel reads it once, and else at load") {
+  const auto at_load = [](int rows, const std::string& dtype, TargetKind target, Architecture architecture) {
+    const Planned plan("graph: g\ndims: {M: 1.." + std::to_string(rows) + "}\ninputs: {x: \"" + dtype +
+                           "[M, 256]\"}\nconstants: {q: {type: \"i4[256, 512]\", file: w.safetensors, key: q}}\n" +
+                           "nodes:\n  - {op: cast, in: q, out: f, to: " + dtype +
+                           "}\n  - {op: matmul, in: [x, f], out: \"y\"}\noutputs: [\"y\"]\n",
+                       target, architecture);
+    const bool known = LoadValues(plan.fused.graph).contains(value_named(plan.fused.graph, "f"));
+    CHECK(plan.fuses() != known);
+    return known;
+  };
+  CHECK_FALSE(at_load(4096, "bf16", TargetKind::cpu, Architecture::none));
+  CHECK_FALSE(at_load(64, "bf16", TargetKind::hip, Architecture::gfx942));
+  CHECK_FALSE(at_load(64, "f32", TargetKind::cuda, Architecture::sm_90a));
+  CHECK(at_load(4096, "bf16", TargetKind::hip, Architecture::gfx942));
+  CHECK(at_load(64, "bf16", TargetKind::cuda, Architecture::sm_90a));
+}
+
+TEST_CASE("what is forced is taken, though it is slow") {
+  const Planned forced(product("bf16", "relu", "fusion: {force: [[f, \"y\"]]}\n"), TargetKind::cuda,
+                       Architecture::sm_90a);
+  CHECK(forced.fuses());
+}
+
+TEST_CASE("a prologue is refused where the kernel repeats more work than memory is worth") {
+  const Planned cheap(product("f32", "relu"), TargetKind::cuda, Architecture::sm_90a);
+  CHECK(cheap.why() == "a prologue of kgen::matmul takes it, and computes it up to 8 times over");
+  const Planned dear(product("f32", "gelu"), TargetKind::cuda, Architecture::sm_90a);
+  CHECK_FALSE(dear.fuses());
+  CHECK(dear.why() ==
+        "kgen::matmul would compute 'f' up to 8 times over, which takes longer than to write and read 2048*M bytes");
+  CHECK(Planned(product("f32", "gelu"), TargetKind::cpu).fuses());
+  CHECK(Planned(product("f32", "gelu", "", "64"), TargetKind::cuda, Architecture::sm_90a).fuses());
+}
+
+TEST_CASE("siblings ask for what they share by all their columns") {
+  const auto text = [](const std::string& columns) {
+    return "graph: g\ndims: {M: 1..4096}\ninputs: {x: \"f32[M, 256]\", w: \"f32[256, " + columns +
+           "]\", v: \"f32[256, " + columns +
+           "]\"}\nnodes:\n  - {op: relu, in: x, out: f}\n  - {op: matmul, in: [f, w], out: \"y\"}\n"
+           "  - {op: matmul, in: [f, v], out: z}\noutputs: [\"y\", z]\n";
+  };
+  const Planned few(text("1024"), TargetKind::cuda, Architecture::sm_90a);
+  CHECK(together(few.fused, "y", "z"));
+  CHECK(few.why() == "a prologue of kgen::matmul takes it, and computes it up to 32 times over");
+  CHECK_FALSE(Planned(text("4096"), TargetKind::cuda, Architecture::sm_90a).fuses());
+}
+
+TEST_CASE("what several calls would repeat is priced as what one would") {
+  const auto text = [](const std::string& function) {
+    return "graph: g\ndims: {M: 16..4096}\ninputs: {x: \"f32[M, 64]\", v: \"f32[64, 512]\", w: \"f32[64, "
+           "512]\"}\nnodes:\n"
+           "  - {op: " +
+           function +
+           ", in: x, out: f}\n  - {op: matmul, in: [f, v], out: \"y\"}\n"
+           "  - {op: matmul, in: [f, w], out: z}\noutputs: [\"y\", z]\nfusion: {forbid: [[\"y\", z]]}\n";
+  };
+  const Planned dear(text("exp"), TargetKind::cuda, Architecture::sm_90a);
+  REQUIRE(dear.fused.recomputations.size() == 1);
+  CHECK(dear.fused.recomputations[0].reason ==
+        "they read 512*M bytes of 'x' for it, instead of 1024*M to make it once, write it and read it there, but would "
+        "compute it up to 16 times over");
+  CHECK(Planned(text("relu"), TargetKind::cuda, Architecture::sm_90a).fused.recomputations[0].copies.size() == 1);
+  CHECK(Planned(text("exp")).fused.recomputations[0].copies.size() == 1);
+  const Planned hopper(
+      "graph: g\ninputs: {x: \"bf16[16, 64]\", v: \"bf16[64, 32]\"}\nnodes:\n  - {op: relu, in: x, out: f}\n"
+      "  - {op: matmul, in: [f, v], out: \"y\"}\n  - {op: sum, in: f, out: z, axes: [0]}\noutputs: [\"y\", z]\n",
+      TargetKind::cuda, Architecture::sm_90a);
+  CHECK(hopper.fused.recomputations.empty());
+}
+
+TEST_CASE("a convolution asks for its images by the taps that meet at an element") {
+  const auto text = [](const std::string& strides) {
+    return "graph: g\ninputs: {x: \"f32[4, 32, 32, 16]\", w: \"f32[3, 3, 16, 64]\"}\nnodes:\n"
+           "  - {op: gelu, in: x, out: f}\n  - {op: conv2d, in: [f, w], out: \"y\", strides: " +
+           strides + "}\noutputs: [\"y\"]\n";
+  };
+  CHECK_FALSE(Planned(text("[1, 1]")).fuses());
+  CHECK(Planned(text("[3, 3]")).fuses());
+}
+
+TEST_CASE("a batch of products asks for what it repeats") {
+  const auto text = [](const std::string& function) {
+    return "graph: g\ndims: {B: 1..16}\ninputs: {x: \"f32[1, 8, 64]\", w: \"f32[B, 64, 32]\"}\nnodes:\n  - {op: " +
+           function + ", in: x, out: f}\n  - {op: matmul, in: [f, w], out: \"y\"}\noutputs: [\"y\"]\n";
+  };
+  const Planned cheap(text("relu"));
+  CHECK(cheap.why() == "a prologue of kgen::batched_matmul takes it, and computes it up to 16 times over");
+  CHECK_FALSE(Planned(text("gelu")).fuses());
+}
+
+TEST_CASE("introspect: what a declaration says of its operands") {
+  const std::string kernel =
+      "template <Source<1> X, Sink<float, 1> Out>\nKGEN_KERNEL(f)\nKGEN_EVALUATED(x, \"2 * N\", \"target == gpu\")\n"
+      "KGEN_EVALUATED(x, \"N\")\nKGEN_IN_MEMORY(x, \"architecture == sm_90a\")\n"
+      "void f(const X& x, const Out& out, Stream stream = {});\n";
+  const Introspected found = introspected(kernel);
+  CHECK(found.messages == "");
+  CHECK(found.kernels.find("accepts: source, memory: \"architecture == sm_90a\", evaluations: [{times: \"2 * N\", "
+                           "when: \"target == gpu\"}, {times: \"N\"}], at: 9:17}") != std::string::npos);
+}
+
+TEST_CASE("introspect, bad: facts of operands that are none") {
+  CHECK_EQ(introspected("template <Source<1> X, Sink<float, 1> Out>\nKGEN_KERNEL(f)\nKGEN_EVALUATED(y, \"N\")\n"
+                        "void f(const X& x, const Out& out, Stream stream = {});\n"
+                        "KGEN_IN_MEMORY(x, \"N == 1\") void g();\n")
+               .messages,
+           R"text(my.hpp:8:1: error: this says something of a kernel's operand, and no kernel is here
+    8 | KGEN_IN_MEMORY(x, "N == 1") void g();
+      | ^
+help: write KGEN_KERNEL(operator) in front of it
+my.hpp:6:1: error: 'y' is no operand of 'my::f' that takes a prologue
+    6 | KGEN_EVALUATED(y, "N")
+      | ^
+my.hpp:5:1: note: 'my::f' is registered here as a kernel of 'f'
+    5 | KGEN_KERNEL(f)
+      | ^
+help: name one that is a Source
+)text");
+  const std::string twice = introspected(
+                                "template <Source<1> X, Sink<float, 1> Out>\nKGEN_KERNEL(f)\n"
+                                "KGEN_IN_MEMORY(x, \"N == 1\")\nKGEN_IN_MEMORY(x, \"N == 2\")\n"
+                                "KGEN_EVALUATED(x, \"N\", \"N == 1\", \"N == 2\")\n"
+                                "void f(const X& x, const Out& out, Stream stream = {});\n")
+                                .messages;
+  CHECK(twice.find("'x' has such a condition already") != std::string::npos);
+  CHECK(twice.find("3 texts are said of 'x'") != std::string::npos);
+}
