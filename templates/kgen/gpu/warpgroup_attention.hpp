@@ -61,7 +61,7 @@ class Turns {
     }
   }
   KGEN_FN void take() {
-    turns_[own_].wait(parity_);
+    turns_[own_].wait(parity_);  // for time alone
     parity_ ^= 1;
   }
   KGEN_FN void pass() const {
