@@ -23,7 +23,8 @@ concept AttentionFloat = OneOf<T, double, float, f16, bf16>;
 // causal: query s sees keys t <= T - S + s, so that the last query sees all keys. What it does not see does not touch
 // its result, be it NaN; a mask is arithmetic: 0 times a value that is NaN or infinite is NaN. A query that sees no
 // key, or whose scores are all -inf, gives 0. Computed in f32 (f64 for f64), by the online softmax of FlashAttention
-// (Dao et al., arXiv:2205.14135): scores never reach memory.
+// (Dao et al., arXiv:2205.14135): scores never reach memory. On Hopper's tensor cores (bf16, f16) the softmax's weights
+// are rounded to the type of v, and keys that are not seen may be arithmetic as those under a mask.
 template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, Sink<source_lane_t<Q, 4>, 4> Out>
 KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,

@@ -270,6 +270,8 @@ def parse():
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
     parser.add_argument("--draw-matmul", nargs=2, type=int, metavar=("SEED", "COUNT"),
                         help="so many rows of matrix products of random shapes and epilogues, instead of the rows")
+    parser.add_argument("--draw-attention", nargs=2, type=int, metavar=("SEED", "COUNT"),
+                        help="so many rows of attention of random heads, lengths and widths, instead of the rows")
     parser.add_argument("--compile-only", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -283,11 +285,12 @@ def main():
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "2"
 
     import torch
-    from rows import ROWS, draw_products
+    from rows import ROWS, draw_attentions, draw_products
 
     torch._inductor.config.autotune_local_cache = False
     torch._dynamo.config.recompile_limit = 1000  # each row is a shape of its own
-    rows = list(draw_products(*options.draw_matmul)) if options.draw_matmul else ROWS
+    drawn = [*draw_products(*(options.draw_matmul or (0, 0))), *draw_attentions(*(options.draw_attention or (0, 0)))]
+    rows = drawn or ROWS
     rows = [row for row in rows if any(text in row.graph for text in options.rows.split(","))]
     if options.compile_only:
         for row in rows:
@@ -305,7 +308,7 @@ def main():
     left_out = [f"{graph}: skipped, as the library has none of it" for graph in missing]
     for line in left_out:
         print(line)
-    if not options.draw_matmul:  # whose rows are shapes of few graphs
+    if not drawn:  # whose rows are shapes of few graphs
         compile_ahead(rows, peers)
     measured, copy_us, product_us = time_all(library, rows, peers, options.rounds, left_out)
     text = report.table(measured, peers)

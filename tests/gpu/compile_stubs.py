@@ -25,6 +25,7 @@ SKIPPED = 77
 REGISTERS = {
     "sm_90a": {"elementwise_kernel": 80, "tile_kernel": 128, "register_rows_kernel": 168, "memory_rows_kernel": 128,
                "matmul_kernel": 128, "warpgroup_matmul_kernel": 168, "attention_kernel": 128,
+               "warpgroup_attention_kernel": 168, "merge_attention_kernel": 64,
                "scan_along_kernel": 64, "scan_across_kernel": 64},
 }
 OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two waves
@@ -86,7 +87,7 @@ def demangled(kernels):
 def read_ptxas(text):
     """The kernels that `ptxas -v` speaks of. Raises where it gives up what Hopper's are written for: register shares that
     it ignores, products that it waits for one by one."""
-    if lost := re.search(r".*\bC75(?:08|1[0-5])\b.*", text):
+    if lost := re.search(r".*\bC75(?:08|1\d|2\d)\b.*", text):
         raise RuntimeError(lost[0])
     kernels = []
     for line in text.splitlines():

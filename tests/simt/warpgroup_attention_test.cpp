@@ -125,8 +125,23 @@ TEST_CASE("warpgroup attention: blocks that go from tile to tile, in any order o
   }
 }
 
+TEST_CASE("warpgroup attention: keys that blocks share, of which a query sees some, all or none") {
+  for (const Size& c : {Size{1, 1, 4, 128, 700, 2}, {2, 3, 1, 24, 1100, 1}, {1, 300, 1, 64, 600, 1}, {1, 700, 1, 8, 600, 1}}) {
+    const Operands<f16> x(c);
+    for (const bool causal : {false, true}) {
+      Hopper device;
+      simt::device().multiprocessors = 12;
+      INFO("S ", c.S, " T ", c.T, " D ", c.D, " causal ", causal);
+      Tensor<f16, 4> out(x.q.shape);
+      attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view());
+      CHECK(device.take().find(", merge_attention x") != std::string::npos);
+      compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), 2e-3);
+    }
+  }
+}
+
 TEST_CASE("warpgroup attention: orders of tiles hold each once") {
-  for (const gpu::AttentionOrder order : {gpu::AttentionOrder{7, 5, 3}, {4, 1, 9}, {3, 4, 1}}) {
+  for (const gpu::AttentionOrder order : {gpu::AttentionOrder{7, 5, 3}, {4, 1, 9}, {3, 4, 1}, {2, 3, 2, 4}}) {
     std::vector<int> seen(static_cast<std::size_t>(order.tiles()), 0);
     for (int tile = 0; tile < order.tiles(); ++tile) {
       const auto place = order(tile);
@@ -134,7 +149,9 @@ TEST_CASE("warpgroup attention: orders of tiles hold each once") {
       REQUIRE(place.head < order.heads);
       REQUIRE(place.row_tile >= 0);
       REQUIRE(place.row_tile < order.row_tiles);
-      ++seen[static_cast<std::size_t>(place.head * order.row_tiles + place.row_tile)];
+      REQUIRE(place.part >= 0);
+      REQUIRE(place.part < order.parts);
+      ++seen[static_cast<std::size_t>((place.head * order.row_tiles + place.row_tile) * order.parts + place.part)];
     }
     for (const int times : seen) CHECK(times == 1);
   }

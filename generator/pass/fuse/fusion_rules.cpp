@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "generator/pass/fuse/fuse_groups.hpp"
+
 namespace kgen {
 namespace {
 

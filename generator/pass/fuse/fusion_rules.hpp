@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "generator/pass/fuse/fuse_join.hpp"
-
 namespace kgen {
+
+struct GrowingGroup;
 
 enum class FusionRule {
   loop,            // nodes walk the same loop

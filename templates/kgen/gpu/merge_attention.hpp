@@ -25,9 +25,10 @@ struct AttentionParts {
   AttentionParts(unsigned char* memory, int parts, std::int64_t lines, std::int64_t D)
       : means(reinterpret_cast<float*>(memory)), logarithms(means + parts * lines * D), parts(parts), lines(lines) {}
 
-  // A part's means as a matrix [lines, D].
-  KGEN_FN View<float, 2> of_part(int part, std::int64_t D) const {
-    return View<float, 2>(means + part * lines * D, Index<2>{lines, D}, Index<2>{D, 1}).with_access({true});
+  // A part's means of `count` lines as a matrix [count, D].
+  KGEN_FN View<float, 2> of_part(int part, std::int64_t first_line, std::int64_t count, std::int64_t D) const {
+    float* begin = means + (part * lines + first_line) * D;
+    return View<float, 2>(begin, Index<2>{count, D}, Index<2>{D, 1}).with_access({true});
   }
   KGEN_FN float& logarithm(int part, std::int64_t line) const { return logarithms[part * lines + line]; }
 };
@@ -53,7 +54,7 @@ merge_attention_kernel(AttentionParts parts, Out out, AttentionShape<float, int>
       const float weight = power_of_two(parts.logarithm(part, line) - subtract);
       if (weight == 0) continue;  // no keys, or none that counts: its means may be anything
       total += weight;
-      sum = sum + parts.of_part(part, shape.D).template load<lanes>(Index<2>{line, d}) * Vec<float, lanes>(weight);
+      sum = sum + parts.of_part(part, 0, parts.lines, shape.D).template load<lanes>(Index<2>{line, d}) * Vec<float, lanes>(weight);
     }
     const int row = static_cast<int>(line % shape.rows()), head = static_cast<int>(line / shape.rows());
     const int first_head = head % shape.key_heads * shape.group;

@@ -3,6 +3,8 @@
 // engine bring keys and values to two rings of stages (TilePipeline), two warpgroups take 64 rows each (HeadOfKeys). Of
 // scores that are computed under the products of the tile before, the running softmax makes weights, which go from
 // registers to the next product; while one warpgroup computes exponentials, the other has the tensor cores (Turns).
+// Where there are fewer tiles of rows than multiprocessors, blocks share the keys of one, and merge_attention.hpp puts
+// together what they find.
 //
 // Weights are rounded to the type of the values. A value that is NaN or infinite is multiplied by the weight 0 of
 // queries that do not see its key where they see others of its tile of keys.
@@ -15,6 +17,7 @@
 #include "kgen/gpu/arithmetic.hpp"
 #include "kgen/gpu/attention_shape.hpp"
 #include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/merge_attention.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
 #include "kgen/gpu/warpgroup_sums.hpp"
 
@@ -58,7 +61,7 @@ class Turns {
     }
   }
   KGEN_FN void take() {
-    turns_[own_].wait(parity_);
+    turns_[own_].wait(parity_);  // for time alone
     parity_ ^= 1;
   }
   KGEN_FN void pass() const {
@@ -107,12 +110,10 @@ struct RowsSoftmax {
       total[second] = fmaf(total[second], correction[second], (sum[0] + sum[1]) + (sum[2] + sum[3]));
     }
   }
-  // What the sums of a row are to be multiplied by in the end; 0 where it saw no key.
-  KGEN_FN float norm(int second) const {
-    float sum = total[second];
-    sum += of_neighbour(sum, 1);
-    sum += of_neighbour(sum, 2);
-    return sum == 0 ? 0.0f : 1.0f / sum;
+  // The sum of all of the row's weights, in all threads of the quad.
+  KGEN_FN float sum(int second) const {
+    const float pair = total[second] + of_neighbour(total[second], 1);
+    return pair + of_neighbour(pair, 2);
   }
 
  private:
@@ -156,14 +157,15 @@ struct RowsOfHead {
 // cache; of these, rows that see many keys come first, and none waits long at the end.
 struct AttentionOrder {
   int heads, row_tiles, together;
+  int parts = 1;  // of the keys, for blocks of their own
 
-  KGEN_FN int tiles() const { return heads * row_tiles; }
+  KGEN_FN int tiles() const { return heads * row_tiles * parts; }
   struct Place {
-    int head, row_tile;  // of the heads of all batches
+    int head, row_tile, part;  // of the heads of all batches
   };
   KGEN_FN Place operator()(int tile) const {
-    const Index<2> place = TileOrder{heads, row_tiles, together}(tile);
-    return {static_cast<int>(place[0]), row_tiles - 1 - static_cast<int>(place[1])};
+    const Index<2> place = TileOrder{heads, row_tiles, together}(tile / parts);
+    return {static_cast<int>(place[0]), row_tiles - 1 - static_cast<int>(place[1]), tile % parts};
   }
 };
 
@@ -187,18 +189,26 @@ struct WarpgroupAttention {
   const Mask& mask;
   const Out& out;
   const WarpgroupShape& shape;
+  const AttentionParts& parts;
   AttentionOrder order;
 
-  KGEN_FN int key_tiles(int row_tile) const {
-    const int end = (row_tile + 1) * block_rows, last = (end < shape.rows() ? end : shape.rows()) - 1;
-    return (shape.keys_seen(last) + keys - 1) / keys;
+  struct KeyTiles {
+    int begin, end;
+  };
+  // That a block goes over, the last first.
+  KGEN_FN KeyTiles key_tiles(AttentionOrder::Place place) const {
+    const int end = (place.row_tile + 1) * block_rows, last = (end < shape.rows() ? end : shape.rows()) - 1;
+    const int all = (shape.keys_seen(last) + keys - 1) / keys, each = (all + order.parts - 1) / order.parts;
+    const int first = place.part * each, behind = first + each;
+    return {first < all ? first : all, behind < all ? behind : all};
   }
 
   KGEN_FN void load(KeyPipeline& k, KeyPipeline& v, const EngineKeys& engine) const {
     for (int tile = static_cast<int>(block_index()); tile < order.tiles(); tile += static_cast<int>(block_count())) {
       const AttentionOrder::Place place = order(tile);
       const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
-      for (int i = key_tiles(place.row_tile) - 1; i >= 0; --i) {
+      const KeyTiles tiles = key_tiles(place);
+      for (int i = tiles.end - 1; i >= tiles.begin; --i) {
         fill(k, engine.k, head, i * keys, b);
         fill(v, engine.v, head, i * keys, b);
       }
@@ -218,8 +228,8 @@ struct WarpgroupAttention {
       KGEN_UNROLL
       for (float& sum : sums[0]) sum = 0;
       RowsSoftmax softmax;
-      head.attend(query->lines, k, v, turns, key_tiles(place.row_tile), softmax, sums[0]);
-      head.emit(softmax, sums);
+      head.attend(query->lines, k, v, turns, key_tiles(place), softmax, sums[0]);
+      head.emit(softmax, sums, place);
     }
   }
 
@@ -269,9 +279,9 @@ struct WarpgroupAttention {
       }
     }
 
-    KGEN_FN void attend(const T* query, KeyPipeline& k, KeyPipeline& v, Turns& turns, int tiles, RowsSoftmax& softmax,
+    KGEN_FN void attend(const T* query, KeyPipeline& k, KeyPipeline& v, Turns& turns, KeyTiles tiles, RowsSoftmax& softmax,
                         float (&sums)[Width / 2]) const {
-      if (tiles == 0) return;
+      if (tiles.begin >= tiles.end) return;
       float scores[keys / 2], correction[2];
       std::uint32_t weights[keys / 16][4];
       {
@@ -284,11 +294,11 @@ struct WarpgroupAttention {
         wgmma_wait<0>();
       }
       settle(scores);
-      mask_scores(scores, (tiles - 1) * keys);
+      mask_scores(scores, (tiles.end - 1) * keys);
       softmax.advance(scores, factor(), correction);
       round_weights(scores, weights);
       KGEN_NO_UNROLL
-      for (int tile = tiles - 2; tile >= 0; --tile) {
+      for (int tile = tiles.end - 2; tile >= tiles.begin; --tile) {
         turns.take();
         auto key = k.read();
         wgmma_fence();
@@ -318,14 +328,29 @@ struct WarpgroupAttention {
       settle(sums);
     }
 
-    KGEN_FN void emit(const RowsSoftmax& softmax, float (&sums)[1][Width / 2]) const {
-      const float norms[2] = {softmax.norm(0), softmax.norm(1)};
+    KGEN_FN void emit(const RowsSoftmax& softmax, float (&sums)[1][Width / 2], AttentionOrder::Place place) const {
+      const float totals[2] = {softmax.sum(0), softmax.sum(1)};
+      const float norms[2] = {divide(1.0f, totals[0]), divide(1.0f, totals[1])};
       KGEN_UNROLL
-      for (int i = 0; i < Width / 2; ++i) sums[0][i] = norms[i / 2 % 2] == 0 ? 0.0f : sums[0][i] * norms[i / 2 % 2];
-      const int group = all.shape.group;
-      const RowsOfHead<Out> sink{all.out, b, key_head * group, group};
+      for (int i = 0; i < Width / 2; ++i) sums[0][i] = totals[i / 2 % 2] == 0 ? 0.0f : sums[0][i] * norms[i / 2 % 2];
       const Index<2> origin{first_row, 0}, extents{all.shape.rows(), all.shape.D};
       constexpr std::make_integer_sequence<int, 1> one;
+      if (all.order.parts > 1) {
+        const std::int64_t first_line = std::int64_t{place.head} * all.shape.rows();
+        if (thread_index() % 4 == 0) {
+          KGEN_UNROLL
+          for (int second = 0; second < 2; ++second) {
+            if (row + 8 * second >= all.shape.rows()) continue;
+            all.parts.logarithm(place.part, first_line + row + 8 * second) =
+                softmax.maximum[second] * factor() + log2f(totals[second]);
+          }
+        }
+        emit_sums<false, Width>(sums, all.parts.of_part(place.part, first_line, extents[0], extents[1]), origin, extents,
+                                one);
+        return;
+      }
+      const int group = all.shape.group;
+      const RowsOfHead<Out> sink{all.out, b, key_head * group, group};
       if (first_row + rows <= extents[0] && extents[1] == Width) {
         emit_sums<true, Width>(sums, sink, origin, extents, one);
       } else {
@@ -399,10 +424,10 @@ struct WarpgroupAttention {
 template <class T, int Width, class Q, class Mask, class Out>
 KGEN_GLOBAL((has_warpgroups ? WarpgroupAttention<T, Width, Q, Mask, Out>::threads : 1), 1)
 warpgroup_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask mask, Out out,
-                           WarpgroupShape shape, AttentionOrder order) {
+                           WarpgroupShape shape, AttentionParts parts, AttentionOrder order) {
   if constexpr (has_warpgroups) {
     using Attention = WarpgroupAttention<T, Width, Q, Mask, Out>;
-    const Attention attention{q, mask, out, shape, order};
+    const Attention attention{q, mask, out, shape, parts, order};
     const int number = thread_index() / warpgroup_threads - 1, reading = 2 * warpgroup_threads / wave_size;
     SharedMemory shared;
     typename Attention::KeyPipeline k(shared, reading), v(shared, reading);
@@ -441,6 +466,12 @@ std::optional<BoxedMemory<4>> heads_in_memory(const View<const T, 4>& view, int 
   return fits ? std::optional(memory) : std::nullopt;
 }
 
+// Among how many blocks the keys of a tile of rows are split: as many as keep the multiprocessors busy, of at least two
+// tiles of keys each, that the second kernel pays.
+inline int attention_parts(int tiles, int key_tiles, const DeviceLimits& limits) {
+  return std::max(1, std::min(limits.multiprocessors / tiles, key_tiles / 2));
+}
+
 // False where device or compiler do not allow it.
 template <int Width, class T, class Q, class Mask, class Out>
 bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
@@ -456,13 +487,19 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   if (!key_map || !value_map) return false;
   constexpr std::int64_t cached = std::int64_t{16} << 20;  // of the 50 MB of the second-level cache
   const std::int64_t head_bytes = std::int64_t{2} * shape.keys * shape.D * static_cast<std::int64_t>(sizeof(T));
-  const AttentionOrder order{shape.B * shape.key_heads,
-                             (shape.rows() + Attention::block_rows - 1) / Attention::block_rows,
-                             static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes))};
+  AttentionOrder order{shape.B * shape.key_heads,
+                       (shape.rows() + Attention::block_rows - 1) / Attention::block_rows,
+                       static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes))};
+  order.parts = attention_parts(order.tiles(), (shape.keys + Attention::keys - 1) / Attention::keys, limits);
+  const std::int64_t lines = std::int64_t{order.heads} * shape.rows();
+  const bool splits = order.parts > 1;
+  const Workspace workspace(splits ? AttentionParts::bytes(order.parts, lines, shape.D) : 0, stream);
+  const AttentionParts parts = splits ? AttentionParts(workspace.data(), order.parts, lines, shape.D) : AttentionParts();
   const Grid grid{"warpgroup_attention", std::min(order.tiles(), limits.multiprocessors), Attention::threads,
                   Attention::shared()};
   launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map}, with_access(mask, 2),
-               with_access(out, 8), shape, order);
+               with_access(out, 8), shape, parts, order);
+  if (splits) merge_attention(parts, out, shape, stream);
   return true;
 }
 

@@ -28,11 +28,13 @@ struct TileOrder {
 // lines are along the depth; else 64 of its rows or columns make a line, and another box has the next 64.
 template <class T, int Lines, bool Deep>
 KGEN_FN std::uint64_t boxed_operand(const T* tile, int k) {
-  constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T)), lines_of_8 = 8 * swizzle_bytes;
+  constexpr int size = static_cast<int>(sizeof(T)), line = swizzle_bytes / size, lines_of_8 = 8 * swizzle_bytes;
+  // A descriptor counts addresses in 16 bytes: what is added to it is a constant to the compiler.
   if constexpr (Deep) {
-    return descriptor(tile + k / line * Lines * line + k % line, 16, lines_of_8);
+    const int bytes = k / line * Lines * swizzle_bytes + k % line * size;
+    return descriptor(tile, 16, lines_of_8) + static_cast<std::uint64_t>(bytes / 16);
   } else {
-    return descriptor(tile + k * line, Lines * swizzle_bytes, lines_of_8);
+    return descriptor(tile, Lines * swizzle_bytes, lines_of_8) + static_cast<std::uint64_t>(k * swizzle_bytes / 16);
   }
 }
 

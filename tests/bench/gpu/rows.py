@@ -103,6 +103,50 @@ def draw_products(seed, count):
         yield product(f"{graph} {m}x{n}x{k}", graph, m, n, k, **told)
 
 
+def attend(causal):
+    def compute(q, k, v):
+        heads = (x.transpose(1, 2) for x in (q, k, v))
+        y = F.scaled_dot_product_attention(*heads, is_causal=causal, scale=0.1,
+                                           enable_gqa=q.shape[2] != k.shape[2])
+        return (y.transpose(1, 2),)
+
+    return compute
+
+
+def attention(title, batch, queries, heads, width, keys, key_heads, causal, most=1.30):
+    """Heads of `queries` queries over `keys` keys, each head of which serves heads / key_heads."""
+    pairs = sum(min(keys, keys - queries + s + 1) for s in range(queries)) if causal else queries * keys
+
+    def make():
+        shapes = [(batch, queries, heads, width), *[(batch, keys, key_heads, width)] * 2]
+        return [normal(*shape) for shape in shapes]
+
+    return Row(title, "attention_causal_bf16" if causal else "attention_bf16", make, attend(causal),
+               operations=4 * batch * heads * pairs * width, most=most)
+
+
+def draw_attentions(seed, count):
+    """Rows of random heads, lengths and widths: of prompts, of single queries over a cache, and between."""
+    draw = random.Random(seed)
+
+    def extent(least, most):
+        return round(math.exp(draw.uniform(math.log(least), math.log(most))))
+
+    for _ in range(count):
+        key_heads, group = draw.choice([1, 4, 8, 16]), draw.choice([1, 1, 2, 4, 7])
+        batch, width, keys = draw.choice([1, 1, 2, 8, 32]), draw.choice([64, 64, 80, 96, 128, 128, 256]), extent(16, 8192)
+        causal = draw.random() < 0.5
+        # PyTorch's causal aligns the first query with the first key, kgen's the last with the last.
+        queries = keys if causal else draw.choice([1, keys, extent(1, 2048)])
+        if batch * key_heads * group * queries * keys > 2**32:
+            batch = 1
+        if key_heads * group * queries * keys > 2**32:
+            key_heads = 1
+        title = f"attention {batch}x{key_heads * group}x{queries}x{width}, {keys} keys of {key_heads} heads"
+        yield attention(title + (", causal" if causal else ""), batch, queries, key_heads * group, width, keys, key_heads,
+                        causal)
+
+
 def products(sizes):
     for size in sizes:
         for graph, told in EPILOGUES[:2]:
@@ -168,4 +212,10 @@ ROWS = [
     product("matmul + bias + relu 8192^3", EPILOGUES[2][0], 8192, 8192, 8192, **EPILOGUES[2][1]),
     product("matmul + bias + gelu + residual 8192x4096x4096", EPILOGUES[3][0], 8192, 4096, 4096, **EPILOGUES[3][1]),
     product("silu(x W1) * (x W3) 8192x14336x4096", EPILOGUES[4][0], 8192, 14336, 4096, **EPILOGUES[4][1]),
+    attention("attention causal 4x32x4096x128", 4, 4096, 32, 128, 4096, 32, True),
+    attention("attention 4x32x4096x128", 4, 4096, 32, 128, 4096, 32, False),
+    attention("attention causal 2048, 32 of 8 heads", 1, 2048, 32, 128, 2048, 8, True),
+    attention("attention causal 4x16x2048x64", 4, 2048, 16, 64, 2048, 16, True),
+    attention("attention decode over 8192 keys, 32 of 8 heads", 1, 1, 32, 128, 8192, 8, False),
+    attention("attention decode over 8192 keys, batch 64", 64, 1, 32, 128, 8192, 8, False),
 ]
