@@ -57,9 +57,9 @@ def wide_rows(x, low):
 
 
 def siblings(x, z, w1, w2, w3, narrow):
-    waves = np.sin(z)
-    v = waves @ narrow
-    return [np.exp(x), np.tanh(x), silu(x @ w1) * (x @ w2), np.maximum(waves @ w3, 0), waves @ w1 - v, v]
+    sizes = np.abs(z)
+    v = sizes @ narrow
+    return [np.exp(x), np.tanh(x), silu(x @ w1) * (x @ w2), np.maximum(sizes @ w3, 0), sizes @ w1 - v, v]
 
 
 def transposed_view(x, bias, w):
