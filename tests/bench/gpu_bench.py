@@ -19,6 +19,7 @@ import random
 import statistics
 import subprocess
 import sys
+from dataclasses import dataclass
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
@@ -59,12 +60,20 @@ def peer_function(peer, row, library=None):
 # ---- results
 
 
-def largest_error(found, expected):
-    """Relative to |expected| + its root mean square; infinite where something is not finite."""
+@dataclass
+class Expected:
+    """A row's results in float64, and how large the terms are that they are sums of, where the row says so."""
+
+    results: tuple
+    terms: tuple | None
+
+
+def largest_error(found, expected, terms):
+    """Relative to |expected| + its root mean square, or + its terms; infinite where something is not finite."""
     found, expected = found.double().flatten(), expected.double().flatten()
     if found.shape != expected.shape:
         return float("inf")
-    scale = expected.abs() + expected.square().mean().sqrt()
+    scale = expected.abs() + (expected.square().mean().sqrt() if terms is None else terms.flatten())
     error = ((found - expected).abs() / scale).max().item()
     return error if error == error else float("inf")
 
@@ -76,8 +85,9 @@ def tolerance(dtype):
 
 
 def judge(found, expected, least=0, when=""):
-    for index, (one, other) in enumerate(zip(found, expected, strict=True)):
-        error = largest_error(one, other)
+    terms = expected.terms or (None,) * len(expected.results)
+    for index, (one, other, sums) in enumerate(zip(found, expected.results, terms, strict=True)):
+        error = largest_error(one, other, sums)
         if not error <= max(tolerance(one.dtype), least):
             raise RuntimeError(f"output {index} is wrong by {error:.2e}{when}")
 
@@ -142,7 +152,7 @@ def kgen_side(library, row, sets, expected, count, pool):
     dtypes = list(model.output_dtypes())
 
     def call(inputs):
-        outputs = [torch.empty(result.shape, dtype=dtype, device="cuda") for result, dtype in zip(expected, dtypes)]
+        outputs = [torch.empty(result.shape, dtype=dtype, device="cuda") for result, dtype in zip(expected.results, dtypes)]
         poison(outputs)
         model.run(inputs, outputs)
         return outputs
@@ -196,7 +206,9 @@ def time_row(library, row, peers, floors, rounds, left_out):
     import torch
 
     sets = [row.make() for _ in range(SETS)]
-    expected = row.compute(*double(sets[0]))
+    exact = double(sets[0])
+    expected = Expected(row.compute(*exact), row.terms(*exact) if row.terms else None)
+    del exact
     results = row.compute(*sets[0])
     moved = row.moved(sets[0], results)
     del results

@@ -54,14 +54,20 @@ PLANES = [(1, 1), (3, 5), (17, 33), (64, 128), (0, 7), (7, 0)]
 ROWS = [(1,), (2,), (7,), (64,), (0,)]
 FEW_ROWS = [(1,), (3,), (40,), (0,)]
 PRODUCTS = [(1, 64, 64), (129, 264, 136), (300, 136, 520), (70, 77, 33), (5, 999, 24)]  # M, N, K
+# Batches, queries, heads, width of a head, keys, heads of keys. At most as many queries as keys, so that all see one.
+ATTENTIONS = [
+    (1, 1, 1, 8, 1, 1), (2, 1, 8, 128, 700, 2), (1, 130, 2, 64, 200, 1), (1, 70, 3, 40, 129, 3), (2, 5, 2, 136, 90, 2),
+    (1, 9, 2, 21, 9, 1),
+]  # fmt: skip
 
 
 def bf16_tensors(**axes):
     """Tensors of bf16, by name; a letter for each axis."""
+    letters = "bshdtg" if any("t" in names for names in axes.values()) else "mnk"
 
-    def make(rng, m, n, k):
-        extents = {"m": m, "n": n, "k": k}
-        return {name: normal(rng, *(extents[axis] for axis in of), dtype=bf16) for name, of in axes.items()}
+    def make(rng, *sizes):
+        extents = dict(zip(letters, sizes, strict=True))
+        return {name: normal(rng, *(extents[axis] for axis in names), dtype=bf16) for name, names in axes.items()}
 
     return make
 
@@ -287,6 +293,8 @@ EXAMPLES = {
         over_shapes(bf16_tensors(x="mk", w="kn", bias="n", residual="mn"), PRODUCTS), {"y": "bf16"}
     ),
     "matmul_swiglu_bf16": Example(over_shapes(bf16_tensors(x="mk", w1="kn", w3="kn"), PRODUCTS), {"y": "bf16"}),
+    "attention_bf16": Example(over_shapes(bf16_tensors(q="bshd", k="btgd", v="btgd"), ATTENTIONS), {"y": "bf16"}),
+    "attention_causal_bf16": Example(over_shapes(bf16_tensors(q="bshd", k="btgd", v="btgd"), ATTENTIONS), {"y": "bf16"}),
     "silu_bf16": Example(over_shapes(inputs_gpu_rows.bf16_inputs("x", width=8192), FEW_ROWS), {"y": "bf16"}),
     "bias_gelu_residual_bf16": Example(
         over_shapes(inputs_gpu_rows.bf16_inputs("x", "bias", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}

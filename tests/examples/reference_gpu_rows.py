@@ -3,7 +3,7 @@
 import numpy as np
 
 from building_blocks import (
-    gelu, layer_norm, rms_norm, rotate, silu, softmax_last,
+    attend, gelu, layer_norm, rms_norm, rotate, silu, softmax_last,
 )  # fmt: skip
 from reference import matmul_bias_relu
 
@@ -25,6 +25,14 @@ def matmul_bias_gelu_residual_bf16(x, w, bias, residual):
 
 def matmul_swiglu_bf16(x, w1, w3):
     return [silu(x @ w1) * (x @ w3)]
+
+
+def attention_bf16(q, k, v):
+    return [attend(q, k, v, 0.1)]
+
+
+def attention_causal_bf16(q, k, v):
+    return [attend(q, k, v, 0.1, causal=True)]
 
 
 def silu_bf16(x):

@@ -22,6 +22,8 @@ class Row:
     )
     operations: int = 0  # multiplications and additions of matrix products
     most: float = 1.05  # times the floor, that kgen may take
+    # How large the terms are whose sums the results are, where they cancel: errors are relative to these as well.
+    terms: Callable[..., tuple[torch.Tensor, ...]] | None = None
 
 
 def normal(*shape, dtype=torch.bfloat16):
@@ -121,8 +123,10 @@ def attention(title, batch, queries, heads, width, keys, key_heads, causal, most
         shapes = [(batch, queries, heads, width), *[(batch, keys, key_heads, width)] * 2]
         return [normal(*shape) for shape in shapes]
 
-    return Row(title, "attention_causal_bf16" if causal else "attention_bf16", make, attend(causal),
-               operations=4 * batch * heads * pairs * width, most=most)
+    compute = attend(causal)
+    return Row(title, "attention_causal_bf16" if causal else "attention_bf16", make, compute,
+               operations=4 * batch * heads * pairs * width, most=most,
+               terms=lambda q, k, v: compute(q, k, v.abs()))
 
 
 def draw_attentions(seed, count):
