@@ -65,7 +65,10 @@ struct Padded {
     if (i >= 0 && i < extent) return i;
     if (mode == PadMode::constant || extent == 0) return -1;
     if (mode == PadMode::edge || extent == 1) return i < 0 ? 0 : extent - 1;
-    if (mode == PadMode::wrap) return i < 0 ? extent - 1 - (-i - 1) % extent : i % extent;
+    if (mode == PadMode::wrap) {
+      const std::int64_t rest = i % extent;
+      return rest < 0 ? rest + extent : rest;
+    }
     while (i < 0 || i >= extent) i = i < 0 ? -i : 2 * (extent - 1) - i;
     return i;
   }

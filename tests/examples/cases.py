@@ -293,8 +293,14 @@ EXAMPLES = {
         over_shapes(bf16_tensors(x="mk", w="kn", bias="n", residual="mn"), PRODUCTS), {"y": "bf16"}
     ),
     "matmul_swiglu_bf16": Example(over_shapes(bf16_tensors(x="mk", w1="kn", w3="kn"), PRODUCTS), {"y": "bf16"}),
-    "attention_bf16": Example(over_shapes(bf16_tensors(q="bshd", k="btgd", v="btgd"), ATTENTIONS), {"y": "bf16"}),
-    "attention_causal_bf16": Example(over_shapes(bf16_tensors(q="bshd", k="btgd", v="btgd"), ATTENTIONS), {"y": "bf16"}),
+    "attention_bf16": Example(
+        over_shapes(bf16_tensors(q="bshd", k="btgd", v="btgd"), ATTENTIONS), {"y": "bf16"},
+        tolerance={"bf16": 1.2e-2},  # weights are rounded to bf16, and their sums cancel
+    ),
+    "attention_causal_bf16": Example(
+        over_shapes(bf16_tensors(q="bshd", k="btgd", v="btgd"), ATTENTIONS), {"y": "bf16"},
+        tolerance={"bf16": 1.2e-2},  # weights are rounded to bf16, and their sums cancel
+    ),
     "silu_bf16": Example(over_shapes(inputs_gpu_rows.bf16_inputs("x", width=8192), FEW_ROWS), {"y": "bf16"}),
     "bias_gelu_residual_bf16": Example(
         over_shapes(inputs_gpu_rows.bf16_inputs("x", "bias", "residual", width=4096, vectors=["bias"]), FEW_ROWS), {"y": "bf16"}

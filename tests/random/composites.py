@@ -161,6 +161,12 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [quantize(x, scale, zero_point), scale, zero_point]
 
 
+# What has no reference here yet, and is in no graph: compared with NumPy in tests/examples, and with the plain formulas in
+# tests/kernels.
+NOT_DRAWN = {
+    "grid_sample2d", "grid_sample3d", "resize_nearest", "resize_linear", "resize_cubic", "rnn", "gru", "lstm",
+}  # fmt: skip
+
 OPERATORS: dict[str, Rule] = PRIMITIVES | {
     "leaky_relu": activation(lambda x, alpha: bent(x, times(x, alpha))),
     "prelu": activation(lambda x, slope: bent(x, one(MUL, x, slope))),

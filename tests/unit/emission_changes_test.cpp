@@ -111,7 +111,7 @@ TEST_CASE("changes: one more user of a shared stub renames nothing, and is told 
   const Files after = emission.emit(text);
   CHECK(missing(emission.before(), after) == Paths{});
   CHECK(missing(after, emission.before()) == Paths{"stubs/stub_more.cpp"});
-  const std::string path = "stubs/stub_wv_panels.cpp", more = "// w_more_panels: matmul\n";
+  const std::string path = "stubs/stub_wo_panels.cpp", more = "// w_more_panels: matmul\n";
   std::string shared = after.at(path);
   REQUIRE(shared.find(more) != std::string::npos);
   CHECK(shared.erase(shared.find(more), more.size()) == emission.before().at(path));
