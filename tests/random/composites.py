@@ -131,7 +131,8 @@ def in_f32(x: Value) -> Floats:
     return rules.cast([x], {"to": "f32"})[0]
 
 
-def quantize(x: Floats, scale: Floats, zero_point: Value) -> Value:
+def quantize(x: Floats, scale: Floats, zero_point: Value, saturate: bool) -> Value:
+    assert saturate  # as it is always drawn
     ratio = one(DIV, in_f32(x), in_f32(scale))
     to = zero_point.dtype
     if isinstance(zero_point, Floats):
