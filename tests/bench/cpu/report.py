@@ -1,0 +1,179 @@
+"""The benchmark's tables: of what cpu_bench.time_row() measured."""
+
+import datetime
+import math
+import platform
+import re
+import shlex
+import statistics
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = {"eager": "torch", "ort": "onnxruntime", "openvino": "openvino", "max": "modular"}
+NAMES = {"ort": "ONNX Runtime", "openvino": "OpenVINO", "max": "MAX", "compile": "torch.compile"}
+BEHIND = 1.10  # times the best peer, from which on a drawn row is printed
+
+
+def medians(one):
+    return {side: statistics.median(times) for side, times in one["us"].items()}
+
+
+def best_peer(one):
+    """Its name and its microseconds; None without one."""
+    peers = {side: us for side, us in medians(one).items() if side not in ("kgen", "copy", "stream")}
+    return min(peers.items(), key=lambda item: item[1]) if peers else None
+
+
+def rates(measured):
+    """Operations a microsecond of the fastest row of each dtype and number of threads."""
+    best = {}
+    for one in measured:
+        for side, us in medians(one).items():
+            if one["operations"] and side not in ("copy", "stream"):
+                key = one["dtype"], one["threads"]
+                best[key] = max(best.get(key, 0), one["operations"] / us)
+    return best
+
+
+def floor(one, rate):
+    """Microseconds: of the copy, which moved as many bytes, or of the operations."""
+    us = medians(one)
+    copied = min((us[side] for side in ("copy", "stream") if side in us), default=0)
+    return max(copied, one["operations"] / rate if rate else 0)
+
+
+def figure(us):
+    return f"{us:.0f}" if us >= 100 else f"{us:.1f}"
+
+
+def geometric(ratios):
+    return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else float("nan")
+
+
+def line(one):
+    """A row as it is said while the run goes on."""
+    if "failed" in one:
+        return f"{one['title']}: FAILED: {one['failed']}"
+    us = {side: figure(us) for side, us in medians(one).items()}
+    left = {side: reason[:60] for side, reason in one["reasons"].items()}
+    best, kgen = best_peer(one), medians(one).get("kgen")
+    ratio = f" {kgen / best[1]:.2f} of {best[0]}" if best and kgen else ""
+    return f"{one['title']} ({one['threads']}):{ratio} {us} {left or ''} {one['errors'].get('kgen', math.nan):.0e}"
+
+
+class Notes:
+    """Footnotes: of equal texts, one."""
+
+    def __init__(self):
+        self.texts = []
+
+    def mark(self, text):
+        if text not in self.texts:
+            self.texts.append(text)
+        return f"[{self.texts.index(text) + 1}]"
+
+    def __str__(self):
+        return "\n".join(f"[{number}] {text}  " for number, text in enumerate(self.texts, 1))
+
+
+def table(measured, peers, rate, notes):
+    """Rows of one number of threads."""
+    header = ["row", "floor us", "kgen us", "least", *peers, "best peer", "kgen/best", "kgen/floor"]
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1)]
+    for one in measured:
+        us = medians(one)
+        best, kgen = best_peer(one), us.get("kgen")
+        least = floor(one, rate.get((one["dtype"], one["threads"])))
+
+        def cell(side):
+            return figure(us[side]) if side in us else "-" + notes.mark(f"{side}: {one['reasons'].get(side, 'not run')}")
+
+        lines.append([
+            one["title"], figure(least), cell("kgen"), figure(min(one["us"]["kgen"])) if kgen else "-", *map(cell, peers),
+            best[0] if best else "-", f"{kgen / best[1]:.2f}" if best and kgen else "-",
+            f"{kgen / least:.2f}" if kgen and least else "-"])
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def summary(measured, rate):
+    """Geometric means, and how many rows are behind."""
+    both = [(one, medians(one)["kgen"], best_peer(one)) for one in measured if "kgen" in one["us"] and best_peer(one)]
+    ratios = [kgen / best[1] for _, kgen, best in both]
+    memory = [one for one in measured if one["kind"] == "memory" and "kgen" in one["us"]]
+    over_floor = [medians(one)["kgen"] / floor(one, rate.get((one["dtype"], one["threads"]))) for one in memory
+                  if floor(one, None)]
+    peers_floor = [best_peer(one)[1] / floor(one, None) for one in memory if best_peer(one) and floor(one, None)]
+    said = [f"{len(ratios)} rows with a peer: geometric mean of kgen over the best peer {geometric(ratios):.2f}, behind in "
+            f"{sum(ratio > 1 for ratio in ratios)}, by more than {BEHIND:.2f} in {sum(ratio > BEHIND for ratio in ratios)}."]
+    if over_floor:
+        said.append(f"{len(over_floor)} memory-bound rows: over the floor {geometric(over_floor):.2f} (the best peers "
+                    f"{geometric(peers_floor):.2f}).")
+    for side in sorted({side for one, _, _ in both for side in medians(one)} - {"kgen", "copy", "stream"}):
+        own = [kgen / medians(one)[side] for one, kgen, _ in both if side in one["us"]]
+        said.append(f"Over {NAMES.get(side, side)} alone, {len(own)} rows: {geometric(own):.2f}.")
+    return " ".join(said)
+
+
+def tables(measured, peers):
+    """For each number of threads the rows by group, what sums them up, and the rates that floors come from."""
+    failed = [one for one in measured if "failed" in one]
+    measured = [one for one in measured if "failed" not in one]
+    rate, notes, parts = rates(measured), Notes(), []
+    for threads in sorted({one["threads"] for one in measured}, reverse=True):
+        here = [one for one in measured if one["threads"] == threads]
+        parts.append(f"## {threads} thread{'s' * (threads > 1)}\n\n{summary(here, rate)}")
+        said = ", ".join(f"{dtype} {1e-3 * most:.0f} GFLOP/s" for (dtype, count), most in sorted(rate.items())
+                         if count == threads)
+        if said:
+            parts.append(f"The fastest matrix products: {said}.")
+        for group in dict.fromkeys(one["group"] for one in here):
+            rows = [one for one in here if one["group"] == group]
+            parts.append((f"### {group}\n\n" if group else "") + table(rows, peers, rate, notes))
+    parts += [f"{one['title']}: {one['failed']}" for one in failed]
+    return "\n\n".join(parts) + f"\n\n{notes}\n"
+
+
+def losses(measured, peers):
+    """The graphs in which a peer is ahead, the worst first."""
+    behind = []
+    for one in measured:
+        if "failed" not in one and "kgen" in one["us"] and best_peer(one):
+            who, us = best_peer(one)
+            behind.append((medians(one)["kgen"] / us, who, one))
+    behind.sort(key=lambda item: -item[0])
+    return "\n".join(f"{ratio:.2f} of {who}, {one['threads']} threads: {one['title']}\n{one['graph']}"
+                     for ratio, who, one in behind if ratio > 1)
+
+
+def versions(peers):
+    said = []
+    for peer in peers:
+        if peer in PACKAGES:
+            said.append(f"{PACKAGES[peer]} {metadata.version(PACKAGES[peer])}")
+    return ", ".join(said)
+
+
+def page(text, arguments, options):
+    processor = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    flags = re.findall(r"flags\s*: (.*)", Path("/proc/cpuinfo").read_text())[:1]
+    sets = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile") if flags and flag in flags[0].split()]
+    compiler = subprocess.run(["c++", "--version"], text=True, stdout=subprocess.PIPE).stdout.splitlines()[0]
+    revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], text=True, stdout=subprocess.PIPE,
+                              cwd=Path(__file__).parent).stdout.strip()
+    hidden = ("--prefix", "--work", "--write", "--around", "--nice")
+    shown = [argument for index, argument in enumerate(arguments)
+             if argument not in hidden and not (index and arguments[index - 1] in hidden)]
+    return f"""\
+# kgen on the CPU, beside its peers
+
+Written by `scripts/bench {shlex.join(shown)}` on {datetime.date.today()}, kgen {revision}:
+{processor[0] if processor else platform.machine()} ({' '.join(sets)}); {compiler}; {versions(options.peers)}.
+
+Microseconds, medians of {options.rounds} rounds of {options.seconds} s, all sides interleaved, each called from Python in a
+process of its own. The floor is the greater of two times: of a copy that moves as many bytes (inputs, constants and
+results once), timed in the same rounds, the faster of one through the cache and one past it; and of as many operations at
+the rate of the fastest matrix product in this table. Constants are constants to every side, which may pack them; torch.compile
+is told to freeze them. f32 is f32 to every side. -[n]: no time, for the reason n.
+
+{text}"""

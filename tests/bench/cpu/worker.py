@@ -1,0 +1,120 @@
+"""A process that holds one side of the benchmark: worker.py SIDE THREADS FOLDER LIBRARIES. It reads a request as JSON on a
+line of its input and answers on a line of its output.
+
+    {"do": "reference", "row": ..., "onnx": true}   PyTorch alone: writes the row's results in float64, and its ONNX form
+    {"do": "prepare", "row": ...}                   makes the side, runs it, and says how far its results are off
+    {"do": "time", "seconds": 0.05}                 says how many microseconds a call takes
+    {"do": "drop"}                                  lets go of the row
+"""
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+from rows import DTYPES, Row
+from sides import SIDES, Job, export_onnx, time_for, warm_up
+
+
+def largest_error(found, expected):
+    """Relative to |expected| + its root mean square; infinite where one of the two is not finite and differs."""
+    if found.shape != expected.shape:
+        raise RuntimeError(f"its result is {list(found.shape)}, and should be {list(expected.shape)}")
+    worst, flat, others = 0.0, expected.reshape(-1), found.reshape(-1)
+    mean = float(np.sqrt(np.mean(np.square(flat, dtype=np.float64)))) if flat.size else 0.0
+    for begin in range(0, flat.size, 1 << 22):
+        one, other = flat[begin:begin + (1 << 22)].astype(np.float64), others[begin:begin + (1 << 22)].astype(np.float64)
+        with np.errstate(all="ignore"):
+            error = np.where(one == other, 0, np.abs(one - other) / (np.abs(one) + mean))
+        worst = max(worst, float(np.nan_to_num(error, nan=np.inf).max()))
+    return worst
+
+
+def first_lines(error):
+    lines = [line for line in str(error).strip().splitlines() if line.strip()] or [repr(error)]
+    return f"{type(error).__name__}: {lines[0]}"[:300]
+
+
+class Worker:
+    def __init__(self, side, threads, folder, libraries):
+        self.make, self.threads, self.folder, self.libraries = SIDES[side], threads, Path(folder), libraries
+        self.side = None
+
+    def job(self, request):
+        row = Row(**request["row"])
+        return Job(row, self.folder / row.name(), self.libraries, self.threads)
+
+    def reference(self, request):
+        job = self.job(request)
+        side = self.make(job)
+        results, dtypes, operations = side.reference()
+        side.close()
+        moved = job.row.moved or int(sum(value.bytes() for value in [*job.row.inputs.values(), *job.row.constants.values()]))
+        for index, (result, dtype) in enumerate(zip(results, dtypes)):
+            np.save(job.folder / f"expected_{index}.npy", result)
+            if not job.row.moved:
+                moved += int(result.size * np.dtype(DTYPES[dtype]).itemsize)
+        (job.folder / "results.json").write_text(
+            json.dumps([[list(result.shape), dtype] for result, dtype in zip(results, dtypes)]))
+        (job.folder / "moved.json").write_text(json.dumps(moved))
+        if request["onnx"]:
+            try:
+                export_onnx(job)
+            except Exception as error:  # whatever the exporter raises is the reason
+                (job.folder / "row.onnx.error").write_text("no ONNX: " + first_lines(error))
+        return {"moved": moved, "operations": operations}
+
+    def prepare(self, request):
+        job = self.job(request)
+        self.side = self.make(job)
+        warm_up(self.side)
+        name_process("kgen_bench")
+        found = self.side.outputs()
+        if found is None:
+            return {"errors": []}
+        expected = [np.load(job.folder / f"expected_{index}.npy", mmap_mode="r") for index in range(len(found))]
+        return {"errors": [largest_error(one, other) for one, other in zip(found, expected)]}
+
+    def time(self, request):
+        return {"us": time_for(self.side, request["seconds"])}
+
+    def drop(self, _request):
+        if self.side:
+            self.side.close()
+        self.side = None
+        name_process("python")
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)  # which else keeps its pages, as the bench asks it to
+        return {}
+
+
+def name_process(name):
+    """What ps says of it, from when it is ready: whatever holds other work off can tell."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)  # PR_SET_NAME
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    side, threads, folder, libraries = sys.argv[1:]
+    processors = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, processors[:int(threads)])
+    worker = Worker(side, int(threads), folder, libraries)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = getattr(worker, request["do"])(request)
+        except Exception as error:  # a side that cannot do a row says why
+            traceback.print_exc()
+            answer = {"failed": first_lines(error)}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
