@@ -73,7 +73,8 @@ class Row:
     def name(self):
         """That of its graph: of the same text, the same."""
         digest = hashlib.sha1(json.dumps(self.graph, sort_keys=True).encode()).hexdigest()[:6]
-        return re.sub(r"\W+", "_", f"{self.title} {digest}").strip("_").lower()
+        begin = "drawn " if self.title[0].isdigit() else ""
+        return re.sub(r"\W+", "_", f"{begin}{self.title} {digest}").strip("_").lower()
 
     def described(self):
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
