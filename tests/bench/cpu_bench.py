@@ -178,6 +178,17 @@ def ask_all(workers, names, reasons, **request):
     return answers
 
 
+def time_rounds(timed, workers, reasons, options):
+    """Appends to the microseconds of each side. One that fails goes to `reasons`."""
+    with Hold(options.around if options.rounds else None):
+        for _ in range(options.rounds):
+            for side in random.sample(list(timed), len(timed)):
+                answer = ask_all(workers, [side], reasons, do="time", seconds=options.seconds, patience=120)
+                timed[side] += [one["us"] for one in answer.values()]
+            for side in set(timed) & set(reasons):
+                del timed[side]
+
+
 def time_row(row, workers, failed, options):
     """What was measured, as report.py takes it."""
     folder = options.work / "rows" / row.name()
@@ -196,12 +207,7 @@ def time_row(row, workers, failed, options):
         if not error <= tolerated(row, side == "kgen"):
             reasons[side] = f"wrong by {error:.1e}"
     timed = {side: [] for side in prepared if side not in reasons}
-    with Hold(options.around if options.rounds else None):
-        for _ in range(options.rounds):
-            for side in random.sample(list(timed), len(timed)):
-                answer = ask_all(workers, [side], reasons, do="time", seconds=options.seconds, patience=120)
-                timed[side] += [one["us"] for one in answer.values()]
-            timed = {side: times for side, times in timed.items() if side not in reasons}
+    time_rounds(timed, workers, reasons, options)
     ask_all(workers, [side for side in prepared if workers[side].process], {}, do="drop")
     for file in folder.glob("expected_*.npy"):
         file.unlink()

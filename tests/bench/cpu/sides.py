@@ -15,13 +15,57 @@ warnings.filterwarnings("ignore")
 
 
 class Job:
-    """A row, and where what belongs to it lies."""
+    """A row, or what else is computed, and where what belongs to it lies."""
 
     def __init__(self, row, folder, libraries, threads):
         self.row, self.folder, self.libraries, self.threads = row, Path(folder), Path(libraries), threads
-        self.data = row.data()
-        self.inputs = [self.data[name] for name in row.inputs]
-        self.constants = {name: self.data[name] for name in row.constants}
+        self.name, self.dtype, self.input_names = row.name(), row.main_dtype(), list(row.inputs)
+        data = row.data()
+        self.inputs = [data[name] for name in row.inputs]
+        self.constants = {name: data[name] for name in row.constants}
+
+    def weights_directory(self):
+        """Where kgen finds the constants: they are written there."""
+        import safetensors  # of tests/examples
+
+        narrow = ("i4", "u4")
+        values = self.row.constants
+        arrays = {name: packed(array) if values[name].dtype in narrow else array for name, array in self.constants.items()}
+        dtypes = {name: "u8" if value.dtype in narrow else value.dtype for name, value in values.items()}
+        if arrays:
+            safetensors.write(self.folder / "weights.safetensors", arrays, dtypes)
+        return self.folder
+
+    def kgen_inputs(self):
+        return self.inputs
+
+    def moved(self, results):
+        """Bytes that must move: all that it reads and writes, once, if the row says nothing else. `results`: (count, dtype)."""
+        written = sum(count * np.dtype(DTYPES[dtype]).itemsize for count, dtype in results)
+        read = sum(value.bytes() for value in [*self.row.inputs.values(), *self.row.constants.values()])
+        return self.row.moved or int(read + written)
+
+    def module(self):
+        """The row as a module of PyTorch, whose parameters are the constants."""
+        import torch
+
+        namespace = torch_namespace()
+        file = self.folder / "in_pytorch.py"  # in a file, which PyTorch's tools look into
+        file.write_text(torch_source(self.row.graph))
+        exec(compile(file.read_text(), str(file), "exec"), namespace)
+        compute, constants = namespace["compute"], self.constants
+
+        class Module(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                for name, array in constants.items():
+                    self.register_parameter(name, torch.nn.Parameter(as_torch(array), requires_grad=False))
+                self.names = list(constants)
+
+            def forward(self, *inputs):
+                return compute(*inputs, *(getattr(self, name) for name in self.names))
+
+        return Module().eval()
 
 
 # ---- kgen ------------------------------------------------------------------------------------------------------------
@@ -37,16 +81,9 @@ class Kgen:
     def __init__(self, job):
         tests = Path(__file__).resolve().parents[2]
         sys.path[:0] = [str(tests / "bench"), str(tests / "examples")]  # here alone: others have a safetensors of their own
-        import safetensors
         from kgen_model import Model
 
-        constants = {name: packed(array) if job.row.constants[name].dtype in ("i4", "u4") else array
-                     for name, array in job.constants.items()}
-        if constants:
-            dtypes = {name: "u8" if value.dtype in ("i4", "u4") else value.dtype
-                      for name, value in job.row.constants.items()}
-            safetensors.write(job.folder / "weights.safetensors", constants, dtypes)
-        library = job.libraries / f"lib{job.row.name()}.so"
+        library = job.libraries / f"lib{job.name}.so"
         if not library.exists():
             raise RuntimeError("its source does not compile")
         # Shapes are the reference's: kgen holds them against its own.
@@ -54,7 +91,7 @@ class Kgen:
         outputs = [np.empty(shape, DTYPES[dtype]) for shape, dtype in results]
         for output in outputs:
             output.reshape(-1).view(np.uint8).fill(255)
-        self.model = Model(library, job.row.name(), job.folder, job.threads, job.inputs, outputs)
+        self.model = Model(library, job.name, job.weights_directory(), job.threads, job.kgen_inputs(), outputs)
         self.run = self.model.run
 
     def outputs(self):
@@ -123,34 +160,12 @@ class Eager:
         import torch
 
         torch.set_num_threads(job.threads)
-        self.job, self.module = job, self.make_module(job)
+        self.job = job
         self.inputs = [as_torch(array) for array in job.inputs]
-        self.compute = self.prepare(self.module)
+        self.compute = self.prepare(job.module())
         self.no_grad = torch.inference_mode()
         self.no_grad.__enter__()
         self.last = None
-
-    @staticmethod
-    def make_module(job):
-        import torch
-
-        namespace = torch_namespace()
-        file = job.folder / "in_pytorch.py"  # in a file, which PyTorch's tools look into
-        file.write_text(torch_source(job.row.graph))
-        exec(compile(file.read_text(), str(file), "exec"), namespace)
-        compute = namespace["compute"]
-
-        class Module(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                for name, array in job.constants.items():
-                    self.register_parameter(name, torch.nn.Parameter(as_torch(array), requires_grad=False))
-                self.names = list(job.constants)
-
-            def forward(self, *inputs):
-                return compute(*inputs, *(getattr(self, name) for name in self.names))
-
-        return Module().eval()
 
     def prepare(self, module):
         return module
@@ -173,13 +188,10 @@ class Eager:
         def exact(tensor):
             return tensor.double() if tensor.is_floating_point() else tensor
 
-        module = self.make_module(self.job)
+        module = self.job.module()
         with FlopCounterMode(display=False) as counter:
             dtypes = [tensor.dtype for tensor in module(*self.inputs)]
-        for name in self.job.constants:
-            parameter = getattr(module, name)
-            parameter.data = exact(parameter.data)
-        results = [as_numpy(tensor) for tensor in module(*map(exact, self.inputs))]
+        results = [as_numpy(tensor) for tensor in module.double()(*map(exact, self.inputs))]
         short = {torch_dtype: name for name, torch_dtype in reversed(torch_namespace()["dtypes"].items())}
         return results, [short[dtype] for dtype in dtypes], counter.get_total_flops()
 
@@ -192,7 +204,7 @@ class Compile(Eager):
 
         torch._dynamo.reset()
         torch._dynamo.config.recompile_limit = 1000
-        torch._inductor.config.freezing = bool(self.job.constants)  # else constants are not packed
+        torch._inductor.config.freezing = bool(self.job.constants)  # else they are not packed
         return torch.compile(module, mode=self.mode, dynamic=False, fullgraph=True)
 
 
@@ -208,7 +220,7 @@ def export_onnx(job):
     if not path.exists():
         inputs = tuple(as_torch(array) for array in job.inputs)
         part = path.with_suffix(".part")
-        torch.onnx.export(Eager.make_module(job), inputs, str(part), dynamo=True, input_names=list(job.row.inputs),
+        torch.onnx.export(job.module(), inputs, str(part), dynamo=True, input_names=job.input_names,
                           verbose=False, optimize=True, external_data=False)
         part.rename(path)
 
@@ -263,7 +275,7 @@ class OpenVino:
 
         core = ov.Core()
         settings = {"INFERENCE_NUM_THREADS": job.threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
-        if job.row.main_dtype() == "f32":  # else it may compute in bf16
+        if job.dtype == "f32":  # else it may compute in bf16
             settings["INFERENCE_PRECISION_HINT"] = "f32"
         compiled = core.compile_model(onnx_file(job), "CPU", settings)
         self.request = compiled.create_infer_request()

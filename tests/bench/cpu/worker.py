@@ -2,9 +2,12 @@
 line of its input and answers on a line of its output.
 
     {"do": "reference", "row": ..., "onnx": true}   PyTorch alone: writes the row's results in float64, and its ONNX form
-    {"do": "prepare", "row": ...}                   makes the side, runs it, and says how far its results are off
+    {"do": "prepare", "row": ...}                   makes the side, runs it, and says how far its results are off, how many
+                                                    seconds the first took, and the most memory of the process so far, MB
     {"do": "time", "seconds": 0.05}                 says how many microseconds a call takes
     {"do": "drop"}                                  lets go of the row
+
+Instead of a row it takes a model: {"model": title, "name": of its graph, "graphs": the folder of that}.
 """
 
 import contextlib
@@ -12,12 +15,14 @@ import ctypes
 import gc
 import json
 import os
+import resource
 import sys
+import time
 import traceback
 from pathlib import Path
 
 import numpy as np
-from rows import DTYPES, Row
+from rows import Row
 from sides import SIDES, Job, export_onnx, time_for, warm_up
 
 
@@ -46,6 +51,11 @@ class Worker:
         self.side = None
 
     def job(self, request):
+        if "model" in request:
+            from models import ModelJob  # whose packages rows do without
+
+            name = request["name"]
+            return ModelJob(request["model"], name, request["graphs"], self.folder / name, self.libraries, self.threads)
         row = Row(**request["row"])
         return Job(row, self.folder / row.name(), self.libraries, self.threads)
 
@@ -54,11 +64,9 @@ class Worker:
         side = self.make(job)
         results, dtypes, operations = side.reference()
         side.close()
-        moved = job.row.moved or int(sum(value.bytes() for value in [*job.row.inputs.values(), *job.row.constants.values()]))
-        for index, (result, dtype) in enumerate(zip(results, dtypes)):
+        for index, result in enumerate(results):
             np.save(job.folder / f"expected_{index}.npy", result)
-            if not job.row.moved:
-                moved += int(result.size * np.dtype(DTYPES[dtype]).itemsize)
+        moved = job.moved([(result.size, dtype) for result, dtype in zip(results, dtypes)])
         (job.folder / "results.json").write_text(
             json.dumps([[list(result.shape), dtype] for result, dtype in zip(results, dtypes)]))
         (job.folder / "moved.json").write_text(json.dumps(moved))
@@ -70,15 +78,19 @@ class Worker:
         return {"moved": moved, "operations": operations}
 
     def prepare(self, request):
+        begin = time.perf_counter()
         job = self.job(request)
         self.side = self.make(job)
+        self.side.run()
+        first = time.perf_counter() - begin
         warm_up(self.side)
         name_process("kgen_bench")
         found = self.side.outputs()
         if found is None:
-            return {"errors": []}
+            return {"errors": [], "first": first}
         expected = [np.load(job.folder / f"expected_{index}.npy", mmap_mode="r") for index in range(len(found))]
-        return {"errors": [largest_error(one, other) for one, other in zip(found, expected)]}
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return {"errors": [largest_error(one, other) for one, other in zip(found, expected)], "first": first, "peak": peak}
 
     def time(self, request):
         return {"us": time_for(self.side, request["seconds"])}

@@ -1,0 +1,147 @@
+"""Whole models with random weights, as PyTorch's users have them: of fixed sizes, exported to ONNX, which ONNX Runtime and
+OpenVINO read and kgen imports."""
+
+from pathlib import Path
+
+import numpy as np
+import yaml
+from sides import Job
+
+
+def bert(hidden, layers, heads, batch, length):
+    def make():
+        import transformers
+
+        config = transformers.BertConfig(hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
+                                         intermediate_size=4 * hidden, attn_implementation="sdpa")
+        return OnlyHidden(transformers.BertModel(config, add_pooling_layer=False))
+
+    return make, lambda rng: {"input_ids": rng.integers(0, 30000, (batch, length))}
+
+
+def vision(name, batch):
+    def make():
+        import torchvision
+
+        return Tupled(getattr(torchvision.models, name)(weights=None))
+
+    return make, lambda rng: {"image": rng.standard_normal((batch, 3, 224, 224), dtype=np.float32)}
+
+
+def llama(tokens, cached):
+    """A block of a 1B model: width 2048, 32 heads of 64 that share 8 of keys, 8192 between. `cached` keys lie ahead."""
+
+    def inputs(rng):
+        x = {"x": rng.standard_normal((1, tokens, 2048), dtype=np.float32)}
+        caches = {name: rng.standard_normal((1, 8, cached, 64), dtype=np.float32) for name in ("keys", "values")}
+        return x | (caches if cached else {})
+
+    return lambda: llama_block(tokens, cached), inputs
+
+
+MODELS = {
+    "MiniLM-L6 1x128": bert(384, 6, 12, 1, 128),
+    "BERT-base 1x128": bert(768, 12, 12, 1, 128),
+    "BERT-base 8x128": bert(768, 12, 12, 8, 128),
+    "ResNet-50 1": vision("resnet50", 1),
+    "ResNet-50 8": vision("resnet50", 8),
+    "MobileNetV3-L 1": vision("mobilenet_v3_large", 1),
+    "MobileNetV3-L 8": vision("mobilenet_v3_large", 8),
+    "ViT-B/16 1": vision("vit_b_16", 1),
+    "Llama block, prefill 128": llama(128, 0),
+    "Llama block, decode over 1024": llama(1, 1024),
+}
+
+
+def Tupled(module):
+    import torch
+
+    class Wrapped(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.module = module
+
+        def forward(self, x):
+            return (self.module(x),)
+
+    return Wrapped()
+
+
+def OnlyHidden(module):
+    import torch
+
+    class Wrapped(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.module = module
+
+        def forward(self, input_ids):
+            return (self.module(input_ids=input_ids).last_hidden_state,)
+
+    return Wrapped()
+
+
+def llama_block(tokens, cached):
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    def rotated(x, cos, sin):
+        first, second = x.chunk(2, dim=-1)
+        return x * cos + torch.cat([-second, first], dim=-1) * sin
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            sizes = {"q": (2048, 2048), "k": (2048, 512), "v": (2048, 512), "o": (2048, 2048), "gate": (2048, 8192),
+                     "up": (2048, 8192), "down": (8192, 2048)}
+            self.linear = nn.ModuleDict({name: nn.Linear(*size, bias=False) for name, size in sizes.items()})
+            self.norms = nn.ParameterList([nn.Parameter(torch.rand(2048) + 0.5) for _ in range(2)])
+            angles = (torch.arange(tokens) + cached)[:, None] * 10000.0 ** (-(torch.arange(64) % 32) / 32)
+            self.register_buffer("cos", angles.cos())
+            self.register_buffer("sin", angles.sin())
+
+        def heads(self, x, name, count):
+            return self.linear[name](x).view(1, tokens, count, 64).transpose(1, 2)
+
+        def forward(self, x, keys=None, values=None):
+            n = F.rms_norm(x, (2048,), self.norms[0], 1e-5)
+            q = rotated(self.heads(n, "q", 32), self.cos, self.sin)
+            k, v = rotated(self.heads(n, "k", 8), self.cos, self.sin), self.heads(n, "v", 8)
+            if keys is not None:
+                k, v = torch.cat([keys, k], 2), torch.cat([values, v], 2)
+            attended = F.scaled_dot_product_attention(q, k, v, is_causal=tokens > 1, enable_gqa=True)
+            h = x + self.linear["o"](attended.transpose(1, 2).reshape(1, tokens, 2048))
+            n = F.rms_norm(h, (2048,), self.norms[1], 1e-5)
+            return h + self.linear["down"](F.silu(self.linear["gate"](n)) * self.linear["up"](n)), k, v
+
+    return Block()
+
+
+class ModelJob(Job):
+    """A model instead of a row."""
+
+    def __init__(self, title, name, graphs, folder, libraries, threads):
+        self.make, make_inputs = MODELS[title]
+        data = make_inputs(np.random.default_rng(0))
+        self.title, self.name, self.dtype, self.input_names = title, name, "f32", list(data)
+        self.folder, self.libraries, self.threads, self.graphs = Path(folder), Path(libraries), threads, Path(graphs)
+        self.inputs, self.constants = list(data.values()), True
+
+    def moved(self, _results):
+        return 0
+
+    def weights_directory(self):
+        return self.graphs
+
+    def kgen_inputs(self):
+        """Those that the imported graph has: none that the model does not read."""
+        with open(self.graphs / f"{self.name}.yaml") as file:
+            kept = yaml.load(file, yaml.CSafeLoader)["inputs"]
+        return [array for name, array in zip(self.input_names, self.inputs) if name in kept]
+
+    def module(self):
+        import torch
+
+        torch.manual_seed(0)
+        return self.make().eval()
