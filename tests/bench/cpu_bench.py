@@ -254,6 +254,8 @@ def parse():
     parser.add_argument("--seconds", type=float, default=0.04, help="for which a round times a side")
     parser.add_argument("--around", help="a command that holds other work off: `COMMAND cat` is run around each row's times")
     parser.add_argument("--nice", type=shlex.split, default=[], help="a command in front of the compiler's")
+    parser.add_argument("--again", type=Path, metavar="results.json",
+                        help="time nothing: tables and plots of an earlier run, which left this in its work folder")
     parser.add_argument("--write", type=Path, help="a Markdown file for the table and how it was made")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="where to write time over size as SVG, for rows that grow")
     options = parser.parse_args()
@@ -270,9 +272,11 @@ def parse():
 def main():
     options = parse()
     options.work.mkdir(parents=True, exist_ok=True)
-    rows = chosen_rows(options)
-    failed = build(rows, options)
-    measured = time_all(rows, failed, options)
+    if options.again:
+        measured = json.loads(options.again.read_text())
+    else:
+        rows = chosen_rows(options)
+        measured = time_all(rows, build(rows, options), options)
     text = report.tables(measured, options.peers)
     print(f"\n{text}")
     if options.draw:

@@ -131,6 +131,9 @@ class ModelJob(Job):
     def moved(self, _results):
         return 0
 
+    def narrow(self):
+        return {}
+
     def weights_directory(self):
         return self.graphs
 

@@ -28,13 +28,16 @@ class Job:
         """Where kgen finds the constants: they are written there."""
         import safetensors  # of tests/examples
 
-        narrow = ("i4", "u4")
-        values = self.row.constants
-        arrays = {name: packed(array) if values[name].dtype in narrow else array for name, array in self.constants.items()}
-        dtypes = {name: "u8" if value.dtype in narrow else value.dtype for name, value in values.items()}
+        narrow = self.narrow()
+        arrays = {name: packed(array) if name in narrow else array for name, array in self.constants.items()}
+        dtypes = {name: "u8" if name in narrow else value.dtype for name, value in self.row.constants.items()}
         if arrays:
             safetensors.write(self.folder / "weights.safetensors", arrays, dtypes)
         return self.folder
+
+    def narrow(self):
+        """The dtypes of constants that have 4 bits, by name."""
+        return {name: value.dtype for name, value in self.row.constants.items() if value.dtype in ("i4", "u4")}
 
     def kgen_inputs(self):
         return self.inputs
@@ -220,9 +223,24 @@ def export_onnx(job):
     if not path.exists():
         inputs = tuple(as_torch(array) for array in job.inputs)
         part = path.with_suffix(".part")
-        torch.onnx.export(job.module(), inputs, str(part), dynamo=True, input_names=job.input_names,
-                          verbose=False, optimize=True, external_data=False)
+        torch.onnx.export(job.module(), inputs, str(part), dynamo=True, input_names=job.input_names, verbose=False,
+                          opset_version=21, optimize=True, external_data=False)
+        if job.narrow():
+            store_narrow(part, job.narrow())
         part.rename(path)
+
+
+def store_narrow(path, dtypes):
+    """Constants of 4 bits, which PyTorch has as i8, stored as what they are. `dtypes`: kgen's, by name."""
+    import onnx
+
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.name in dtypes:
+            bits = packed(onnx.numpy_helper.to_array(tensor)).tobytes()
+            kind = onnx.TensorProto.INT4 if dtypes[tensor.name] == "i4" else onnx.TensorProto.UINT4
+            tensor.CopyFrom(onnx.helper.make_tensor(tensor.name, kind, tensor.dims, bits, raw=True))
+    onnx.save(model, path)
 
 
 # ---- ONNX Runtime, OpenVINO ------------------------------------------------------------------------------------------
