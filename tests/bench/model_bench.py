@@ -151,7 +151,7 @@ def main():
     text = report.tables(measured, options.peers) + "\n## Sides\n\n" + details(told) + "\n"
     print(f"\n{text}")
     if options.write:
-        options.write.write_text(report.page(text, ["--models", *sys.argv[1:]], options))
+        options.write.write_text(report.page(text, ["--models", *sys.argv[1:]], options, told, "Whole models on the CPU, beside their runtimes"))
     return 1 if any("failed" in one or "kgen" in one["reasons"] for one in measured) else 0
 
 

@@ -14,7 +14,8 @@ def bert(hidden, layers, heads, batch, length):
 
         config = transformers.BertConfig(hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
                                          intermediate_size=4 * hidden, attn_implementation="sdpa")
-        return OnlyHidden(transformers.BertModel(config, add_pooling_layer=False))
+        model = transformers.BertModel(config, add_pooling_layer=False)
+        return wrapped(model, lambda model, ids: (model(ids).last_hidden_state,))
 
     return make, lambda rng: {"input_ids": rng.integers(0, 30000, (batch, length))}
 
@@ -23,7 +24,7 @@ def vision(name, batch):
     def make():
         import torchvision
 
-        return Tupled(getattr(torchvision.models, name)(weights=None))
+        return wrapped(getattr(torchvision.models, name)(weights=None), lambda model, x: (model(x),))
 
     return make, lambda rng: {"image": rng.standard_normal((batch, 3, 224, 224), dtype=np.float32)}
 
@@ -53,7 +54,8 @@ MODELS = {
 }
 
 
-def Tupled(module):
+def wrapped(module, forward):
+    """A module that returns forward(module, x)."""
     import torch
 
     class Wrapped(torch.nn.Module):
@@ -62,21 +64,7 @@ def Tupled(module):
             self.module = module
 
         def forward(self, x):
-            return (self.module(x),)
-
-    return Wrapped()
-
-
-def OnlyHidden(module):
-    import torch
-
-    class Wrapped(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.module = module
-
-        def forward(self, input_ids):
-            return (self.module(input_ids=input_ids).last_hidden_state,)
+            return forward(self.module, x)
 
     return Wrapped()
 

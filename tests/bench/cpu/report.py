@@ -19,10 +19,31 @@ def medians(one):
     return {side: statistics.median(times) for side, times in one["us"].items()}
 
 
+def peers_of(one):
+    return [side for side in one["us"] if side not in ("kgen", "copy", "stream")]
+
+
 def best_peer(one):
-    """Its name and its microseconds; None without one."""
-    peers = {side: us for side, us in medians(one).items() if side not in ("kgen", "copy", "stream")}
-    return min(peers.items(), key=lambda item: item[1]) if peers else None
+    """Its name and its microseconds: of the peer that kgen is the furthest behind, or the least ahead of; None without one."""
+    us = medians(one)
+    if "kgen" in us:
+        best = max(peers_of(one), key=lambda side: over(one, side), default=None)
+    else:
+        best = min(peers_of(one), key=us.get, default=None)
+    return best and (best, us[best])
+
+
+def over(one, side):
+    """kgen's time over that side's: the median of the rounds' ratios, as what disturbs a round disturbs both."""
+    return statistics.median(kgen / other for kgen, other in zip(one["us"]["kgen"], one["us"][side]))
+
+
+def over_floor(one, rate, side="kgen"):
+    """A side's time over the floor, in the same way; nan where there is no floor."""
+    copies = [one["us"][copy] for copy in ("copy", "stream") if copy in one["us"]]
+    work = one["operations"] / rate if rate else 0
+    floors = [max(work, min(copied)) for copied in zip(*copies)]
+    return statistics.median(us / least for us, least in zip(one["us"][side], floors)) if floors else math.nan
 
 
 def rates(measured):
@@ -58,7 +79,7 @@ def line(one):
     us = {side: figure(us) for side, us in medians(one).items()}
     left = {side: reason[:60] for side, reason in one["reasons"].items()}
     best, kgen = best_peer(one), medians(one).get("kgen")
-    ratio = f" {kgen / best[1]:.2f} of {best[0]}" if best and kgen else ""
+    ratio = f" {over(one, best[0]):.2f} of {best[0]}" if best and kgen else ""
     return f"{one['title']} ({one['threads']}):{ratio} {us} {left or ''} {one['errors'].get('kgen', math.nan):.0e}"
 
 
@@ -91,26 +112,24 @@ def table(measured, peers, rate, notes):
 
         lines.append([
             one["title"], figure(least), cell("kgen"), figure(min(one["us"]["kgen"])) if kgen else "-", *map(cell, peers),
-            best[0] if best else "-", f"{kgen / best[1]:.2f}" if best and kgen else "-",
-            f"{kgen / least:.2f}" if kgen and least else "-"])
+            best[0] if best else "-", f"{over(one, best[0]):.2f}" if best and kgen else "-",
+            f"{over_floor(one, rate.get((one['dtype'], one['threads']))):.2f}" if kgen and least else "-"])
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def summary(measured, rate):
     """Geometric means, and how many rows are behind."""
-    both = [(one, medians(one)["kgen"], best_peer(one)) for one in measured if "kgen" in one["us"] and best_peer(one)]
-    ratios = [kgen / best[1] for _, kgen, best in both]
-    memory = [one for one in measured if one["kind"] == "memory" and "kgen" in one["us"]]
-    over_floor = [medians(one)["kgen"] / floor(one, rate.get((one["dtype"], one["threads"]))) for one in memory
-                  if floor(one, None)]
-    peers_floor = [best_peer(one)[1] / floor(one, None) for one in memory if best_peer(one) and floor(one, None)]
+    both = [one for one in measured if "kgen" in one["us"] and best_peer(one)]
+    ratios = [over(one, best_peer(one)[0]) for one in both]
     said = [f"{len(ratios)} rows with a peer: geometric mean of kgen over the best peer {geometric(ratios):.2f}, behind in "
             f"{sum(ratio > 1 for ratio in ratios)}, by more than {BEHIND:.2f} in {sum(ratio > BEHIND for ratio in ratios)}."]
-    if over_floor:
-        said.append(f"{len(over_floor)} memory-bound rows: over the floor {geometric(over_floor):.2f} (the best peers "
-                    f"{geometric(peers_floor):.2f}).")
-    for side in sorted({side for one, _, _ in both for side in medians(one)} - {"kgen", "copy", "stream"}):
-        own = [kgen / medians(one)[side] for one, kgen, _ in both if side in one["us"]]
+    memory = [one for one in both if one["kind"] == "memory" and floor(one, None)]
+    if memory:
+        kgen, peers = ([over_floor(one, None, side or best_peer(one)[0]) for one in memory] for side in ("kgen", None))
+        said.append(f"{len(memory)} memory-bound rows: over the floor {geometric(kgen):.2f} (the best peers "
+                    f"{geometric(peers):.2f}).")
+    for side in dict.fromkeys(side for one in both for side in peers_of(one)):
+        own = [over(one, side) for one in both if side in one["us"]]
         said.append(f"Over {NAMES.get(side, side)} alone, {len(own)} rows: {geometric(own):.2f}.")
     return " ".join(said)
 
@@ -139,8 +158,8 @@ def losses(measured, peers):
     behind = []
     for one in measured:
         if "failed" not in one and "kgen" in one["us"] and best_peer(one):
-            who, us = best_peer(one)
-            behind.append((medians(one)["kgen"] / us, who, one))
+            who, _ = best_peer(one)
+            behind.append((over(one, who), who, one))
     behind.sort(key=lambda item: -item[0])
     return "\n".join(f"{ratio:.2f} of {who}, {one['threads']} threads: {one['title']}\n{one['graph']}"
                      for ratio, who, one in behind if ratio > 1)
@@ -154,24 +173,26 @@ def versions(peers):
     return ", ".join(said)
 
 
-def page(text, arguments, options):
+def page(text, arguments, options, measured, what="kgen on the CPU, beside its peers"):
     processor = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     flags = re.findall(r"flags\s*: (.*)", Path("/proc/cpuinfo").read_text())[:1]
     sets = [flag for flag in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile") if flags and flag in flags[0].split()]
     compiler = subprocess.run(["c++", "--version"], text=True, stdout=subprocess.PIPE).stdout.splitlines()[0]
     revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], text=True, stdout=subprocess.PIPE,
                               cwd=Path(__file__).parent).stdout.strip()
+    rounds = max((len(times) for one in measured for times in one.get("us", {}).values()), default=0)
     hidden = ("--prefix", "--work", "--write", "--around", "--nice")
     shown = [argument for index, argument in enumerate(arguments)
              if argument not in hidden and not (index and arguments[index - 1] in hidden)]
     return f"""\
-# kgen on the CPU, beside its peers
+# {what}
 
 Written by `scripts/bench {shlex.join(shown)}` on {datetime.date.today()}, kgen {revision}:
 {processor[0] if processor else platform.machine()} ({' '.join(sets)}); {compiler}; {versions(options.peers)}.
 
-Microseconds, medians of {options.rounds} rounds of {options.seconds} s, all sides interleaved, each called from Python in a
-process of its own. The floor is the greater of two times: of a copy that moves as many bytes (inputs, constants and
+Microseconds, medians of {rounds} rounds of {options.seconds} s, all sides interleaved, each called from Python in a
+process of its own; ratios are medians of the rounds' ratios, as what disturbs a round disturbs all sides, and the best peer
+is that with the greatest. The floor is the greater of two times: of a copy that moves as many bytes (inputs, constants and
 results once), timed in the same rounds, the faster of one through the cache and one past it; and of as many operations at
 the rate of the fastest matrix product in this table. Constants are constants to every side, which may pack them; torch.compile
 is told to freeze them. f32 is f32 to every side. -[n]: no time, for the reason n.
