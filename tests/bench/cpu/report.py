@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import os
 import platform
 import re
 import shlex
@@ -188,13 +189,15 @@ def page(text, arguments, options, measured, what="kgen on the CPU, beside its p
 # {what}
 
 Written by `scripts/bench {shlex.join(shown)}` on {datetime.date.today()}, kgen {revision}:
-{processor[0] if processor else platform.machine()} ({' '.join(sets)}); {compiler}; {versions(options.peers)}.
+{processor[0] if processor else platform.machine()} ({' '.join(sets)}), load {os.getloadavg()[0]:.1f} at the end; {compiler};
+{versions(options.peers)}.
 
 Microseconds, medians of {rounds} rounds of {options.seconds} s, all sides interleaved, each called from Python in a
 process of its own; ratios are medians of the rounds' ratios, as what disturbs a round disturbs all sides, and the best peer
 is that with the greatest. The floor is the greater of two times: of a copy that moves as many bytes (inputs, constants and
 results once), timed in the same rounds, the faster of one through the cache and one past it; and of as many operations at
 the rate of the fastest matrix product in this table. Constants are constants to every side, which may pack them; torch.compile
-is told to freeze them. f32 is f32 to every side. -[n]: no time, for the reason n.
+is told to freeze them. f32 is f32 to every side, but that
+OpenVINO rounds what it multiplies by weights of 8 and 4 bits to 8 bits. -[n]: no time, for the reason n.
 
 {text}"""
