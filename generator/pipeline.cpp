@@ -22,12 +22,13 @@
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/decompose.hpp"
 #include "generator/pass/choose/prepare.hpp"
-#include "generator/pass/fuse/check_expectations.hpp"
 #include "generator/pass/fuse/fuse.hpp"
+#include "generator/pass/fuse/report_unmet.hpp"
 #include "generator/pass/infer/infer.hpp"
 #include "generator/pass/lower/lower_plan.hpp"
 #include "generator/pass/lower/plan_check.hpp"
 #include "generator/pass/materialise/materialise.hpp"
+#include "generator/pass/place/bind_dims.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/raise/raise.hpp"
@@ -35,6 +36,7 @@
 #include "generator/pass/simplify/compute_parts.hpp"
 #include "generator/pass/simplify/simplify.hpp"
 #include "generator/pass/verify/verify.hpp"
+#include "generator/pass/verify/verify_dims.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
 #include "generator/pass/verify/verify_views.hpp"
 
@@ -73,6 +75,7 @@ constexpr std::array passes_in_order = {
     PassInfo{"schedule", materialised},
     PassInfo{"place", materialised, false},
     PassInfo{"lower", materialised, false},
+    PassInfo{"bind_dims", materialised, false},
     PassInfo{"check", materialised, false},
 };
 
@@ -219,9 +222,11 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   plan.main = plan_graph(std::move(module.main), "", plan.functions, passes, session, stubs);
   if (diagnostics.has_errors()) return std::nullopt;
   plan.stubs = stubs.take();
+  plan =
+      passes.run("bind_dims", std::move(plan), bind_dims, [&](const Plan& bound) { verify_dims(bound, diagnostics); });
   if (options.without.empty()) {
-    for (const FunctionPlan& function : plan.functions) check_expectations(function.fused, diagnostics);
-    check_expectations(plan.main.fused, diagnostics);
+    for (const FunctionPlan& function : plan.functions) report_unmet(function.fused, diagnostics);
+    report_unmet(plan.main.fused, diagnostics);
   }
   if (diagnostics.has_errors() && !options.explain) return std::nullopt;
   if (options.check) {

@@ -1,6 +1,6 @@
-// The whole of kgen in one line: load -> infer -> choose_kernels -> decompose -> simplify -> compute_parts -> prepare ->
-// materialise -> fuse -> schedule -> place -> lower -> emit. Each pass is a pure function; the runner times it,
-// verifies what it made, dumps that if asked, and stops after errors.
+// The whole of kgen in one line: load -> infer -> choose_kernels -> decompose -> simplify -> compute_parts -> prepare
+// -> materialise -> fuse -> schedule -> place -> lower -> bind_dims -> emit. Each pass is a pure function; the runner
+// times it, verifies what it made, dumps that if asked, and stops after errors.
 #pragma once
 
 #include <optional>

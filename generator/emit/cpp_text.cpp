@@ -18,6 +18,8 @@ std::string joined(const std::vector<std::string>& items) {
 
 }  // namespace
 
+std::string cpp_text(const Dim& dim) { return dim.text({" * ", " / ", "kgen::floor_divide"}); }
+
 std::string view_type(const TensorType& type, std::size_t rank, bool writable) {
   return fmt::format("kgen::View<{}{}, {}>", writable ? "" : "const ", cpp_element(type), rank);
 }

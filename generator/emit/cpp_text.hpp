@@ -14,6 +14,8 @@ namespace kgen {
 // No emitted line is longer, unless it holds one token that is.
 inline constexpr std::size_t line_width = 120;
 
+// Of a size, as an expression over std::int64_t: "2 * D + S + 1", "kgen::floor_divide(S - D, 4)".
+std::string cpp_text(const Dim& dim);
 // "kgen::View<const float, 2>", of that rank whatever the shape of the type.
 std::string view_type(const TensorType& type, std::size_t rank, bool writable);
 // "kgen::Flattened<kgen::View<float, 3>, 2, 1>": a View whose axes are walked in these runs; none: the View itself.

@@ -57,7 +57,7 @@ EmittedBody::EmittedBody(const WrapperFacts& facts, GraphIndex graph)
       index_(graph),
       plan_(graph_of(facts.plan, graph)),
       locals_(&facts.globals),
-      expressions_(plan_.placements.size()),
+      texts_(plan_.placements.size()),
       states_(plan_.fused.graph.states.size()) {
   for (const DimDeclaration& dim : plan_.fused.graph.dims) locals_.reserve(dim.name);
   names_ = {locals_.unique("call"),   locals_.unique("arena"), locals_.unique("slot"),
@@ -68,7 +68,7 @@ EmittedBody::EmittedBody(const WrapperFacts& facts, GraphIndex graph)
 
 std::string EmittedBody::size(const Dim& dim) {
   for (std::string& symbol : dim.symbols()) used_dims_.insert(std::move(symbol));
-  return dim.cpp();
+  return cpp_text(dim);
 }
 
 std::vector<std::string> EmittedBody::sizes(const Shape& shape) {
@@ -86,32 +86,32 @@ std::vector<std::string> EmittedBody::used_dims() const {
 }
 
 // All versions of a state are the same memory.
-std::string& EmittedBody::expression(ValueId value) {
+std::string& EmittedBody::text_of(ValueId value) {
   const Placement& placement = plan_.placements[value];
-  return placement.kind == Kind::state ? states_[placement.index] : expressions_[value];
+  return placement.kind == Kind::state ? states_[placement.index] : texts_[value];
 }
 
-void EmittedBody::set_text(ValueId value, std::string text) { expression(value) = std::move(text); }
+void EmittedBody::set_text(ValueId value, std::string text) { text_of(value) = std::move(text); }
 
 const std::string& EmittedBody::name_value(ValueId value) {
-  return expression(value) = locals_.unique(graph().value(value).name);
+  return text_of(value) = locals_.unique(graph().value(value).name);
 }
 
 const std::string& EmittedBody::express(Writer& writer, ValueId value) {
   std::vector<ValueId> undefined;
-  for (ValueId at = value; expression(at).empty(); at = plan_.placements[at].base) {
-    ensure(plan_.placements[at].base != no_id, "a value without an expression is a view of one");
+  for (ValueId at = value; text_of(at).empty(); at = plan_.placements[at].base) {
+    ensure(plan_.placements[at].base != no_id, "a value without a text is a view of one");
     undefined.push_back(at);
   }
   for (; !undefined.empty(); undefined.pop_back()) write_view(writer, undefined.back());
-  return expression(value);
+  return text_of(value);
 }
 
 void EmittedBody::write_view(Writer& writer, ValueId value) {
   const Placement& placement = plan_.placements[value];
   const bool part = placement.kind == Kind::part_of;
   const ViewCall call = view_call(*this, placement.view, graph().type(value).shape);
-  const std::string base = expression(placement.base);
+  const std::string base = text_of(placement.base);
   write_list(writer, fmt::format("const auto {} = {}{}", name_value(value), base, call.head), call.arguments,
              call.tail + ";", part ? "// written in place" : "// a view: no copy");
 }
@@ -196,7 +196,7 @@ void EmittedBody::write_steps(Writer& writer, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     // A step that needs views begins a paragraph with them.
     const bool needs_views = std::any_of(step.arguments.begin(), step.arguments.end(),
-                                         [&](ValueId argument) { return expression(argument).empty(); });
+                                         [&](ValueId argument) { return text_of(argument).empty(); });
     if (needs_views && !after_blank) writer.line();
     after_blank = false;
     for (const ValueId argument : step.arguments) express(writer, argument);
@@ -217,7 +217,7 @@ const StubUse& EmittedBody::use_of(const Step& step) const {
 void EmittedBody::write_stub(Writer& writer, const Step& step) {
   const StubProgram& stub = facts_.plan.stubs[step.stub];
   std::vector<std::string> arguments;
-  for (const ValueId argument : step.arguments) arguments.push_back(expression(argument));
+  for (const ValueId argument : step.arguments) arguments.push_back(text_of(argument));
   if (facts_.plan.check) {
     arguments.insert(arguments.begin(), names_.call);
   } else {
@@ -248,7 +248,7 @@ std::vector<std::string> EmittedBody::write_carried(Writer& writer, const Step& 
     const TensorType& type = graph().type(result);
     std::string other = fmt::format("{}.view<{}, {}>({}[{}], {})", names_.arena, cpp_element(type), type.shape.size(),
                                     names_.slot, step.carried_slots[i], braced(sizes(type.shape)));
-    std::vector<std::string> buffers = {std::move(other), expression(result)};
+    std::vector<std::string> buffers = {std::move(other), text_of(result)};
     if (repeat % 2 == 1) std::swap(buffers[0], buffers[1]);
     carried.push_back(locals_.unique(graph().value(result).name + "_carried"));
     write_list(writer, fmt::format("const {} {}[2] = {{", view_type(type, type.shape.size(), true), carried.back()),
@@ -291,7 +291,7 @@ void EmittedBody::write_call_itself(Writer& writer, const Step& step) {
   }
   if (callee.needs_index) arguments.push_back(number);
   for (std::size_t i = 0; i < step.arguments.size(); ++i) {
-    const std::string& argument = expression(step.arguments[i]);
+    const std::string& argument = text_of(step.arguments[i]);
     const std::size_t results = node.outputs.size();
     if (i < carried.size()) {
       arguments.push_back(fmt::format("{}[{} % 2]", carried[i], names_.count));

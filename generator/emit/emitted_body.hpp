@@ -60,7 +60,7 @@ class EmittedBody {
   // A name for `value` in this body, which stands for it from then on. The values of a state share one.
   const std::string& name_value(ValueId value);
   // The same for memory that is not a local: "memory.w".
-  void set_text(ValueId value, std::string expression);
+  void set_text(ValueId value, std::string text);
   // What stands for a value that has memory; lines that define views are written first where they are needed.
   const std::string& express(Writer& writer, ValueId value);
 
@@ -74,7 +74,7 @@ class EmittedBody {
   void write_fork(Writer& writer);
 
  private:
-  std::string& expression(ValueId value);
+  std::string& text_of(ValueId value);
   void write_view(Writer& writer, ValueId value);
   void write_stub(Writer& writer, const Step& step);
   const StubUse& use_of(const Step& step) const;
@@ -90,7 +90,7 @@ class EmittedBody {
   const FunctionPlan& plan_;
   NameTable locals_;
   Names names_;
-  std::vector<std::string> expressions_;  // by ValueId; empty until it is defined
+  std::vector<std::string> texts_;  // by ValueId; empty until it is defined
   std::vector<std::string> states_;       // by state
   std::set<std::string> used_dims_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/emit/cpp_text.hpp"
+#include "generator/emit/literals.hpp"
 #include "generator/emit/names.hpp"
 
 namespace kgen {
@@ -60,7 +61,7 @@ class BodyWriter {
     }
     if (functor_.role == Functor::Role::prologue) {
       const std::size_t last = functor_.statements.size() - 1;
-      lines.push_back(expression(last));
+      lines.push_back(value_line(last));
       lines.back().head.insert(0, "return ");
       lines.back().tail += ";";
       lines.back().comment = comment_of(functor_.statements[last]);
@@ -118,8 +119,8 @@ class BodyWriter {
     switch (operand.kind) {
       case Operand::Kind::incoming:
         return incoming_[operand.result];
-      case Operand::Kind::literal:
-        return operand.literal;
+      case Operand::Kind::number:
+        return literal_text(operand.number, operand.dtype);
       case Operand::Kind::statement:
         break;
     }
@@ -133,22 +134,37 @@ class BodyWriter {
     return texts;
   }
 
-  std::string value_text(std::size_t id) { return expression(id).text(); }
+  std::string value_text(std::size_t id) { return value_line(id).text(); }
 
-  // The expression that computes a statement's value.
-  Line expression(std::size_t id) {
+  // "kgen::Cast<kgen::bf16>"
+  static std::string functor_text(const Statement& statement) {
+    if (statement.dtypes.empty()) return statement.functor;
+    std::vector<std::string_view> types;
+    for (const DType dtype : statement.dtypes) types.push_back(info(dtype).cpp);
+    return fmt::format("{}<{}>", statement.functor, fmt::join(types, ", "));
+  }
+
+  // "{1e-05f}"
+  static std::string fields_text(const Statement& statement) {
+    std::vector<std::string> texts;
+    for (const GivenAttribute& field : statement.fields) texts.push_back(literal_text(field.value, field.type));
+    return fmt::format("{{{}}}", fmt::join(texts, ", "));
+  }
+
+  // What computes a statement's value.
+  Line value_line(std::size_t id) {
     const Statement& s = functor_.statements[id];
     if (s.kind == Statement::Kind::load) {
       if (rows()) return {fmt::format("row.{}(", s.per_row ? "load_scalar" : "load"), {members_[s.member]}, ")", {}};
       return {members_[s.member] + ".load<W>(", {"at"}, ")", {}};
     }
     Line line{{}, operand_texts(s), ")", {}};
-    const std::string fields = fmt::format("{{{}}}", fmt::join(s.fields, ", "));
+    const std::string functor = functor_text(s), fields = fields_text(s);
     if (!rows()) {
-      line.head = s.fields.empty() ? s.functor + "::apply(" : s.functor + fields + ".apply(";
+      line.head = s.fields.empty() ? functor + "::apply(" : functor + fields + ".apply(";
       return line;
     }
-    line.items.insert(line.items.begin(), s.functor + fields);
+    line.items.insert(line.items.begin(), functor + fields);
     line.head = s.kind == Statement::Kind::reduce ? "row.reduce(" : s.keep ? "row.keep(row.map(" : "row.map(";
     if (s.keep) line.tail = "))";
     return line;
@@ -161,7 +177,7 @@ class BodyWriter {
       if (rows()) return {fmt::format("row.{}(", s.per_row ? "store_scalar" : "store"), {members_[s.member], value}, ");", {}};
       return {members_[s.member] + ".store(", {"at", value}, ");", {}};
     }
-    Line line = expression(id);
+    Line line = value_line(id);
     const std::string results = fmt::format("{}", fmt::join(results_[id], ", "));
     line.head.insert(0, s.names.size() == 1 ? fmt::format("const auto {} = ", results)
                                             : fmt::format("const auto [{}] = ", results));
@@ -208,7 +224,7 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
 std::string lanes_text(const Functor& functor, const BodyWriter& body) {
   std::string text;
   for (std::size_t i = 0; i < functor.incoming.size(); ++i) {
-    text += fmt::format(", kgen::Vec<{}, W> {}", functor.incoming[i].compute, body.incoming()[i]);
+    text += fmt::format(", kgen::Vec<{}, W> {}", info(functor.incoming[i].lanes).cpp, body.incoming()[i]);
   }
   return text;
 }

@@ -9,6 +9,7 @@
 #include "generator/emit/banner.hpp"
 #include "generator/emit/cpp_text.hpp"
 #include "generator/emit/functor.hpp"
+#include "generator/emit/literals.hpp"
 #include "generator/emit/names.hpp"
 
 namespace kgen {
@@ -26,20 +27,6 @@ std::string loop_header(GroupKind kind) {
   }
 }
 
-bool uses_limits(const StubProgram& stub) {
-  const auto has = [](const std::string& text) { return text.find("numeric_limits") != std::string::npos; };
-  for (const Functor& functor : stub.functors) {
-    for (const Statement& statement : functor.statements) {
-      if (std::any_of(statement.fields.begin(), statement.fields.end(), has)) return true;
-      for (const Operand& operand : statement.operands) {
-        if (has(operand.literal)) return true;
-      }
-    }
-  }
-  return std::any_of(stub.kernel_arguments.begin(), stub.kernel_arguments.end(),
-                     [&](const KernelArgument& argument) { return has(argument.literal); });
-}
-
 bool walks_runs(const StubProgram& stub) {
   return std::any_of(stub.functors.begin(), stub.functors.end(), [](const Functor& functor) {
     return std::any_of(functor.members.begin(), functor.members.end(),
@@ -47,8 +34,9 @@ bool walks_runs(const StubProgram& stub) {
   });
 }
 
-void write_includes(Writer& out, const StubProgram& stub) {
-  if (uses_limits(stub)) {
+// `text`: of the stub.
+void write_includes(Writer& out, const StubProgram& stub, std::string_view text) {
+  if (text.find("std::numeric_limits<") != text.npos) {
     out.line("#include <limits>");
     out.line();
   }
@@ -162,7 +150,7 @@ class Body {
       case KernelArgument::Kind::parameter:
         return view_text(parameters_[argument.view.parameter], argument.view, {});
       default:
-        return fmt::format("/*{}=*/{}", argument.name, argument.literal);
+        return fmt::format("/*{}=*/{}", argument.name, literal_text(argument.attribute.value, argument.attribute.type));
     }
   }
 
@@ -243,8 +231,6 @@ std::string stub_declaration(const StubProgram& stub) {
 SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const std::string& folder,
                      const EmitOptions& options) {
   Writer out;
-  write_includes(out, stub);
-  out.line();
   out.line("namespace {} {{", namespace_name(graph));
   out.line();
   write_uses(out, stub);
@@ -261,7 +247,11 @@ SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const st
   }
   out.line();
   out.line("}}  // namespace {}", namespace_name(graph));
-  return {fmt::format("{}/{}{}", folder, stub.name, options.target->stub_extension), with_banner(options, out.text())};
+  Writer file;
+  write_includes(file, stub, out.text());
+  file.line();
+  file.append(out.text());
+  return {fmt::format("{}/{}{}", folder, stub.name, options.target->stub_extension), with_banner(options, file.text())};
 }
 
 }  // namespace kgen

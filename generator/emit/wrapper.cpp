@@ -57,7 +57,7 @@ std::vector<ModelMemory> model_memory(const WrapperFacts& facts, GraphIndex inde
 }
 
 // "call.constant<float, 2>(0, index)"; `index` is empty for the memory of the main graph.
-std::string memory_expression(EmittedBody& emitted, const ModelMemory& memory, const std::string& index) {
+std::string memory_text(EmittedBody& emitted, const ModelMemory& memory, const std::string& index) {
   const TensorType& type = emitted.graph().type(memory.value);
   const std::string_view what = memory.kind == Kind::constant ? "constant"
                                 : memory.kind == Kind::state  ? "state"
@@ -71,8 +71,8 @@ std::string memory_expression(EmittedBody& emitted, const ModelMemory& memory, c
 void define_memory(Writer& writer, EmittedBody& emitted, const std::vector<ModelMemory>& memory,
                    const std::string& index) {
   for (const ModelMemory& item : memory) {
-    const std::string expression = memory_expression(emitted, item, index);
-    write_list(writer, fmt::format("const auto {} = ", emitted.name_value(item.value)), {expression}, ";");
+    const std::string text = memory_text(emitted, item, index);
+    write_list(writer, fmt::format("const auto {} = ", emitted.name_value(item.value)), {text}, ";");
   }
 }
 
@@ -128,7 +128,7 @@ void write_load_body(Writer& writer, const WrapperFacts& facts, GraphIndex graph
   write_load_steps(body, emitted, model_memory(facts, graph, steps), steps, is_numbered ? emitted.names().index : "");
 
   const std::vector<std::string> dims = emitted.used_dims();
-  write_fixed_sizes(writer, emitted.graph(), dims);
+  write_fixed_sizes(writer, facts.plan, dims);
   std::string_view text = body.text();
   if (dims.empty() && text.starts_with('\n')) text.remove_prefix(1);
   writer.append(text);
@@ -214,7 +214,7 @@ void write_memory(Writer& writer, FunctionFacts& names, EmittedBody& function, c
       const std::string member = members.unique(function.graph().value(item.value).name);
       writer.line("{} {};{}", view_type(type, type.shape.size(), item.writable), member,
                   item.kind == Kind::persistent ? "  // computed by load" : "");
-      body.line(".{} = {},", member, memory_expression(emitted, item, emitted.names().index));
+      body.line(".{} = {},", member, memory_text(emitted, item, emitted.names().index));
       function.set_text(item.value, function.names().memory + "." + member);
     }
   }
@@ -338,14 +338,14 @@ void write_run(Writer& writer, const WrapperFacts& facts) {
   emitted.write_fork(body);
   emitted.write_steps(body, plan.steps);
 
-  const std::vector<const DimRequirement*> requirements = open_requirements(facts.plan, facts.numbers);
-  for (const DimRequirement* requirement : requirements) {
-    emitted.size(requirement->left);
-    emitted.size(requirement->right);
+  const std::vector<DimRequirement>& requirements = facts.plan.open_requirements;
+  for (const DimRequirement& requirement : requirements) {
+    emitted.size(requirement.left);
+    emitted.size(requirement.right);
   }
   writer.line();
   const auto block = writer.scope(fmt::format("void run(kgen::Call& {}) {{", emitted.names().call));
-  const bool any_sizes = write_sizes(writer, emitted.graph(), emitted.used_dims(), emitted.names().call);
+  const bool any_sizes = write_sizes(writer, facts.plan, emitted.used_dims(), emitted.names().call);
   write_requirements(writer, requirements, emitted.names().call);
   // Without sizes the body's first section needs no blank line before it.
   std::string_view text = body.text();

@@ -370,8 +370,7 @@ DimRange Dim::range(const DimRanges& ranges) const {
 // ---- printing -------------------------------------------------------------------------------------------------------
 
 struct Dim::Notation {
-  std::string_view times, over;
-  bool cpp;
+  Signs signs;
 
   static bool never_negative(const Dim& dim) {
     return dim.constant_ >= 0 && std::all_of(dim.terms().begin(), dim.terms().end(), [](const Term& term) {
@@ -397,10 +396,10 @@ struct Dim::Notation {
 
   std::string division(const Quotient& quotient) const {
     const bool truncates_alike = never_negative(quotient.numerator) && never_negative(quotient.denominator);
-    if (cpp && !truncates_alike) {
-      return "kgen::floor_divide(" + sum(quotient.numerator) + ", " + sum(quotient.denominator) + ")";
+    if (!signs.floor_divide.empty() && !truncates_alike) {
+      return std::string(signs.floor_divide) + "(" + sum(quotient.numerator) + ", " + sum(quotient.denominator) + ")";
     }
-    return division_operand(quotient.numerator, true) + std::string(over) +
+    return division_operand(quotient.numerator, true) + std::string(signs.over) +
            division_operand(quotient.denominator, false);
   }
 
@@ -409,7 +408,7 @@ struct Dim::Notation {
     std::string result = coefficient == 1 ? "" : std::to_string(coefficient);
     const bool alone = coefficient == 1 && factors.size() == 1 && !negated;
     for (const Factor& factor : factors) {
-      if (!result.empty()) result += times;
+      if (!result.empty()) result += signs.times;
       if (!factor.quotient) {
         result += factor.key;
       } else {
@@ -446,13 +445,11 @@ struct Dim::Notation {
   }
 };
 
-std::string Dim::Algebra::quotient_text(const Quotient& quotient) {
-  return Notation{"*", "/", false}.division(quotient);
-}
+std::string Dim::Algebra::quotient_text(const Quotient& quotient) { return Notation{{}}.division(quotient); }
 
-std::string Dim::text() const { return Notation{"*", "/", false}.sum(*this); }
+std::string Dim::text() const { return text(Signs{}); }
 
-std::string Dim::cpp() const { return Notation{" * ", " / ", true}.sum(*this); }
+std::string Dim::text(const Signs& signs) const { return Notation{signs}.sum(*this); }
 
 // ---- shapes ---------------------------------------------------------------------------------------------------------
 

@@ -53,9 +53,13 @@ class Dim {
 
   // "2*D + S + 1"; also what comparisons and sharing use as a key.
   std::string text() const;
-  // The same as a C++ expression over std::int64_t: "2 * D + S + 1". Symbols are sizes, so never negative: a quotient
-  // is printed as "(S + 3) / 4", or as kgen::floor_divide(...) where its numerator might be negative.
-  std::string cpp() const;
+  // The same in another language. Symbols are sizes, so never negative: a quotient of which the numerator might be is
+  // written as a call of `floor_divide`, where that is given.
+  struct Signs {
+    std::string_view times = "*", over = "/";
+    std::string_view floor_divide = {};
+  };
+  std::string text(const Signs& signs) const;
 
  private:
   struct Quotient;  // floor(numerator / denominator)

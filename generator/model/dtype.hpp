@@ -42,7 +42,6 @@ struct DTypeInfo {
   DType dtype;
   std::string_view name;     // in YAML: "bf16", "bool"
   std::string_view cpp;      // in emitted source: "kgen::bf16", "bool", "std::int64_t"
-  std::string_view compute;  // the C++ type that arithmetic on it uses: "float" for every float of 32 bits or fewer
   int bits;  // of an element in memory; of fewer than 8, several lie in a byte, the first in its lowest bits
   bool floating;
   bool stored_only = false;  // moved and converted, but no operator computes on it

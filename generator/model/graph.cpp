@@ -44,6 +44,8 @@ DimRanges ranges_of(const Graph& graph) {
   return ranges;
 }
 
+const TargetDescription& description_of(const Graph& graph) { return description_of(graph.target, graph.architecture); }
+
 const std::string& output_name(const Graph& graph, std::size_t index) {
   return index < graph.output_names.size() ? graph.output_names[index] : graph.value(graph.outputs[index]).name;
 }

@@ -18,6 +18,7 @@
 #include "generator/model/enum_names.hpp"
 #include "generator/model/number.hpp"
 #include "generator/model/op_spec.hpp"
+#include "generator/model/target.hpp"
 
 namespace kgen {
 
@@ -140,16 +141,6 @@ enum class Numerics { fast, match_unfused };
 template <>
 inline constexpr auto names_of<Numerics> = std::to_array<std::string_view>({"fast", "match_unfused"});
 
-// What source is planned for. Conditions may ask (spec/node_expression.hpp).
-enum class TargetKind { cpu, cuda, hip };
-template <>
-inline constexpr auto names_of<TargetKind> = std::to_array<std::string_view>({"cpu", "cuda", "hip"});
-// For which of a target's devices, where that is known: what `--arch` names. Conditions may ask for it, too.
-enum class Architecture { none, sm_90a, gfx942, gfx90a, gfx1100 };
-template <>
-inline constexpr auto names_of<Architecture> = std::to_array<std::string_view>({"none", "sm_90a", "gfx942", "gfx90a",
-                                                                              "gfx1100"});
-
 // `fusion:` and `expect_fused:`; members are values by name, each meaning the node that makes it.
 struct FusionDirectives {
   struct Group {
@@ -249,6 +240,8 @@ struct Graph {
 // What stubs and explanations call the value: one that is computed again goes by the name of what it is.
 const std::string& written_name(const Graph& graph, ValueId value);
 DimRanges ranges_of(const Graph& graph);
+// Of what the graph is planned for.
+const TargetDescription& description_of(const Graph& graph);
 // What callers know output `index` by.
 const std::string& output_name(const Graph& graph, std::size_t index);
 

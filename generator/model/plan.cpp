@@ -53,8 +53,11 @@ std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from,
 }
 
 Dim arena_bytes(const FunctionPlan& plan) {
+  const std::int64_t alignment = description_of(plan.fused.graph).slot_alignment;
   Dim total;
-  for (const Slot& slot : plan.slots) total = total + Dim(64) * Dim::floor_divide(slot.bytes + Dim(63), 64);
+  for (const Slot& slot : plan.slots) {
+    total = total + Dim(alignment) * Dim::floor_divide(slot.bytes + Dim(alignment - 1), alignment);
+  }
   return total;
 }
 

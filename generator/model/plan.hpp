@@ -140,13 +140,20 @@ struct FunctorMember {
   int line_axis = -1;                           // of the member: a kgen::Lines along that axis; -1: a kgen::View
 };
 
-// What a statement reads: the result of an earlier one, the value that an epilogue receives, or a literal ("0.125f").
+// What a statement reads: the result of an earlier one, the value that an epilogue receives, or a number.
 struct Operand {
-  enum class Kind { statement, incoming, literal };
-  Kind kind = Kind::literal;
+  enum class Kind { statement, incoming, number };
+  Kind kind = Kind::number;
   std::size_t statement = 0;
   std::size_t result = 0;  // which result, of a reduction with several; which incoming value
-  std::string literal;
+  Number number;
+  DType dtype = DType::f32;  // of the number, as it is computed on
+};
+
+// An attribute of a node, given to the C++ parameter that takes it.
+struct GivenAttribute {
+  AttributeValue value;
+  std::string type;  // KernelAttribute::type
 };
 
 struct Statement {
@@ -155,8 +162,9 @@ struct Statement {
   bool per_row = false;                         // rows: the result (or what is stored) is one element per row
   bool keep = false;                            // rows: computed once and kept for later passes over the row
   std::size_t member = 0;                       // load and store
-  std::string functor;                          // apply and reduce: "kgen::Add"
-  std::vector<std::string> fields;              // of the functor: literals
+  std::string functor;                          // apply and reduce: "kgen::Add",
+  std::vector<DType> dtypes;                    // what it is a template of,
+  std::vector<GivenAttribute> fields;           // and what it holds
   std::vector<Operand> operands;
   std::vector<std::string> names, general;      // the values it defines; store: none
   std::string within;                           // the composite it belongs to, for the comment
@@ -169,7 +177,7 @@ struct Functor {
   int rank = 0;                                 // of the Index that it is called with
   struct Incoming {
     std::string name, general;
-    std::string compute;  // the C++ type of its lanes
+    DType lanes = DType::f32;
   };
   std::vector<Incoming> incoming;  // epilogue: the values it receives
   std::vector<FunctorMember> members;
@@ -193,11 +201,11 @@ struct Functor {
 
 // One argument of a structured kernel's call.
 struct KernelArgument {
-  enum class Kind { functor, parameter, literal };
-  Kind kind = Kind::literal;
+  enum class Kind { functor, parameter, attribute };
+  Kind kind = Kind::attribute;
   std::size_t functor = 0;
   MemberView view;
-  std::string literal;                          // an attribute, and
+  GivenAttribute attribute;                     // and
   std::string name;                             // what it is called
   // How many arguments from here on go to one parameter, and as what: results that the kernel gives at one position, or
   // what siblings give or take. 0: it is one of those.
@@ -236,7 +244,7 @@ struct Placement {
 };
 
 // A stretch of the arena, shared by values whose lifetimes do not meet. Offsets follow from the sizes in order, each
-// rounded up to 64 bytes.
+// rounded up to TargetDescription::slot_alignment.
 struct Slot {
   Dim bytes;
 };
@@ -262,7 +270,7 @@ struct FunctionPlan {
   std::uint32_t streams = 1;                // that the steps run on; load_steps run on stream 0
 };
 
-// The bytes of arena that one call of the function takes: its slots, each rounded up to 64.
+// The bytes of arena that one call of the function takes: its slots, each rounded up as they are laid out.
 Dim arena_bytes(const FunctionPlan& plan);
 
 // For check mode: every node as a stub of its own.
@@ -304,10 +312,22 @@ struct CheckPlan {
   std::vector<StubUse> uses;
 };
 
+// Where a run finds a dim of the graph.
+struct DimSource {
+  enum class Kind { fixed, extent, scalar };
+  std::string name;
+  DimRange range;           // fixed: one number, which it is; else a run checks what it finds
+  Kind kind = Kind::fixed;
+  std::uint32_t input = 0;  // extent: of which input, and scalar: the input that holds it
+  std::uint32_t axis = 0;   // extent
+};
+
 struct Plan {
   std::vector<FunctionPlan> functions;      // as Module::functions
   FunctionPlan main;
   std::vector<StubProgram> stubs;           // unique
+  std::vector<DimSource> dim_sources;       // of main's dims, in their order; of those that a run can find
+  std::vector<DimRequirement> open_requirements;  // that a run must check, of the graph and all that it calls
   std::optional<CheckPlan> check;           // planned with the references of check mode
   std::string file;                         // the graph's path
 };

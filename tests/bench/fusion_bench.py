@@ -1,8 +1,10 @@
 """Times every example as kgen fuses it, with one kind of fusion switched off at a time, and with none, on the CPU; writes
 FUSIONS.md. scripts/bench --fusions builds what this needs.
 
-    fusion_bench.py --prefix FOLDER --work FOLDER [--graphs TEXT,...] [--rounds N] [--seconds S] [--threads N]
-                    [--output FILE]
+    fusion_bench.py --prefix FOLDER --work FOLDER [--graphs TEXT,...] [--only build|time] [--rounds N] [--seconds S]
+                    [--threads N] [--output FILE]
+
+It may be run for some graphs at a time: the rows of others that FUSIONS.md has stay as they are.
 
 `kgen plan --without RULE` plans each variant; one that comes out as the whole is not built. All variants of a graph are
 libraries of one process, and run on the same inputs, those of the largest of the example's cases. A round times each of
@@ -16,7 +18,7 @@ import os
 import platform
 import random
 import re
-import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -35,6 +37,7 @@ from kgen_model import Model
 
 LOSES = 0.97  # of the time with the rule, in the median
 LOSES_IN = 0.75  # of the rounds
+NOISE = "nothing: noise"
 AGAIN = "fused again"  # the same library: what the machine's noise makes of nothing
 
 
@@ -146,9 +149,16 @@ def loses(variants, name):
     return all(is_slower(variants[fused], variants[name]) for fused in ("fused", AGAIN))
 
 
+def build_graph(graph, options):
+    shutil.rmtree(options.work / "src" / graph, ignore_errors=True)
+    for folder in plans(options.prefix / "bin" / "kgen", graph, options.work).values():
+        compile_variant(options.prefix, folder)
+
+
 def time_graph(graph, options):
-    folders = plans(options.prefix / "bin" / "kgen", graph, options.work)
-    libraries = {name: compile_variant(options.prefix, folder) for name, folder in folders.items()}
+    libraries = {file.stem: file for file in (options.work / "src" / graph).glob("*.so")}
+    if "fused" not in libraries:
+        raise SystemExit(f"fusion_bench: {graph} is not built: leave `--only time` out, or run `--only build` first")
     libraries[AGAIN] = libraries["fused"]
     label, variants = load_variants(graph, libraries, options, np.random.default_rng(0))
     for _ in range(options.rounds):
@@ -161,44 +171,72 @@ def time_graph(graph, options):
 
 # ---- the page --------------------------------------------------------------------------------------------------------
 
+ROWS = "| graph | case | without | fused, us | without it, us | ratio |\n| --- | --- | --- | ---: | ---: | ---: |\n"
+RUNS = "| graph | timed on | rounds | load | compiler |\n| --- | --- | ---: | ---: | --- |\n"
+LOST = " **loses**"
 
-def table(timed, every):
-    """A row for each graph and variant; those in which a rule loses come first."""
+
+def rows_of(graph, label, variants):
+    """A row for each variant of a graph, as its cells."""
+    fused = variants["fused"]
     rows = []
-    for graph, (label, variants) in timed.items():
-        fused = variants["fused"]
-        for name, other in variants.items():
-            if name == "fused":
-                continue
-            lost = name != AGAIN and loses(variants, name)
-            ratio = other.median() / fused.median()
-            what = {"unfused": "all rules", AGAIN: "nothing: noise"}.get(name, name)
-            rows.append((not lost, ratio, f"| {graph} | {label} | {what} | {fused.median():.1f} | {other.median():.1f} | "
-                                          f"{ratio:.2f}{' **loses**' if lost else ''} |"))
-    header = "| graph | case | without | fused, us | without it, us | ratio |\n| --- | --- | --- | ---: | ---: | ---: |\n"
-    met = {name for _, variants in timed.values() for name in variants}
-    unmet = [rule for rule in every if rule not in met]
-    text = header + "\n".join(line for *_, line in sorted(rows, key=lambda row: (row[0], row[1]))) + "\n"
-    return text + (f"\nNone of these is planned otherwise without: {', '.join(unmet)}.\n" if unmet else "")
+    for name, other in variants.items():
+        if name == "fused":
+            continue
+        lost = name != AGAIN and loses(variants, name)
+        what = {"unfused": "all rules", AGAIN: NOISE}.get(name, name)
+        ratio = f"{other.median() / fused.median():.2f}{LOST if lost else ''}"
+        rows.append([graph, label, what, f"{fused.median():.1f}", f"{other.median():.1f}", ratio])
+    return rows
 
 
-def page(timed, every, arguments, options):
+def kept_cells(text, header, replaced):
+    """The rows of a page's table whose first cells name graphs that are not timed anew."""
+    table = text.partition(header)[2].split("\n\n")[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return [row for row in cells if len(row) == header.count("|", 0, header.index("\n")) - 1 and row[0] not in replaced]
+
+
+def table(header, rows):
+    return header + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def by_ratio(row):
+    """What loses comes first."""
+    return not row[-1].endswith(LOST), float(row[-1].removesuffix(LOST))
+
+
+def page(rows, runs, every):
+    """Of all graphs that were timed, in this run or before."""
     processor = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    compiler = subprocess.run(["c++", "--version"], text=True, stdout=subprocess.PIPE).stdout.splitlines()[0]
-    load = os.getloadavg()[0]
-    return f"""\
+    met = {row[2] for row in rows}
+    unmet = [rule for rule in every if rule not in met]
+    text = f"""\
 # Fused and unfused, rule by rule, on the CPU
 
-Written by `scripts/bench --fusions {shlex.join(arguments)}` on {datetime.date.today()}:
-{processor[0] if processor else platform.machine()}, {os.cpu_count()} threads, load {load:.1f} at the end; {compiler}.
+Written by `scripts/bench --fusions`: {processor[0] if processor else platform.machine()}, {os.cpu_count()} threads.
 
 Each example as it is, and without one kind of fusion (`kgen plan --without RULE`), interleaved in one process on the inputs
-of its largest case: medians of {options.rounds} rounds. The ratio is what a rule is worth: above 1 it wins. A rule loses
-where the graph is faster without it in three rounds of four, and by more than 3 % in the median; those come first.
-Against noise each graph is timed once more as it is, and a rule must lose to both. What does not change a plan is left
-out. A matrix product of an example may be most of its time, whatever fuses with it.
+of its largest case: medians of rounds. The ratio is what a rule is worth: above 1 it wins. A rule loses where the graph is
+faster without it in three rounds of four, and by more than 3 % in the median; those come first. Against noise each graph
+is timed once more as it is, and a rule must lose to both. What does not change a plan is left out. A matrix product of an
+example may be most of its time, whatever fuses with it.
 
-{table(timed, every)}"""
+{table(ROWS, sorted(rows, key=by_ratio))}
+"""
+    if unmet:
+        text += f"None of these is planned otherwise without: {', '.join(unmet)}.\n\n"
+    return text + "Graphs may be timed in several runs (`--graphs`); each keeps its own:\n\n" + table(RUNS, sorted(runs))
+
+
+def write_page(timed, every, options):
+    compiler = subprocess.run(["c++", "--version"], text=True, stdout=subprocess.PIPE).stdout.splitlines()[0]
+    old = options.output.read_text() if options.output.exists() else ""
+    run = [str(datetime.date.today()), str(options.rounds), f"{os.getloadavg()[0]:.1f}", compiler]
+    rows = kept_cells(old, ROWS, timed) + [row for graph, found in timed.items() for row in rows_of(graph, *found)]
+    runs = kept_cells(old, RUNS, timed) + [[graph, *run] for graph in timed]
+    options.output.write_text(page(rows, runs, every))
+    print(f"wrote {options.output}")
 
 
 def main():
@@ -206,6 +244,7 @@ def main():
     parser.add_argument("--prefix", required=True, type=Path, help="where kgen is installed")
     parser.add_argument("--work", required=True, type=Path, help="a folder for what is emitted and compiled")
     parser.add_argument("--graphs", default="", help="those whose name contains one of these texts")
+    parser.add_argument("--only", choices=("build", "time"), help="build the variants, or time those that are built")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.05, help="for which a round times a variant")
@@ -215,10 +254,14 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     graphs = [path.stem for path in sorted(GRAPHS.glob("*.yaml"))]
     chosen = [graph for graph in graphs if any(text in graph for text in options.graphs.split(","))]
-    shown = [f"--{name}={getattr(options, name)}" for name in ("graphs", "rounds", "seconds", "threads")]
-    timed = {graph: time_graph(graph, options) for graph in chosen}
-    options.output.write_text(page(timed, rules(options.prefix / "bin" / "kgen"), shown, options))
-    print(f"wrote {options.output}")
+    if not chosen:
+        raise SystemExit(f"fusion_bench: no graph is called {options.graphs}; there are {', '.join(graphs)}")
+    if options.only != "time":
+        for graph in chosen:
+            build_graph(graph, options)
+    if options.only != "build":
+        timed = {graph: time_graph(graph, options) for graph in chosen}
+        write_page(timed, rules(options.prefix / "bin" / "kgen"), options)
 
 
 if __name__ == "__main__":

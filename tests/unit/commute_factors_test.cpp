@@ -186,3 +186,35 @@ TEST_CASE("factors: of one product behind another") {
   };
   CHECK(moved(40) == 40);
 }
+
+TEST_CASE("factors: through a reshape that keeps the rows") {
+  const std::string batches = ", h: \"f32[3, M, 64]\"";
+  const std::string normalised = "  - {op: rms_norm, in: [h, gain], out: n}\n";
+  const Planned plan(normalised + "  - {op: reshape, in: n, out: flat, shape: [3*M, 64]}\n" +
+                         "  - {op: matmul, in: [flat, w], out: \"y\"}\n",
+                     "\"y\"", "f32", "", TargetKind::cpu, Architecture::none, batches);
+  CHECK(plan.said("y").starts_with("moved: 'n_scale' scales the result, and 'gain' scales operand 'b', at load"));
+  CHECK_FALSE(plan.has("n"));
+  CHECK_FALSE(plan.has("flat"));
+  CHECK(plan.stores("n_scale"));
+  const Node& scaled = plan.graph().nodes[plan.graph().value(value_named(plan.graph(), "y")).producer];
+  const auto is_rows = [&](ValueId id) { return plan.graph().type(id).shape == Shape{Dim(3) * Dim::symbol("M"), 1}; };
+  CHECK(std::any_of(scaled.inputs.begin(), scaled.inputs.end(), is_rows));
+  const Group& call = plan.fused.groups[group_making(plan.fused, "y")];
+  CHECK(call.inputs[0] == value_named(plan.graph(), "h_reshaped"));
+
+  // Rows that become several are no rows.
+  const Planned cut(norm + "  - {op: reshape, in: n, out: flat, shape: [2*M, 32]}\n" +
+                        "  - {op: matmul, in: [flat, narrow], out: \"y\"}\n",
+                    "\"y\"", "f32", "", TargetKind::cpu, Architecture::none, ", narrow: \"f32[32, 8]\"");
+  CHECK(cut.said("y").empty());
+  CHECK(cut.has("n"));
+}
+
+TEST_CASE("factors: a reshape that something else reads keeps what it shows") {
+  const Planned plan(norm + "  - {op: reshape, in: n, out: flat, shape: [M, 1, 64]}\n" +
+                         "  - {op: matmul, in: [flat, w], out: \"y\"}\n  - {op: exp, in: n, out: z}\n",
+                     "\"y\", z");
+  CHECK(plan.said("y").starts_with("not: "));
+  CHECK(plan.has("n"));
+}

@@ -76,7 +76,8 @@ TEST_CASE("a prologue is refused where the kernel repeats more work than memory 
   const Planned dear(product("f32", "gelu"), TargetKind::cuda, Architecture::sm_90a);
   CHECK_FALSE(dear.fuses());
   CHECK(dear.why() ==
-        "kgen::matmul would compute 'f' up to 8 times over, which takes longer than to write and read 2048*M bytes");
+        "kgen::matmul would compute 'f' up to 8 times over, which takes longer than another launch, and to write and "
+        "read 2048*M bytes");
   CHECK(Planned(product("f32", "gelu"), TargetKind::cpu).fuses());
   CHECK(Planned(product("f32", "gelu", "", "64"), TargetKind::cuda, Architecture::sm_90a).fuses());
 }
@@ -115,6 +116,30 @@ TEST_CASE("what several calls would repeat is priced as what one would") {
       "  - {op: matmul, in: [f, v], out: \"y\"}\n  - {op: sum, in: f, out: z, axes: [0]}\noutputs: [\"y\", z]\n",
       TargetKind::cuda, Architecture::sm_90a);
   CHECK(hopper.fused.recomputations.empty());
+}
+
+// A stub that runs for so little time takes longer to start than to do its work a few times over.
+TEST_CASE("what is repeated is weighed against the launch that it spares") {
+  const auto text = [](const std::string& rows, const std::string& more = "") {
+    return "graph: g\ndims: {M: 1.." + rows +
+           "}\ninputs: {x: \"f32[M, 64]\", v: \"f32[64, 512]\", w: \"f32[64, 512]\"}\nnodes:\n"
+           "  - {op: exp, in: x, out: f}\n  - {op: matmul, in: [f, v], out: \"y\"}\n"
+           "  - {op: matmul, in: [f, w], out: z}\noutputs: [\"y\", z" +
+           more + "]\nfusion: {forbid: [[\"y\", z]]}\n";
+  };
+  const Planned few(text("512"), TargetKind::cuda, Architecture::sm_90a);
+  REQUIRE(few.fused.recomputations.size() == 1);
+  CHECK(few.fused.recomputations[0].copies.size() == 1);
+  CHECK(few.fused.recomputations[0].reason ==
+        "they read 512*M bytes of 'x' for it, instead of 1024*M to make it once, write it and read it there, and would "
+        "compute it up to 16 times over, which takes less time than one more launch: at most that of 7489800 bytes");
+  const Planned many(text("8192"), TargetKind::cuda, Architecture::sm_90a);
+  CHECK(many.fused.recomputations[0].copies.empty());
+  // Where the stub runs anyway, nothing is spared; nor where a stub is a call.
+  CHECK(Planned(text("512", ", f"), TargetKind::cuda, Architecture::sm_90a).fused.recomputations.empty());
+  const Planned alone(product("f32", "gelu", "", "512").replace(19, 7, "1..64"), TargetKind::cuda,
+                      Architecture::sm_90a);
+  CHECK(alone.fuses());
 }
 
 TEST_CASE("a convolution asks for its images by the taps that meet at an element") {

@@ -13,8 +13,8 @@
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/decompose.hpp"
 #include "generator/pass/choose/prepare.hpp"
-#include "generator/pass/fuse/check_expectations.hpp"
 #include "generator/pass/fuse/fuse.hpp"
+#include "generator/pass/fuse/report_unmet.hpp"
 #include "generator/pass/infer/infer.hpp"
 #include "generator/pass/lower/lower.hpp"
 #include "generator/pass/materialise/materialise.hpp"
@@ -97,7 +97,7 @@ struct Fixture {
     REQUIRE_MESSAGE(!diagnostics.has_errors(), diagnostics.text(false));
     FusedGraph fused = fuse(module.main, {});
     verify_fused(fused, "fuse", diagnostics);
-    check_expectations(fused, diagnostics);
+    report_unmet(fused, diagnostics);
     return fused;
   }
 };

@@ -372,7 +372,7 @@ TEST_CASE("recompute: `match_unfused` rounds in each stub") {
     std::size_t casts = 0;
     REQUIRE_FALSE(stub.functors.empty());
     for (const Statement& statement : stub.functors.front().statements)
-      casts += has(statement.functor, "Cast<kgen::bf16>");
+      casts += statement.functor == "kgen::Cast" && statement.dtypes == std::vector{DType::bf16};
     CHECK(casts == 2);
   }
 }

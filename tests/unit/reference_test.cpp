@@ -126,8 +126,8 @@ TEST_CASE("reference: the graphs of the page about graphs are planned, without a
     CAPTURE(example);
     test::Fixture fixture;
     const Module module = fixture.prepare(example);
-    for (const Graph& function : module.functions) check_expectations(fuse(function, {}), fixture.diagnostics);
-    check_expectations(fuse(module.main, {}), fixture.diagnostics);
+    for (const Graph& function : module.functions) report_unmet(fuse(function, {}), fixture.diagnostics);
+    report_unmet(fuse(module.main, {}), fixture.diagnostics);
     CHECK(fixture.diagnostics.text(false) == "");
   }
 }

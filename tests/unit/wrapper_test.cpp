@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "generator/emit/banner.hpp"
+#include "generator/pass/place/bind_dims.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "tests/unit/plan_builder.hpp"
@@ -44,7 +45,7 @@ Plan plan_of(const PlanBuilder& main, const std::vector<const PlanBuilder*>& fun
   }
   plan.main = place(schedule(main.fused()), plan.functions);
   add_stubs(plan, plan.main);
-  return plan;
+  return bind_dims(std::move(plan));
 }
 
 const EmitOptions options{"graph.yaml", "kgen plan graph.yaml"};

@@ -27,7 +27,7 @@ struct FuseOptions {
   std::vector<FusionRule> without = {};  // these join nothing, whatever the graph forces
 };
 
-// Whether `force` and `expect_fused` came true, check_expectations says.
+// Whether `force` and `expect_fused` came true, report_unmet says.
 FusedGraph fuse(Graph graph, const FuseOptions& options);
 
 }  // namespace kgen

@@ -127,7 +127,8 @@ bool FuseGroups::within_limits(NodeId node, const std::vector<std::uint32_t>& id
     reads += groups_[id].reads.size();
     calls = std::max(calls, groups_[id].roots.size());
   }
-  return nodes <= calls * most_nodes && reads <= calls * most_reads;
+  const TargetDescription& target = description_of(facts_.graph());
+  return nodes <= calls * target.most_nodes && reads <= calls * target.most_reads;
 }
 
 void FuseGroups::add_read(GrowingGroup& group, ValueId value) const {

@@ -10,10 +10,6 @@
 
 namespace kgen {
 
-// Beyond these a stub is neither readable nor kind to registers, and its compile time grows.
-inline constexpr std::size_t most_nodes = 64;
-inline constexpr std::size_t most_reads = 24;
-
 struct GrowingGroup {
   GroupKind kind = GroupKind::elementwise;
   std::vector<NodeId> roots;  // structured: that one call of the kernel computes, the first and its siblings; call: one

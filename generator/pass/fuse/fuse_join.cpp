@@ -410,11 +410,13 @@ std::string why_no_gain(const FuseFacts& facts, const GrowingGroup& group, const
                               .originals = group.nodes,
                               .reads = group.reads,
                               .readers = {{group.reads, times}},
-                              .spared = group.reads};
+                              .spared = group.reads,
+                              .spares_stub = true};
   const RecomputingPrice price = price_of(facts, again);
   if (price.pays) return {};
-  return fmt::format("{} would compute '{}' up to {} times over, which takes longer than to write and read {} bytes",
-                     node.kernel->name, facts.graph().value(again.value).name, times, price.saved.text());
+  return fmt::format("{} would compute '{}' up to {} times over, which takes longer than {}to write and read {} bytes",
+                     node.kernel->name, facts.graph().value(again.value).name, times,
+                     description_of(facts.graph()).prices.launch > 0 ? "another launch, and " : "", price.saved.text());
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ struct Shown {
 };
 
 Shown shown_by(const Graph& graph, ValueId value) {
+  const NodeId maker = graph.value(value).producer;
+  if (maker == no_id || !std::holds_alternative<View>(graph.nodes[maker].kind)) return {value, {}, no_id};
   std::vector<std::string> views;
   ValueId whole = no_id;
   while (graph.value(value).kind == ValueKind::result) {

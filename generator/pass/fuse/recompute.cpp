@@ -42,7 +42,8 @@ class Recomputing {
   NodeId original_of(NodeId id) const;
   Group as_original(const Group& group) const;
   bool takes_all(const RecomputedValue& again, const std::vector<ReaderPort>& ports) const;
-  void add_price_facts(RecomputedValue& again, const std::vector<ReaderPort>& ports, bool moves) const;
+  void add_price_facts(RecomputedValue& again, const std::vector<ReaderPort>& ports,
+                       const std::vector<NodeId>& moved) const;
 
   void begin_edit();
   void hand_over(const RecomputedValue& again, const std::vector<ReaderPort>& ports, const std::vector<NodeId>& moved,
@@ -109,7 +110,7 @@ bool Recomputing::collect(NodeId id, RecomputedValue& again) const {
   if (contains(again.nodes, id)) return true;
   const Node& made = node(id);
   const bool plain = std::holds_alternative<Elementwise>(made.kind) && made.op && made.op->role != OpRole::copy &&
-                     made.outputs.size() == 1 && again.nodes.size() < most_nodes;
+                     made.outputs.size() == 1 && again.nodes.size() < description_of(original_).most_nodes;
   if (!plain) return false;
   const TensorType& type = graph().type(made.outputs[0]);
   if (type.structure || type.shape != graph().type(again.value).shape) return false;
@@ -167,10 +168,12 @@ bool Recomputing::takes_all(const RecomputedValue& again, const std::vector<Read
   });
 }
 
-void Recomputing::add_price_facts(RecomputedValue& again, const std::vector<ReaderPort>& ports, bool moves) const {
+void Recomputing::add_price_facts(RecomputedValue& again, const std::vector<ReaderPort>& ports,
+                                  const std::vector<NodeId>& moved) const {
   const Group& own = group_making(again.value);
-  again.stays = !moves;
-  if (moves && own.outputs.size() == 1) again.spared = own.inputs;
+  again.stays = moved.empty();
+  if (!moved.empty() && own.outputs.size() == 1) again.spared = own.inputs;
+  again.spares_stub = own.nodes.size() == moved.size();
   for (const ReaderPort& port : ports) {
     RecomputingReader reader;
     if (port.prologue != ReaderPort::none) {
@@ -199,7 +202,7 @@ void Recomputing::consider(ValueId value) {
   if (!in_question || !takes_all(again, ports)) return;
   const bool loops = own.kind == GroupKind::elementwise || own.kind == GroupKind::rows;
   if (!moved.empty() && (!loops || orders_.forces_any(graph(), moved))) return;
-  add_price_facts(again, ports, !moved.empty());
+  add_price_facts(again, ports, moved);
   RecomputingPrice price = price_of(facts_, again);
   Recomputation made{.value = value, .copies = {}, .reason = std::move(price.reason), .bytes = {}};
   if (price.pays) {

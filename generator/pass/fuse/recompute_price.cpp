@@ -43,15 +43,22 @@ class Pricing {
     count_reads();
     const std::int64_t width = element_bits(graph_.type(again_.value));
     const auto readers = static_cast<std::int64_t>(again_.readers.size());
-    const std::int64_t traffic = price_of_bit * (width * (1 + readers) - full_width_);
+    const std::int64_t traffic = width * (1 + readers) - full_width_;
     RecomputingPrice price;
     price.saved = before_ - after_;
     price.reason = reason();
+    const std::int64_t repeated = repeated_work() + repeated_traffic(width);
     if (traffic <= 0 || !pays_for_small_reads(traffic)) {
       price.reason += traffic > 0 ? ", which is not less for all sizes" : "";
+    } else if (traffic <= repeated && is_less_than_a_launch(repeated - traffic)) {
+      price.pays = true;
+      price.reason += fmt::format(
+          ", and would compute it up to {} times over, which takes less time than one more launch: at most that of {} "
+          "bytes",
+          evaluations(), prices_.launch / bits_of_byte);
     } else if (traffic <= repeated_work()) {
       price.reason += fmt::format(", but would compute it up to {} times over", evaluations());
-    } else if (traffic <= repeated_work() + repeated_traffic(width)) {
+    } else if (traffic <= repeated) {
       price.reason += ", but a kernel reads its operands several times, and these are wider";
     } else {
       price.pays = true;
@@ -104,25 +111,31 @@ class Pricing {
 
   std::int64_t repeated_work() const {
     std::int64_t work = 0;
-    for (const NodeId id : again_.originals) work += work_of(graph_.nodes[id]);
+    for (const NodeId id : again_.originals) work += work_of(graph_.nodes[id], prices_);
     return work * (evaluations() - 1);
   }
 
-  // In eighths of a byte for each element: what kernels read more of operands than they would of the value, after the
+  // In bits for each element: what kernels read more of operands than they would of the value, after the
   // first time.
   std::int64_t repeated_traffic(std::int64_t width) const {
     std::int64_t read = 0, times = 0;
     for (const ValueId value : again_.reads) read += is_full(value) ? element_bits(graph_.type(value)) : 0;
     for (const RecomputingReader& reader : again_.readers) times += reader.evaluations - 1;
-    return price_of_bit * times * std::max<std::int64_t>(read - width, 0);
+    return times * std::max<std::int64_t>(read - width, 0);
   }
 
-  // Whether `gain` eighths of a byte for each element are at least what the small operands that are read for them take.
+  // Whether the time of `loss` bits for each element is, for all sizes, within that of the launch that is spared.
+  bool is_less_than_a_launch(std::int64_t loss) const {
+    if (!again_.spares_stub) return false;
+    return provably_at_most(element_count(shape_) * Dim(loss), Dim(prices_.launch), ranges_);
+  }
+
+  // Whether `gain` bits for each element are at least what the small operands that are read for them take.
   // Each of these is compared with its share of the gain.
   bool pays_for_small_reads(std::int64_t gain) const {
     const auto shares = static_cast<std::int64_t>(small_.size());
     return std::all_of(small_.begin(), small_.end(), [&](const SmallRead& read) {
-      const Dim cost = bytes_read(read.value) * Dim(price_of_byte * read.times * shares);
+      const Dim cost = bytes_read(read.value) * Dim(bits_of_byte * read.times * shares);
       return read.times <= 0 || is_never_negative(element_count(shape_) * Dim(gain) - cost);
     });
   }
@@ -147,6 +160,7 @@ class Pricing {
   }
 
   const Graph& graph_;
+  const Prices& prices_ = description_of(graph_).prices;
   DimRanges ranges_;
   const RecomputedValue& again_;
   const Shape& shape_;

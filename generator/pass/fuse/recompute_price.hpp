@@ -23,10 +23,11 @@ struct RecomputedValue {
   std::vector<RecomputingReader> readers;
   bool stays = false;           // its own group goes on computing it, for nodes of its own
   std::vector<ValueId> spared;  // memory that its own group would read no more
+  bool spares_stub = false;     // its own group would have nothing left to do
 };
 
 struct RecomputingPrice {
-  bool pays = false;   // moves less memory for all sizes, by more than the repeated work takes
+  bool pays = false;   // moves less memory for all sizes, by more than the repeated work takes beyond a spared launch
   std::string reason;  // "they read 8*M bytes of 'x' for it, instead of 20*M to make, write and read it"
   Dim saved;           // bytes
 };

@@ -123,8 +123,9 @@ bool can_take(const FuseFacts& facts, const Group& group, const ReaderPort& port
   const Graph& graph = facts.graph();
   const Shape& shape = graph.type(again.value).shape;
   const std::size_t calls = 1 + group.siblings.size();
-  const bool fits = group.nodes.size() + again.nodes.size() <= calls * most_nodes &&
-                    group.inputs.size() + again.reads.size() <= calls * most_reads;
+  const TargetDescription& target = description_of(graph);
+  const bool fits = group.nodes.size() + again.nodes.size() <= calls * target.most_nodes &&
+                    group.inputs.size() + again.reads.size() <= calls * target.most_reads;
   if (!fits || group.at_load) return false;
   const bool meets = std::all_of(port.reads.begin(), port.reads.end(), [&](const auto& read) {
     const auto& [reader, operand] = read;

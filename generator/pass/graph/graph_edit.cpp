@@ -7,12 +7,20 @@
 
 namespace kgen {
 
-UniqueNames::UniqueNames(const Graph& graph) {
-  next_suffix_.reserve(graph.values.size());
-  for (const Value& value : graph.values) next_suffix_.emplace(value.name, 2);
+void UniqueNames::take_all() {
+  const Graph* graph = std::exchange(graph_, nullptr);
+  if (!graph) return;
+  next_suffix_.reserve(graph->values.size());
+  for (const Value& value : graph->values) next_suffix_.emplace(value.name, 2);
+}
+
+bool UniqueNames::is_taken(const std::string& name) {
+  take_all();
+  return next_suffix_.contains(name);
 }
 
 std::string UniqueNames::take(const std::string& wish) {
+  take_all();
   ++tried_;
   const auto [taken, free] = next_suffix_.try_emplace(wish, 2);
   if (free) return wish;

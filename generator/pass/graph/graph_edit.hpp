@@ -16,15 +16,19 @@ namespace kgen {
 class UniqueNames {
  public:
   UniqueNames() = default;
-  // Takes the names of the graph's values.
-  explicit UniqueNames(const Graph& graph);
-  bool is_taken(const std::string& name) const { return next_suffix_.contains(name); }
+  // Those of the graph's values are taken. They are looked at when the first name is asked for: the graph outlives
+  // that.
+  explicit UniqueNames(const Graph& graph) : graph_(&graph) {}
+  bool is_taken(const std::string& name);
   // `wish`, or `wish_2`, `wish_3`, ... where it is taken. The name is taken from then on.
   std::string take(const std::string& wish);
   // How many names `take` has tried.
   std::size_t tried() const { return tried_; }
 
  private:
+  void take_all();
+
+  const Graph* graph_ = nullptr;                                // whose names are yet to be taken
   std::unordered_map<std::string, std::uint32_t> next_suffix_;  // by name that is taken
   std::size_t tried_ = 0;
 };

@@ -17,13 +17,16 @@ constexpr std::int64_t least_weight = 4096;  // elements: less is not worth a pr
 
 // Whether the node makes elements of a byte or more of as many that share bytes.
 bool unpacks(const Graph& graph, const Node& node) {
+  const auto packed = [&](ValueId id) {
+    return id != no_id && graph.value(id).type && is_packed(graph.type(id).dtype);
+  };
   if (!std::holds_alternative<Elementwise>(node.kind) || node.outputs.size() != 1) return false;
+  if (std::none_of(node.inputs.begin(), node.inputs.end(), packed)) return false;
   const TensorType& made = graph.type(node.outputs[0]);
   const Dim count = element_count(made.shape);
   if (made.structure || is_packed(made.dtype) || !count.is_constant() || count.constant() < least_weight) return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-    return id != no_id && graph.value(id).type && !graph.type(id).structure && is_packed(graph.type(id).dtype) &&
-           element_count(graph.type(id).shape) == count;
+    return packed(id) && !graph.type(id).structure && element_count(graph.type(id).shape) == count;
   });
 }
 

@@ -5,11 +5,7 @@
 namespace kgen {
 namespace {
 
-constexpr std::int64_t price_of_step = 1;
-constexpr std::int64_t price_of_division = 16;
-constexpr std::int64_t price_of_function = 32;
-
-std::int64_t price_of(Expression::Operation operation) {
+std::int64_t price_of(Expression::Operation operation, const Prices& prices) {
   using enum Expression::Operation;
   switch (operation) {
     case number:
@@ -18,7 +14,7 @@ std::int64_t price_of(Expression::Operation operation) {
       return 0;
     case divide:
     case sqrt:
-      return price_of_division;
+      return prices.division;
     case call:
     case exp:
     case log:
@@ -27,19 +23,19 @@ std::int64_t price_of(Expression::Operation operation) {
     case tanh:
     case erf:
     case pow:
-      return price_of_function;
+      return prices.function;
     default:
-      return price_of_step;
+      return prices.step;
   }
 }
 
 }  // namespace
 
-std::int64_t work_of(const Node& node) {
-  if (!node.op || node.op->definition.empty()) return price_of_function;
+std::int64_t work_of(const Node& node, const Prices& prices) {
+  if (!node.op || node.op->definition.empty()) return prices.function;
   std::int64_t work = 0;
-  for (const Expression::Step& step : node.op->definition.steps) work += price_of(step.operation);
-  return std::max(work, price_of_step);
+  for (const Expression::Step& step : node.op->definition.steps) work += price_of(step.operation, prices);
+  return std::max(work, prices.step);
 }
 
 }  // namespace kgen

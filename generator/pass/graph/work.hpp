@@ -1,5 +1,4 @@
-// What work costs beside memory traffic. Prices are in eighths of a byte: what a core, or a GPU, moves in the time of
-// eight vectorised additions, an element each.
+// What a node costs beside memory traffic.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +7,8 @@
 
 namespace kgen {
 
-inline constexpr std::int64_t price_of_bit = 1, price_of_byte = 8 * price_of_bit;
-
-// Of one element, by the operator's definition. Of an operator that has none, as much as of the most expensive
-// functions.
-std::int64_t work_of(const Node& node);
+// Of one element, in bits of traffic, by the operator's definition. Of an operator that has none, as much as of the
+// most expensive functions.
+std::int64_t work_of(const Node& node, const Prices& prices);
 
 }  // namespace kgen

@@ -1,6 +1,5 @@
 #include "generator/pass/lower/lower.hpp"
 
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "generator/pass/fuse/fuse_facts.hpp"
 #include "generator/pass/lower/lower_body.hpp"
 #include "generator/pass/lower/lower_views.hpp"
+#include "generator/pass/lower/program_key.hpp"
 
 namespace kgen {
 namespace {
@@ -132,7 +132,7 @@ class Lowering {
       const AttributeValue* value = find_attribute(root.attributes, attribute.name);
       ensure(value != nullptr, "kernels' attributes are the operator's");
       KernelArgument argument;
-      argument.literal = literal_text(*value, attribute.type);
+      argument.attribute = {*value, attribute.type};
       argument.name = attribute.name;
       stub_.kernel_arguments.push_back(std::move(argument));
     }
@@ -263,7 +263,7 @@ class Lowering {
     const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
     for (const Functor& functor : stub_.functors) {
       for (const Statement& statement : functor.statements) {
-        if (kernel && statement.functor.starts_with(kernel->name + "<")) headers.insert(kernel->header);
+        if (kernel && statement.functor == kernel->name) headers.insert(kernel->header);
       }
     }
     stub_.headers.assign(headers.begin(), headers.end());
@@ -280,65 +280,6 @@ class Lowering {
   bool hold_ = false;
   std::vector<HeldValue> held_;
 };
-
-// Appends `mark`, then the values, each behind a space. A key is made for each group of a graph, so its format is
-// compiled.
-template <class... Values>
-void append(std::string& key, char mark, const Values&... values) {
-  key += mark;
-  (fmt::format_to(std::back_inserter(key), FMT_COMPILE(" {}"), values), ...);
-}
-
-void append_view(std::string& key, const MemberView& view) {
-  append(key, 'v', view.parameter, view.broadcast, view.rank);
-  for (const ConstantSlice& s : view.slices) append(key, 's', s.axis, s.begin, s.length, s.step);
-  key += 'u';
-  for (const int axis : view.unsqueeze) append(key, ',', axis);
-  key += 'o';
-  for (const int axis : view.permutation) append(key, ',', axis);
-  key += 'm';
-  for (const auto& [first, last] : view.merges) append(key, ',', first, last);
-  if (view.loop > 0) append(key, 'L', view.loop);
-  if (view.reshape) append(key, 'r', *view.reshape);
-  if (!view.runs.empty()) key += 'f';
-  for (const int run : view.runs) append(key, ',', run);
-}
-
-void append_functor(std::string& key, const Functor& functor) {
-  append(key, '\n', "functor", static_cast<int>(functor.role), functor.rank, functor.across, functor.incoming.size(),
-         functor.shape_member);
-  for (const Functor::Incoming& each : functor.incoming) append(key, 'i', each.compute);
-  for (const Functor::Loop& loop : functor.loops) {
-    append(key, 'p', loop.parameter);
-    for (const Functor::Extent& extent : loop.extents) append(key, 'e', extent.parameter, extent.axis, extent.constant);
-  }
-  for (const FunctorMember& member : functor.members) {
-    append_view(key, member.view);
-    append(key, 'l', member.line_axis);
-  }
-  for (const Statement& s : functor.statements) {
-    append(key, '\n', static_cast<int>(s.kind), s.per_row, s.keep, s.member, s.functor);
-    for (const std::string& field : s.fields) append(key, ',', field);
-    for (const Operand& o : s.operands) append(key, 'o', static_cast<int>(o.kind), o.statement, o.result, o.literal);
-  }
-}
-
-// Everything that the text of a stub depends on, but for names and comments. Extents are none of it, as far as memory
-// shows them: what must stand in the text (the length of a row, a slice) is a part of the program.
-std::string program_key(const StubProgram& stub) {
-  std::string key;
-  append(key, 'k', static_cast<int>(stub.kind), stub.kernel, stub.row_rank, stub.row_length);
-  for (const std::int64_t each : stub.kernel_parameters) append(key, ',', each);
-  for (const StubParameter& p : stub.parameters) {
-    append(key, '\n', cpp_element(p.type), p.type.shape.size(), p.writable);
-  }
-  for (const Functor& functor : stub.functors) append_functor(key, functor);
-  for (const KernelArgument& a : stub.kernel_arguments) {
-    append(key, '\n', static_cast<int>(a.kind), a.functor, a.literal, static_cast<int>(a.bundle), a.bundled, a.takes);
-    append_view(key, a.view);
-  }
-  return key;
-}
 
 // Notes which extents of `stub` are others in another use.
 void compare_extents(StubProgram& stub, const StubProgram& other) {

@@ -1,9 +1,6 @@
 #include "generator/pass/lower/lower_body.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <unordered_map>
 
@@ -12,9 +9,6 @@
 
 namespace kgen {
 namespace {
-
-// A row kept for later passes must fit in a core's cache beside the others.
-constexpr std::int64_t most_kept_elements = 65536;
 
 class Body {
  public:
@@ -46,7 +40,7 @@ class Body {
     const Node& root = graph_.nodes[graph_.value(value).producer];
     const DType computed = compute_dtype(graph_.type(value).dtype);
     const DType given = root.kernel->results[graph_.value(value).index].element.value_or(computed);
-    functor_.incoming.push_back({graph_.value(value).name, names_.of(value), std::string(info(given).compute)});
+    functor_.incoming.push_back({graph_.value(value).name, names_.of(value), compute_dtype(given)});
     Operand incoming{.kind = Operand::Kind::incoming, .result = index};
     if (compute_dtype(given) != computed) incoming = converted(std::move(incoming), value, computed, root, false);
     known_[value] = rounded(root, value, std::move(incoming), false);
@@ -104,7 +98,9 @@ class Body {
   // `result`: that of the node's result.
   Operand read(const Node& node, ValueId value, RowForm result) {
     if (is_literal(graph_, node, value)) {
-      return {.kind = Operand::Kind::literal, .literal = literal_text(*single_number(graph_, value), graph_.type(value).dtype)};
+      return {.kind = Operand::Kind::number,
+              .number = *single_number(graph_, value),
+              .dtype = compute_dtype(graph_.type(value).dtype)};
     }
     if (const auto found = known_.find(behind(value)); found != known_.end()) return found->second;
     const RowForm form = read_form(value, result);
@@ -162,18 +158,15 @@ class Body {
     Statement statement{.kind = reduces ? Statement::Kind::reduce : Statement::Kind::apply};
     statement.per_row = reduces || form != RowForm::full;
     statement.functor = kernel->name;
-    std::string template_arguments;
     for (const KernelAttribute& attribute : kernel->attributes) {
       const AttributeValue* value = find_attribute(node.attributes, attribute.name);
       ensure(value != nullptr, "link_ops checks that kernels' attributes are the operator's");
       if (attribute.type == "dtype") {
-        template_arguments += (template_arguments.empty() ? "" : ", ");
-        template_arguments += info(std::get<DType>(*value)).cpp;
+        statement.dtypes.push_back(std::get<DType>(*value));
       } else {
-        statement.fields.push_back(literal_text(*value, attribute.type));
+        statement.fields.push_back({*value, attribute.type});
       }
     }
-    if (!template_arguments.empty()) statement.functor += "<" + template_arguments + ">";
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == no_id) continue;
       const int axis = line_axis(node, i);
@@ -203,7 +196,8 @@ class Body {
     const KernelSignature* kernel = cast ? ops_.kernel_of(*cast) : nullptr;
     if (!kernel) return made;
     Statement convert{.kind = Statement::Kind::apply, .per_row = per_row};
-    convert.functor = fmt::format("{}<{}>", kernel->name, info(to).cpp);
+    convert.functor = kernel->name;
+    convert.dtypes = {to};
     convert.operands = {std::move(made)};
     convert.within = node.within;
     name_results(convert, {value});
@@ -222,7 +216,7 @@ class Body {
   void keep_shared_rows() {
     Shape row;
     for (const int axis : request_.space.row_axes) row.push_back(request_.space.shape[static_cast<std::size_t>(axis)]);
-    if (element_count(row).range(ranges_of(graph_)).high > most_kept_elements) return;
+    if (element_count(row).range(ranges_of(graph_)).high > description_of(graph_).most_kept_elements) return;
     std::vector<Statement>& statements = functor_.statements;
     std::vector<std::vector<std::size_t>> passes(statements.size());
     for (std::size_t i = statements.size(); i-- > 0;) {
@@ -378,56 +372,7 @@ class Body {
   std::unordered_map<std::size_t, std::size_t> loads_;  // member -> statement
 };
 
-// "{1, 2}"; where the parameter's type does not say how many, "kgen::Index<2>{1, 2}".
-std::string list_literal(const std::vector<std::string>& items, const std::string& type) {
-  const bool any_length = type == "kgen::Index" || type == "kgen::Numbers";
-  return fmt::format("{}{{{}}}", any_length ? fmt::format("{}<{}>", type, items.size()) : "", fmt::join(items, ", "));
-}
-
-// C++ has no literal of the least number of 64 bits.
-constexpr const char* least_text = "std::numeric_limits<std::int64_t>::min()";
-
-std::string float_text(const Number& exact, const char* type, const char* suffix) {
-  const double number = exact.real();
-  if (std::isnan(number)) return fmt::format("std::numeric_limits<{}>::quiet_NaN()", type);
-  if (std::isinf(number)) return fmt::format("{}std::numeric_limits<{}>::infinity()", number < 0 ? "-" : "", type);
-  std::string text = *suffix ? fmt::format("{}", exact.as<float>()) : fmt::format("{}", number);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";
-  return text + suffix;
-}
-
 }  // namespace
-
-std::string literal_text(const Number& number, DType dtype) {
-  const DType compute = compute_dtype(dtype);
-  if (compute == DType::f32) return float_text(number, "float", "f");
-  if (compute == DType::f64) return float_text(number, "double", "");
-  if (compute == DType::boolean) return number == 0 ? "false" : "true";
-  if (compute == DType::u64) return fmt::format("{}u", number);
-  if (number == integer_range(DType::i64).low) return least_text;
-  return fmt::format("{}{{{}}}", info(compute).cpp, number);
-}
-
-std::string literal_text(const AttributeValue& value, const std::string& type) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  Number number;
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) number = *integer;
-  if (const auto* given = std::get_if<Number>(&value)) number = *given;
-  if (const auto* dim = std::get_if<Dim>(&value)) return dim->cpp();
-  std::vector<std::string> items;
-  if (const auto* list = std::get_if<std::vector<Dim>>(&value)) {
-    for (const Dim& each : *list) items.push_back(each.cpp());
-    return list_literal(items, type);
-  }
-  if (const auto* list = std::get_if<std::vector<Number>>(&value)) {
-    for (const Number& each : *list) items.push_back(float_text(each, "double", ""));
-    return list_literal(items, type);
-  }
-  if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("{}::{}", type, *text);
-  if (type == "float") return float_text(number, "float", "f");
-  if (type == "double") return float_text(number, "double", "");
-  return number == integer_range(DType::i64).low ? least_text : to_text(number);
-}
 
 LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,
                        const std::vector<ValueId>& parameters) {

@@ -32,9 +32,4 @@ struct LoweredBody {
 LoweredBody lower_body(const FuseFacts& facts, const OpSet& ops, const GeneralNames& names, const BodyRequest& request,
                        const std::vector<ValueId>& parameters);
 
-// A number as a C++ literal of the type that `dtype` is computed in: "0.125f", "2", "true".
-std::string literal_text(const Number& number, DType dtype);
-// An attribute as a C++ literal for a parameter of the C++ type `type` ("float", "bool", "std::int64_t").
-std::string literal_text(const AttributeValue& value, const std::string& type);
-
 }  // namespace kgen

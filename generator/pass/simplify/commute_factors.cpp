@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/pass/graph/load_values.hpp"
+#include "generator/pass/graph/readers.hpp"
 #include "generator/pass/graph/source_operand.hpp"
 #include "generator/pass/graph/work.hpp"
 #include "generator/pass/simplify/factor_chain.hpp"
@@ -47,13 +50,11 @@ bool has_range_of_f32(DType dtype) { return dtype == DType::f32 || dtype == DTyp
 class Commuting {
  public:
   explicit Commuting(Rewriting& rewriting)
-      : rewriting_(rewriting), graph_(rewriting.graph), ranges_(ranges_of(graph_)), constants_(graph_) {
-    readers_.resize(graph_.values.size());
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      for (const ValueId input : graph_.nodes[id].inputs) {
-        if (input != no_id && (readers_[input].empty() || readers_[input].back() != id)) readers_[input].push_back(id);
-      }
-    }
+      : rewriting_(rewriting),
+        graph_(rewriting.graph),
+        ranges_(ranges_of(graph_)),
+        constants_(graph_),
+        readers_(graph_) {
     for (const auto* groups : {&graph_.directives.forbid, &graph_.directives.force, &graph_.directives.pin}) {
       for (const FusionDirectives::Group& group : *groups) restricted_.insert(group.values.begin(), group.values.end());
     }
@@ -61,8 +62,6 @@ class Commuting {
 
   // True where anything changed.
   bool run() {
-    before_.resize(graph_.nodes.size());
-    after_.resize(graph_.nodes.size());
     const std::size_t count = graph_.nodes.size();
     for (NodeId id = 0; id < count; ++id) {
       if (!graph_.nodes[id].op || !graph_.nodes[id].kernel) continue;
@@ -104,17 +103,19 @@ class Commuting {
   ValueId converted(std::vector<Node>& nodes, ValueId value, DType dtype, SourceLocation where, ValueId made = no_id);
   ValueId multiplied(std::vector<Node>& nodes, const Factor& factor, ValueId value, ValueId by, SourceLocation where,
                      ValueId made = no_id);
-  ValueId along(std::vector<Node>& nodes, ValueId factor, const FactorPlace& place, SourceLocation where);
+  ValueId along(std::vector<Node>& nodes, const Factor& factor, const FactorPlace& place, SourceLocation where);
+  ValueId seen_as(std::vector<Node>& nodes, ValueId value, Shape shape, const char* what, SourceLocation where);
   void put_in_order();
 
   Rewriting& rewriting_;
   Graph& graph_;
   DimRanges ranges_;
+  const Prices& prices_ = description_of(graph_).prices;
   LoadValues constants_;
-  std::vector<std::vector<NodeId>> readers_;  // by value
+  Readers readers_;
   std::unordered_set<std::string> restricted_;
   std::unordered_set<ValueId> considered_;
-  std::vector<std::vector<Node>> before_, after_;         // by node
+  std::unordered_map<NodeId, std::vector<Node>> before_, after_;  // nodes that go there, by node
   std::unordered_map<std::string, std::string> renamed_;  // results of products, by name: what the products make now
   bool changed_ = false;
 };
@@ -129,7 +130,7 @@ std::optional<Candidate> Commuting::candidate_at(NodeId id, std::size_t operand)
   Candidate candidate{factor_chain(rewriting_, value), {}, {{id, operand}}};
   // What stands in front of a factor that stays, stays too.
   for (const Factor& factor : candidate.chain.factors) {
-    auto place = place_of_factor(*node.op, operand, graph_.type(factor.value).shape);
+    auto place = place_of_factor(*node.op, operand, factor.shape);
     const bool both_at_load = place && place->other && constants_.contains(factor.value) &&
                               node.inputs[*place->other] != no_id && constants_.contains(node.inputs[*place->other]) &&
                               is_for_products(node.inputs[*place->other]);
@@ -252,9 +253,10 @@ std::string Commuting::why_not_left(const Candidate& candidate) const {
                       candidate.products.size() <= static_cast<std::size_t>(node.kernel->operands[*own].several);
   if (candidate.products.size() > 1 && !shared) return fmt::format("{}, and several calls would need it", left);
   std::int64_t work = 0, times = 0;
-  for (const Placed& each : candidate.factors) work += stays(each) ? work_of(graph_.nodes[each.factor.node]) : 0;
+  for (const Placed& each : candidate.factors)
+    work += stays(each) ? work_of(graph_.nodes[each.factor.node], prices_) : 0;
   for (const Product& each : candidate.products) times += evaluations(scope(graph_.nodes[each.node]), each.operand);
-  if (work * (times - 1) >= price_of_bit * element_bits(graph_.type(candidate.chain.whole)) && times > 1) {
+  if (work * (times - 1) >= element_bits(graph_.type(candidate.chain.whole)) && times > 1) {
     return fmt::format("{}, and would be multiplied up to {} times over", left, times);
   }
   return {};
@@ -277,9 +279,9 @@ std::string Commuting::why_no_gain(const Candidate& candidate) const {
   for (const Placed& each : candidate.factors) {
     if (!each.place || each.place->other) continue;
     const auto reads = static_cast<std::int64_t>(candidate.products.size());
-    cost = cost + bytes_of(graph_.type(each.factor.value)) * Dim(price_of_byte * (1 + reads));
+    cost = cost + bytes_of(graph_.type(each.factor.value)) * Dim(bits_of_byte * (1 + reads));
   }
-  if (provably_at_most(cost - saved * Dim(price_of_byte), Dim(0), ranges_)) return {};
+  if (provably_at_most(cost - saved * Dim(bits_of_byte), Dim(0), ranges_)) return {};
   return fmt::format("that saves {} bytes of memory traffic, and takes {} multiplications more", saved.text(),
                      multiplications(candidate).text());
 }
@@ -340,7 +342,7 @@ std::string Commuting::what_moved(const Candidate& candidate) const {
 void Commuting::consider(NodeId id, std::size_t operand) {
   auto candidate = candidate_at(id, operand);
   if (!candidate || !considered_.insert(candidate->chain.whole).second) return;
-  const std::vector<NodeId>& readers = readers_[candidate->chain.whole];
+  const std::span<const NodeId> readers = readers_[candidate->chain.whole];
   if (readers.size() > most_readers) return;
   candidate->products.clear();
   for (const NodeId reader : readers) candidate->products.push_back({reader, operand});
@@ -397,31 +399,37 @@ ValueId Commuting::multiplied(std::vector<Node>& nodes, const Factor& factor, Va
 }
 
 // The factor along another operand's axis.
-ValueId Commuting::along(std::vector<Node>& nodes, ValueId factor, const FactorPlace& place, SourceLocation where) {
-  const TensorType& type = graph_.type(factor);
+ValueId Commuting::along(std::vector<Node>& nodes, const Factor& factor, const FactorPlace& place,
+                         SourceLocation where) {
   Shape shape(static_cast<std::size_t>(-place.other_axis), Dim(1));
-  shape[0] = type.shape[type.shape.size() - static_cast<std::size_t>(-place.axis)];
-  if (shape == type.shape) return factor;
-  const TensorType seen{type.dtype, shape};
-  Node node{.inputs = {factor}, .where = where};
+  shape[0] = factor.shape[factor.shape.size() - static_cast<std::size_t>(-place.axis)];
+  return seen_as(nodes, factor.value, std::move(shape), "along", where);
+}
+
+// The value by other axes: itself, where it has them.
+ValueId Commuting::seen_as(std::vector<Node>& nodes, ValueId value, Shape shape, const char* what,
+                           SourceLocation where) {
+  const TensorType seen{graph_.type(value).dtype, shape};
+  if (seen == graph_.type(value)) return value;
+  Node node{.inputs = {value}, .where = where};
   set_view(rewriting_, node, reshaping(std::move(shape)));
-  return add(nodes, std::move(node), new_result(rewriting_, name(factor) + "_along", seen, where));
+  return add(nodes, std::move(node), new_result(rewriting_, fmt::format("{}_{}", name(value), what), seen, where));
 }
 
 // What the products read then: what is left of the operand, with the factors that stay.
 ValueId Commuting::left_of(const Candidate& candidate, NodeId before) {
-  ValueId value = candidate.chain.base;
-  const DType dtype = graph_.type(value).dtype;
   std::vector<Node>& nodes = before_[before];
   const SourceLocation where = graph_.nodes[before].where;
+  const TensorType whole = graph_.type(candidate.chain.whole);
+  ValueId value = seen_as(nodes, candidate.chain.base, whole.shape, "reshaped", where);
   const Factor* last = nullptr;
   for (auto each = candidate.factors.rbegin(); each != candidate.factors.rend(); ++each) {
     if (each->place) continue;
     last = &each->factor;
     value = converted(nodes, value, graph_.type(last->value).dtype, where);
-    value = multiplied(nodes, *last, value, last->value, where);
+    value = multiplied(nodes, *last, value, seen_as(nodes, last->value, last->shape, "reshaped", where), where);
   }
-  return last ? converted(nodes, value, dtype, where) : value;
+  return last ? converted(nodes, value, whole.dtype, where) : value;
 }
 
 void Commuting::scale_operand(const Candidate& candidate, const Product& product) {
@@ -430,7 +438,7 @@ void Commuting::scale_operand(const Candidate& candidate, const Product& product
   for (auto each = candidate.factors.rbegin(); each != candidate.factors.rend(); ++each) {
     if (!each->place || !each->place->other) continue;
     const ValueId own = graph_.nodes[product.node].inputs[*each->place->other];
-    const ValueId by = along(nodes, each->factor.value, *each->place, graph_.nodes[each->factor.node].where);
+    const ValueId by = along(nodes, each->factor, *each->place, graph_.nodes[each->factor.node].where);
     const ValueId wide = converted(nodes, own, graph_.type(by).dtype, where);
     const ValueId scaled = multiplied(nodes, each->factor, wide, by, where);
     graph_.nodes[product.node].inputs[*each->place->other] = converted(nodes, scaled, graph_.type(own).dtype, where);
@@ -454,7 +462,8 @@ void Commuting::scale_result(const Candidate& candidate, NodeId product) {
   for (const Factor* factor : factors) {
     value = converted(nodes, value, graph_.type(factor->value).dtype, where);
     const bool is_last = factor == factors.back() && graph_.type(value).dtype == type.dtype;
-    value = multiplied(nodes, *factor, value, factor->value, where, is_last ? result : no_id);
+    const ValueId by = seen_as(nodes, factor->value, factor->shape, "reshaped", where);
+    value = multiplied(nodes, *factor, value, by, where, is_last ? result : no_id);
   }
   converted(nodes, value, type.dtype, where, result);
 }
@@ -474,10 +483,14 @@ void Commuting::commute(const Candidate& candidate) {
 void Commuting::put_in_order() {
   std::vector<Node> nodes;
   nodes.reserve(graph_.nodes.size());
+  const auto move_from = [&](auto& added, NodeId id) {
+    const auto found = added.find(id);
+    if (found != added.end()) std::move(found->second.begin(), found->second.end(), std::back_inserter(nodes));
+  };
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-    for (Node& node : before_[id]) nodes.push_back(std::move(node));
+    move_from(before_, id);
     nodes.push_back(std::move(graph_.nodes[id]));
-    for (Node& node : after_[id]) nodes.push_back(std::move(node));
+    move_from(after_, id);
   }
   graph_.nodes = std::move(nodes);
   number_producers(graph_);

@@ -5,7 +5,8 @@
 //   ->   y = matmul(x, gain * W) * r, with gain * W computed at load
 //
 // - The operator says along which axes factors may go where (ScaledAxis of its specification). A factor is what an
-//   elementwise operator, whose definition is a product or a quotient, multiplies the operand by, broadcast to it.
+//   elementwise operator, whose definition is a product or a quotient, multiplies the operand by, broadcast to it;
+//   perhaps before the operand is reshaped, where that keeps the rows that have one such factor each.
 // - Not under `numerics: match_unfused`, as it rounds differently; and in no type that cannot hold as great numbers as
 //   f32, in which products are accumulated: x * W may be much greater than what it is multiplied by.
 // - The operand is made of whole rows, or its kernel wants it in memory, so that it would be written; all that read it

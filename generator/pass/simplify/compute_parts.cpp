@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "generator/pass/graph/load_values.hpp"
+#include "generator/pass/graph/readers.hpp"
 #include "generator/pass/simplify/remove_dead_nodes.hpp"
 #include "generator/pass/simplify/rewriting.hpp"
 #include "generator/pass/simplify/view_algebra.hpp"
@@ -52,7 +54,7 @@ std::int64_t elements(const Part& part) {
 // Finds the parts of a value that its readers see.
 class PartFinder {
  public:
-  PartFinder(const Rewriting& rewriting, const std::vector<std::vector<NodeId>>& readers)
+  PartFinder(const Rewriting& rewriting, const Readers& readers)
       : rewriting_(rewriting), graph_(rewriting.graph), readers_(readers) {}
 
   // Along `axis` of the value; nothing where any reader sees more than a part, or parts overlap.
@@ -150,20 +152,14 @@ class PartFinder {
 
   const Rewriting& rewriting_;
   const Graph& graph_;
-  const std::vector<std::vector<NodeId>>& readers_;
+  const Readers& readers_;
   Whole whole_;
 };
 
 class PartMaker {
  public:
-  explicit PartMaker(Rewriting& rewriting) : rewriting_(rewriting), graph_(rewriting.graph), constants_(graph_) {
-    readers_.resize(graph_.values.size());
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      for (const ValueId input : graph_.nodes[id].inputs) {
-        if (input != no_id && (readers_[input].empty() || readers_[input].back() != id)) readers_[input].push_back(id);
-      }
-    }
-  }
+  explicit PartMaker(Rewriting& rewriting)
+      : rewriting_(rewriting), graph_(rewriting.graph), constants_(graph_), readers_(graph_) {}
 
   // True where anything changed.
   bool run() {
@@ -193,7 +189,7 @@ class PartMaker {
     const Node& node = graph_.nodes[id];
     if (node.outputs.size() != 1 || std::holds_alternative<View>(node.kind)) return std::nullopt;
     // Views alone show parts. Asked first, so that a chain is walked from its end, and not from each of its nodes.
-    const std::vector<NodeId>& readers = readers_[node.outputs[0]];
+    const std::span<const NodeId> readers = readers_[node.outputs[0]];
     if (readers.empty() || !std::holds_alternative<View>(graph_.nodes[readers[0]].kind)) return std::nullopt;
     const JoinedAxis* joined = product_behind(node.outputs[0], true);
     if (!joined) return std::nullopt;
@@ -329,7 +325,7 @@ class PartMaker {
   Rewriting& rewriting_;
   Graph& graph_;
   LoadValues constants_;
-  std::vector<std::vector<NodeId>> readers_;  // by value
+  Readers readers_;
   std::vector<std::vector<Node>> before_;     // by node: those that go in front of it
   std::size_t most_parts_ = 0;
 };

@@ -28,7 +28,8 @@ std::optional<Factor> factor_at(const Graph& graph, const Node& node, NodeId id)
   const Shape& shape = graph.type(node.outputs[0]).shape;
   for (const std::size_t scaled : multiplied_operands(node)) {
     const ValueId value = node.inputs[scaled], factor = node.inputs[1 - scaled];
-    if (graph.type(value).shape == shape && graph.type(factor).shape != shape) return Factor{id, scaled, factor};
+    if (graph.type(value).shape == shape && graph.type(factor).shape != shape)
+      return Factor{id, scaled, factor, graph.type(factor).shape};
   }
   return std::nullopt;
 }
@@ -38,25 +39,92 @@ bool is_conversion(const Graph& graph, const Node& node) {
          info(graph.type(node.outputs[0]).dtype).floating;
 }
 
+bool is_reshape(const Node& node) {
+  const auto* view = std::get_if<View>(&node.kind);
+  using Form = ViewRule::Form;
+  return view && (view->form == Form::reshape || view->form == Form::unsqueeze || view->form == Form::squeeze);
+}
+
+// How many elements the first axes have, for each number of axes.
+std::vector<Dim> leading_counts(const Shape& shape) {
+  std::vector<Dim> counts{Dim(1)};
+  for (const Dim& extent : shape) counts.push_back(counts.back() * extent);
+  return counts;
+}
+
+// A factor of that shape, broadcast to `from`, which is then seen as `to`: its shape there. Axes that become others
+// together must all be the factor's, or none of them. Nothing where they are not.
+std::optional<Shape> reshaped_factor(const Shape& factor, const Shape& from, const Shape& to) {
+  const std::vector<Dim> before = leading_counts(from), after = leading_counts(to);
+  if (before.back() != after.back() || before.back() == Dim(0)) return std::nullopt;
+  const auto is_of_factor = [&](std::size_t axis) {
+    const std::size_t missing = from.size() - factor.size();
+    return axis >= missing && !is_one(factor[axis - missing]);
+  };
+  Shape reshaped;
+  for (std::size_t axis = 0, end = 0; axis < from.size(); axis = end) {
+    // The fewest axes that have the elements of as many of the others.
+    auto same = after.end();
+    while (same == after.end()) {
+      same = std::find(after.begin() + static_cast<std::ptrdiff_t>(reshaped.size()), after.end(), before[++end]);
+    }
+    bool any = false, all = true;
+    for (std::size_t i = axis; i < end; ++i) {
+      any = any || is_of_factor(i);
+      all = all && (is_of_factor(i) || is_one(from[i]));
+    }
+    if (any && !all) return std::nullopt;
+    while (reshaped.size() < static_cast<std::size_t>(same - after.begin())) {
+      reshaped.push_back(any ? to[reshaped.size()] : Dim(1));
+    }
+  }
+  reshaped.resize(to.size(), Dim(1));
+  return reshaped;
+}
+
+// The shapes of what a reshape shows, and of what it makes of it.
+struct Reshape {
+  const Shape* from = nullptr;
+  const Shape* to = nullptr;
+};
+
+// Through all of them, the last first.
+std::optional<Shape> reshaped_factor(Shape factor, const std::vector<Reshape>& reshapes) {
+  std::optional<Shape> shape = std::move(factor);
+  for (auto each = reshapes.rbegin(); shape && each != reshapes.rend(); ++each) {
+    shape = reshaped_factor(*shape, *each->from, *each->to);
+  }
+  return shape;
+}
+
 }  // namespace
 
 FactorChain factor_chain(const Rewriting& rewriting, ValueId value) {
   const Graph& graph = rewriting.graph;
   FactorChain whole{value, value, {}, {}}, chain = whole;
+  std::vector<Reshape> reshapes;
   for (int step = 0; step < most_steps; ++step) {
     const Node* node = producer(rewriting, chain.base);
     if (!node || graph.type(chain.base).structure) break;
     const NodeId id = graph.value(chain.base).producer;
     if (is_conversion(graph, *node)) {
       chain.base = node->inputs[0];
-    } else if (const auto factor = factor_at(graph, *node, id)) {
+    } else if (is_reshape(*node)) {
+      reshapes.push_back({&graph.type(node->inputs[0]).shape, &graph.type(chain.base).shape});
+      chain.base = node->inputs[0];
+    } else if (auto factor = factor_at(graph, *node, id)) {
+      auto shape = reshaped_factor(factor->shape, reshapes);
+      if (!shape) break;
+      factor->shape = std::move(*shape);
       chain.base = node->inputs[factor->scaled];
-      chain.factors.push_back(*factor);
+      chain.factors.push_back(std::move(*factor));
     } else {
       break;
     }
     chain.nodes.push_back(id);
-    if (graph.type(chain.base) == graph.type(value)) whole = chain;
+    const bool as_whole = graph.type(chain.base).shape == graph.type(value).shape;
+    const bool worth_it = as_whole || chain.factors.size() > whole.factors.size();
+    if (worth_it && graph.type(chain.base).dtype == graph.type(value).dtype) whole = chain;
   }
   return whole;
 }

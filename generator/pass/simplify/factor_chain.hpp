@@ -12,16 +12,18 @@ struct Factor {
   NodeId node = no_id;      // that multiplies or divides by it
   std::size_t scaled = 0;   // the operand of that node that is multiplied
   ValueId value = no_id;    // the factor: the other operand
+  Shape shape;              // of the factor, as it is broadcast to the whole
 };
 
 struct FactorChain {
   ValueId whole = no_id;
-  ValueId base = no_id;         // of the type of `whole`
+  ValueId base = no_id;         // has the elements of `whole`, in the same order, perhaps by other axes
   std::vector<Factor> factors;  // the last applied first
-  std::vector<NodeId> nodes;    // from `whole` back to `base`, conversions among them
+  std::vector<NodeId> nodes;    // from `whole` back to `base`, conversions and reshapes among them
 };
 
-// The factors that `value` is made with; none where it has none that are broadcast to it. Looks at few nodes.
+// The factors that `value` is made with; none where it has none that are broadcast to it. A reshape on the way keeps
+// the rows that a factor has one element of: [B, S, 1] is [B*S, 1] behind it. Looks at few nodes.
 FactorChain factor_chain(const Rewriting& rewriting, ValueId value);
 
 // What of the operator takes a factor of that shape on its operand: the result (nothing in `other`) or another operand,

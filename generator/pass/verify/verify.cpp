@@ -261,9 +261,8 @@ void verify(const FunctionPlan& plan, const std::vector<FunctionPlan>& functions
   if (report_problems(graph, group_problems(plan.fused), {}, diagnostics)) return;
   if (report_problems(graph, PlacementVerifier(plan).run(), {}, diagnostics)) return;
   const PlacedGraph placed = look_up(plan, functions);
-  for (const DimBindings& bindings : sample_bindings(graph)) {
-    if (report_problems(graph, walk_steps(placed, bindings), bindings, diagnostics)) return;
-  }
+  verify_samples(
+      graph, [&](const DimBindings& bindings) { return walk_steps(placed, bindings); }, diagnostics);
 }
 
 }  // namespace kgen

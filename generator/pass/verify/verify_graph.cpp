@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <future>
 #include <utility>
 
 #include "generator/pass/verify/verify_groups.hpp"
@@ -17,6 +18,7 @@ namespace {
 using Form = ViewRule::Form;
 
 constexpr std::size_t most_problems = 5;
+constexpr std::size_t least_values_of_thread = 1024;
 
 class GraphVerifier {
  public:
@@ -24,12 +26,15 @@ class GraphVerifier {
       : graph_(graph), facts_(facts), nodes_(std::move(nodes)) {}
 
   std::vector<std::string> run() {
+    // Names take as long as all else together: they are looked at beside it, where that is worth a thread.
+    const auto how = graph_.values.size() < least_values_of_thread ? std::launch::deferred : std::launch::async;
+    std::future<std::vector<ValueId>> twice = std::async(how, [&] { return named_twice(); });
     check_interface();
     check_values();
-    check_names();
     if (problems_.empty()) check_contents();
     check_nodes();
     if (problems_.empty() && facts_.materialised) check_writers();
+    for (const ValueId id : twice.get()) problem(id, "is the name of two values");
     return std::move(problems_);
   }
 
@@ -44,7 +49,7 @@ class GraphVerifier {
   void check_home(ValueId value, ValueKind kind, std::size_t index);
   void check_values();
   void check_link(ValueId id);
-  void check_names();
+  std::vector<ValueId> named_twice() const;
   void check_contents();
   void check_nodes();
   bool check_ids(const Node& node);
@@ -110,17 +115,20 @@ void GraphVerifier::check_values() {
   }
 }
 
-// No two values have one name. A table with open addressing, at most half full: names are looked up after every pass.
-void GraphVerifier::check_names() {
+// Those whose names others have before them. A table with open addressing, at most half full: names are looked up after
+// every pass.
+std::vector<ValueId> GraphVerifier::named_twice() const {
+  std::vector<ValueId> twice;
   const std::size_t slots = std::bit_ceil(2 * graph_.values.size() + 1);
   std::vector<ValueId> by_name(slots, no_id);
   for (ValueId id = 0; id < graph_.values.size(); ++id) {
     const std::string& name = graph_.value(id).name;
     std::size_t at = std::hash<std::string_view>{}(name) & (slots - 1);
     while (by_name[at] != no_id && graph_.value(by_name[at]).name != name) at = (at + 1) & (slots - 1);
-    if (by_name[at] != no_id) problem(id, "is the name of two values");
+    if (by_name[at] != no_id) twice.push_back(id);
     by_name[at] = id;
   }
+  return twice;
 }
 
 // Elements of constants, and next values, have the types that they should.

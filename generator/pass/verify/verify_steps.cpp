@@ -133,6 +133,7 @@ class Walk {
   const DimBindings& bindings_;
   std::vector<std::string> problems_;
   std::vector<Bytes> bytes_of_type_;
+  const Bytes alignment_ = description_of(placed_.graph()).slot_alignment;
   bool too_large_ = false;
   std::vector<Bytes> slot_begin_, slot_end_;
   std::map<Bytes, Stretch> arena_;      // by where they begin; they do not overlap
@@ -158,8 +159,8 @@ bool Walk::fits(const std::vector<Slot>& slots) const {
   Bytes total = 0;
   for (const Slot& slot : slots) {
     const Bytes bytes = slot.bytes.evaluate(bindings_);
-    if (bytes > most - 64 - total) return false;
-    total += std::max<Bytes>(0, bytes) + 64;
+    if (bytes > most - alignment_ - total) return false;
+    total += std::max<Bytes>(0, bytes) + alignment_;
   }
   return true;
 }
@@ -213,7 +214,7 @@ void Walk::lay_out(const std::vector<Slot>& slots) {
   for (const Slot& slot : slots) {
     slot_begin_.push_back(at);
     slot_end_.push_back(at + std::max<Bytes>(0, slot.bytes.evaluate(bindings_)));
-    at = (slot_end_.back() + 63) / 64 * 64;
+    at = (slot_end_.back() + alignment_ - 1) / alignment_ * alignment_;
   }
 }
 

@@ -290,10 +290,9 @@ std::optional<Extents> ViewVerifier::check_view(const StubProgram& stub, const M
 }  // namespace
 
 void verify_views(const FunctionPlan& plan, const std::vector<StubProgram>& stubs, Diagnostics& diagnostics) {
-  const Graph& graph = plan.fused.graph;
-  for (const DimBindings& bindings : sample_bindings(graph)) {
-    if (report_problems(graph, ViewVerifier(plan, stubs, bindings).run(), bindings, diagnostics)) return;
-  }
+  verify_samples(
+      plan.fused.graph, [&](const DimBindings& bindings) { return ViewVerifier(plan, stubs, bindings).run(); },
+      diagnostics);
 }
 
 }  // namespace kgen

@@ -1,4 +1,4 @@
-#include "generator/pass/fuse/check_expectations.hpp"
+#include "generator/pass/fuse/report_unmet.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 namespace kgen {
 namespace {
 
-class ExpectationCheck {
+class UnmetDirectives {
  public:
-  ExpectationCheck(const FusedGraph& fused, Diagnostics& diagnostics) : fused_(fused), diagnostics_(diagnostics) {
+  UnmetDirectives(const FusedGraph& fused, Diagnostics& diagnostics) : fused_(fused), diagnostics_(diagnostics) {
     for (const Value& value : fused.graph.values) {
       if (value.kind != ValueKind::result) continue;
       makers_[value.name] = value.producer;
@@ -147,15 +147,15 @@ class ExpectationCheck {
 
 }  // namespace
 
-void check_expectations(const FusedGraph& fused, Diagnostics& diagnostics) {
+void report_unmet(const FusedGraph& fused, Diagnostics& diagnostics) {
   const FusionDirectives& directives = fused.graph.directives;
   if (directives.expect.empty() && directives.force.empty() && directives.forbid.empty()) return;
-  ExpectationCheck check(fused, diagnostics);
+  UnmetDirectives unmet(fused, diagnostics);
   for (const auto& set : directives.expect)
-    check.expect(set, "expect_fused", "loops that read the same memory and siblings of one kernel");
+    unmet.expect(set, "expect_fused", "loops that read the same memory and siblings of one kernel");
   for (const auto& set : directives.force)
-    check.expect(set, "fusion: force", "loops over the same elements and siblings of one kernel");
-  for (const auto& set : directives.forbid) check.forbid(set);
+    unmet.expect(set, "fusion: force", "loops over the same elements and siblings of one kernel");
+  for (const auto& set : directives.forbid) unmet.forbid(set);
 }
 
 }  // namespace kgen

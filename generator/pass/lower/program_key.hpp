@@ -1,0 +1,14 @@
+// What tells the programs of stubs apart.
+#pragma once
+
+#include <string>
+
+#include "generator/model/plan.hpp"
+
+namespace kgen {
+
+// Bytes that two programs share exactly where their texts are the same but for names and comments. Extents are none of
+// it, as far as memory shows them: what must stand in the text (the length of a row, a slice) is a part of the program.
+std::string program_key(const StubProgram& stub);
+
+}  // namespace kgen
