@@ -1,5 +1,5 @@
-"""Results whose size depends on the data: what their graph is given, and what it computes, in NumPy. Behind what counts the
-results are 0."""
+"""Results whose size depends on the data, behind whose count they are 0, and contractions: what their graphs are given, and what
+they compute, in NumPy."""
 
 import numpy as np
 
@@ -70,4 +70,21 @@ def bounded_results(x, flags, codes, lines, boxes, scores, squares):
         *unique(x), *unique(codes, False), *unique(codes, axis=0), *non_max_suppression(boxes, scores, 3, 0.4142, 0.1),
         np.bincount(codes[(codes >= 0) & (codes < count)].astype(np.int64), minlength=count), 3.0 - 2 * np.arange(count), x + np.arange(5),
         np.int64(2 * x.shape[0] + count), 2 * np.diagonal(squares, axis1=1, axis2=2), lp_pool(x),
+    ]  # fmt: skip
+
+
+def contraction_inputs(rng, m, n):
+    return {
+        "a": normal(rng, 2, m, 7), "b": normal(rng, 2, n, 7), "low": normal(rng, 7, n, 3, dtype=bf16),
+        "square": normal(rng, n, n, 5), "fixed": normal(rng, 3, 6, 6), "whole": rng.integers(-9, 9, (n, 4)).astype(np.int32),
+        "line": normal(rng, n),
+    }  # fmt: skip
+
+
+def contractions(a, b, low, square, fixed, whole, line):
+    return [
+        np.maximum(np.einsum("bmk,bnk->bmn", a, b), 0), np.einsum("bmk,bnk->nbm", a, b), np.einsum("knj,kmi->nmij", low, low),
+        np.einsum("iij->ij", square), np.einsum("iij", square), np.einsum("...ii->i...", fixed), np.einsum("nj,nk->jk", whole, whole),
+        np.einsum("i,i", line, line), np.einsum("bmk,n,bnk->m", a, line, b),
+        fixed.sum(axis=-1)[..., None] * line, a,
     ]  # fmt: skip

@@ -387,6 +387,13 @@ EXAMPLES = {
         | dict.fromkeys(["row_first", "row_inverse", "row_repeats", "row_count", "selected", "selected_count", "bins"], "i64")
         | {"ramp": "f32", "shifted": "f32", "wide": "i64", "doubled": "f32", "pooled": "f32"},
     ),  # fmt: skip
+    "contractions": Example(
+        over_shapes(bounded_cases.contraction_inputs, [(1, 1), (3, 2), (7, 33), (40, 64), (0, 5)]),
+        {
+            "positive": "f32", "turned": "f32", "products": "bf16", "middle": "f32", "trace": "f32", "diagonals": "f32",
+            "counts": "i32", "dot": "f32", "three": "f32", "outer": "f32", "same": "f32",
+        },
+    ),  # fmt: skip
     "batched_products": Example(
         over_shapes(
             inputs_features.batched_product_inputs,
