@@ -11,6 +11,7 @@
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
 #include "generator/load/load_tuning.hpp"
+#include "generator/spec/contraction.hpp"
 #include "generator/spec/node_expression.hpp"
 
 namespace kgen {
@@ -106,6 +107,31 @@ void check_prepared(const Expansion& form, const OpSpec& op, const OpSet& set, D
   }
 }
 
+// The operators that an equation becomes: views by their form, and the others by what they take.
+void check_contraction(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
+  using enum ContractionRule::Part;
+  const auto rule = contraction_of(op);
+  if (!rule) return;
+  for (const auto& [part, name] : rule->operators) {
+    const OpSpec* callee = set.find(name);
+    if (!callee) {
+      Diagnostic& diagnostic = diagnostics.error(op.where, fmt::format("unknown operator '{}'", name));
+      note_candidates(diagnostic, name, set.names(), "operators");
+      continue;
+    }
+    const auto has_form = [&](ViewRule::Form form) { return callee->view && callee->view->form == form; };
+    const bool fits = part == permute    ? has_form(ViewRule::Form::permute)
+                      : part == reshape  ? has_form(ViewRule::Form::reshape)
+                      : part == slice    ? has_form(ViewRule::Form::slice)
+                      : part == sum      ? callee->kind == OpKind::reduction
+                      : part == diagonal ? callee->operands.size() == 1 && callee->results.size() == 1
+                                         : callee->operands.size() == 2 && callee->results.size() == 1;
+    if (fits) continue;
+    diagnostics.error(op.where, fmt::format("'{}' cannot be the '{}' of a contraction", name, name_of(part)))
+        .note(callee->where, "it is defined here");
+  }
+}
+
 // Depth first over "expands into"; a composite that is met while it is being expanded contains itself.
 class CycleFinder {
  public:
@@ -148,6 +174,7 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < set.ops.size(); ++i) {
     const OpSpec& op = set.ops[i];
     check_own_kernel(op, set, diagnostics);
+    check_contraction(op, set, diagnostics);
     for (const auto* spelled : {&op.expansions, &op.prepared, &op.spellings}) {
       for (const Expansion& expansion : *spelled) {
         for (const ExpansionNode& node : expansion.nodes) check_expansion_node(node, op, set, diagnostics);

@@ -104,10 +104,10 @@ class ExpansionReader {
     return node;
   }
 
-  // A value of the expansion, "$attribute", or a number.
+  // A value of the expansion, "$attribute", a number that follows from attributes ("1 / $p"), or a number.
   void check_operand(Yaml word) {
     const std::string_view text = word.text();
-    if (text.starts_with('$')) {
+    if (text.find('$') != text.npos) {
       check_attribute_names(word, text);
     } else if (!known_.contains(text) && !number_from_text(text)) {
       const std::vector<std::string> candidates(known_.begin(), known_.end());

@@ -14,6 +14,7 @@
 #include "generator/load/load_tuning.hpp"
 #include "generator/load/read_expressions.hpp"
 #include "generator/load/yaml.hpp"
+#include "generator/spec/contraction.hpp"
 #include "generator/spec/node_expression.hpp"
 
 namespace kgen {
@@ -433,6 +434,37 @@ void read_view(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   op.view = std::move(rule);
 }
 
+// "{equation: equation, permute: transpose, ...}". Whether there are such operators, link_ops looks.
+void read_contraction(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
+  constexpr std::array<std::string_view, 8> keys = {"equation", "permute", "reshape",  "slice",
+                                                    "diagonal", "sum",     "multiply", "product"};
+  const auto [equation_key, permute, reshape, slice, diagonal, sum, multiply, product] = keys;
+  if (!check_keys(value, {equation_key, permute, reshape, slice, diagonal, sum, multiply, product}, "'contraction'",
+                  diagnostics)) {
+    return;
+  }
+  if (!value.is_mapping()) {
+    report_mismatch(value, "'contraction'", "a mapping, such as {equation: equation, product: matmul, ...}",
+                    diagnostics);
+    return;
+  }
+  ViewRule rule;
+  for (const std::string_view key : keys) {
+    const Yaml entry = require_key(value, key, "'contraction'", diagnostics);
+    const auto text = entry ? read_text(entry, fmt::format("'{}'", key), diagnostics) : std::nullopt;
+    if (!text) return;
+    rule.parameters.emplace(key, *text);
+  }
+  const std::string& equation = rule.parameters.at("equation");
+  const AttributeSpec* attribute = op.attribute(equation);
+  if (!attribute || attribute->type != AttributeType::text || !attribute->required()) {
+    diagnostics.error(value.find("equation").where(),
+                      fmt::format("'{}' is no attribute of '{}' of type text that must be given", equation, op.name));
+    return;
+  }
+  op.view = std::move(rule);
+}
+
 // What each kind must say of itself.
 void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
   const auto need = [&](bool has, std::string_view what) {
@@ -447,7 +479,11 @@ void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
   if (op.kind == OpKind::view) {
     need(entry.find("view") && !op.operands.empty() && op.results.size() == 1, "'view', an operand and one result");
   } else if (op.kind == OpKind::composite) {
-    need(!op.expansions.empty(), "an expansion");
+    need(!op.expansions.empty() || op.view, "an expansion");
+    if (op.view) {
+      need(op.expansions.empty() && op.results.size() == 1 && op.operands.size() == 1 && op.operands[0].variadic,
+           "no expansion beside its contraction, one variadic operand and one result");
+    }
   } else {
     need(!op.kernel.empty(), "a kernel");
     const bool has_other = std::any_of(op.expansions.begin(), op.expansions.end(),
@@ -516,6 +552,7 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   read_entries(entry, "sizes", op, diagnostics, read_named_size);
   if (const Yaml algebra = entry.find("algebra")) read_algebra(algebra, op, diagnostics);
   if (const Yaml view = entry.find("view")) read_view(view, op, diagnostics);
+  if (const Yaml contraction = entry.find("contraction")) read_contraction(contraction, op, diagnostics);
   if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
   if (const Yaml prepared = entry.find("prepared")) read_prepared(prepared, op, diagnostics);
   if (const Yaml spellings = entry.find("spellings")) read_spellings(spellings, op, diagnostics);
@@ -540,10 +577,11 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
     return;
   }
   for (const Yaml entry : ops.items()) {
-    check_keys(entry,
-               {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel",
-                "conditions", "sizes", "definition", "algebra", "view", "expansion", "prepared", "spellings"},
-               "an operator", diagnostics);
+    check_keys(
+        entry,
+        {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel", "conditions",
+         "sizes", "definition", "algebra", "view", "contraction", "expansion", "prepared", "spellings"},
+        "an operator", diagnostics);
     if (!entry.is_mapping()) continue;
     const Yaml name = require_key(entry, "op", "an operator", diagnostics);
     if (!name || !read_text(name, "'op'", diagnostics)) continue;

@@ -49,6 +49,17 @@ KGEN_FN sort_bits_t<T> sort_key(T value) {
   }
 }
 
+// -1, 0 or 1 where row a is before, equal to or behind row b.
+template <class X>
+KGEN_FN int compare_rows(const X& x, std::int64_t a, std::int64_t b, std::int64_t width) {
+  for (std::int64_t k = 0; k < width; ++k) {
+    const auto left = sort_key(x.template load<1>(Index<2>{a, k}).data);
+    const auto right = sort_key(x.template load<1>(Index<2>{b, k}).data);
+    if (left != right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
 // The lines of a tensor along an axis, of each of which the first k elements are wanted: of ascending order, or of
 // descending order where the largest are.
 template <int R>

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import ml_dtypes
 import numpy as np
 
+import bounded_cases
 import inputs
 import inputs_features
 import inputs_gpu_rows
@@ -378,6 +379,21 @@ EXAMPLES = {
             "chosen": "f32", "numbers": "f32",
         },
     ),  # fmt: skip
+    "bounded_results": Example(
+        over_shapes(bounded_cases.bounded_inputs, [(1, 1), (3, 2), (7, 33), (40, 64), (0, 5)]),
+        dict.fromkeys(["places", "place_count"], "i64") | {"turned": "bf16", "kept_count": "i64", "values": "f32"}
+        | dict.fromkeys(["first", "inverse", "repeats", "value_count"], "i64") | {"found": "i32"}
+        | dict.fromkeys(["found_first", "found_inverse", "found_repeats", "found_count"], "i64") | {"rows": "i32"}
+        | dict.fromkeys(["row_first", "row_inverse", "row_repeats", "row_count", "selected", "selected_count", "bins"], "i64")
+        | {"ramp": "f32", "shifted": "f32", "wide": "i64", "doubled": "f32", "pooled": "f32"},
+    ),  # fmt: skip
+    "contractions": Example(
+        over_shapes(bounded_cases.contraction_inputs, [(1, 1), (3, 2), (7, 33), (40, 64), (0, 5)]),
+        {
+            "positive": "f32", "turned": "f32", "products": "bf16", "middle": "f32", "trace": "f32", "diagonals": "f32",
+            "counts": "i32", "dot": "f32", "three": "f32", "outer": "f32", "same": "f32",
+        },
+    ),  # fmt: skip
     "batched_products": Example(
         over_shapes(
             inputs_features.batched_product_inputs,
@@ -397,7 +413,7 @@ EXAMPLES = {
 
 def reference_of(name: str) -> Callable[..., list[np.ndarray]]:
     """What computes the graph, as reference.py says."""
-    modules = (reference, reference_features, reference_gpu_rows, sampling_cases)
+    modules = (reference, reference_features, reference_gpu_rows, sampling_cases, bounded_cases)
     return next(getattr(each, name) for each in modules if hasattr(each, name))
 
 

@@ -51,7 +51,7 @@ def operator_of(entry: dict[str, Any]) -> Operator:
         kind=entry["kind"],
         form=entry.get("view", {}).get("form", ""),
         types=types,
-        operands=[operand_of(name, each) for name, each in entry["operands"].items()],
+        operands=[operand_of(name, each) for name, each in entry.get("operands", {}).items()],
         results=[operand_of(name, each) for name, each in entry["results"].items()],
         attributes=entry.get("attributes", {}),
     )

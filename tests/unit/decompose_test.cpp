@@ -70,6 +70,24 @@ outputs: [a, b, c, d, e]
         "e: i16[8] = bit_copy(h, to=i16)\n");
 }
 
+// Rule: an operand may be a number that follows from attributes.
+TEST_CASE("decompose: numbers that follow from attributes") {
+  Rewrites rewrites(R"(ops:
+- op: root
+  kind: composite
+  types: {T: float}
+  operands: {x: T}
+  results: {out: T}
+  attributes: {degree: {type: number}}
+  expansion:
+  - {op: pow, in: [x, 1 / $degree], out: out}
+)");
+  const Module module = rewrites.decomposed("inputs: {x: \"f64[8]\"}\nnodes:\n- {op: root, in: x, out: y, degree: 4}\noutputs: [y]\n");
+  REQUIRE_MESSAGE(!rewrites.diagnostics.has_errors(), rewrites.diagnostics.text(false));
+  REQUIRE(module.main.constants.size() == 1);
+  CHECK(module.main.constants[0].values == std::vector<Number>{0.25});
+}
+
 // Rule: in an expansion a type variable stands for its dtype, and `least` and `greatest` for the ends of an integer's
 // range.
 TEST_CASE("decompose: dtypes in expansions") {

@@ -20,7 +20,7 @@ TEST_CASE("load, bad: keys, kinds and roles") {
            R"text(ops.yaml:4:3: error: unknown key 'operand' in an operator
     4 |   operand: {a: f32}
       |   ^
-note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view', 'expansion', 'prepared' and 'spellings'
+note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view', 'contraction', 'expansion', 'prepared' and 'spellings'
 help: did you mean 'operands'?
 ops.yaml:3:9: error: 'kind' cannot be 'elementwse'
     3 |   kind: elementwse

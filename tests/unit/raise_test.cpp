@@ -50,6 +50,7 @@ std::string shape_text(const OperandSpec& operand, std::size_t open) {
 // How many axes "..." must stand for, so that a condition such as "rank(x) == 4" holds; where it asks for none,
 // one, and for the last of several choices as many as the others leave.
 std::size_t open_axes(const OpSpec& op, const Expansion& spelled) {
+  if (op.operands.empty()) return 0;
   const std::string asked = "rank(" + op.operands[0].name + ") == ";
   const auto place = spelled.when.text.find(asked);
   const auto asks = [&](const Expansion& each) { return each.when.text.find(asked) != std::string::npos; };
@@ -74,7 +75,10 @@ std::string dtype_text(const OpSpec& op, const OperandSpec& operand, const Expan
 std::string attributes_text(const OpSpec& op) {
   std::string text;
   for (const AttributeSpec& each : op.attributes) {
-    if (each.required()) text += fmt::format(", {}: 3", each.name);
+    if (!each.required()) continue;
+    // Of a list as many as the two axes of shape_text() ask for.
+    const bool is_list = each.type == AttributeType::dims;
+    text += fmt::format(", {}: {}", each.name, !is_list ? "3" : each.count.text == "rank(x)" ? "[1, 1]" : "[1, 1, 1, 1]");
   }
   return text;
 }

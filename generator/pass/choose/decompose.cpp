@@ -6,10 +6,12 @@
 #include <map>
 #include <utility>
 
+#include "generator/base/ensure.hpp"
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/expansion_value.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
 #include "generator/pass/infer/infer_node.hpp"
+#include "generator/spec/contraction.hpp"
 
 namespace kgen {
 namespace {
@@ -268,6 +270,77 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
   return true;
 }
 
+// ---- contractions ---------------------------------------------------------------------------------------------------
+
+// Whether the operator takes the dtype as its first operand.
+bool takes(const OpSpec& op, DType dtype) {
+  const auto types = op.types.find(op.operands[0].type);
+  return types != op.types.end() && std::find(types->second.begin(), types->second.end(), dtype) != types->second.end();
+}
+
+// The step's attributes, under the names that its operator has for them.
+Attributes attributes_of(const ContractionStep& step, const OpSpec& op) {
+  const auto named = [&](const char* parameter) { return op.view->parameters.at(parameter); };
+  const std::vector<Dim> axes(step.axes.begin(), step.axes.end());
+  switch (step.part) {
+    case ContractionRule::Part::permute:
+      return {{named("axes"), axes}};
+    case ContractionRule::Part::reshape:
+      return {{named("shape"), step.shape}};
+    case ContractionRule::Part::slice:
+      return {{named("axis"), std::int64_t{-1}},
+              {named("begin"), Dim(0)},
+              {named("end"), Dim(step.extent * step.extent)},
+              {named("step"), step.extent + 1}};
+    case ContractionRule::Part::sum:
+      return {{"axes", axes}};
+    default:
+      return {};
+  }
+}
+
+// Appends the nodes of a contraction. Values between them are of its operands' dtype: products and sums accumulate.
+bool expand_contraction(Decomposition& state, const Node& composite, const ContractionRule& rule,
+                        const std::string& within, int depth) {
+  std::vector<std::size_t> ranks;
+  std::vector<Shape> shapes;
+  for (const ValueId input : composite.inputs) {
+    shapes.push_back(state.graph.type(input).shape);
+    ranks.push_back(shapes.back().size());
+  }
+  std::string problem;
+  const auto equation =
+      read_equation(std::get<std::string>(*find_attribute(composite.attributes, rule.equation)), ranks, problem);
+  ensure(equation.has_value(), "infer has read the equation");
+  const auto operator_of = [&](ContractionRule::Part part) { return state.ops.find(rule.operators.at(part)); };
+  const bool has_product =
+      takes(*operator_of(ContractionRule::Part::product), state.graph.type(composite.inputs[0]).dtype);
+  const std::string name = state.graph.value(composite.outputs[0]).name;  // as values are added
+  std::vector<ValueId> values = composite.inputs;
+  const auto steps = contraction_steps(*equation, shapes, has_product);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const OpSpec& op = *operator_of(steps[i].part);
+    Node node{.op = &op, .attributes = attributes_of(steps[i], op), .where = composite.where, .within = within};
+    for (const std::size_t input : steps[i].inputs) node.inputs.push_back(values[input]);
+    ValueId made = composite.outputs[0];
+    if (i + 1 < steps.size()) {
+      made = add_result(state.graph, state.names.take(fmt::format("{}_{}", name, op.name)), {}, composite.where);
+      state.graph.value(made).local = op.name;
+    }
+    node.outputs = {made};
+    values.push_back(made);
+    if (!infer_node(state.graph, node, state.ranges, state.diagnostics)) return false;
+    state.constants.add(node);
+    choose_kernel(state.graph, node, state.kernels, state.ranges, state.constants, state.diagnostics);
+    if (!is_expanded(state, node)) {
+      state.nodes.push_back(std::move(node));
+    } else if (!expand(state, node, within, depth + 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Null after a report.
 const Expansion* choose_expansion(Decomposition& state, const Node& composite) {
   if (const Expansion* found = find_expansion(state, composite)) return found;
@@ -299,6 +372,8 @@ bool expand(Decomposition& state, const Node& composite, const std::string& with
         .advise("an operator must not expand into itself");
     return false;
   }
+  if (const auto rule = contraction_of(*composite.op))
+    return expand_contraction(state, composite, *rule, within, depth);
   const Expansion* expansion = choose_expansion(state, composite);
   if (!expansion) return false;
   Expanding at{composite, *expansion, depth, within, {}, {}, {}};
@@ -315,7 +390,9 @@ bool expand(Decomposition& state, const Node& composite, const std::string& with
 
 void decompose_graph(Graph& graph, const OpSpec* cast, KernelTable& kernels, const DimRanges& ranges,
                      Diagnostics& diagnostics) {
-  const auto may_expand = [](const Node& node) { return node.op && !node.op->expansions.empty(); };
+  const auto may_expand = [](const Node& node) {
+    return node.op && (node.op->kind == OpKind::composite || !node.op->expansions.empty());
+  };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), may_expand)) return;
   Decomposition state{graph, kernels.ops, cast, kernels, ranges, diagnostics, UniqueNames(graph), LoadValues(graph),
                       {}};

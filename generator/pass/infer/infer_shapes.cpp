@@ -3,6 +3,7 @@
 #include "generator/base/ensure.hpp"
 #include "generator/pass/infer/infer_context.hpp"
 #include "generator/spec/broadcast.hpp"
+#include "generator/spec/contraction.hpp"
 #include "generator/spec/reduced_shape.hpp"
 
 namespace kgen {
@@ -211,9 +212,34 @@ std::optional<Shape> default_shape(const NodeContext& context) {
   return has_reduced_shape(context.op()) ? reduced_shape(context, reduction) : broadcast_operands(context);
 }
 
+// By the equation of a contraction.
+std::optional<Shape> contracted_shape(const NodeContext& context, const std::string& attribute) {
+  std::vector<std::size_t> ranks;
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
+    shapes.push_back(context.shape(i));
+    ranks.push_back(shapes.back().size());
+  }
+  const auto& text = std::get<std::string>(*find_attribute(context.node.attributes, attribute));
+  std::string problem;
+  const auto equation = read_equation(text, ranks, problem);
+  auto shape = equation ? shape_of(*equation, shapes, problem) : std::nullopt;
+  if (shape) return shape;
+  auto& error = context.error(fmt::format("the equation '{}' does not fit: {}", text, problem));
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    error.note(fmt::format("operand {} is {}", i + 1, context.describe(i)));
+  error.advise(
+      "an equation is as bij,bjk->bik: a letter for each axis of each operand, or ... for several, then the result's");
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::vector<Shape>> result_shapes(NodeContext& context) {
+  if (const auto rule = contraction_of(context.op())) {
+    auto shape = contracted_shape(context, rule->equation);
+    return shape ? std::optional(std::vector<Shape>{std::move(*shape)}) : std::nullopt;
+  }
   std::vector<Shape> shapes;
   for (const ResultSpec& result : context.op().results) {
     auto shape = result.pattern            ? shape_of_pattern(context, result)
