@@ -21,8 +21,8 @@
 
 namespace kgen::cpu {
 
-// How the depth of a product is cut: blocks of nearly equal size, so that a panel of the right operand and what the left
-// one's panel is read through stay in the first-level cache.
+// How the depth of a product is cut: blocks of nearly equal size, so that a panel of the right operand and what the
+// left one's panel is read through stay in the first-level cache.
 struct DepthBlocks {
   std::int64_t extent, depth, count;
 
@@ -99,8 +99,8 @@ struct Tiling {
 
   Tiling(std::int64_t extent, std::int64_t most, std::int64_t least_count, std::int64_t unit) : extent(extent) {
     const std::int64_t units = std::max<std::int64_t>(1, (extent + unit - 1) / unit);
-    const std::int64_t wanted = std::clamp<std::int64_t>((extent + most - 1) / most,
-                                                         std::clamp<std::int64_t>(least_count, 1, units), units);
+    const std::int64_t wanted =
+        std::clamp<std::int64_t>((extent + most - 1) / most, std::clamp<std::int64_t>(least_count, 1, units), units);
     tile = (units + wanted - 1) / wanted * unit;
     count = (extent + tile - 1) / tile;
   }
@@ -164,7 +164,8 @@ void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome&
     (std::make_integer_sequence<int, Count>{});
   }
   for (std::int64_t row = 0; row < row_count; ++row) {
-    emit_rows<Count>(c, sums + row * stride, distance, Index<2>{origin[0] + rows.begin + row, origin[1] + columns.begin}, column_count);
+    emit_rows<Count>(c, sums + row * stride, distance,
+                     Index<2>{origin[0] + rows.begin + row, origin[1] + columns.begin}, column_count);
   }
 }
 
@@ -305,7 +306,12 @@ void unpacked_matmul(const A& a, const B& b, const C& c, Stream stream, int thre
     // As many columns as have their sums in most of the first-level cache.
     const std::int64_t row_bytes = M * Count * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t most = std::max<std::int64_t>(64, caches().first * 2 / 3 / row_bytes / 64 * 64);
-    const Tiling strips(nth<First>(b).shape()[1], most, threads == 1 ? 1 : 4 * threads, 64);
+    // Memory is read in stretches of rows: of less than 16 KB they came at two thirds of the rate.
+    const std::int64_t N = nth<First>(b).shape()[1];
+    const std::int64_t stretches = N * static_cast<std::int64_t>(sizeof(T)) / (16 << 10);
+    const std::int64_t wanted =
+        is_transposed(nth<First>(b)) ? 4 * threads : std::clamp<std::int64_t>(stretches, threads, 4 * threads);
+    const Tiling strips(N, most, threads == 1 ? 1 : wanted, 64);
     parallel_for(threads, strips.count, [&](std::int64_t strip) {
       const Range columns = strips.range(strip);
       const std::int64_t count = columns.end - columns.begin, stride = (count + 15) / 16 * 16;

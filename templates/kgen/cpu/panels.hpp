@@ -146,8 +146,8 @@ std::int64_t pack_whole_panels(T* panels, std::int64_t panel_elements, const S& 
   }
 }
 
-// Fills panels, `panel_elements` apart, from a source whose lanes run along their width: element (k, j) is source(k, j),
-// for k in `depth` and `count` values of j from `first`. Every row is read in one go, across the panels.
+// Fills panels, `panel_elements` apart, from a source whose lanes run along their width: element (k, j) is source(k,
+// j), for k in `depth` and `count` values of j from `first`. Every row is read in one go, across the panels.
 template <int Width, class T, class S>
 void pack_along_width(T* panels, std::int64_t panel_elements, const S& source, Range depth, std::int64_t first,
                       std::int64_t count) {

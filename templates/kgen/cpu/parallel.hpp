@@ -73,8 +73,8 @@ inline int threads_for(Stream stream, std::int64_t work) {
   return static_cast<int>(std::clamp<std::int64_t>(work / work_worth_a_thread, 1, most));
 }
 
-// body(Team) for each of `threads` parts; returns when all are done. Unless parts meet at a barrier, a thread that comes
-// late finds that others did its part.
+// body(Team) for each of `threads` parts; returns when all are done. Unless parts meet at a barrier, a thread that
+// comes late finds that others did its part.
 template <class Body>
 void parallel(int threads, const Body& body) {
   if (threads > 1 && !Pool::busy()) {

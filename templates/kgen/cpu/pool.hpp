@@ -1,10 +1,11 @@
-// The threads that help the one which calls kernels. A job is a number of parts, each done once, by whoever comes first:
-// a helper whose core is busy with other work costs the parts that it has begun, and nobody waits for one that has not
-// come yet. So a call is never slower than its caller alone, unless parts wait for each other (Barrier).
+// The threads that help the one which calls kernels. A job is a number of parts, each done once, by whoever comes
+// first: a helper whose core is busy with other work costs the parts that it has begun, and nobody waits for one that
+// has not come yet. So a call is never slower than its caller alone, unless parts wait for each other (Barrier).
 #pragma once
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,8 +17,8 @@
 
 namespace kgen::cpu {
 
-// Looks for about as long as waking a thread takes, then sleeps until `word` changes. Whoever changes it calls wake_all.
-// Sleeping frees the core for whoever else wants it, as that may be the very thread that is waited for.
+// Looks for about as long as waking a thread takes, then sleeps until `word` changes. Whoever changes it calls
+// wake_all. Sleeping frees the core for whoever else wants it, as that may be the very thread that is waited for.
 inline constexpr std::int64_t spin_ns = 100000;
 
 inline std::int64_t now_ns() {
@@ -42,7 +43,8 @@ class Word {
     return value_.fetch_add(count, std::memory_order_seq_cst);
   }
   void wake_all() {
-    if (sleepers_.load(std::memory_order_seq_cst) != 0) ::syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, 0, 0, 0);
+    if (sleepers_.load(std::memory_order_seq_cst) != 0)
+      ::syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, 0, 0, 0);
   }
   // Returns once done(value).
   template <class Done>
@@ -115,6 +117,7 @@ class Pool {
         delete helper;
         break;
       }
+      leave_processor_of_caller(threads_[started_]);
     }
     return std::min(wanted, started_ + 1);
   }
@@ -160,6 +163,19 @@ class Pool {
     Pool* pool;
     int index;
   };
+
+  // A helper that wakes where its caller runs waits until that one has done all the work: beside a core that was busy,
+  // the scheduler left it there for good, and two threads took as long as one. So it stays off the processor of the
+  // caller, who is free to move away from one that a helper has.
+  void leave_processor_of_caller(pthread_t helper) const {
+    cpu_set_t processors;
+    const int own = ::sched_getcpu();
+    if (own < 0 || ::sched_getaffinity(0, sizeof(processors), &processors) != 0 ||
+        CPU_COUNT(&processors) < started_ + 2)
+      return;
+    CPU_CLR(own, &processors);
+    ::pthread_setaffinity_np(helper, sizeof(processors), &processors);
+  }
 
   static std::atomic<int>& forks() {
     static std::atomic<int> count{0};

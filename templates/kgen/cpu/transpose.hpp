@@ -12,8 +12,8 @@ template <int Block, int Odd, class T, int W, int... I>
 KGEN_FN Vec<T, W> blocks_of(const Vec<T, W>& a, const Vec<T, W>& b, std::integer_sequence<int, I...>) {
   Vec<T, W> result;
   // Lane I stands in block I / Block: those with even numbers come from a, and those with odd ones from b.
-  result.data = __builtin_shufflevector(
-      a.data, b.data, (I / Block % 2 == 0 ? I + Odd * Block : W + I + (Odd - 1) * Block)...);
+  result.data =
+      __builtin_shufflevector(a.data, b.data, (I / Block % 2 == 0 ? I + Odd * Block : W + I + (Odd - 1) * Block)...);
   return result;
 }
 
@@ -30,9 +30,9 @@ KGEN_FN void exchange_blocks(Vec<T, W> (&rows)[W]) {
   if constexpr (2 * Block < W) exchange_blocks<2 * Block>(rows);
 }
 
-// Lane j of row i becomes lane i of row j. W vectors of W lanes, each one register: W log2(W) shuffles for W * W elements,
-// which is a quarter of a shuffle for an element of a 64-byte register of floats, where moving single elements takes a
-// store for each.
+// Lane j of row i becomes lane i of row j. W vectors of W lanes, each one register: W log2(W) shuffles for W * W
+// elements, which is a quarter of a shuffle for an element of a 64-byte register of floats, where moving single
+// elements takes a store for each.
 template <class T, int W>
 KGEN_FN void transpose(Vec<T, W> (&rows)[W]) {
   if constexpr (W > 1) exchange_blocks<1>(rows);
