@@ -35,10 +35,11 @@ void check(View<const T, 2> a, View<const T, 2> b, double tolerance, Stream stre
 struct Size {
   std::int64_t M, N, K;
 };
-constexpr Size sizes[] = {{0, 5, 3},     {5, 0, 3},     {4, 6, 0},    {20, 6, 0},     {1, 1, 1},    {1, 7, 5},
-                          {2, 3, 1},     {1, 1000, 37}, {3, 601, 9},  {8, 33, 100},   {9, 32, 256}, {12, 32, 16},
-                          {13, 31, 17},  {37, 53, 71},  {97, 101, 3}, {96, 256, 257}, {1, 3, 300},  {7, 1, 64},
-                          {100, 1, 513}, {127, 1, 1},   {11, 300, 1}, {101, 270, 520}};
+constexpr Size sizes[] = {{0, 5, 3},     {5, 0, 3},     {4, 6, 0},    {20, 6, 0},      {1, 1, 1},     {1, 7, 5},
+                          {2, 3, 1},     {1, 1000, 37}, {3, 601, 9},  {8, 33, 100},    {9, 32, 256},  {12, 32, 16},
+                          {13, 31, 17},  {37, 53, 71},  {97, 101, 3}, {96, 256, 257},  {1, 3, 300},   {7, 1, 64},
+                          {100, 1, 513}, {127, 1, 1},   {11, 300, 1}, {101, 270, 520}, {16, 65, 130}, {17, 130, 65},
+                          {25, 70, 300}, {33, 515, 40}};
 
 struct Doubled {  // a prologue
   View<const float, 2> x;
@@ -80,6 +81,16 @@ TEST_CASE("threads share the work") {
   for (std::int64_t M : {1, 5, 40, 300}) {
     const auto a = random_tensor<float>(Index<2>{M, 200}, 1), b = random_tensor<float>(Index<2>{200, 700}, 2);
     for (int threads : {1, 2, 3}) check<float, float>(a.view(), b.view(), 2e-6, Stream{threads});
+  }
+}
+
+TEST_CASE("every number of rows up to some tens, beside right operands in rows and in columns") {
+  const std::int64_t N = 83, K = 145;
+  for (std::int64_t M = 1; M <= 40; ++M) {
+    const auto a = random_tensor<float>(Index<2>{M, K}, 1);
+    const auto b = random_tensor<float>(Index<2>{K, N}, 2), b_t = random_tensor<float>(Index<2>{N, K}, 3);
+    check<float, float>(a.view(), b.view(), 2e-6, Stream{1});
+    check<float, float>(a.view(), b_t.view().permute<1, 0>(), 2e-6, Stream{1});
   }
 }
 

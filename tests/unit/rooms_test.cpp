@@ -85,6 +85,8 @@ const std::vector<Room> rooms = {
      {"fmt/"}},
     on_model("write", joined(posix, {"git2.h"})),
     {driver, {"generator/"}, joined({"fmt/", "CLI/"}, posix)},
+    // Threads that share work, and the sizes of the caches: the CPU's kernels ask the system.
+    {"templates/kgen/cpu/", {"kgen/"}, joined(vendor, {"unistd.h", "sys/", "pthread.h", "sched.h", "linux/futex.h"})},
     {"templates/", {"kgen/"}, vendor},
     {"runtime/",
      {"kgen/", "kgen_runtime.h", "runtime/"},

@@ -2,7 +2,6 @@
 // the `group` heads that share these keys. Blocks of its rows go over blocks of keys with a running softmax.
 #pragma once
 
-#include <atomic>
 #include <limits>
 
 #include "kgen/cpu/panels.hpp"
@@ -158,7 +157,8 @@ struct PackedKeys {
       pack_along_depth<width>(key_panel(block, j), k, Range{0, D}, first, valid);
     }
     for (std::int64_t j = 0; j < padded_D() / width; ++j) {
-      pack_along_width<width>(value_panel(block, j), v, t, j * width, std::min<std::int64_t>(width, D - j * width));
+      pack_along_width<width>(value_panel(block, j), width * attention_keys, v, t, j * width,
+                              std::min<std::int64_t>(width, D - j * width));
     }
   }
 };
@@ -183,7 +183,7 @@ void add_values(const Problem& problem, const PackedKeys<T>& packed, std::int64_
       const std::int64_t seen_by_all = problem.keys_seen_by(first, range);
       const T* left = scores + (first - rows.begin) * attention_keys;
       T* sums = output + (first - rows.begin) * stride + j;
-      multiply_panels<attention_keys, 1>(left, panel, seen_by_all, sums, stride, false);
+      multiply_panels<Register::rows, attention_keys, 1>(left, panel, seen_by_all, sums, stride, false);
       if (problem.keys_seen_by(last, range) == seen_by_all) continue;
       for (std::int64_t i = 1; i <= last - first; ++i) {
         const Range others{seen_by_all, problem.keys_seen_by(first + i, range)};
@@ -218,9 +218,9 @@ void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head,
     const Range range = packed.range(block);
     for (std::int64_t j = 0; j < attention_keys; j += Register::columns) {
       for (std::int64_t i = 0; i < row_panels; ++i) {
-        multiply_panels<1, Register::rows>(query + i * Register::rows * problem.D,
-                                           packed.key_panel(block, j / Register::columns), problem.D,
-                                           scores + i * Register::rows * attention_keys + j, attention_keys, true);
+        multiply_panels<Register::rows, 1, Register::rows>(
+            query + i * Register::rows * problem.D, packed.key_panel(block, j / Register::columns), problem.D,
+            scores + i * Register::rows * attention_keys + j, attention_keys, true);
       }
     }
     for (std::int64_t i = 0; i < count; ++i) {
@@ -249,31 +249,24 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
     return PackedKeys<T>{key_data + i * shape.key_elements(), value_data + i * shape.value_elements(), shape.D,
                          shape.count};
   };
-  std::atomic<std::int64_t> next{0};
 
-  parallel(threads, [&](Team team) {
-    for (std::int64_t first = 0; first < heads; first += at_once) {
-      const std::int64_t count = std::min(at_once, heads - first);
-      const Range part = team.part(count * shape.blocks());
-      for (std::int64_t i = part.begin; i < part.end; ++i) {
-        const std::int64_t head = first + i / shape.blocks();
-        const auto k =
-            problem.k.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
-        const auto v =
-            problem.v.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
-        packed(i / shape.blocks()).pack(i % shape.blocks(), k, v);
-      }
-      if (team.rank == 0) next.store(0, std::memory_order_relaxed);
-      team.barrier();
-      for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count * row_blocks;) {
-        const std::int64_t head = first + i / row_blocks;
-        const std::int64_t begin = (row_blocks - 1 - i % row_blocks) * AttentionBlock<T>::rows;  // the longest first
-        const Range rows{begin, std::min(problem.rows(), begin + AttentionBlock<T>::rows)};
-        attend_block<T>(problem, head / problem.key_heads, head % problem.key_heads, rows, packed(i / row_blocks), out);
-      }
-      team.barrier();
-    }
-  });
+  for (std::int64_t first = 0; first < heads; first += at_once) {
+    const std::int64_t count = std::min(at_once, heads - first);
+    parallel_for(threads, count * shape.blocks(), [&](std::int64_t i) {
+      const std::int64_t head = first + i / shape.blocks();
+      const auto k =
+          problem.k.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
+      const auto v =
+          problem.v.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
+      packed(i / shape.blocks()).pack(i % shape.blocks(), k, v);
+    });
+    parallel_for(threads, count * row_blocks, [&](std::int64_t i) {
+      const std::int64_t head = first + i / row_blocks;
+      const std::int64_t begin = (row_blocks - 1 - i % row_blocks) * AttentionBlock<T>::rows;  // the longest first
+      const Range rows{begin, std::min(problem.rows(), begin + AttentionBlock<T>::rows)};
+      attend_block<T>(problem, head / problem.key_heads, head % problem.key_heads, rows, packed(i / row_blocks), out);
+    });
+  }
 }
 
 // ---- few rows, as when one token is decoded: keys and values are read once, straight from memory --------------------
@@ -332,8 +325,10 @@ void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const 
 
 template <class T, class Problem, class Out>
 void attend_few_rows(const Problem& problem, const Out& out, int threads) {
-  parallel(threads, [&](Team team) {
-    const Range part = team.part(problem.B * problem.key_heads);
+  const std::int64_t heads = problem.B * problem.key_heads;
+  const std::int64_t pieces = std::min<std::int64_t>(heads, threads == 1 ? 1 : 4 * threads);
+  parallel_for(threads, pieces, [&](std::int64_t piece) {
+    const Range part = Team{static_cast<int>(piece), static_cast<int>(pieces)}.part(heads);
     for (std::int64_t first = part.begin; first < part.end;) {
       const std::int64_t b = first / problem.key_heads, begin = first % problem.key_heads;
       const std::int64_t end = std::min(problem.key_heads, begin + part.end - first);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 
 #include "kgen/batch.hpp"
 #include "kgen/cpu/matmul.hpp"
@@ -36,12 +35,9 @@ void batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
   const std::int64_t pieces = threads == 1 ? 1 : (4 * threads + products - 1) / products;
   const Tiling rows(M, M, pieces, TileM);
   const std::int64_t count = products * rows.count, step = std::max<std::int64_t>(1, count / (16 * threads));
-  std::atomic<std::int64_t> next{0};
-  parallel(threads, [&](Team) {
-    for (std::int64_t first; (first = next.fetch_add(step, std::memory_order_relaxed)) < count;) {
-      for (std::int64_t i = first; i < std::min(count, first + step); ++i) {
-        multiply(i / rows.count, rows.range(i % rows.count), Stream{1});
-      }
+  parallel_for(threads, (count + step - 1) / step, [&](std::int64_t first) {
+    for (std::int64_t i = first * step; i < std::min(count, (first + 1) * step); ++i) {
+      multiply(i / rows.count, rows.range(i % rows.count), Stream{1});
     }
   });
 }

@@ -1,52 +1,95 @@
-// Matrix multiplication on the CPU. Operands are packed into panels by all threads, then each thread computes tiles of
-// the result. Few rows are multiplied without packing, since then the right operand is read but once. Of several right
-// operands each has its turn, or those have one together whose results a sink takes jointly; the left operand is packed
-// once for all.
+// Matrix multiplication on the CPU. Threads take tiles of the result. For each block of the depth a thread packs its
+// part of the right operand, and mostly of the left one, into panels in its second-level cache, and multiplies them in
+// registers. Few rows are multiplied by the right operand where it lies. Of several right operands each has its turn,
+// or those have one together whose results a sink takes jointly.
+//
+// Why everybody packs for himself. On a Zen 5 the register tile runs at 250 GFLOP/s from the first-level cache
+// and at 247 from the second (llvm-objdump: 24 multiply-adds and 14 loads for each k, 12 cycles of two pipes; nothing
+// spills). Packing costs 0.3 cycles an element of a right operand in rows, 0.4 of a left one and 0.9 of a right one in
+// columns where they are near, and twice that from the last-level cache. An element of the right operand then takes
+// part in as many multiply-adds as a tile has rows, 32 of them a cycle: 8 cycles for 256 rows. To pack an operand once
+// for all threads instead takes writing it to memory, reading it back, and a meeting of all of them; for 9 rows and
+// 2048 x 2048 that took 7 times as long as the multiplication.
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 
+#include "kgen/cpu/caches.hpp"
 #include "kgen/cpu/panels.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/several.hpp"
 
 namespace kgen::cpu {
 
-// An operand packed: for each block of `depth` along k, its panels one after the other.
-template <class T, int Width>
-struct Packed {
-  static constexpr std::int64_t depth = 256;  // panels of both operands at this depth fit in the first-level cache
+// How the depth of a product is cut: blocks of nearly equal size, so that a panel of the right operand and what the
+// left one's panel is read through stay in the first-level cache.
+struct DepthBlocks {
+  std::int64_t extent, depth, count;
 
-  T* data;
-  std::int64_t panels;
-  std::int64_t k_extent;
-
-  static std::int64_t elements(std::int64_t extent, std::int64_t k_extent) {
-    return (extent + Width - 1) / Width * Width * k_extent;
+  template <class T>
+  static DepthBlocks of(std::int64_t extent) {
+    constexpr std::int64_t unit = 64, row_bytes = sizeof(T) * RegisterTile<T>::columns;
+    const std::int64_t most = std::max(unit, caches().first * 2 / 3 / row_bytes / unit * unit);
+    const std::int64_t wanted = std::max<std::int64_t>(1, (extent + most - 1) / most);
+    const std::int64_t depth = ((extent + wanted - 1) / wanted + 15) / 16 * 16;
+    return {extent, depth, extent == 0 ? 0 : (extent + depth - 1) / depth};
   }
-  std::int64_t blocks() const { return (k_extent + depth - 1) / depth; }
-  Range block(std::int64_t index) const { return {index * depth, std::min(k_extent, (index + 1) * depth)}; }
-  T* panel(std::int64_t block_index, std::int64_t index) const {
-    const Range range = block(block_index);
-    return data + range.begin * panels * Width + index * (range.end - range.begin) * Width;
-  }
+  Range operator[](std::int64_t index) const { return {index * depth, std::min(extent, (index + 1) * depth)}; }
+};
 
-  // This thread's share of packing rows (or columns) first to first + extent of the source.
-  // `along_width`: source(k, j), else source(j, k).
-  template <bool along_width, class S>
-  void pack(Team team, const S& source, std::int64_t first, std::int64_t extent) const {
-    const Range part = team.part(blocks() * panels);
-    for (std::int64_t i = part.begin; i < part.end; ++i) {
-      const std::int64_t index = i % panels;
-      const std::int64_t count = std::min<std::int64_t>(Width, extent - index * Width);
-      T* to = panel(i / panels, index);
-      if constexpr (along_width) {
-        pack_along_width<Width>(to, source, block(i / panels), first + index * Width, count);
-      } else {
-        pack_along_depth<Width>(to, source, block(i / panels), first + index * Width, count);
+// Rows (of the left operand) or columns (of the right one) as panels of `Width`, one after the other, for one block of
+// the depth.
+template <int Width, class T, class S>
+void pack_left(T* panels, const S& source, Range depth, Range rows) {
+  const std::int64_t elements = (depth.end - depth.begin) * Width;
+  if (is_transposed(source)) {
+    if constexpr (is_view<S>) {
+      pack_along_width<Width>(panels, elements, source.template permute<1, 0>(), depth, rows.begin,
+                              rows.end - rows.begin);
+    }
+    return;
+  }
+  for (std::int64_t row = rows.begin; row < rows.end; row += Width, panels += elements) {
+    pack_along_depth<Width>(panels, source, depth, row, std::min<std::int64_t>(Width, rows.end - row));
+  }
+}
+template <int Width, class T, class S>
+void pack_right(T* panels, const S& source, Range depth, Range columns) {
+  const std::int64_t elements = (depth.end - depth.begin + 1) * Width;
+  if (is_transposed(source)) {
+    if constexpr (is_view<S>) {
+      const auto rows = source.template permute<1, 0>();
+      for (std::int64_t j = columns.begin; j < columns.end; j += Width, panels += elements) {
+        pack_along_depth<Width>(panels, rows, depth, j, std::min<std::int64_t>(Width, columns.end - j));
       }
     }
+    return;
+  }
+  pack_along_width<Width>(panels, elements, source, depth, columns.begin, columns.end - columns.begin);
+}
+
+// The left operand packed for all threads: block after block of the depth, its panels one after the other.
+template <class T, int Width>
+struct Packed {
+  T* data;
+  std::int64_t panels;
+  DepthBlocks blocks;
+
+  static std::int64_t elements(std::int64_t extent, std::int64_t depth) {
+    return (extent + Width - 1) / Width * Width * depth;
+  }
+  T* panel(std::int64_t block, std::int64_t index) const {
+    const Range range = blocks[block];
+    return data + range.begin * panels * Width + index * (range.end - range.begin) * Width;
+  }
+  // Packs rows first to first + extent of the source.
+  template <class S>
+  void pack(int threads, const S& source, std::int64_t first, std::int64_t extent) const {
+    parallel_for(threads, blocks.count * panels, [&](std::int64_t i) {
+      const std::int64_t row = i % panels * Width;
+      pack_left<Width>(panel(i / panels, i % panels), source, blocks[i / panels],
+                       {first + row, first + std::min(extent, row + Width)});
+    });
   }
 };
 
@@ -55,9 +98,9 @@ struct Tiling {
   std::int64_t extent, tile, count;
 
   Tiling(std::int64_t extent, std::int64_t most, std::int64_t least_count, std::int64_t unit) : extent(extent) {
-    const std::int64_t units = (extent + unit - 1) / unit;
+    const std::int64_t units = std::max<std::int64_t>(1, (extent + unit - 1) / unit);
     const std::int64_t wanted =
-        std::clamp<std::int64_t>((extent + most - 1) / most, std::min(units, least_count), units);
+        std::clamp<std::int64_t>((extent + most - 1) / most, std::clamp<std::int64_t>(least_count, 1, units), units);
     tile = (units + wanted - 1) / wanted * unit;
     count = (extent + tile - 1) / tile;
   }
@@ -80,171 +123,241 @@ KGEN_FN void emit_rows(const C& c, const T* sums, std::int64_t distance, Index<2
   }
 }
 
-// The tile [rows] x [columns] of the products of a packed operand with `Count` others, given to `c`, whose element
-// (0, 0) is at `origin`.
-template <class T, int Count, class Left, class Right, class C>
-void compute_tile(const Left& left, const Right (&rights)[Count], Range rows, Range columns, Index<2> origin,
-                  const C& c) {
+// The tile [rows] x [columns] of the products of one operand with `Count` others, given to `c`. left(block): the left
+// operand's panels of these rows at one block of the depth; left_to_come(block): what packing them will read.
+template <class T, int Count, class Left, class LeftToCome, class Rights, class C>
+void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome& left_to_come, const Rights& rights,
+                  Range rows, Range columns, Index<2> origin, const C& c) {
   using Register = RegisterTile<T>;
-  const std::int64_t row_panels = (rows.end - rows.begin + Register::rows - 1) / Register::rows;
-  const std::int64_t column_panels = (columns.end - columns.begin + Register::columns - 1) / Register::columns;
-  const std::int64_t stride = column_panels * Register::columns;
+  constexpr int width = Register::columns;
+  const std::int64_t row_count = rows.end - rows.begin, column_count = columns.end - columns.begin;
+  const std::int64_t row_panels = (row_count + Register::rows - 1) / Register::rows;
+  const std::int64_t column_panels = (column_count + width - 1) / width;
+  const std::int64_t stride = column_panels * width;
   const std::int64_t distance = row_panels * Register::rows * stride;  // of the sums of one product from the next's
   T* sums = scratch<T>(0, Count * distance);
-  if (left.k_extent == 0) std::fill_n(sums, Count * distance, T(0));
-  for (std::int64_t block = 0; block < left.blocks(); ++block) {
-    const Range depth = left.block(block);
-    for (int product = 0; product < Count; ++product) {
+  T* right = scratch<T>(2, (blocks.depth + 1) * stride);
+  if (blocks.count == 0) std::fill_n(sums, Count * distance, T(0));
+  for (std::int64_t block = 0; block < blocks.count; ++block) {
+    const std::int64_t depth = blocks[block].end - blocks[block].begin;
+    const T* left_panels = left(block);
+    Prefetch left_coming = block + 1 < blocks.count ? left_to_come(block + 1) : Prefetch();
+    const std::int64_t left_lines = left_coming.lines() / (Count * column_panels * row_panels) + 1;
+    const auto multiply = [&](const auto& source, T* to) {
+      pack_right<width>(right, source, blocks[block], columns);
+      Prefetch coming;
+      if (block + 1 < blocks.count) coming = Prefetch(source, blocks[block + 1], columns);
+      const std::int64_t lines = coming.lines() / (row_panels * column_panels) + 1;
       for (std::int64_t j = 0; j < column_panels; ++j) {
-        const T* right_panel = rights[product].panel(block, columns.begin / Register::columns + j);
         for (std::int64_t i = 0; i < row_panels; ++i) {
-          multiply_panels<1, Register::rows>(
-              left.panel(block, rows.begin / Register::rows + i), right_panel, depth.end - depth.begin,
-              sums + product * distance + i * Register::rows * stride + j * Register::columns, stride, block == 0);
+          multiply_panels_of(row_count - i * Register::rows, left_panels + i * Register::rows * depth,
+                             right + j * width * (depth + 1), depth, to + i * Register::rows * stride + j * width,
+                             stride, block == 0);
+          coming.fetch(lines);
+          left_coming.fetch(left_lines);
         }
       }
+    };
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      (multiply(rights.template operator()<I>(), sums + I * distance), ...);
+    }
+    (std::make_integer_sequence<int, Count>{});
+  }
+  for (std::int64_t row = 0; row < row_count; ++row) {
+    emit_rows<Count>(c, sums + row * stride, distance,
+                     Index<2>{origin[0] + rows.begin + row, origin[1] + columns.begin}, column_count);
+  }
+}
+
+// How a product is cut into tiles, so that the sums take a quarter of the second-level cache, and a block of the right
+// operand as well; at least some tiles for each thread, where those are worth it.
+template <class T>
+struct TileSizes {
+  using Register = RegisterTile<T>;
+  std::int64_t rows, columns;
+  Tiling row_tiles, column_tiles;
+
+  TileSizes(std::int64_t M, std::int64_t N, const DepthBlocks& blocks, std::int64_t least_rows,
+            std::int64_t most_columns, int threads)
+      : rows(std::max(least_rows, caches().second / 4 / static_cast<std::int64_t>(sizeof(T)) / most_columns)),
+        columns(most_columns),
+        row_tiles(M, rows, 1, Register::rows),
+        column_tiles(N, columns, 1, Register::columns) {
+    // Multiply-adds: some 70 us. Each tile packs what lies along it, which for 256 x 256 x 256 in 8 tiles was a fifth.
+    constexpr std::int64_t worth_a_tile = 8 << 20;
+    const std::int64_t wanted =
+        threads == 1 ? 1 : std::clamp<std::int64_t>(M * N * blocks.extent / worth_a_tile, threads, 4 * threads);
+    if (M == 0 || N == 0 || row_tiles.count * column_tiles.count >= wanted) return;
+    // The longer side is cut first: what lies along the other one is packed anew for each piece.
+    const bool cut_rows = M >= N;
+    if (cut_rows) row_tiles = Tiling(M, rows, wanted / column_tiles.count, 2 * Register::rows);
+    column_tiles = Tiling(N, columns, (wanted + row_tiles.count - 1) / row_tiles.count, 2 * Register::columns);
+    if (!cut_rows) {
+      row_tiles = Tiling(M, rows, (wanted + column_tiles.count - 1) / column_tiles.count, 2 * Register::rows);
     }
   }
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    emit_rows<Count>(c, sums + (row - rows.begin) * stride, distance,
-                     Index<2>{origin[0] + row, origin[1] + columns.begin}, columns.end - columns.begin);
-  }
-}
+  std::int64_t count() const { return row_tiles.count * column_tiles.count; }
+};
 
-// How many rows (or columns) of a packed operand fit into so many bytes: whole units, at least one.
-template <class T>
-std::int64_t fitting(std::int64_t bytes, std::int64_t extent, std::int64_t K, std::int64_t unit) {
-  const std::int64_t units = bytes / (static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1) * unit);
-  return std::min((extent + unit - 1) / unit, std::max<std::int64_t>(units, 1)) * unit;
-}
-
+// The left operand is packed by each tile for itself, unless there are so many tiles beside each other that this takes
+// more than to pack it for all, or it is no memory but worked out.
 template <int TileM, int TileN, class T, class A, class B, class C>
 void packed_matmul(const A& a, const B& b, const C& c, int threads) {
   using Register = RegisterTile<T>;
-  using Left = Packed<T, Register::rows>;
-  using Right = Packed<T, Register::columns>;
-  static_assert(TileM % Register::rows == 0 && TileN % Register::columns == 0);
+  static_assert(TileN % Register::columns == 0);
+  constexpr std::int64_t tiles_worth_packing_once = is_view<A> ? 2 : 1;
   const std::int64_t M = a.shape()[0], K = a.shape()[1];
-  // The left operand is packed whole as far as 64 MB go; the right ones in pieces that stay in the last-level cache.
-  const std::int64_t block_m = fitting<T>(64 << 20, M, K, TileM);
-  const auto block_of = [&](std::int64_t N, int count) { return fitting<T>((8 << 20) / count, N, K, TileN); };
-  std::int64_t right_elements = 0;
-  for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
-    const std::int64_t block_n = block_of(nth<First>(b).shape()[1], Count);
-    right_elements = std::max(right_elements, Count * Right::elements(block_n, K));
-  });
-  T* left_data = scratch<T>(1, Left::elements(block_m, K));
-  T* right_data = scratch<T>(2, right_elements);
-  std::atomic<std::int64_t> next{0};
+  const DepthBlocks blocks = DepthBlocks::of<T>(K);
+  std::int64_t widest = 0;
+  for_each_of(b, [&](const auto& each) { widest = std::max(widest, each.shape()[1]); });
+  const bool pack_once = several_count<B> * widest > tiles_worth_packing_once * TileN;
+  // As much of it at a time as 64 MB hold.
+  const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1) * Register::rows;
+  const std::int64_t block_m = pack_once ? std::max<std::int64_t>(1, (64 << 20) / row_bytes) * Register::rows : M;
 
-  parallel(threads, [&](Team team) {
-    const auto pack = [&](const Right& right, const auto& source, std::int64_t n, std::int64_t columns) {
-      if (is_transposed(source)) {
-        if constexpr (is_view<std::remove_cvref_t<decltype(source)>>) {
-          right.template pack<false>(team, source.template permute<1, 0>(), n, columns);
-        }
-      } else {
-        right.template pack<true>(team, source, n, columns);
-      }
-    };
-    for (std::int64_t m = 0; m < M; m += block_m) {
-      const std::int64_t rows = std::min(block_m, M - m);
-      const Left left{left_data, (rows + Register::rows - 1) / Register::rows, K};
-      if (is_transposed(a)) {
-        if constexpr (is_view<A>) left.template pack<true>(team, a.template permute<1, 0>(), m, rows);
-      } else {
-        left.template pack<false>(team, a, m, rows);
-      }
-      for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto& sink) {
-        const std::int64_t N = nth<First>(b).shape()[1], block_n = block_of(N, Count);
-        for (std::int64_t n = 0; n < N; n += block_n) {
-          const std::int64_t columns = std::min(block_n, N - n);
-          Right rights[Count];
-          [&]<int... I>(std::integer_sequence<int, I...>) {
-            ((rights[I] = {right_data + I * Right::elements(block_n, K),
-                           (columns + Register::columns - 1) / Register::columns, K},
-              pack(rights[I], nth<First + I>(b), n, columns)),
-             ...);
-          }
-          (std::make_integer_sequence<int, Count>{});
-          const Tiling tile_m(rows, TileM, 1, Register::rows);
-          const Tiling tile_n(columns, TileN / Count, (2 * team.size + tile_m.count - 1) / tile_m.count,
-                              Register::columns);
-          if (team.rank == 0) next.store(0, std::memory_order_relaxed);
-          team.barrier();
-          for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < tile_m.count * tile_n.count;) {
-            compute_tile<T>(left, rights, tile_m.range(i / tile_n.count), tile_n.range(i % tile_n.count),
-                            Index<2>{m, n}, sink);
-          }
-          team.barrier();
-        }
+  for (std::int64_t m = 0; m < M; m += block_m) {
+    const std::int64_t rows = std::min(block_m, M - m);
+    Packed<T, Register::rows> packed{nullptr, (rows + Register::rows - 1) / Register::rows, blocks};
+    if (pack_once) {
+      packed.data = scratch<T>(1, packed.elements(rows, K));
+      packed.pack(threads, a, m, rows);
+    }
+    for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto& sink) {
+      const std::int64_t N = nth<First>(b).shape()[1];
+      const TileSizes<T> tiles(rows, N, blocks, TileM, TileN / Count, threads);
+      parallel_for(threads, tiles.count(), [&](std::int64_t i) {
+        const Range tile_rows = tiles.row_tiles.range(i % tiles.row_tiles.count);
+        const Range tile_columns = tiles.column_tiles.range(i / tiles.row_tiles.count);
+        const auto left = [&](std::int64_t block) -> const T* {
+          if (pack_once) return packed.panel(block, tile_rows.begin / Register::rows);
+          T* panels = scratch<T>(3, packed.elements(tile_rows.end - tile_rows.begin, blocks.depth));
+          pack_left<Register::rows>(panels, a, blocks[block], {m + tile_rows.begin, m + tile_rows.end});
+          return panels;
+        };
+        const auto left_to_come = [&](std::int64_t block) {
+          return pack_once ? Prefetch() : Prefetch(a, {m + tile_rows.begin, m + tile_rows.end}, blocks[block]);
+        };
+        const auto right = [&]<int I>() -> const auto& { return nth<First + I>(b); };
+        compute_tile<T, Count>(blocks, left, left_to_come, right, tile_rows, tile_columns, Index<2>{m, 0}, sink);
       });
-    }
-  });
-}
-
-// sums[m * stride + j] = the element (m, n + j) of the product, for j < count; `left` is row-major.
-template <class T, class B>
-void multiply_strip(T* sums, std::int64_t stride, const T* left, std::int64_t M, const B& b, std::int64_t n,
-                    std::int64_t count) {
-  const std::int64_t K = b.shape()[0];
-  if (is_transposed(b)) {
-    if constexpr (is_view<B>) {
-      for (std::int64_t j = 0; j < count; ++j) {
-        for (std::int64_t m = 0; m < M; ++m) {
-          sums[m * stride + j] = dot(left + m * K, b.template permute<1, 0>(), n + j, K);
-        }
-      }
-    }
-  } else {
-    std::fill_n(sums, M * stride, T(0));
-    add_product(sums, stride, left, K, M, b, Range{0, K}, n, count);
+    });
   }
 }
 
+// ---- few rows
+
+// The left operand's few rows, as what they meet likes them.
+template <class T>
+struct FewRows {
+  static constexpr std::int64_t slice = 8;  // values of k that are together in registers
+
+  std::int64_t M, K;
+  T* rows;    // row after row, for right operands whose neighbours along k lie together
+  T* slices;  // for others: slice after slice of k, of each all rows, one after the other
+
+  std::int64_t row_stride() const {
+    return (K / 16 * 2 + 1) * 8 + 8;
+  }  // rows not a power of two apart: these share a set
+  T* slice_of(std::int64_t k) const { return slices + k * M; }
+
+  template <class A>
+  void pack(const A& a, Range depth) const {
+    if (depth.begin == depth.end) return;
+    for (std::int64_t m = 0; m < M; ++m) {
+      const std::int64_t whole = K / slice * slice;
+      for_each_of_row<T>(a, m, depth, [&]<int W>(std::int64_t k, const Vec<T, W>& lanes) KGEN_LAMBDA {
+        if (rows != nullptr) store_lanes(rows + m * row_stride() + k, lanes);
+        for (int i = 0; slices != nullptr && i < W; ++i) {
+          const std::int64_t at = k + i, width = at < whole ? slice : 1;
+          slices[(at - at % width) * M + m * width + at % width] = lanes[i];
+        }
+      });
+    }
+  }
+  // sums[m * stride + j] = the element (m, n + j) of the product, for j < count.
+  template <class B>
+  void multiply(T* sums, std::int64_t stride, const B& b, std::int64_t n, std::int64_t count) const {
+    if (is_transposed(b)) {
+      if constexpr (is_view<B>) {
+        multiply_by_rows(sums, stride, rows, row_stride(), M, K, b.template permute<1, 0>(), n, count);
+      }
+      return;
+    }
+    std::fill_n(sums, M * stride, T(0));
+    std::int64_t k = 0;
+    for (; k + slice <= K; k += slice) add_slice<slice>(sums, stride, slices + k * M, slice, M, b, k, n, count);
+    for (; k < K; ++k) add_slice<1>(sums, stride, slices + k * M, 1, M, b, k, n, count);
+  }
+};
+
 // A result of few rows: the right operands go from memory straight into the multiplication.
 template <class T, class A, class B, class C>
-void unpacked_matmul(const A& a, const B& b, const C& c, int threads) {
+void unpacked_matmul(const A& a, const B& b, const C& c, Stream stream, int threads) {
   const std::int64_t M = a.shape()[0], K = a.shape()[1];
-  T* left = scratch<T>(1, M * K);
-  parallel(threads, [&](Team team) {
-    const Range depths = team.part(K, 64);
-    for (std::int64_t m = 0; m < M; ++m) {
-      const auto step = [&]<int W>(std::int64_t k) KGEN_LAMBDA {
-        store_lanes(left + m * K + k, a.template load<W>(Index<2>{m, k}));
-      };
-      for_each_lane(depths.begin, depths.end, step);
+  FewRows<T> left{M, K, nullptr, nullptr};
+  for_each_of(b, [&](const auto& each) {
+    if (is_transposed(each)) {
+      left.rows = scratch<T>(1, M * left.row_stride());
+    } else {
+      left.slices = scratch<T>(2, M * K);
     }
-    team.barrier();
-    for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto& sink) {
-      const std::int64_t strip = 8192 / (M * Count) / 64 * 64;  // columns whose sums stay in the first-level cache
-      T* sums = scratch<T>(0, Count * M * strip);
-      const Range columns = team.part(nth<First>(b).shape()[1], 64);
-      for (std::int64_t n = columns.begin; n < columns.end; n += strip) {
-        const std::int64_t count = std::min(strip, columns.end - n);
-        [&]<int... I>(std::integer_sequence<int, I...>) {
-          (multiply_strip(sums + I * M * strip, strip, left, M, nth<First + I>(b), n, count), ...);
-        }
-        (std::make_integer_sequence<int, Count>{});
-        for (std::int64_t m = 0; m < M; ++m) {
-          emit_rows<Count>(sink, sums + m * strip, M * strip, Index<2>{m, n}, count);
-        }
+  });
+  parallel(threads_for(stream, M * K), [&](Team team) { left.pack(a, team.part(K, 64)); });
+  for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto& sink) {
+    // As many columns as have their sums in most of the first-level cache.
+    const std::int64_t row_bytes = M * Count * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t most = std::max<std::int64_t>(64, caches().first * 2 / 3 / row_bytes / 64 * 64);
+    // Memory is read in stretches of rows, as long as threads leave them: of 1 KB they came at 70 % of the rate of
+    // 4 KB. As many for each thread, since few strips end together only so.
+    const std::int64_t N = nth<First>(b).shape()[1];
+    const std::int64_t stretches = N * static_cast<std::int64_t>(sizeof(T)) / (16 << 10);
+    const std::int64_t of_thread =
+        is_transposed(nth<First>(b)) ? 4 : std::clamp<std::int64_t>(stretches / threads, 1, 4);
+    const std::int64_t wanted = of_thread * threads;
+    const Tiling strips(N, most, threads == 1 ? 1 : wanted, 64);
+    parallel_for(threads, strips.count, [&](std::int64_t strip) {
+      const Range columns = strips.range(strip);
+      const std::int64_t count = columns.end - columns.begin, stride = (count + 15) / 16 * 16;
+      T* sums = scratch<T>(0, Count * M * stride);
+      [&]<int... I>(std::integer_sequence<int, I...>) {
+        (left.multiply(sums + I * M * stride, stride, nth<First + I>(b), columns.begin, count), ...);
+      }
+      (std::make_integer_sequence<int, Count>{});
+      for (std::int64_t m = 0; m < M; ++m) {
+        emit_rows<Count>(sink, sums + m * stride, M * stride, Index<2>{m, columns.begin}, count);
       }
     });
   });
 }
 
+// Whether a right operand is multiplied where it lies: what the two ways cost, in tenths of a cycle for each of its
+// registers. In place a row takes a multiply-add, 9/8 of a load and 1/8 of a store (for rows of k: a multiply-add, half
+// a load, and at the end of the depth 1/4 of the shuffles that add lanes), which ran at 8 tenths (12); packed it takes
+// the 5 tenths of two pipes, for as many rows as the register tile has. Packing takes a load, a store and the load
+// again, and where the operand comes from beyond the second-level cache the wait for it, which multiplying in place
+// hides.
+template <class T, class B>
+std::int64_t gain_in_place(const B& b, std::int64_t M) {
+  constexpr std::int64_t third = (RegisterTile<T>::rows + 2) / 3;
+  const std::int64_t registers = b.shape()[0] * b.shape()[1] / lanes_of<T>;
+  const bool near = registers * lanes_of<T> * static_cast<std::int64_t>(sizeof(T)) <= caches().second;
+  const std::int64_t packed = 5 * ((M + third - 1) / third * third);
+  return registers * (is_transposed(b) ? packed + (near ? 80 : 110) - 12 * M : packed + (near ? 30 : 70) - 8 * M);
+}
+
 template <int TileM, int TileN, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
-  constexpr std::int64_t few_rows = 8;
   const std::int64_t M = a.shape()[0], K = a.shape()[1];
-  std::int64_t N = 0;
-  for_each_of(b, [&](const auto& each) { N += each.shape()[1]; });
+  std::int64_t N = 0, gain = 0;
+  for_each_of(b, [&](const auto& each) {
+    N += each.shape()[1];
+    gain += gain_in_place<T>(each, M);
+  });
   if (M == 0 || N == 0) return;
-  const int threads = threads_for(stream, std::max(M * N * K / 64, N * K / 4));
-  if (M <= few_rows) {
-    unpacked_matmul<T>(a, b, c, threads);
+  const int threads = threads_for(stream, std::max(M * N * K / 32, N * K / 4));
+  if (gain >= 0) {
+    unpacked_matmul<T>(a, b, c, stream, threads);
   } else {
     packed_matmul<TileM, TileN, T>(a, b, c, threads);
   }

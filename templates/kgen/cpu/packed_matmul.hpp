@@ -2,7 +2,6 @@
 // computes tiles of the results. Every element is summed in the order of k, as in matmul.hpp.
 #pragma once
 
-#include <atomic>
 #include <bit>
 
 #include "kgen/cpu/matmul.hpp"
@@ -211,7 +210,7 @@ const T* convert_panels(const U* from, std::int64_t next_panel, std::int64_t cou
 template <int Rows, int Panels, class T, class Left, class U>
 void multiply_block(const Left& left, Range row_panels, std::int64_t block, const U* right, std::int64_t next_panel,
                     T* sums, std::int64_t stride) {
-  const Range depth = left.block(block);
+  const Range depth = left.blocks[block];
   const std::int64_t count = depth.end - depth.begin;
   const U* from = right + depth.begin * panel_columns;
   if constexpr (!std::is_same_v<T, U>) {
@@ -235,7 +234,7 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights
   const std::int64_t stride = (panels.end - panels.begin) * panel_columns;
   const std::int64_t distance = row_count * stride;  // of the sums of one product from the next's
   T* sums = scratch<T>(0, Count * distance);
-  if (left.k_extent == 0) std::fill_n(sums, Count * distance, T(0));
+  if (left.blocks.count == 0) std::fill_n(sums, Count * distance, T(0));
   const auto multiply = [&](std::int64_t block, int product, Range part) KGEN_LAMBDA {
     std::int64_t panel = part.begin;
     T* to = sums + product * distance;
@@ -254,11 +253,11 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights
     for (int product = 0; product < Count; ++product) {
       for (std::int64_t panel = panels.begin; panel < panels.end; panel += together) {
         const Range part{panel, std::min(panels.end, panel + together)};
-        for (std::int64_t block = 0; block < left.blocks(); ++block) multiply(block, product, part);
+        for (std::int64_t block = 0; block < left.blocks.count; ++block) multiply(block, product, part);
       }
     }
   } else {
-    for (std::int64_t block = 0; block < left.blocks(); ++block) {
+    for (std::int64_t block = 0; block < left.blocks.count; ++block) {
       for (int product = 0; product < Count; ++product) multiply(block, product, panels);
     }
   }
@@ -289,32 +288,23 @@ void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64
   const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1);
   const std::int64_t tiles_at_once = std::max<std::int64_t>(1, (64 << 20) / (row_bytes * tile_rows));
   const std::int64_t block = std::min((M + Rows - 1) / Rows * Rows, tiles_at_once * tile_rows);
+  const DepthBlocks blocks = DepthBlocks::of<T>(K);
   T* left_data = scratch<T>(1, Left::elements(block, K));
-  std::atomic<std::int64_t> next{0};
 
-  parallel(threads, [&](Team team) {
-    for (std::int64_t m = 0; m < M; m += block) {
-      const std::int64_t rows = std::min(block, M - m);
-      const Left left{left_data, (rows + Rows - 1) / Rows, K};
-      if (is_transposed(a)) {
-        if constexpr (is_view<A>) left.template pack<true>(team, a.template permute<1, 0>(), m, rows);
-      } else {
-        left.template pack<false>(team, a, m, rows);
-      }
-      for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
-        PackedRights<U, Count, std::remove_cvref_t<decltype(sink)>> rights{{}, columns[First], K, sink};
-        std::copy_n(data + First, Count, rights.data);
-        const TileOrder tiles = tiles_of<Rows, TileN, T, U, Count>(rows, tile_rows, rights.columns, K, team.size);
-        if (team.rank == 0) next.store(0, std::memory_order_relaxed);
-        team.barrier();
-        for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < tiles.count();) {
-          const Index<2> tile = tiles[i];
-          compute_panel_tile<Rows, T>(left, m, rights, tiles.rows.range(tile[0]), tiles.columns.range(tile[1]));
-        }
-        team.barrier();
+  for (std::int64_t m = 0; m < M; m += block) {
+    const std::int64_t rows = std::min(block, M - m);
+    const Left left{left_data, (rows + Rows - 1) / Rows, blocks};
+    left.pack(threads, a, m, rows);
+    for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
+      PackedRights<U, Count, std::remove_cvref_t<decltype(sink)>> rights{{}, columns[First], K, sink};
+      std::copy_n(data + First, Count, rights.data);
+      const TileOrder tiles = tiles_of<Rows, TileN, T, U, Count>(rows, tile_rows, rights.columns, K, threads);
+      parallel_for(threads, tiles.count(), [&](std::int64_t i) {
+        const Index<2> tile = tiles[i];
+        compute_panel_tile<Rows, T>(left, m, rights, tiles.rows.range(tile[0]), tiles.columns.range(tile[1]));
       });
-    }
-  });
+    });
+  }
 }
 
 // `panels` in one piece, panel after panel: themselves, unless a view shows them otherwise; then they are copied to

@@ -4,8 +4,11 @@
 // is at panel[k * width + j]. What lies beyond the operand is 0.
 #pragma once
 
+#include "kgen/cpu/caches.hpp"
 #include "kgen/cpu/elementwise.hpp"
 #include "kgen/cpu/parallel.hpp"
+#include "kgen/cpu/scratch.hpp"
+#include "kgen/cpu/transpose.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen::cpu {
@@ -27,16 +30,16 @@ struct RegisterTile {
 };
 
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k of left[i * RowStride + k * DepthStride] *
-// right[k * columns + j], for i < rows and j < columns of the register tile. The left operand is a panel (RowStride 1),
+// right[k * columns + j], for i < Rows and j < columns of the register tile. The left operand is a panel (RowStride 1),
 // or row-major memory (DepthStride 1).
-template <int RowStride, int DepthStride, class T>
+template <int Rows, int RowStride, int DepthStride, class T>
 inline __attribute__((noinline)) void multiply_panels(const T* left, const T* right, std::int64_t depth, T* sums,
                                                       std::int64_t stride, bool fresh) {
   using Tile = RegisterTile<T>;
   constexpr int lanes = Tile::lanes;
-  Vec<T, lanes> sum[Tile::rows][Tile::vectors];
+  Vec<T, lanes> sum[Rows][Tile::vectors];
 #pragma GCC unroll 16
-  for (int i = 0; i < Tile::rows; ++i) {
+  for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < Tile::vectors; ++v) {
       sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
@@ -47,16 +50,30 @@ inline __attribute__((noinline)) void multiply_panels(const T* left, const T* ri
 #pragma GCC unroll 4
     for (int v = 0; v < Tile::vectors; ++v) column[v] = load_lanes<lanes>(right + k * Tile::columns + v * lanes);
 #pragma GCC unroll 16
-    for (int i = 0; i < Tile::rows; ++i) {
+    for (int i = 0; i < Rows; ++i) {
       const Vec<T, lanes> row(left[i * RowStride + k * DepthStride]);
 #pragma GCC unroll 4
       for (int v = 0; v < Tile::vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
     }
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < Tile::rows; ++i) {
+  for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < Tile::vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
+  }
+}
+
+// The same for the first `rows` rows of a panel: with no more of them than a third of the tile beyond what is asked.
+template <class T>
+KGEN_FN void multiply_panels_of(std::int64_t rows, const T* left, const T* right, std::int64_t depth, T* sums,
+                                std::int64_t stride, bool fresh) {
+  constexpr int all = RegisterTile<T>::rows, third = (all + 2) / 3;
+  if (rows > 2 * third) {
+    multiply_panels<all, 1, all>(left, right, depth, sums, stride, fresh);
+  } else if (rows > third) {
+    multiply_panels<2 * third, 1, all>(left, right, depth, sums, stride, fresh);
+  } else {
+    multiply_panels<third, 1, all>(left, right, depth, sums, stride, fresh);
   }
 }
 
@@ -105,32 +122,101 @@ KGEN_FN void for_each_of_row(const S& source, std::int64_t row, Range depth, con
   }
 }
 
-// Fills one panel from a source whose lanes run along the panel's width: element (k, j) is source(k, j), for k in
-// `depth` and `count` values of j from `first`.
+// Of a matrix in memory whose rows lie in one piece, as many panels as are full, which it returns: plain loads and
+// stores.
 template <int Width, class T, class S>
-void pack_along_width(T* panel, const S& source, Range depth, std::int64_t first, std::int64_t count) {
-  for (std::int64_t k = depth.begin; k < depth.end; ++k, panel += Width) {
-    in_row(source, Index<2>{k, first}, [&](const auto& tensor, const auto& at) KGEN_LAMBDA {
-      const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
-        store_lanes(panel + j, convert<T>(tensor.template load<W>(moved(at, j))));
-      };
-      for_each_lane(0, count, step);
-    });
-    for (std::int64_t j = count; j < Width; ++j) panel[j] = T(0);
+std::int64_t pack_whole_panels(T* panels, std::int64_t panel_elements, const S& source, Range depth, std::int64_t first,
+                               std::int64_t count) {
+  constexpr int lanes = lanes_of<T>;
+  if constexpr (is_view<S> && Width % lanes == 0) {
+    if (source.stride(1) != 1) return 0;
+    const std::int64_t whole = count / Width;
+    auto row = source.data() + depth.begin * source.stride(0) + first;
+    for (std::int64_t k = depth.begin; k < depth.end; ++k, row += source.stride(0), panels += Width) {
+      auto from = row;
+      T* to = panels;
+      for (std::int64_t i = 0; i < whole; ++i, from += Width, to += panel_elements) {
+#pragma GCC unroll 8
+        for (int j = 0; j < Width; j += lanes) store_lanes(to + j, convert<T>(load_elements<lanes>(from + j)));
+      }
+    }
+    return whole;
+  } else {
+    return 0;
   }
 }
 
-// The same from a source whose lanes run along the depth: element (k, j) is source(j, k).
+// Fills panels, `panel_elements` apart, from a source whose lanes run along their width: element (k, j) is source(k,
+// j), for k in `depth` and `count` values of j from `first`. Every row is read in one go, across the panels.
 template <int Width, class T, class S>
-void pack_along_depth(T* panel, const S& source, Range depth, std::int64_t first, std::int64_t count) {
-  for (std::int64_t j = 0; j < count; ++j) {
-    for_each_of_row<T>(source, first + j, depth, [&]<int W>(std::int64_t k, const Vec<T, W>& lanes) KGEN_LAMBDA {
-      T* to = panel + (k - depth.begin) * Width + j;
-      for (int i = 0; i < W; ++i) to[i * Width] = lanes[i];
+void pack_along_width(T* panels, std::int64_t panel_elements, const S& source, Range depth, std::int64_t first,
+                      std::int64_t count) {
+  const auto pack_row = [&](T* panel, std::int64_t width, const auto& tensor, const auto& at) KGEN_LAMBDA {
+    const auto step = [&]<int W>(std::int64_t j)
+                          KGEN_LAMBDA { store_lanes(panel + j, convert<T>(tensor.template load<W>(moved(at, j)))); };
+    for_each_lane(0, width, step);
+    for (std::int64_t j = width; j < Width; ++j) panel[j] = T(0);
+  };
+  const std::int64_t whole = pack_whole_panels<Width>(panels, panel_elements, source, depth, first, count);
+  for (std::int64_t k = depth.begin; k < depth.end; ++k, panels += Width) {
+    in_row(source, Index<2>{k, first + whole * Width}, [&](const auto& tensor, const auto& at) KGEN_LAMBDA {
+      T* panel = panels + whole * panel_elements;
+      for (std::int64_t j = 0; j < count - whole * Width; j += Width, panel += panel_elements) {
+        pack_row(panel, std::min(std::int64_t{Width}, count - whole * Width - j), tensor, moved(at, j));
+      }
     });
   }
-  for (std::int64_t k = depth.begin; k < depth.end; ++k, panel += Width) {
-    for (std::int64_t j = count; j < Width; ++j) panel[j] = T(0);
+}
+
+// panel[k * Width + j] = rows[j * stride + k] for k < depth and j < count, and 0 for the other j.
+template <int Width, class T>
+void transpose_rows(T* panel, const T* rows, std::int64_t stride, std::int64_t depth, std::int64_t count) {
+  constexpr int lanes = lanes_of<T>;
+  constexpr int groups = (Width + lanes - 1) / lanes;
+  // A register that is wider than what is left of the panel's width is stored beyond, into rows that are written later:
+  // so the last group comes first, and the end of the depth, where there are no such rows, goes element by element.
+  constexpr int beyond = (groups * lanes - 1) / Width;
+  std::int64_t k = 0;
+  for (; Width > 1 && k + lanes + beyond <= depth; k += lanes) {
+    for (int group = groups - 1; group >= 0; --group) {
+      Vec<T, lanes> square[lanes];
+#pragma GCC unroll 16
+      for (int i = 0; i < lanes; ++i) {
+        const std::int64_t j = group * lanes + i;
+        square[i] = j < count ? load_lanes<lanes>(rows + j * stride + k) : Vec<T, lanes>(0);
+      }
+      transpose(square);
+#pragma GCC unroll 16
+      for (int i = 0; i < lanes; ++i) store_lanes(panel + (k + i) * Width + group * lanes, square[i]);
+    }
+  }
+  for (; k < depth; ++k) {
+    for (std::int64_t j = 0; j < Width; ++j) panel[k * Width + j] = j < count ? rows[j * stride + k] : T(0);
+  }
+}
+
+// Fills one panel from a source whose lanes run along the depth: element (k, j) is source(j, k). What is no memory of
+// type T is brought into rows of such in the first-level cache.
+template <int Width, class T, class S>
+void pack_along_depth(T* panel, const S& source, Range depth, std::int64_t first, std::int64_t count) {
+  if constexpr (is_view<S>) {
+    if constexpr (std::is_same_v<view_element_t<S>, T>) {
+      if (source.stride(1) == 1) {
+        const T* rows = source.data() + first * source.stride(0) + depth.begin;
+        return transpose_rows<Width>(panel, rows, source.stride(0), depth.end - depth.begin, count);
+      }
+    }
+  }
+  constexpr std::int64_t staged = 128;
+  alignas(64) T rows[Width * staged];
+  for (std::int64_t k = depth.begin; k < depth.end; k += staged, panel += Width * staged) {
+    const Range part{k, std::min(depth.end, k + staged)};
+    for (std::int64_t j = 0; j < count; ++j) {
+      for_each_of_row<T>(source, first + j, part, [&]<int W>(std::int64_t at, const Vec<T, W>& lanes) KGEN_LAMBDA {
+        store_lanes(rows + j * staged + at - k, lanes);
+      });
+    }
+    transpose_rows<Width>(panel, rows, staged, part.end - part.begin, count);
   }
 }
 
@@ -143,6 +229,42 @@ bool is_transposed(const S& source) {
     return false;
   }
 }
+
+// Brings a piece of a matrix in memory into the second-level cache, a few lines at a time between other work, so that
+// it is there when it is packed. Packing alone has as many lines on their way as the first-level cache can wait for,
+// some two dozen: from the last-level cache a line took it 8 cycles.
+class Prefetch {
+ public:
+  Prefetch() = default;
+  // The rows and columns of a view; of any other source, nothing.
+  template <class S>
+  Prefetch(const S& source, Range rows, Range columns) {
+    if constexpr (is_view<S>) {
+      if constexpr (!is_packed<view_element_t<S>>) {
+        constexpr std::int64_t bytes = sizeof(view_element_t<S>);
+        const bool along = source.stride(1) == 1;
+        if (!along && source.stride(0) != 1) return;
+        if (!along) std::swap(rows, columns);
+        stride_ = source.stride(along ? 0 : 1) * bytes;
+        row_bytes_ = (columns.end - columns.begin) * bytes;
+        row_ = reinterpret_cast<const char*>(source.data()) + rows.begin * stride_ + columns.begin * bytes;
+        rows_ = rows.end - rows.begin;
+      }
+    }
+  }
+  std::int64_t lines() const { return rows_ * ((row_bytes_ + line - 1) / line); }
+  void fetch(std::int64_t count) {
+    for (; count > 0 && rows_ > 0; --count) {
+      __builtin_prefetch(row_ + at_, 0, 2);
+      if ((at_ += line) >= row_bytes_) at_ = 0, row_ += stride_, --rows_;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t line = 64;
+  const char* row_ = nullptr;
+  std::int64_t stride_ = 0, row_bytes_ = 0, rows_ = 0, at_ = 0;
+};
 
 // ---- few rows -------------------------------------------------------------------------------------------------------
 
@@ -200,6 +322,86 @@ KGEN_FN T dot(const T* a, const View<U, 2>& b, std::int64_t n, std::int64_t K) {
   T total = sum_of((sum[0] + sum[1]) + (sum[2] + sum[3]));
   for (; k < K; ++k) total += a[k] * convert<T>(load_elements<1>(row + k * b.stride(1))).data;
   return total;
+}
+
+// sums[i * lanes...] += the lane-wise products of row i / Columns of `a` and row i % Columns of `b`, over k < K, which
+// is a multiple of the lanes.
+template <int Rows, int Columns, class T, class U>
+void add_square(const T* a, std::int64_t a_stride, const U* b, std::int64_t b_stride, std::int64_t K, T* sums,
+                bool fresh) {
+  constexpr int lanes = Rows * Columns;
+  Vec<T, lanes> sum[lanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) sum[i] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * lanes);
+  for (std::int64_t k = 0; k < K; k += lanes) {
+    Vec<T, lanes> row[Columns];
+#pragma GCC unroll 4
+    for (int j = 0; j < Columns; ++j) row[j] = convert<T>(load_elements<lanes>(b + j * b_stride + k));
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<T, lanes> left = load_lanes<lanes>(a + i * a_stride + k);
+#pragma GCC unroll 4
+      for (int j = 0; j < Columns; ++j) sum[i * Columns + j] = multiply_add(left, row[j], sum[i * Columns + j]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) store_lanes(sums + i * lanes, sum[i]);
+}
+
+// The products of all rows of `left` and `Columns` of `b`: to[m * stride + j]. Squares of Rows rows: as many sums as a
+// register has lanes, so that the lanes of all of them are added together; the last square overlaps the one before. The
+// rows of b stay in the first-level cache while all squares meet them: read again from the second one, they and those
+// of `left` took 64 bytes in a cycle, which is all that it gives.
+template <int Rows, int Columns, class T, class U>
+void multiply_squares(T* to, std::int64_t stride, const T* left, std::int64_t left_stride, std::int64_t M,
+                      std::int64_t K, const U* b, std::int64_t b_stride) {
+  constexpr int lanes = Rows * Columns;
+  const std::int64_t squares = (M + Rows - 1) / Rows, whole = K / lanes * lanes;
+  const std::int64_t depth =
+      std::max<std::int64_t>(1, caches().first / 3 / (Columns * static_cast<std::int64_t>(sizeof(T)) * lanes)) * lanes;
+  T* sums = scratch<T>(4, squares * lanes * lanes);
+  const auto row_of = [&](std::int64_t square) { return std::min(square * Rows, M - Rows); };
+  if (whole == 0) std::fill_n(sums, squares * lanes * lanes, T(0));
+  for (std::int64_t k = 0; k < whole; k += depth) {
+    for (std::int64_t i = 0; i < squares; ++i) {
+      add_square<Rows, Columns>(left + row_of(i) * left_stride + k, left_stride, b + k, b_stride,
+                                std::min(depth, whole - k), sums + i * lanes * lanes, k == 0);
+    }
+  }
+  for (std::int64_t i = 0; i < squares; ++i) {
+    Vec<T, lanes> sum[lanes];
+#pragma GCC unroll 16
+    for (int j = 0; j < lanes; ++j) sum[j] = load_lanes<lanes>(sums + (i * lanes + j) * lanes);
+    T totals[lanes];
+    store_lanes(totals, sums_of(sum));
+    for (int j = 0; j < lanes; ++j) {
+      const std::int64_t row = row_of(i) + j / Columns, column = j % Columns;
+      for (std::int64_t k = whole; k < K; ++k) {
+        totals[j] += left[row * left_stride + k] * convert<T>(load_elements<1>(b + column * b_stride + k)).data;
+      }
+      to[row * stride + column] = totals[j];
+    }
+  }
+}
+
+// sums[m * stride + j] = the sum over k < K of left[m * left_stride + k] * b[n + j, k], for m < M and j < count.
+template <class T, class U>
+void multiply_by_rows(T* sums, std::int64_t stride, const T* left, std::int64_t left_stride, std::int64_t M,
+                      std::int64_t K, const View<U, 2>& b, std::int64_t n, std::int64_t count) {
+  constexpr int rows = std::max(1, lanes_of<T> / 4), columns = lanes_of<T> / rows;
+  for (std::int64_t j = 0; j < count; j += columns) {
+    const std::int64_t width = std::min<std::int64_t>(columns, count - j);
+    if constexpr (!is_packed<std::remove_const_t<U>>) {
+      if (M >= rows && M > 1 && width == columns && b.stride(1) == 1) {
+        const U* from = b.data() + (n + j) * b.stride(0);
+        multiply_squares<rows, columns>(sums + j, stride, left, left_stride, M, K, from, b.stride(0));
+        continue;
+      }
+    }
+    for (std::int64_t m = 0; m < M; ++m) {
+      for (std::int64_t i = 0; i < width; ++i) sums[m * stride + j + i] = dot(left + m * left_stride, b, n + j + i, K);
+    }
+  }
 }
 
 // ---- results

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kgen/cpu/pool.hpp"
 #include "kgen/stream.hpp"
 
 #if defined(_OPENMP)
@@ -16,10 +17,11 @@ struct Range {
   std::int64_t begin, end;
 };
 
-// One thread's place among those that run a kernel together.
+// One part of a kernel's work, among others that threads take as they come.
 struct Team {
   int rank = 0;
   int size = 1;
+  Pool* pool = nullptr;
 
   // This thread's part of `count` things, in units of `unit`.
   Range part(std::int64_t count, std::int64_t unit = 1) const {
@@ -27,13 +29,9 @@ struct Team {
     const auto bound = [&](std::int64_t i) { return std::min(count, units * i / size * unit); };
     return {bound(rank), bound(rank + 1)};
   }
-  // Waits for all of the team. Every thread must come here equally often.
+  // Waits for all of the team. Every part must come here equally often.
   void barrier() const {
-#if defined(_OPENMP)
-    if (size > 1) {
-#pragma omp barrier
-    }
-#endif
+    if (size > 1) pool->barrier().wait(static_cast<std::uint32_t>(size), pool->spin());
   }
 };
 
@@ -60,29 +58,56 @@ class Reading {
 // What one thread can do while another is being woken, in elements of a cheap loop.
 inline constexpr std::int64_t work_worth_a_thread = 32768;
 
+// How many threads a kernel may have whose stream does not say.
+inline int threads_of_process() {
+#if defined(_OPENMP)
+  return omp_in_parallel() ? 1 : omp_get_max_threads();
+#else
+  return Pool::processors();
+#endif
+}
+
 // How many threads to give to `work`, in elements of a cheap loop.
 inline int threads_for(Stream stream, std::int64_t work) {
-#if defined(_OPENMP)
-  const std::int64_t most = stream.threads > 0 ? stream.threads : omp_in_parallel() ? 1 : omp_get_max_threads();
-#else
-  const std::int64_t most = 1;
-  (void)stream;
-#endif
+  const std::int64_t most = Pool::busy() ? 1 : stream.threads > 0 ? stream.threads : threads_of_process();
   return static_cast<int>(std::clamp<std::int64_t>(work / work_worth_a_thread, 1, most));
 }
 
-// body(Team) on each of `threads` threads; returns when all are done.
+// body(Team) for each of `threads` parts; returns when all are done. Unless parts meet at a barrier, a thread that
+// comes late finds that others did its part.
 template <class Body>
 void parallel(int threads, const Body& body) {
-#if defined(_OPENMP)
-  if (threads > 1) {
-#pragma omp parallel num_threads(threads)
-    body(Team{omp_get_thread_num(), omp_get_num_threads()});
+  if (threads > 1 && !Pool::busy()) {
+    Pool& pool = Pool::mine();
+    const int size = pool.threads(threads);
+    struct Call {
+      const Body& body;
+      int size;
+    } call{body, size};
+    pool.run(
+        size, size,
+        [](const void* call, int part, Pool& pool) {
+          const Call& self = *static_cast<const Call*>(call);
+          self.body(Team{part, self.size, &pool});
+        },
+        &call);
     return;
   }
-#endif
-  (void)threads;
   body(Team{});
+}
+
+// body(i) for each i < count, on `threads` threads: each takes the next when it has done one, so that threads end
+// together however many of them there are and whatever else their cores do.
+template <class Body>
+void parallel_for(int threads, std::int64_t count, const Body& body) {
+  if (threads <= 1 || count <= 1 || Pool::busy()) {
+    for (std::int64_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  std::atomic<std::int64_t> next{0};
+  parallel(static_cast<int>(std::min<std::int64_t>(threads, count)), [&](Team) {
+    for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(i);
+  });
 }
 
 }  // namespace kgen::cpu
