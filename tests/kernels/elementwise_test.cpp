@@ -75,7 +75,7 @@ TEST_CASE("strided, flipped, transposed and broadcast operands; strided results"
 
 // The axes of a tensor in another order, as an operand and as a result, in elements of each size: lanes are turned in
 // squares of registers, and element by element where a square does not fit.
-TEST_CASE_TEMPLATE("permutations of axes", T, float, double, std::int8_t, std::int16_t, bf16) {
+TEST_CASE_TEMPLATE("permutations of axes", T, KGEN_TYPES((float, bf16), double, std::int8_t, std::int16_t)) {
   const auto check_order = [&]<int R, int... Axes>(Index<R> shape, std::integer_sequence<int, Axes...>) {
     auto x = random_tensor<T>(shape, 11, -9, 9);
     const auto turned = std::as_const(x).view().template permute<Axes...>();
