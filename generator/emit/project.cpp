@@ -150,7 +150,9 @@ SourceFile emit_source_list(const Plan& plan, const EmitOptions& options) {
     writer.line(")");
   }
   if (rounds_every_operator(plan)) {
-    writer.line("# Every operator rounds: no GPU's compiler may make one instruction of two of them.");
+    writer.line(
+        "# Every operator rounds: no GPU's compiler may make one instruction of two of them, and functions are within "
+        "1 ulp.");
     writer.line("set(kgen_numerics match_unfused)");
   }
   return {"sources.cmake", with_banner(options, writer.take(), "#")};

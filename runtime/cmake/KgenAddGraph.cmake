@@ -6,7 +6,8 @@ set(KGEN_CPU_ARCH native CACHE STRING
   "CPU that emitted code is compiled for, as -march= takes it; empty: the compiler's default")
 
 # How emitted code is compiled: kgen_compile_emitted(<target> [TARGET cuda|hip ARCH <arch>]). Also called by the
-# CMakeLists.txt that kgen writes beside it.
+# CMakeLists.txt that kgen writes beside it. Where the graph's numerics (kgen_numerics in its sources.cmake) are
+# match_unfused, KGEN_MATCH_UNFUSED is defined: elementary functions are the most precise ones.
 function(kgen_compile_emitted target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TARGET;ARCH" "")
   target_compile_features(${target} PUBLIC cxx_std_20)
@@ -15,6 +16,9 @@ function(kgen_compile_emitted target)
   endif()
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3>)
   target_link_libraries(${target} PUBLIC kgen::runtime kgen::templates)
+  if(kgen_numerics STREQUAL match_unfused)
+    target_compile_definitions(${target} PRIVATE KGEN_MATCH_UNFUSED)
+  endif()
   if(ARG_TARGET STREQUAL cuda OR ARG_TARGET STREQUAL hip)
     _kgen_compile_for_gpu(${target} ${ARG_TARGET} ${ARG_ARCH})
   elseif(KGEN_CPU_ARCH)

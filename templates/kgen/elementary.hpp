@@ -127,6 +127,7 @@ KGEN_FN Vec<T, W> log1p(const Vec<T, W>& x) {
 #if defined(KGEN_GPU)
   return result;
 #else
+  if constexpr (target::inlines_functions && std::is_same_v<T, float>) return result;
   return select(x > Vec<T, W>(detail::great_argument), log(x), result);
 #endif
 }

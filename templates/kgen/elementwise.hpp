@@ -15,25 +15,25 @@
 #include "kgen/gpu/elementwise.hpp"
 #else
 #include "kgen/cpu/elementwise.hpp"
+#include "kgen/cpu/tiles.hpp"
 #endif
 #include "kgen/view.hpp"
 
 namespace kgen {
 
 // functor.operator()<W>(at) computes positions at, ..., at + W - 1 of the last axis. Positions are independent of each
-// other, and are visited once each, in no particular order.
+// other, and are visited once each, in no particular order. What the functor may write to through a View of its own it
+// does not read through it: that may be a buffer, which goes to memory later.
 template <int R, class Functor>
 void elementwise(const Index<R>& shape, const Functor& functor, Stream stream = {}) {
   target::elementwise(shape, functor, stream);
 }
 
-// The same, for Views that may lie along another axis than the last, as transposed ones do. A GPU turns them in tiles,
-// through shared memory, for which it has kernels of its own; elementwise() would read them element by element.
+// The same, for Views that may lie along another axis than the last, as transposed ones do: those are turned in
+// tiles, through shared memory or a buffer in the cache; elementwise() would read them element by element.
 template <int R, class Functor>
 void elementwise_across(const Index<R>& shape, const Functor& functor, Stream stream = {}) {
-#if defined(KGEN_GPU)
-  if (gpu::elementwise_in_tiles(shape, functor, stream)) return;
-#endif
+  if (target::elementwise_in_tiles(shape, functor, stream)) return;
   target::elementwise(shape, functor, stream);
 }
 

@@ -1,5 +1,5 @@
-// Elementary functions on vectors of floats and doubles, within 1 ulp unless said otherwise. NaN gives NaN; infinities,
-// zeros and subnormal numbers as in <cmath>.
+// Elementary functions on vectors of floats and doubles, within 1 ulp unless their operator or what is below says
+// otherwise. NaN gives NaN; infinities, zeros and subnormal numbers as in <cmath>.
 #pragma once
 
 #include "kgen/platform.hpp"
@@ -147,7 +147,7 @@ KGEN_FN Vec<T, W> sigmoid(const Vec<T, W>& x) {
   return Vec<T, W>(1) / denominator;
 }
 
-// The standard normal distribution function, (1 + erf(x / sqrt(2))) / 2, within 2e-7 (f64: 3e-16) of the true value.
+// The standard normal distribution function, (1 + erf(x / sqrt(2))) / 2, within 3e-7 (f64: 3e-16) of the true value.
 template <std::floating_point T, int W>
 KGEN_FN Vec<T, W> normal_distribution(const Vec<T, W>& x) {
 #if defined(KGEN_GPU)

@@ -11,13 +11,19 @@ namespace kgen {
 // What becomes of an element and its update: the update, their sum, their product, or the one of them.
 enum class ScatterReduction { none, add, mul, max, min };
 
+// A View that a functor reads and writes elsewhere than at its own position: elementwise() sees none of its own in it.
+template <class V>
+struct Anywhere {
+  V view;
+};
+
 // The elements of one line after another, so that what meets at an element comes in one order.
 template <int R, class T, class I, class U>
 struct ScatterLines {
   View<const I, R> indices;
   U updates;
   Index<R> extents;  // of the updates, some of which may repeat
-  View<T, R> out;
+  Anywhere<View<T, R>> out;
   int axis;
   std::int64_t length;  // along the axis
   ScatterReduction reduction;
@@ -42,17 +48,17 @@ struct ScatterLines {
     bool inside = true;
     KGEN_UNROLL
     for (int i = 0; i < R; ++i) {
-      const std::int64_t extent = out.extent(i), wrapped = index + (index < 0 ? extent : 0);
+      const std::int64_t extent = out.view.extent(i), wrapped = index + (index < 0 ? extent : 0);
       const std::int64_t place = i != axis ? from[i] : wrapped;
       inside &= place >= 0;
       inside &= place < extent;
-      offset += place * out.stride(i);
+      offset += place * out.view.stride(i);
     }
     if (!inside) return;
     Index<R> place = from;
     KGEN_UNROLL
     for (int i = 0; i < R; ++i) place[i] = extents[i] == 1 ? 0 : from[i];
-    const pointer_to<T> to = out.data() + offset;
+    const pointer_to<T> to = out.view.data() + offset;
     const pointer_to<const T> old = to;
     store_elements(to, combined(load_elements<1>(old), updates.template load<1>(place)));
   }
@@ -93,7 +99,7 @@ void scatter(const X& x, const View<const I, R>& indices, const U& updates, std:
   Index<R> lines = shape;
   lines[counted] = shape[counted] > 0 ? 1 : 0;
   const ScatterLines<R, T, I, U> body{
-      indices.broadcast_to(shape), updates, extents, out, counted, shape[counted], reduction};
+      indices.broadcast_to(shape), updates, extents, {out}, counted, shape[counted], reduction};
   elementwise(lines, body, stream);
 }
 

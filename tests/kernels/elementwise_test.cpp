@@ -12,13 +12,13 @@ namespace {
 // y += a * b + 1; a position that is visited twice, or never, shows.
 template <class T, int R>
 struct Accumulate {
-  View<const T, R> a, b;
+  View<const T, R> a, b, before;  // before: y, as an operand that the result takes the place of
   View<T, R> y;
 
   template <int W>
   KGEN_FN void operator()(Index<R> at) const {
     const auto product = Mul::apply(a.template load<W>(at), b.template load<W>(at));
-    y.store(at, Add::apply(y.template load<W>(at), Add::apply(product, 1)));
+    y.store(at, Add::apply(before.template load<W>(at), Add::apply(product, 1)));
   }
 };
 
@@ -26,7 +26,7 @@ template <class T, int R>
 void check(View<const T, R> a, View<const T, R> b, View<T, R> y, Stream stream) {
   for (const bool across : {false, true}) {
     for_each_position(y.shape(), [&](Index<R> at) { y.store(at, Vec<T, 1>(0)); });
-    const Accumulate<T, R> accumulate{a, b, y};
+    const Accumulate<T, R> accumulate{a, b, y, y};
     if (across) {
       elementwise_across(y.shape(), accumulate, stream);
     } else {
@@ -71,4 +71,30 @@ TEST_CASE("strided, flipped, transposed and broadcast operands; strided results"
   Tensor<float, 2> wide(Index<2>{60, 80});
   check(a.view(), a.view(), wide.view().slice<1>(1, 40, 2), {});
   for (std::size_t i = 0; i < wide.elements.size(); i += 2) REQUIRE(wide.elements[i] == poison<float>());
+}
+
+// The axes of a tensor in another order, as an operand and as a result, in elements of each size: lanes are turned in
+// squares of registers, and element by element where a square does not fit.
+TEST_CASE_TEMPLATE("permutations of axes", T, KGEN_TYPES((float, bf16), double, std::int8_t, std::int16_t)) {
+  const auto check_order = [&]<int R, int... Axes>(Index<R> shape, std::integer_sequence<int, Axes...>) {
+    auto x = random_tensor<T>(shape, 11, -9, 9);
+    const auto turned = std::as_const(x).view().template permute<Axes...>();
+    for (int threads : {1, 3}) {
+      Tensor<T, R> y(turned.shape());
+      copy(turned.shape(), turned, y.view(), Stream{threads});
+      for_each_position(turned.shape(), [&](Index<R> at) { REQUIRE(element(y.view(), at) == element(turned, at)); });
+      Tensor<T, R> back(shape);
+      copy(turned.shape(), std::as_const(y).view(), back.view().template permute<Axes...>(), Stream{threads});
+      for_each_position(shape, [&](Index<R> at) { REQUIRE(element(back.view(), at) == element(x.view(), at)); });
+    }
+  };
+  for (const Index<2> shape : {Index<2>{130, 67}, {64, 64}, {3, 200}, {200, 5}, {1, 9}, {0, 4}}) {
+    check_order(shape, std::integer_sequence<int, 1, 0>{});
+  }
+  check_order(Index<3>{5, 40, 33}, std::integer_sequence<int, 2, 0, 1>{});
+  check_order(Index<3>{35, 4, 70}, std::integer_sequence<int, 2, 1, 0>{});
+  check_order(Index<4>{2, 19, 7, 21}, std::integer_sequence<int, 0, 2, 3, 1>{});
+  check_order(Index<4>{2, 7, 21, 19}, std::integer_sequence<int, 0, 3, 1, 2>{});
+  check_order(Index<4>{3, 9, 5, 16}, std::integer_sequence<int, 0, 2, 1, 3>{});
+  check_order(Index<4>{6, 5, 7, 8}, std::integer_sequence<int, 3, 2, 1, 0>{});
 }

@@ -165,12 +165,13 @@ TEST_CASE_TEMPLATE("elementary functions and activations", T, float, double) {
   const double tanh_ulp = 3;  // there the C library stands in for a device's
   const double library = 4.5, great = 4.5;
 #else
-  const double tanh_ulp = ulp;
+  const double tanh_ulp = 3;
   const double library = ulp, great = 3.5;  // where an exponential overflows that the result has half of
 #endif
+  const double inlined = 2 + 0.5, erf_ulp = sizeof(T) == 4 ? 6 : ulp;
   const double tiny = sizeof(T) == 8 ? 1e-300 : 1e-36;
   check_unary<T>(
-      Exp{}, [](L x) { return std::exp(x); }, ulp, 100);
+      Exp{}, [](L x) { return std::exp(x); }, inlined, 100);
   check_unary<T>(
       Log{}, [](L x) { return std::log(x); }, ulp);
   check_unary<T>(
@@ -180,7 +181,7 @@ TEST_CASE_TEMPLATE("elementary functions and activations", T, float, double) {
   check_unary<T>(
       Tanh{}, [](L x) { return std::tanh(x); }, tanh_ulp, 20);
   check_unary<T>(
-      Erf{}, [](L x) { return std::erf(x); }, ulp, 5);
+      Erf{}, [](L x) { return std::erf(x); }, erf_ulp, 5);
   check_unary<T>(
       Tan{}, [](L x) { return std::tan(x); }, library, 100, 0, false);
   check_unary<T>(
@@ -202,7 +203,7 @@ TEST_CASE_TEMPLATE("elementary functions and activations", T, float, double) {
   check_unary<T>(
       Exp2{}, [](L x) { return std::exp2(x); }, library, 150);
   check_unary<T>(
-      Expm1{}, [](L x) { return std::expm1(x); }, library);
+      Expm1{}, [](L x) { return std::expm1(x); }, std::max(inlined, library));
   check_unary<T>(
       Log2{}, [](L x) { return std::log2(x); }, library);
   check_unary<T>(
@@ -224,7 +225,7 @@ TEST_CASE("gelu, within a few ulp of its two terms") {
     const double erf_form = 0.5 * x * (1 + std::erf(x * 0.7071067811865475244));
     const double inner = 0.7978845608028653559 * (x + 0.044715 * std::pow(static_cast<double>(x), 3));
     const double tanh_form = 0.5 * x * (1 + std::tanh(inner));
-    CHECK(std::abs(Gelu::apply(x) - erf_form) <= 2e-7 * std::abs(x) + 1e-30);
+    CHECK(std::abs(Gelu::apply(x) - erf_form) <= 3e-7 * std::abs(x) + 1e-30);
     CHECK(std::abs(GeluTanh::apply(x) - tanh_form) <= 5e-7 * std::abs(x) + 1e-30);
   }
   CHECK(Gelu::apply(infinity) == infinity);

@@ -105,7 +105,7 @@ help: correct the operator or its kernel, whichever is wrong
 specs/ops/elementwise.yaml:275:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
   275 | - op: exp
       |       ^
-templates/kgen/ops/activation.hpp:37:9: note: it is declared here
+templates/kgen/ops/activation.hpp:38:9: note: it is declared here
    37 |   float base;
       |         ^
 help: correct the operator or its kernel, whichever is wrong

@@ -1,11 +1,13 @@
-// Elementary functions on whole vector registers: instructions where there is one, else SLEEF, else the standard
-// library lane by lane. A vector narrower than a register is padded to one, so that a lane's result does not depend on
-// where in a row it stands.
+// Elementary functions on whole vector registers: instructions where there is one, else kgen/cpu/vector_math.hpp, else
+// SLEEF, else the standard library lane by lane. A vector narrower than a register is padded to one, so that a lane's
+// result does not depend on where in a row it stands. With KGEN_MATCH_UNFUSED, which the build of a graph with
+// `numerics: match_unfused` defines, what is within 1 ulp stands before what is inlined.
 #pragma once
 
 #include <cmath>
 
 #include "kgen/cpu/registers.hpp"
+#include "kgen/cpu/vector_math.hpp"
 #include "kgen/vec.hpp"
 
 #if defined(KGEN_REGISTERS)
@@ -14,22 +16,26 @@
 
 namespace kgen::cpu {
 
-// function(registers...) for each register of the vectors; for each lane where the function takes scalars.
+// function(registers...) for each register of the vectors, or of vectors as wide as one where it takes those; for each
+// lane where it takes scalars.
 template <class Function, class T, int W, class... Rest>
 KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& v, const Rest&... rest) {
   constexpr int lanes = lanes_of<T>;
+  constexpr bool takes_vectors = std::is_invocable_v<Function, Vec<T, lanes>, Vec<typename Rest::lane_type, lanes>...>;
   Vec<T, W> result;
-  if constexpr (std::is_invocable_v<Function, T, typename Rest::lane_type...>) {
+  if constexpr (!takes_vectors && std::is_invocable_v<Function, T, typename Rest::lane_type...>) {
     T values[W];
     for (int i = 0; i < W; ++i) values[i] = function(v[i], rest[i]...);
     result = load_lanes<W>(values);
-  } else if constexpr (W == lanes) {
-    result.data = function(v.data, rest.data...);
   } else if constexpr (W > lanes) {
     result = concatenate(on_registers(function, low_half(v), low_half(rest)...),
                          on_registers(function, high_half(v), high_half(rest)...));
-  } else {
+  } else if constexpr (W < lanes) {
     result = low_half(on_registers(function, concatenate(v, v), concatenate(rest, rest)...));
+  } else if constexpr (takes_vectors) {
+    result = function(v, rest...);
+  } else {
+    result.data = function(v.data, rest.data...);
   }
   return result;
 }
@@ -58,12 +64,12 @@ KGEN_FN Vec<T, W> on_registers(Function function, const Vec<T, W>& v, const Rest
     double operator()(double x) const { return std::name(x); } \
   };
 #endif
-KGEN_FUNCTION(ExpFunction, exp)
-KGEN_FUNCTION(LogFunction, log)
+KGEN_FUNCTION(LibraryExp, exp)
+KGEN_FUNCTION(LibraryLog, log)
 KGEN_FUNCTION(SinFunction, sin)
 KGEN_FUNCTION(CosFunction, cos)
-KGEN_FUNCTION(TanhFunction, tanh)
-KGEN_FUNCTION(ErfFunction, erf)
+KGEN_FUNCTION(LibraryTanh, tanh)
+KGEN_FUNCTION(LibraryErf, erf)
 KGEN_FUNCTION(TanFunction, tan)
 KGEN_FUNCTION(AsinFunction, asin)
 KGEN_FUNCTION(AcosFunction, acos)
@@ -73,12 +79,45 @@ KGEN_FUNCTION(CoshFunction, cosh)
 KGEN_FUNCTION(AsinhFunction, asinh)
 KGEN_FUNCTION(AcoshFunction, acosh)
 KGEN_FUNCTION(AtanhFunction, atanh)
-KGEN_FUNCTION(Exp2Function, exp2)
-KGEN_FUNCTION(Expm1Function, expm1)
+KGEN_FUNCTION(LibraryExp2, exp2)
+KGEN_FUNCTION(LibraryExpm1, expm1)
 KGEN_FUNCTION(Log2Function, log2)
 KGEN_FUNCTION(Log10Function, log10)
-KGEN_FUNCTION(Log1pFunction, log1p)
+KGEN_FUNCTION(LibraryLog1p, log1p)
 #undef KGEN_FUNCTION
+
+// What is inlined, of floats; of doubles too, or the Library's.
+template <class T>
+concept OnlyFloat = std::is_same_v<T, float>;
+#define KGEN_INLINED(Name, name, Covered)                    \
+  struct Inlined##Name : Library##Name {                     \
+    using Library##Name::operator();                         \
+    template <Covered T, int W>                              \
+    KGEN_FN Vec<T, W> operator()(const Vec<T, W>& x) const { \
+      return inlined_##name(x);                              \
+    }                                                        \
+  };
+KGEN_INLINED(Exp, exp, std::floating_point)
+KGEN_INLINED(Expm1, expm1, std::floating_point)
+KGEN_INLINED(Tanh, tanh, std::floating_point)
+KGEN_INLINED(Log, log, OnlyFloat)
+KGEN_INLINED(Erf, erf, OnlyFloat)
+KGEN_INLINED(Exp2, exp2, OnlyFloat)
+KGEN_INLINED(Log1p, log1p, OnlyFloat)
+#undef KGEN_INLINED
+
+#if defined(KGEN_MATCH_UNFUSED)
+inline constexpr bool inlines_functions = false;
+#else
+inline constexpr bool inlines_functions = true;
+#endif
+using ExpFunction = std::conditional_t<inlines_functions, InlinedExp, LibraryExp>;
+using Expm1Function = std::conditional_t<inlines_functions, InlinedExpm1, LibraryExpm1>;
+using TanhFunction = std::conditional_t<inlines_functions, InlinedTanh, LibraryTanh>;
+using LogFunction = std::conditional_t<inlines_functions, InlinedLog, LibraryLog>;
+using ErfFunction = std::conditional_t<inlines_functions, InlinedErf, LibraryErf>;
+using Exp2Function = std::conditional_t<inlines_functions, InlinedExp2, LibraryExp2>;
+using Log1pFunction = std::conditional_t<inlines_functions, InlinedLog1p, LibraryLog1p>;
 
 struct PowFunction {
 #if defined(KGEN_REGISTERS)

@@ -29,6 +29,16 @@ KGEN_FN Doubles rounded(Doubles x) {
 }
 KGEN_FN Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 KGEN_FN Doubles fused(Doubles a, Doubles b, Doubles c) { return _mm512_fmadd_pd(a, b, c); }
+// b where either is NaN.
+KGEN_FN Floats lesser(Floats a, Floats b) { return _mm512_maskz_min_ps(0xffff, a, b); }
+KGEN_FN Doubles lesser(Doubles a, Doubles b) { return _mm512_maskz_min_pd(0xff, a, b); }
+KGEN_FN Floats greater(Floats a, Floats b) { return _mm512_maskz_max_ps(0xffff, a, b); }
+KGEN_FN Doubles greater(Doubles a, Doubles b) { return _mm512_maskz_max_pd(0xff, a, b); }
+// To an address that is a multiple of the register's size, past the caches.
+KGEN_FN void stream_register(void* to, Floats x) { _mm512_stream_ps(static_cast<float*>(to), x); }
+// x * 2^n, rounded once.
+KGEN_FN Floats times_power_of_two(Floats x, Floats n) { return _mm512_maskz_scalef_ps(0xffff, x, n); }
+KGEN_FN Doubles times_power_of_two(Doubles x, Doubles n) { return _mm512_maskz_scalef_pd(0xff, x, n); }
 
 #elif defined(__AVX2__)
 
@@ -36,6 +46,11 @@ using Floats = __m256;
 using Doubles = __m256d;
 KGEN_FN Floats square_root(Floats x) { return _mm256_sqrt_ps(x); }
 KGEN_FN Doubles square_root(Doubles x) { return _mm256_sqrt_pd(x); }
+KGEN_FN void stream_register(void* to, Floats x) { _mm256_stream_ps(static_cast<float*>(to), x); }
+KGEN_FN Floats lesser(Floats a, Floats b) { return _mm256_min_ps(a, b); }
+KGEN_FN Doubles lesser(Doubles a, Doubles b) { return _mm256_min_pd(a, b); }
+KGEN_FN Floats greater(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+KGEN_FN Doubles greater(Doubles a, Doubles b) { return _mm256_max_pd(a, b); }
 template <int Mode>
 KGEN_FN Floats rounded(Floats x) {
   return _mm256_round_ps(x, Mode | _MM_FROUND_NO_EXC);
@@ -55,6 +70,11 @@ using Floats = __m128;
 using Doubles = __m128d;
 KGEN_FN Floats square_root(Floats x) { return _mm_sqrt_ps(x); }
 KGEN_FN Doubles square_root(Doubles x) { return _mm_sqrt_pd(x); }
+KGEN_FN void stream_register(void* to, Floats x) { _mm_stream_ps(static_cast<float*>(to), x); }
+KGEN_FN Floats lesser(Floats a, Floats b) { return _mm_min_ps(a, b); }
+KGEN_FN Doubles lesser(Doubles a, Doubles b) { return _mm_min_pd(a, b); }
+KGEN_FN Floats greater(Floats a, Floats b) { return _mm_max_ps(a, b); }
+KGEN_FN Doubles greater(Doubles a, Doubles b) { return _mm_max_pd(a, b); }
 #if defined(__SSE4_1__)
 template <int Mode>
 KGEN_FN Floats rounded(Floats x) {

@@ -8,6 +8,7 @@
 #include "kgen/cpu/elementwise.hpp"
 #include "kgen/cpu/parallel.hpp"
 #include "kgen/cpu/scratch.hpp"
+#include "kgen/cpu/streaming.hpp"
 #include "kgen/index.hpp"
 #include "kgen/row_expression.hpp"
 #include "kgen/vec.hpp"
@@ -91,10 +92,10 @@ class Row {
   using lane_type = lane_t<A, K>;
 
   // The row at `outer`, of which this thread computes the box from `begin` to `end`. `meeting` is null where one thread
-  // computes the whole row.
+  // computes the whole row. `streams`: what is stored goes past the caches.
   Row(const Index<R>& shape, const Index<R - K>& outer, const Index<K>& begin, const Index<K>& end, Team team,
-      Meeting* meeting)
-      : shape_(shape), outer_(outer), begin_(begin), end_(end), team_(team), meeting_(meeting) {}
+      Meeting* meeting, bool streams)
+      : shape_(shape), outer_(outer), begin_(begin), end_(end), team_(team), meeting_(meeting), streams_(streams) {}
 
   // Of the loop: the row's axes are the last.
   KGEN_FN const Index<R>& shape() const { return shape_; }
@@ -166,7 +167,7 @@ class Row {
   template <class T, class A>
   KGEN_FN void store(const View<T, R>& view, const A& row) {
     assert(view.shape() == shape_);
-    write(row_of<T>(view), row);
+    write(row_of<T>(view), row, streams_ && view.stride(R - 1) == 1);
   }
   template <class T, Scalar S>
   KGEN_FN void store_scalar(const View<T, R>& view, S scalar) {
@@ -193,16 +194,42 @@ class Row {
   }
 
   template <class T, class A>
-  KGEN_FN void write(const View<T, K>& to, const A& row) const {
+  KGEN_FN void write(const View<T, K>& to, const A& row, bool streams = false) const {
     using Lane = lane_t<A, K>;
+    constexpr bool may_stream = !is_packed<T>;
     for_each_run([&](const Index<K>& run) KGEN_LAMBDA {
-      const auto step = [&]<int W>(std::int64_t i) KGEN_LAMBDA {
-        Index<K> at = run;
-        at[K - 1] = i;
-        to.store(at, spread<Lane, W>(row_value<W>(row, at)));
-      };
-      for_each_lane(begin_[K - 1], end_[K - 1], step);
+      const std::int64_t all = end_[K - 1];
+      for (std::int64_t begin = begin_[K - 1], end; begin < all; begin = end) {
+        View<T, K> target = to;
+        T* buffer = nullptr;
+        end = all;
+        if constexpr (may_stream) {
+          if (streams) {
+            end = std::min(begin + stretch, all);
+            buffer = scratch<T>(stream_slot, stretch);
+            target = View<T, K>(buffer - begin, Index<K>{}, last_stride_of_one());
+          }
+        }
+        const auto step = [&]<int W>(std::int64_t i) KGEN_LAMBDA {
+          Index<K> at = run;
+          at[K - 1] = i;
+          target.store(at, spread<Lane, W>(row_value<W>(row, at)));
+        };
+        for_each_lane(begin, end, step);
+        if constexpr (may_stream) {
+          if (streams) {
+            Index<K> at = run;
+            at[K - 1] = begin;
+            stream_bytes(to.data() + element_offset(to.strides(), at), buffer, sizeof(T) * (end - begin));
+          }
+        }
+      }
     });
+  }
+  static constexpr Index<K> last_stride_of_one() {
+    Index<K> strides{};
+    strides[K - 1] = 1;
+    return strides;
   }
 
   // Accumulators for lanes `begin` to `end` of a run.
@@ -237,11 +264,15 @@ class Row {
     return total;
   }
 
+  // Behind all those that rows are kept in.
+  static constexpr std::size_t stream_slot = 32;
+
   Index<R> shape_;
   Index<R - K> outer_;
   Index<K> begin_, end_;
   Team team_;
   Meeting* meeting_;
+  bool streams_;
   int kept_ = 0;
   unsigned meetings_ = 0;
 };
@@ -250,7 +281,7 @@ class Row {
 
 // Each row is shared by all threads of the team.
 template <int K, int R, class Program>
-void shared_rows(const Index<R>& shape, const Program& program, int threads) {
+void shared_rows(const Index<R>& shape, const Program& program, int threads, bool streams) {
   const Index<R - K> outer_shape = first_axes<R - K>(shape);
   const Index<K> row_shape = last_axes<K>(shape);
   int longest = 0;
@@ -262,10 +293,11 @@ void shared_rows(const Index<R>& shape, const Program& program, int threads) {
     begin[longest] = part.begin;
     end[longest] = part.end;
     for (std::int64_t i = 0; i < element_count(outer_shape); ++i) {
-      Row<R, K> row(shape, unflatten(i, outer_shape), begin, end, team, &meeting);
+      Row<R, K> row(shape, unflatten(i, outer_shape), begin, end, team, &meeting, streams);
       program(row);
       team.barrier();  // the next row's first meeting uses the first bank again
     }
+    if (streams) finish_streaming();
   });
 }
 
@@ -277,14 +309,16 @@ void rows(const Index<R>& shape, const Program& program, Stream stream) {
   const std::int64_t length = element_count(row_shape);
   if (outer == 0) return;
   const int threads = threads_for(stream, outer * std::max<std::int64_t>(length, 1));
+  const bool streams = row_shape[K - 1] >= least_streamed && streams_results(program);
   const bool uneven = outer < 4 * threads && outer % threads != 0;
-  if (threads > 1 && uneven && length >= work_worth_a_thread) return shared_rows<K>(shape, program, threads);
+  if (threads > 1 && uneven && length >= work_worth_a_thread) return shared_rows<K>(shape, program, threads, streams);
   parallel(static_cast<int>(std::min<std::int64_t>(threads, outer)), [&](Team team) {
     const Range part = team.part(outer);
     for (std::int64_t i = part.begin; i < part.end; ++i) {
-      Row<R, K> row(shape, unflatten(i, outer_shape), Index<K>{}, row_shape, Team{}, nullptr);
+      Row<R, K> row(shape, unflatten(i, outer_shape), Index<K>{}, row_shape, Team{}, nullptr, streams);
       program(row);
     }
+    if (streams) finish_streaming();
   });
 }
 

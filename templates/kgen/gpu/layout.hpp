@@ -4,34 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kgen/flattened.hpp"
-#include "kgen/gpu/fields.hpp"
+#include "kgen/fields.hpp"
 #include "kgen/line.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen::gpu {
-
-// body(view) for each View in an object: the object itself, or one among its fields, those of functors that it holds,
-// and so on. That a View is seen says nothing of where the functor reads it.
-template <class S, class Body>
-KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
-  using Object = std::remove_const_t<S>;
-  if constexpr (is_view<Object>) {
-    body(object);
-  } else if constexpr (is_flattened<Object>) {
-    body(object.view);
-  } else if constexpr (field_count<Object>() > 0) {
-    for_each_field(object, [&](auto& field) KGEN_LAMBDA { for_each_view(field, body); });
-  }
-}
-
-// Of these, the functor's own: its fields that are Views, which it reads and writes at the position it is called with.
-template <class S, class Body>
-KGEN_FN constexpr void for_each_own_view(S& object, const Body& body) {
-  for_each_field(object, [&](auto& field) KGEN_LAMBDA {
-    if constexpr (is_view<std::remove_cvref_t<decltype(field)>>) body(field);
-  });
-}
 
 // ---- from types -----------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 // Activation and elementary functions, lane by lane. Operands are vectors or scalars of floats; of scalars alone, the
-// result is a scalar. Accuracy in units in the last place (ulp) of the result.
+// result is a scalar. Accuracy in units in the last place (ulp) of the result; with `numerics: match_unfused` 1 ulp on
+// the CPU, where nothing smaller is said.
 #pragma once
 
 #include "kgen/introspect.hpp"
@@ -24,7 +25,7 @@ struct KGEN_KERNEL(sigmoid) Sigmoid {
   }
 };
 
-// Hyperbolic tangent, within 1 ulp.
+// Hyperbolic tangent, within 3 ulp.
 struct KGEN_KERNEL(tanh) Tanh {
   template <Float X>
   static KGEN_FN auto apply(X x) {
@@ -32,7 +33,7 @@ struct KGEN_KERNEL(tanh) Tanh {
   }
 };
 
-// e to the power x, within 1 ulp.
+// e to the power x, within 2 ulp.
 struct KGEN_KERNEL(exp) Exp {
   template <Float X>
   static KGEN_FN auto apply(X x) {
@@ -64,7 +65,7 @@ struct KGEN_KERNEL(cos) Cos {
   }
 };
 
-// The error function, within 1 ulp.
+// The error function, within 6 ulp of f32 and 1 of f64.
 struct KGEN_KERNEL(erf) Erf {
   template <Float X>
   static KGEN_FN auto apply(X x) {

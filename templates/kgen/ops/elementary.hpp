@@ -1,6 +1,6 @@
 // Further elementary functions, lane by lane: of angles, hyperbolic ones, exponentials and logarithms. Operands are
-// vectors or scalars of floats; of scalars alone, the result is a scalar. Within 1 ulp on the CPU (sinh and cosh 3 where
-// e^|x| overflows), and 4 with a GPU's library.
+// vectors or scalars of floats; of scalars alone, the result is a scalar. Within 1 ulp on the CPU (exp2 and expm1 2,
+// sinh and cosh 3 where e^|x| overflows), and 4 with a GPU's library.
 #pragma once
 
 #include "kgen/elementary.hpp"

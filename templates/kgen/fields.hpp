@@ -1,14 +1,16 @@
-// The fields of a stub's functor, such as the Views that it reads and writes: what a launch looks at to choose a kernel,
-// and a kernel adapts in its own copy.
+// The fields of a stub's functor, such as the Views that it reads and writes: what is looked at to choose a kernel, and
+// what a kernel adapts in its own copy.
 #pragma once
 
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "kgen/flattened.hpp"
 #include "kgen/platform.hpp"
+#include "kgen/view.hpp"
 
-namespace kgen::gpu {
+namespace kgen {
 
 namespace detail {
 
@@ -77,10 +79,10 @@ consteval int field_count() {
 template <class S>
 KGEN_FN constexpr auto fields_of(S& object) {
   constexpr int count = field_count<std::remove_const_t<S>>();
-#define KGEN_FIELDS(number, ...)                          \
-  if constexpr (count == number) {                        \
-    auto& [__VA_ARGS__] = object;                         \
-    return std::tie(__VA_ARGS__);                         \
+#define KGEN_FIELDS(number, ...)   \
+  if constexpr (count == number) { \
+    auto& [__VA_ARGS__] = object;  \
+    return std::tie(__VA_ARGS__);  \
   }
   KGEN_FIELDS(1, a)
   KGEN_FIELDS(2, a, b)
@@ -119,4 +121,26 @@ KGEN_FN constexpr void for_each_field(S& object, const Body& body) {
   std::apply([&](auto&... fields) KGEN_LAMBDA { (body(fields), ...); }, fields_of(object));
 }
 
-}  // namespace kgen::gpu
+// body(view) for each View in an object: the object itself, or one among its fields, those of functors that it holds,
+// and so on. That a View is seen says nothing of where the functor reads it.
+template <class S, class Body>
+KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
+  using Object = std::remove_const_t<S>;
+  if constexpr (is_view<Object>) {
+    body(object);
+  } else if constexpr (is_flattened<Object>) {
+    body(object.view);
+  } else if constexpr (field_count<Object>() > 0) {
+    for_each_field(object, [&](auto& field) KGEN_LAMBDA { for_each_view(field, body); });
+  }
+}
+
+// Of these, the functor's own: its fields that are Views, which it reads and writes at the position it is called with.
+template <class S, class Body>
+KGEN_FN constexpr void for_each_own_view(S& object, const Body& body) {
+  for_each_field(object, [&](auto& field) KGEN_LAMBDA {
+    if constexpr (is_view<std::remove_cvref_t<decltype(field)>>) body(field);
+  });
+}
+
+}  // namespace kgen
