@@ -56,7 +56,7 @@ class Converter(Builder):
         self.graph = graph
         self.values: Dict[FxNode, Any] = {}
         self.problems: List[str] = []
-        self._wanted = ""
+        self._wanted = self._path = ""
         self._small: Dict[Any, Value] = {}
 
     # ---- what rules ask for
@@ -66,7 +66,7 @@ class Converter(Builder):
         for result in results:
             if result.dtype not in dtype_names:
                 raise Unsupported(f"{result.dtype} is no dtype of graphs")
-        self.graph.nodes.append(Node(op, list(operands), results, attributes))
+        self.graph.nodes.append(Node(op, list(operands), results, attributes, self._path))
         return results
 
     def emit(self, op: str, operands: Sequence[Operand], dtype: torch.dtype, shape: Sequence[Dim], /, **attributes: Any) -> Value:
@@ -87,7 +87,7 @@ class Converter(Builder):
         """One call of a function; its result gets the name that is wanted, those on the way that with an addition."""
         if is_size(node) or is_assertion(node):
             return
-        self._wanted = wanted
+        self._wanted, self._path = wanted, path_of(node) or ""
         nodes_before = len(self.graph.nodes)
         try:
             result = self._converted(node)

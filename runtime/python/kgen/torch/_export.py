@@ -16,6 +16,7 @@ from .._model import Model
 from .._plan import PathLike
 from ._convert import Converter, add_dims, is_known, line_of, name_of, path_of, range_of
 from ._graph import ExportError, Graph, Unsupported, Value, extents_of
+from ._repeat import write_repeated_once
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def from_torch(
     name             of the graph; by default of the file
     dynamic_shapes   which sizes are symbolic, as torch.export.export takes it: {"x": {0: Dim("B", max=8)}}
 
-    Names follow the module: the parameter `layers.3.wq.weight` is `layers_3_wq_weight`. Buffers that it changes become state,
+    Names follow the module, and modules of a list that do the same, one after the other, are written once, as a function: the parameter `layers.3.wq.weight` is `layers_3_wq_weight`. Buffers that it changes become state,
     which begins as zero. Raises ExportError, which lists every operator that kgen lacks with its line of the module.
     """
     target = Path(path)
@@ -118,6 +119,7 @@ def _graph_of(program: ExportedProgram, name: str, dim_names: Dict[Any, str]) ->
     _add_outputs(program, converter, {node.name: node for node in nodes}, states)
     converter.require_no_problems("the module")
     _check_sizes(graph)
+    write_repeated_once(graph)
     return graph
 
 

@@ -79,6 +79,31 @@ class Node:
     operands: List[Operand]
     results: List[Value]
     attributes: Dict[str, Any] = field(default_factory=dict)
+    path: str = ""
+    """The module that it comes from: "layers.3.attention"."""
+    is_call: bool = False
+    """Whether `op` is a function of the graph."""
+
+
+@dataclass
+class Constant:
+    """Of the graph or of a function: numbers, or a tensor in the file."""
+
+    value: Value
+    key: Optional[str]
+    numbers: Tuple[str, ...] = ()
+
+
+@dataclass
+class Function:
+    """What is written once and called for each of several modules."""
+
+    name: str
+    doc: str
+    inputs: List[Value]
+    constants: List[Constant]
+    nodes: List[Node]
+    outputs: List[Value]
 
 
 def extents_of(tensor: torch.Tensor) -> Tuple[Dim, ...]:
@@ -155,7 +180,8 @@ class Graph:
         self.names = Names()
         self.dims: Dict[sympy.Symbol, Tuple[str, int, int]] = {}
         self.inputs: List[Value] = []
-        self.constants: List[str] = []
+        self.constants: List[Constant] = []
+        self.functions: List[Function] = []
         self.weights: Dict[str, torch.Tensor] = {}
         self.states: List[Tuple[Value, Value]] = []
         self.nodes: List[Node] = []
@@ -170,16 +196,20 @@ class Graph:
     def constant(self, tensor: torch.Tensor, wanted: str, key: Optional[str] = None) -> Value:
         """A constant: in the file of weights under `key`, or its numbers where it has few and no key."""
         result = self.value(tensor, wanted)
-        kind = self.type_of(result)
         if key is None and tensor.numel() <= 16:
-            numbers = [number_text(number) for number in tensor.detach().cpu().flatten().tolist()]
-            self.constants.append(f"{result.name}: {{type: {json.dumps(kind)}, values: [{', '.join(numbers)}]}}")
+            numbers = tuple(number_text(number) for number in tensor.detach().cpu().flatten().tolist())
+            self.constants.append(Constant(result, None, numbers))
             return result
         key = key or result.name
         self.weights[key] = tensor
-        place = f"file: {json.dumps(self.name + '.safetensors')}, key: {json.dumps(key)}"
-        self.constants.append(f"{result.name}: {{type: {json.dumps(kind)}, {place}}}")
+        self.constants.append(Constant(result, key))
         return result
+
+    def _constant_text(self, constant: Constant) -> str:
+        what = f"values: [{', '.join(constant.numbers)}]"
+        if constant.key is not None:
+            what = f"file: {json.dumps(self.name + '.safetensors')}, key: {json.dumps(constant.key)}"
+        return f"{constant.value.name}: {{type: {json.dumps(self.type_of(constant.value))}, {what}}}"
 
     def type_of(self, value: Value) -> str:
         return f"{dtype_names[value.dtype]}[{', '.join(self.text_of(dim) for dim in value.shape)}]"
@@ -198,19 +228,29 @@ class Graph:
         if self.inputs:
             lines += ["inputs:", *(f"  {value.name}: {json.dumps(self.type_of(value))}" for value in self.inputs)]
         if self.constants:
-            lines += ["constants:", *(f"  {constant}" for constant in self.constants)]
+            lines += ["constants:", *(f"  {self._constant_text(constant)}" for constant in self.constants)]
         if self.states:
             lines.append("state:")
             for state, following in self.states:
                 lines.append(f"  {state.name}: {{type: {json.dumps(self.type_of(state))}, next: {following.name}}}")
+        if self.functions:
+            lines += ["functions:", *(line for function in self.functions for line in self._function_lines(function))]
         lines += ["nodes:", *(self._node_text(node) for node in self.nodes)]
         lines.append(f"outputs: [{', '.join(json.dumps(value.name) for value in self.outputs)}]")
         return "\n".join(lines) + "\n"
 
+    def _function_lines(self, function: Function) -> List[str]:
+        lines = [f"  {function.name}:", f"    doc: {json.dumps(function.doc)}", "    inputs:"]
+        lines += [f"      {value.name}: {json.dumps(self.type_of(value))}" for value in function.inputs]
+        if function.constants:
+            lines += ["    constants:", *(f"      {self._constant_text(constant)}" for constant in function.constants)]
+        lines += ["    nodes:", *(f"    {self._node_text(node)}" for node in function.nodes)]
+        return [*lines, f"    outputs: [{', '.join(json.dumps(value.name) for value in function.outputs)}]"]
+
     def _node_text(self, node: Node) -> str:
         operands = [_operand_text(operand) for operand in node.operands]
         results = [json.dumps(result.name) if len(result.name) == 1 else result.name for result in node.results]
-        parts = [f"op: {node.op}", f"in: {_one_or_list(operands)}", f"out: {_one_or_list(results)}"]
+        parts = [f"{'call' if node.is_call else 'op'}: {node.op}", f"in: {_one_or_list(operands)}", f"out: {_one_or_list(results)}"]
         parts += [f"{key}: {self._attribute_text(value)}" for key, value in node.attributes.items()]
         return f"- {{{', '.join(parts)}}}"
 
