@@ -163,6 +163,13 @@ class Calls(unittest.TestCase):
                 raise BufferError("it was freed")
 
         self.refuses(TypeError, "input 'x' (f32[M, 4]): it was freed", Bad(), gate)
+
+        def interrupt(self: object, **keywords: object) -> object:
+            raise KeyboardInterrupt
+
+        Bad.__dlpack__ = interrupt  # type: ignore[method-assign]
+        with self.assertRaises(KeyboardInterrupt):
+            self.model(Bad(), gate)
         Bad.__dlpack__ = lambda self, **keywords: 3  # type: ignore[method-assign]
         self.refuses(TypeError, "input 'x' (f32[M, 4]): __dlpack__ gave no capsule of a tensor", Bad(), gate)
 

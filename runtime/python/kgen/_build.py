@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -37,7 +38,7 @@ def build(source: PathLike, folder: Optional[PathLike] = None, *, verbose: bool 
     folder    where the build is kept; without it `.kgen/python` of the source, which is not planned there
     verbose   print what the build prints
 
-    Nothing is compiled that is built already, and processes that build the same folder wait for each other. Raises
+    CXX, CXXFLAGS and CMAKE_ARGS of the environment hold. Nothing is compiled that is built already, and processes that build the same folder wait for each other. Raises
     BuildError, which names the program or package that is missing, or has the compiler's messages.
     """
     source_folder = Path(source).resolve()
@@ -81,7 +82,7 @@ def _content_of(source: Path) -> str:
     names = [str(path.relative_to(source)) for path in files]
     runtime = sorted((home() / "lib").glob("**/libkgen_runtime*.a"))
     stamps = [f"{path}:{path.stat().st_mtime_ns}" for path in [home() / "bin" / "kgen", *runtime]]
-    tools = [os.environ.get(name, "") for name in ("CXX", "CXXFLAGS", "CUDACXX", "HIPCXX", "LDFLAGS")]
+    tools = [os.environ.get(name, "") for name in ("CXX", "CXXFLAGS", "CUDACXX", "HIPCXX", "LDFLAGS", "CMAKE_ARGS")]
     return hash_of([*files, _project], str(source), *names, *stamps, *tools)
 
 
@@ -132,6 +133,7 @@ def _run_cmake(source: Path, folder: Path, graph: str, language: str) -> str:
     compiler = [f"-DCMAKE_CUDA_COMPILER={cuda}"] if language == "CUDA" and "CUDACXX" not in os.environ else []
     configure = ["cmake", "-S", str(project), "-B", str(folder / "build"), *generator, *compiler]
     configure += ["-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={home()}"]
+    configure += shlex.split(os.environ.get("CMAKE_ARGS", ""))
     log = _run(configure, "configuring")
     return log + _run(["cmake", "--build", str(folder / "build"), "--parallel", str(os.cpu_count() or 1)], "building")
 

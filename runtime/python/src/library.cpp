@@ -8,7 +8,7 @@ namespace kgen::python {
 
 Library::Library(const std::string& path, const std::string& graph_name)
     : path_(path), handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-  if (handle_ == nullptr) throw StatusError("KGEN_FILE_ERROR", std::string("cannot open the library: ") + dlerror());
+  if (handle_ == nullptr) throw StatusError("KGEN_ABI_MISMATCH", std::string("cannot open the library: ") + dlerror());
   const kgen_graph* (*graph_function)() = nullptr;
   find(graph_function, "kgen_graph_" + graph_name);
   find(status_name, "kgen_status_name");
@@ -37,8 +37,9 @@ template <class Function>
 void Library::find(Function& function, const std::string& name) {
   function = reinterpret_cast<Function>(dlsym(handle_, name.c_str()));
   if (function != nullptr) return;
-  throw StatusError("KGEN_ABI_MISMATCH", path_ + " has no '" + name + "': it was built for another graph, or with another "
-                                                                    "version of kgen's runtime; build it again");
+  throw StatusError("KGEN_ABI_MISMATCH", path_ + " has no '" + name +
+                                             "': it was built for another graph, or with another "
+                                             "version of kgen's runtime; build it again");
 }
 
 void Library::require(kgen_status status) const {

@@ -14,7 +14,8 @@
 namespace kgen::python {
 namespace {
 
-// The threads of OpenMP do not come along where a process forks, and the next parallel loop would wait for them forever.
+// The threads of OpenMP do not come along where a process forks, and the next parallel loop would wait for them
+// forever.
 std::atomic<unsigned> forks = 0;
 std::atomic<bool> threads_have_run = false;
 std::atomic<bool> threads_are_lost = false;
@@ -38,8 +39,13 @@ std::vector<Parameter> describe(const Library& library, const char* role, int co
   for (int i = 0; i < count; ++i) {
     kgen_tensor_info info;
     library.require(describe_one(library.graph, i, &info));
-    parameters.push_back({role, info.name, info.dtype_name, info.dtype, {info.dims, info.dims + info.rank},
-                          info.strided != 0, info.on_host != 0});
+    parameters.push_back({role,
+                          info.name,
+                          info.dtype_name,
+                          info.dtype,
+                          {info.dims, info.dims + info.rank},
+                          info.strided != 0,
+                          info.on_host != 0});
   }
   return parameters;
 }
@@ -63,9 +69,7 @@ bool may_be_a_size(const DLTensor& tensor) {
 }
 
 // What PyTorch's allocator says of an error.
-void note_error(void* context, const char*, const char* message) {
-  *static_cast<std::string*>(context) = message;
-}
+void note_error(void* context, const char*, const char* message) { *static_cast<std::string*>(context) = message; }
 
 }  // namespace
 
@@ -132,7 +136,6 @@ nb::object Model::call(nb::args arguments, nb::kwargs keywords) {
 
   void* const stream = stream_of(first);
   kgen_status status;
-  std::string message;
   {
     const nb::gil_scoped_release running;
     const std::lock_guard lock(run_mutex_);
@@ -275,8 +278,9 @@ nb::object Model::allocate(const Parameter& parameter, std::vector<std::int64_t>
     return {};
   }
   if (!is_host(device_)) {
-    throw StatusError("KGEN_WRONG_DEVICE", parameter.title() + ": memory of the GPU is allocated by PyTorch alone; "
-                                                               "give the output with out=");
+    throw StatusError("KGEN_WRONG_DEVICE", parameter.title() +
+                                               ": memory of the GPU is allocated by PyTorch alone; "
+                                               "give the output with out=");
   }
   static const nb::object* const empty = new nb::object(nb::module_::import_("numpy").attr("empty"));
   nb::list extents;
@@ -376,7 +380,9 @@ void Model::profile_stop(const std::string& trace_path) {
   library_.require(library_.profile_stop(model_, trace_path.empty() ? nullptr : trace_path.c_str()));
 }
 
-std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> Model::profile() const {
+std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> Model::profile() {
+  const nb::gil_scoped_release reading;
+  const std::lock_guard lock(run_mutex_);
   std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> rows;
   for (int i = 0; i < library_.profile_count(model_); ++i) {
     kgen_profile_entry entry;

@@ -13,8 +13,8 @@
 
 namespace kgen::python {
 
-// Calls of one model follow each other, from whatever thread they come; the interpreter runs on meanwhile. All functions
-// throw StatusError, or exceptions of Python's that name the argument.
+// Calls of one model follow each other, from whatever thread they come; the interpreter runs on meanwhile. All
+// functions throw StatusError, or exceptions of Python's that name the argument.
 class Model {
  public:
   Model(const std::string& library, const std::string& graph, const std::string& weights_directory, int threads,
@@ -26,7 +26,8 @@ class Model {
   // The outputs, one or a tuple: new ones of the framework of the first tensor, or those in the keyword `out`.
   nb::object call(nb::args arguments, nb::kwargs keywords);
 
-  // Nanoseconds of one call of the C ABI with these tensors, the mean of `count`: what a call from Python is compared with.
+  // Nanoseconds of one call of the C ABI with these tensors, the mean of `count`: what a call from Python is compared
+  // with.
   double time_interface(nb::sequence inputs, nb::sequence outputs, int count);
 
   const std::vector<Parameter>& inputs() const { return inputs_; }
@@ -45,7 +46,7 @@ class Model {
   void profile_start();
   void profile_stop(const std::string& trace_path);
   // (name, count, nanoseconds) of each stub, and of whole runs under the graph's name.
-  std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> profile() const;
+  std::vector<std::tuple<std::string, std::int64_t, std::int64_t>> profile();
 
  private:
   // The shapes of the outputs for shapes of the inputs, and values of those that sizes are read from.

@@ -59,14 +59,13 @@ NB_MODULE(_kgen, module) {
       .def("__call__", &Model::call)
       .def_prop_ro("inputs", &Model::inputs, "What the model is called with, in order.")
       .def_prop_ro("outputs", &Model::outputs, "What a call returns, in order.")
-      .def_prop_ro("dlpack_device", [](const Model& self) {
-        return std::tuple<int, int>(self.device().device_type, self.device().device_id);
-      })
+      .def_prop_ro(
+          "dlpack_device",
+          [](const Model& self) { return std::tuple<int, int>(self.device().device_type, self.device().device_id); })
       .def("_time_interface", &Model::time_interface)
       .def("_state_names", &Model::state_names)
-      .def("_state_capsule", [](nb::handle_t<Model> self, const std::string& name) {
-        return nb::cast<Model&>(self).state_capsule(name, self);
-      })
+      .def("_state_capsule", [](nb::handle_t<Model> self,
+                                const std::string& name) { return nb::cast<Model&>(self).state_capsule(name, self); })
       .def("_state_memory", &Model::state_memory)
       .def("_state_dtype", &Model::state_dtype)
       .def("_state_shape", &Model::state_shape)

@@ -54,8 +54,9 @@ std::string class_name(nb::handle object) { return nb::type_name(object.type()).
   throw nb::type_error((parameter.title() + ": " + what).c_str());
 }
 
-// What Python raised, with the parameter before it.
+// What Python raised, with the parameter before it; interrupts stay what they are.
 [[noreturn]] void refuse_raised(const Parameter& parameter, nb::python_error& error) {
+  if (!error.matches(PyExc_Exception)) throw nb::python_error(error);
   const std::string message = parameter.title() + ": " + nb::str(error.value()).c_str();
   nb::raise_from(error, PyExc_TypeError, "%s", message.c_str());
   throw nb::python_error();
@@ -104,8 +105,9 @@ void require_plain_torch(nb::handle tensor, const Parameter& parameter) {
   if (is_true_attribute(tensor, *requires_grad)) {
     static const nb::object* const enabled = new nb::object(nb::module_::import_("torch").attr("is_grad_enabled"));
     if (nb::cast<bool>((*enabled)())) {
-      refuse(parameter, "the tensor requires a gradient, and kgen computes none; pass x.detach(), or call under "
-                        "torch.no_grad()");
+      refuse(parameter,
+             "the tensor requires a gradient, and kgen computes none; pass x.detach(), or call under "
+             "torch.no_grad()");
     }
   }
   static const nb::object* const is_negative = new nb::object(nb::module_::import_("torch").attr("is_neg"));
@@ -167,8 +169,9 @@ void Borrowed::borrow(nb::handle object, const Parameter& parameter, bool writab
     producer = Producer::numpy;
     return borrow_buffer(object, parameter, writable);
   }
-  refuse(parameter, class_name(object) + " is no tensor; pass a NumPy array, a PyTorch tensor, or anything that has "
-                                        "__dlpack__");
+  refuse(parameter, class_name(object) +
+                        " is no tensor; pass a NumPy array, a PyTorch tensor, or anything that has "
+                        "__dlpack__");
 }
 
 bool Borrowed::borrow_exchange(nb::handle object, const Parameter& parameter, bool) {
@@ -290,8 +293,7 @@ void Borrowed::borrow_capsule(nb::handle object, const Parameter& parameter, boo
   }
   producer = Producer::other;
   if (PyCapsule_IsValid(kept_.ptr(), "dltensor_versioned") != 0) {
-    const auto* managed =
-        static_cast<ManagedTensorVersioned*>(PyCapsule_GetPointer(kept_.ptr(), "dltensor_versioned"));
+    const auto* managed = static_cast<ManagedTensorVersioned*>(PyCapsule_GetPointer(kept_.ptr(), "dltensor_versioned"));
     if (managed->version.major != 1) refuse(parameter, "DLPack of version " + std::to_string(managed->version.major));
     if (writable && (managed->flags & flag_read_only) != 0) refuse(parameter, "the tensor is read-only");
     if (writable && (managed->flags & flag_is_copied) != 0) refuse(parameter, "the tensor was copied on its way");

@@ -39,8 +39,7 @@ class Borrowed {
   Borrowed& operator=(const Borrowed&) = delete;
   ~Borrowed();
 
-  // `stream`: what the producer must order its work before, of a GPU.
-  void borrow(nb::handle object, const Parameter& parameter, bool writable);
+  void borrow(nb::handle object, const Parameter& parameter, bool writable);  // writable: of an output
   // Memory that is not yet a tensor of Python's.
   void adopt(ManagedTensorVersioned* managed);
   // That memory as a tensor of the framework that it was allocated by.
