@@ -86,6 +86,9 @@ const std::vector<Room> rooms = {
     on_model("write", joined(posix, {"git2.h"})),
     {driver, {"generator/"}, joined({"fmt/", "CLI/"}, posix)},
     {"templates/", {"kgen/"}, vendor},
+    {"runtime/python/",  // the C ABI is all that it knows of the runtime
+     {"kgen_runtime.h", "runtime/python/"},
+     {"dlpack/", "nanobind/", "dlfcn.h", "pthread.h"}},
     {"runtime/",
      {"kgen/", "kgen_runtime.h", "runtime/"},
      joined(joined({"kgen_runtime.h", "dlpack/", "nlohmann/"}, vendor), posix)},
@@ -202,6 +205,9 @@ TEST_CASE("rooms: the check finds what it is there for") {
   CHECK(wrong("templates/kgen/view.hpp", "#include \"generator/model/dim.hpp\""));
   CHECK(wrong("templates/kgen/view.hpp", "#include <fmt/format.h>"));
   CHECK(wrong("runtime/src/call.cpp", "#include \"generator/base/source.hpp\""));
+  CHECK(wrong("runtime/src/call.cpp", "#include <nanobind/nanobind.h>"));
+  CHECK(wrong("runtime/python/src/model.cpp", "#include \"runtime/src/loaded_model.hpp\""));
+  CHECK_FALSE(wrong("runtime/python/src/model.cpp", "#include <nanobind/nanobind.h>"));
   CHECK_FALSE(wrong("generated/g/g.cpp", "#include \"stubs.hpp\""));
   CHECK(wrong("generated/g/g.cpp", "#include \"runtime/src/call.hpp\""));
 }

@@ -1,8 +1,8 @@
-#include "library.hpp"
+#include "runtime/python/src/library.hpp"
 
 #include <dlfcn.h>
 
-#include "errors.hpp"
+#include "runtime/python/src/errors.hpp"
 
 namespace kgen::python {
 

@@ -1,4 +1,4 @@
-#include "model.hpp"
+#include "runtime/python/src/model.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "errors.hpp"
+#include "runtime/python/src/errors.hpp"
 
 namespace kgen::python {
 namespace {

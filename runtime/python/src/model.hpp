@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "library.hpp"
-#include "tensor.hpp"
+#include "runtime/python/src/library.hpp"
+#include "runtime/python/src/tensor.hpp"
 
 namespace kgen::python {
 

@@ -4,8 +4,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "errors.hpp"
-#include "model.hpp"
+#include "runtime/python/src/errors.hpp"
+#include "runtime/python/src/model.hpp"
 
 namespace nb = nanobind;
 using kgen::python::Model;

@@ -1,4 +1,4 @@
-#include "tensor.hpp"
+#include "runtime/python/src/tensor.hpp"
 
 #include <nanobind/stl/string.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dlpack_protocol.hpp"
+#include "runtime/python/src/dlpack_protocol.hpp"
 #include "kgen_runtime.h"
 
 namespace kgen::python {

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import torch
 from torch.fx import Node as FxNode
 
+from . import _aten_memory  # noqa: F401  (its rules)
 from ._aten import Builder, rule_of
 from ._graph import Dim, ExportError, Graph, Node, Operand, Unsupported, Value, dtype_names, extent_of, extents_of
 
