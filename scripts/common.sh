@@ -7,6 +7,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 build="${KGEN_BUILD:-$root/build}"
 prefix="$build/prefix"
 python="$build/venv/bin/python"
+torch_python="$build/venv_torch/bin/python"
 # Clones in other folders share what is compiled already.
 export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
 cmake_options=(

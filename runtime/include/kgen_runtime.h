@@ -127,6 +127,11 @@ kgen_status kgen_model_run(kgen_model* model, const DLTensor* const* inputs, int
 kgen_status kgen_model_run_on(kgen_model* model, const DLTensor* const* inputs, int input_count,
                               DLTensor* const* outputs, int output_count, void* stream);
 
+/* The shapes of the outputs that a run with these inputs would have: as many extents are written to shapes[i] as output
+ * i has axes. The inputs are validated as a run validates them; nothing is computed and the state stays as it is. */
+kgen_status kgen_model_output_shapes(kgen_model* model, const DLTensor* const* inputs, int input_count,
+                                     int64_t* const* shapes, int output_count);
+
 /* State, such as a KV cache: zero after load, kept between runs. A function called N times has N of each of its states,
  * named "layer.k_cache[0]" and on. */
 int kgen_model_state_count(const kgen_model* model);

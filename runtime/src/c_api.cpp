@@ -1,9 +1,11 @@
 // The C ABI: arguments are checked, exceptions become codes and messages.
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <span>
 #include <string>
 
+#include "kgen/runtime/call.hpp"
 #include "kgen_runtime.h"
 #include "runtime/src/loaded_model.hpp"
 #include "runtime/src/text.hpp"
@@ -232,6 +234,17 @@ kgen_status kgen_model_run_on(kgen_model* model, const DLTensor* const* inputs, 
                               DLTensor* const* outputs, int output_count, void* stream) {
   return kgen::guarded_run(model, inputs, input_count, outputs, output_count,
                            [&](auto in, auto out) { model->run_on(in, out, stream); });
+}
+
+kgen_status kgen_model_output_shapes(kgen_model* model, const DLTensor* const* inputs, int input_count,
+                                     int64_t* const* shapes, int output_count) {
+  return guarded([&] {
+    require_not_null(model, "model");
+    if (input_count != 0) require_not_null(inputs, "inputs");
+    if (output_count != 0) require_not_null(shapes, "shapes");
+    kgen::Call::ask_shapes(*model, std::span(inputs, static_cast<std::size_t>(std::max(input_count, 0))),
+                           std::span(shapes, static_cast<std::size_t>(std::max(output_count, 0))));
+  });
 }
 
 // ---- state

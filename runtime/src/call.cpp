@@ -149,6 +149,42 @@ Call::Call(kgen_model& model, std::span<const DLTensor* const> inputs, std::span
   require_all_usable(model, "output", model.graph.outputs, outputs);
 }
 
+void Call::ask_shapes(kgen_model& model, std::span<const DLTensor* const> inputs,
+                      std::span<std::int64_t* const> shapes) {
+  const std::size_t count = model.graph.outputs.size();
+  if (shapes.size() != count) {
+    fail(KGEN_WRONG_COUNT, "graph '", model.graph.name, "': shapes of ", shapes.size(), " outputs were asked for, of ",
+         count);
+  }
+  Call call(model);
+  call.inputs_ = inputs;
+  require_all_usable(model, "input", model.graph.inputs, inputs);
+  if (count == 0) return;
+  Question question{shapes, std::vector<bool>(count), count};
+  call.question_ = &question;
+  try {
+    model.graph.run(call);
+  } catch (const AllKnown&) {
+    return;
+  }
+  call.require_no_question();
+}
+
+void Call::answer(const TensorInfo& info, int index, ElementType type, Extents shape) const {
+  require_declared(info, "output", type, shape.size(), info.dims.size());
+  const auto output = static_cast<std::size_t>(index);
+  std::ranges::copy(shape, question_->shapes[output]);
+  if (question_->known[output]) return;
+  question_->known[output] = true;
+  if (--question_->unknown == 0) throw AllKnown();
+}
+
+// A wrapper that goes on to launch what it has no outputs for.
+void Call::require_no_question() const {
+  if (question_ == nullptr) return;
+  fail(KGEN_INTERNAL, "the wrapper of graph '", model_.graph.name, "' does not ask for all outputs before it launches");
+}
+
 Argument Call::input_argument(int index) const {
   const TensorInfo& info = row_at(model_.graph.inputs, "input", index);
   return {"input", info, *inputs_[static_cast<std::size_t>(index)]};
@@ -217,11 +253,15 @@ const void* Call::dense_input(int index, ElementType type, Extents shape) const 
 // A scalar on the host that a stub reads goes to the device through memory that stays as it is for as long as the run
 // may come again.
 const void* Call::on_device(int index, const Argument& argument) const {
-  if (model_.api.is_host || !argument.info.on_host) return argument.data();
+  if (model_.api.is_host || !argument.info.on_host || question_ != nullptr) return argument.data();
   return model_.stage_scalar(index, argument.data());
 }
 
 void* Call::dense_output(int index, ElementType type, Extents shape) const {
+  if (question_ != nullptr) {
+    answer(row_at(model_.graph.outputs, "output", index), index, type, shape);
+    return nullptr;
+  }
   const Argument output = output_argument(index);
   require_shape_of(output, type, shape);
   require_dense(output);
@@ -268,6 +308,7 @@ void Call::release_constant(int row, std::int64_t call) const {
 }
 
 Arena Call::arena(std::int64_t bytes) const {
+  require_no_question();
   const auto size = static_cast<std::size_t>(end_of_slot(0, bytes));
   model_.grow_arena(size);
   if (size > 0 && (always_poison || model_.options.check)) {
@@ -276,9 +317,15 @@ Arena Call::arena(std::int64_t bytes) const {
   return {model_.arena.data(), bytes};
 }
 
-Launch Call::launch(const char* stub, const LaunchOrder& order) const { return {model_, stub, order}; }
+Launch Call::launch(const char* stub, const LaunchOrder& order) const {
+  require_no_question();
+  return {model_, stub, order};
+}
 
-Fork Call::fork(int streams) const { return {model_, streams}; }
+Fork Call::fork(int streams) const {
+  require_no_question();
+  return {model_, streams};
+}
 
 void Call::wait(std::initializer_list<int> events) const {
   if (model_.streams.single()) return;

@@ -123,6 +123,40 @@ TEST_CASE("What an edited wrapper asks wrongly is an error") {
                 "the wrapper asks for input 0 of 0");
 }
 
+TEST_CASE("The shapes of outputs are known before they are computed") {
+  const toy::ModelPointer model = toy::load_toy();
+  toy::Arguments arguments;
+  std::int64_t y[2] = {}, sum[1] = {};
+  std::int64_t* const shapes[] = {y, sum};
+  const auto ask = [&](int inputs, int outputs) {
+    return toy::outcome(kgen_model_output_shapes(model.get(), arguments.inputs.data(), inputs, shapes, outputs));
+  };
+  CHECK_OUTCOME(ask(4, 2), KGEN_OK, "");
+  CHECK(y[0] == 2);
+  CHECK(y[1] == 6);
+  CHECK(sum[0] == 6);
+  DLTensor view{};
+  REQUIRE(kgen_model_state(model.get(), 2, &view) == KGEN_OK);  // layer.runs[1], which each run counts
+  CHECK(static_cast<std::int64_t*>(view.data)[1] == 0);
+  CHECK_OUTCOME(arguments.run(model.get()), KGEN_OK, "");
+  CHECK_OUTCOME(ask(4, 1), KGEN_WRONG_COUNT, "graph 'toy': shapes of 1 outputs were asked for, of 2");
+  CHECK_OUTCOME(ask(3, 2), KGEN_WRONG_COUNT, "graph 'toy': 3 inputs were passed, expected 4 [x, gate, mask, position]");
+  arguments.x_shape[0] = 9;
+  CHECK_OUTCOME(ask(4, 2), KGEN_DIM_OUT_OF_RANGE, "dim M is 9 (axis 0 of input 'x'), expected 1..8");
+}
+
+TEST_CASE("A wrapper that launches before it asks for its outputs cannot say their shapes") {
+  kgen::GraphInfo graph = graph_that_runs([](kgen::Call& call) { (void)call.launch("stub"); });
+  graph.outputs = {{.name = "y", .type = kgen::ElementType::f32, .dims = {"4"}}};
+  kgen_model* model = nullptr;
+  REQUIRE(kgen_model_load(kgen::as_c(graph), nullptr, &model) == KGEN_OK);
+  std::int64_t extents[1] = {};
+  std::int64_t* const shapes[] = {extents};
+  CHECK_OUTCOME(toy::outcome(kgen_model_output_shapes(model, nullptr, 0, shapes, 1)), KGEN_INTERNAL,
+                "the wrapper of graph 'small' does not ask for all outputs before it launches");
+  kgen_model_free(model);
+}
+
 TEST_CASE("Exceptions of a wrapper become codes") {
   CHECK_OUTCOME(run(graph_that_runs([](kgen::Call&) { throw std::bad_alloc(); })), KGEN_OUT_OF_MEMORY, "out of memory");
   CHECK_OUTCOME(run(graph_that_runs([](kgen::Call&) { throw std::runtime_error("surprise"); })), KGEN_INTERNAL,

@@ -88,6 +88,9 @@ const std::vector<Room> rooms = {
     // Threads that share work, and the sizes of the caches: the CPU's kernels ask the system.
     {"templates/kgen/cpu/", {"kgen/"}, joined(vendor, {"unistd.h", "sys/", "pthread.h", "sched.h", "linux/futex.h"})},
     {"templates/", {"kgen/"}, vendor},
+    {"runtime/python/",  // the C ABI is all that it knows of the runtime
+     {"kgen_runtime.h", "runtime/python/"},
+     {"dlpack/", "nanobind/", "dlfcn.h", "pthread.h"}},
     {"runtime/",
      {"kgen/", "kgen_runtime.h", "runtime/"},
      joined(joined({"kgen_runtime.h", "dlpack/", "nlohmann/"}, vendor), posix)},
@@ -204,6 +207,9 @@ TEST_CASE("rooms: the check finds what it is there for") {
   CHECK(wrong("templates/kgen/view.hpp", "#include \"generator/model/dim.hpp\""));
   CHECK(wrong("templates/kgen/view.hpp", "#include <fmt/format.h>"));
   CHECK(wrong("runtime/src/call.cpp", "#include \"generator/base/source.hpp\""));
+  CHECK(wrong("runtime/src/call.cpp", "#include <nanobind/nanobind.h>"));
+  CHECK(wrong("runtime/python/src/model.cpp", "#include \"runtime/src/loaded_model.hpp\""));
+  CHECK_FALSE(wrong("runtime/python/src/model.cpp", "#include <nanobind/nanobind.h>"));
   CHECK_FALSE(wrong("generated/g/g.cpp", "#include \"stubs.hpp\""));
   CHECK(wrong("generated/g/g.cpp", "#include \"runtime/src/call.hpp\""));
 }

@@ -133,6 +133,10 @@ class Call {
   explicit Call(kgen_model& model);
   // Validates all of the arguments that does not depend on dims: counts, pointers, device, dtype, rank, alignment.
   Call(kgen_model& model, std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs);
+  // A question: runs the wrapper up to the last output that it asks for, and writes their shapes, as many extents to
+  // shapes[i] as output i has axes. Nothing is launched.
+  static void ask_shapes(kgen_model& model, std::span<const DLTensor* const> inputs,
+                         std::span<std::int64_t* const> shapes);
 
   // ---- sizes
   std::int64_t input_extent(int input, int axis);
@@ -227,6 +231,13 @@ class Call {
     const void* data;
     Extents shape;
   };
+  // Which outputs a wrapper that is asked for shapes has told of.
+  struct Question {
+    std::span<std::int64_t* const> shapes;
+    std::vector<bool> known;
+    std::size_t unknown;
+  };
+  struct AllKnown {};  // thrown where it has told of the last
   struct Origin {
     int input = -1;
     int axis = -1;  // -1: the scalar's value
@@ -263,6 +274,8 @@ class Call {
   const void* on_device(int index, const Argument& host_input) const;
   const void* any_input(int index, ElementType type, Extents shape, std::span<std::int64_t> strides) const;
   void* dense_output(int index, ElementType type, Extents shape) const;
+  void answer(const TensorInfo& info, int index, ElementType type, Extents shape) const;
+  void require_no_question() const;
   Buffer state_buffer(int row, ElementType type, Extents shape, std::int64_t call) const;
   ConstantBuffer constant_buffer(int row, ElementType type, int rank, std::int64_t call) const;
   Buffer persistent_buffer(int row, ElementType type, int rank, std::int64_t call) const;
@@ -276,6 +289,7 @@ class Call {
   std::span<DLTensor* const> outputs_;
   std::vector<BoundDim> dims_;  // for messages
   Origin origin_;               // what was read last, for messages
+  Question* question_ = nullptr;
 };
 
 }  // namespace kgen

@@ -1,0 +1,492 @@
+"""What ATen's operators are in kgen's. The tables are the mapping; an operator that needs more than a name has a function.
+
+Names are those of core ATen (https://docs.pytorch.org/docs/stable/torch.compiler_ir.html) and of the composite operators
+above it that kgen computes whole; of one that is not here, PyTorch's own decomposition is taken where there is one."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import torch
+
+from ._graph import Dim, Operand, Unsupported, Value
+
+# The same value, in inference.
+IDENTITY = """alias.default clone.default contiguous.default detach.default lift_fresh_copy.default dropout.default
+feature_dropout.default native_dropout.default alias_copy.default detach_copy.default lift.default""".split()
+
+# One tensor, computed in the dtype of the result.
+UNARY = {
+    "abs": "abs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
+    "ceil": "ceil", "cos": "cos", "cosh": "cosh", "erf": "erf", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
+    "floor": "floor", "log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "neg": "neg",
+    "reciprocal": "reciprocal", "relu": "relu", "round": "round", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sgn": "sign",
+    "sign": "sign", "silu": "silu", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "square": "square", "tan": "tan",
+    "tanh": "tanh", "trunc": "trunc", "fix": "trunc", "relu6": "relu6", "mish": "mish", "log_sigmoid": "log_sigmoid",
+    "logical_not": "logical_not", "bitwise_not": "bitwise_not", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
+}  # fmt: skip
+
+# Two that broadcast, both in the dtype of the result.
+BINARY = {
+    "mul": "mul", "atan2": "atan2", "maximum": "maximum", "minimum": "minimum", "fmod": "fmod", "remainder": "mod",
+    "bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor", "pow": "pow",
+    "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
+    "bitwise_left_shift": "shift_left", "bitwise_right_shift": "shift_right", "floor_divide": "floor_divide",
+    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__lshift__": "shift_left",
+    "__rshift__": "shift_right",
+}  # fmt: skip
+ON_BOOLS = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor",
+            "bitwise_not": "logical_not", "mul": "logical_and", "add": "logical_or", "maximum": "logical_or",
+            "minimum": "logical_and"}  # fmt: skip
+
+COMPARISONS = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+
+# Over `dim`, all axes where there is none.
+REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "max", "amin": "min", "any": "any", "all": "all", "prod": "prod",
+              "logsumexp": "log_sum_exp"}  # fmt: skip
+
+Rule = Callable[..., Any]
+RULES: Dict[str, Rule] = {}
+
+
+def aten(*names: str) -> Callable[[Rule], Rule]:
+    """The rule of these operators: rule(builder, out, *arguments), where `out` is the result's value as PyTorch has it."""
+
+    def add(rule: Rule) -> Rule:
+        for name in names:
+            RULES[name] = rule
+        return rule
+
+    return add
+
+
+def rule_of(name: str) -> Optional[Rule]:
+    """Of "add.Tensor", or of its base name where every overload has the same; None where there is none."""
+    return RULES.get(name) or RULES.get(name.split(".")[0])
+
+
+class Builder:
+    """What rules write with. Raises Unsupported."""
+
+    def emit(self, op: str, operands: Sequence[Operand], dtype: torch.dtype, shape: Sequence[Dim], /, **attributes: Any) -> Value:
+        raise NotImplementedError
+
+    def emit_many(self, op: str, operands: Sequence[Operand], types: Sequence[Tuple[torch.dtype, Sequence[Dim]]], /, **attributes: Any) -> List[Value]:  # fmt: skip
+        raise NotImplementedError
+
+    def constant(self, tensor: torch.Tensor, wanted: str) -> Value:
+        raise NotImplementedError
+
+    def cast(self, value: Operand, dtype: torch.dtype) -> Operand:
+        """The value in the dtype; numbers are written as it wants them."""
+        if isinstance(value, Value):
+            return value if value.dtype == dtype else self.emit("cast", [value], dtype, value.shape, to=dtype)
+        if value is None or dtype == torch.bool:
+            return value
+        return float(value) if dtype.is_floating_point else int(value)
+
+    def tensor(self, value: Operand, dtype: torch.dtype) -> Value:
+        cast = self.cast(value, dtype)
+        return cast if isinstance(cast, Value) else self.constant(torch.tensor(cast, dtype=dtype), "number")
+
+    def reshape(self, value: Value, shape: Sequence[Dim]) -> Value:
+        return value if tuple(shape) == value.shape else self.emit("reshape", [value], value.dtype, shape, shape=list(shape))
+
+    def transpose(self, value: Value, perm: Sequence[int]) -> Value:
+        if list(perm) == list(range(value.rank)):
+            return value
+        return self.emit("transpose", [value], value.dtype, [value.shape[axis] for axis in perm], perm=list(perm))
+
+    def broadcast(self, value: Value, shape: Sequence[Dim]) -> Value:
+        return value if tuple(shape) == value.shape else self.emit("broadcast_to", [value], value.dtype, shape, shape=list(shape))
+
+    def slice(self, value: Value, axis: int, begin: Dim, end: Dim, step: int = 1) -> Value:
+        extent = (end - begin + step - 1) // step if isinstance(end - begin, int) else end - begin
+        shape = [extent if i == axis else size for i, size in enumerate(value.shape)]
+        extra = {"step": step} if step != 1 else {}
+        return self.emit("slice", [value], value.dtype, shape, axis=axis, begin=begin, end=end, **extra)
+
+
+def axis_of(dim: int, rank: int) -> int:
+    return dim + rank if dim < 0 else dim
+
+
+def axes_of(dims: Any, rank: int) -> List[int]:
+    if dims is None or (isinstance(dims, (list, tuple)) and not dims):
+        return list(range(rank))
+    return sorted(axis_of(dim, rank) for dim in (dims if isinstance(dims, (list, tuple)) else [dims]))
+
+
+def size_of(shape: Sequence[Dim]) -> Dim:
+    total: Dim = 1
+    for extent in shape:
+        total = total * extent
+    return total
+
+
+def refuse(reason: str) -> Any:
+    raise Unsupported(reason)
+
+
+def require(holds: bool, reason: str) -> None:
+    if not holds:
+        raise Unsupported(reason)
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------------
+
+
+def _unary(op: str) -> Rule:
+    def rule(b: Builder, out: Value, x: Value, *_: Any, **__: Any) -> Value:
+        if out.dtype == torch.bool:
+            if op in ("isnan", "isinf", "isfinite"):
+                return b.emit(op, [x], torch.bool, out.shape)
+            return b.emit(ON_BOOLS.get(op, op), [b.cast(x, torch.bool)], torch.bool, out.shape)
+        if op in ("floor", "ceil", "round", "trunc") and not x.dtype.is_floating_point:
+            return x
+        return b.emit(op, [b.cast(x, out.dtype)], out.dtype, out.shape)
+
+    return rule
+
+
+def binary(op: str) -> Rule:
+    def rule(b: Builder, out: Value, left: Operand, right: Operand) -> Value:
+        if op == "pow" and not out.dtype.is_floating_point:
+            powers = [b.cast(b.cast(side, out.dtype), torch.float64) for side in (left, right)]
+            return b.tensor(b.emit("pow", powers, torch.float64, out.shape), out.dtype)
+        name = ON_BOOLS.get(op, op) if out.dtype == torch.bool else op
+        return b.emit(name, [b.cast(left, out.dtype), b.cast(right, out.dtype)], out.dtype, out.shape)
+
+    return rule
+
+
+def _comparison(op: str) -> Rule:
+    def rule(b: Builder, out: Value, left: Operand, right: Operand) -> Value:
+        sides = [_example(side) for side in (left, right)]
+        dtype = torch.result_type(*sides)
+        return b.emit(op, [b.cast(left, dtype), b.cast(right, dtype)], torch.bool, out.shape)
+
+    return rule
+
+
+def _example(side: Operand) -> Any:
+    """Something of the dtype and of as many axes, for PyTorch's rules of promotion."""
+    return torch.empty([1] * side.rank, dtype=side.dtype) if isinstance(side, Value) else side
+
+
+def _reduction(op: str) -> Rule:
+    def rule(b: Builder, out: Value, x: Value, dim: Any = None, keepdim: bool = False, **_: Any) -> Value:
+        dtype = torch.bool if op in ("any", "all") else out.dtype
+        operand = x if x.rank else x
+        operand = b.tensor(operand, dtype) if not (dtype == torch.bool and x.dtype != torch.bool) else b.emit(
+            "not_equal", [x, b.cast(0, x.dtype)], torch.bool, x.shape)
+        if not x.rank:
+            return operand
+        extra = {"keepdims": True} if keepdim else {}
+        result = b.emit(op, [operand], dtype, out.shape, axes=axes_of(dim, x.rank), **extra)
+        return b.tensor(result, out.dtype)
+
+    return rule
+
+
+for _name in IDENTITY:
+    RULES[_name] = lambda b, out, x, *_, **__: x
+RULES.update({name: _unary(op) for name, op in UNARY.items()})
+RULES.update({name: binary(op) for name, op in BINARY.items()})
+RULES.update({name: _comparison(op) for name, op in COMPARISONS.items()})
+RULES.update({name: _reduction(op) for name, op in REDUCTIONS.items()})
+
+# ---- arithmetic ----------------------------------------------------------------------------------------------------------
+
+
+def _sum(op: str, b: Builder, out: Value, left: Operand, right: Operand, alpha: float) -> Value:
+    right = b.cast(right, out.dtype)
+    if alpha != 1:
+        if isinstance(right, Value):
+            right = b.emit("mul", [right, b.cast(alpha, out.dtype)], out.dtype, right.shape)
+        else:
+            right = right * alpha  # type: ignore[operator]
+    name = ON_BOOLS.get(op, op) if out.dtype == torch.bool else op
+    return b.emit(name, [b.cast(left, out.dtype), right], out.dtype, out.shape)
+
+
+@aten("add")
+def _(b: Builder, out: Value, left: Operand, right: Operand, alpha: float = 1) -> Value:
+    return _sum("add", b, out, left, right, alpha)
+
+
+@aten("sub")
+def _(b: Builder, out: Value, left: Operand, right: Operand, alpha: float = 1) -> Value:
+    return _sum("sub", b, out, left, right, alpha)
+
+
+@aten("rsub")
+def _(b: Builder, out: Value, left: Operand, right: Operand, alpha: float = 1) -> Value:
+    return _sum("sub", b, out, right, left, 1) if alpha == 1 else refuse("alpha of rsub")
+
+
+@aten("div")
+def _(b: Builder, out: Value, left: Operand, right: Operand, rounding_mode: Optional[str] = None) -> Value:
+    sides = [b.cast(left, out.dtype), b.cast(right, out.dtype)]
+    if rounding_mode == "floor":
+        return b.emit("floor_divide", sides, out.dtype, out.shape)
+    quotient = b.emit("div", sides, out.dtype, out.shape)
+    if rounding_mode == "trunc" and out.dtype.is_floating_point:
+        return b.emit("trunc", [quotient], out.dtype, out.shape)
+    return quotient
+
+
+@aten("pow.Tensor_Scalar")
+def _(b: Builder, out: Value, x: Value, exponent: float) -> Value:
+    whole = {2: "square", 1: "copy"}
+    parts = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"} if out.dtype.is_floating_point else {}
+    op = {**whole, **parts}.get(exponent)
+    return b.emit(op, [b.cast(x, out.dtype)], out.dtype, out.shape) if op else binary("pow")(b, out, x, exponent)
+
+
+@aten("clamp", "clip", "hardtanh")
+def _(b: Builder, out: Value, x: Value, minimum: Operand = None, maximum: Operand = None, **named: Any) -> Value:
+    minimum, maximum = named.get("min", named.get("min_val", minimum)), named.get("max", named.get("max_val", maximum))
+    result = b.tensor(x, out.dtype)
+    limits = {"minimum": minimum, "maximum": maximum}
+    if not any(isinstance(limit, Value) for limit in limits.values()):
+        given = {name: b.cast(limit, out.dtype) for name, limit in limits.items() if limit is not None}
+        return b.emit("clamp", [result], out.dtype, out.shape, **given)
+    for op, limit in (("maximum", minimum), ("minimum", maximum)):
+        if limit is not None:
+            result = b.emit(op, [result, b.cast(limit, out.dtype)], out.dtype, out.shape)
+    return result
+
+
+@aten("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
+def _(b: Builder, out: Value, condition: Value, x: Operand, y: Operand) -> Value:
+    x, y = b.cast(x, out.dtype), b.cast(y, out.dtype)
+    if not isinstance(x, Value) and not isinstance(y, Value):
+        x = b.tensor(x, out.dtype)
+    return b.emit("where", [condition, x, y], out.dtype, out.shape)
+
+
+@aten("masked_fill")
+def _(b: Builder, out: Value, x: Value, mask: Value, value: Operand) -> Value:
+    return b.emit("where", [mask, b.cast(value, out.dtype), x], out.dtype, out.shape)
+
+
+@aten("to", "_to_copy", "type_as", "to_copy")
+def _(b: Builder, out: Value, x: Value, *_: Any, **__: Any) -> Value:
+    if out.dtype == torch.bool and x.dtype != torch.bool:
+        return b.emit("not_equal", [x, b.cast(0, x.dtype)], torch.bool, x.shape)
+    return b.tensor(x, out.dtype)
+
+
+@aten("gelu")
+def _(b: Builder, out: Value, x: Value, approximate: str = "none") -> Value:
+    return b.emit("gelu" if approximate == "none" else "gelu_tanh", [x], out.dtype, out.shape)
+
+
+@aten("elu")
+def _(b: Builder, out: Value, x: Value, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Value:
+    require(input_scale == 1, "input_scale of elu other than 1")
+    value = b.emit("elu", [x], out.dtype, out.shape, alpha=float(alpha))
+    return value if scale == 1 else b.emit("mul", [value, float(scale)], out.dtype, out.shape)
+
+
+@aten("leaky_relu")
+def _(b: Builder, out: Value, x: Value, negative_slope: float = 0.01) -> Value:
+    return b.emit("leaky_relu", [x], out.dtype, out.shape, alpha=float(negative_slope))
+
+
+@aten("hardsigmoid")
+def _(b: Builder, out: Value, x: Value) -> Value:
+    return b.emit("hard_sigmoid", [x], out.dtype, out.shape, alpha=1 / 6, beta=0.5)
+
+
+@aten("hardswish")
+def _(b: Builder, out: Value, x: Value) -> Value:
+    return b.emit("hard_swish", [x], out.dtype, out.shape)
+
+
+@aten("softplus")
+def _(b: Builder, out: Value, x: Value, beta: float = 1, threshold: float = 20) -> Value:
+    require(beta == 1, "beta of softplus other than 1")
+    return b.emit("softplus", [x], out.dtype, out.shape)
+
+
+@aten("softmax.int", "_softmax", "log_softmax.int", "_log_softmax")
+def _(b: Builder, out: Value, x: Value, dim: int, *_: Any, op: str = "softmax", **__: Any) -> Value:
+    return b.emit(op, [b.cast(x, out.dtype)], out.dtype, out.shape, axis=axis_of(dim, max(x.rank, 1)))
+
+
+for _name in ("log_softmax.int", "_log_softmax"):
+    RULES[_name] = lambda b, out, *x, _rule=RULES["softmax.int"], **k: _rule(b, out, *x, op="log_softmax")
+
+# ---- products ------------------------------------------------------------------------------------------------------------
+
+
+@aten("mm", "bmm", "matmul")
+def _(b: Builder, out: Value, left: Value, right: Value) -> Value:
+    sides = [b.tensor(left, out.dtype), b.tensor(right, out.dtype)]
+    shape = list(out.shape)
+    if left.rank == 1:
+        sides[0] = b.reshape(sides[0], (1, *left.shape))
+        shape.insert(len(shape) if right.rank == 1 else len(shape) - 1, 1)
+    if right.rank == 1:
+        sides[1] = b.reshape(sides[1], (*right.shape, 1))
+        shape.append(1)
+    return b.reshape(b.emit("matmul", sides, out.dtype, shape), out.shape)
+
+
+RULES["mv"] = RULES["dot"] = RULES["mm"]
+
+
+@aten("addmm", "baddbmm")
+def _(b: Builder, out: Value, bias: Value, left: Value, right: Value, beta: float = 1, alpha: float = 1) -> Value:
+    require(beta == 1 and alpha == 1, "beta and alpha other than 1")
+    return b.emit("add", [b.emit("matmul", [left, right], out.dtype, out.shape), bias], out.dtype, out.shape)
+
+
+@aten("linear")
+def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = None) -> Value:
+    line = x.rank == 1
+    rows = b.reshape(x, (1, *x.shape)) if line else x
+    operands = [rows, weight] + ([bias] if bias is not None else [])
+    return b.reshape(b.emit("linear", operands, out.dtype, (1, *out.shape) if line else out.shape), out.shape)
+
+
+@aten("scaled_dot_product_attention")
+def _(b: Builder, out: Value, q: Value, k: Value, v: Value, mask: Optional[Value] = None, dropout_p: float = 0,
+      is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Value:  # fmt: skip
+    require(q.rank == 4, "attention of tensors that have not four axes")
+    heads = [b.transpose(x, [0, 2, 1, 3]) for x in (q, k, v)]
+    queries, keys = q.shape[2], k.shape[2]
+    extra: Dict[str, Any] = {} if scale is None else {"scale": float(scale)}
+    if is_causal:
+        require(queries == keys, "is_causal with another number of keys than of queries; give a mask")
+        extra["causal"] = True
+    operands: List[Operand] = [*heads]
+    if mask is not None:
+        scores = (q.shape[0], q.shape[1], queries, keys)
+        if mask.dtype == torch.bool:
+            mask = b.emit("where", [mask, b.constant(torch.zeros((), dtype=q.dtype), "shown"), float("-inf")], q.dtype, mask.shape)
+        operands.append(b.broadcast(b.tensor(mask, q.dtype), scores))
+    shape = [out.shape[axis] for axis in (0, 2, 1, 3)]
+    return b.transpose(b.emit("attention", operands, out.dtype, shape, **extra), [0, 2, 1, 3])
+
+
+def _pair(values: Any, count: int) -> List[int]:
+    listed = list(values) if isinstance(values, (list, tuple)) else [values]
+    return listed * count if len(listed) == 1 else listed
+
+
+@aten("convolution", "conv1d", "conv2d")
+def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = None, stride: Any = 1, padding: Any = 0,
+      dilation: Any = 1, *rest: Any) -> Value:  # fmt: skip
+    transposed, groups = (rest[0], rest[2]) if len(rest) == 3 else (False, rest[0] if rest else 1)
+    require(not transposed, "transposed convolution")
+    axes = weight.rank - 2
+    require(axes in (1, 2), f"convolution over {axes} axes")
+    require(x.rank == weight.rank, "convolution of an image without a batch")
+    stride, dilation = _pair(stride, axes), _pair(dilation, axes)
+    before = after = _pair(padding, axes)
+    if isinstance(padding, str):
+        spans = [dilation[i] * (int(weight.shape[2 + i]) - 1) for i in range(axes)]
+        before = [0 if padding == "valid" else span // 2 for span in spans]
+        after = [0 if padding == "valid" else span - span // 2 for span in spans]
+    last = [0, *range(2, x.rank), 1]
+    operands = [b.transpose(x, last), b.transpose(weight, [*range(2, x.rank), 1, 0])]
+    shape = [out.shape[axis] for axis in last]
+    if axes == 2:
+        named: Dict[str, Any] = {"strides": stride, "pads": [*before, *after], "dilations": dilation}
+    else:
+        named = {"stride": stride[0], "pads": [before[0], after[0]], "dilation": dilation[0]}
+    result = b.emit(f"conv{axes}d", operands, out.dtype, shape, **named, group=groups)
+    if bias is not None:
+        result = b.emit("add", [result, bias], out.dtype, shape)
+    return b.transpose(result, [0, x.rank - 1, *range(1, x.rank - 1)])
+
+
+# ---- normalisation -------------------------------------------------------------------------------------------------------
+
+
+@aten("layer_norm", "native_layer_norm")
+def _(b: Builder, out: Any, x: Value, shape: Sequence[int], weight: Operand = None, bias: Operand = None, eps: float = 1e-5, *_: Any) -> Any:  # fmt: skip
+    axes = list(range(x.rank - len(shape), x.rank))
+    operands = [x, 1.0 if weight is None else weight, 0.0 if bias is None else bias]
+    result = b.emit("layer_norm", operands, x.dtype, x.shape, axes=axes, epsilon=float(eps))
+    return (result, None, None) if isinstance(out, tuple) else result
+
+
+@aten("rms_norm", "_fused_rms_norm")
+def _(b: Builder, out: Any, x: Value, shape: Sequence[int], weight: Operand = None, eps: Optional[float] = None) -> Any:
+    require(len(shape) == 1, "rms_norm over several axes")
+    epsilon = torch.finfo(x.dtype).eps if eps is None else eps
+    weight = b.constant(torch.ones(shape, dtype=x.dtype), "ones") if weight is None else weight
+    result = b.emit("rms_norm", [x, weight], x.dtype, x.shape, epsilon=float(epsilon))
+    return (result, None) if isinstance(out, tuple) else result
+
+
+@aten("group_norm", "native_group_norm")
+def _(b: Builder, out: Any, x: Value, *rest: Any) -> Any:
+    if isinstance(out, tuple):
+        weight, bias, _n, _c, _hw, groups, eps = rest
+    else:
+        groups, weight, bias, eps = (*rest, None, None, 1e-5)[:4] if len(rest) < 4 else rest[:4]
+    channels = [x.shape[1]]
+    weight = weight or b.constant(torch.ones(channels, dtype=x.dtype), "ones")
+    bias = bias or b.constant(torch.zeros(channels, dtype=x.dtype), "zeros")
+    result = b.emit("group_norm", [x, weight, bias], x.dtype, x.shape, groups=groups, epsilon=float(eps))
+    return (result, None, None) if isinstance(out, tuple) else result
+
+
+@aten("batch_norm", "_native_batch_norm_legit_no_training")
+def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, mean: Value, variance: Value, *rest: Any) -> Any:
+    if not isinstance(out, tuple):
+        require(not rest[0], "batch_norm in training")
+    eps = rest[-1] if isinstance(out, tuple) else rest[2]
+    weight = weight or b.constant(torch.ones(mean.shape, dtype=x.dtype), "ones")  # type: ignore[arg-type]
+    bias = bias or b.constant(torch.zeros(mean.shape, dtype=x.dtype), "zeros")  # type: ignore[arg-type]
+    parts = [b.cast(part, x.dtype) for part in (weight, bias, mean, variance)]
+    result = b.emit("batch_norm", [x, *parts], x.dtype, x.shape, epsilon=float(eps))
+    return (result, None, None) if isinstance(out, tuple) else result
+
+
+# ---- pooling -------------------------------------------------------------------------------------------------------------
+
+
+def _window(x: Value, window: Any, stride: Any, padding: Any, dilation: Any) -> Dict[str, List[int]]:
+    axes = len(window) if isinstance(window, (list, tuple)) else 1
+    front = [1] * (x.rank - axes)
+    pads = [0] * (x.rank - axes) + _pair(padding, axes)
+    return {
+        "window": front + _pair(window, axes),
+        "strides": front + (_pair(stride, axes) if stride not in (None, []) else _pair(window, axes)),
+        "pads": pads + pads,
+        "dilations": front + _pair(dilation, axes),
+    }
+
+
+@aten("max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices")
+def _(b: Builder, out: Any, x: Value, window: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
+    first = out[0] if isinstance(out, tuple) else out
+    result = b.emit("max_pool", [x], x.dtype, first.shape, **_window(x, window, stride, padding, dilation), ceil_mode=ceil_mode)
+    return (result, None) if isinstance(out, tuple) else result
+
+
+@aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
+def _(b: Builder, out: Value, x: Value, window: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor: Any = None) -> Value:  # fmt: skip
+    require(divisor is None, "divisor_override")
+    named = _window(x, window, stride, padding, 1)
+    return b.emit("average_pool", [x], x.dtype, out.shape, **named, ceil_mode=ceil_mode, count_include_pad=count_include_pad)
+
+
+@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d")
+def _(b: Builder, out: Value, x: Value, size: Sequence[int]) -> Value:
+    axes = list(range(x.rank - len(size), x.rank))
+    if all(extent == 1 for extent in size):
+        return b.emit("mean", [x], x.dtype, out.shape, axes=axes, keepdims=True)
+    window = []
+    for axis, extent in zip(axes, size):
+        whole = x.shape[axis]
+        require(isinstance(whole, int) and whole % extent == 0, "adaptive pooling whose windows differ in size")
+        window.append(whole // extent)
+    named = _window(x, window, window, 0, 1)
+    return b.emit("average_pool", [x], x.dtype, out.shape, **named, ceil_mode=False, count_include_pad=True)

@@ -1,0 +1,190 @@
+"""torch.compile(model, backend="kgen")."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import torch
+from torch.fx import GraphModule
+from torch.fx import Node as FxNode
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from .._errors import BuildError, Error, PlanError
+from .._load import _cache, load
+from ._convert import Converter, _outline, add_dims, is_assertion, is_size, line_of, name_of, range_of
+from ._graph import Graph, Unsupported, Value, extents_of
+
+log = logging.getLogger("kgen.torch")
+
+
+@dataclass
+class Report:
+    """What became of one graph that torch.compile gave to the backend."""
+
+    planned: List[str] = field(default_factory=list)
+    """A line for each graph that kgen computes: how many operators, and where its source is."""
+    left: List[str] = field(default_factory=list)
+    """A line for each operator that stays with PyTorch: why, and where it stands in the module."""
+
+    def __str__(self) -> str:
+        left = self.left or ["nothing"]
+        return "\n".join(["kgen computes:", *(f"- {line}" for line in self.planned or ["nothing"]), "left to PyTorch:",
+                          *(f"- {line}" for line in left)])  # fmt: skip
+
+
+reports: List[Report] = []
+"""Of this process, the latest last."""
+
+
+def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Optional[Dict[str, Any]] = None, **_: Any) -> Callable[..., Any]:  # fmt: skip
+    """The backend. `options` of torch.compile: `folder`, where each graph has a folder with its graph.yaml, its source, to be
+    read and edited, and report.txt (by default in kgen's cache); and the options of kgen.load.
+
+    What kgen has no operator for stays with PyTorch; kgen.torch.reports says what and why. Where gradients are needed,
+    everything does."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    settings = dict(options or {})
+    folder = Path(settings.pop("folder", None) or _cache() / "torch").resolve()
+    if torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in example_inputs):
+        report = Report(left=["everything: gradients are needed; call under torch.no_grad()"])
+        _tell(report)
+        return module.forward
+    decompositions = torch._decomp.core_aten_decompositions()
+    from ._aten import rule_of
+
+    table = {op: rule for op, rule in decompositions.items() if rule_of(name_of(op)) is None}
+    compiler: Callable[..., Any] = aot_autograd(
+        fw_compiler=lambda graph, inputs: _compile(graph, folder, settings), decompositions=table, keep_inference_input_mutations=False
+    )
+    return compiler(module, example_inputs)
+
+
+def _compile(module: GraphModule, folder: Path, settings: Dict[str, Any]) -> Callable[..., Any]:
+    report = Report()
+    support = _Support(report)
+    partitioner = CapabilityBasedPartitioner(module, support, allows_single_node_partition=True)
+    partitions = [part for part in partitioner.propose_partitions() if any(_computes(node) for node in part.nodes)]
+    fused = partitioner.fuse_partitions(partitions)
+    for name, part in list(fused.named_children()):
+        if isinstance(part, GraphModule):
+            setattr(fused, name, _planned(part, folder, settings, report))
+    _tell(report)
+    from functorch.compile import make_boxed_func
+
+    return make_boxed_func(fused.forward)
+
+
+def _tell(report: Report) -> None:
+    reports.append(report)
+    log.info("%s", report)
+
+
+def _computes(node: FxNode) -> bool:
+    return node.op == "call_function" and not is_size(node) and "getitem" not in str(node.target)
+
+
+class _Support(OperatorSupportBase):
+    """Whether a node can be written, found by writing it."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def is_node_supported(self, submodules: Any, node: FxNode) -> bool:
+        if node.op != "call_function" or is_assertion(node) or is_size(node):
+            return False
+        converter = Converter(Graph("trial"))
+        for operand in node.all_input_nodes:
+            outline = _outline(operand.meta.get("val"))
+            for value in outline if isinstance(outline, tuple) else (outline,):
+                if isinstance(value, Value):
+                    value.name = operand.name
+            if outline is not None:
+                converter.values[operand] = outline
+        converter.convert(node, node.name)
+        for problem in converter.problems:
+            line = problem.replace("\n    ", ": ")
+            if line not in self._report.left:
+                self._report.left.append(line)
+        return not converter.problems
+
+
+def _graph_of(part: GraphModule, name: str) -> Graph:
+    """Raises Unsupported."""
+    graph = Graph(name)
+    converter = Converter(graph)
+    placeholders = [node for node in part.graph.nodes if node.op == "placeholder"]
+    tensors = [node for node in placeholders if isinstance(node.meta.get("val"), torch.Tensor)]
+    add_dims(graph, [node.meta["val"] for node in tensors], {}, lambda symbol: _range(tensors, symbol))
+    for node in tensors:
+        converter.values[node] = graph.value(node.meta["val"], node.name)
+        graph.inputs.append(converter.values[node])
+    for node in part.graph.nodes:
+        if node.op == "call_function":
+            converter.convert(node, node.name)
+        elif node.op == "output":
+            results = node.args[0] if isinstance(node.args[0], (tuple, list)) else [node.args[0]]
+            for i, result in enumerate(results):
+                graph.outputs.append(converter.output(converter.values[result], f"output_{i}"))
+    if converter.problems:
+        raise Unsupported(converter.problems[0])
+    return graph
+
+
+def _range(tensors: Sequence[FxNode], symbol: Any) -> Any:
+    for node in tensors:
+        for extent in node.meta["val"].shape:
+            if isinstance(extent, torch.SymInt) and extent.node.expr == symbol:
+                return range_of(extent.node.shape_env.var_to_range.get(symbol))
+    return range_of(None)
+
+
+def _planned(part: GraphModule, folder: Path, settings: Dict[str, Any], report: Report) -> torch.nn.Module:
+    """The part by kgen, or as it is with the reason in the report."""
+    operators = [node for node in part.graph.nodes if _computes(node)]
+    try:
+        text = _graph_of(part, "part").text()
+        name = "torch_" + hashlib.sha256(text.encode()).hexdigest()[:10]
+        work = folder / name
+        graph = _graph_of(part, name)
+        graph.doc = f"{len(operators)} operators that torch.compile gave to kgen, from {line_of(operators[0])}"
+        graph.write(work / "graph.yaml")
+        model = load(work / "graph.yaml", folder=work, **settings)
+    except (Unsupported, PlanError, BuildError) as problem:
+        first = str(problem).splitlines()[0]
+        report.left.append(f"{len(operators)} operators from {line_of(operators[0])}: {first}")
+        return part
+    report.planned.append(f"{len(operators)} operators in {model.source}")
+    (work / "report.txt").write_text(str(report) + "\n", encoding="utf-8")
+    return _Planned(model, part)
+
+
+class _Planned(torch.nn.Module):
+    """A part of a module that a model computes."""
+
+    def __init__(self, model: Any, part: GraphModule) -> None:
+        super().__init__()
+        nodes = [node for node in part.graph.nodes if node.op == "placeholder"]
+        self._tensors = [isinstance(node.meta.get("val"), torch.Tensor) for node in nodes]
+        self._model = model
+        output = next(node for node in part.graph.nodes if node.op == "output")
+        self._is_tuple = isinstance(output.args[0], (tuple, list))
+
+    def forward(self, *arguments: Any) -> Any:
+        given = [one.detach().contiguous() for one, wanted in zip(arguments, self._tensors) if wanted]
+        result = self._model(*given)
+        return (result,) if self._is_tuple and not isinstance(result, tuple) else result
+
+
+def register() -> None:
+    """Makes the name "kgen" known to torch.compile."""
+    from torch._dynamo import list_backends, register_backend
+
+    if "kgen" not in list_backends(exclude_tags=()):
+        register_backend(backend, name="kgen")

@@ -1,0 +1,200 @@
+"""A graph of torch.fx in ATen's operators, operator by operator, as a graph of kgen."""
+
+from __future__ import annotations
+
+import operator
+import re
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import torch
+from torch.fx import Node as FxNode
+
+from . import _aten_memory  # noqa: F401  (its rules)
+from ._aten import Builder, rule_of
+from ._graph import Dim, ExportError, Graph, Node, Operand, Unsupported, Value, dtype_names, extent_of, extents_of
+
+DEFAULT_GREATEST = 1 << 20  # of a dim to which PyTorch gives no limit
+
+
+def name_of(target: Any) -> str:
+    """ "add.Tensor" of torch.ops.aten.add.Tensor; "" of what is not ATen's."""
+    if isinstance(target, torch._ops.OpOverload) and target.namespace == "aten":
+        return f"{target._schema.name.split('::')[1]}.{target._overloadname}"
+    return ""
+
+
+def is_size(node: FxNode) -> bool:
+    """Whether a node computes a size, not a tensor."""
+    return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool))
+
+
+def is_assertion(node: FxNode) -> bool:
+    """What checks sizes; the runtime checks ranges itself."""
+    return not node.users and (not isinstance(node.meta.get("val"), torch.Tensor)) and "assert" in str(node.target)
+
+
+def is_known(node: FxNode) -> bool:
+    """Whether there is a rule, by the operator's name alone."""
+    if node.op != "call_function":
+        return node.op in ("placeholder", "output", "get_attr")
+    return is_size(node) or is_assertion(node) or node.target is operator.getitem or rule_of(name_of(node.target)) is not None
+
+
+def line_of(node: FxNode) -> str:
+    """The line of the user's module that a node comes from: "model.py:12: y = f(x)"."""
+    frames = re.findall(r'File "([^"]+)", line (\d+), in \w+\n\s*([^\n]*)', node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if "/torch/" not in frame[0]]
+    if not frames:
+        return "(no line is known)"
+    file, line, text = (own or frames)[-1]
+    return f"{file}:{line}: {text.strip()}"
+
+
+class Converter(Builder):
+    """Converts node after node. Reasons against are gathered, so that all are told at once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.values: Dict[FxNode, Any] = {}
+        self.problems: List[str] = []
+        self._wanted = self._path = ""
+        self._small: Dict[Any, Value] = {}
+
+    # ---- what rules ask for
+
+    def emit_many(self, op: str, operands: Sequence[Operand], types: Sequence[Tuple[torch.dtype, Sequence[Dim]]], /, **attributes: Any) -> List[Value]:  # fmt: skip
+        results = [Value(dtype, tuple(shape)) for dtype, shape in types]
+        for result in results:
+            if result.dtype not in dtype_names:
+                raise Unsupported(f"{result.dtype} is no dtype of graphs")
+        self.graph.nodes.append(Node(op, list(operands), results, attributes, self._path))
+        return results
+
+    def emit(self, op: str, operands: Sequence[Operand], dtype: torch.dtype, shape: Sequence[Dim], /, **attributes: Any) -> Value:
+        return self.emit_many(op, operands, [(dtype, shape)], **attributes)[0]
+
+    def constant(self, tensor: torch.Tensor, wanted: str) -> Value:
+        key = (tensor.dtype, tuple(tensor.shape), str(tensor.tolist())) if tensor.numel() < 16 else None
+        if key is not None and key in self._small:
+            return self._small[key]
+        value = self.graph.constant(tensor, wanted)
+        if key is not None:
+            self._small[key] = value
+        return value
+
+    # ---- nodes
+
+    def convert(self, node: FxNode, wanted: str) -> None:
+        """One call of a function; its result gets the name that is wanted, those on the way that with an addition."""
+        if is_size(node) or is_assertion(node):
+            return
+        self._wanted, self._path = wanted, path_of(node) or ""
+        nodes_before = len(self.graph.nodes)
+        try:
+            result = self._converted(node)
+        except Unsupported as problem:
+            del self.graph.nodes[nodes_before:]
+            self.problems.append(f"{name_of(node.target) or node.target}: {problem}\n    {line_of(node)}")
+            result = _stand_in(node.meta.get("val"))
+        self.values[node] = result
+        self._name(result, nodes_before)
+
+    def _converted(self, node: FxNode) -> Any:
+        arguments, keywords = self._mapped(node.args), self._mapped(node.kwargs)
+        if node.target is operator.getitem:
+            picked = arguments[0][arguments[1]]
+            if picked is None and node.users:
+                raise Unsupported("this result of the operator")
+            return picked
+        rule = rule_of(name_of(node.target))
+        if rule is None:
+            raise Unsupported("kgen has no such operator")
+        keywords = {name: value for name, value in keywords.items() if name not in _placing}
+        out = _outline(node.meta["val"])
+        try:
+            return rule(self, out, *arguments, **keywords)
+        except TypeError as error:
+            if "argument" in str(error):
+                raise Unsupported(f"arguments in this form ({error})") from None
+            raise
+
+    def _mapped(self, argument: Any) -> Any:
+        if isinstance(argument, FxNode):
+            return self.values[argument] if argument in self.values else extent_of(argument.meta["val"])
+        if isinstance(argument, (list, tuple)):
+            return type(argument)(self._mapped(item) for item in argument) if type(argument) in (list, tuple) else [
+                self._mapped(item) for item in argument
+            ]
+        if isinstance(argument, dict):
+            return {name: self._mapped(item) for name, item in argument.items()}
+        return extent_of(argument) if isinstance(argument, torch.SymInt) else argument
+
+    def _name(self, result: Any, nodes_before: int) -> None:
+        last = [value for value in (result if isinstance(result, tuple) else (result,)) if isinstance(value, Value)]
+        for value in last:
+            if not value.name:
+                value.name = self.graph.names.new(self._wanted)
+        for node in self.graph.nodes[nodes_before:]:
+            for value in node.results:
+                if not value.name:
+                    value.name = self.graph.names.new(f"{self._wanted}_{node.op}")
+
+    def output(self, value: Value, wanted: str) -> Value:
+        """The value as a result of the graph of its own: inputs, constants and what is a result already are copied."""
+        computed = any(value in node.results for node in self.graph.nodes)
+        if computed and value not in self.graph.outputs and value not in (following for _, following in self.graph.states):
+            return value
+        copy = self.emit("copy", [value], value.dtype, value.shape)
+        copy.name = self.graph.names.new(wanted)
+        return copy
+
+    def require_no_problems(self, what: str) -> None:
+        if self.problems:
+            unique = list(dict.fromkeys(self.problems))
+            raise ExportError(f"{what} cannot be written as a graph:\n" + "\n".join(f"- {problem}" for problem in unique))
+
+
+_placing = {"device", "layout", "pin_memory", "memory_format", "dtype", "generator", "non_blocking", "implicit"}
+
+
+def _outline(example: Any) -> Any:
+    """The result as PyTorch has it: dtype and shape."""
+    if isinstance(example, (list, tuple)):
+        return tuple(_outline(item) for item in example)
+    return Value(example.dtype, extents_of(example)) if isinstance(example, torch.Tensor) else None
+
+
+def _stand_in(example: Any) -> Any:
+    outline = _outline(example)
+    for value in outline if isinstance(outline, tuple) else (outline,):
+        if value is not None:
+            value.name = "unknown"
+    return outline
+
+
+def add_dims(graph: Graph, tensors: Sequence[Any], names: Mapping[Any, str], ranges: Callable[[Any], Tuple[int, int]]) -> None:
+    """The symbols that are an extent of an input by themselves become dims."""
+    for tensor in tensors:
+        for extent in extents_of(tensor):
+            if isinstance(extent, int) or not extent.is_Symbol or extent in graph.dims:
+                continue
+            low, high = ranges(extent)
+            graph.dims[extent] = (graph.names.new(names.get(extent) or f"D{len(graph.dims)}"), low, high)
+
+
+def range_of(bounds: Any) -> Tuple[int, int]:
+    """PyTorch's range of a symbol, with an end."""
+    low = int(bounds.lower) if bounds is not None and bounds.lower.is_finite else 0
+    high = bounds.upper if bounds is not None else None
+    is_open = high is None or not getattr(high, "is_Integer", False) or int(high) > DEFAULT_GREATEST
+    return max(low, 0), DEFAULT_GREATEST if is_open else int(high)
+
+
+def path_of(node: FxNode) -> Optional[str]:
+    """The module that a node belongs to: "layers.3.attention.wq"; "" for the outermost."""
+    stack = node.meta.get("nn_module_stack")
+    if not stack:
+        return None
+    path = list(stack.values())[-1][0]
+    path = re.sub(r"^(L\['self'\]\.?|L__self___?|_orig_mod\.?)", "", str(path))
+    return "" if "hook" in path or "(" in path else path.replace("._modules", "").replace("['", ".").replace("']", "")

@@ -1,0 +1,207 @@
+"""kgen.from_torch: a PyTorch module as graph.yaml and safetensors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+
+from .._load import load
+from .._model import Model
+from .._plan import PathLike
+from ._convert import Converter, add_dims, is_known, line_of, name_of, path_of, range_of
+from ._graph import ExportError, Graph, Unsupported, Value, extents_of
+from ._repeat import write_repeated_once
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A written graph."""
+
+    graph: Path
+    """The file, to be read and edited; its weights lie beside it."""
+    inputs: Tuple[str, ...]
+    outputs: Tuple[str, ...]
+
+    def load(self, **options: Any) -> Model:
+        """kgen.load of it."""
+        return load(self.graph, **options)
+
+
+def from_torch(
+    module: Union[torch.nn.Module, ExportedProgram],
+    example_inputs: Sequence[Any] = (),
+    *,
+    path: PathLike = "graph.yaml",
+    name: Optional[str] = None,
+    dynamic_shapes: Any = None,
+    kwargs: Optional[Mapping[str, Any]] = None,
+) -> Exported:
+    """Writes what a module computes in inference as a graph, and its parameters as safetensors beside it.
+
+    module           a torch.nn.Module, which torch.export exports, or an ExportedProgram
+    example_inputs   what it is called with; `kwargs` by name
+    path             the graph.yaml to write
+    name             of the graph; by default of the file
+    dynamic_shapes   which sizes are symbolic, as torch.export.export takes it: {"x": {0: Dim("B", max=8)}}
+
+    Names follow the module, and modules of a list that do the same, one after the other, are written once, as a function: the parameter `layers.3.wq.weight` is `layers_3_wq_weight`. Buffers that it changes become state,
+    which begins as zero. Raises ExportError, which lists every operator that kgen lacks with its line of the module.
+    """
+    target = Path(path)
+    program = module
+    if not isinstance(program, ExportedProgram):
+        with torch.no_grad():
+            program = torch.export.export(
+                program.eval(), tuple(example_inputs), dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
+            )
+    program = _decomposed(program)
+    graph = _graph_of(program, name or target.stem, _dim_names(program, dynamic_shapes))
+    graph.write(target)
+    return Exported(target, tuple(v.name for v in graph.inputs), tuple(v.name for v in graph.outputs))
+
+
+def _decomposed(program: ExportedProgram) -> ExportedProgram:
+    """Functional, and with PyTorch's decompositions for those operators that have no rule."""
+    program = program.run_decompositions({})
+    for _ in range(4):
+        unknown = {node.target for node in program.graph.nodes if not is_known(node)}
+        table = {op: rule for op, rule in torch.export.default_decompositions().items() if op in unknown}
+        if not table:
+            break
+        program = program.run_decompositions(table)
+    return program
+
+
+def _dim_names(program: ExportedProgram, dynamic_shapes: Any) -> Dict[Any, str]:
+    """The names that the user gave to symbols, by torch.export.Dim."""
+    user = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
+    examples = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    given: List[Any] = []
+    if isinstance(dynamic_shapes, Mapping):
+        given = [dynamic_shapes.get(name) for name in user]
+    elif isinstance(dynamic_shapes, (list, tuple)):
+        given = list(dynamic_shapes)
+    names: Dict[Any, str] = {}
+    for name, spec in zip(user, given):
+        example = examples.get(name)
+        if not isinstance(example, torch.Tensor) or spec is None:
+            continue
+        dims = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
+        extents = extents_of(example)
+        for axis, dim in dims:
+            if getattr(dim, "__name__", None) and not isinstance(extents[axis], int):
+                names.setdefault(extents[axis], str(dim.__name__))
+    return names
+
+
+def _graph_of(program: ExportedProgram, name: str, dim_names: Dict[Any, str]) -> Graph:
+    graph = Graph(name)
+    converter = Converter(graph)
+    nodes = list(program.graph.nodes)
+    placeholders = {node.name: node for node in nodes if node.op == "placeholder"}
+    signature = program.graph_signature
+    mutated = {spec.target: spec.arg.name for spec in signature.output_specs if spec.kind == OutputKind.BUFFER_MUTATION}
+    users = [placeholders[spec.arg.name] for spec in signature.input_specs if _is_tensor_input(spec, placeholders)]
+    ranges = program.range_constraints
+    add_dims(graph, [node.meta["val"] for node in users], dim_names, lambda symbol: range_of(ranges.get(symbol)))
+    states = _add_inputs(program, converter, placeholders, mutated)
+    for node in nodes:
+        if node.op == "call_function":
+            converter.convert(node, _wanted_name(node))
+        elif node.op == "get_attr":
+            converter.problems.append(f"get_attr {node.target}: a graph within the graph\n    {line_of(node)}")
+    _add_outputs(program, converter, {node.name: node for node in nodes}, states)
+    converter.require_no_problems("the module")
+    _check_sizes(graph)
+    write_repeated_once(graph)
+    return graph
+
+
+def _is_tensor_input(spec: Any, placeholders: Dict[str, Any]) -> bool:
+    if spec.kind != InputKind.USER_INPUT:
+        return False
+    return isinstance(placeholders[spec.arg.name].meta.get("val"), torch.Tensor)
+
+
+def _add_inputs(
+    program: ExportedProgram, converter: Converter, placeholders: Dict[str, Any], mutated: Mapping[str, str]
+) -> Dict[str, Value]:
+    """Inputs and weights; returns the states by their names in the module."""
+    graph = converter.graph
+    states: Dict[str, Value] = {}
+    weights: Dict[Any, Value] = {}
+    for spec in program.graph_signature.input_specs:
+        node = placeholders.get(spec.arg.name)
+        if node is None or (not node.users and spec.kind != InputKind.USER_INPUT and spec.target not in mutated):
+            continue
+        if spec.kind == InputKind.USER_INPUT:
+            if isinstance(node.meta.get("val"), torch.Tensor):
+                converter.values[node] = graph.value(node.meta["val"], node.name)
+                graph.inputs.append(converter.values[node])
+            continue
+        if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+            raise ExportError(f"input '{node.name}' of the exported program is of the kind {spec.kind}")
+        tensor = program.state_dict.get(spec.target)
+        tensor = program.constants[spec.target] if tensor is None else tensor
+        if spec.target in mutated:
+            if tensor.any():
+                raise ExportError(
+                    f"the buffer '{spec.target}' is changed by the module and begins with values other than zero; the state "
+                    "of a graph begins as zero"
+                )
+            states[spec.target] = converter.values[node] = graph.value(tensor, spec.target)
+            continue
+        identity = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.numel() == 0 and spec.target)
+        if identity not in weights:
+            is_small = spec.kind == InputKind.CONSTANT_TENSOR and tensor.numel() <= 16
+            weights[identity] = graph.constant(tensor, spec.target, None if is_small else spec.target)
+        converter.values[node] = weights[identity]
+    return states
+
+
+def _wanted_name(node: Any) -> str:
+    """The module, and for all but its last operator the operator."""
+    path = path_of(node)
+    op = name_of(node.target).split(".")[0].strip("_") or "value"
+    if not path:
+        return re.sub(r"_(default|tensor|int|scalar)$", "", node.name)
+    users = list(node.users)
+    is_last = bool(users) and all((path_of(user) or "") != path and not (path_of(user) or "").startswith(path + ".") for user in users)
+    return path if is_last else f"{path}_{op}"
+
+
+def _add_outputs(program: ExportedProgram, converter: Converter, nodes: Dict[str, Any], states: Dict[str, Value]) -> None:
+    graph = converter.graph
+    count = 0
+    for spec in program.graph_signature.output_specs:
+        if spec.kind == OutputKind.BUFFER_MUTATION:
+            following = converter.values.get(nodes[spec.arg.name])
+            if isinstance(following, Value):
+                graph.states.append((states[spec.target], converter.output(following, spec.target + "_next")))
+        elif spec.kind == OutputKind.USER_OUTPUT:
+            name = getattr(spec.arg, "name", None)
+            value = converter.values.get(nodes[name]) if name in nodes else None
+            if not isinstance(value, Value):
+                converter.problems.append(f"result {count} of the module is no tensor")
+            else:
+                graph.outputs.append(converter.output(value, f"output_{count}"))
+            count += 1
+        else:
+            converter.problems.append(f"the module changes '{spec.target}', which is not a buffer ({spec.kind.name})")
+
+
+def _check_sizes(graph: Graph) -> None:
+    """Of sizes that graphs have no form of."""
+    try:
+        graph.text()
+    except Unsupported as problem:
+        raise ExportError(f"the module cannot be written as a graph: {problem}") from None
+
+
+__all__ = ["Exported", "ExportError", "from_torch"]

@@ -1,0 +1,323 @@
+"""A graph in the making: typed values, nodes, constants; and its text."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+import sympy
+import torch
+from torch.utils._sympy.functions import CleanDiv, FloorDiv
+
+from .._errors import Error
+
+Dim = Union[int, sympy.Expr]
+
+dtype_names: Dict[torch.dtype, str] = {
+    torch.float64: "f64",
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "f8e4m3",
+    torch.float8_e5m2: "f8e5m2",
+    torch.float8_e4m3fnuz: "f8e4m3fnuz",
+    torch.float8_e5m2fnuz: "f8e5m2fnuz",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "u8",
+    torch.uint16: "u16",
+    torch.uint32: "u32",
+    torch.uint64: "u64",
+    torch.bool: "bool",
+}
+
+_reserved = set(keyword.kwlist) | set(
+    "alignas alignof and_eq asm auto bitand bitor bool case catch char class compl concept const constexpr decltype default "
+    "delete do double enum explicit export extern false float friend goto inline int long mutable namespace new noexcept "
+    "not_eq nullptr operator or_eq private protected public register requires short signed sizeof static struct switch "
+    "template this throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t xor xor_eq "
+    "null yes no on off".split()
+)
+
+
+class ExportError(Error):
+    """What PyTorch computes cannot be written as a graph; the message lists every reason, with its line of the module."""
+
+
+class Unsupported(Exception):
+    """Of one operator: why it cannot be written."""
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor of the graph. Named at the end, when all are known."""
+
+    dtype: torch.dtype
+    shape: Tuple[Dim, ...]
+    name: str = ""
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+Operand = Union[Value, int, float, bool, None]
+
+
+@dataclass
+class Node:
+    """An operator or call of the graph."""
+
+    op: str
+    operands: List[Operand]
+    results: List[Value]
+    attributes: Dict[str, Any] = field(default_factory=dict)
+    path: str = ""
+    """The module that it comes from: "layers.3.attention"."""
+    is_call: bool = False
+    """Whether `op` is a function of the graph."""
+
+
+@dataclass
+class Constant:
+    """Of the graph or of a function: numbers, or a tensor in the file."""
+
+    value: Value
+    key: Optional[str]
+    numbers: Tuple[str, ...] = ()
+
+
+@dataclass
+class Function:
+    """What is written once and called for each of several modules."""
+
+    name: str
+    doc: str
+    inputs: List[Value]
+    constants: List[Constant]
+    nodes: List[Node]
+    outputs: List[Value]
+
+
+def extents_of(tensor: torch.Tensor) -> Tuple[Dim, ...]:
+    """The shape, symbolic extents as expressions of sympy."""
+    return tuple(extent_of(extent) for extent in tensor.shape)
+
+
+def extent_of(extent: Any) -> Dim:
+    """A size as a number or an expression."""
+    if isinstance(extent, torch.SymInt):
+        expression = extent.node.expr
+        return int(expression) if expression.is_number else expression
+    if isinstance(extent, sympy.Expr):
+        return int(extent) if extent.is_number else extent
+    return int(extent)
+
+
+def dim_text(dim: Dim, names: Dict[sympy.Symbol, str]) -> str:
+    """As graphs write it. Raises Unsupported for what they have no form of."""
+    if isinstance(dim, int) or dim.is_Integer:
+        return str(int(dim))
+    if dim.is_Symbol:
+        if dim not in names:
+            raise Unsupported(f"the size {dim} follows from data")
+        return names[dim]
+    if isinstance(dim, (FloorDiv, CleanDiv)):
+        over, under = (_in_brackets(part, names) for part in dim.args)
+        return f"{over} / {under}"
+    if dim.is_Add:
+        terms = sorted(dim.args, key=lambda term: (term.is_number, str(term)))
+        text = ""
+        for term in terms:
+            negative = term.could_extract_minus_sign()
+            part = dim_text(-term if negative else term, names)
+            text += (" - " if negative else " + ") + part if text else (f"0 - {part}" if negative else part)
+        return text
+    if dim.is_Mul:
+        return "*".join(_in_brackets(part, names) for part in sorted(dim.args, key=lambda part: not part.is_number))
+    if dim.is_Pow and dim.args[1].is_Integer and 0 < int(dim.args[1]) < 5:
+        return "*".join([_in_brackets(dim.args[0], names)] * int(dim.args[1]))
+    raise Unsupported(f"the size {dim} has no form in graphs")
+
+
+def _in_brackets(dim: Any, names: Dict[sympy.Symbol, str]) -> str:
+    text = dim_text(dim, names)
+    return text if re.fullmatch(r"\w+", text) else f"({text})"
+
+
+class Names:
+    """Names of C, each given once."""
+
+    def __init__(self) -> None:
+        self._used: Dict[str, int] = {}
+
+    def new(self, wanted: str) -> str:
+        base = re.sub(r"\W+", "_", wanted).strip("_") or "value"
+        if base[0].isdigit() or base in _reserved:
+            base = "v_" + base if base[0].isdigit() else base + "_"
+        base = re.sub(r"__+", "_", base)
+        name = base
+        while name in self._used:
+            self._used[base] += 1
+            name = f"{base}_{self._used[base] + 1}"
+        self._used[name] = 0
+        return name
+
+
+class Graph:
+    """Values by name, as they come."""
+
+    def __init__(self, name: str, doc: str = "") -> None:
+        self.name = Names().new(name)
+        self.doc = doc
+        self.names = Names()
+        self.dims: Dict[sympy.Symbol, Tuple[str, int, int]] = {}
+        self.inputs: List[Value] = []
+        self.constants: List[Constant] = []
+        self.functions: List[Function] = []
+        self.weights: Dict[str, torch.Tensor] = {}
+        self.states: List[Tuple[Value, Value]] = []
+        self.nodes: List[Node] = []
+        self.outputs: List[Value] = []
+
+    def value(self, tensor: torch.Tensor, wanted: str) -> Value:
+        """A named value of the type of a tensor."""
+        if tensor.dtype not in dtype_names:
+            raise Unsupported(f"{tensor.dtype} is no dtype of graphs")
+        return Value(tensor.dtype, extents_of(tensor), self.names.new(wanted))
+
+    def constant(self, tensor: torch.Tensor, wanted: str, key: Optional[str] = None) -> Value:
+        """A constant: in the file of weights under `key`, or its numbers where it has few and no key."""
+        result = self.value(tensor, wanted)
+        if key is None and tensor.numel() <= 16:
+            numbers = tuple(number_text(number) for number in tensor.detach().cpu().flatten().tolist())
+            self.constants.append(Constant(result, None, numbers))
+            return result
+        key = key or result.name
+        self.weights[key] = tensor
+        self.constants.append(Constant(result, key))
+        return result
+
+    def _constant_text(self, constant: Constant) -> str:
+        what = f"values: [{', '.join(constant.numbers)}]"
+        if constant.key is not None:
+            what = f"file: {json.dumps(self.name + '.safetensors')}, key: {json.dumps(constant.key)}"
+        return f"{constant.value.name}: {{type: {json.dumps(self.type_of(constant.value))}, {what}}}"
+
+    def type_of(self, value: Value) -> str:
+        return f"{dtype_names[value.dtype]}[{', '.join(self.text_of(dim) for dim in value.shape)}]"
+
+    def text_of(self, dim: Dim) -> str:
+        return dim_text(dim, {symbol: name for symbol, (name, _, _) in self.dims.items()})
+
+    def text(self) -> str:
+        """The file."""
+        lines = [f"graph: {self.name}"]
+        if self.doc:
+            lines.append(f"doc: {json.dumps(self.doc)}")
+        if self.dims:
+            lines.append("dims:")
+            lines += [f"  {name}: {low}..{high}" for name, low, high in self.dims.values()]
+        if self.inputs:
+            lines += ["inputs:", *(f"  {value.name}: {json.dumps(self.type_of(value))}" for value in self.inputs)]
+        if self.constants:
+            lines += ["constants:", *(f"  {self._constant_text(constant)}" for constant in self.constants)]
+        if self.states:
+            lines.append("state:")
+            for state, following in self.states:
+                lines.append(f"  {state.name}: {{type: {json.dumps(self.type_of(state))}, next: {following.name}}}")
+        if self.functions:
+            lines += ["functions:", *(line for function in self.functions for line in self._function_lines(function))]
+        lines += ["nodes:", *(self._node_text(node) for node in self.nodes)]
+        lines.append(f"outputs: [{', '.join(json.dumps(value.name) for value in self.outputs)}]")
+        return "\n".join(lines) + "\n"
+
+    def _function_lines(self, function: Function) -> List[str]:
+        lines = [f"  {function.name}:", f"    doc: {json.dumps(function.doc)}", "    inputs:"]
+        lines += [f"      {value.name}: {json.dumps(self.type_of(value))}" for value in function.inputs]
+        if function.constants:
+            lines += ["    constants:", *(f"      {self._constant_text(constant)}" for constant in function.constants)]
+        lines += ["    nodes:", *(f"    {self._node_text(node)}" for node in function.nodes)]
+        return [*lines, f"    outputs: [{', '.join(json.dumps(value.name) for value in function.outputs)}]"]
+
+    def _node_text(self, node: Node) -> str:
+        operands = [_operand_text(operand) for operand in node.operands]
+        results = [json.dumps(result.name) if len(result.name) == 1 else result.name for result in node.results]
+        parts = [f"{'call' if node.is_call else 'op'}: {node.op}", f"in: {_one_or_list(operands)}", f"out: {_one_or_list(results)}"]
+        parts += [f"{key}: {self._attribute_text(value)}" for key, value in node.attributes.items()]
+        return f"- {{{', '.join(parts)}}}"
+
+    def _attribute_text(self, value: Any) -> str:
+        if isinstance(value, (list, tuple)):
+            return f"[{', '.join(self._attribute_text(item) for item in value)}]"
+        if isinstance(value, torch.dtype):
+            return dtype_names[value]
+        if isinstance(value, str):
+            return value
+        if isinstance(value, (bool, float)):
+            return number_text(value)
+        return self.text_of(value)
+
+    def write(self, path: Path) -> None:
+        """The file, and the weights beside it."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.text(), encoding="utf-8")
+        if self.weights:
+            write_safetensors(path.parent / f"{self.name}.safetensors", self.weights)
+
+
+def _operand_text(operand: Operand) -> str:
+    if operand is None:
+        return "~"
+    if isinstance(operand, Value):
+        return json.dumps(operand.name) if len(operand.name) == 1 else operand.name
+    return number_text(operand)
+
+
+def _one_or_list(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def number_text(number: Union[int, float, bool]) -> str:
+    """As YAML 1.2 has it."""
+    if isinstance(number, bool):
+        return "true" if number else "false"
+    if isinstance(number, float):
+        if math.isnan(number):
+            return ".nan"
+        if math.isinf(number):
+            return ".inf" if number > 0 else "-.inf"
+    return repr(number)
+
+
+_file_names = {
+    "f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "f8e4m3": "F8_E4M3", "f8e5m2": "F8_E5M2",
+    "f8e4m3fnuz": "F8_E4M3FNUZ", "f8e5m2fnuz": "F8_E5M2FNUZ", "i8": "I8", "i16": "I16", "i32": "I32", "i64": "I64",
+    "u8": "U8", "u16": "U16", "u32": "U32", "u64": "U64", "bool": "BOOL",
+}  # fmt: skip
+
+
+def write_safetensors(path: Path, tensors: Dict[str, torch.Tensor]) -> None:
+    """https://github.com/huggingface/safetensors#format"""
+    header: Dict[str, Any] = {}
+    offset = 0
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        dtype = _file_names[dtype_names[tensor.dtype]]
+        header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for tensor in tensors.values():
+            flat = tensor.detach().cpu().contiguous().flatten()
+            if flat.numel():
+                file.write(flat.view(torch.uint8).numpy().tobytes())

@@ -1,0 +1,320 @@
+#include "runtime/python/src/tensor.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace kgen::python {
+namespace {
+
+struct NamedType {
+  const char* name;  // NumPy's, and ml_dtypes'
+  DLDataType dtype;
+};
+constexpr NamedType named_types[] = {
+    {"float64", {kDLFloat, 64, 1}},
+    {"float32", {kDLFloat, 32, 1}},
+    {"float16", {kDLFloat, 16, 1}},
+    {"bfloat16", {kDLBfloat, 16, 1}},
+    {"float8_e4m3fn", {KGEN_DL_FLOAT8_E4M3FN, 8, 1}},
+    {"float8_e4m3fnuz", {KGEN_DL_FLOAT8_E4M3FNUZ, 8, 1}},
+    {"float8_e5m2", {KGEN_DL_FLOAT8_E5M2, 8, 1}},
+    {"float8_e5m2fnuz", {KGEN_DL_FLOAT8_E5M2FNUZ, 8, 1}},
+    {"float8_e8m0fnu", {KGEN_DL_FLOAT8_E8M0FNU, 8, 1}},
+    {"int8", {kDLInt, 8, 1}},
+    {"int16", {kDLInt, 16, 1}},
+    {"int32", {kDLInt, 32, 1}},
+    {"int64", {kDLInt, 64, 1}},
+    {"uint8", {kDLUInt, 8, 1}},
+    {"uint16", {kDLUInt, 16, 1}},
+    {"uint32", {kDLUInt, 32, 1}},
+    {"uint64", {kDLUInt, 64, 1}},
+    {"bool", {KGEN_DL_BOOL, 8, 1}},
+};
+
+bool equal(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
+
+// Of a buffer's format, which has one letter for a plain number of this machine's byte order; else code 255.
+DLDataType dtype_of_format(const char* format, Py_ssize_t item_size) {
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  const auto bits = static_cast<std::uint8_t>(item_size * 8);
+  if (format[0] == 0 || format[1] != 0) return {255, 0, 0};
+  if (format[0] == '?') return {KGEN_DL_BOOL, 8, 1};
+  if (std::strchr("bhilqn", format[0]) != nullptr) return {kDLInt, bits, 1};
+  if (std::strchr("BHILQN", format[0]) != nullptr) return {kDLUInt, bits, 1};
+  if (std::strchr("efd", format[0]) != nullptr) return {kDLFloat, bits, 1};
+  return {255, 0, 0};
+}
+
+std::string class_name(nb::handle object) { return nb::type_name(object.type()).c_str(); }
+
+[[noreturn]] void refuse(const Parameter& parameter, const std::string& what) {
+  throw nb::type_error((parameter.title() + ": " + what).c_str());
+}
+
+// What Python raised, with the parameter before it; interrupts stay what they are.
+[[noreturn]] void refuse_raised(const Parameter& parameter, nb::python_error& error) {
+  if (!error.matches(PyExc_Exception)) throw nb::python_error(error);
+  const std::string message = parameter.title() + ": " + nb::str(error.value()).c_str();
+  nb::raise_from(error, PyExc_TypeError, "%s", message.c_str());
+  throw nb::python_error();
+}
+
+// The table of a type, found once for each type. Types that are looked up are kept.
+const ExchangeApi* exchange_api_of(nb::handle type) {
+  struct Entry {
+    PyObject* type;
+    const ExchangeApi* api;
+  };
+  static std::mutex mutex;
+  static std::vector<Entry>* const entries = new std::vector<Entry>();  // outlives the interpreter
+  {
+    const std::lock_guard lock(mutex);
+    for (const Entry& entry : *entries) {
+      if (entry.type == type.ptr()) return entry.api;
+    }
+  }
+  const ExchangeApi* api = nullptr;
+  const nb::object capsule = nb::getattr(type, "__dlpack_c_exchange_api__", nb::none());
+  if (PyCapsule_CheckExact(capsule.ptr())) {
+    api = static_cast<const ExchangeApi*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    if (api == nullptr) PyErr_Clear();
+    if (api != nullptr && (api->version.major != 1 || api->tensor_from_object == nullptr)) api = nullptr;
+  }
+  const std::lock_guard lock(mutex);
+  entries->push_back({type.inc_ref().ptr(), api});
+  return api;
+}
+
+bool is_true_attribute(nb::handle object, nb::handle name) {
+  PyObject* value = PyObject_GetAttr(object.ptr(), name.ptr());
+  if (value == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  const bool result = value == Py_True;
+  Py_DECREF(value);
+  return result;
+}
+
+// What PyTorch's own __dlpack__ asks of a tensor, which its table of C functions does not.
+void require_plain_torch(nb::handle tensor, const Parameter& parameter) {
+  static const nb::object* const requires_grad = new nb::object(nb::steal(PyUnicode_InternFromString("requires_grad")));
+  if (is_true_attribute(tensor, *requires_grad)) {
+    static const nb::object* const enabled = new nb::object(nb::module_::import_("torch").attr("is_grad_enabled"));
+    if (nb::cast<bool>((*enabled)())) {
+      refuse(parameter,
+             "the tensor requires a gradient, and kgen computes none; pass x.detach(), or call under "
+             "torch.no_grad()");
+    }
+  }
+  static const nb::object* const is_negative = new nb::object(nb::module_::import_("torch").attr("is_neg"));
+  PyObject* argument = tensor.ptr();
+  const nb::object negative = nb::steal(PyObject_Vectorcall(is_negative->ptr(), &argument, 1, nullptr));
+  if (!negative.is_valid()) throw nb::python_error();
+  if (negative.is(nb::handle(Py_True))) {
+    refuse(parameter, "the tensor is a negated view, whose memory holds other numbers; pass x.resolve_neg()");
+  }
+}
+
+bool is_numpy_array(nb::handle object) {
+  static const nb::object* const type = new nb::object(nb::module_::import_("numpy").attr("ndarray"));
+  return object.type().ptr() == type->ptr();
+}
+
+}  // namespace
+
+DLDataType dtype_named(const std::string& name) {
+  for (const NamedType& type : named_types) {
+    if (name == type.name) return type.dtype;
+  }
+  return {255, 0, 0};
+}
+
+nb::object numpy_dtype(const Parameter& parameter) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  for (const NamedType& type : named_types) {
+    if (!equal(type.dtype, parameter.dtype)) continue;
+    const bool is_own = nb::hasattr(numpy, type.name);
+    const nb::module_ module = is_own ? numpy : nb::module_::import_("ml_dtypes");
+    return numpy.attr("dtype")(module.attr(type.name));
+  }
+  refuse(parameter, "NumPy has no such type; give the output with out=");
+}
+
+std::string Parameter::type() const {
+  std::string text = dtype_name + "[";
+  for (const std::string& dim : dims) text += (text.back() == '[' ? "" : ", ") + dim;
+  return text + "]";
+}
+
+std::string Parameter::title() const { return role + " '" + name + "' (" + type() + ")"; }
+
+Borrowed::~Borrowed() {
+  if (has_buffer_) PyBuffer_Release(&buffer_);
+  if (managed_ != nullptr && managed_->deleter != nullptr) managed_->deleter(managed_);
+}
+
+void Borrowed::borrow(nb::handle object, const Parameter& parameter, bool writable) {
+  if (is_numpy_array(object)) {
+    producer = Producer::numpy;
+    return borrow_array(object, parameter, writable);
+  }
+  if (borrow_exchange(object, parameter, writable)) return;
+  if (!writable && borrow_scalar(object, parameter)) return;
+  if (nb::hasattr(object, "__dlpack__")) return borrow_capsule(object, parameter, writable);
+  if (PyObject_CheckBuffer(object.ptr()) != 0) {
+    producer = Producer::numpy;
+    return borrow_buffer(object, parameter, writable);
+  }
+  refuse(parameter, class_name(object) +
+                        " is no tensor; pass a NumPy array, a PyTorch tensor, or anything that has "
+                        "__dlpack__");
+}
+
+bool Borrowed::borrow_exchange(nb::handle object, const Parameter& parameter, bool) {
+  const ExchangeApi* found = exchange_api_of(object.type());
+  if (found == nullptr) return false;
+  require_plain_torch(object, parameter);
+  if (found->tensor_from_object(object.ptr(), &tensor) != 0) {
+    nb::python_error error;
+    refuse_raised(parameter, error);
+  }
+  kept_ = nb::borrow(object);
+  producer = Producer::exchange;
+  api = found;
+  return true;
+}
+
+// A number of Python's, where the graph wants a scalar.
+bool Borrowed::borrow_scalar(nb::handle object, const Parameter& parameter) {
+  const bool is_bool = PyBool_Check(object.ptr()) != 0;
+  const bool is_integer = PyLong_Check(object.ptr()) != 0;
+  const bool is_float = PyFloat_Check(object.ptr()) != 0;
+  if (!is_integer && !is_float) return false;
+  if (!parameter.dims.empty()) refuse(parameter, "a number was passed, expected a tensor");
+  tensor = {};
+  tensor.data = &scalar_;
+  tensor.device = {kDLCPU, 0};
+  tensor.dtype = parameter.dtype;
+  const DLDataType dtype = parameter.dtype;
+  if (dtype.code == kDLInt && dtype.bits == 64 && is_integer && !is_bool) {
+    scalar_.integer = PyLong_AsLongLong(object.ptr());
+    if (scalar_.integer == -1 && PyErr_Occurred() != nullptr) {
+      nb::python_error error;
+      refuse_raised(parameter, error);
+    }
+  } else if (dtype.code == kDLFloat && dtype.bits == 64 && !is_bool) {
+    scalar_.number = PyFloat_AsDouble(object.ptr());
+  } else if (dtype.code == kDLFloat && dtype.bits == 32 && !is_bool) {
+    scalar_.single = static_cast<float>(PyFloat_AsDouble(object.ptr()));
+  } else if (dtype.code == KGEN_DL_BOOL && is_bool) {
+    scalar_.boolean = object.ptr() == Py_True;
+  } else {
+    refuse(parameter, class_name(object) + " is no number of this type; pass a tensor");
+  }
+  return true;
+}
+
+void Borrowed::borrow_buffer(nb::handle object, const Parameter& parameter, bool writable) {
+  const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+  if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) {
+    nb::python_error error;
+    refuse_raised(parameter, error);
+  }
+  has_buffer_ = true;
+  const char* format = buffer_.format == nullptr ? "B" : buffer_.format;
+  const DLDataType dtype = dtype_of_format(format, buffer_.itemsize);
+  if (dtype.code == 255) refuse(parameter, std::string("the elements are of the type '") + format + "'");
+  use(buffer_, dtype, parameter);
+}
+
+// NumPy's arrays, those of ml_dtypes' types too, which have no buffer of their own type.
+void Borrowed::borrow_array(nb::handle object, const Parameter& parameter, bool writable) {
+  if (parameter.dtype.code == kDLInt || parameter.dtype.code == kDLUInt || parameter.dtype.code == KGEN_DL_BOOL ||
+      parameter.dtype.code == kDLFloat) {
+    return borrow_buffer(object, parameter, writable);
+  }
+  const std::string name = nb::cast<std::string>(object.attr("dtype").attr("name"), false);
+  const DLDataType dtype = dtype_named(name);
+  if (dtype.code == 255) refuse(parameter, "the elements are of the type '" + name + "'");
+  kept_ = object.attr("view")(dtype.bits == 16 ? "u2" : dtype.bits == 8 ? "u1" : dtype.bits == 32 ? "u4" : "u8");
+  borrow_buffer(kept_, parameter, writable);
+  tensor.dtype = dtype;
+}
+
+void Borrowed::use(const Py_buffer& buffer, DLDataType dtype, const Parameter& parameter) {
+  const int rank = buffer.ndim;
+  std::int64_t* shape = extents_;
+  if (rank > inline_rank) {
+    more_extents_.resize(2 * static_cast<std::size_t>(rank));
+    shape = more_extents_.data();
+  }
+  std::int64_t* strides = shape + rank;
+  for (int axis = 0; axis < rank; ++axis) {
+    shape[axis] = buffer.shape[axis];
+    if (buffer.strides[axis] % buffer.itemsize != 0) {
+      refuse(parameter, "axis " + std::to_string(axis) + " has a stride of " + std::to_string(buffer.strides[axis]) +
+                            " bytes, which is no whole number of elements");
+    }
+    strides[axis] = buffer.strides[axis] / buffer.itemsize;
+  }
+  tensor = {};
+  tensor.data = buffer.buf;
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = rank;
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  tensor.strides = strides;
+}
+
+// What anything else has: capsules, as the Python specification of DLPack says.
+void Borrowed::borrow_capsule(nb::handle object, const Parameter& parameter, bool writable) {
+  try {
+    const nb::tuple device = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
+    nb::dict arguments;
+    const int type = nb::cast<int>(nb::int_(device[0]));
+    if (type == kDLCUDA) arguments["stream"] = 1;  // the legacy default stream, on which the call then runs
+    if (type == kDLROCM) arguments["stream"] = 0;
+    arguments["max_version"] = nb::make_tuple(1, 3);
+    if (writable) arguments["copy"] = false;
+    try {
+      kept_ = object.attr("__dlpack__")(**arguments);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_TypeError)) throw;
+      PyDict_DelItemString(arguments.ptr(), "max_version");
+      if (writable) PyDict_DelItemString(arguments.ptr(), "copy");
+      kept_ = object.attr("__dlpack__")(**arguments);
+    }
+  } catch (nb::python_error& error) {
+    refuse_raised(parameter, error);
+  }
+  producer = Producer::other;
+  if (PyCapsule_IsValid(kept_.ptr(), "dltensor_versioned") != 0) {
+    const auto* managed = static_cast<ManagedTensorVersioned*>(PyCapsule_GetPointer(kept_.ptr(), "dltensor_versioned"));
+    if (managed->version.major != 1) refuse(parameter, "DLPack of version " + std::to_string(managed->version.major));
+    if (writable && (managed->flags & flag_read_only) != 0) refuse(parameter, "the tensor is read-only");
+    if (writable && (managed->flags & flag_is_copied) != 0) refuse(parameter, "the tensor was copied on its way");
+    tensor = managed->tensor;
+  } else if (PyCapsule_IsValid(kept_.ptr(), "dltensor") != 0) {
+    tensor = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(kept_.ptr(), "dltensor"))->dl_tensor;
+  } else {
+    refuse(parameter, "__dlpack__ gave no capsule of a tensor");
+  }
+}
+
+void Borrowed::adopt(ManagedTensorVersioned* managed) {
+  managed_ = managed;
+  tensor = managed->tensor;
+}
+
+nb::object Borrowed::release_to(const ExchangeApi& exchange) {
+  void* object = nullptr;
+  ManagedTensorVersioned* managed = std::exchange(managed_, nullptr);
+  if (exchange.managed_to_object(managed, &object) != 0) throw nb::python_error();
+  return nb::steal(static_cast<PyObject*>(object));
+}
+
+}  // namespace kgen::python

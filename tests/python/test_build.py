@@ -1,0 +1,109 @@
+"""Planning, building and caching; and what is refused."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import graphs
+import kgen
+import numpy
+
+
+class Plans(unittest.TestCase):
+    def test_diagnostics(self) -> None:
+        path = graphs.write(graphs.BROKEN, graphs.work / "broken")
+        with self.assertRaises(kgen.PlanError) as caught:
+            kgen.plan(path, emit=graphs.work / "broken" / "src")
+        self.assertIn("broken.yaml:4:8: error: unknown operator 'rleu'", str(caught.exception))
+        self.assertIn("^", str(caught.exception))
+        first = caught.exception.diagnostics[0]
+        self.assertEqual((Path(first.file).name, first.line, first.column, first.severity), ("broken.yaml", 4, 8, "error"))
+
+    def test_plan_and_build(self) -> None:
+        folder = graphs.work / "steps"
+        shutil.rmtree(folder, ignore_errors=True)
+        plan = kgen.plan(graphs.write(graphs.GATED, folder), emit=folder / "src")
+        self.assertEqual((plan.graph, plan.folder), ("gated", (folder / "src").resolve()))
+        self.assertIn("stub", plan.summary)
+        library = kgen.build(folder / "src")
+        written = library.stat().st_mtime_ns
+        self.assertEqual(kgen.build(folder / "src"), library)
+        self.assertEqual(library.stat().st_mtime_ns, written)
+        x = numpy.full((2, 4), 3, "f4")
+        y, _ = kgen.load_built(folder / "src")(x, x)
+        self.assertEqual(float(y.max()), 9)
+
+    def test_nothing_planned(self) -> None:
+        with self.assertRaisesRegex(kgen.PlanError, "there is no plan.yaml; write the source with kgen.plan"):
+            kgen.build(graphs.work)
+
+
+class Edits(unittest.TestCase):
+    def test_edits_are_kept_and_used(self) -> None:
+        folder = graphs.work / "edited"
+        shutil.rmtree(folder, ignore_errors=True)
+        text = graphs.BROKEN.replace("broken", "edited").replace("rleu", "relu")
+        path = graphs.write(text, folder)
+        x = numpy.array([-2, -1, 1, 2], "f4")
+        before = kgen.load(path, folder=folder)
+        stub = folder / "src" / "stubs" / "stub_y.cpp"
+        stub.write_text(stub.read_text().replace("(at)))", "(at)) + kgen::Vec<float, W>(1))"))
+        after = kgen.load(path, folder=folder)
+        self.assertEqual(after(x).tolist(), [1, 1, 2, 3])
+        self.assertEqual(before(x).tolist(), [0, 0, 1, 2])  # what was loaded stays as it was
+        path.write_text(text + "# another line\n")
+        self.assertEqual(kgen.load(path, folder=folder)(x).tolist(), [1, 1, 2, 3])
+        stub.write_text(stub.read_text().replace("kgen::Vec<float, W>(1)", "kgen::Vac"))
+        with self.assertRaises(kgen.BuildError) as caught:
+            kgen.load(path, folder=folder)
+        self.assertRegex(str(caught.exception), r"stub_y\.cpp:\d+:\d+: error: .*Vac")
+        stub.write_text(stub.read_text().replace(" + kgen::Vac", ""))
+        self.assertEqual(kgen.load(path, folder=folder)(x).tolist(), [0, 0, 1, 2])
+
+
+class Tools(unittest.TestCase):
+    def missing(self, **environment: str) -> kgen.BuildError:
+        source = graphs.work / "tools"
+        kgen.plan(graphs.write(graphs.BROKEN.replace("rleu", "exp"), source), emit=source / "src")
+        with mock.patch.dict(os.environ, environment), self.assertRaises(kgen.BuildError) as caught:
+            kgen.build(source / "src", source / "build")
+        return caught.exception
+
+    def test_missing_tools(self) -> None:
+        bin_folder = graphs.work / "few_tools"
+        shutil.rmtree(bin_folder, ignore_errors=True)
+        bin_folder.mkdir(parents=True)
+        error = self.missing(PATH=str(bin_folder))
+        self.assertEqual(error.tool, "cmake")
+        self.assertEqual(
+            str(error), "CMake is missing: there is no 'cmake' in PATH; install cmake (3.25 or newer)"
+        )
+        for tool in ("cmake", "ninja"):
+            (bin_folder / tool).symlink_to(str(shutil.which(tool)))
+        self.assertIn("a C++20 compiler is missing: there is no 'c++' or", str(self.missing(PATH=str(bin_folder))))
+        self.assertEqual(self.missing(CXX="no-such-compiler").tool, "no-such-compiler")
+        self.assertEqual(self.missing(KGEN_HOME=str(bin_folder)).tool, "kgen")
+
+
+class Interpreters(unittest.TestCase):
+    def test_other_interpreters_are_refused(self) -> None:
+        program = (
+            "import _xxsubinterpreters as more\n"
+            "one = more.create()\n"
+            "more.run_string(one, %r)\n" % f"import sys; sys.path[:] = {sys.path!r}; import kgen"
+        )
+        if sys.version_info >= (3, 13):
+            self.skipTest("the module of interpreters has another name")
+        result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 1, result.stderr)  # an exception, no signal
+        self.assertIn("ImportError", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,177 @@
+"""kgen.from_torch, compared with PyTorch itself."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any, Callable, List, Sequence
+
+import graphs
+import kgen
+import kgen.torch
+import torch
+import torch_models
+from torch import nn
+from torch.export import Dim
+
+
+class Functions(nn.Module):
+    """Each of the functions, of the same inputs."""
+
+    def __init__(self, functions: Sequence[Callable[..., Any]]) -> None:
+        super().__init__()
+        self.functions = list(functions)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, i: torch.Tensor, m: torch.Tensor) -> List[torch.Tensor]:
+        results: List[torch.Tensor] = []
+        for function in self.functions:
+            result = function(x, y, i, m)
+            results += result if isinstance(result, (tuple, list)) else [result]
+        return results
+
+
+# x and y are f32[4, 6], i is i64[4, 6] of 0 to 3, m is bool[4, 6].
+ELEMENTWISE: List[Callable[..., Any]] = [
+    *(lambda x, y, i, m, f=f: f(x) for f in (
+        torch.abs, torch.acos, torch.asin, torch.atan, torch.asinh, torch.atanh, torch.ceil, torch.cos, torch.cosh,
+        torch.erf, torch.exp, torch.exp2, torch.expm1, torch.floor, torch.log1p, torch.neg, torch.reciprocal, torch.relu,
+        torch.round, torch.sigmoid, torch.sign, torch.sin, torch.sinh, torch.square, torch.tan, torch.tanh, torch.trunc,
+        torch.nn.functional.silu, torch.nn.functional.mish, torch.nn.functional.gelu, torch.nn.functional.elu,
+        torch.nn.functional.hardswish, torch.nn.functional.softplus, torch.nn.functional.logsigmoid,
+        torch.nn.functional.leaky_relu, torch.nn.functional.selu, torch.nn.functional.softsign)),
+    *(lambda x, y, i, m, f=f: f(x, y) for f in (
+        torch.add, torch.sub, torch.mul, torch.div, torch.atan2, torch.maximum, torch.minimum, torch.fmod, torch.remainder,
+        torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge)),
+    *(lambda x, y, i, m, f=f: f(i, 2) for f in (torch.add, torch.mul, torch.div, torch.eq, torch.remainder, torch.pow)),
+    lambda x, y, i, m: (x + i, x * m, i + m, ~m, m & (x > 0), m | (y > 0), m ^ (x > y), i & 1, i | 4, i << 1),
+    lambda x, y, i, m: (x ** 2, x ** 3, (x.abs() + 1) ** 0.5, (x.abs() + 1) ** -0.5, 2 ** x, (x.abs() + 1) ** y),
+    lambda x, y, i, m: (x.clamp(-0.5, 0.5), x.clamp(min=0.1), torch.clamp(x, y - 1, y + 1), i.clamp(max=2)),
+    lambda x, y, i, m: (torch.where(m, x, y), torch.where(m, x, 0.0), x.masked_fill(m, -1.0), torch.add(x, y, alpha=3)),
+    lambda x, y, i, m: (x.to(torch.float64), x.to(torch.bfloat16) * 2, i.float(), x.int(), x.bool(), 1 - x, 1 / (x + 9)),
+    lambda x, y, i, m: (torch.nn.functional.gelu(x, approximate="tanh"), torch.div(x, y, rounding_mode="floor")),
+]  # fmt: skip
+
+REST: List[Callable[..., Any]] = [
+    lambda x, y, i, m: (x.sum(), x.sum(0), x.mean(-1, keepdim=True), x.amax(1), x.amin((0, 1)), x.prod(1), i.sum(), m.any(1)),
+    lambda x, y, i, m: (m.all(), x.argmax(), x.argmax(1), x.argmin(0), *x.max(1), *x.min(0, keepdim=True), x.max(), m.sum(1)),
+    lambda x, y, i, m: (x.var(1), x.var(1, correction=0), x.std(0), torch.logsumexp(x, 1), x.softmax(0), x.log_softmax(1)),
+    lambda x, y, i, m: (x.cumsum(1), i.cumsum(0), x.tril(), x.triu(1), *x.topk(2), *x.sort(1), torch.linalg.vector_norm(x, dim=1)),
+    lambda x, y, i, m: (x.t(), x.reshape(3, 8), x[1:3, ::2], x[:, -1], x[-2:], x.flip(1), x.roll(2, 1), x.repeat(2, 1)),
+    lambda x, y, i, m: (torch.cat([x, y], 1), torch.stack([x, y], 1), *x.split(4, 1), *x.chunk(2), *x.unbind(0), x[None, :, None]),
+    lambda x, y, i, m: (x.expand(2, 4, 6), x.permute(1, 0).contiguous(), x.unsqueeze(1).squeeze(1), x.narrow(1, 1, 3)),
+    lambda x, y, i, m: (x.gather(0, i), x[i[0, :4]], x.index_select(1, i[0]), torch.nn.functional.embedding(i, x)),
+    lambda x, y, i, m: (x.scatter(0, i[:1], y[:1]), torch.nn.functional.one_hot(i, 4), x[:, i[0, :2]]),
+    lambda x, y, i, m: (x @ y.t(), x @ y[0], x[0] @ y[0], torch.nn.functional.linear(x[0], y), torch.addmm(x[:, :4], x, y.t())),
+    lambda x, y, i, m: (torch.nn.functional.pad(x, (1, 2)), torch.nn.functional.pad(x, (-1, 0, 0, 2), value=3.0)),
+    lambda x, y, i, m: (torch.zeros(2, 3) + x[0, 0], torch.full((2,), 3), torch.arange(5), torch.ones_like(i), x.new_zeros(2)),
+    lambda x, y, i, m: (torch.nn.functional.layer_norm(x, (4, 6)), torch.nn.functional.group_norm(x, 2), torch.nn.functional.rms_norm(x, (6,))),
+    lambda x, y, i, m: (torch.nn.functional.avg_pool2d(x[None], 2, 1, 1), torch.nn.functional.max_pool1d(x, 2)),
+    lambda x, y, i, m: (torch.nn.functional.conv1d(x[None], y[:, :4, None]), torch.einsum("ab,cb->ca", x, y)),
+]  # fmt: skip
+
+
+def inputs() -> tuple:
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.rand(4, 6, generator=generator) * 1.8 - 0.9 for _ in range(2))
+    return x, y, torch.randint(0, 4, (4, 6), generator=generator), torch.rand(4, 6, generator=generator) > 0.5
+
+
+class Exports(unittest.TestCase):
+    def compare(self, name: str, module: nn.Module, examples: Sequence[tuple], dynamic: Any = None, tolerance: float = 2e-5) -> kgen.torch.Exported:  # fmt: skip
+        torch.manual_seed(1)
+        module = module.eval()
+        folder = graphs.work / "torch" / name
+        exported = kgen.from_torch(module, examples[0], path=folder / f"{name}.yaml", dynamic_shapes=dynamic)
+        model = exported.load(folder=folder)
+        for example in examples:
+            with torch.no_grad():
+                expected = module(*example)
+            found = model(*example)
+            pairs = list(zip(*(one if isinstance(one, (tuple, list)) else [one] for one in (found, expected))))
+            self.assertEqual(len(pairs), len(exported.outputs))
+            for number, (one, other) in enumerate(pairs):
+                with self.subTest(name=name, output=number):
+                    torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+        return exported
+
+    def test_elementwise(self) -> None:
+        self.compare("elementwise", Functions(ELEMENTWISE), [inputs()])
+
+    def test_other_operators(self) -> None:
+        self.compare("operators", Functions(REST), [inputs()])
+
+    def test_mlp(self) -> None:
+        exported = self.compare(
+            "mlp", torch_models.Mlp(), [(torch.randn(n, 24),) for n in (3, 1, 8)], {"x": {0: Dim("B", max=8)}}
+        )
+        text = exported.graph.read_text()
+        self.assertIn("B: 0..8", text)
+        self.assertIn('layers_0_weight: {type: "f32[48, 24]", file: "mlp.safetensors", key: "layers.0.weight"}', text)
+        self.assertIn("out: layers_0}", text)
+
+    def test_bert(self) -> None:
+        def example(batch: int, length: int) -> tuple:
+            return torch.randint(0, 50, (batch, length)), (torch.arange(length).expand(batch, -1) < length - 1).long()
+
+        length = Dim("L", min=2, max=64)
+        dims = {"ids": {0: Dim("B", max=4), 1: length}, "seen": {0: Dim("B", max=4), 1: length}}
+        exported = self.compare("bert", torch_models.Bert(), [example(2, 7), example(1, 13)], dims)
+        text = exported.graph.read_text()
+        self.assertIn('key: "layers.{index}.norm2.weight"', text)
+        self.assertIn("{call: layers, in: [norm, mul], out: layers_1_norm2, repeat: 2}", text)
+
+    def test_llama(self) -> None:
+        dims = {"x": {0: Dim("B", max=4), 1: Dim("L", min=2, max=64)}}
+        self.compare("llama", torch_models.LlamaBlock(), [(torch.randn(2, 5, 32),), (torch.randn(1, 9, 32),)], dims)
+
+    def test_resnet(self) -> None:
+        self.compare("resnet", torch_models.ResNetBlock(), [(torch.randn(2, 3, 33, 33),)], tolerance=1e-4)
+
+    def test_mobilenet(self) -> None:
+        examples = [(torch.randn(n, 8, 9, 9),) for n in (2, 3)]
+        self.compare("mobilenet", torch_models.MobileNetBlock(), examples, {"x": {0: Dim("N", max=4)}}, tolerance=1e-4)
+
+    def test_vision_transformer(self) -> None:
+        self.compare("vit", torch_models.VisionTransformer(), [(torch.randn(2, 3, 32, 32),)], tolerance=1e-4)
+
+    def test_state(self) -> None:
+        module = torch_models.Decoder().eval()
+        folder = graphs.work / "torch" / "decoder"
+        exported = kgen.from_torch(module, (torch.randn(2, 3, 8),), path=folder / "decoder.yaml")
+        model = exported.load(folder=folder)
+        with torch.no_grad():
+            for _ in range(3):
+                x = torch.randn(2, 3, 8)
+                for found, expected in zip(model(x), module(x)):
+                    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(torch.from_dlpack(model.state["cache"]), module.cache, rtol=1e-5, atol=1e-5)
+        self.assertEqual(model.state["count"].numpy(), 3)
+
+    def test_all_that_is_unknown_is_listed(self) -> None:
+        class Strange(nn.Module):
+            def forward(self, x: torch.Tensor) -> tuple:
+                first = torch.fft.rfft(x).abs()
+                return first, torch.linalg.qr(x)[0], x[x > 0]
+
+        with self.assertRaises(kgen.torch.ExportError) as caught:
+            kgen.from_torch(Strange(), (torch.randn(4, 4),), path=graphs.work / "strange.yaml")
+        text = str(caught.exception)
+        for operator, line in (("_fft_r2c", "torch.fft.rfft(x)"), ("linalg_qr", "torch.linalg.qr(x)"), ("index.Tensor", "x[x > 0]")):
+            self.assertRegex(text, rf"(?s){operator}[^\n]*\n    [^\n]*test_torch_export\.py:\d+: [^\n]*")
+            self.assertIn(line, text)
+
+    def test_what_cannot_be_state(self) -> None:
+        class Counted(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("count", torch.ones(()))
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                self.count += 1
+                return x + self.count
+
+        with self.assertRaisesRegex(kgen.torch.ExportError, "the buffer 'count' .* begins as zero"):
+            kgen.from_torch(Counted(), (torch.randn(2),), path=graphs.work / "counted.yaml")
+
+
+if __name__ == "__main__":
+    unittest.main()

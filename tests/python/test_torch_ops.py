@@ -1,0 +1,216 @@
+"""Graphs as PyTorch's operators, and the backend of torch.compile."""
+
+from __future__ import annotations
+
+import shutil
+import unittest
+
+import graphs
+import kgen
+import kgen.torch
+import torch
+import torch_models
+from torch.export import Dim
+
+GRAYSCALE = """\
+graph: grayscale
+doc: The brightness of each pixel, as Modular's tutorial of custom operators computes it.
+dims: {H: 1..4096, W: 1..4096}
+inputs: {image: "u8[H, W, 3]"}
+nodes:
+- {op: cast, in: image, out: colours, to: f32}
+- {op: select, in: colours, out: red, axis: 2, index: 0}
+- {op: select, in: colours, out: green, axis: 2, index: 1}
+- {op: select, in: colours, out: blue, axis: 2, index: 2}
+- {op: mul, in: [red, 0.21], out: red_part}
+- {op: mul, in: [green, 0.71], out: green_part}
+- {op: mul, in: [blue, 0.07], out: blue_part}
+- {op: add, in: [red_part, green_part], out: two}
+- {op: add, in: [two, blue_part], out: three}
+- {op: minimum, in: [three, 255], out: bright}
+- {op: cast, in: bright, out: gray, to: u8}
+outputs: [gray]
+"""
+
+WINDOW = """\
+graph: window
+dims:
+  N: 1..64
+  P: {range: 0..32, from: position}
+inputs:
+  x: f32[N + 32]
+  like: f32[N]
+  position: i64[]
+nodes:
+- {op: slice, in: x, out: part, axis: 0, begin: P, end: P + N}
+- {op: mul, in: [part, like], out: y}
+- {op: slice, in: x, out: first, axis: 0, begin: 0, end: P}
+- {op: neg, in: first, out: z}
+outputs: [y, z]
+"""
+
+
+def grayscale(image: torch.Tensor) -> torch.Tensor:
+    red, green, blue = image.to(torch.float32).unbind(-1)
+    return torch.clamp(0.21 * red + 0.71 * green + 0.07 * blue, max=255).to(torch.uint8)
+
+
+class Operators(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        source = graphs.work / "ops"
+        for text in (GRAYSCALE, WINDOW, graphs.GATED):
+            name = text.split()[1]
+            kgen.plan(graphs.write(text, source), emit=source / "src" / name)
+        cls.ops = kgen.torch.CustomOpLibrary(source / "src", namespace="kgen_test")
+
+    def images(self) -> list:
+        return [torch.randint(0, 256, shape, dtype=torch.uint8) for shape in ((5, 7, 3), (16, 9, 3), (32, 32, 3))]
+
+    def test_eager_and_compiled(self) -> None:
+        compiled = torch.compile(lambda image: self.ops.grayscale(image) + 1, fullgraph=True, backend="aot_eager", dynamic=True)
+        for image in self.images():
+            self.assertTrue(torch.equal(self.ops.grayscale(image), grayscale(image)))
+            self.assertTrue(torch.equal(compiled(image), grayscale(image) + 1))
+            out = torch.empty(image.shape[:2], dtype=torch.uint8)
+            self.ops.grayscale_out(image, out)
+            self.assertTrue(torch.equal(out, grayscale(image)))
+
+    def test_inductor(self) -> None:
+        def work(image: torch.Tensor) -> torch.Tensor:
+            out = torch.empty(image.shape[:2], dtype=torch.uint8)
+            self.ops.grayscale_out(image, out)
+            return out.float() * 2
+
+        image = self.images()[0]
+        compiled = torch.compile(work, fullgraph=True)
+        self.assertTrue(torch.equal(compiled(image), grayscale(image).float() * 2))
+
+    def test_opcheck(self) -> None:
+        image = self.images()[0]
+        x = torch.randn(3, 4)
+        torch.library.opcheck(self.ops.grayscale.default, (image,))
+        torch.library.opcheck(self.ops.grayscale_out.default, (image, torch.empty(5, 7, dtype=torch.uint8)))
+        torch.library.opcheck(self.ops.gated.default, (x, x.t().contiguous().t()))
+        torch.library.opcheck(self.ops.window.default, (torch.randn(40), torch.randn(8), 5))
+
+    def test_sizes_that_are_read(self) -> None:
+        x, like = torch.randn(40), torch.randn(8)
+        y, z = self.ops.window(x, like, 5)
+        self.assertTrue(torch.equal(y, x[5:13] * like))
+        self.assertTrue(torch.equal(z, -x[:5]))
+
+    def test_export(self) -> None:
+        class Module(torch.nn.Module):
+            def forward(self, image: torch.Tensor) -> torch.Tensor:
+                return torch.ops.kgen_test.grayscale(image)
+
+        shapes = {"image": {0: Dim("H", max=4096), 1: Dim("W", max=4096)}}
+        program = torch.export.export(Module(), (self.images()[0],), dynamic_shapes=shapes)
+        image = self.images()[2]
+        self.assertTrue(torch.equal(program.module()(image), grayscale(image)))
+
+    def test_bad_arguments(self) -> None:
+        with self.assertRaisesRegex(kgen.ArgumentError, "input 'image': the element type is f32, expected u8"):
+            self.ops.grayscale(torch.zeros(2, 2, 3))
+        with self.assertRaisesRegex(kgen.ArgumentError, "input 'image': the strides are"):
+            self.ops.grayscale(self.images()[0].transpose(0, 1))
+        with self.assertRaisesRegex(AttributeError, "there is no operator 'gray'; there are: gated, gated_out, grayscale"):
+            self.ops.gray
+        source = graphs.work / "state_op"
+        data = bytes(4)
+        graphs.write_safetensors(graphs.work / "weights.safetensors", "scale", "BF16", data, [2])
+        kgen.plan(graphs.write(graphs.RUNNING, source), emit=source / "src")
+        with self.assertRaisesRegex(kgen.Error, "graph 'running' has state"):
+            kgen.torch.CustomOpLibrary(source / "src", weights=graphs.work)
+
+    def test_tensors_of_pytorch(self) -> None:
+        model = graphs.load(graphs.GATED)
+        x = torch.randn(3, 4)
+        y, total = model(x, x)
+        self.assertIs(type(y), torch.Tensor)
+        torch.testing.assert_close(total, (x * x).sum(1))
+        for bad, text in (
+            (x.clone().requires_grad_(), "input 'x' .*requires a gradient"),
+            (x.to("meta"), "input 'x'"),
+            (x.to_sparse(), "input 'x'"),
+            (x.to(torch.complex64), "input 'x'"),
+            (torch.view_as_complex(torch.randn(3, 4, 2)).conj().imag, "input 'x' .*negated"),
+        ):
+            with self.assertRaisesRegex((TypeError, kgen.ArgumentError), text):
+                model(bad, x)
+        with torch.no_grad():
+            model(x.clone().requires_grad_(), x)
+        freed = torch.randn(3, 4)
+        freed.untyped_storage().resize_(0)
+        with self.assertRaisesRegex(kgen.ArgumentError, "input 'gate': the data pointer is null"):
+            model(x, freed)
+
+    def test_graph_op(self) -> None:
+        folder = graphs.work / "graph_op"
+        make = kgen.torch.graph_op(
+            example_inputs=(self.images()[0],), folder=folder, dynamic_shapes={"image": {0: Dim("H"), 1: Dim("W")}},
+            name="gray_function",
+        )  # fmt: skip
+        operator = make(grayscale)
+        compiled = torch.compile(lambda image: operator(image), fullgraph=True, backend="aot_eager", dynamic=True)
+        for image in self.images():
+            self.assertTrue(torch.equal(operator(image), grayscale(image)))
+            self.assertTrue(torch.equal(compiled(image), grayscale(image)))
+
+
+class Backend(unittest.TestCase):
+    def setUp(self) -> None:
+        torch._dynamo.reset()
+
+    def compile(self, function: object, name: str, **named: object) -> object:
+        return torch.compile(function, backend="kgen", options={"folder": graphs.work / "backend" / name}, **named)
+
+    def test_model(self) -> None:
+        module = torch_models.Mlp().eval()
+        compiled = self.compile(module, "mlp")
+        with torch.no_grad():
+            for rows in (3, 5, 9):
+                x = torch.randn(rows, 24)
+                torch.testing.assert_close(compiled(x), module(x), rtol=1e-5, atol=1e-5)
+        report = kgen.torch.reports[-1]
+        self.assertEqual(report.left, [])
+        self.assertEqual(len(report.planned), 1)
+
+    def test_what_is_left(self) -> None:
+        def function(x: torch.Tensor) -> torch.Tensor:
+            y = torch.relu(x) * 2
+            y = torch.linalg.qr(y)[0]
+            return torch.exp(y) + 1
+
+        compiled = self.compile(function, "left")
+        x = torch.randn(4, 4)
+        torch.testing.assert_close(compiled(x), function(x))
+        report = kgen.torch.reports[-1]
+        self.assertEqual(len(report.planned), 2)
+        self.assertRegex("\n".join(report.left), r"linalg_qr\.default: kgen has no such operator: .*test_torch_ops\.py:\d+: y = torch\.linalg\.qr")
+
+    def test_edits(self) -> None:
+        folder = graphs.work / "backend" / "edits"
+        shutil.rmtree(folder, ignore_errors=True)
+
+        def function(x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x)
+
+        x = torch.tensor([-1.0, 2.0])
+        self.assertEqual(self.compile(function, "edits")(x).tolist(), [0, 2])
+        stub = next(folder.glob("*/src/stubs/*.cpp"))
+        stub.write_text(stub.read_text().replace("(at)))", "(at)) + kgen::Vec<float, W>(1))"))
+        torch._dynamo.reset()
+        self.assertEqual(self.compile(function, "edits")(x).tolist(), [1, 3])
+
+    def test_gradients(self) -> None:
+        module = torch.nn.Linear(3, 2)
+        compiled = self.compile(module, "gradients")
+        compiled(torch.randn(4, 3)).sum().backward()
+        self.assertIsNotNone(module.weight.grad)
+        self.assertIn("gradients are needed", kgen.torch.reports[-1].left[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
