@@ -56,7 +56,7 @@ struct PatchShape {
 template <class Tiles, bool BDeep, int A>
 struct EnginePatches {
   static constexpr const char* name = "warpgroup_convolution";
-  static constexpr int threads = 1;
+  static constexpr int threads = 1, registers = 40;
   TensorMap a, b;
   PatchShape<A> shape;
 
@@ -119,27 +119,29 @@ struct TapMemory {
   std::int64_t steps[A], channel_step;  // to the next along each axis of the image, innermost first, and channel
   bool vectors, across;  // channels in pieces of 16 bytes; else neighbouring lines are neighbours in memory
 
-  // A line: where it would begin along each axis of the image, and there in memory, wherever that is.
+  // A line: where it would begin along each axis of the image, and there in memory, wherever that is. One that does not
+  // exist is outside of the image.
   struct Line {
+    static constexpr int nowhere = -(1 << 30);
     std::int64_t offset;
     int from[A];
-    bool exists;
   };
 
   // The pieces of 16 bytes that this thread brings of a tile: one of each 32nd line from the first on.
   KGEN_FN int first_line() const { return across ? thread_index() % 32 : thread_index() / pieces; }
   KGEN_FN int piece() const { return across ? thread_index() / 32 : thread_index() % pieces; }
 
-  // Brings what is at `tap` and `channel` on in these lines; `dilations` are between taps.
+  // Brings what these lines have from place on, a tap and its channel: zeros where that is not `within` the depth.
+  // `dilations` are between taps.
   template <int Count>
   KGEN_FN void copy(T* to, const Line (&own)[Count], const PatchShape<A>& shape, const int (&dilations)[A],
-                    Index<A + 1> place, bool within) const {
-    Block<16> blocks[Count];
+                    const Index<A + 1>& place, bool within) const {
     int tap[A];
     KGEN_UNROLL
     for (int axis = 0; axis < A; ++axis) tap[axis] = static_cast<int>(place[A - 1 - axis]);
-    int channel = static_cast<int>(place[A]);
+    const int channel = static_cast<int>(place[A]);
     if (vectors) {
+      Block<16> blocks[Count];
       KGEN_UNROLL
       for (int i = 0; i < Count; ++i) {
         const bool inside = within && is_inside(own[i], tap, dilations);
@@ -148,39 +150,54 @@ struct TapMemory {
         KGEN_UNROLL
         for (int word = 0; word < 4; ++word) blocks[i].words[word] = inside ? blocks[i].words[word] : 0;
       }
+      KGEN_UNROLL
+      for (int i = 0; i < Count; ++i) store(to, i, blocks[i]);
     } else {
-      T elements[Count][lanes];
       KGEN_UNROLL
-      for (int lane = 0; lane < lanes; ++lane) {
-        KGEN_UNROLL
-        for (int i = 0; i < Count; ++i) {
-          const bool inside = within && is_inside(own[i], tap, dilations);
-          const T* from = data + (inside ? address(own[i], tap, dilations) + channel * channel_step : 0);
-          const T element = load_run<1>(from, 0, Access{false, true, true})[0];
-          elements[i][lane] = inside ? element : T();
-        }
-        if (++channel == shape.channels) {
-          channel = 0;
-          shape.advance(tap);
-          bool again = true;
-          KGEN_UNROLL
-          for (int axis = 0; axis < A; ++axis) again = again && tap[axis] == 0;
-          within = within && !again;
-        }
+      for (int i = 0; i < Count; i += 2) {  // two lines' loads are on their way together
+        Block<16> blocks[2];
+        load_elements(own[i], own[i + 1], shape, dilations, tap, channel, within, blocks);
+        store(to, i, blocks[0]);
+        store(to, i + 1, blocks[1]);
       }
-      KGEN_UNROLL
-      for (int i = 0; i < Count; ++i) memcpy(&blocks[i], elements[i], sizeof(blocks[i]));
-    }
-    KGEN_UNROLL
-    for (int i = 0; i < Count; ++i) {
-      const int line = first_line() + i * 32;
-      store_shared(to + (line * pieces + (piece() ^ line % 8)) * lanes, blocks[i]);
     }
   }
 
  private:
+  KGEN_FN void store(T* to, int i, const Block<16>& block) const {
+    const int line = first_line() + i * 32;
+    store_shared(to + (line * pieces + (piece() ^ line % 8)) * lanes, block);
+  }
+  KGEN_FN void load_elements(const Line& first, const Line& second, const PatchShape<A>& shape,
+                             const int (&dilations)[A], const int (&begin)[A], int channel, bool within,
+                             Block<16> (&blocks)[2]) const {
+    T elements[2][lanes];
+    int tap[A];
+    KGEN_UNROLL
+    for (int axis = 0; axis < A; ++axis) tap[axis] = begin[axis];
+    const auto load = [&](const Line& line) KGEN_LAMBDA {
+      const bool inside = within && is_inside(line, tap, dilations);
+      const T* from = data + (inside ? address(line, tap, dilations) + channel * channel_step : 0);
+      const T element = load_run<1>(from, 0, Access{false, true, true})[0];
+      return inside ? element : T();
+    };
+    KGEN_UNROLL
+    for (int lane = 0; lane < lanes; ++lane) {
+      elements[0][lane] = load(first);
+      elements[1][lane] = load(second);
+      if (++channel < shape.channels) continue;
+      channel = 0;
+      shape.advance(tap);
+      bool again = true;
+      KGEN_UNROLL
+      for (int axis = 0; axis < A; ++axis) again = again && tap[axis] == 0;
+      within = within && !again;
+    }
+    KGEN_UNROLL
+    for (int i = 0; i < 2; ++i) memcpy(&blocks[i], elements[i], sizeof(blocks[i]));
+  }
   KGEN_FN bool is_inside(const Line& line, const int (&tap)[A], const int (&dilations)[A]) const {
-    bool inside = line.exists;
+    bool inside = true;
     KGEN_UNROLL
     for (int axis = 0; axis < A; ++axis) {
       inside = inside && static_cast<unsigned>(line.from[axis] + tap[axis] * dilations[axis]) <
@@ -201,7 +218,7 @@ struct TapMemory {
 template <class T, class Tiles, bool BDeep, int A>
 struct CopiedPatches {
   static constexpr const char* name = "warpgroup_convolution_copied";
-  static constexpr int threads = copying_threads;
+  static constexpr int threads = copying_threads, registers = 112;
   TapMemory<T, A> a;
   std::conditional_t<BDeep, TapMemory<T, A>, CopiedMatrix<T>> b;
   PatchShape<A> shape;
@@ -225,7 +242,7 @@ struct CopiedPatches {
         rows[i].offset = position[0] * loads.image_step + first_channel * loads.a.channel_step;
         KGEN_UNROLL
         for (int axis = 0; axis < A; ++axis) rows[i].offset += rows[i].from[axis] * loads.a.steps[axis];
-        rows[i].exists = position[0] < loads.images;
+        if (position[0] >= loads.images) rows[i].from[0] = Line::nowhere;
       }
     }
     template <class Stage>
@@ -239,7 +256,7 @@ struct CopiedPatches {
         KGEN_UNROLL
         for (int i = 0; i < column_lines; ++i) {
           const int own = column + loads.b.first_line() + i * 32;
-          columns[i] = {own * loads.column_step, {}, own < loads.shape.columns};
+          columns[i] = {own * loads.column_step, {own < loads.shape.columns ? 0 : Line::nowhere}};
         }
         copy(stage->b, loads.b, columns, adjacent);
       } else {

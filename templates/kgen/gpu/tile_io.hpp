@@ -22,7 +22,7 @@ struct alignas(tile_alignment) OperandTiles {
 
 // What brings tiles has, for `Products` right operands:
 //   name                                  of the kernel that it is part of
-//   threads                               that bring the tiles together
+//   threads, registers                    that bring the tiles together, and that each of them needs
 //   tile<First, Count>(row, column)       the left operand's rows from `row` on, and the columns from `column` on of
 //                                         `Count` right operands, which share the stage's columns: its load(stage)
 //                                         brings 128 bytes of their depth, zeros beyond what there is, and goes on to
@@ -32,7 +32,7 @@ struct alignas(tile_alignment) OperandTiles {
 template <class Tiles, bool BDeep, int Products>
 struct EngineTiles {
   static constexpr const char* name = "warpgroup_matmul";
-  static constexpr int threads = 1;
+  static constexpr int threads = 1, registers = 56;
   TensorMap a, b[Products];
 
   template <int First, int Count>
@@ -165,7 +165,7 @@ KGEN_FN void copy_lines(T* to, const CopiedMatrix<T>& matrix, std::int64_t line,
 template <class T, class Tiles, bool BDeep, int Products>
 struct CopiedTiles {
   static constexpr const char* name = "warpgroup_matmul_copied";
-  static constexpr int threads = copying_threads;
+  static constexpr int threads = copying_threads, registers = 112;
   CopiedMatrix<T> a, b[Products];
 
   template <int First, int Count>

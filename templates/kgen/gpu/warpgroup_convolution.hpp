@@ -176,15 +176,13 @@ bool convolve_by_engine(const PatchOperands<T, A>& operands, const C& c, Warpgro
   return columns == 128 ? launch.template operator()<128>() : launch.template operator()<64>();
 }
 
+// Tiles of 64 columns: wider ones' sums and epilogues leave too few registers to those that copy.
 template <bool BDeep, class T, int A, class C>
 bool convolve_copied(const PatchOperands<T, A>& operands, const C& c, const WarpgroupMatmulShape<1>& shape,
                      const DeviceLimits& limits, Stream stream) {
-  const auto launch = [&]<int Columns>() {
-    using Loads = CopiedPatches<T, OperandTiles<T, Columns>, BDeep, A>;
-    return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
-                                                             [&] { return copied_patches<Columns, BDeep>(operands); });
-  };
-  return shape.N[0] <= 64 ? launch.template operator()<64>() : launch.template operator()<128>();
+  using Loads = CopiedPatches<T, OperandTiles<T, 64>, BDeep, A>;
+  return launch_warpgroup_matmul<T, 64, BDeep, Loads>(c, shape, limits, stream,
+                                                      [&] { return copied_patches<64, BDeep>(operands); });
 }
 
 // False where device or compiler do not allow it.

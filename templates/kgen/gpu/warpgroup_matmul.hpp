@@ -88,7 +88,8 @@ struct WarpgroupMatmul {
   static constexpr int loading_threads = by_engine ? warpgroup_threads : Loads::threads;
   static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = loading_threads + multiplying_threads;
   // Registers of a thread of each: together those that the launch gives.
-  static constexpr int loading_registers = by_engine ? 56 : 112, multiplying_registers = by_engine ? 224 : 144;
+  static constexpr int loading_registers = Loads::registers;
+  static constexpr int multiplying_registers = by_engine ? (3 * 168 - loading_registers) / 2 : 256 - loading_registers;
 
   // Fills stage after stage of all tiles of a block.
   template <int Products, class C>
