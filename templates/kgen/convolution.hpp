@@ -68,9 +68,11 @@ requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> &&
 // pads: planes in front, rows above, columns left, then planes behind, rows below, columns right.
 template <int TileM = 96, int TileN = 256, Source<5> X, Source<5> F, Sink<source_lane_t<X, 5>, 5> Out>
 KGEN_KERNEL(conv3d)
-KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * ((KW + strides[2] - 1) / strides[2]) * ((O / group + 63) / 64)",
+KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * "
+                  "((KW + strides[2] - 1) / strides[2]) * ((O / group + 63) / 64)",
                "target == gpu")
-KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * ((KW + strides[2] - 1) / strides[2])")
+KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * "
+                  "((KW + strides[2] - 1) / strides[2])")
 KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")
 KGEN_IN_MEMORY(x, "architecture == sm_90a && (T == bf16 || T == f16)")
 KGEN_IN_MEMORY(filters, "architecture == sm_90a && (T == bf16 || T == f16)")
@@ -149,7 +151,8 @@ requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>>
 // The same over planes, rows and columns.
 template <Source<5> X, Source<5> F, Sink<source_lane_t<X, 5>, 5> Out>
 KGEN_KERNEL(conv3d, "G == 1 && O == group")
-KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * ((KW + strides[2] - 1) / strides[2])")
+KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * "
+                  "((KW + strides[2] - 1) / strides[2])")
 KGEN_EVALUATED(filters, "elements(out) / O")
 void depthwise_conv3d(const X& x, const F& filters, Index<3> strides, Index<6> pads, Index<3> dilations, const Out& out,
                       Stream stream = {})

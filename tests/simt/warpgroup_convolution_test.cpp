@@ -86,12 +86,12 @@ const std::string engine = "warpgroup_convolution x", copied = "warpgroup_convol
 // Channels are whole pieces of 16 bytes.
 const Case<2> engine_cases[] = {
     {{1, 1, 1, 8}, {1, 1, 8, 8}, {1, 1}, {1, 1}, {}},
-    {{2, 9, 7, 16}, {3, 3, 16, 24}, {1, 1}, {1, 1}, {1, 1, 1, 1}},    // from image to image within a tile
-    {{3, 8, 11, 8}, {3, 2, 8, 16}, {2, 1}, {1, 1}, {1, 0, 0, 1}},     // pads on one side
-    {{2, 13, 10, 72}, {2, 3, 72, 8}, {3, 2}, {1, 2}, {2, 3, 1, 0}},   // rest of strides, more than a line of channels
+    {{2, 9, 7, 16}, {3, 3, 16, 24}, {1, 1}, {1, 1}, {1, 1, 1, 1}},   // from image to image within a tile
+    {{3, 8, 11, 8}, {3, 2, 8, 16}, {2, 1}, {1, 1}, {1, 0, 0, 1}},    // pads on one side
+    {{2, 13, 10, 72}, {2, 3, 72, 8}, {3, 2}, {1, 2}, {2, 3, 1, 0}},  // rest of strides, more than a line of channels
     {{1, 14, 15, 8}, {3, 3, 8, 8}, {1, 1}, {4, 3}, {4, 3, 4, 3}},
     {{2, 17, 16, 64}, {1, 1, 64, 40}, {2, 2}, {1, 1}, {}},
-    {{1, 5, 6, 8}, {2, 2, 8, 8}, {8, 8}, {1, 1}, {6, 6, 6, 6}},       // positions that see pads alone
+    {{1, 5, 6, 8}, {2, 2, 8, 8}, {8, 8}, {1, 1}, {6, 6, 6, 6}},  // positions that see pads alone
     {{1, 12, 12, 128}, {3, 3, 64, 96}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2},
     {{1, 9, 9, 192}, {3, 1, 64, 24}, {1, 2}, {1, 1}, {1, 0, 1, 0}, 3},
 };
@@ -101,9 +101,9 @@ const Case<2> copied_cases[] = {
     {{1, 9, 8, 5}, {3, 2, 5, 70}, {1, 2}, {1, 1}, {2, 0, 1, 3}},
     {{2, 6, 6, 32}, {3, 3, 16, 20}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2},
     {{1, 6, 5, 9}, {2, 2, 3, 12}, {1, 1}, {1, 1}, {0, 1, 1, 0}, 3},
-    {{1, 30, 8, 8}, {2, 1, 8, 8}, {9, 1}, {1, 1}, {}},                // steps that the engine does not take
-    {{1, 300, 3, 8}, {2, 1, 8, 8}, {1, 1}, {256, 1}, {}},             // offsets that it does not
-    {{1, 3, 3, 8}, {1, 1, 8, 8}, {8, 8}, {1, 1}, {129, 0, 0, 0}},     // nor corners
+    {{1, 30, 8, 8}, {2, 1, 8, 8}, {9, 1}, {1, 1}, {}},             // steps that the engine does not take
+    {{1, 300, 3, 8}, {2, 1, 8, 8}, {1, 1}, {256, 1}, {}},          // offsets that it does not
+    {{1, 3, 3, 8}, {1, 1, 8, 8}, {8, 8}, {1, 1}, {129, 0, 0, 0}},  // nor corners
 };
 const Case<3> volumes[] = {
     {{2, 4, 5, 6, 8}, {3, 3, 3, 8, 16}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
@@ -162,7 +162,8 @@ TEST_CASE("warpgroup convolution: volumes and lines") {
   CHECK(device.take() == engine + "2");
   const Case<2> c{{2, 1, 90, 8}, {1, 5, 8, 24}, {1, 1}, {1, 2}, {0, 4, 0, 0}};
   for_each_position(out.shape, [&](Index<3> at) {
-    const double value = expected<2>(c, x.view().unsqueeze<1>(), filters.view().unsqueeze<0>(), {at[0], 0, at[1], at[2]});
+    const double value =
+        expected<2>(c, x.view().unsqueeze<1>(), filters.view().unsqueeze<0>(), {at[0], 0, at[1], at[2]});
     REQUIRE(std::abs(element(out.view(), at) - value) <= 1e-3);
   });
 }

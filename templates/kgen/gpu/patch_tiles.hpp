@@ -1,5 +1,6 @@
-// How the tiles of a convolution come to shared memory, as those of the product of matrices that it is (kgen/im2col.hpp):
-// EnginePatches and CopiedPatches in place of tile_io.hpp's EngineTiles and CopiedTiles. All else is the matmul's.
+// How the tiles of a convolution come to shared memory, as those of the product of matrices that it is
+// (kgen/im2col.hpp): EnginePatches and CopiedPatches in place of tile_io.hpp's EngineTiles and CopiedTiles. All else is
+// the matmul's.
 #pragma once
 
 #include "kgen/gpu/divide.hpp"
@@ -76,7 +77,8 @@ struct EnginePatches {
       copy_image(stage->a, stage.arrival());
       constexpr int box = BDeep ? Tiles::columns : Tiles::depth;
       KGEN_UNROLL
-      for (int n = 0; n < Tiles::columns; n += box) copy_filters(stage->b + n * Tiles::depth, stage.arrival(), column + n);
+      for (int n = 0; n < Tiles::columns; n += box)
+        copy_filters(stage->b + n * Tiles::depth, stage.arrival(), column + n);
       channel += Tiles::depth;
       if (channel < loads.shape.channels) return;
       channel = 0;
@@ -272,7 +274,8 @@ struct CopiedPatches {
     template <int Count>
     KGEN_FN void copy(T* to, const TapMemory<T, A>& from, const Line (&own)[Count], const int (&dilations)[A]) const {
       const int own_k = k + from.piece() * TapMemory<T, A>::lanes;
-      from.copy(to, own, loads.shape, dilations, loads.depth(static_cast<std::uint32_t>(own_k)), own_k < loads.depth_end);
+      from.copy(to, own, loads.shape, dilations, loads.depth(static_cast<std::uint32_t>(own_k)),
+                own_k < loads.depth_end);
     }
   };
 

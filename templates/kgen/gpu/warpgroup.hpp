@@ -65,10 +65,10 @@ struct BoxedMemory {
 };
 
 // Memory as a source of patches (im2col): images of Rank - 2 axes with channels innermost; extents and distances as
-// above. `pixels` of them are brought, each a line of `channels`: along the innermost axis of the image in `steps`, up to
-// the box's upper corner, from its lower corner on along the next axis' next step, and so on to the next image. Corners
-// are distances from the image's first position and from its last; what lies outside of it is 0. Without tensor_map()
-// where most_steps, or the corners' and offsets' few bits, do not allow it.
+// above. `pixels` of them are brought, each a line of `channels`: along the innermost axis of the image in `steps`, up
+// to the box's upper corner, from its lower corner on along the next axis' next step, and so on to the next image.
+// Corners are distances from the image's first position and from its last; what lies outside of it is 0. There is no
+// tensor_map() of more than most_steps, or of corners and offsets beyond their few bits.
 template <int Rank>
 struct PatchedMemory {
   static constexpr int axes = Rank - 2, most_steps = 8, most_offset = Rank == 4 ? 255 : 31;

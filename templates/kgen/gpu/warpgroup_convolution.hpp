@@ -1,6 +1,6 @@
-// Convolution on the tensor cores of Hopper: the product of matrices of kgen/im2col.hpp by warpgroup_matmul.hpp's kernel,
-// of which it swaps what brings the tiles (patch_tiles.hpp, some 200 lines). Rows are positions of the result, depth is
-// taps and channels, columns are filters, group by group in one launch.
+// Convolution on the tensor cores of Hopper: the product of matrices of kgen/im2col.hpp by warpgroup_matmul.hpp's
+// kernel, of which it swaps what brings the tiles (patch_tiles.hpp, some 200 lines). Rows are positions of the result,
+// depth is taps and channels, columns are filters, group by group in one launch.
 #pragma once
 
 #include "kgen/gpu/patch_tiles.hpp"
@@ -195,8 +195,8 @@ bool warpgroup_convolution(const X& x, const F& filters, const ConvolutionShape<
   constexpr std::int64_t most = 1 << 30;  // positions, depth and tiles are counted in 32 bits
   bool fits = sizes.positions() > 0 && sizes.positions() < most && sizes.depth() > 0 && sizes.depth() < most / 64;
   for (int axis = 0; axis < A; ++axis) {
-    const std::int64_t reach = (sizes.image[axis] + sizes.filter[axis] * sizes.dilations[axis]) +
-                               sizes.before[axis] + sizes.result[axis] * sizes.strides[axis];
+    const std::int64_t reach = (sizes.image[axis] + sizes.filter[axis] * sizes.dilations[axis]) + sizes.before[axis] +
+                               sizes.result[axis] * sizes.strides[axis];
     fits = fits && sizes.image[axis] > 0 && reach < most;
   }
   if (!fits || columns == 0 || columns >= most || (sizes.positions() + 127) / 128 * columns >= most) return false;
@@ -207,7 +207,8 @@ bool warpgroup_convolution(const X& x, const F& filters, const ConvolutionShape<
   const DeviceLimits limits = device_limits(stream);
   // Channels of other groups that a box reaches are multiplied by 0, which NaN and infinity would not bear.
   const bool own = group == 1 || sizes.channels % OperandTiles<T, 64>::depth == 0;
-  if (own && filters.stride(A + 1) == 1 && convolve_by_engine<false>(operands, sink, shape, limits, stream)) return true;
+  if (own && filters.stride(A + 1) == 1 && convolve_by_engine<false>(operands, sink, shape, limits, stream))
+    return true;
   if (own && filters.stride(A) == 1 && convolve_by_engine<true>(operands, sink, shape, limits, stream)) return true;
   if (detail::filter_matrix(operands.filters)) return convolve_copied<false>(operands, sink, shape, limits, stream);
   return convolve_copied<true>(operands, sink, shape, limits, stream);

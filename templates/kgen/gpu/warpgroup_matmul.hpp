@@ -58,9 +58,9 @@ struct WarpgroupMatmulShape {
   KGEN_FN int steps(int depth) const { return static_cast<int>((K + depth - 1) / depth); }
 };
 
-// body.operator()<First, Count>(sink, origin, end) for each tile of this block, in order: it is of the products First to
-// First + Count, which `sink` takes together, and begins at row origin[0] and column origin[1]; its group's columns end
-// at `end`.
+// body.operator()<First, Count>(sink, origin, end) for each tile of this block, in order: it is of the products First
+// to First + Count, which `sink` takes together, and begins at row origin[0] and column origin[1]; its group's columns
+// end at `end`.
 template <int Columns, int Products, class C, class Body>
 KGEN_FN void for_each_tile(const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
   for (int tile = static_cast<int>(block_index()); tile < shape.tiles; tile += static_cast<int>(block_count())) {

@@ -179,7 +179,8 @@ void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, const int (
   Index<TensorMap::most_axes> first{}, moved{};
   for (int axis = 0; axis < Rank; ++axis) first[axis] = at[axis];
   for (int axis = 0; axis < Rank - 2; ++axis) {
-    if (at[axis + 1] < map.lower[axis] || at[axis + 1] > last(axis)) simt::fail("patches that begin outside of their box");
+    if (at[axis + 1] < map.lower[axis] || at[axis + 1] > last(axis))
+      simt::fail("patches that begin outside of their box");
     if (offsets[axis] < 0 || offsets[axis] > PatchedMemory<Rank>::most_offset) simt::fail("an offset of too many bits");
     moved[axis + 1] = offsets[axis];
   }
