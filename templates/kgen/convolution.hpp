@@ -1,7 +1,10 @@
-// Convolutions over the rows and columns of images, channels last.
+// Convolutions over images, channels last: along lines, over rows and columns, and over planes, rows and columns.
 #pragma once
 
 #include "kgen/elementwise.hpp"
+#if defined(KGEN_GPU)
+#include "kgen/gpu/warpgroup_convolution.hpp"
+#endif
 #include "kgen/im2col.hpp"
 #include "kgen/introspect.hpp"
 #include "kgen/matmul.hpp"
@@ -10,11 +13,30 @@ namespace kgen {
 
 namespace detail {
 
-template <class X, class F>
-ConvolutionShape convolution_shape(const X& x, const F& filters, const Index<2>& strides, const Index<4>& pads,
-                                   const Index<2>& dilations) {
-  const Index<4> filter = filters.shape();
-  return kgen::convolution_shape(x.shape(), {filter[0], filter[1]}, filter[2], strides, pads, dilations);
+template <int A, class X, class F>
+ConvolutionShape<A> convolution_shape(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
+                                      const Index<A>& dilations) {
+  const Index<A + 2> filter = filters.shape();
+  return kgen::convolution_shape<A>(x.shape(), first_axes<A>(filter), filter[A], strides, pads, dilations);
+}
+
+// By Hopper's tensor cores where operands and device allow, else as a product of matrices for each group.
+template <int A, int TileM, int TileN, class X, class F, class Out>
+void convolution(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
+                 const Index<A>& dilations, std::int64_t group, const Out& out, Stream stream) {
+  const ConvolutionShape<A> sizes = convolution_shape<A>(x, filters, strides, pads, dilations);
+  const std::int64_t channels = filters.shape()[A + 1] / group;  // of the result, in each group
+  assert(x.shape()[A + 1] == sizes.channels * group && filters.shape()[A + 1] == channels * group);
+#if defined(KGEN_WARPGROUPS)
+  if constexpr (gpu::has_warpgroup_convolution<X, F>) {
+    if (gpu::warpgroup_convolution(x, filters, sizes, group, out, stream)) return;
+  }
+#endif
+  for (std::int64_t g = 0; g < group; ++g) {
+    const Patches<X, A> patches{x, sizes, g * sizes.channels};
+    const FilterMatrix<F, A> matrix{filters, sizes, channels, g * channels};
+    matmul<TileM, TileN>(patches, matrix, ResultMatrix<Out, A>{out, sizes, g * channels}, stream);
+  }
 }
 
 }  // namespace detail
@@ -24,26 +46,42 @@ ConvolutionShape convolution_shape(const X& x, const F& filters, const Index<2>&
 // x: [N, H, W, C]; filters: [KH, KW, G, O] with G = C / group; out: [N, OH, OW, O]. Channels and filters are in `group`
 // groups: filter o belongs to group g = o / (O / group). pads: rows above, columns left, rows below, columns right that
 // count as 0 (after the prologue on x). A prologue on x is evaluated for each tap anew, else as often as matmul does,
-// of which this is one for each group. TileM and TileN: as matmul's.
+// of which this is one for each group. Hopper's tensor cores multiply images and filters in memory, all groups in one
+// launch. TileM and TileN: as matmul's.
 template <int TileM = 96, int TileN = 256, Source<4> X, Source<4> F, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(conv2d)
 KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1]) * ((O / group + 63) / 64)",
                "target == gpu")
 KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1])")
 KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")
+KGEN_IN_MEMORY(x, "architecture == sm_90a && (T == bf16 || T == f16)")
+KGEN_IN_MEMORY(filters, "architecture == sm_90a && (T == bf16 || T == f16)")
 void conv2d(const X& x, const F& filters, Index<2> strides, Index<4> pads, Index<2> dilations, std::int64_t group,
             const Out& out, Stream stream = {})
 requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
 {
-  const ConvolutionShape sizes = detail::convolution_shape(x, filters, strides, pads, dilations);
-  const std::int64_t channels = filters.shape()[3] / group;  // of the result, in each group
-  assert(x.shape()[3] == sizes.channels * group && filters.shape()[3] == channels * group);
-  for (std::int64_t g = 0; g < group; ++g) {
-    const Patches<X> patches{x, sizes, g * sizes.channels};
-    const FilterMatrix<F> matrix{filters, sizes, channels, g * channels};
-    matmul<TileM, TileN>(patches, matrix, ResultMatrix<Out>{out, sizes, g * channels}, stream);
-  }
+  detail::convolution<2, TileM, TileN>(x, filters, strides, pads, dilations, group, out, stream);
+}
+
+// The same over planes, rows and columns. x: [N, D, H, W, C]; filters: [KD, KH, KW, G, O]; out: [N, OD, OH, OW, O];
+// pads: planes in front, rows above, columns left, then planes behind, rows below, columns right.
+template <int TileM = 96, int TileN = 256, Source<5> X, Source<5> F, Sink<source_lane_t<X, 5>, 5> Out>
+KGEN_KERNEL(conv3d)
+KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * "
+                  "((KW + strides[2] - 1) / strides[2]) * ((O / group + 63) / 64)",
+               "target == gpu")
+KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * "
+                  "((KW + strides[2] - 1) / strides[2])")
+KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")
+KGEN_IN_MEMORY(x, "architecture == sm_90a && (T == bf16 || T == f16)")
+KGEN_IN_MEMORY(filters, "architecture == sm_90a && (T == bf16 || T == f16)")
+void conv3d(const X& x, const F& filters, Index<3> strides, Index<6> pads, Index<3> dilations, std::int64_t group,
+            const Out& out, Stream stream = {})
+requires Float<source_lane_t<X, 5>> && Float<source_lane_t<F, 5>> &&
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+{
+  detail::convolution<3, TileM, TileN>(x, filters, strides, pads, dilations, group, out, stream);
 }
 
 // The same along lines: out[n, i, o] = sum over k and c of filters[k, c, o] * x[n, i * stride + k * dilation - pads[0],
@@ -53,40 +91,48 @@ KGEN_KERNEL(conv1d)
 KGEN_EVALUATED(x, "(K + stride - 1) / stride * ((O / group + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(x, "(K + stride - 1) / stride")
 KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")
+KGEN_IN_MEMORY(x, "architecture == sm_90a && (T == bf16 || T == f16)")
+KGEN_IN_MEMORY(filters, "architecture == sm_90a && (T == bf16 || T == f16)")
 void conv1d(const X& x, const F& filters, std::int64_t stride, Index<2> pads, std::int64_t dilation, std::int64_t group,
             const Out& out, Stream stream = {})
 requires Float<source_lane_t<X, 3>> && Float<source_lane_t<F, 3>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
 {
-  conv2d<TileM, TileN>(WithAxis<1, 3, X>{x}, WithAxis<0, 3, F>{filters}, {1, stride}, {0, pads[0], 0, pads[1]},
+  conv2d<TileM, TileN>(with_axis<1, 3>(x), with_axis<0, 3>(filters), {1, stride}, {0, pads[0], 0, pads[1]},
                        {1, dilation}, group, WithAxis<1, 3, Out>{out}, stream);
 }
 
 namespace detail {
 
 // Lanes along the channels, each of which is an image of its own.
-template <class X, class F>
+template <class X, class F, int A>
 struct DepthwiseSum {
   X x;
   F filters;
-  ConvolutionShape sizes;
+  ConvolutionShape<A> sizes;
 
   template <int W>
-  KGEN_FN auto load(Index<4> at) const {
-    using T = source_lane_t<X, 4>;
+  KGEN_FN auto load(Index<A + 2> at) const {
+    using T = source_lane_t<X, A + 2>;
     Vec<T, W> sum(T(0));
-    Index<2> tap{};
-    for (tap[0] = 0; tap[0] < sizes.filter[0]; ++tap[0]) {
-      for (tap[1] = 0; tap[1] < sizes.filter[1]; ++tap[1]) {
-        const Index<3> from = sizes.tap(first_axes<3>(at), tap);
-        if (!sizes.is_inside(from)) continue;
-        const auto filter = load_anywhere<W>(filters, Index<4>{tap[0], tap[1], 0, at[3]});
-        sum = multiply_add(load_anywhere<W>(x, join(from, Index<1>{at[3]})), convert<T>(filter), sum);
-      }
-    }
+    Index<A> tap{};
+    do {
+      const Index<A + 1> from = sizes.tap(first_axes<A + 1>(at), tap);
+      if (!sizes.is_inside(from)) continue;
+      const auto filter = load_anywhere<W>(filters, join(tap, Index<2>{0, at[A + 1]}));
+      sum = multiply_add(load_anywhere<W>(x, join(from, Index<1>{at[A + 1]})), convert<T>(filter), sum);
+    } while (advance(tap, A, Index<A>{}, sizes.filter));
     return sum;
   }
 };
+
+template <int A, class X, class F, class Out>
+void depthwise_convolution(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
+                           const Index<A>& dilations, const Out& out, Stream stream) {
+  const ConvolutionShape<A> sizes = convolution_shape<A>(x, filters, strides, pads, dilations);
+  const Index<A + 2> shape = join(join(Index<1>{sizes.images}, sizes.result), Index<1>{x.shape()[A + 1]});
+  copy(shape, DepthwiseSum<X, F, A>{x, filters, sizes}, out, stream);
+}
 
 }  // namespace detail
 
@@ -99,9 +145,20 @@ void depthwise_conv2d(const X& x, const F& filters, Index<2> strides, Index<4> p
                       Stream stream = {})
 requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>>
 {
-  const ConvolutionShape sizes = detail::convolution_shape(x, filters, strides, pads, dilations);
-  const Index<4> shape = join(Index<3>{sizes.images, sizes.result[0], sizes.result[1]}, Index<1>{x.shape()[3]});
-  copy(shape, detail::DepthwiseSum<X, F>{x, filters, sizes}, out, stream);
+  detail::depthwise_convolution<2>(x, filters, strides, pads, dilations, out, stream);
+}
+
+// The same over planes, rows and columns.
+template <Source<5> X, Source<5> F, Sink<source_lane_t<X, 5>, 5> Out>
+KGEN_KERNEL(conv3d, "G == 1 && O == group")
+KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * "
+                  "((KW + strides[2] - 1) / strides[2])")
+KGEN_EVALUATED(filters, "elements(out) / O")
+void depthwise_conv3d(const X& x, const F& filters, Index<3> strides, Index<6> pads, Index<3> dilations, const Out& out,
+                      Stream stream = {})
+requires Float<source_lane_t<X, 5>> && Float<source_lane_t<F, 5>>
+{
+  detail::depthwise_convolution<3>(x, filters, strides, pads, dilations, out, stream);
 }
 
 }  // namespace kgen

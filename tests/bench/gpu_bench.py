@@ -284,6 +284,8 @@ def parse():
                         help="so many rows of matrix products of random shapes and epilogues, instead of the rows")
     parser.add_argument("--draw-attention", nargs=2, type=int, metavar=("SEED", "COUNT"),
                         help="so many rows of attention of random heads, lengths and widths, instead of the rows")
+    parser.add_argument("--draw-convolution", nargs=2, type=int, metavar=("SEED", "COUNT"),
+                        help="so many rows of convolutions of random forms, images and channels, instead of the rows")
     parser.add_argument("--compile-only", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -297,11 +299,13 @@ def main():
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "2"
 
     import torch
-    from rows import ROWS, draw_attentions, draw_products
+    from rows import ROWS, draw_attentions, draw_convolutions, draw_products
 
     torch._inductor.config.autotune_local_cache = False
     torch._dynamo.config.recompile_limit = 1000  # each row is a shape of its own
-    drawn = [*draw_products(*(options.draw_matmul or (0, 0))), *draw_attentions(*(options.draw_attention or (0, 0)))]
+    torch.backends.cudnn.benchmark = True  # the fastest of its algorithms
+    drawn = [*draw_products(*(options.draw_matmul or (0, 0))), *draw_attentions(*(options.draw_attention or (0, 0))),
+             *draw_convolutions(*(options.draw_convolution or (0, 0)))]
     rows = drawn or ROWS
     rows = [row for row in rows if any(text in row.graph for text in options.rows.split(","))]
     if options.compile_only:

@@ -192,3 +192,46 @@ TEST_CASE("convolution: every channel by itself") {
     });
   }
 }
+
+TEST_CASE("convolution: volumes, by groups and every channel by itself") {
+  struct Volume {
+    Index<5> x, filters;
+    Index<3> strides, dilations;
+    Index<6> pads;
+    std::int64_t group;
+  };
+  const Volume volumes[] = {
+      {{2, 4, 5, 6, 3}, {3, 2, 3, 3, 7}, {1, 1, 1}, {1, 1, 1}, {1, 0, 1, 1, 1, 1}, 1},
+      {{1, 7, 8, 6, 6}, {2, 3, 1, 3, 8}, {2, 1, 3}, {1, 2, 1}, {0, 2, 0, 1, 1, 0}, 2},
+      {{1, 5, 4, 4, 5}, {3, 3, 2, 1, 5}, {1, 2, 1}, {1, 1, 2}, {1, 1, 1, 1, 1, 1}, 5},
+      {{1, 0, 2, 3, 2}, {1, 1, 1, 2, 3}, {1, 1, 1}, {1, 1, 1}, {1, 0, 0, 1, 0, 0}, 1},  // nothing but pads
+  };
+  for (const auto& [x_shape, filter_shape, strides, dilations, pads, group] : volumes) {
+    const auto x = random_tensor<float>(x_shape, 1), filters = random_tensor<float>(filter_shape, 2);
+    Index<5> shape{x_shape[0], 0, 0, 0, filter_shape[4]};
+    for (int axis = 0; axis < 3; ++axis) {
+      const std::int64_t padded = x_shape[axis + 1] + pads[axis] + pads[axis + 3];
+      shape[axis + 1] = (padded - dilations[axis] * (filter_shape[axis] - 1) - 1) / strides[axis] + 1;
+    }
+    Tensor<float, 5> out(shape), apart(shape);
+    conv3d(x.view(), filters.view(), strides, pads, dilations, group, out.view());
+    const bool by_itself = group == x_shape[4];
+    if (by_itself) depthwise_conv3d(x.view(), filters.view(), strides, pads, dilations, apart.view());
+    for_each_position(shape, [&](Index<5> at) {
+      const std::int64_t channels = filter_shape[3], first = at[4] / (filter_shape[4] / group) * channels;
+      double sum = 0, magnitude = 0;
+      for_each_position(first_axes<4>(filter_shape), [&](Index<4> tap) {
+        Index<5> from{at[0], 0, 0, 0, first + tap[3]};
+        for (int axis = 0; axis < 3; ++axis) {
+          from[axis + 1] = at[axis + 1] * strides[axis] + tap[axis] * dilations[axis] - pads[axis];
+          if (from[axis + 1] < 0 || from[axis + 1] >= x_shape[axis + 1]) return;
+        }
+        const double product = element(x.view(), from) * element(filters.view(), join(tap, Index<1>{at[4]}));
+        sum += product;
+        magnitude += std::abs(product);
+      });
+      REQUIRE(std::abs(element(out.view(), at) - sum) <= 2e-6 * (magnitude + 1e-30));
+      if (by_itself) REQUIRE(std::abs(element(apart.view(), at) - sum) <= 2e-6 * (magnitude + 1e-30));
+    });
+  }
+}

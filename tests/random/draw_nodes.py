@@ -309,8 +309,8 @@ def convolution(axes: int) -> Callable[[Scope, Operator], None]:
             scope.require(0, span)
             result.append(span + 1 if strides[axis] == 1 else Dim.of(span.constant // strides[axis] + 1))
         weights = scope.need(Type(type_.dtype, tuple(map(Dim.of, [*taps, channels // group, filters]))))
-        names = ["strides", "dilations"] if axes == 2 else ["stride", "dilation"]
-        values = [strides, dilations] if axes == 2 else [strides[0], dilations[0]]
+        names = ["strides", "dilations"] if axes > 1 else ["stride", "dilation"]
+        values = [strides, dilations] if axes > 1 else [strides[0], dilations[0]]
         attributes = dict(zip(names, values)) | {"pads": pads, "group": group}
         scope.add_node(op.name, [x, weights], [Type(type_.dtype, (*result, Dim.of(filters)))], attributes)
 
@@ -412,6 +412,7 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "group_norm": group_norm,
     "conv1d": convolution(1),
     "conv2d": convolution(2),
+    "conv3d": convolution(3),
     "max_pool": windows,
     "max_pool_with_indices": windows,
     "sum_pool": windows,

@@ -215,6 +215,20 @@ def conv1d(x: np.ndarray, filters: np.ndarray, at: dict[str, Any]) -> np.ndarray
                                     (1, at["dilation"]), at["group"])[:, 0]
 
 
+def conv3d(x: np.ndarray, filters: np.ndarray, at: dict[str, Any]) -> np.ndarray:
+    """Plane by plane of the filters, whose sums are those of the planes that they see."""
+    (step, *strides), (apart, *dilations), pads = at["strides"], at["dilations"], at["pads"]
+    x = np.pad(x, [(0, 0), (pads[0], pads[3]), *[(0, 0)] * 3])
+    planes = (x.shape[1] - apart * (len(filters) - 1) - 1) // step + 1
+    parts = []
+    for number, plane in enumerate(filters):
+        seen = x[:, number * apart :][:, ::step][:, :planes]
+        part = building_blocks.convolve(seen.reshape(-1, *x.shape[2:]), plane, strides, (*pads[1:3], *pads[4:6]),
+                                        dilations, at["group"])
+        parts.append(part.reshape(len(x), planes, *part.shape[1:]))
+    return np.sum(parts, axis=0)
+
+
 def windows(x: Value, outside: float, at: dict[str, Any]) -> Value:
     """[N, OH, OW, C, elements of a window]."""
     form = at["window"], at["strides"], at["pads"], at["dilations"]
@@ -543,6 +557,7 @@ OPERATORS: dict[str, Rule] = {
     "matmul": rules.sum_of_products(MATMUL),
     "attention": attention,
     "conv2d": convolution(conv2d),
+    "conv3d": convolution(conv3d),
     "conv1d": convolution(conv1d),
     "max_pool2d": max_pool2d,
     "average_pool2d": average_pool2d,

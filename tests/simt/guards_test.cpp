@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kgen/attention.hpp"
+#include "kgen/convolution.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
 #include "kgen/matmul.hpp"
@@ -99,6 +100,18 @@ std::vector<Case> cases() {
         matmul(a.view(), b.view().slice<1>(1, 63), c.view().slice<1>(64, 63));  // through registers
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;  // as Hopper's
+        const auto x = random_tensor<bf16>(Index<4>{1, 8, 16, 8}, 1), f = random_tensor<bf16>(Index<4>{3, 3, 8, 8}, 2);
+        Tensor<float, 4> out(Index<4>{1, 8, 16, 8}), odd(Index<4>{1, 8, 16, 1});
+        conv2d(x.view(), f.view(), {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, out.view());
+        conv2d(x.view(), f.view().slice<3>(0, 1, 2), {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, odd.view());  // through registers
+        simt::device().shared_bytes = before.shared_bytes;
+        std::vector<float> all = out.elements;
+        all.insert(all.end(), odd.elements.begin(), odd.elements.end());
+        return all;
       },
       [=] {
         Tensor<float, 2> sums(long_rows.shape);

@@ -115,6 +115,26 @@ TEST_CASE("bad: sizes that do not fit each other") {
         "note: that needs 5 <= 4, which never holds");
   CHECK(problem("[8, 8, 6]", "[3, 3, 6, 8]", "") ==
         "5: conv2d: operand 'x' takes [N, H, W, C], but 'x' (f32[8, 8, 6]) has 3 axes");
+  const auto of_volumes = [](const std::string& filters, const std::string& attributes) {
+    return problem_of("x: 'f32[1, 2, 3, 4, 6]', w: 'f32" + filters + "'",
+                      "{op: conv3d, in: [x, w], out: y" + attributes + "}");
+  };
+  CHECK(of_volumes("[1, 1, 1, 4, 8]", "") ==
+        "5: conv3d: the fourth axis of the filters must be the channels of x divided by `group`\n"
+        "note: that needs 6 = 4, which never holds");
+  CHECK(of_volumes("[1, 1, 1, 2, 8]", ", group: 3") ==
+        "5: conv3d: `group` must divide the number of filters\nnote: that needs 8 = 6, which never holds");
+  CHECK(of_volumes("[0, 1, 1, 6, 8]", "") ==
+        "5: conv3d: the filters must have planes\nnote: that needs 1 <= 0, which never holds");
+  CHECK(of_volumes("[4, 1, 1, 6, 8]", ", pads: [1, 0, 0, 0, 0, 0]") ==
+        "5: conv3d: the filters must not be deeper than the volume and its pads\n"
+        "note: that needs 4 <= 3, which never holds");
+  CHECK(of_volumes("[1, 3, 1, 6, 8]", ", dilations: [1, 2, 1]") ==
+        "5: conv3d: the filters must not be higher than the volume and its pads\n"
+        "note: that needs 5 <= 3, which never holds");
+  CHECK(of_volumes("[1, 1, 5, 6, 8]", "") ==
+        "5: conv3d: the filters must not be wider than the volume and its pads\n"
+        "note: that needs 5 <= 4, which never holds");
   CHECK(problem_of("x: 'f32[3, 4]'", "{op: cumsum, in: x, out: y, axis: 2}") ==
         "5: cumsum: `axis` must be an axis of x\nnote: that needs 3 <= 2, which never holds");
   CHECK(problem_of("x: 'f32[3, 4]'", "{op: cumsum, in: x, out: y, axis: -3}") ==

@@ -50,6 +50,14 @@ class Mbarrier {
 };
 KGEN_FN void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory"); }
 
+KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y, int z, int w, int v) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], "
+      "[%2];"
+      :
+      : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+      : "memory");
+}
 KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y, int z, int w) {
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
@@ -62,6 +70,28 @@ KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x,
                :
                : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y)
                : "memory");
+}
+
+KGEN_FN void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, const int (&at)[4],
+                          const int (&offsets)[2]) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
+      :
+      : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2]),
+        "r"(at[3]), "h"(static_cast<std::uint16_t>(offsets[0])), "h"(static_cast<std::uint16_t>(offsets[1]))
+      : "memory");
+}
+KGEN_FN void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, const int (&at)[5],
+                          const int (&offsets)[3]) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};"
+      :
+      : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2]),
+        "r"(at[3]), "r"(at[4]), "h"(static_cast<std::uint16_t>(offsets[0])),
+        "h"(static_cast<std::uint16_t>(offsets[1])), "h"(static_cast<std::uint16_t>(offsets[2]))
+      : "memory");
 }
 
 KGEN_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
@@ -198,6 +228,9 @@ class Mbarrier {
 KGEN_FN void publish_mbarriers() {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int) {}
+KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int, int) {}
+template <int Rank>
+KGEN_FN void copy_patches(void*, const TensorMap&, Mbarrier&, const int (&)[Rank], const int (&)[Rank - 2]) {}
 KGEN_FN void fence_async_proxy() {}
 KGEN_FN void wave_barrier(Where = Where::here()) {}
 KGEN_FN void wgmma_fence() {}
@@ -216,25 +249,30 @@ KGEN_FN void wgmma(float (&)[N / 2], const std::uint32_t (&)[4], std::uint64_t, 
 
 #endif
 
-// The driver's own function, found through the runtime so that nothing links to the driver; null where it has none.
-inline auto encode_tiled() {
+// One of the driver's own functions, found through the runtime so that nothing links to the driver; null where it has
+// none of that name.
+template <class Function>
+Function driver_function(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
 #if CUDART_VERSION >= 12050
-  const cudaError_t status =
-      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
 #else
-  const cudaError_t status = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
+  const cudaError_t status = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
 #endif
   if (status != cudaSuccess) (void)cudaGetLastError();  // that nobody else meets it
   const bool there = status == cudaSuccess && found == cudaDriverEntryPointSuccess;
-  return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(there ? function : nullptr);
+  return reinterpret_cast<Function>(there ? function : nullptr);
 }
 
-// Nothing where the driver does not take the memory.
+template <class T>
+inline constexpr CUtensorMapDataType tensor_map_type =
+    std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+
+// Both give nothing where the driver does not take the memory.
 template <class T, int Rank>
 std::optional<TensorMap> tensor_map(const BoxedMemory<Rank>& memory) {
-  static const auto encode = encode_tiled();
+  static const auto encode = driver_function<decltype(&cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
   cuuint64_t extents[Rank], pitches[Rank];
   cuuint32_t box[Rank], steps[Rank];
   for (int axis = 0; axis < Rank; ++axis) {
@@ -243,12 +281,33 @@ std::optional<TensorMap> tensor_map(const BoxedMemory<Rank>& memory) {
     box[axis] = static_cast<cuuint32_t>(memory.box[axis]);
     steps[axis] = 1;
   }
-  constexpr CUtensorMapDataType type =
-      std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
   TensorMap map;
   const bool taken = encode != nullptr &&
-                     encode(&map, type, Rank, const_cast<void*>(memory.data), extents, pitches + 1, box, steps,
-                            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                     encode(&map, tensor_map_type<T>, Rank, const_cast<void*>(memory.data), extents, pitches + 1, box,
+                            steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                            CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+  return taken ? std::optional(map) : std::nullopt;
+}
+
+template <class T, int Rank>
+std::optional<TensorMap> tensor_map(const PatchedMemory<Rank>& memory) {
+  static const auto encode = driver_function<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+  cuuint64_t extents[Rank], pitches[Rank];
+  cuuint32_t steps[Rank];
+  int lower[Rank - 2], upper[Rank - 2];
+  for (int axis = 0; axis < Rank; ++axis) {
+    const bool of_image = axis > 0 && axis < Rank - 1;
+    extents[axis] = static_cast<cuuint64_t>(memory.extents[axis]);
+    pitches[axis] = static_cast<cuuint64_t>(memory.pitches[axis]);
+    steps[axis] = of_image ? static_cast<cuuint32_t>(memory.steps[axis - 1]) : 1;
+    if (of_image) lower[axis - 1] = static_cast<int>(memory.lower[axis - 1]);
+    if (of_image) upper[axis - 1] = static_cast<int>(memory.upper[axis - 1]);
+  }
+  TensorMap map;
+  const bool taken = encode != nullptr && memory.fits() &&
+                     encode(&map, tensor_map_type<T>, Rank, const_cast<void*>(memory.data), extents, pitches + 1, lower,
+                            upper, static_cast<cuuint32_t>(memory.channels), static_cast<cuuint32_t>(memory.pixels),
+                            steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
   return taken ? std::optional(map) : std::nullopt;
 }

@@ -12,6 +12,7 @@ namespace kgen::gpu {
 template <int R>
 class Positions {
  public:
+  Positions() = default;
   explicit Positions(const Index<R>& extents) {
     for (int axis = 0; axis < R; ++axis) dividers_[axis] = Divider(extents[axis]);
   }

@@ -20,27 +20,42 @@ struct alignas(tile_alignment) OperandTiles {
   T b[columns * depth];
 };
 
-// Both of the below have, for `Products` right operands:
-//   threads                               that bring the tiles together
-//   load<First, Count>(stage, row, column, k)   the left operand's rows from `row` on, and the columns from `column` on
-//                                         of `Count` right operands, which share the stage's columns, from depth k on;
-//                                         zeros beyond what there is
+// What brings tiles has, for `Products` right operands:
+//   name                                  of the kernel that it is part of
+//   threads, registers                    that bring the tiles together, and that each of them needs
+//   tile<First, Count>(row, column)       the left operand's rows from `row` on, and the columns from `column` on of
+//                                         `Count` right operands, which share the stage's columns: its load(stage)
+//                                         brings 128 bytes of their depth, zeros beyond what there is, and goes on to
+//                                         the next
 
 // By the copy engine, where lines lie in memory as it takes them.
 template <class Tiles, bool BDeep, int Products>
 struct EngineTiles {
-  static constexpr int threads = 1;
+  static constexpr const char* name = "warpgroup_matmul";
+  static constexpr int threads = 1, registers = 56;
   TensorMap a, b[Products];
 
-  template <int First, int Count, class Stage>
-  KGEN_FN void load(const Stage& stage, int row, int column, int k) const {
-    constexpr int columns = Tiles::columns / Count, box = BDeep ? columns : Tiles::depth;
-    copy_tile(stage->a, a, stage.arrival(), k, row);
-    KGEN_UNROLL
-    for (int n = 0; n < Tiles::columns; n += box) {
-      const int at = column + n % columns;
-      copy_tile(stage->b + n * Tiles::depth, b[First + n / columns], stage.arrival(), BDeep ? k : at, BDeep ? at : k);
+  template <int First, int Count>
+  struct Tile {
+    const EngineTiles& loads;
+    int row, column, k = 0;
+
+    template <class Stage>
+    KGEN_FN void load(const Stage& stage) {
+      constexpr int columns = Tiles::columns / Count, box = BDeep ? columns : Tiles::depth;
+      copy_tile(stage->a, loads.a, stage.arrival(), k, row);
+      KGEN_UNROLL
+      for (int n = 0; n < Tiles::columns; n += box) {
+        const int at = column + n % columns;
+        copy_tile(stage->b + n * Tiles::depth, loads.b[First + n / columns], stage.arrival(), BDeep ? k : at,
+                  BDeep ? at : k);
+      }
+      k += Tiles::depth;
     }
+  };
+  template <int First, int Count>
+  KGEN_FN Tile<First, Count> tile(int row, int column) const {
+    return {*this, row, column};
   }
 };
 
@@ -108,58 +123,71 @@ struct CopiedMatrix {
   }
 };
 
-template <class T, class Tiles, bool BDeep, int Products>
-struct CopiedTiles {
-  static constexpr int threads = 2 * warpgroup_threads;
-  CopiedMatrix<T> a, b[Products];
+inline constexpr int copying_threads = 2 * warpgroup_threads;
 
-  template <int First, int Count, class Stage>
-  KGEN_FN void load(const Stage& stage, int row, int column, int k) const {
-    constexpr int columns = Tiles::columns / Count, depth = Tiles::depth, box = BDeep ? columns : depth;
-    copy<Tiles::rows>(stage->a, a, row, k);
+// `Lines` lines of 128 bytes of a matrix, from (line, element) on. Neighbouring threads read neighbouring pieces of 16
+// bytes, of the next lines where those are the neighbours in memory.
+template <int Lines, class T>
+KGEN_FN void copy_lines(T* to, const CopiedMatrix<T>& matrix, std::int64_t line, std::int64_t element) {
+  constexpr int pieces = swizzle_bytes / 16, each = CopiedMatrix<T>::lanes;
+  const bool across = matrix.strides[0] == 1 && matrix.strides[1] != 1;
+  const auto place = [&](int i) KGEN_LAMBDA {
+    const int number = thread_index() + i * copying_threads;
+    return across ? Index<2>{number % Lines, number / Lines} : Index<2>{number / pieces, number % pieces};
+  };
+  constexpr int each_thread = Lines * pieces / copying_threads, batch = each_thread < 4 ? each_thread : 4;
+  KGEN_NO_UNROLL
+  for (int first = 0; first < each_thread; first += batch) {
+    Index<2> own[batch];
+    bool neighbours = true;  // of all, whose loads are then on their way together
     KGEN_UNROLL
-    for (int n = 0; n < Tiles::columns; n += box) {
-      const int at = column + n % columns;
-      copy<box>(stage->b + n * depth, b[First + n / columns], BDeep ? at : k, BDeep ? k : at);
+    for (int i = 0; i < batch; ++i) {
+      own[i] = place(first + i);
+      neighbours = neighbours && matrix.has_neighbours(line + own[i][0], element + own[i][1] * each);
+    }
+    Block<16> blocks[batch];
+    if (neighbours) {
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) {
+        blocks[i] = matrix.load_neighbours(line + own[i][0], element + own[i][1] * each);
+      }
+    } else {
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) blocks[i] = matrix.load(line + own[i][0], element + own[i][1] * each);
+    }
+    KGEN_UNROLL
+    for (int i = 0; i < batch; ++i) {
+      store_shared(to + (own[i][0] * pieces + (own[i][1] ^ own[i][0] % 8)) * each, blocks[i]);
     }
   }
+}
 
- private:
-  // `Lines` lines of 128 bytes, from (line, element) on. Neighbouring threads read neighbouring pieces of 16 bytes, of
-  // the next lines where those are the neighbours in memory.
-  template <int Lines>
-  KGEN_FN static void copy(T* to, const CopiedMatrix<T>& matrix, std::int64_t line, std::int64_t element) {
-    constexpr int pieces = swizzle_bytes / 16, each = CopiedMatrix<T>::lanes;
-    const bool across = matrix.strides[0] == 1 && matrix.strides[1] != 1;
-    const auto place = [&](int i) KGEN_LAMBDA {
-      const int number = thread_index() + i * threads;
-      return across ? Index<2>{number % Lines, number / Lines} : Index<2>{number / pieces, number % pieces};
-    };
-    constexpr int each_thread = Lines * pieces / threads, batch = each_thread < 4 ? each_thread : 4;
-    KGEN_NO_UNROLL
-    for (int first = 0; first < each_thread; first += batch) {
-      Index<2> own[batch];
-      bool neighbours = true;  // of all, whose loads are then on their way together
+template <class T, class Tiles, bool BDeep, int Products>
+struct CopiedTiles {
+  static constexpr const char* name = "warpgroup_matmul_copied";
+  static constexpr int threads = copying_threads, registers = 112;
+  CopiedMatrix<T> a, b[Products];
+
+  template <int First, int Count>
+  struct Tile {
+    const CopiedTiles& loads;
+    int row, column, k = 0;
+
+    template <class Stage>
+    KGEN_FN void load(const Stage& stage) {
+      constexpr int columns = Tiles::columns / Count, depth = Tiles::depth, box = BDeep ? columns : depth;
+      copy_lines<Tiles::rows>(stage->a, loads.a, row, k);
       KGEN_UNROLL
-      for (int i = 0; i < batch; ++i) {
-        own[i] = place(first + i);
-        neighbours = neighbours && matrix.has_neighbours(line + own[i][0], element + own[i][1] * each);
+      for (int n = 0; n < Tiles::columns; n += box) {
+        const int at = column + n % columns;
+        copy_lines<box>(stage->b + n * depth, loads.b[First + n / columns], BDeep ? at : k, BDeep ? k : at);
       }
-      Block<16> blocks[batch];
-      if (neighbours) {
-        KGEN_UNROLL
-        for (int i = 0; i < batch; ++i) {
-          blocks[i] = matrix.load_neighbours(line + own[i][0], element + own[i][1] * each);
-        }
-      } else {
-        KGEN_UNROLL
-        for (int i = 0; i < batch; ++i) blocks[i] = matrix.load(line + own[i][0], element + own[i][1] * each);
-      }
-      KGEN_UNROLL
-      for (int i = 0; i < batch; ++i) {
-        store_shared(to + (own[i][0] * pieces + (own[i][1] ^ own[i][0] % 8)) * each, blocks[i]);
-      }
+      k += depth;
     }
+  };
+  template <int First, int Count>
+  KGEN_FN Tile<First, Count> tile(int row, int column) const {
+    return {*this, row, column};
   }
 };
 

@@ -3,8 +3,9 @@
 // wgmma). kgen/{cuda,simt}/warpgroup.hpp define:
 //
 //   has_warpgroups                       whether this is compiled for a device that has all of it
-//   TensorMap                            BoxedMemory as the copy engine wants it described; tensor_map() makes one. It
-//                                        is a parameter of the kernel, KGEN_GRID_CONSTANT, and never copied
+//   TensorMap                            BoxedMemory or PatchedMemory as the copy engine wants it described;
+//                                        tensor_map() makes one. It is a parameter of the kernel, KGEN_GRID_CONSTANT,
+//                                        and never copied
 //   Mbarrier                             a word of shared memory: a phase of it ends when all arrivals and all bytes
 //                                        that it was told to expect have come
 //     init(arrivals)                     by one thread, and publish_mbarriers() behind the last; then a block's barrier
@@ -13,6 +14,9 @@
 //     wait(parity, where)                until the phase of that parity has ended
 //   copy_tile(to, map, barrier, at...)   brings the map's box that begins at these indices, the innermost axis' first,
 //                                        zeros outside of the memory: its bytes arrive at the barrier
+//   copy_patches(to, map, barrier, at, offsets)   brings a line of channels from each of the map's pixels (im2col), of
+//                                        PatchedMemory: from the position `at` on, the innermost axis' index first, and
+//                                        each moved by `offsets` along the axes between the channels and the images
 //   wgmma<T, N, Transposed>(sums, a, b, adds)   sums += a * b, of 64 rows, N columns and 32 bytes of depth, by the 128
 //                                        threads of a warpgroup together: a and b are descriptors of operands in shared
 //                                        memory; Transposed: b's depth is along its lines. Without `adds`, sums = a *
@@ -58,6 +62,30 @@ struct BoxedMemory {
   const void* data;
   std::int64_t extents[Rank], pitches[Rank];
   int box[Rank];
+};
+
+// Memory as a source of patches (im2col): images of Rank - 2 axes with channels innermost; extents and distances as
+// above. `pixels` of them are brought, each a line of `channels`: along the innermost axis of the image in `steps`, up
+// to the box's upper corner, from its lower corner on along the next axis' next step, and so on to the next image.
+// Corners are distances from the image's first position and from its last; what lies outside of it is 0. There is no
+// tensor_map() of more than most_steps, or of corners and offsets beyond their few bits.
+template <int Rank>
+struct PatchedMemory {
+  static constexpr int axes = Rank - 2, most_steps = 8, most_offset = Rank == 4 ? 255 : 31;
+  static constexpr int least_corner = Rank == 4 ? -128 : -16, most_corner = Rank == 4 ? 127 : 15;
+  const void* data;
+  std::int64_t extents[Rank], pitches[Rank];
+  std::int64_t lower[axes], upper[axes], steps[axes];
+  int channels, pixels;
+
+  bool fits() const {
+    bool all = true;
+    for (int axis = 0; axis < axes; ++axis) {
+      all = all && lower[axis] >= least_corner && lower[axis] <= most_corner && upper[axis] >= least_corner &&
+            upper[axis] <= most_corner && steps[axis] <= most_steps;
+    }
+    return all;
+  }
 };
 
 }  // namespace kgen::gpu

@@ -34,23 +34,33 @@ struct WarpgroupProduct {
 
 // ---- the kernel
 
-// Of `Count` products.
+// Of `Count` products. Those of each group, which are beside each other, have tiles of their own.
 template <int Count>
 struct WarpgroupMatmulShape {
-  std::int64_t M, K, N[Count];
+  std::int64_t M, K, N[Count];  // N: columns of a group
   int tiles;     // of all products
   bool vectors;  // all Views of the sinks have vectors of 8 lanes, and nothing is in place
+  int groups = 1;
 
+  // Tiles of `columns` columns that a group of product number `product` has beside each other.
+  KGEN_FN int tiles_across(int product, int columns) const {
+    return static_cast<int>((N[product] + columns - 1) / columns);
+  }
   template <int Columns>
   KGEN_FN TileOrder order(int first, int together) const {
-    const int columns = Columns / together;
-    return {static_cast<int>((M + 127) / 128), static_cast<int>((N[first] + columns - 1) / columns)};
+    return {static_cast<int>((M + 127) / 128), groups * tiles_across(first, Columns / together)};
+  }
+  // The first column of a tile, and the end of its group's.
+  KGEN_FN Index<2> columns(int product, int columns, std::int64_t tile) const {
+    const int each = tiles_across(product, columns), group = static_cast<int>(tile) / each;
+    return {group * N[product] + (static_cast<int>(tile) - group * each) * columns, (group + 1) * N[product]};
   }
   KGEN_FN int steps(int depth) const { return static_cast<int>((K + depth - 1) / depth); }
 };
 
-// body.operator()<First, Count>(sink, place) for each tile of this block, in order: it is of the products First to
-// First + Count, which `sink` takes together, in place place[0] of its rows and place[1] of its columns of tiles.
+// body.operator()<First, Count>(sink, origin, end) for each tile of this block, in order: it is of the products First
+// to First + Count, which `sink` takes together, and begins at row origin[0] and column origin[1]; its group's columns
+// end at `end`.
 template <int Columns, int Products, class C, class Body>
 KGEN_FN void for_each_tile(const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
   for (int tile = static_cast<int>(block_index()); tile < shape.tiles; tile += static_cast<int>(block_count())) {
@@ -58,34 +68,36 @@ KGEN_FN void for_each_tile(const C& c, const WarpgroupMatmulShape<Products>& sha
     for_each_sink<Products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
       const TileOrder order = shape.template order<Columns>(First, Count);
       const int own = order.rows * order.columns;
-      if (rest >= 0 && rest < own) body.template operator()<First, Count>(sink, order(rest));
+      if (rest >= 0 && rest < own) {
+        const Index<2> place = order(rest), columns = shape.columns(First, Columns / Count, place[1]);
+        body.template operator()<First, Count>(sink, Index<2>{place[0] * 128, columns[0]}, columns[1]);
+      }
       rest -= own;
     });
   }
 }
 
-// Loads: EngineTiles or CopiedTiles.
+// Loads: EngineTiles or CopiedTiles, or for a convolution EnginePatches or CopiedPatches.
 template <class T, int Columns, bool BDeep, class Loads>
 struct WarpgroupMatmul {
   using Tiles = OperandTiles<T, Columns>;
-  static constexpr int depth = Tiles::depth, stages = Columns == 256 ? 4 : Columns == 192 ? 5 : 6;
+  static constexpr int depth = Tiles::depth, stages = Columns == 256 ? 4 : Columns == 192 ? 5 : Columns == 128 ? 6 : 8;
   using Pipeline = TilePipeline<Tiles, stages, Loads::threads>;
   // The first threads load, those of two warpgroups behind them multiply.
   static constexpr bool by_engine = Loads::threads == 1;
   static constexpr int loading_threads = by_engine ? warpgroup_threads : Loads::threads;
   static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = loading_threads + multiplying_threads;
   // Registers of a thread of each: together those that the launch gives.
-  static constexpr int loading_registers = by_engine ? 56 : 112, multiplying_registers = by_engine ? 224 : 144;
+  static constexpr int loading_registers = Loads::registers;
+  static constexpr int multiplying_registers = by_engine ? (3 * 168 - loading_registers) / 2 : 256 - loading_registers;
 
   // Fills stage after stage of all tiles of a block.
   template <int Products, class C>
   KGEN_FN static void load(Pipeline& pipeline, const Loads& loads, const C& c,
                            const WarpgroupMatmulShape<Products>& shape) {
-    for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto&, Index<2> place) KGEN_LAMBDA {
-      const int row = static_cast<int>(place[0]) * Tiles::rows, column = static_cast<int>(place[1]) * (Columns / Count);
-      for (int k = 0; k < shape.steps(depth); ++k) {
-        loads.template load<First, Count>(pipeline.fill(), row, column, k * depth);
-      }
+    for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto&, Index<2> origin, std::int64_t) KGEN_LAMBDA {
+      auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]));
+      for (int k = 0; k < shape.steps(depth); ++k) tile.load(pipeline.fill());
     });
   }
 
@@ -93,7 +105,8 @@ struct WarpgroupMatmul {
   template <int Products, class C>
   KGEN_FN static void multiply(Pipeline& pipeline, const C& c, const WarpgroupMatmulShape<Products>& shape) {
     const int first_row = (thread_index() - loading_threads) / warpgroup_threads * 64;
-    for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto& sink, Index<2> place) KGEN_LAMBDA {
+    for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto& sink, Index<2> origin,
+                                                               std::int64_t end) KGEN_LAMBDA {
       constexpr int columns = Columns / Count;
       using Product = WarpgroupProduct<T, columns, BDeep>;
       float sums[Count][columns / 2];
@@ -114,7 +127,8 @@ struct WarpgroupMatmul {
       }
       KGEN_UNROLL
       for (int i = 0; i < Count; ++i) settle(sums[i]);
-      const Index<2> origin{place[0] * Tiles::rows + first_row, place[1] * columns}, extents{shape.M, shape.N[First]};
+      origin[0] += first_row;
+      const Index<2> extents{shape.M, end};
       constexpr std::make_integer_sequence<int, Count> products;
       const bool inside = origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1];
       if (inside && shape.vectors) {
@@ -202,10 +216,11 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
     const TileOrder order = shape.template order<Columns>(First, Count);
     shape.tiles += order.rows * order.columns;
   });
-  const Grid grid{Matmul::by_engine ? "warpgroup_matmul" : "warpgroup_matmul_copied",
-                  std::min(shape.tiles, limits.multiprocessors), Matmul::threads, Matmul::Pipeline::shared()};
-  launch_early(grid, stream, kernel, *loads, with_each(c, [](const auto& sink) { return with_access(sink, 8); }),
-               shape);
+  const Grid grid{Loads::name, std::min(shape.tiles, limits.multiprocessors), Matmul::threads,
+                  Matmul::Pipeline::shared()};
+  const bool aligned = shape.groups == 1 || shape.N[0] % 8 == 0;  // groups begin at multiples of 8 columns
+  const auto seen = [&](const auto& sink) { return aligned ? with_access(sink, 8) : sink; };
+  launch_early(grid, stream, kernel, *loads, with_each(c, seen), shape);
   return true;
 }
 

@@ -151,6 +151,98 @@ def draw_attentions(seed, count):
                         causal)
 
 
+@dataclass
+class Convolution:
+    """A graph of tests/bench/gpu: its name between "convolution_" and "_bf16", and what it has fixed."""
+
+    name: str
+    taps: int
+    stride: int = 1
+    dilation: int = 1
+    group: int = 1
+
+    def row(self, batch, height, width, channels, filters, most=1.30):
+        """Of `channels` to `filters` in all groups; images [N, H, W, C], filters [O, KH, KW, C / group]."""
+        reach = self.dilation * (self.taps - 1)
+        pad, parts = reach // 2, self.name.split("_")
+        rows, columns = ((extent + 2 * pad - reach - 1) // self.stride + 1 for extent in (height, width))
+        depth = self.taps**2 * channels // self.group
+
+        def make():
+            weights = normal(filters, self.taps, self.taps, channels // self.group) * depth**-0.5
+            more = [normal(filters)] if "bias" in parts else []
+            more += [normal(batch, rows, columns, filters)] if "residual" in parts else []
+            return [normal(batch, height, width, channels), weights, *more]
+
+        def convolve(x, weights):  # whose memory is PyTorch's of channels_last
+            y = F.conv2d(x.permute(0, 3, 1, 2), weights.permute(0, 3, 1, 2), None, self.stride, pad, self.dilation, self.group)
+            return y.permute(0, 2, 3, 1)
+
+        def compute(x, weights, *more):
+            y = sum(more, convolve(x, weights))
+            return (F.relu(y) if "relu" in parts else y,)
+
+        title = f"convolution {batch}x{height}x{width}x{channels} to {filters}, {self.name.replace('_', ' ')}"
+        return Row(title, f"convolution_{self.name}_bf16", make, compute, most=most,
+                   operations=2 * batch * rows * columns * filters * depth,
+                   terms=lambda x, weights, *more: (convolve(x.abs(), weights.abs()),))
+
+
+CONVOLUTIONS = {
+    form.name: form
+    for form in [
+        Convolution("3x3_bias_relu", 3),
+        Convolution("3x3_stride_bias_relu", 3, stride=2),
+        Convolution("3x3_dilated_bias_relu", 3, dilation=2),
+        Convolution("1x1_bias_relu", 1),
+        Convolution("1x1_bias_residual_relu", 1),
+        Convolution("1x1_stride_bias", 1, stride=2),
+        Convolution("7x7_stride_bias_relu", 7, stride=2),
+        Convolution("3x3_groups_bias_relu", 3, group=4),
+        Convolution("3x3_depthwise_bias_relu", 3, group=256),
+    ]
+}
+
+
+def resnet50(batch):
+    """Its distinct convolutions, each with its epilogue."""
+    yield CONVOLUTIONS["7x7_stride_bias_relu"].row(batch, 224, 224, 3, 64)
+    size, channels = 56, 64
+    for width in (64, 128, 256, 512):
+        first = "3x3_bias_relu" if width == 64 else "3x3_stride_bias_relu"
+        skip = "1x1_bias_relu" if width == 64 else "1x1_stride_bias"
+        yield CONVOLUTIONS["1x1_bias_relu"].row(batch, size, size, channels, width)
+        yield CONVOLUTIONS[first].row(batch, size, size, width, width)
+        yield CONVOLUTIONS[skip].row(batch, size, size, channels, 4 * width)
+        size = size if width == 64 else size // 2
+        channels = 4 * width
+        yield CONVOLUTIONS["1x1_bias_residual_relu"].row(batch, size, size, width, channels)
+        yield CONVOLUTIONS["1x1_bias_relu"].row(batch, size, size, channels, width)
+        if width > 64:
+            yield CONVOLUTIONS["3x3_bias_relu"].row(batch, size, size, width, width)
+
+
+def draw_convolutions(seed, count):
+    """Rows of random forms, images and channels."""
+    draw = random.Random(seed)
+
+    def extent(least, most, unit=1):
+        size = round(math.exp(draw.uniform(math.log(least), math.log(most))))
+        return max(least, round(size / unit) * unit)
+
+    for _ in range(count):
+        form = draw.choice(list(CONVOLUTIONS.values()))
+        unit = form.group * draw.choice([8, 8, 32, 64])
+        channels, filters = (max(unit, extent(16, 1024, unit)) for _ in range(2))
+        if form.group == 256:
+            channels = filters = 256
+        elif form.taps == 7:
+            channels = draw.choice([3, 3, 4, 8, 16])
+        height, width = extent(7, 224), extent(7, 224)
+        most = 2**28 // (height * width * max(channels, filters))
+        yield form.row(max(1, min(draw.choice([1, 8, 32, 64]), most)), height, width, channels, filters)
+
+
 def products(sizes):
     for size in sizes:
         for graph, told in EPILOGUES[:2]:
@@ -222,4 +314,8 @@ ROWS = [
     attention("attention causal 4x16x2048x64", 4, 2048, 16, 64, 2048, 16, True),
     attention("attention decode over 8192 keys, 32 of 8 heads", 1, 1, 32, 128, 8192, 8, False),
     attention("attention decode over 8192 keys, batch 64", 64, 1, 32, 128, 8192, 8, False),
+    CONVOLUTIONS["3x3_bias_relu"].row(64, 56, 56, 256, 256, most=1.15),
+    CONVOLUTIONS["3x3_groups_bias_relu"].row(32, 56, 56, 256, 256),
+    CONVOLUTIONS["3x3_depthwise_bias_relu"].row(64, 56, 56, 256, 256),
+    *resnet50(64),
 ]

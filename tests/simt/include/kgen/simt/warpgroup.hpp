@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "kgen/index.hpp"
 #include "kgen/simt/executor.hpp"
 
 namespace kgen::gpu {
@@ -15,26 +16,58 @@ namespace kgen::gpu {
 inline constexpr bool has_warpgroups = true;
 
 struct TensorMap {
-  static constexpr int most_axes = 4;
+  static constexpr int most_axes = 5;
   BoxedMemory<most_axes> memory;  // of extent 1 along axes that there are not
   int axes, element_bytes;
+  // Of patches (im2col), by the axes of an image; `pixels` is 0 where the map is of boxes.
+  std::int64_t lower[most_axes - 2], upper[most_axes - 2], steps[most_axes - 2];
+  int pixels;
 };
 
-// What the driver refuses is an error.
+namespace detail {
+// What the driver refuses of either is an error.
 template <class T, int Rank>
-std::optional<TensorMap> tensor_map(const BoxedMemory<Rank>& memory) {
+TensorMap map_of(const void* data, const std::int64_t (&extents)[Rank], const std::int64_t (&pitches)[Rank]) {
   const auto size = static_cast<std::int64_t>(sizeof(T));
-  TensorMap map{{memory.data, {1, 1, 1, 1}, {}, {1, 1, 1, 1}}, Rank, static_cast<int>(size)};
-  bool taken =
-      memory.box[0] * size == swizzle_bytes && reinterpret_cast<std::uintptr_t>(memory.data) % 16 == 0;
+  TensorMap map{{data, {1, 1, 1, 1, 1}, {}, {1, 1, 1, 1, 1}}, Rank, static_cast<int>(size), {}, {}, {}, 0};
+  bool taken = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
   for (int axis = 0; axis < Rank; ++axis) {
-    map.memory.extents[axis] = memory.extents[axis];
-    map.memory.pitches[axis] = axis == 0 ? size : memory.pitches[axis];
-    map.memory.box[axis] = memory.box[axis];
-    taken = taken && memory.extents[axis] > 0 && memory.box[axis] > 0 && memory.box[axis] <= 256 &&
-            (axis == 0 || (memory.pitches[axis] > 0 && memory.pitches[axis] % 16 == 0));
+    map.memory.extents[axis] = extents[axis];
+    map.memory.pitches[axis] = axis == 0 ? size : pitches[axis];
+    taken = taken && extents[axis] > 0 && (axis == 0 || (pitches[axis] > 0 && pitches[axis] % 16 == 0));
   }
   if (!taken) throw simt::Error("the copy engine does not take this memory");
+  return map;
+}
+}  // namespace detail
+
+template <class T, int Rank>
+std::optional<TensorMap> tensor_map(const BoxedMemory<Rank>& memory) {
+  TensorMap map = detail::map_of<T>(memory.data, memory.extents, memory.pitches);
+  bool taken = memory.box[0] * static_cast<int>(sizeof(T)) == swizzle_bytes;
+  for (int axis = 0; axis < Rank; ++axis) {
+    map.memory.box[axis] = memory.box[axis];
+    taken = taken && memory.box[axis] > 0 && memory.box[axis] <= 256;
+  }
+  if (!taken) throw simt::Error("the copy engine does not take boxes of these extents");
+  return map;
+}
+
+template <class T, int Rank>
+std::optional<TensorMap> tensor_map(const PatchedMemory<Rank>& memory) {
+  if (!memory.fits()) return std::nullopt;
+  TensorMap map = detail::map_of<T>(memory.data, memory.extents, memory.pitches);
+  map.pixels = memory.pixels;
+  bool taken =
+      memory.channels * static_cast<int>(sizeof(T)) == swizzle_bytes && memory.pixels > 0 && memory.pixels <= 1024;
+  for (int axis = 0; axis < Rank - 2; ++axis) {
+    map.lower[axis] = memory.lower[axis];
+    map.upper[axis] = memory.upper[axis];
+    map.steps[axis] = memory.steps[axis];
+    const std::int64_t last = memory.extents[axis + 1] - 1 + memory.upper[axis];
+    taken = taken && memory.steps[axis] > 0 && memory.lower[axis] <= last;
+  }
+  if (!taken) throw simt::Error("the copy engine does not take patches of these extents");
   return map;
 }
 inline bool runs_warpgroups(const void*, int) { return true; }
@@ -88,37 +121,82 @@ namespace detail {
 inline std::int64_t swizzled(std::int64_t offset) { return offset ^ ((offset >> 7 & 7) << 4); }
 }  // namespace detail
 
-template <class... At>
-void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, At... at) {
+namespace detail {
+// Brings `lines` lines of 128 bytes, late, to where no thread may read before: line number i from the indices that
+// place(i) gives, along the innermost axis; zeros outside of the memory.
+template <class Place>
+void copy_lines(void* to, const TensorMap& map, Mbarrier& barrier, int lines, const Place& place) {
   unsigned char* shared = simt::shared_memory();
   const std::int64_t begin = static_cast<unsigned char*>(to) - shared;
-  const int bytes = map.memory.box[1] * map.memory.box[2] * map.memory.box[3] * swizzle_bytes;
+  const int bytes = lines * swizzle_bytes;
   if (begin < 0 || begin % swizzle_bytes != 0) simt::fail("a tile in shared memory that does not begin at a line");
-  if (map.axes != sizeof...(At)) simt::fail("a tile of memory of other axes");
   simt::access(map.memory.data, 16);
   std::memset(to, 0xff, static_cast<std::size_t>(bytes));
   simt::do_late([=, &barrier] {
     const BoxedMemory<TensorMap::most_axes>& memory = map.memory;
-    const std::int64_t first[TensorMap::most_axes] = {at...};
-    const std::int64_t elements = bytes / map.element_bytes;
-    for (std::int64_t number = 0; number < elements; ++number) {
-      std::int64_t from = 0, rest = number;
-      bool inside = true;
-      for (int axis = 0; axis < TensorMap::most_axes; ++axis) {
-        const std::int64_t i = first[axis] + rest % memory.box[axis];
-        rest /= memory.box[axis];
-        inside = inside && i >= 0 && i < memory.extents[axis];
-        from += i * memory.pitches[axis];
-      }
-      unsigned char* place = shared + detail::swizzled(begin + number * map.element_bytes);
-      const auto size = static_cast<std::size_t>(map.element_bytes);
-      if (inside) {
-        std::memcpy(place, static_cast<const unsigned char*>(memory.data) + from, size);
-      } else {
-        std::memset(place, 0, size);
+    const auto size = static_cast<std::size_t>(map.element_bytes);
+    for (int line = 0; line < lines; ++line) {
+      Index<TensorMap::most_axes> at = place(line);
+      for (int byte = 0; byte < swizzle_bytes; byte += map.element_bytes, ++at[0]) {
+        std::int64_t from = 0;
+        bool inside = true;
+        for (int axis = 0; axis < TensorMap::most_axes; ++axis) {
+          inside = inside && at[axis] >= 0 && at[axis] < memory.extents[axis];
+          from += at[axis] * memory.pitches[axis];
+        }
+        unsigned char* element = shared + swizzled(begin + line * swizzle_bytes + byte);
+        if (inside) {
+          std::memcpy(element, static_cast<const unsigned char*>(memory.data) + from, size);
+        } else {
+          std::memset(element, 0, size);
+        }
       }
     }
     barrier.complete(bytes);
+  });
+}
+}  // namespace detail
+
+template <class... At>
+void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, At... at) {
+  if (map.axes != sizeof...(At) || map.pixels != 0) simt::fail("a tile of memory of other axes");
+  const auto& box = map.memory.box;
+  detail::copy_lines(to, map, barrier, box[1] * box[2] * box[3] * box[4], [=](std::int64_t line) {
+    Index<TensorMap::most_axes> place{at...};
+    for (int axis = 1; axis < TensorMap::most_axes; ++axis) {
+      place[axis] += line % box[axis];
+      line /= box[axis];
+    }
+    return place;
+  });
+}
+
+template <int Rank>
+void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, const int (&at)[Rank],
+                  const int (&offsets)[Rank - 2]) {
+  if (map.axes != Rank || map.pixels == 0) simt::fail("patches of memory of other axes");
+  const auto last = [map](int axis) { return map.memory.extents[axis + 1] - 1 + map.upper[axis]; };
+  Index<TensorMap::most_axes> first{}, moved{};
+  for (int axis = 0; axis < Rank; ++axis) first[axis] = at[axis];
+  for (int axis = 0; axis < Rank - 2; ++axis) {
+    if (at[axis + 1] < map.lower[axis] || at[axis + 1] > last(axis))
+      simt::fail("patches that begin outside of their box");
+    if (offsets[axis] < 0 || offsets[axis] > PatchedMemory<Rank>::most_offset) simt::fail("an offset of too many bits");
+    moved[axis + 1] = offsets[axis];
+  }
+  detail::copy_lines(to, map, barrier, map.pixels, [=](int line) {
+    Index<TensorMap::most_axes> pixel = first;
+    for (int i = 0; i < line; ++i) {
+      int axis = 0;
+      for (; axis < Rank - 2; ++axis) {
+        pixel[axis + 1] += map.steps[axis];
+        if (pixel[axis + 1] <= last(axis)) break;
+        pixel[axis + 1] = map.lower[axis];
+      }
+      if (axis == Rank - 2) ++pixel[Rank - 1];
+    }
+    for (int axis = 1; axis < Rank - 1; ++axis) pixel[axis] += moved[axis];
+    return pixel;
   });
 }
 

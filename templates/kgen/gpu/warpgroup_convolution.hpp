@@ -1,0 +1,219 @@
+// Convolution on the tensor cores of Hopper: the product of matrices of kgen/im2col.hpp by warpgroup_matmul.hpp's
+// kernel, of which it swaps what brings the tiles (patch_tiles.hpp, some 200 lines). Rows are positions of the result,
+// depth is taps and channels, columns are filters, group by group in one launch.
+#pragma once
+
+#include "kgen/gpu/patch_tiles.hpp"
+#include "kgen/gpu/warpgroup_matmul.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+// The result as a matrix for the sink of it.
+template <class Out, int A>
+struct PatchSink {
+  Out tensor;
+  Positions<A + 1> rows;
+
+  template <int W>
+  KGEN_FN void operator()(Index<2> at, const Vec<float, W>& lanes) const {
+    store_to(tensor, join(rows(static_cast<std::uint32_t>(at[0])), Index<1>{at[1]}), lanes);
+  }
+};
+
+namespace detail {
+template <class X, class F>
+inline constexpr bool are_images_of_16_bits = false;
+template <class X, class F, int R>
+inline constexpr bool are_images_of_16_bits<View<X, R>, View<F, R>> =
+    std::is_same_v<std::remove_const_t<X>, std::remove_const_t<F>> &&
+    (std::is_same_v<std::remove_const_t<X>, bf16> || std::is_same_v<std::remove_const_t<X>, f16>);
+
+// Extents and distances in bytes as the copy engine wants them, the innermost axis first, which is axis `inner` of the
+// View; that of the others follows from the last to the first. False where it does not take them: see
+// matrix_in_memory().
+template <class T, int R>
+bool describe(const View<const T, R>& view, int inner, std::int64_t (&extents)[R], std::int64_t (&pitches)[R]) {
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  const auto taken = [](std::int64_t pitch) { return pitch > 0 && pitch % 16 == 0 && pitch < std::int64_t{1} << 40; };
+  bool fits = (view.extent(inner) == 1 || view.stride(inner) == 1) && view.extent(inner) * size % 16 == 0 &&
+              reinterpret_cast<std::uintptr_t>(view.data()) % 16 == 0;
+  extents[0] = view.extent(inner);
+  pitches[0] = 0;
+  int place = 1;
+  for (int axis = R - 1; axis >= 0; --axis) {
+    if (axis == inner) continue;
+    extents[place] = view.extent(axis);
+    pitches[place] = view.extent(axis) > 1 ? view.stride(axis) * size : (extents[0] * size + 15) / 16 * 16;
+    fits = fits && taken(pitches[place++]);
+  }
+  return fits;
+}
+
+// The filters as a matrix [taps and channels, columns] whose lines are its rows; nothing where they do not lie so.
+template <class T, int R>
+std::optional<View<const T, 2>> filter_matrix(const View<const T, R>& filters) {
+  std::int64_t depth = 1, step = 0;
+  for (int axis = R - 2; axis >= 0; --axis) {
+    if (filters.extent(axis) == 1) continue;
+    if (depth == 1) step = filters.stride(axis);
+    if (filters.stride(axis) != step * depth) return std::nullopt;
+    depth *= filters.extent(axis);
+  }
+  if (filters.stride(R - 1) != 1) return std::nullopt;
+  return View<const T, 2>(filters.data(), Index<2>{depth, filters.extent(R - 1)}, Index<2>{step, 1});
+}
+}  // namespace detail
+
+// Whether operands of these types may be convolved so.
+template <class X, class F>
+inline constexpr bool has_warpgroup_convolution = detail::are_images_of_16_bits<X, F>;
+
+// A convolution, as all ways to it have it.
+template <class T, int A>
+struct PatchOperands {
+  View<const T, A + 2> x, filters;
+  ConvolutionShape<A> sizes;
+  std::int64_t group;
+
+  PatchShape<A> shape() const { return {sizes, group, filters.extent(A + 1)}; }
+};
+
+// The images as the copy engine is told of them, 128 pixels at a time; nothing where it does not take them.
+template <class T, int A>
+std::optional<TensorMap> image_map(const PatchOperands<T, A>& operands) {
+  const ConvolutionShape<A>& sizes = operands.sizes;
+  PatchedMemory<A + 2> memory{operands.x.data(), {}, {}, {}, {}, {}, swizzle_bytes / static_cast<int>(sizeof(T)), 128};
+  bool fits = detail::describe(operands.x, A + 1, memory.extents, memory.pitches);
+  for (int i = 0; i < A; ++i) {
+    const int axis = A - 1 - i;
+    const std::int64_t last = (sizes.result[axis] - 1) * sizes.strides[axis] - sizes.before[axis];
+    memory.lower[i] = -sizes.before[axis];
+    memory.upper[i] = last - (sizes.image[axis] - 1);
+    memory.steps[i] = sizes.strides[axis];
+    fits = fits && (sizes.filter[axis] - 1) * sizes.dilations[axis] <= PatchedMemory<A + 2>::most_offset;
+  }
+  return fits && memory.fits() ? tensor_map<T>(memory) : std::nullopt;
+}
+
+template <int Columns, bool BDeep, class T, int A>
+auto engine_patches(const PatchOperands<T, A>& operands) {
+  using Tiles = OperandTiles<T, Columns>;
+  using Loads = EnginePatches<Tiles, BDeep, A>;
+  BoxedMemory<A + 2> filters{operands.filters.data(), {}, {}, {}};
+  const bool fits = detail::describe(operands.filters, BDeep ? A : A + 1, filters.extents, filters.pitches);
+  for (int axis = 0; axis < A + 2; ++axis) filters.box[axis] = axis == 0 ? Tiles::depth : 1;
+  filters.box[1] = BDeep ? Columns : Tiles::depth;
+  const std::optional<TensorMap> a = fits ? image_map(operands) : std::nullopt;
+  const std::optional<TensorMap> b = a ? tensor_map<T>(filters) : std::nullopt;
+  return b ? std::optional(Loads{*a, *b, operands.shape()}) : std::nullopt;
+}
+
+template <int Columns, bool BDeep, class T, int A>
+auto copied_patches(const PatchOperands<T, A>& operands) {
+  const auto& [x, filters, sizes, group] = operands;
+  const auto from = [](const View<const T, A + 2>& view, const Index<A>& image, std::int64_t channels, int line) {
+    constexpr int lanes = TapMemory<T, A>::lanes;
+    const int last = line == 0 ? A + 1 : A;  // the channels' axis
+    const int along = line == 0 ? A : line;  // that of lines beside each other
+    TapMemory<T, A> memory{view.data(), {}, {}, view.stride(last), true, false};
+    bool aligned = reinterpret_cast<std::uintptr_t>(view.data()) % 16 == 0;
+    for (int axis = 0; axis < A + 2; ++axis) {
+      if (axis != last && view.extent(axis) > 1) aligned = aligned && view.stride(axis) % lanes == 0;
+    }
+    for (int i = 0; i < A; ++i) {
+      const int axis = A - 1 - i;
+      memory.image[i] = static_cast<int>(image[axis]);
+      memory.steps[i] = view.stride(line == 0 ? axis + 1 : axis);
+    }
+    memory.vectors = aligned && channels % lanes == 0 && memory.channel_step == 1;
+    memory.across = view.stride(along) == 1 && memory.channel_step != 1;
+    return memory;
+  };
+  using Loads = CopiedPatches<T, OperandTiles<T, Columns>, BDeep, A>;
+  Loads loads;
+  loads.a = from(x, sizes.image, sizes.channels, 0);
+  if constexpr (BDeep) {
+    loads.b = from(filters, sizes.filter, sizes.channels, A + 1);
+  } else {
+    loads.b = CopiedMatrix<T>(*detail::filter_matrix(filters), false);
+  }
+  loads.shape = operands.shape();
+  loads.depth = Positions<A + 1>(join(sizes.filter, Index<1>{sizes.channels}));
+  loads.depth_end = static_cast<int>(sizes.depth());
+  loads.images = static_cast<int>(sizes.images);
+  loads.image_step = x.stride(0);
+  loads.column_step = filters.stride(A + 1);
+  return std::optional(loads);
+}
+
+// The columns of the tiles that take the least time, of which the narrowest are slowed down by memory.
+template <class Shape>
+int best_patch_columns(const Shape& shape, std::int64_t multiprocessors) {
+  int best = 0;
+  std::int64_t least = 0;
+  for (const auto& [columns, time] : {std::pair{256, 256}, std::pair{128, 141}, std::pair{64, 96}}) {  // of a tile
+    const std::int64_t tiles = (shape.M + 127) / 128 * shape.groups * shape.tiles_across(0, columns);
+    const std::int64_t needed = (tiles + multiprocessors - 1) / multiprocessors * time;
+    if (best == 0 || needed < least) best = columns, least = needed;
+  }
+  return best;
+}
+
+template <bool BDeep, class T, int A, class C>
+bool convolve_by_engine(const PatchOperands<T, A>& operands, const C& c, WarpgroupMatmulShape<1> shape,
+                        const DeviceLimits& limits, Stream stream) {
+  constexpr int depth = OperandTiles<T, 64>::depth;
+  shape.K = element_count(operands.sizes.filter) * ((operands.sizes.channels + depth - 1) / depth * depth);
+  const auto launch = [&]<int Columns>() {
+    using Loads = EnginePatches<OperandTiles<T, Columns>, BDeep, A>;
+    return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
+                                                             [&] { return engine_patches<Columns, BDeep>(operands); });
+  };
+  const int columns = best_patch_columns(shape, limits.multiprocessors);
+  if (columns == 256) return launch.template operator()<256>();
+  return columns == 128 ? launch.template operator()<128>() : launch.template operator()<64>();
+}
+
+// Tiles of 64 columns: wider ones' sums and epilogues leave too few registers to those that copy.
+template <bool BDeep, class T, int A, class C>
+bool convolve_copied(const PatchOperands<T, A>& operands, const C& c, const WarpgroupMatmulShape<1>& shape,
+                     const DeviceLimits& limits, Stream stream) {
+  using Loads = CopiedPatches<T, OperandTiles<T, 64>, BDeep, A>;
+  return launch_warpgroup_matmul<T, 64, BDeep, Loads>(c, shape, limits, stream,
+                                                      [&] { return copied_patches<64, BDeep>(operands); });
+}
+
+// False where device or compiler do not allow it.
+template <class X, class F, int A, class Out>
+bool warpgroup_convolution(const X& x, const F& filters, const ConvolutionShape<A>& sizes, std::int64_t group,
+                           const Out& out, Stream stream) {
+  using T = view_element_t<X>;
+  const PatchOperands<T, A> operands{x, filters, sizes, group};
+  const std::int64_t columns = filters.extent(A + 1);
+  constexpr std::int64_t most = 1 << 30;  // positions, depth and tiles are counted in 32 bits
+  bool fits = sizes.positions() > 0 && sizes.positions() < most && sizes.depth() > 0 && sizes.depth() < most / 64;
+  for (int axis = 0; axis < A; ++axis) {
+    const std::int64_t reach = (sizes.image[axis] + sizes.filter[axis] * sizes.dilations[axis]) + sizes.before[axis] +
+                               sizes.result[axis] * sizes.strides[axis];
+    fits = fits && sizes.image[axis] > 0 && reach < most;
+  }
+  if (!fits || columns == 0 || columns >= most || (sizes.positions() + 127) / 128 * columns >= most) return false;
+  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(), {columns / group}, 0, false, static_cast<int>(group)};
+  const bool aligned = group == 1 || shape.N[0] % 8 == 0;
+  const PatchSink<Out, A> sink{out, operands.shape().rows};
+  shape.vectors = aligned && detail::has_vectors_of_8(sink);
+  const DeviceLimits limits = device_limits(stream);
+  // Channels of other groups that a box reaches are multiplied by 0, which NaN and infinity would not bear.
+  const bool own = group == 1 || sizes.channels % OperandTiles<T, 64>::depth == 0;
+  if (own && filters.stride(A + 1) == 1 && convolve_by_engine<false>(operands, sink, shape, limits, stream))
+    return true;
+  if (own && filters.stride(A) == 1 && convolve_by_engine<true>(operands, sink, shape, limits, stream)) return true;
+  if (detail::filter_matrix(operands.filters)) return convolve_copied<false>(operands, sink, shape, limits, stream);
+  return convolve_copied<true>(operands, sink, shape, limits, stream);
+}
+
+}  // namespace kgen::gpu
+
+#endif

@@ -1,0 +1,269 @@
+// Convolution by tensor cores, as the executor does what they do, against the plain sum in double.
+#include "kgen/gpu/warpgroup.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "kgen/convolution.hpp"
+#include "kgen/ops/activation.hpp"
+#include "kgen/ops/arithmetic.hpp"
+#include "launches.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+using namespace kgen::simt_testing;
+
+namespace {
+
+struct Hopper : TestDevice {
+  Hopper() { simt::device().shared_bytes = 227 * 1024; }
+};
+
+template <int A>
+struct Case {
+  Index<A + 2> x, filters;
+  Index<A> strides, dilations;
+  Index<2 * A> pads;
+  std::int64_t group = 1;
+
+  Index<A + 2> result() const {
+    Index<A + 2> shape{x[0]};
+    for (int axis = 0; axis < A; ++axis) {
+      const std::int64_t padded = x[axis + 1] + pads[axis] + pads[A + axis];
+      shape[axis + 1] = (padded - dilations[axis] * (filters[axis] - 1) - 1) / strides[axis] + 1;
+    }
+    shape[A + 1] = filters[A + 1];
+    return shape;
+  }
+};
+
+template <int A>
+double expected(const Case<A>& c, const auto& x, const auto& filters, const Index<A + 2>& at) {
+  const std::int64_t channels = c.filters[A], first = at[A + 1] / (c.filters[A + 1] / c.group) * channels;
+  double sum = 0;
+  for_each_position(first_axes<A + 1>(c.filters), [&](Index<A + 1> tap) {
+    Index<A + 2> from{at[0]};
+    for (int axis = 0; axis < A; ++axis) {
+      from[axis + 1] = at[axis + 1] * c.strides[axis] + tap[axis] * c.dilations[axis] - c.pads[axis];
+      if (from[axis + 1] < 0 || from[axis + 1] >= c.x[axis + 1]) return;
+    }
+    from[A + 1] = first + tap[A];
+    sum += element(x, from) * element(filters, join(tap, Index<1>{at[A + 1]}));
+  });
+  return sum;
+}
+
+// What convolution it is: A axes.
+void convolve(const Case<2>& c, const auto& x, const auto& filters, const auto& out) {
+  conv2d(x, filters, c.strides, c.pads, c.dilations, c.group, out);
+}
+void convolve(const Case<3>& c, const auto& x, const auto& filters, const auto& out) {
+  conv3d(x, filters, c.strides, c.pads, c.dilations, c.group, out);
+}
+
+template <int A, class T>
+void check(const Case<A>& c, const View<const T, A + 2>& x, const View<const T, A + 2>& filters,
+           const std::string& launches, simt::Order order = simt::Order::shuffled) {
+  Hopper device;
+  simt::device().order = order;
+  Tensor<float, A + 2> out(c.result());
+  convolve(c, x, filters, out.view());
+  CHECK(device.take() == launches);
+  const auto depth = static_cast<double>(c.filters[A] * element_count(first_axes<A>(c.filters)));
+  for_each_position(out.shape, [&](Index<A + 2> at) {
+    const double value = expected(c, x, filters, at);
+    INFO("at ", at[0], ", ", at[1], ", ", at[2], ", ", at[3]);
+    REQUIRE(std::abs(element(out.view(), at) - value) <= 1e-5 * (1 + depth));
+  });
+}
+
+const std::string engine = "warpgroup_convolution x", copied = "warpgroup_convolution_copied x";
+
+// Channels are whole pieces of 16 bytes.
+const Case<2> engine_cases[] = {
+    {{1, 1, 1, 8}, {1, 1, 8, 8}, {1, 1}, {1, 1}, {}},
+    {{2, 9, 7, 16}, {3, 3, 16, 24}, {1, 1}, {1, 1}, {1, 1, 1, 1}},   // from image to image within a tile
+    {{3, 8, 11, 8}, {3, 2, 8, 16}, {2, 1}, {1, 1}, {1, 0, 0, 1}},    // pads on one side
+    {{2, 13, 10, 72}, {2, 3, 72, 8}, {3, 2}, {1, 2}, {2, 3, 1, 0}},  // rest of strides, more than a line of channels
+    {{1, 14, 15, 8}, {3, 3, 8, 8}, {1, 1}, {4, 3}, {4, 3, 4, 3}},
+    {{2, 17, 16, 64}, {1, 1, 64, 40}, {2, 2}, {1, 1}, {}},
+    {{1, 5, 6, 8}, {2, 2, 8, 8}, {8, 8}, {1, 1}, {6, 6, 6, 6}},  // positions that see pads alone
+    {{1, 12, 12, 128}, {3, 3, 64, 96}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2},
+    {{1, 9, 9, 192}, {3, 1, 64, 24}, {1, 2}, {1, 1}, {1, 0, 1, 0}, 3},
+};
+// Any.
+const Case<2> copied_cases[] = {
+    {{2, 19, 18, 3}, {7, 7, 3, 16}, {2, 2}, {1, 1}, {3, 3, 3, 3}},
+    {{1, 9, 8, 5}, {3, 2, 5, 70}, {1, 2}, {1, 1}, {2, 0, 1, 3}},
+    {{2, 6, 6, 32}, {3, 3, 16, 20}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2},
+    {{1, 6, 5, 9}, {2, 2, 3, 12}, {1, 1}, {1, 1}, {0, 1, 1, 0}, 3},
+    {{1, 30, 8, 8}, {2, 1, 8, 8}, {9, 1}, {1, 1}, {}},             // steps that the engine does not take
+    {{1, 300, 3, 8}, {2, 1, 8, 8}, {1, 1}, {256, 1}, {}},          // offsets that it does not
+    {{1, 3, 3, 8}, {1, 1, 8, 8}, {8, 8}, {1, 1}, {129, 0, 0, 0}},  // nor corners
+};
+const Case<3> volumes[] = {
+    {{2, 4, 5, 6, 8}, {3, 3, 3, 8, 16}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
+    {{1, 7, 6, 9, 72}, {2, 3, 1, 72, 8}, {2, 1, 3}, {1, 2, 1}, {0, 2, 1, 1, 0, 0}},
+    {{1, 5, 5, 5, 6}, {3, 2, 3, 3, 10}, {1, 2, 1}, {2, 1, 1}, {2, 0, 1, 2, 1, 1}, 2},
+};
+
+// Blocks of tiles of 64 columns, as many as there are multiprocessors.
+std::string blocks(const Case<2>& c) {
+  const Index<4> shape = c.result();
+  const std::int64_t rows = (shape[0] * shape[1] * shape[2] + 127) / 128, each = shape[3] / c.group;
+  return std::to_string(std::min<std::int64_t>(rows * c.group * ((each + 63) / 64), simt::device().multiprocessors));
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("warpgroup convolution: sizes, strides, pads, dilations and groups, patches by the engine", T, bf16,
+                   f16) {
+  for (const Case<2>& c : engine_cases) {
+    INFO("case ", &c - engine_cases);
+    const std::string launches = engine + blocks(c);
+    const auto x = random_tensor<T>(c.x, 1), filters = random_tensor<T>(c.filters, 2);
+    check<2, T>(c, x.view(), filters.view(), launches);
+    // Filters whose neighbours in memory are the channels.
+    const auto turned = random_tensor<T>(Index<4>{c.filters[3], c.filters[0], c.filters[1], c.filters[2]}, 3);
+    check<2, T>(c, x.view(), turned.view().template permute<1, 2, 3, 0>(), launches, simt::Order::reverse);
+  }
+}
+
+TEST_CASE("warpgroup convolution: what the engine does not take is copied through registers") {
+  for (const Case<2>& c : copied_cases) {
+    INFO("case ", &c - copied_cases);
+    const std::string launches = copied + blocks(c);
+    const auto x = random_tensor<bf16>(c.x, 1), filters = random_tensor<bf16>(c.filters, 2);
+    check<2, bf16>(c, x.view(), filters.view(), launches);
+    // As PyTorch has both.
+    const auto first = random_tensor<bf16>(Index<4>{c.x[0], c.x[3], c.x[1], c.x[2]}, 3);
+    const auto torch = random_tensor<bf16>(Index<4>{c.filters[3], c.filters[2], c.filters[0], c.filters[1]}, 4);
+    check<2, bf16>(c, first.view().permute<0, 2, 3, 1>(), torch.view().permute<2, 3, 1, 0>(), launches,
+                   simt::Order::reverse);
+    const auto channels = random_tensor<bf16>(Index<4>{c.filters[3], c.filters[0], c.filters[1], c.filters[2]}, 5);
+    check<2, bf16>(c, x.view().flip<1>().flip<2>(), channels.view().permute<1, 2, 3, 0>(), launches);
+  }
+}
+
+TEST_CASE("warpgroup convolution: volumes and lines") {
+  for (const Case<3>& c : volumes) {
+    INFO("case ", &c - volumes);
+    const auto x = random_tensor<f16>(c.x, 1), filters = random_tensor<f16>(c.filters, 2);
+    check<3, f16>(c, x.view(), filters.view(), c.group == 1 ? engine + (&c == volumes ? "2" : "1") : copied + "2");
+  }
+  Hopper device;
+  const auto x = random_tensor<bf16>(Index<3>{2, 90, 8}, 1), filters = random_tensor<bf16>(Index<3>{5, 8, 24}, 2);
+  Tensor<float, 3> out(Index<3>{2, 86, 24});
+  conv1d(x.view(), filters.view(), 1, {4, 0}, 2, 1, out.view());
+  CHECK(device.take() == engine + "2");
+  const Case<2> c{{2, 1, 90, 8}, {1, 5, 8, 24}, {1, 1}, {1, 2}, {0, 4, 0, 0}};
+  for_each_position(out.shape, [&](Index<3> at) {
+    const double value =
+        expected<2>(c, x.view().unsqueeze<1>(), filters.view().unsqueeze<0>(), {at[0], 0, at[1], at[2]});
+    REQUIRE(std::abs(element(out.view(), at) - value) <= 1e-3);
+  });
+}
+
+namespace {
+
+struct BiasResidual {
+  View<const float, 4> bias, residual;
+  View<bf16, 4> y;
+  template <int W>
+  KGEN_FN void operator()(Index<4> at, Vec<float, W> sum) const {
+    y.store(at, Relu::apply(Add::apply(Add::apply(sum, bias.load<W>(at)), residual.load<W>(at))));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("warpgroup convolution: epilogues at positions of the result, of whole tiles and of parts") {
+  for (const std::int64_t O : {64, 72, 12}) {
+    const Case<2> c{{3, 12, 16, 8}, {3, 3, 8, O}, {1, 1}, {1, 1}, {1, 1, 1, 1}, O == 12 ? 4 : 1};
+    const Case<2> own = O == 12 ? Case<2>{c.x, {3, 3, 2, O}, c.strides, c.dilations, c.pads, 4} : c;
+    const auto x = random_tensor<bf16>(own.x, 1), filters = random_tensor<bf16>(own.filters, 2);
+    const auto bias = random_tensor<float>(Index<1>{O}, 3);
+    const auto residual = random_tensor<float>(own.result(), 4);
+    Hopper device;
+    Tensor<bf16, 4> y(own.result());
+    const BiasResidual epilogue{bias.view().broadcast_to(y.shape), residual.view(), y.view()};
+    conv2d(x.view(), filters.view(), own.strides, own.pads, own.dilations, own.group, epilogue);
+    CHECK(device.take() == (O == 12 ? copied + "4" : engine + "4"));
+    for_each_position(y.shape, [&](Index<4> at) {
+      const double sum = expected<2>(own, x.view(), filters.view(), at) + element(bias.view(), Index<1>{at[3]});
+      const double value = std::max(0.0, sum + element(residual.view(), at));
+      REQUIRE(std::abs(element(y.view(), at) - value) <= 0.004 * value + 1e-4);
+    });
+  }
+}
+
+TEST_CASE("warpgroup convolution: NaN reaches the positions and groups that see it, and no others") {
+  for (const std::int64_t group : {1, 2}) {
+    const Case<2> c{{1, 9, 9, 48}, {3, 3, 48 / group, 16}, {1, 1}, {1, 1}, {1, 1, 1, 1}, group};
+    auto x = random_tensor<bf16>(c.x, 1);
+    const auto filters = random_tensor<bf16>(c.filters, 2);
+    x.view().store(Index<4>{0, 4, 4, 40}, Vec<float, 1>(std::numeric_limits<float>::quiet_NaN()));
+    Hopper device;
+    Tensor<float, 4> out(c.result());
+    conv2d(x.view(), filters.view(), c.strides, c.pads, c.dilations, c.group, out.view());
+    CHECK(device.take() == (group == 1 ? engine + "1" : copied + "2"));
+    for_each_position(out.shape, [&](Index<4> at) {
+      const bool sees = std::abs(at[1] - 4) <= 1 && std::abs(at[2] - 4) <= 1 && (group == 1 || at[3] >= 8);
+      INFO("at ", at[1], ", ", at[2], ", ", at[3]);
+      REQUIRE(std::isnan(element(out.view(), at)) == sees);
+    });
+  }
+}
+
+TEST_CASE("warpgroup convolution: wide tiles, the ring's second round, and operands it leaves to the plain kernel") {
+  Hopper device;
+  simt::device().multiprocessors = 2;
+  const Case<2> c{{1, 16, 32, 72}, {1, 1, 72, 264}, {1, 1}, {1, 1}, {}};
+  const auto x = random_tensor<bf16>(c.x, 1), filters = random_tensor<bf16>(c.filters, 2);
+  Tensor<float, 4> out(c.result());
+  conv2d(x.view(), filters.view(), c.strides, c.pads, c.dilations, c.group, out.view());
+  CHECK(device.take() == engine + "2");
+  for_each_position(out.shape, [&](Index<4> at) {
+    REQUIRE(std::abs(element(out.view(), at) - expected<2>(c, x.view(), filters.view(), at)) <= 1e-3);
+  });
+  simt::device().shared_bytes = 48 * 1024;
+  conv2d(x.view(), filters.view(), c.strides, c.pads, c.dilations, c.group, out.view());
+  CHECK(device.take().starts_with("matmul x"));
+}
+
+TEST_CASE("warpgroup convolution: patches that begin outside of their box, or lie far from it, are an error") {
+  const auto memory = random_tensor<bf16>(Index<4>{1, 4, 4, 64}, 1);
+  const gpu::PatchedMemory<4> patches{
+      memory.elements.data(), {64, 4, 4, 1}, {0, 128, 512, 2048}, {-1, -1}, {-1, -1}, {1, 1}, 64, 8};
+  const auto problem = [&](int column, int offset) -> std::string {
+    Hopper device;
+    try {
+      simt::run({.name = "test", .threads = 32, .shared_bytes = 4096}, [&] {
+        gpu::SharedMemory shared;
+        auto* barrier = shared.take<gpu::Mbarrier>(1);
+        {
+          const gpu::BlockPhase making;
+          if (gpu::thread_index() == 0) barrier->init(1);
+        }
+        const auto map = gpu::tensor_map<bf16>(patches);
+        if (gpu::thread_index() == 0) {
+          barrier->arrive_and_expect(1024);
+          gpu::copy_patches(gpu::dynamic_shared() + 1024, *map, *barrier, {0, column, -1, 0}, {offset, 0});
+        }
+        barrier->wait(0);
+      });
+    } catch (const simt::Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(problem(-1, 2) == "");
+  CHECK(problem(3, 0).find("patches that begin outside of their box") != std::string::npos);
+  CHECK(problem(0, 256).find("an offset of too many bits") != std::string::npos);
+}
+
+#endif
