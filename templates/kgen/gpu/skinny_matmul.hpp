@@ -127,29 +127,28 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     const typename Matmul::Sums partial(shared);
     const typename Matmul::Depth part(shape);
     take_turn();
-    at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape,
-                             [&]<int First, int Count>(const auto& sink, Index<2> place) KGEN_LAMBDA {
-                               const int column = static_cast<int>(place[1]) * (Matmul::columns / Count);
-                               {
-                                 const ClusterPhase multiplying;
-                                 if (thread_index() < Matmul::multiplying_threads) {
-                                   Matmul::multiply(pipeline, partial, part);
-                                 } else if (thread_index() == Matmul::multiplying_threads) {
-                                   for (int i = part.first; i < part.last; ++i) {
-                                     loads.template load<First, Count>(pipeline.fill(), 0, column, i * Matmul::depth);
-                                   }
-                                 }
-                               }
-                               const ClusterStay adding;
-                               if (thread_index() >= Matmul::multiplying_threads) return;
-                               constexpr std::make_integer_sequence<int, Count> products;
-                               if (shape.vectors) {
-                                 Matmul::emit(partial, known<Lanes::constant_vectors>(sink), column, shape.N[First],
-                                              shape, products);
-                               } else {
-                                 Matmul::emit(partial, sink, column, shape.N[First], shape, products);
-                               }
-                             });
+    const auto compute = [&]<int First, int Count>(const auto& sink, Index<2> place) KGEN_LAMBDA {
+      const int column = static_cast<int>(place[1]) * (Matmul::columns / Count);
+      {
+        const ClusterPhase multiplying;
+        if (thread_index() < Matmul::multiplying_threads) {
+          Matmul::multiply(pipeline, partial, part);
+        } else if (thread_index() == Matmul::multiplying_threads) {
+          for (int i = part.first; i < part.last; ++i) {
+            loads.template load<First, Count>(pipeline.fill(), 0, column, i * Matmul::depth);
+          }
+        }
+      }
+      const ClusterStay adding;
+      if (thread_index() >= Matmul::multiplying_threads) return;
+      constexpr std::make_integer_sequence<int, Count> products;
+      if (shape.vectors) {
+        Matmul::emit(partial, known<Lanes::constant_vectors>(sink), column, shape.N[First], shape, products);
+      } else {
+        Matmul::emit(partial, sink, column, shape.N[First], shape, products);
+      }
+    };
+    at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);
   }
 }
 
