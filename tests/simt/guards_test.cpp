@@ -94,8 +94,8 @@ std::vector<Case> cases() {
       [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
-        const auto a = random_tensor<bf16>(Index<2>{64, 640}, 1), b = random_tensor<bf16>(Index<2>{640, 64}, 2);
-        Tensor<float, 2> c(Index<2>{64, 127});
+        const auto a = random_tensor<bf16>(Index<2>{72, 640}, 1), b = random_tensor<bf16>(Index<2>{640, 64}, 2);
+        Tensor<float, 2> c(Index<2>{72, 127});
         matmul(a.view(), b.view(), c.view().slice<1>(0, 64));
         matmul(a.view(), b.view().slice<1>(1, 63), c.view().slice<1>(64, 63));  // through registers
         simt::device().shared_bytes = before.shared_bytes;
@@ -112,6 +112,15 @@ std::vector<Case> cases() {
         std::vector<float> all = out.elements;
         all.insert(all.end(), odd.elements.begin(), odd.elements.end());
         return all;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;  // as Hopper's
+        const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
+        Tensor<float, 2> c(Index<2>{16, 64});
+        matmul(a.view(), b.view(), c.view());  // by the blocks of a cluster
+        simt::device().shared_bytes = before.shared_bytes;
+        return c.elements;
       },
       [=] {
         Tensor<float, 2> sums(long_rows.shape);

@@ -8,36 +8,13 @@
 #include <set>
 #include <utility>
 
-#include "kgen/matmul.hpp"
-#include "kgen/ops/activation.hpp"
-#include "kgen/ops/arithmetic.hpp"
-#include "launches.hpp"
+#include "products.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;
 using namespace kgen::simt_testing;
 
 namespace {
-
-struct Hopper : TestDevice {
-  Hopper() { simt::device().shared_bytes = 227 * 1024; }
-};
-
-// Rows of `pitch` elements, of which the first are shown, at an aligned address.
-template <class T>
-struct Matrix {
-  Tensor<T, 2> memory;
-  Index<2> shape;
-  Matrix(Index<2> shape, std::uint32_t seed)
-      : memory(random_tensor<T>(Index<2>{shape[0], (shape[1] + 7) / 8 * 8}, seed)), shape(shape) {}
-  View<const T, 2> view() const { return View<const T, 2>(memory.elements.data(), shape, memory.view().strides()); }
-};
-
-double expected(const auto& a, const auto& b, Index<2> at) {
-  double sum = 0;
-  for (std::int64_t k = 0; k < a.extent(1); ++k) sum += element(a, Index<2>{at[0], k}) * element(b, Index<2>{k, at[1]});
-  return sum;
-}
 
 // c = a * b by those launches, for each order of the threads.
 template <class T>
@@ -62,42 +39,12 @@ TEST_CASE_TEMPLATE("warpgroups: extents beyond and below those of tiles, b along
   struct Size {
     std::int64_t M, N, K;
   };
-  for (const auto& [M, N, K] : {Size{1, 8, 8}, {64, 64, 64}, {127, 72, 56}, {129, 264, 136}, {130, 376, 72}}) {
+  for (const auto& [M, N, K] : {Size{65, 8, 8}, {128, 64, 64}, {127, 72, 56}, {129, 264, 136}, {130, 376, 72}}) {
     const Matrix<T> a(Index<2>{M, K}, 1), b(Index<2>{K, N}, 2), turned(Index<2>{N, K}, 3);
     check<T>(a.view(), b.view(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
     check<T>(a.view(), turned.view().template permute<1, 0>(), M > 128 ? "warpgroup_matmul x4" : "warpgroup_matmul x1");
   }
 }
-
-namespace {
-
-struct Residual {
-  View<const float, 2> bias, residual;
-  View<float, 2> y;
-  template <int W>
-  KGEN_FN void operator()(Index<2> at, Vec<float, W> c) const {
-    y.store(at, Add::apply(Add::apply(c, bias.load<W>(at)), residual.load<W>(at)));
-  }
-};
-
-struct Gated {
-  View<float, 2> y;
-  template <int W>
-  KGEN_FN void operator()(Index<2> at, Vec<float, W> gate, Vec<float, W> up) const {
-    y.store(at, Mul::apply(gate, up));
-  }
-};
-
-template <class T>
-void expect_product(const Tensor<float, 2>& c, const Matrix<T>& a, const Matrix<T>& b, const auto& more) {
-  for_each_position(c.shape, [&](Index<2> at) {
-    const double value = more(at, expected(a.view(), b.view(), at));
-    INFO("at ", at[0], ", ", at[1]);
-    REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
-  });
-}
-
-}  // namespace
 
 TEST_CASE("warpgroups: operands in no order that the copy engine takes") {
   const auto a = random_tensor<bf16>(Index<2>{131, 133}, 1), b = random_tensor<bf16>(Index<2>{133, 77}, 2);
@@ -167,7 +114,7 @@ TEST_CASE("warpgroups: what the copy engine does not take is copied through regi
         c.shape, [&](Index<2> at) { REQUIRE(std::abs(element(c.view(), at) - expected(a, b.view(), at)) < 1e-3); });
     return device.take();
   };
-  const std::string engine = "warpgroup_matmul x1", copied = "warpgroup_matmul_copied x1";
+  const std::string engine = "skinny_matmul x1", copied = "warpgroup_matmul_copied x1";
   CHECK(way(all.slice<1>(0, 32)) == engine);
   CHECK(way(all.slice<1>(8, 32)) == engine);
   CHECK(way(all.slice<1>(1, 32)) == copied);                  // begins between multiples of 16 bytes
@@ -182,10 +129,10 @@ TEST_CASE("warpgroups: what the copy engine does not take is copied through regi
 }
 
 TEST_CASE("warpgroups: blocks that go round the ring from tile to tile, and orders of tiles") {
-  const Matrix<bf16> a(Index<2>{40, 320}, 1), b(Index<2>{320, 600}, 2);
+  const Matrix<bf16> a(Index<2>{70, 320}, 1), b(Index<2>{320, 600}, 2);
   Hopper device;
   simt::device().multiprocessors = 1;
-  Tensor<float, 2> c(Index<2>{40, 600});
+  Tensor<float, 2> c(Index<2>{70, 600});
   matmul(a.view(), b.view(), c.view());
   CHECK(device.take() == "warpgroup_matmul x1");
   expect_product(c, a, b, [](Index<2>, double product) { return product; });

@@ -124,17 +124,22 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 }
 
 // clang-format off
+#define KGEN_SUMS_4(first) "+f"(sums[first]), "+f"(sums[first + 1]), "+f"(sums[first + 2]), "+f"(sums[first + 3])
 #define KGEN_SUMS_8(first)                                                                                 \
   "+f"(sums[first]), "+f"(sums[first + 1]), "+f"(sums[first + 2]), "+f"(sums[first + 3]),                  \
   "+f"(sums[first + 4]), "+f"(sums[first + 5]), "+f"(sums[first + 6]), "+f"(sums[first + 7])
+#define KGEN_SUMS_16(first) KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8)
 #define KGEN_SUMS_32(first) \
   KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8), KGEN_SUMS_8(first + 16), KGEN_SUMS_8(first + 24)
 #define KGEN_SUMS_64(first) KGEN_SUMS_32(first), KGEN_SUMS_32(first + 32)
 #define KGEN_SUMS_96(first) KGEN_SUMS_64(first), KGEN_SUMS_32(first + 64)
 #define KGEN_SUMS_128(first) KGEN_SUMS_96(first), KGEN_SUMS_32(first + 96)
 
+#define KGEN_NUMBERS_4 "%0, %1, %2, %3"
+#define KGEN_NUMBERS_8 KGEN_NUMBERS_4 ", %4, %5, %6, %7"
+#define KGEN_NUMBERS_16 KGEN_NUMBERS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define KGEN_NUMBERS_32 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+  KGEN_NUMBERS_16 ", "  \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define KGEN_NUMBERS_64 \
   KGEN_NUMBERS_32 ", "  \
@@ -148,14 +153,14 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   KGEN_NUMBERS_96 ", "  \
   "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-// The sums are the first operands: of so many, those behind them are numbered a, b, adds and transposed.
-#define KGEN_WGMMA(type, columns, count, a_number, b_number, adds_number, transposed_number)                   \
+// The sums are the first operands: of so many, those behind them are numbered a, b, adds, and what is transposed.
+#define KGEN_WGMMA(type, columns, count, a_number, b_number, adds_number, a_transposed, transposed_number)     \
   asm volatile(                                                                                                \
       "{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds_number ", 0;\n"                                         \
       "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type " {" KGEN_NUMBERS_##count "}, "    \
-      "%" #a_number ", %" #b_number ", adds, 1, 1, 0, %" #transposed_number ";\n}"                             \
+      "%" #a_number ", %" #b_number ", adds, 1, 1, %" #a_transposed ", %" #transposed_number ";\n}"             \
       : KGEN_SUMS_##count(0)                                                                                   \
-      : "l"(a), "l"(b), "r"(adds), "n"(Transposed))
+      : "l"(a), "l"(b), "r"(adds), "n"(TransposedLeft), "n"(Transposed))
 // The left operand in registers: numbered a to a + 3.
 #define KGEN_WGMMA_FROM(type, columns, count, a, b_number, adds_number, transposed_number)                      \
   asm volatile(                                                                                                \
@@ -165,20 +170,23 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
       : KGEN_SUMS_##count(0)                                                                                   \
       : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(b), "r"(adds), "n"(Transposed))
 #define KGEN_WGMMA_OF(type)                                                  \
-  if constexpr (N == 64) KGEN_WGMMA(type, 64, 32, 32, 33, 34, 35);           \
-  if constexpr (N == 128) KGEN_WGMMA(type, 128, 64, 64, 65, 66, 67);         \
-  if constexpr (N == 192) KGEN_WGMMA(type, 192, 96, 96, 97, 98, 99);         \
-  if constexpr (N == 256) KGEN_WGMMA(type, 256, 128, 128, 129, 130, 131)
+  if constexpr (N == 8) KGEN_WGMMA(type, 8, 4, 4, 5, 6, 7, 8);               \
+  if constexpr (N == 16) KGEN_WGMMA(type, 16, 8, 8, 9, 10, 11, 12);          \
+  if constexpr (N == 32) KGEN_WGMMA(type, 32, 16, 16, 17, 18, 19, 20);       \
+  if constexpr (N == 64) KGEN_WGMMA(type, 64, 32, 32, 33, 34, 35, 36);       \
+  if constexpr (N == 128) KGEN_WGMMA(type, 128, 64, 64, 65, 66, 67, 68);     \
+  if constexpr (N == 192) KGEN_WGMMA(type, 192, 96, 96, 97, 98, 99, 100);    \
+  if constexpr (N == 256) KGEN_WGMMA(type, 256, 128, 128, 129, 130, 131, 132)
 #define KGEN_WGMMA_FROM_OF(type)                                                                      \
   if constexpr (N == 64) KGEN_WGMMA_FROM(type, 64, 32, "%32, %33, %34, %35", 36, 37, 38);             \
   if constexpr (N == 128) KGEN_WGMMA_FROM(type, 128, 64, "%64, %65, %66, %67", 68, 69, 70);           \
   if constexpr (N == 256) KGEN_WGMMA_FROM(type, 256, 128, "%128, %129, %130, %131", 132, 133, 134)
 // clang-format on
 
-template <class T, int N, bool Transposed>
+template <class T, int N, bool Transposed, bool TransposedLeft = false>
 KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
   static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
-  static_assert(N == 64 || N == 128 || N == 192 || N == 256);
+  static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 128 || N == 192 || N == 256);
   if constexpr (std::is_same_v<T, bf16>) {
     KGEN_WGMMA_OF("bf16");
   } else {
@@ -197,11 +205,16 @@ KGEN_FN void wgmma(float (&sums)[N / 2], const std::uint32_t (&left)[4], std::ui
   }
 }
 
+#undef KGEN_SUMS_4
 #undef KGEN_SUMS_8
+#undef KGEN_SUMS_16
 #undef KGEN_SUMS_32
 #undef KGEN_SUMS_64
 #undef KGEN_SUMS_96
 #undef KGEN_SUMS_128
+#undef KGEN_NUMBERS_4
+#undef KGEN_NUMBERS_8
+#undef KGEN_NUMBERS_16
 #undef KGEN_NUMBERS_32
 #undef KGEN_NUMBERS_64
 #undef KGEN_NUMBERS_96
@@ -242,7 +255,7 @@ KGEN_FN void settle(float (&)[Count]) {}
 template <int Count, RegisterShare Share>
 KGEN_FN void hold_registers() {}
 KGEN_FN std::uint64_t descriptor(const void*, int, int) { return 0; }
-template <class T, int N, bool Transposed>
+template <class T, int N, bool Transposed, bool TransposedLeft = false>
 KGEN_FN void wgmma(float (&)[N / 2], std::uint64_t, std::uint64_t, int) {}
 template <class T, int N, bool Transposed>
 KGEN_FN void wgmma(float (&)[N / 2], const std::uint32_t (&)[4], std::uint64_t, int) {}

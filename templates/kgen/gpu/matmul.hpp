@@ -1,4 +1,4 @@
-// Matrix multiplication on a GPU: by its tensor cores where operands and device allow (warpgroup_matmul.hpp); else,
+// Matrix multiplication on a GPU: by its tensor cores where operands and device allow (tensor_core_matmul.hpp); else,
 // right for any operands, with one tile of each in shared memory at a time. The tiles of several products are blocks of
 // one launch; where a sink takes several jointly, a block computes the same tile of each.
 #pragma once
@@ -6,7 +6,7 @@
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
-#include "kgen/gpu/warpgroup_matmul.hpp"
+#include "kgen/gpu/tensor_core_matmul.hpp"
 #include "kgen/math.hpp"
 #include "kgen/several.hpp"
 
@@ -173,7 +173,7 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
   constexpr int products = several_count<B>;
 #if defined(KGEN_WARPGROUPS)
   if constexpr (has_warpgroup_matmul<A, B, C>) {
-    if (warpgroup_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
+    if (tensor_core_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
   }
 #endif
   MatmulShape<products> shape{a.shape()[0], a.shape()[1], {}, runs_along_rows(a), {}};

@@ -13,9 +13,9 @@ namespace kgen::gpu {
 // What travels in a stage: `Rows` rows of the left operand, `Columns` columns of the right operands, 128 bytes of depth
 // of each. A tile is lines of 128 bytes, swizzled: of a, its rows; of b, its columns if it is deep, else 64 columns of
 // a step in depth, box after box.
-template <class T, int Columns>
+template <class T, int Columns, int Rows = 128>
 struct alignas(tile_alignment) OperandTiles {
-  static constexpr int rows = 128, columns = Columns, depth = swizzle_bytes / static_cast<int>(sizeof(T));
+  static constexpr int rows = Rows, columns = Columns, depth = swizzle_bytes / static_cast<int>(sizeof(T));
   T a[rows * depth];
   T b[columns * depth];
 };
@@ -34,6 +34,9 @@ struct EngineTiles {
   static constexpr const char* name = "warpgroup_matmul";
   static constexpr int threads = 1, registers = 56;
   TensorMap a, b[Products];
+  int rows;  // of the left operand that come: of a stage, the first
+
+  KGEN_FN int bytes() const { return static_cast<int>(sizeof(Tiles)) - (Tiles::rows - rows) * swizzle_bytes; }
 
   template <int First, int Count>
   struct Tile {
@@ -53,9 +56,10 @@ struct EngineTiles {
       k += Tiles::depth;
     }
   };
+  // From depth k on.
   template <int First, int Count>
-  KGEN_FN Tile<First, Count> tile(int row, int column) const {
-    return {*this, row, column};
+  KGEN_FN Tile<First, Count> tile(int row, int column, int k = 0) const {
+    return {*this, row, column, k};
   }
 };
 

@@ -22,9 +22,10 @@ class TilePipeline {
     return (bytes + alignment - 1) / alignment * alignment;
   }
 
-  // All threads of the block together.
-  KGEN_FN TilePipeline(SharedMemory& memory, int reading_warps)
-      : stages_(memory.take<Stage>(Stages)),
+  // All threads of the block together. The engine brings so many bytes of each stage.
+  KGEN_FN TilePipeline(SharedMemory& memory, int reading_warps, int bytes = static_cast<int>(sizeof(Stage)))
+      : bytes_(bytes),
+        stages_(memory.take<Stage>(Stages)),
         full_(memory.take<Mbarrier>(Stages)),
         empty_(memory.take<Mbarrier>(Stages)) {
     const BlockPhase making;
@@ -40,8 +41,8 @@ class TilePipeline {
   // A free stage. It is full when all have let go of it, and the engine has brought it.
   class Filling {
    public:
-    KGEN_FN Filling(Stage& stage, Mbarrier& full) : stage_(stage), full_(full) {
-      if constexpr (by_engine) full_.arrive_and_expect(static_cast<int>(sizeof(Stage)));
+    KGEN_FN Filling(Stage& stage, Mbarrier& full, int bytes) : stage_(stage), full_(full) {
+      if constexpr (by_engine) full_.arrive_and_expect(bytes);
     }
     KGEN_FN ~Filling() {
       if constexpr (!by_engine) {
@@ -88,7 +89,7 @@ class TilePipeline {
   KGEN_FN Filling fill() {
     empty_[slot_].wait(phase_ ^ 1);
     const int slot = next();
-    return Filling(stages_[slot], full_[slot]);
+    return Filling(stages_[slot], full_[slot], bytes_);
   }
   KGEN_FN Reading read() {
     full_[slot_].wait(phase_);
@@ -106,6 +107,7 @@ class TilePipeline {
     return slot;
   }
 
+  int bytes_;
   Stage* stages_;
   Mbarrier *full_, *empty_;
   int slot_ = 0;

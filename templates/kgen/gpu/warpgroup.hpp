@@ -17,10 +17,11 @@
 //   copy_patches(to, map, barrier, at, offsets)   brings a line of channels from each of the map's pixels (im2col), of
 //                                        PatchedMemory: from the position `at` on, the innermost axis' index first, and
 //                                        each moved by `offsets` along the axes between the channels and the images
-//   wgmma<T, N, Transposed>(sums, a, b, adds)   sums += a * b, of 64 rows, N columns and 32 bytes of depth, by the 128
-//                                        threads of a warpgroup together: a and b are descriptors of operands in shared
-//                                        memory; Transposed: b's depth is along its lines. Without `adds`, sums = a *
-//                                        b. Thread t has rows t / 32 * 16 + t % 32 / 4 + 0 and 8, of each 8 columns
+//   wgmma<T, N, Transposed, TransposedLeft>(sums, a, b, adds)   sums += a * b, of 64 rows, N columns and 32 bytes of
+//                                        depth, by the 128 threads of a warpgroup together: a and b are descriptors of
+//                                        operands in shared memory; Transposed: b's columns are along its lines, else
+//                                        its depth; TransposedLeft: so are a's rows. Without `adds`, sums = a * b.
+//                                        Thread t has rows t / 32 * 16 + t % 32 / 4 + 0 and 8, of each 8 columns
 //                                        those from t % 4 * 2 on: sums[column / 8 * 4 + (row is the second) * 2 +
 //                                        column % 2]
 //   wgmma<T, N, Transposed>(sums, a, b, adds)   the same, of a in registers: where sums have columns 2c, 2c + 1 of a
@@ -31,8 +32,8 @@
 //   descriptor(tile, leading, stride)    of an operand that lies swizzled by 128 bytes; distances in bytes
 //   wgmma_fence()                        before the first product, and before one whose sums anything else has read or
 //                                        written since
-//   wgmma_commit(), wgmma_wait<Left>()   ends a group of products; waits for all groups but the `Left` latest. Before that
-//                                        nothing may write to their operands, or touch their sums
+//   wgmma_commit(), wgmma_wait<Left>()   ends a group of products; waits for all groups but the `Left` latest. Before
+//                                        that nothing may write to their operands, or touch their sums
 //   settle(sums)                         behind the wait: holds what reads the sums behind it
 //   hold_registers<Count, Share>()       setmaxnreg: this warpgroup goes on with so many registers a thread
 #pragma once

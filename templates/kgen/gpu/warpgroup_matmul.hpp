@@ -41,6 +41,7 @@ struct WarpgroupMatmulShape {
   int tiles;     // of all products
   bool vectors;  // all Views of the sinks have vectors of 8 lanes, and nothing is in place
   int groups = 1;
+  int blocks = 1;  // that share the depth of a tile
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
   KGEN_FN int tiles_across(int product, int columns) const {
@@ -58,22 +59,26 @@ struct WarpgroupMatmulShape {
   KGEN_FN int steps(int depth) const { return static_cast<int>((K + depth - 1) / depth); }
 };
 
-// body.operator()<First, Count>(sink, origin, end) for each tile of this block, in order: it is of the products First
-// to First + Count, which `sink` takes together, and begins at row origin[0] and column origin[1]; its group's columns
-// end at `end`.
+// body.operator()<First, Count>(sink, origin, end) for a tile: it is of the products First to First + Count, which
+// `sink` takes together, and begins at row origin[0] and column origin[1]; its group's columns end at `end`.
+template <int Columns, int Products, class C, class Body>
+KGEN_FN void at_tile(int tile, const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
+  int rest = tile;
+  for_each_sink<Products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
+    const TileOrder order = shape.template order<Columns>(First, Count);
+    const int own = order.rows * order.columns;
+    if (rest >= 0 && rest < own) {
+      const Index<2> place = order(rest), columns = shape.columns(First, Columns / Count, place[1]);
+      body.template operator()<First, Count>(sink, Index<2>{place[0] * 128, columns[0]}, columns[1]);
+    }
+    rest -= own;
+  });
+}
+// The same for each tile of this block, in order.
 template <int Columns, int Products, class C, class Body>
 KGEN_FN void for_each_tile(const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
   for (int tile = static_cast<int>(block_index()); tile < shape.tiles; tile += static_cast<int>(block_count())) {
-    int rest = tile;
-    for_each_sink<Products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
-      const TileOrder order = shape.template order<Columns>(First, Count);
-      const int own = order.rows * order.columns;
-      if (rest >= 0 && rest < own) {
-        const Index<2> place = order(rest), columns = shape.columns(First, Columns / Count, place[1]);
-        body.template operator()<First, Count>(sink, Index<2>{place[0] * 128, columns[0]}, columns[1]);
-      }
-      rest -= own;
-    });
+    at_tile<Columns>(tile, c, shape, body);
   }
 }
 
@@ -224,21 +229,22 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
   return true;
 }
 
-// The operands as the copy engine is told of them; nothing where it does not take one.
-template <class T, int Columns, bool BDeep, class A, class B, class C>
-auto engine_tiles(const A& a, const B& b, const C& c) {
-  using Tiles = OperandTiles<T, Columns>;
+// The operands as the copy engine is told of them, `rows` of the left one for a stage; nothing where it does not take
+// one.
+template <class T, class Tiles, bool BDeep, class A, class B, class C>
+auto engine_tiles(const A& a, const B& b, const C& c, int rows = Tiles::rows) {
   constexpr int products = several_count<B>;
   EngineTiles<Tiles, BDeep, products> loads;
+  loads.rows = rows;
   bool all = true;
   const auto describe = [&](TensorMap& map, const std::optional<BoxedMemory<2>>& matrix) {
     const std::optional<TensorMap> made = matrix && all ? tensor_map<T>(*matrix) : std::nullopt;
     all = made.has_value();
     if (all) map = *made;
   };
-  describe(loads.a, matrix_in_memory(a, false, Tiles::depth, Tiles::rows));
+  describe(loads.a, matrix_in_memory(a, false, Tiles::depth, rows));
   for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
-    constexpr int box = BDeep ? Columns / Count : Tiles::depth;
+    constexpr int box = BDeep ? Tiles::columns / Count : Tiles::depth;
     describe(loads.b[First], matrix_in_memory(nth<First>(b), BDeep, Tiles::depth, box));
     if constexpr (Count == 2)
       describe(loads.b[First + 1], matrix_in_memory(nth<First + 1>(b), BDeep, Tiles::depth, box));
@@ -249,9 +255,10 @@ auto engine_tiles(const A& a, const B& b, const C& c) {
 template <class T, int Columns, bool BDeep, class A, class B, class C>
 bool launch_by_engine(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                       const DeviceLimits& limits, Stream stream) {
-  using Loads = EngineTiles<OperandTiles<T, Columns>, BDeep, several_count<B>>;
+  using Tiles = OperandTiles<T, Columns>;
+  using Loads = EngineTiles<Tiles, BDeep, several_count<B>>;
   return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
-                                                           [&] { return engine_tiles<T, Columns, BDeep>(a, b, c); });
+                                                           [&] { return engine_tiles<T, Tiles, BDeep>(a, b, c); });
 }
 
 template <class T, bool BDeep, class A, class B, class C>
@@ -283,12 +290,12 @@ int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multi
   return best;
 }
 
+// c = a * b for each of b: false where device or compiler do not allow it.
 template <class T, bool BDeep, class A, class B, class C>
 bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                      Stream stream) {
+                      const DeviceLimits& limits, Stream stream) {
   constexpr int products = several_count<B>;
   constexpr bool jointly = (most_together<C, products>) > 1;
-  const DeviceLimits limits = device_limits(stream);
   const int columns = best_columns<products, jointly>(shape, limits.multiprocessors);
   if (columns == 256 && launch_by_engine<T, 256, BDeep>(a, b, c, shape, limits, stream)) return true;
   if constexpr (!jointly) {
@@ -296,24 +303,6 @@ bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulS
   }
   if (columns == 128 && launch_by_engine<T, 128, BDeep>(a, b, c, shape, limits, stream)) return true;
   return launch_copied<T, BDeep>(a, b, c, shape, limits, stream);
-}
-
-// c = a * b for each of b: false where device or compiler do not allow it.
-template <class T, class A, class B, class C>
-bool warpgroup_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  WarpgroupMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, 0, detail::has_vectors_of_8(c)};
-  constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
-  bool fits = shape.M > 0 && shape.M < most && shape.K > 0 && shape.K < most, deep = true;
-  int product = 0;
-  std::int64_t tiles = 0;
-  for_each_of(b, [&](const auto& each) {
-    const std::int64_t N = shape.N[product++] = each.extent(1);
-    fits = fits && N > 0 && N < most;
-    deep = deep && each.stride(0) == 1 && (N == 1 || each.stride(1) != 1);
-    tiles += (shape.M + 127) / 128 * ((N + 63) / 64);
-  });
-  if (!fits || tiles >= most) return false;
-  return deep ? warpgroup_matmul<T, true>(a, b, c, shape, stream) : warpgroup_matmul<T, false>(a, b, c, shape, stream);
 }
 
 }  // namespace kgen::gpu

@@ -237,7 +237,7 @@ void multiply(float (&sums)[N / 2], const Left& left, const unsigned char* share
 }
 }  // namespace detail
 
-template <class T, int N, bool Transposed>
+template <class T, int N, bool Transposed, bool TransposedLeft = false>
 void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
   const int thread = simt::thread_index() % warpgroup_threads;
   const unsigned char* shared = simt::shared_memory();
@@ -246,8 +246,8 @@ void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
     const int row = thread / 32 * 16 + thread % 32 / 4;
     float left[2][depth];
     for (int k = 0; k < depth; ++k) {
-      left[0][k] = detail::operand_element<T, false>(shared, a, row, k);
-      left[1][k] = detail::operand_element<T, false>(shared, a, row + 8, k);
+      left[0][k] = detail::operand_element<T, TransposedLeft>(shared, a, row, k);
+      left[1][k] = detail::operand_element<T, TransposedLeft>(shared, a, row + 8, k);
     }
     detail::multiply<T, N, Transposed>(sums, left, shared, b, adds != 0);
   });

@@ -1,0 +1,203 @@
+// Matrix multiplication of few rows on the tensor cores of Hopper, at the speed at which the right operands come from
+// memory. The parts are warpgroup_matmul.hpp's, with these differences: the columns of the right operands are the rows
+// of what is multiplied, so that a tile of 64 of them goes with as few as 8 rows of the left one; the depth of a tile
+// is shared by the blocks of a cluster, as many as keep all multiprocessors' loads on their way; and the sums meet in
+// shared memory (ClusterSums), from which the sink gets 4 neighbours of a row at a time.
+#pragma once
+
+#include "kgen/gpu/warpgroup_matmul.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+// What the blocks of a cluster have each of a tile's sums, of Rows x Columns: each writes its own to its shared memory,
+// and adds up a part of all of them, always in the blocks' order.
+template <int Rows, int Columns>
+class ClusterSums {
+  static constexpr int pitch = Columns + 4;  // 2 rows further and 1 column further are 32 different banks
+
+ public:
+  static constexpr std::int64_t shared() { return shared_bytes<float>(Rows * pitch); }
+
+  KGEN_FN explicit ClusterSums(SharedMemory& memory) : sums_(memory.take<float>(Rows * pitch)) {}
+
+  // A warpgroup's sums of 64 columns from `column` on: as wgmma leaves them, with columns for rows.
+  KGEN_FN void put(const float (&sums)[Rows / 2], int column) const {
+    const int thread = thread_index() % warpgroup_threads;
+    float* to = sums_ + thread % 4 * 2 * pitch + column + thread / wave_size * 16 + thread % wave_size / 4;
+    KGEN_UNROLL
+    for (int i = 0; i < Rows / 2; ++i) to[(i / 4 * 8 + i % 2) * pitch + i / 2 % 2 * 8] = sums[i];
+  }
+  // 4 columns of a row, added up over `blocks`. Neighbouring threads have neighbouring columns: another block's shared
+  // memory is slow but for whole lines.
+  KGEN_FN Vec<float, 4> add(int row, int column, int blocks) const {
+    Vec<float, 4> sum(0);
+    KGEN_UNROLL
+    for (int block = 0; block < most_cluster_blocks; ++block) {
+      if (block >= blocks) continue;
+      const Block<16> words = load_block<16>(cluster_shared(sums_, block) + row * pitch + column, Access{});
+      float lanes[4];
+      memcpy(lanes, &words, sizeof(words));
+      sum = sum + load_lanes<4>(lanes);
+    }
+    return sum;
+  }
+
+ private:
+  float* sums_;
+};
+
+// Blocks: of a multiprocessor.
+template <class T, int Rows, int Blocks, bool BDeep>
+struct SkinnyMatmul {
+  static constexpr int columns = 128;
+  using Tiles = OperandTiles<T, columns, Rows>;
+  using Sums = ClusterSums<Rows, columns>;
+  static constexpr int depth = Tiles::depth, step = 32 / static_cast<int>(sizeof(T));
+  static constexpr std::int64_t available = 226 * 1024 / Blocks;
+  static constexpr int stages = static_cast<int>((available - Sums::shared() - 1024) / shared_bytes<Tiles>(1));
+  using Pipeline = TilePipeline<Tiles, stages, 1>;
+  static constexpr std::int64_t shared() { return Pipeline::shared() + Sums::shared(); }
+  // Two warpgroups multiply, 64 columns each; one thread of the wave behind them loads.
+  static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = multiplying_threads + wave_size;
+
+  // This block's part of the depth, in stages.
+  struct Depth {
+    int first, last;
+    template <int Products>
+    KGEN_FN explicit Depth(const WarpgroupMatmulShape<Products>& shape)
+        : first(static_cast<int>(std::int64_t{shape.steps(depth)} * cluster_rank() / shape.blocks)),
+          last(static_cast<int>(std::int64_t{shape.steps(depth)} * (cluster_rank() + 1) / shape.blocks)) {}
+  };
+
+  // A warpgroup: the sums of its columns over this block's depth.
+  KGEN_FN static void multiply(Pipeline& pipeline, const Sums& partial, Depth part) {
+    const int first_column = thread_index() / warpgroup_threads * 64;
+    float sums[Rows / 2];
+    {
+      typename Pipeline::Reading held;  // what products that are under way still read
+      for (int i = part.first; i < part.last; ++i) {
+        auto stage = pipeline.read();
+        wgmma_fence();
+        KGEN_UNROLL
+        for (int k = 0; k < depth; k += step) {
+          wgmma<T, Rows, false, !BDeep>(sums, boxed_operand<T, 64, BDeep>(stage->b + first_column * depth, k),
+                                        boxed_operand<T, Rows, true>(stage->a, k), i > part.first || k > 0);
+        }
+        wgmma_commit();
+        wgmma_wait<1>();
+        held = std::move(stage);
+      }
+      wgmma_wait<0>();
+    }
+    settle(sums);
+    partial.put(sums, first_column);
+  }
+
+  // This block's share of the tile's results, to the sink.
+  template <class C, class Shape, int... I>
+  KGEN_FN static void emit(const Sums& partial, const C& c, std::int64_t column, std::int64_t N, const Shape& shape,
+                           std::integer_sequence<int, I...>) {
+    constexpr int lanes = 4, own = columns / static_cast<int>(sizeof...(I)), pieces = own / lanes;
+    const int rows = static_cast<int>(shape.M), all = rows * pieces, rank = cluster_rank();
+    for (int i = all * rank / shape.blocks + thread_index(); i < all * (rank + 1) / shape.blocks;
+         i += multiplying_threads) {
+      const int row = i / pieces, of_tile = i % pieces * lanes;
+      const Index<2> at{row, column + of_tile};
+      if (at[1] + lanes <= N) {
+        store_to(c, at, partial.add(row, I * own + of_tile, shape.blocks)...);
+      } else if (at[1] < N) {
+        const Vec<float, lanes> sums[] = {partial.add(row, I * own + of_tile, shape.blocks)...};
+        KGEN_UNROLL
+        for (int lane = 0; lane < lanes; ++lane) {
+          if (at[1] + lane < N) store_to(c, Index<2>{row, at[1] + lane}, Vec<float, 1>(sums[I][lane])...);
+        }
+      }
+    }
+  }
+};
+
+template <class Matmul, class Loads, int Products, class C>
+KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), 2)
+skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulShape<Products> shape) {
+  if constexpr (has_warpgroups) {
+    SharedMemory shared;
+    typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size, loads.bytes());
+    const typename Matmul::Sums partial(shared);
+    const typename Matmul::Depth part(shape);
+    take_turn();
+    const auto compute = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+      {
+        const ClusterPhase multiplying;
+        if (thread_index() < Matmul::multiplying_threads) {
+          Matmul::multiply(pipeline, partial, part);
+        } else if (thread_index() == Matmul::multiplying_threads) {
+          auto tile = loads.template tile<First, Count>(0, static_cast<int>(origin[1]), part.first * Matmul::depth);
+          for (int i = part.first; i < part.last; ++i) tile.load(pipeline.fill());
+        }
+      }
+      const ClusterStay adding;
+      if (thread_index() >= Matmul::multiplying_threads) return;
+      constexpr std::make_integer_sequence<int, Count> products;
+      if (shape.vectors) {
+        Matmul::emit(partial, known<Lanes::constant_vectors>(sink), origin[1], end, shape, products);
+      } else {
+        Matmul::emit(partial, sink, origin[1], end, shape, products);
+      }
+    };
+    at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);
+  }
+}
+
+// How many blocks should share the depth of each of so many tiles. On an H200 the loads of about 100 blocks fill its
+// memory's bandwidth. Clusters of 3 and more do not find room on all multiprocessors: what would need all of them runs
+// in two waves.
+inline int blocks_of_depth(int tiles, int steps, const DeviceLimits& limits) {
+  int blocks = 1;
+  for (int more = 2; more <= limits.cluster_blocks && steps >= 2 * more; ++more) {
+    const int room = more == 2 ? limits.multiprocessors : limits.multiprocessors * 3 / 4;
+    if (tiles * more <= room) blocks = more;
+  }
+  return blocks;
+}
+
+template <class Matmul, class T, bool BDeep, class A, class B, class C>
+bool launch_skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                          const DeviceLimits& limits, Stream stream) {
+  using Loads = EngineTiles<typename Matmul::Tiles, BDeep, several_count<B>>;
+  const auto kernel = skinny_matmul_kernel<Matmul, Loads, several_count<B>, C>;
+  if (limits.shared_bytes < Matmul::shared()) return false;
+  if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
+  const int rows = static_cast<int>((shape.M + 7) / 8 * 8);
+  const auto loads = engine_tiles<T, typename Matmul::Tiles, BDeep>(a, b, c, rows);
+  if (!loads) return false;
+  const Grid grid{"skinny_matmul", std::int64_t{shape.tiles} * shape.blocks, Matmul::threads, Matmul::shared(),
+                  shape.blocks};
+  launch_early(grid, stream, kernel, *loads, with_each(c, [](const auto& sink) { return with_access(sink, 8); }),
+               shape);
+  return true;
+}
+
+// c = a * b for each of b, where a has few rows: false where it has not, or where device, compiler or where operands
+// lie do not allow it.
+template <class T, bool BDeep, class A, class B, class C>
+bool skinny_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
+                   const DeviceLimits& limits, Stream stream) {
+  using Few = SkinnyMatmul<T, 16, 2, BDeep>;
+  using Deep = SkinnyMatmul<T, 64, 1, BDeep>;  // of more stages
+  using Wide = SkinnyMatmul<T, 64, 2, BDeep>;  // for more tiles than multiprocessors
+  if (shape.M > 64) return false;
+  for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
+    shape.tiles += shape.template order<Few::columns>(First, Count).columns;
+  });
+  shape.blocks = blocks_of_depth(shape.tiles, shape.steps(Few::depth), limits);
+  if (shape.M <= 16) return launch_skinny_matmul<Few, T, BDeep>(a, b, c, shape, limits, stream);
+  if (shape.tiles <= limits.multiprocessors)
+    return launch_skinny_matmul<Deep, T, BDeep>(a, b, c, shape, limits, stream);
+  return launch_skinny_matmul<Wide, T, BDeep>(a, b, c, shape, limits, stream);
+}
+
+}  // namespace kgen::gpu
+
+#endif

@@ -1,0 +1,121 @@
+// Matrix products of few rows by tensor cores, as the executor does what they do.
+#include "kgen/gpu/warpgroup.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+#include <limits>
+
+#include "products.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+using namespace kgen::simt_testing;
+
+namespace {
+
+const auto itself = [](Index<2>, double product) { return product; };
+
+// c = a * b by those launches, for each order of the threads and both ways that b may lie.
+template <class T>
+void check(std::int64_t M, std::int64_t N, std::int64_t K, int multiprocessors, const std::string& launches) {
+  const Matrix<T> a(Index<2>{M, K}, 1), b(Index<2>{K, N}, 2), across(Index<2>{N, K}, 3);
+  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+    Hopper device;
+    simt::device().order = order;
+    simt::device().multiprocessors = multiprocessors;
+    for (const auto& right : {b.view(), across.view().template permute<1, 0>()}) {
+      Tensor<float, 2> c(Index<2>{M, N});
+      matmul(a.view(), right, c.view());
+      CHECK(device.take() == launches);
+      for_each_position(c.shape, [&](Index<2> at) {
+        const double value = expected(a.view(), right, at);
+        INFO(M, " x ", N, " x ", K, " at ", at[0], ", ", at[1]);
+        REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-5 * (1 + static_cast<double>(K)));
+      });
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("skinny products: rows, columns and depths below and beyond a tile's", T, bf16, f16) {
+  check<T>(1, 8, 8, 1, "skinny_matmul x1");
+  check<T>(8, 64, 64, 1, "skinny_matmul x1");
+  check<T>(9, 136, 200, 1, "skinny_matmul x2");
+  check<T>(16, 136, 456, 1, "skinny_matmul x2");  // more stages than the ring has
+  check<T>(17, 136, 264, 1, "skinny_matmul x2");
+  check<T>(40, 72, 584, 1, "skinny_matmul x1");
+  check<T>(64, 264, 136, 4, "skinny_matmul x3");
+}
+
+TEST_CASE("skinny products: the blocks of a cluster share the depth") {
+  check<bf16>(3, 72, 520, 4, "skinny_matmul x3");
+  check<bf16>(20, 136, 1096, 8, "skinny_matmul x6");
+  check<bf16>(5, 8, 2040, 12, "skinny_matmul x8");
+  check<bf16>(5, 8, 2040, 2, "skinny_matmul x2");  // no more than find room at once
+}
+
+TEST_CASE("skinny products: epilogues whose Views repeat along columns or rows, lie across, or are in place") {
+  Hopper device;
+  const Matrix<bf16> a(Index<2>{10, 40}, 1), b(Index<2>{40, 72}, 2);
+  const auto bias = random_tensor<float>(Index<2>{1, 72}, 3), of_row = random_tensor<float>(Index<2>{10, 1}, 4);
+  const auto residual = random_tensor<float>(Index<2>{10, 72}, 5), across = random_tensor<float>(Index<2>{72, 10}, 6);
+  const auto added = [](const auto& first, const auto& second) {
+    return [=](Index<2> at, double product) { return product + element(first, at) + element(second, at); };
+  };
+  const Index<2> shape{10, 72};
+  const View<const float, 2> repeated = bias.view().broadcast_to(shape), scale = of_row.view().broadcast_to(shape);
+  const View<const float, 2> turned = across.view().permute<1, 0>();
+
+  Tensor<float, 2> y(shape);
+  matmul(a.view(), b.view(), Residual{repeated, residual.view(), y.view()});
+  expect_product(y, a, b, added(repeated, residual.view()));
+  y = Tensor<float, 2>(shape);
+  matmul(a.view(), b.view(), Residual{scale, turned, y.view()});
+  expect_product(y, a, b, added(scale, turned));
+  y = residual;
+  matmul(a.view(), b.view(), Residual{repeated, y.view(), y.view()});
+  expect_product(y, a, b, added(repeated, residual.view()));
+  CHECK(device.take() == "skinny_matmul x1, skinny_matmul x1, skinny_matmul x1");
+}
+
+TEST_CASE("skinny products: several, apart and jointly, in one launch") {
+  Hopper device;
+  simt::device().multiprocessors = 16;
+  const Matrix<f16> a(Index<2>{14, 1032}, 1), gate(Index<2>{1032, 136}, 2), up(Index<2>{1032, 136}, 3);
+  const Matrix<f16> other(Index<2>{1032, 24}, 4);
+  Tensor<float, 2> gated(Index<2>{14, 136}), y(Index<2>{14, 24});
+  matmul(a.view(), several(gate.view(), up.view(), other.view()), several(joint<2>(Gated{gated.view()}), y.view()));
+  expect_product(y, a, other, itself);
+  expect_product(gated, a, gate,
+                 [&](Index<2> at, double product) { return product * expected(a.view(), up.view(), at); });
+  CHECK(device.take() == "skinny_matmul x12");
+}
+
+TEST_CASE("skinny products: columns that are no vectors") {
+  Hopper device;
+  const Matrix<bf16> a(Index<2>{7, 64}, 1), across(Index<2>{77, 64}, 2);
+  Tensor<float, 2> c(Index<2>{7, 77});
+  const View<const bf16, 2> b = across.view().permute<1, 0>();
+  matmul(a.view(), b, c.view());
+  CHECK(device.take() == "skinny_matmul x1");
+  for_each_position(c.shape,
+                    [&](Index<2> at) { REQUIRE(std::abs(element(c.view(), at) - expected(a.view(), b, at)) < 1e-3); });
+}
+
+TEST_CASE("skinny products: NaN and infinity reach the results that they belong to, and no others") {
+  Hopper device;
+  Matrix<bf16> a(Index<2>{6, 64}, 1), b(Index<2>{64, 40}, 2);
+  a.memory.elements[3 * 64 + 63] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());
+  b.memory.elements[2 * 40 + 7] = static_cast<bf16>(std::numeric_limits<float>::infinity());
+  Tensor<float, 2> c(Index<2>{6, 40});
+  matmul(a.view(), b.view(), c.view());
+  CHECK(device.take() == "skinny_matmul x1");
+  for_each_position(c.shape, [&](Index<2> at) {
+    const double value = element(c.view(), at);
+    CHECK(std::isnan(value) == (at[0] == 3));
+    if (at[0] != 3) CHECK(std::isinf(value) == (at[1] == 7));
+  });
+}
+
+#endif
