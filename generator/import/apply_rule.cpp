@@ -141,6 +141,7 @@ class RuleRunner {
     }
     if (operand.content->elements.empty() && operand.content->shape.empty()) return false;
     bindings_[input.name] = value_of(*operand.content);
+    bindings_[input.name + "_dtype"] = {operand.type.dtype};
     return true;
   }
 
@@ -280,10 +281,11 @@ class RuleRunner {
     const bool floating = info(content->dtype).floating;
     const RuleList items = found->as_list() ? *found->as_list() : RuleList{*found};
     for (const RuleValue& each : items) {
-      const auto element = each.as_element();
+      auto element = each.as_element();
       const auto number = element ? number_of(*element) : std::nullopt;
-      if (!number) return fail(step.where, fmt::format("'{}' is no number", text_of(step.value))), false;
-      content->elements.push_back(floating ? ContentElement(number->real()) : ContentElement(Dim(number->as<std::int64_t>())));
+      if (!element || (!number && floating)) return fail(step.where, fmt::format("'{}' is no number", text_of(step.value))), false;
+      if (number) element = floating ? ContentElement(number->real()) : ContentElement(Dim(number->as<std::int64_t>()));
+      content->elements.push_back(std::move(*element));
     }
     ImportedValue operand;
     operand.type = {content->dtype, to_shape(content->shape), nullptr};

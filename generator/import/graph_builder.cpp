@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/base/cpp_names.hpp"
+#include "generator/import/shorten.hpp"
 #include "generator/pass/infer/infer_node.hpp"
 
 namespace kgen {
@@ -113,12 +114,13 @@ bool GraphBuilder::settle(ImportedValue& operand, Diagnostics& diagnostics) {
     operand.id = found->second.second;
     return true;
   }
-  for (const ContentElement& element : operand.content->elements) {
-    if (number_of(element)) continue;
-    diagnostics.error({}, fmt::format("'{}' is {}, which is known only at run time, and is read as data", operand.name,
-                                      std::get<Dim>(element).text()))
-        .advise("a graph has no sizes as data: give the dim one value with --dim");
-    return false;
+  const auto& elements = operand.content->elements;
+  if (!std::all_of(elements.begin(), elements.end(), number_of)) {
+    const auto written = write_sizes_(operand, diagnostics);
+    if (!written) return false;
+    operand.id = written->id;
+    constants_.emplace(operand.content.get(), std::pair(operand.content, operand.id));
+    return true;
   }
   const std::string name = names_.claim(operand.name.empty() ? "constant" : operand.name);
   operand.id = add_constant(name, *operand.content).id;
@@ -140,6 +142,11 @@ bool stands_as_number(const OpSpec& op, const std::vector<BuilderArgument>& inpu
     if (in_graph && op.operands[i].type == op.operands[which].type && other->type.dtype == scalar->type.dtype) return true;
   }
   return false;
+}
+
+const OpSpec* view_op(const OpSet& ops, ViewRule::Form form) {
+  const auto found = std::find_if(ops.ops.begin(), ops.ops.end(), [&](const OpSpec& op) { return op.view && op.view->form == form; });
+  return &*found;
 }
 
 }  // namespace
@@ -198,6 +205,17 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     graph_.values.resize(values_before);
     graph_.constants.resize(constants_before);
     return std::nullopt;
+  }
+  if (const auto shown = shown_whole(graph_, node)) {
+    graph_.values.resize(node.outputs[0]);
+    return std::vector{ImportedValue{graph_.type(*shown), *shown, nullptr, graph_.value(*shown).name}};
+  }
+  if (const auto shorter = transposed_in_parts(graph_, node)) {
+    node.op = view_op(ops_, ViewRule::Form::permute);
+    node.inputs[0] = shorter->operand;
+    attributes = {{node.op->attributes[0].name, shorter->order}};
+    node.attributes = attributes;
+    if (!infer_node(graph_, node, ranges_, diagnostics)) return std::nullopt;
   }
   for (const ValueId value : node.outputs) {
     results.push_back({graph_.type(value), value, nullptr, graph_.value(value).name});

@@ -191,6 +191,8 @@ class ModelImporter {
         for (const Diagnostic& each : problems.all()) diagnostics_.error({}, fmt::format("{}: output '{}': {}", options_.model, output.name, each.message)).advise(each.help);
         continue;
       }
+      const bool is_made = found->id == no_id && builder_.graph().value(operand.id).kind == ValueKind::result;
+      if (is_made) copies_.emplace(operand.id, claim(output.name));
       add_output(output.name, std::move(operand));
     }
   }

@@ -44,7 +44,9 @@ bool ImportScope::is_poisoned(std::string_view name) const {
 NodeImporter::NodeImporter(const OnnxModel& model, std::string path, GraphBuilder& builder, const ImportRules& rules,
                            Diagnostics& diagnostics)
     : model_(model), path_(std::move(path)), folder_(std::filesystem::path(path_).parent_path().string()),
-      builder_(builder), rules_(rules), diagnostics_(diagnostics) {}
+      builder_(builder), rules_(rules), diagnostics_(diagnostics) {
+  builder_.write_sizes_with([this](const ImportedValue& sizes, Diagnostics& problems) { return write_sizes(sizes, problems); });
+}
 
 void NodeImporter::error(const Place& at, const std::string& message) {
   diagnostics_.error({}, fmt::format("{}: {}: {}", path_, describe(at.node), message));
@@ -75,6 +77,22 @@ std::optional<ImportedValue> NodeImporter::constant_of(const OnnxTensor& tensor,
   }
   if (content) operand.content = std::make_shared<const Content>(std::move(*content));
   return operand;
+}
+
+// Sizes that are read as data, as a rule for steps alone says.
+std::optional<ImportedValue> NodeImporter::write_sizes(const ImportedValue& sizes, Diagnostics& problems) {
+  const Content& content = *sizes.content;
+  RuleList elements, shape;
+  for (const ContentElement& each : content.elements) elements.push_back({std::get<Dim>(each)});
+  for (const std::int64_t extent : content.shape) shape.push_back({Dim(extent)});
+  ForeignNode node;
+  node.attributes["elements"] = RuleValue::list(std::move(elements));
+  node.attributes["shape"] = RuleValue::list(std::move(shape));
+  node.attributes["type"] = {content.dtype};
+  node.outputs = {sizes.name.empty() ? "sizes" : sizes.name};
+  RuleSetting setting{builder_, rules_, rules_.newest, problems, {}};
+  auto results = apply_rule(*rules_.find("", "_Sizes", rules_.newest), node, setting);
+  return results ? std::optional(std::move((*results)[0])) : std::nullopt;
 }
 
 void NodeImporter::import_initializers(const OnnxGraph& graph, ImportScope& scope) {

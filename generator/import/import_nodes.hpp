@@ -65,6 +65,7 @@ class NodeImporter {
   std::optional<ImportedValue> apply_hidden(const Place& at, std::string_view rule, ForeignNode node);
   bool import_call(const Place& at, ImportScope& scope, int depth);
   bool import_operator(const Place& at, ImportScope& scope);
+  std::optional<ImportedValue> write_sizes(const ImportedValue& sizes, Diagnostics& problems);
   void demand(const Place& at, const std::vector<ImportedValue>& operands);
   void define(const Place& at, std::size_t output, ImportedValue operand, ImportScope& scope);
   std::optional<RuleValue> attribute_of(const OnnxAttribute& attribute, const ImportScope& scope, const Place& at);

@@ -103,6 +103,13 @@ RuleValue scaled(Arguments a, const DimRanges& ranges) {
 
 RuleValue given(Arguments a, const DimRanges&) { return truth(a[0].is_given()); }
 
+// Of a tensor that is known: a number, or a list.
+RuleValue value(Arguments a, const DimRanges&) {
+  const ImportedValue* operand = a[0].as_operand();
+  const bool has_elements = operand && operand->content && !operand->content->elements.empty();
+  return has_elements ? value_of(*operand->content) : RuleValue{};
+}
+
 RuleValue known(Arguments a, const DimRanges&) {
   if (const ImportedValue* operand = a[0].as_operand()) return truth(operand->content != nullptr);
   if (const auto* size = std::get_if<Dim>(&a[0].value)) return truth(size->is_constant());
@@ -341,7 +348,7 @@ constexpr std::array<Function, import_functions.size()> functions = {{
     {"item", 2, 2, item},           {"rank", 1, 1, rank},
     {"extent", 2, 2, extent},       {"shape", 1, 1, shape},
     {"dtype", 1, 1, dtype},         {"given", 1, 1, given},
-    {"known", 1, 1, known},         {"count", 1, 1, count},
+    {"known", 1, 1, known},         {"value", 1, 1, value},         {"count", 1, 1, count},
     {"product", 1, 1, product},     {"take", 2, 2, take},
     {"drop", 2, 2, drop},           {"concat", 0, any_number, concat},
     {"range", 2, 2, range},         {"repeat", 2, 2, repeat},

@@ -79,9 +79,6 @@ TEST_CASE("import: what depends on data names the value, and how to bind it") {
         "m.onnx: the node of 'y' (Reshape): its input 'twice' says shapes, axes or the like, and is known only at run time\n"
         "note: it is computed from 's'\n"
         "help: where that is always the same, say so: --bind s=VALUE");
-  CHECK(import_problems(model({symbolic_info("x", "N", {})}, {node("Shape", {"x"}, {"y"})}, {"y"})) ==
-        "m.onnx: output 'y': 'y' is N, which is known only at run time, and is read as data\n"
-        "help: a graph has no sizes as data: give the dim one value with --dim");
   ImportOptions options;
   options.bound["nobody"] = Content{DType::i64, {}, {Dim(1)}};
   CHECK(import_problems(model({tensor_info("x", {2})}, {node("Relu", {"x"}, {"y"})}, {"y"}), options) == "m.onnx: it has no input 'nobody' to bind");
