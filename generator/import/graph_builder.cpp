@@ -139,13 +139,15 @@ bool stands_as_number(const OpSpec& op, const std::vector<BuilderArgument>& inpu
   for (std::size_t i = 0; i < inputs.size() && i < op.operands.size(); ++i) {
     const ImportedValue* other = std::get_if<ImportedValue>(&inputs[i]);
     const bool in_graph = other && (other->id != no_id || !other->type.shape.empty());
-    if (in_graph && op.operands[i].type == op.operands[which].type && other->type.dtype == scalar->type.dtype) return true;
+    if (in_graph && op.operands[i].type == op.operands[which].type && other->type.dtype == scalar->type.dtype)
+      return true;
   }
   return false;
 }
 
 const OpSpec* view_op(const OpSet& ops, ViewRule::Form form) {
-  const auto found = std::find_if(ops.ops.begin(), ops.ops.end(), [&](const OpSpec& op) { return op.view && op.view->form == form; });
+  const auto found =
+      std::find_if(ops.ops.begin(), ops.ops.end(), [&](const OpSpec& op) { return op.view && op.view->form == form; });
   return &*found;
 }
 
@@ -173,7 +175,8 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
       diagnostics.error({}, fmt::format("operand '{}' of '{}' is left out", spec.name, op.name));
       return std::nullopt;
     }
-    if (stands_as_number(op, inputs, i)) inputs[i] = *number_of(std::get<ImportedValue>(inputs[i]).content->elements[0]);
+    if (stands_as_number(op, inputs, i))
+      inputs[i] = *number_of(std::get<ImportedValue>(inputs[i]).content->elements[0]);
     if (const Number* number = std::get_if<Number>(&inputs[i])) {
       node.inputs.push_back(add_number(*number));
     } else if (ImportedValue* operand = std::get_if<ImportedValue>(&inputs[i])) {
@@ -198,7 +201,8 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     node.outputs.push_back(value);
   }
   if (!infer_node(graph_, node, ranges_, diagnostics)) {
-    for (std::size_t value = values_before; value < graph_.values.size(); ++value) numbers_.erase(static_cast<ValueId>(value));
+    for (std::size_t value = values_before; value < graph_.values.size(); ++value)
+      numbers_.erase(static_cast<ValueId>(value));
     for (auto it = constants_.begin(); it != constants_.end();) {
       it = it->second.second >= values_before ? constants_.erase(it) : std::next(it);
     }

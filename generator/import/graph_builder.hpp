@@ -1,5 +1,5 @@
-// A graph of kgen's operators while a model is imported: nodes are typed as they are added, by the pass that types those
-// of a graph file, so that no rule of import says what shape an operator gives.
+// A graph of kgen's operators while a model is imported: nodes are typed as they are added, by the pass that types
+// those of a graph file, so that no rule of import says what shape an operator gives.
 #pragma once
 
 #include <deque>
@@ -67,11 +67,12 @@ class GraphBuilder {
   using SizeWriter = std::function<std::optional<ImportedValue>(const ImportedValue& sizes, Diagnostics& diagnostics)>;
   void write_sizes_with(SizeWriter writer) { write_sizes_ = std::move(writer); }
 
-  // The value in the graph of an operand; a content becomes a constant of it, or nodes where it depends on symbolic dims,
-  // once. False after an error.
+  // The value in the graph of an operand; a content becomes a constant of it, or nodes where it depends on symbolic
+  // dims, once. False after an error.
   bool settle(ImportedValue& operand, Diagnostics& diagnostics);
 
-  // A node of `op`, and its results. Names are wishes. Nothing after an error, in the words of the pass that types nodes.
+  // A node of `op`, and its results. Names are wishes. Nothing after an error, in the words of the pass that types
+  // nodes.
   std::optional<std::vector<ImportedValue>> add_node(const OpSpec& op, std::vector<BuilderArgument> inputs,
                                                Attributes attributes, const std::vector<std::string>& names,
                                                Diagnostics& diagnostics);

@@ -29,9 +29,11 @@ struct ImportScope {
 
 class NodeImporter {
  public:
-  NodeImporter(const OnnxModel& model, std::string path, GraphBuilder& builder, const ImportRules& rules, Diagnostics& diagnostics);
+  NodeImporter(const OnnxModel& model, std::string path, GraphBuilder& builder, const ImportRules& rules,
+               Diagnostics& diagnostics);
 
-  void import_nodes(const std::vector<OnnxNode>& nodes, const std::map<std::string, std::int64_t>& opsets, ImportScope& scope, int depth);
+  void import_nodes(const std::vector<OnnxNode>& nodes, const std::map<std::string, std::int64_t>& opsets,
+                    ImportScope& scope, int depth);
   void import_initializers(const OnnxGraph& graph, ImportScope& scope);
 
   // Operators without a rule, and in which nodes they stand.

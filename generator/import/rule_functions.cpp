@@ -324,7 +324,8 @@ RuleValue window_pads(Arguments a, const DimRanges& ranges) {
     const auto taps = (*kernel)[i].as_integer();
     const auto stride = i < strides.size() ? strides[i].as_integer() : std::nullopt;
     const auto dilation = i < dilations.size() ? dilations[i].as_integer() : std::nullopt;
-    if (!size || !taps || !stride || !dilation || *stride < 1 || *taps > most_items || *dilation > most_items) return {};
+    if (!size || !taps || !stride || !dilation || *stride < 1 || *taps > most_items || *dilation > most_items)
+      return {};
     const Dim positions = Dim::floor_divide(*size + Dim(*stride - 1), Dim(*stride));
     const Dim missing = (positions - Dim(1)) * Dim(*stride) + Dim((*taps - 1) * *dilation + 1) - *size;
     const auto total = apply(Operation::max, std::array<ContentElement, 2>{missing, Dim(0)}, ranges);
@@ -372,7 +373,8 @@ static_assert([] {
 }  // namespace
 
 std::optional<RuleValue> call_function(std::string_view name, Arguments arguments, const DimRanges& ranges) {
-  const auto found = std::find_if(functions.begin(), functions.end(), [&](const Function& each) { return each.name == name; });
+  const auto found =
+      std::find_if(functions.begin(), functions.end(), [&](const Function& each) { return each.name == name; });
   ensure(found != functions.end(), "the parser knows the functions of rules");
   if (arguments.size() < found->least || arguments.size() > found->most) return std::nullopt;
   return found->call(arguments, ranges);

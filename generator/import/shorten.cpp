@@ -39,7 +39,8 @@ std::optional<ShortenedView> transposed_in_parts(const Graph& graph, const Node&
   if (from.size() != to.size() || from.size() < through.size() || axes[0] != 0) return std::nullopt;
   const std::size_t kept = through.size() - 1, leading = from.size() - kept;
   const auto behind = from.begin() + static_cast<std::ptrdiff_t>(leading);
-  if (!std::equal(behind, from.end(), through.begin() + 1) || !std::equal(from.begin(), behind, to.begin())) return std::nullopt;
+  if (!std::equal(behind, from.end(), through.begin() + 1) || !std::equal(from.begin(), behind, to.begin()))
+    return std::nullopt;
   ShortenedView result{operand, {}};
   for (std::size_t i = 0; i < leading; ++i) result.order.emplace_back(static_cast<std::int64_t>(i));
   for (std::size_t i = 0; i < kept; ++i) {

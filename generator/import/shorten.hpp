@@ -15,8 +15,8 @@ namespace kgen {
 // The value that stands for the node's result; nothing where the node does something.
 std::optional<ValueId> shown_whole(const Graph& graph, const Node& node);
 
-// Rule: leading axes that are joined for a transposition and taken apart behind it were only carried along, as PyTorch's
-// exporters transpose the last two of many axes.
+// Rule: leading axes that are joined for a transposition and taken apart behind it were only carried along, as
+// PyTorch's exporters transpose the last two of many axes.
 //
 //   reshape(transpose(reshape(x, [B*H, T, D]), [0, 2, 1]), [B, H, D, T])   ->   transpose(x, [0, 1, 3, 2])
 //

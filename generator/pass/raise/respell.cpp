@@ -233,7 +233,10 @@ bool broadcast_operands(SearchedGraph& in, const Pattern& pattern, const Match& 
       if (value == no_id || !operand.pattern || in.graph.type(value).shape == shape) continue;
       const OpSpec* op = view_op(in.ops, ViewRule::Form::broadcast);
       if (!op) return false;
-      Node view{.op = op, .attributes = {{op->attributes[0].name, shape}}, .where = found.node.where, .within = pattern.op->name};
+      Node view{.op = op,
+                .attributes = {{op->attributes[0].name, shape}},
+                .where = found.node.where,
+                .within = pattern.op->name};
       view.inputs = {value};
       view.outputs = {add_result(in.graph, "", {}, found.node.where)};  // named where the match is taken
       in.graph.value(view.outputs[0]).local = operand.name;

@@ -36,8 +36,10 @@ const OpSet& shipped_ops() {
   static const OpSet set = [] {
     OpSet result;
     Diagnostics diagnostics;
-    for (const std::string& path : files_in("specs/ops")) load_ops(*sources.read(path, diagnostics), result, diagnostics);
-    load_signatures(*sources.read(KGEN_SOURCE_DIRECTORY "/templates/kgen/signatures.yaml", diagnostics), result, diagnostics);
+    for (const std::string& path : files_in("specs/ops"))
+      load_ops(*sources.read(path, diagnostics), result, diagnostics);
+    load_signatures(*sources.read(KGEN_SOURCE_DIRECTORY "/templates/kgen/signatures.yaml", diagnostics), result,
+                    diagnostics);
     link_ops(result, diagnostics);
     if (diagnostics.has_errors()) report("the operators have errors", diagnostics);
     return result;
@@ -64,7 +66,8 @@ void read_graph(std::string text) {
   const SourceText source{"graph.yaml", std::move(text)};
   Diagnostics diagnostics;
   auto module = load_graph(source, shipped_ops(), diagnostics);
-  if (module.has_value() == diagnostics.has_errors()) report("loaded despite errors, or not loaded without", diagnostics);
+  if (module.has_value() == diagnostics.has_errors())
+    report("loaded despite errors, or not loaded without", diagnostics);
   if (module) infer(std::move(*module), shipped_ops(), diagnostics);
   diagnostics.text(false);
 }

@@ -14,7 +14,8 @@
 
 namespace {
 
-// A file in memory, so that no disk is written; the model's folder, from which weights may come, has nothing else in it.
+// A file in memory, so that no disk is written; the model's folder, from which weights may come, has nothing else in
+// it.
 std::string path_of(const std::uint8_t* data, std::size_t size) {
   static const int file = memfd_create("model.onnx", MFD_CLOEXEC);
   if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
@@ -26,10 +27,12 @@ std::string path_of(const std::uint8_t* data, std::size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   kgen::Diagnostics diagnostics;
   const auto model = kgen::read_model(path_of(data, size), diagnostics);
-  if (model.has_value() == diagnostics.has_errors()) kgen::fuzz::report("read despite errors, or not read without", diagnostics);
+  if (model.has_value() == diagnostics.has_errors())
+    kgen::fuzz::report("read despite errors, or not read without", diagnostics);
   if (!model) return 0;
   kgen::ImportOptions options{.model = "/nowhere/m.onnx", .graph_name = "m", .weights_file = "m.safetensors"};
-  const auto result = kgen::import_model(*model, kgen::fuzz::shipped_rules(), kgen::fuzz::shipped_ops(), options, diagnostics);
+  const auto result =
+      kgen::import_model(*model, kgen::fuzz::shipped_rules(), kgen::fuzz::shipped_ops(), options, diagnostics);
   diagnostics.text(false);
   if (result.model.has_value() == diagnostics.has_errors())
     kgen::fuzz::report("imported despite errors, or not imported without", diagnostics);
