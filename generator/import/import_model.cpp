@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "generator/import/graph_text.hpp"
@@ -195,7 +197,12 @@ class ModelImporter {
 
   void import_outputs(const ImportScope& scope) {
     if (model_.graph.outputs.empty()) error("it has no outputs");
+    std::set<std::string_view> listed;
     for (const OnnxValueInfo& output : model_.graph.outputs) {
+      if (!listed.insert(output.name).second) {
+        error("its output '{}' is listed twice", output.name);
+        continue;
+      }
       const ImportedValue* found = scope.find(output.name);
       if (!found) {
         if (!scope.is_poisoned(output.name)) error("its output '{}' is made by no node", output.name);

@@ -73,6 +73,11 @@ TEST_CASE("import: weights whose data do not fit") {
         "m.onnx: initializer 'w': its shape, [1099511627776, 1099511627776], is impossible");
 }
 
+TEST_CASE("import: an output is listed once") {
+  CHECK(import_problems(model({tensor_info("x", {2})}, {node("Relu", {"x"}, {"y"})}, {"y", "y"})) ==
+        "m.onnx: its output 'y' is listed twice");
+}
+
 TEST_CASE("import: what depends on data names the value, and how to bind it") {
   CHECK(import_problems(model({tensor_info("x", {6}), tensor_info("s", {2}, onnx_int64)},
                               {node("Mul", {"s", "s"}, {"twice"}), node("Reshape", {"x", "twice"}, {"y"})}, {"y"})) ==
