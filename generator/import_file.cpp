@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // What stands on both sides of the first '='.
-std::optional<std::pair<std::string, std::string>> split(const std::string& text, const char* option, Diagnostics& diagnostics) {
+std::optional<std::pair<std::string, std::string>> split(const std::string& text, const char* option,
+                                                         Diagnostics& diagnostics) {
   const auto equals = text.find('=');
   if (equals != text.npos && equals > 0) return std::pair(text.substr(0, equals), text.substr(equals + 1));
   diagnostics.error({}, fmt::format("{} {}: it should be NAME=VALUE", option, text));
@@ -30,7 +31,8 @@ std::optional<DimRange> range_of(std::string_view text) {
   const auto number = [](std::string_view part) -> std::optional<std::int64_t> {
     std::int64_t value = 0;
     const auto [end, status] = std::from_chars(part.data(), part.data() + part.size(), value);
-    return status == std::errc{} && end == part.data() + part.size() && !part.empty() ? std::optional(value) : std::nullopt;
+    return status == std::errc{} && end == part.data() + part.size() && !part.empty() ? std::optional(value)
+                                                                                      : std::nullopt;
   };
   const auto low = number(text.substr(0, dots)), high = number(dots == text.npos ? text : text.substr(dots + 2));
   if (!low || !high || *low < 0 || *low > *high || *high >= (std::int64_t{1} << 31)) return std::nullopt;
@@ -39,16 +41,19 @@ std::optional<DimRange> range_of(std::string_view text) {
 
 std::optional<Content> read_content(const OnnxServices& onnx, const std::string& path, Diagnostics& diagnostics) {
   const auto tensor = onnx.read_tensor(path, diagnostics);
-  const auto located = tensor ? locate_tensor(*tensor, fs::path(path).parent_path().string(), path, diagnostics) : std::nullopt;
+  const auto located =
+      tensor ? locate_tensor(*tensor, fs::path(path).parent_path().string(), path, diagnostics) : std::nullopt;
   if (!located) return std::nullopt;
   auto content = content_of(*located);
-  if (!content) diagnostics.error({}, fmt::format("'{}' has more than {} elements, and cannot be bound", path, most_content));
+  if (!content)
+    diagnostics.error({}, fmt::format("'{}' has more than {} elements, and cannot be bound", path, most_content));
   return content;
 }
 
 class FileImporter {
  public:
-  FileImporter(const ImportFileOptions& options, Session& session) : options_(options), diagnostics_(session.diagnostics), session_(session) {}
+  FileImporter(const ImportFileOptions& options, Session& session)
+      : options_(options), diagnostics_(session.diagnostics), session_(session) {}
 
   std::optional<ImportReport> run() {
     const ImportRules rules = load_rules(options_.rules, session_);
@@ -78,7 +83,8 @@ class FileImporter {
  private:
   void copy(const Diagnostics& said) {
     for (const Diagnostic& each : said.all()) {
-      Diagnostic& same = each.severity == Severity::error ? diagnostics_.error(each.where, each.message) : diagnostics_.warning(each.where, each.message);
+      Diagnostic& same = each.severity == Severity::error ? diagnostics_.error(each.where, each.message)
+                                                          : diagnostics_.warning(each.where, each.message);
       same.notes = each.notes;
       same.help = each.help;
     }
@@ -93,7 +99,8 @@ class FileImporter {
       const auto parts = split(each, "--dim", diagnostics_);
       const auto range = parts ? range_of(parts->second) : std::nullopt;
       if (range) how.dims[parts->first] = *range;
-      if (parts && !range) diagnostics_.error({}, fmt::format("--dim {}: it should be a range such as 1..512, or a number", each));
+      if (parts && !range)
+        diagnostics_.error({}, fmt::format("--dim {}: it should be a range such as 1..512, or a number", each));
     }
     for (const std::string& each : options_.bound) {
       const auto parts = split(each, "--bind", diagnostics_);
@@ -102,16 +109,17 @@ class FileImporter {
       for (const OnnxValueInfo& input : model.graph.inputs) {
         if (input.name == parts->first) type = input.data_type;
       }
-      auto content = parts->second.ends_with(".pb") ? read_content(onnx, parts->second, diagnostics_)
-                                                    : parse_value(parts->second, dtype_of_onnx(type).value_or(DType::i64), diagnostics_);
+      auto content = parts->second.ends_with(".pb")
+                         ? read_content(onnx, parts->second, diagnostics_)
+                         : parse_value(parts->second, dtype_of_onnx(type).value_or(DType::i64), diagnostics_);
       if (content) how.bound[parts->first] = std::move(*content);
     }
     return !diagnostics_.has_errors();
   }
 
   // The values of inputs that had to be known, from the example. False where there is nothing new.
-  bool bind_demanded(const OnnxServices& onnx, const OnnxModel& model, const std::vector<std::string>& demanded, ImportOptions& how,
-                     ImportReport& report) {
+  bool bind_demanded(const OnnxServices& onnx, const OnnxModel& model, const std::vector<std::string>& demanded,
+                     ImportOptions& how, ImportReport& report) {
     if (options_.example.empty()) return false;
     bool bound = false;
     for (const std::string& name : demanded) {

@@ -141,6 +141,7 @@ class RuleRunner {
     }
     if (operand.content->elements.empty() && operand.content->shape.empty()) return false;
     bindings_[input.name] = value_of(*operand.content);
+    bindings_[input.name + "_dtype"] = {operand.type.dtype};
     return true;
   }
 
@@ -210,10 +211,12 @@ class RuleRunner {
       if (!found) return false;
       if (!found->is_given()) continue;
       auto converted = attribute_value(*found, op.attribute(name)->type, ranges());
-      if (!converted) return fail(step.where, fmt::format("'{}' is no value for the attribute '{}'", text_of(given), name)), false;
+      if (!converted)
+        return fail(step.where, fmt::format("'{}' is no value for the attribute '{}'", text_of(given), name)), false;
       attributes.emplace_back(name, std::move(*converted));
     }
-    auto results = setting_.builder.add_node(op, std::move(inputs), std::move(attributes), names_of(step), setting_.diagnostics);
+    auto results =
+        setting_.builder.add_node(op, std::move(inputs), std::move(attributes), names_of(step), setting_.diagnostics);
     if (!results) return false;
     bind_results(step, {results->begin(), results->end()});
     return true;
@@ -240,7 +243,8 @@ class RuleRunner {
 
   bool run_foreign(const ImportStep& step) {
     const ImportRule* rule = setting_.rules.find("", step.op, setting_.version);
-    if (!rule) return fail(step.where, fmt::format("no rule says what '{}' is in version {}", step.op, setting_.version)), false;
+    if (!rule)
+      return fail(step.where, fmt::format("no rule says what '{}' is in version {}", step.op, setting_.version)), false;
     ForeignNode node;
     for (const ImportArgument& each : step.inputs) {
       auto found = argument(each, step.where);
@@ -280,10 +284,12 @@ class RuleRunner {
     const bool floating = info(content->dtype).floating;
     const RuleList items = found->as_list() ? *found->as_list() : RuleList{*found};
     for (const RuleValue& each : items) {
-      const auto element = each.as_element();
+      auto element = each.as_element();
       const auto number = element ? number_of(*element) : std::nullopt;
-      if (!number) return fail(step.where, fmt::format("'{}' is no number", text_of(step.value))), false;
-      content->elements.push_back(floating ? ContentElement(number->real()) : ContentElement(Dim(number->as<std::int64_t>())));
+      if (!element || (!number && floating))
+        return fail(step.where, fmt::format("'{}' is no number", text_of(step.value))), false;
+      if (number) element = floating ? ContentElement(number->real()) : ContentElement(Dim(number->as<std::int64_t>()));
+      content->elements.push_back(std::move(*element));
     }
     ImportedValue operand;
     operand.type = {content->dtype, to_shape(content->shape), nullptr};
@@ -297,12 +303,14 @@ class RuleRunner {
 
   // "y_product": the results of a step, after the output that they are for.
   std::vector<std::string> names_of(const ImportStep& step) const {
-    const auto wanted = std::find_if(node_.outputs.begin(), node_.outputs.end(), [](const auto& each) { return !each.empty(); });
+    const auto wanted =
+        std::find_if(node_.outputs.begin(), node_.outputs.end(), [](const auto& each) { return !each.empty(); });
     std::vector<std::string> names;
     for (const std::string& each : step.outputs) {
       const auto output = std::find(rule_.outputs.begin(), rule_.outputs.end(), each) - rule_.outputs.begin();
       const auto place = static_cast<std::size_t>(output);
-      const bool is_output = place < rule_.outputs.size() && place < node_.outputs.size() && !node_.outputs[place].empty();
+      const bool is_output =
+          place < rule_.outputs.size() && place < node_.outputs.size() && !node_.outputs[place].empty();
       names.push_back(is_output                          ? node_.outputs[place]
                       : wanted == node_.outputs.end()    ? each
                                                          : fmt::format("{}_{}", *wanted, each));
@@ -369,7 +377,8 @@ class RuleRunner {
   }
 
   static std::string no_value(const Expression& expression) {
-    return fmt::format("what '{}' is depends on sizes that are known only at run time, or on what is not there", expression.text);
+    return fmt::format("what '{}' is depends on sizes that are known only at run time, or on what is not there",
+                       expression.text);
   }
 
   std::nullopt_t error(std::string message) {
@@ -391,7 +400,8 @@ class RuleRunner {
 
 }  // namespace
 
-std::optional<std::vector<ImportedValue>> apply_rule(const ImportRule& rule, const ForeignNode& node, RuleSetting& setting) {
+std::optional<std::vector<ImportedValue>> apply_rule(const ImportRule& rule, const ForeignNode& node,
+                                                     RuleSetting& setting) {
   const auto found = RuleRunner(rule, node, setting, 0).run();
   if (!found) return std::nullopt;
   std::vector<ImportedValue> results;

@@ -29,6 +29,7 @@ struct RuleSetting {
 
 // The operator's outputs, as many as the node has; those that are not wanted may be missing. Nothing after an error,
 // which does not say which node it is of; after setting.demanded has grown, there is none.
-std::optional<std::vector<ImportedValue>> apply_rule(const ImportRule& rule, const ForeignNode& node, RuleSetting& setting);
+std::optional<std::vector<ImportedValue>> apply_rule(const ImportRule& rule, const ForeignNode& node,
+                                                     RuleSetting& setting);
 
 }  // namespace kgen

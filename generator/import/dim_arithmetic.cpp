@@ -23,8 +23,10 @@ std::optional<Dim> arithmetic(Operation operation, const Dim& a, const Dim& b, c
     std::int64_t result = 0;
     switch (operation) {
       case Operation::add: return __builtin_add_overflow(x, y, &result) ? std::nullopt : std::optional<Dim>(result);
-      case Operation::subtract: return __builtin_sub_overflow(x, y, &result) ? std::nullopt : std::optional<Dim>(result);
-      case Operation::multiply: return __builtin_mul_overflow(x, y, &result) ? std::nullopt : std::optional<Dim>(result);
+      case Operation::subtract:
+        return __builtin_sub_overflow(x, y, &result) ? std::nullopt : std::optional<Dim>(result);
+      case Operation::multiply:
+        return __builtin_mul_overflow(x, y, &result) ? std::nullopt : std::optional<Dim>(result);
       default:
         if (y == 0 || (y == -1 && x == std::numeric_limits<std::int64_t>::min())) return std::nullopt;
         return Dim(x / y - (x % y != 0 && (x < 0) != (y < 0)));
@@ -64,7 +66,9 @@ std::optional<bool> at_most(const Dim& a, const Dim& b, const DimRanges& ranges)
 }
 
 std::optional<Dim> whole(Operation operation, const Dim& a, const Dim& b, const DimRanges& ranges) {
-  const auto negated = [](std::optional<bool> known) { return known ? std::optional<Dim>(Dim(!*known)) : std::nullopt; };
+  const auto negated = [](std::optional<bool> known) {
+    return known ? std::optional<Dim>(Dim(!*known)) : std::nullopt;
+  };
   const auto kept = [](std::optional<bool> known) { return known ? std::optional<Dim>(Dim(*known)) : std::nullopt; };
   const auto known = order(a, b, ranges);
   switch (operation) {

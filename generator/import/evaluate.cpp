@@ -62,7 +62,8 @@ Content line_of(const Shape& shape, DType dtype = DType::i64) {
   return content;
 }
 
-// ---- elements --------------------------------------------------------------------------------------------------------
+// ---- elements
+// --------------------------------------------------------------------------------------------------------
 
 // As the dtype holds it; nothing where it does not.
 std::optional<ContentElement> stored(ContentElement element, DType dtype) {
@@ -146,7 +147,8 @@ Result modulo(const Job& job) {
 Result select(const Job& job) {
   const Content* first = job.content(1);
   if (!first || job.inputs.size() != 3) return std::nullopt;
-  return elementwise(job, first->dtype, [&](std::span<const ContentElement> x) { return apply(Operation::choose, x, job.ranges); });
+  return elementwise(job, first->dtype,
+                     [&](std::span<const ContentElement> x) { return apply(Operation::choose, x, job.ranges); });
 }
 
 Result cast_to(const Job& job, DType dtype) {
@@ -178,13 +180,16 @@ Result cast_like(const Job& job) {
   return job.inputs.size() == 2 && job.inputs[1] ? cast_to(job, job.inputs[1]->type.dtype) : std::nullopt;
 }
 
-// ---- shapes ----------------------------------------------------------------------------------------------------------
+// ---- shapes
+// ----------------------------------------------------------------------------------------------------------
 
 Result shape_of(const Job& job) {
   if (job.inputs.size() != 1 || !job.inputs[0]) return std::nullopt;
   const Shape& shape = job.inputs[0]->type.shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
-  const auto place = [&](std::int64_t axis) { return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank); };
+  const auto place = [&](std::int64_t axis) {
+    return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
   const std::int64_t begin = place(job.integer("start").value_or(0)), end = place(job.integer("end").value_or(rank));
   return one(line_of(begin < end ? Shape(shape.begin() + begin, shape.begin() + end) : Shape{}));
 }
@@ -201,7 +206,8 @@ Result identity(const Job& job) {
 Result constant_of_shape(const Job& job) {
   const auto extents = job.integers(0, "");
   const auto value = job.attributes.find("value");
-  const Content* element = value != job.attributes.end() && value->second.as_operand() ? value->second.as_operand()->content.get() : nullptr;
+  const Content* element =
+      value != job.attributes.end() && value->second.as_operand() ? value->second.as_operand()->content.get() : nullptr;
   if (!extents || (value != job.attributes.end() && (!element || element->elements.size() != 1))) return std::nullopt;
   const std::int64_t count = element_count(*extents);
   if (count < 0 || count > 256) return std::nullopt;  // larger ones are broadcast at run time
@@ -212,7 +218,9 @@ Result constant_of_shape(const Job& job) {
 
 Result range(const Job& job) {
   const Content *start = job.content(0), *limit = job.content(1), *delta = job.content(2);
-  if (!start || !limit || !delta || start->elements.size() != 1 || limit->elements.size() != 1 || delta->elements.size() != 1) return std::nullopt;
+  if (!start || !limit || !delta || start->elements.size() != 1 || limit->elements.size() != 1 ||
+      delta->elements.size() != 1)
+    return std::nullopt;
   const auto a = number_of(start->elements[0]), b = number_of(limit->elements[0]), d = number_of(delta->elements[0]);
   if (!a || !b || !d || d->real() == 0) return std::nullopt;
   const double count = std::max(0.0, std::ceil((b->real() - a->real()) / d->real()));
@@ -221,14 +229,16 @@ Result range(const Job& job) {
   const bool floating = info(start->dtype).floating;
   for (std::int64_t i = 0; i < content.shape[0]; ++i) {
     const double value = a->real() + static_cast<double>(i) * d->real();
-    auto element = stored(floating ? ContentElement(value) : ContentElement(Dim(static_cast<std::int64_t>(value))), start->dtype);
+    auto element =
+        stored(floating ? ContentElement(value) : ContentElement(Dim(static_cast<std::int64_t>(value))), start->dtype);
     if (!element) return std::nullopt;
     content.elements.push_back(std::move(*element));
   }
   return one(std::move(content));
 }
 
-// ---- data ------------------------------------------------------------------------------------------------------------
+// ---- data
+// ------------------------------------------------------------------------------------------------------------
 
 Result concatenate(const Job& job) {
   std::vector<const Content*> parts;

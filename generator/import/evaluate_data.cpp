@@ -45,7 +45,8 @@ std::optional<Content> pick(const Content& data, std::size_t axis, const std::ve
 
 }  // namespace
 
-std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
+std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a,
+                                                   const std::vector<std::int64_t>& b) {
   std::vector<std::int64_t> result(std::max(a.size(), b.size()), 1);
   for (std::size_t i = 0; i < result.size(); ++i) {
     const std::int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
@@ -55,7 +56,8 @@ std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_
   return result;
 }
 
-std::size_t broadcast_index(std::int64_t index, const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& from) {
+std::size_t broadcast_index(std::int64_t index, const std::vector<std::int64_t>& shape,
+                            const std::vector<std::int64_t>& from) {
   std::int64_t result = 0, stride = 1;
   for (std::size_t i = 0; i < from.size(); ++i) {
     const std::int64_t extent = shape[shape.size() - 1 - i], own = from[from.size() - 1 - i];
@@ -189,11 +191,13 @@ std::optional<Content> expand_content(const Content& data, const std::vector<std
   const std::int64_t count = shape ? element_count(*shape) : -1;
   if (count < 0 || count > most_content) return std::nullopt;
   Content result{data.dtype, *shape, {}};
-  for (std::int64_t i = 0; i < count; ++i) result.elements.push_back(data.elements[broadcast_index(i, *shape, data.shape)]);
+  for (std::int64_t i = 0; i < count; ++i)
+    result.elements.push_back(data.elements[broadcast_index(i, *shape, data.shape)]);
   return result;
 }
 
-std::optional<Content> slice_content(const Content& data, std::int64_t axis, std::int64_t start, std::int64_t end, std::int64_t step) {
+std::optional<Content> slice_content(const Content& data, std::int64_t axis, std::int64_t start, std::int64_t end,
+                                     std::int64_t step) {
   const auto place = place_of(axis, data.shape.size());
   if (!place || step == 0 || step == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
   const std::int64_t extent = data.shape[*place];

@@ -10,9 +10,11 @@
 
 namespace kgen {
 
-std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b);
+std::optional<std::vector<std::int64_t>> broadcast(const std::vector<std::int64_t>& a,
+                                                   const std::vector<std::int64_t>& b);
 // Of the element `index` of a tensor of shape `shape`, the index in one of shape `from` that is broadcast to it.
-std::size_t broadcast_index(std::int64_t index, const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& from);
+std::size_t broadcast_index(std::int64_t index, const std::vector<std::int64_t>& shape,
+                            const std::vector<std::int64_t>& from);
 
 std::optional<Content> concat_contents(std::span<const Content* const> parts, std::int64_t axis);
 std::optional<Content> gather_content(const Content& data, const Content& indices, std::int64_t axis);
@@ -26,6 +28,7 @@ std::optional<Content> unsqueeze_content(const Content& data, const std::vector<
 std::optional<Content> transpose_content(const Content& data, const std::vector<std::int64_t>& order);
 std::optional<Content> expand_content(const Content& data, const std::vector<std::int64_t>& extents);
 // From `start` to before `end`, as Python's slices, but with every step except 0.
-std::optional<Content> slice_content(const Content& data, std::int64_t axis, std::int64_t start, std::int64_t end, std::int64_t step);
+std::optional<Content> slice_content(const Content& data, std::int64_t axis, std::int64_t start, std::int64_t end,
+                                     std::int64_t step);
 
 }  // namespace kgen

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/base/cpp_names.hpp"
+#include "generator/import/shorten.hpp"
 #include "generator/pass/infer/infer_node.hpp"
 
 namespace kgen {
@@ -113,12 +114,13 @@ bool GraphBuilder::settle(ImportedValue& operand, Diagnostics& diagnostics) {
     operand.id = found->second.second;
     return true;
   }
-  for (const ContentElement& element : operand.content->elements) {
-    if (number_of(element)) continue;
-    diagnostics.error({}, fmt::format("'{}' is {}, which is known only at run time, and is read as data", operand.name,
-                                      std::get<Dim>(element).text()))
-        .advise("a graph has no sizes as data: give the dim one value with --dim");
-    return false;
+  const auto& elements = operand.content->elements;
+  if (!std::all_of(elements.begin(), elements.end(), number_of)) {
+    const auto written = write_sizes_(operand, diagnostics);
+    if (!written) return false;
+    operand.id = written->id;
+    constants_.emplace(operand.content.get(), std::pair(operand.content, operand.id));
+    return true;
   }
   const std::string name = names_.claim(operand.name.empty() ? "constant" : operand.name);
   operand.id = add_constant(name, *operand.content).id;
@@ -137,9 +139,16 @@ bool stands_as_number(const OpSpec& op, const std::vector<BuilderArgument>& inpu
   for (std::size_t i = 0; i < inputs.size() && i < op.operands.size(); ++i) {
     const ImportedValue* other = std::get_if<ImportedValue>(&inputs[i]);
     const bool in_graph = other && (other->id != no_id || !other->type.shape.empty());
-    if (in_graph && op.operands[i].type == op.operands[which].type && other->type.dtype == scalar->type.dtype) return true;
+    if (in_graph && op.operands[i].type == op.operands[which].type && other->type.dtype == scalar->type.dtype)
+      return true;
   }
   return false;
+}
+
+const OpSpec* view_op(const OpSet& ops, ViewRule::Form form) {
+  const auto found =
+      std::find_if(ops.ops.begin(), ops.ops.end(), [&](const OpSpec& op) { return op.view && op.view->form == form; });
+  return &*found;
 }
 
 }  // namespace
@@ -166,7 +175,8 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
       diagnostics.error({}, fmt::format("operand '{}' of '{}' is left out", spec.name, op.name));
       return std::nullopt;
     }
-    if (stands_as_number(op, inputs, i)) inputs[i] = *number_of(std::get<ImportedValue>(inputs[i]).content->elements[0]);
+    if (stands_as_number(op, inputs, i))
+      inputs[i] = *number_of(std::get<ImportedValue>(inputs[i]).content->elements[0]);
     if (const Number* number = std::get_if<Number>(&inputs[i])) {
       node.inputs.push_back(add_number(*number));
     } else if (ImportedValue* operand = std::get_if<ImportedValue>(&inputs[i])) {
@@ -191,13 +201,25 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     node.outputs.push_back(value);
   }
   if (!infer_node(graph_, node, ranges_, diagnostics)) {
-    for (std::size_t value = values_before; value < graph_.values.size(); ++value) numbers_.erase(static_cast<ValueId>(value));
+    for (std::size_t value = values_before; value < graph_.values.size(); ++value)
+      numbers_.erase(static_cast<ValueId>(value));
     for (auto it = constants_.begin(); it != constants_.end();) {
       it = it->second.second >= values_before ? constants_.erase(it) : std::next(it);
     }
     graph_.values.resize(values_before);
     graph_.constants.resize(constants_before);
     return std::nullopt;
+  }
+  if (const auto shown = shown_whole(graph_, node)) {
+    graph_.values.resize(node.outputs[0]);
+    return std::vector{ImportedValue{graph_.type(*shown), *shown, nullptr, graph_.value(*shown).name}};
+  }
+  if (const auto shorter = transposed_in_parts(graph_, node)) {
+    node.op = view_op(ops_, ViewRule::Form::permute);
+    node.inputs[0] = shorter->operand;
+    attributes = {{node.op->attributes[0].name, shorter->order}};
+    node.attributes = attributes;
+    if (!infer_node(graph_, node, ranges_, diagnostics)) return std::nullopt;
   }
   for (const ValueId value : node.outputs) {
     results.push_back({graph_.type(value), value, nullptr, graph_.value(value).name});

@@ -1,8 +1,9 @@
-// A graph of kgen's operators while a model is imported: nodes are typed as they are added, by the pass that types those
-// of a graph file, so that no rule of import says what shape an operator gives.
+// A graph of kgen's operators while a model is imported: nodes are typed as they are added, by the pass that types
+// those of a graph file, so that no rule of import says what shape an operator gives.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,11 +63,16 @@ class GraphBuilder {
   ImportedValue add_constant(std::string_view name, const Content& content);
   ImportedValue add_stored(std::string_view name, StoredTensor tensor);
 
-  // The value in the graph of an operand; a content becomes a constant of it, once. False after an error: it depends on
-  // symbolic dims.
+  // How sizes that are read as data come into the graph: nothing after an error.
+  using SizeWriter = std::function<std::optional<ImportedValue>(const ImportedValue& sizes, Diagnostics& diagnostics)>;
+  void write_sizes_with(SizeWriter writer) { write_sizes_ = std::move(writer); }
+
+  // The value in the graph of an operand; a content becomes a constant of it, or nodes where it depends on symbolic
+  // dims, once. False after an error.
   bool settle(ImportedValue& operand, Diagnostics& diagnostics);
 
-  // A node of `op`, and its results. Names are wishes. Nothing after an error, in the words of the pass that types nodes.
+  // A node of `op`, and its results. Names are wishes. Nothing after an error, in the words of the pass that types
+  // nodes.
   std::optional<std::vector<ImportedValue>> add_node(const OpSpec& op, std::vector<BuilderArgument> inputs,
                                                Attributes attributes, const std::vector<std::string>& names,
                                                Diagnostics& diagnostics);
@@ -89,6 +95,7 @@ class GraphBuilder {
   std::vector<Attributes> given_;
   std::set<ValueId> numbers_;
   std::map<const Content*, std::pair<std::shared_ptr<const Content>, ValueId>> constants_;
+  SizeWriter write_sizes_;
   std::vector<StoredTensor> stored_;
   std::map<ValueId, std::size_t> stored_values_;
 };

@@ -22,7 +22,8 @@ std::string number_text(const Number& number, DType dtype) {
   const bool fits = dtype != DType::f64 && static_cast<double>(narrow) == real;
   std::string text = fits ? fmt::format("{}", narrow) : fmt::format("{}", real);
   if (text.find_first_of(".e") == text.npos) text += ".0";
-  if (const auto exponent = text.find('e'); exponent != text.npos && text.find('.') == text.npos) text.insert(exponent, ".0");
+  if (const auto exponent = text.find('e'); exponent != text.npos && text.find('.') == text.npos)
+    text.insert(exponent, ".0");
   return text;
 }
 
@@ -76,7 +77,8 @@ class TextWriter {
     for (const auto& output : what_.outputs) live_values_[output.value] = true;
     for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
       const Node& node = graph_.nodes[id];
-      live_nodes_[id] = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId each) { return live_values_[each]; });
+      live_nodes_[id] =
+          std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId each) { return live_values_[each]; });
       if (!live_nodes_[id]) continue;
       for (const ValueId each : node.inputs) {
         if (each != no_id) live_values_[each] = true;
@@ -108,7 +110,8 @@ class TextWriter {
       const std::string type = to_text(graph_.type(input.value));
       const auto known = what_.input_names.find(input.value);
       const bool renamed = known != what_.input_names.end() && known->second != name;
-      text_ += renamed ? fmt::format("  {}: {{type: \"{}\", doc: {}}}\n", yaml_name(name), type, yaml_string(known->second + " in the model"))
+      text_ += renamed ? fmt::format("  {}: {{type: \"{}\", doc: {}}}\n", yaml_name(name), type,
+                                     yaml_string(known->second + " in the model"))
                        : fmt::format("  {}: {}\n", yaml_name(name), type);
     }
   }
@@ -126,10 +129,12 @@ class TextWriter {
     const TensorType& type = graph_.type(constant.value);
     if (const StoredTensor* stored = builder_.stored_of(constant.value)) {
       weights_.push_back(stored);
-      return fmt::format("{{type: \"{}\", file: {}, key: {}}}", to_text(type), yaml_name(what_.weights_file), yaml_string(stored->key));
+      return fmt::format("{{type: \"{}\", file: {}, key: {}}}", to_text(type), yaml_name(what_.weights_file),
+                         yaml_string(stored->key));
     }
     const auto& values = constant.values;
-    const bool same = !values.empty() && std::all_of(values.begin(), values.end(), [&](const Number& each) { return same_bits(each, values[0]); });
+    const bool same = !values.empty() && std::all_of(values.begin(), values.end(),
+                                                     [&](const Number& each) { return same_bits(each, values[0]); });
     if (same && type.shape.empty() && type.dtype == DType::f32) return number_text(values[0], type.dtype);
     if (same) return fmt::format("{{type: \"{}\", values: {}}}", to_text(type), number_text(values[0], type.dtype));
     std::string text = fmt::format("{{type: \"{}\", values: [", to_text(type));
@@ -167,12 +172,15 @@ class TextWriter {
     std::string line = fmt::format("  - {{op: {}", node.op->name);
     line += fmt::format(", in: {}", inputs.size() == 1 ? inputs[0] : list_text(inputs));
     line += fmt::format(", out: {}", outputs.size() == 1 ? outputs[0] : list_text(outputs));
-    for (const auto& [name, value] : builder_.given_attributes(id)) line += fmt::format(", {}: {}", name, attribute_text(value));
+    for (const auto& [name, value] : builder_.given_attributes(id))
+      line += fmt::format(", {}: {}", name, attribute_text(value));
     text_ += line + "}\n";
   }
 
   void write_outputs() {
-    const bool same = std::all_of(what_.outputs.begin(), what_.outputs.end(), [&](const auto& each) { return name_of(each.value) == each.name && each.name == each.known; });
+    const bool same = std::all_of(what_.outputs.begin(), what_.outputs.end(), [&](const auto& each) {
+      return name_of(each.value) == each.name && each.name == each.known;
+    });
     std::vector<std::string> items;
     if (same) {
       for (const auto& each : what_.outputs) items.push_back(yaml_name(each.name));
@@ -181,7 +189,8 @@ class TextWriter {
     }
     text_ += "outputs:\n";
     for (const auto& each : what_.outputs) {
-      const std::string comment = each.name == each.known ? "" : fmt::format("  # {} in the model", comment_text(each.known));
+      const std::string comment =
+          each.name == each.known ? "" : fmt::format("  # {} in the model", comment_text(each.known));
       text_ += fmt::format("  {}: {}{}\n", yaml_name(each.name), yaml_name(name_of(each.value)), comment);
     }
   }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "generator/import/graph_text.hpp"
@@ -14,13 +16,19 @@ namespace {
 
 // Whether a dim is called so; some exporters write "?" for each that they know nothing of.
 bool is_name(const std::string& parameter) {
-  return std::any_of(parameter.begin(), parameter.end(), [](unsigned char letter) { return std::isalnum(letter) || letter == '_'; });
+  return std::any_of(parameter.begin(), parameter.end(),
+                     [](unsigned char letter) { return std::isalnum(letter) || letter == '_'; });
 }
 
 class ModelImporter {
  public:
-  ModelImporter(const OnnxModel& model, const ImportRules& rules, const OpSet& ops, const ImportOptions& options, Diagnostics& diagnostics)
-      : model_(model), rules_(rules), options_(options), diagnostics_(diagnostics), builder_(ops, names_),
+  ModelImporter(const OnnxModel& model, const ImportRules& rules, const OpSet& ops, const ImportOptions& options,
+                Diagnostics& diagnostics)
+      : model_(model),
+        rules_(rules),
+        options_(options),
+        diagnostics_(diagnostics),
+        builder_(ops, names_),
         nodes_(model, options.model, builder_, rules, diagnostics) {}
 
   ImportResult run() {
@@ -35,8 +43,10 @@ class ModelImporter {
     import_outputs(scope);
     for (const ValueId id : nodes_.demanded()) result.demanded.push_back(input_names_.at(id));
     if (diagnostics_.has_errors()) return result;
-    GraphText what{options_.graph_name, fmt::format("Imported from {}.", file_name_of(options_.model)), model_.graph.doc,
-                   options_.weights_file, std::move(outputs_), value_names(scope), input_names_};
+    GraphText what{options_.graph_name, fmt::format("Imported from {}.", file_name_of(options_.model)),
+                   model_.graph.doc,    options_.weights_file,
+                   std::move(outputs_), value_names(scope),
+                   input_names_};
     WrittenGraph written = graph_text(what, builder_);
     result.model.emplace();
     result.model->graph = std::move(written.text);
@@ -60,7 +70,8 @@ class ModelImporter {
       return false;
     }
     if (own->second > rules_.newest) {
-      diagnostics_.warning({}, fmt::format("{}: it uses version {} of ONNX's operators, and kgen knows those up to {}; operators that changed since are read as they were",
+      diagnostics_.warning({}, fmt::format("{}: it uses version {} of ONNX's operators, and kgen knows those up to {}; "
+                                           "operators that changed since are read as they were",
                                            options_.model, own->second, rules_.newest));
     }
     return true;
@@ -88,7 +99,8 @@ class ModelImporter {
   void import_inputs(ImportScope& scope) {
     for (const auto& [name, content] : options_.bound) {
       const auto is_named = [&](const OnnxValueInfo& each) { return each.name == name; };
-      if (std::none_of(model_.graph.inputs.begin(), model_.graph.inputs.end(), is_named)) error("it has no input '{}' to bind", name);
+      if (std::none_of(model_.graph.inputs.begin(), model_.graph.inputs.end(), is_named))
+        error("it has no input '{}' to bind", name);
     }
     for (const OnnxValueInfo& input : model_.graph.inputs) {
       if (scope.values.contains(input.name) || scope.poisoned.contains(input.name)) continue;  // a weight
@@ -103,7 +115,8 @@ class ModelImporter {
     }
     const auto dtype = dtype_of_onnx(input.data_type);
     if (!dtype) {
-      error("input '{}': kgen has no type like ONNX's {} ({})", input.name, name_of_onnx_type(input.data_type), input.data_type);
+      error("input '{}': kgen has no type like ONNX's {} ({})", input.name, name_of_onnx_type(input.data_type),
+            input.data_type);
       return false;
     }
     if (const auto bound = options_.bound.find(input.name); bound != options_.bound.end()) {
@@ -125,16 +138,20 @@ class ModelImporter {
         error("input '{}' has an extent of {}, which is too large", input.name, *dim.value);
         return false;
       }
-      type.shape.push_back(is_open ? symbol_of(is_name(dim.parameter) ? dim.parameter : fmt::format("{}_{}", input.name, axis)) : Dim(*dim.value));
+      type.shape.push_back(
+          is_open ? symbol_of(is_name(dim.parameter) ? dim.parameter : fmt::format("{}_{}", input.name, axis))
+                  : Dim(*dim.value));
     }
     if (type.shape.size() > most_axes) {
       error("input '{}' has {} axes, and kgen knows at most {}", input.name, type.shape.size(), most_axes);
       return false;
     }
     double elements = 1;
-    for (const Dim& extent : type.shape) elements *= std::max(1.0, static_cast<double>(extent.range(builder_.ranges()).high));
+    for (const Dim& extent : type.shape)
+      elements *= std::max(1.0, static_cast<double>(extent.range(builder_.ranges()).high));
     if (elements > most_elements) {
-      error("input '{}' may have more than 2^60 elements", input.name).advise("say how large its dims may be: --dim NAME=1..64");
+      error("input '{}' may have more than 2^60 elements", input.name)
+          .advise("say how large its dims may be: --dim NAME=1..64");
       return false;
     }
     const ImportedValue operand = builder_.add_input(claim(input.name), std::move(type));
@@ -153,7 +170,8 @@ class ModelImporter {
     operand.type = {dtype, to_shape(content.shape), nullptr};
     operand.content = std::make_shared<const Content>(content);
     if (input.shape && input.shape->size() != content.shape.size()) {
-      error("input '{}' has {} axes, and is bound to a value of {}", input.name, input.shape->size(), content.shape.size());
+      error("input '{}' has {} axes, and is bound to a value of {}", input.name, input.shape->size(),
+            content.shape.size());
       return false;
     }
     scope.values[input.name] = std::move(operand);
@@ -179,7 +197,12 @@ class ModelImporter {
 
   void import_outputs(const ImportScope& scope) {
     if (model_.graph.outputs.empty()) error("it has no outputs");
+    std::set<std::string_view> listed;
     for (const OnnxValueInfo& output : model_.graph.outputs) {
+      if (!listed.insert(output.name).second) {
+        error("its output '{}' is listed twice", output.name);
+        continue;
+      }
       const ImportedValue* found = scope.find(output.name);
       if (!found) {
         if (!scope.is_poisoned(output.name)) error("its output '{}' is made by no node", output.name);
@@ -188,9 +211,13 @@ class ModelImporter {
       ImportedValue operand = *found;
       Diagnostics problems;
       if (!builder_.settle(operand, problems)) {
-        for (const Diagnostic& each : problems.all()) diagnostics_.error({}, fmt::format("{}: output '{}': {}", options_.model, output.name, each.message)).advise(each.help);
+        for (const Diagnostic& each : problems.all())
+          diagnostics_.error({}, fmt::format("{}: output '{}': {}", options_.model, output.name, each.message))
+              .advise(each.help);
         continue;
       }
+      const bool is_made = found->id == no_id && builder_.graph().value(operand.id).kind == ValueKind::result;
+      if (is_made) copies_.emplace(operand.id, claim(output.name));
       add_output(output.name, std::move(operand));
     }
   }
@@ -216,7 +243,8 @@ class ModelImporter {
       for (const std::string& each : node.outputs) {
         const auto found = scope.values.find(each);
         if (found == scope.values.end() || found->second.id == no_id) continue;
-        if (builder_.graph().value(found->second.id).kind == ValueKind::result) names.emplace(found->second.id, claim(each));
+        if (builder_.graph().value(found->second.id).kind == ValueKind::result)
+          names.emplace(found->second.id, claim(each));
       }
     }
     return names;
@@ -241,8 +269,8 @@ class ModelImporter {
 
 }  // namespace
 
-ImportResult import_model(const OnnxModel& model, const ImportRules& rules, const OpSet& ops, const ImportOptions& options,
-                          Diagnostics& diagnostics) {
+ImportResult import_model(const OnnxModel& model, const ImportRules& rules, const OpSet& ops,
+                          const ImportOptions& options, Diagnostics& diagnostics) {
   return ModelImporter(model, rules, ops, options, diagnostics).run();
 }
 

@@ -38,7 +38,7 @@ struct ImportResult {
 
 // Errors name the node that they are of. All are reported: every operator that has no rule, once, and every node that
 // cannot be written, but for those that read what such a node makes.
-ImportResult import_model(const OnnxModel& model, const ImportRules& rules, const OpSet& ops, const ImportOptions& options,
-                          Diagnostics& diagnostics);
+ImportResult import_model(const OnnxModel& model, const ImportRules& rules, const OpSet& ops,
+                          const ImportOptions& options, Diagnostics& diagnostics);
 
 }  // namespace kgen

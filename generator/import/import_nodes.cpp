@@ -44,7 +44,10 @@ bool ImportScope::is_poisoned(std::string_view name) const {
 NodeImporter::NodeImporter(const OnnxModel& model, std::string path, GraphBuilder& builder, const ImportRules& rules,
                            Diagnostics& diagnostics)
     : model_(model), path_(std::move(path)), folder_(std::filesystem::path(path_).parent_path().string()),
-      builder_(builder), rules_(rules), diagnostics_(diagnostics) {}
+      builder_(builder), rules_(rules), diagnostics_(diagnostics) {
+  builder_.write_sizes_with(
+      [this](const ImportedValue& sizes, Diagnostics& problems) { return write_sizes(sizes, problems); });
+}
 
 void NodeImporter::error(const Place& at, const std::string& message) {
   diagnostics_.error({}, fmt::format("{}: {}: {}", path_, describe(at.node), message));
@@ -61,7 +64,8 @@ void NodeImporter::error(const Place& at, const Diagnostics& problems) {
 
 // ---- constants ------------------------------------------------------------------------------------------------------
 
-std::optional<ImportedValue> NodeImporter::constant_of(const OnnxTensor& tensor, const std::string& name, const std::string& what) {
+std::optional<ImportedValue> NodeImporter::constant_of(const OnnxTensor& tensor, const std::string& name,
+                                                       const std::string& what) {
   auto stored = locate_tensor(tensor, folder_, what, diagnostics_);
   if (!stored) return std::nullopt;
   auto content = content_of(*stored);
@@ -77,9 +81,26 @@ std::optional<ImportedValue> NodeImporter::constant_of(const OnnxTensor& tensor,
   return operand;
 }
 
+// Sizes that are read as data, as a rule for steps alone says.
+std::optional<ImportedValue> NodeImporter::write_sizes(const ImportedValue& sizes, Diagnostics& problems) {
+  const Content& content = *sizes.content;
+  RuleList elements, shape;
+  for (const ContentElement& each : content.elements) elements.push_back({std::get<Dim>(each)});
+  for (const std::int64_t extent : content.shape) shape.push_back({Dim(extent)});
+  ForeignNode node;
+  node.attributes["elements"] = RuleValue::list(std::move(elements));
+  node.attributes["shape"] = RuleValue::list(std::move(shape));
+  node.attributes["type"] = {content.dtype};
+  node.outputs = {sizes.name.empty() ? "sizes" : sizes.name};
+  RuleSetting setting{builder_, rules_, rules_.newest, problems, {}};
+  auto results = apply_rule(*rules_.find("", "_Sizes", rules_.newest), node, setting);
+  return results ? std::optional(std::move((*results)[0])) : std::nullopt;
+}
+
 void NodeImporter::import_initializers(const OnnxGraph& graph, ImportScope& scope) {
   for (const OnnxTensor& tensor : graph.initializers) {
-    auto operand = constant_of(tensor, scope.prefix + tensor.name, fmt::format("{}: initializer '{}'", path_, tensor.name));
+    auto operand =
+        constant_of(tensor, scope.prefix + tensor.name, fmt::format("{}: initializer '{}'", path_, tensor.name));
     if (operand) {
       scope.values[tensor.name] = std::move(*operand);
     } else {
@@ -118,10 +139,12 @@ bool NodeImporter::import_constant(const Place& at, ImportScope& scope) {
   return false;
 }
 
-std::optional<RuleValue> NodeImporter::attribute_of(const OnnxAttribute& attribute, const ImportScope& scope, const Place& at) {
+std::optional<RuleValue> NodeImporter::attribute_of(const OnnxAttribute& attribute, const ImportScope& scope,
+                                                    const Place& at) {
   const OnnxAttribute* source = &attribute;
   if (!attribute.reference.empty()) {
-    const auto found = scope.arguments ? scope.arguments->find(attribute.reference) : std::map<std::string, OnnxAttribute>::const_iterator{};
+    const auto found = scope.arguments ? scope.arguments->find(attribute.reference)
+                                       : std::map<std::string, OnnxAttribute>::const_iterator{};
     if (!scope.arguments || found == scope.arguments->end()) return RuleValue{};
     source = &found->second;
   }
@@ -139,7 +162,8 @@ std::optional<RuleValue> NodeImporter::attribute_of(const OnnxAttribute& attribu
     case OnnxAttribute::Kind::texts: return list(source->texts, [](const std::string& each) { return each; });
     case OnnxAttribute::Kind::tensor: {
       const std::string name = at.node.outputs.empty() ? attribute.name : scope.prefix + at.node.outputs[0];
-      auto operand = constant_of(source->tensor, name, fmt::format("{}: {}: attribute '{}'", path_, describe(at.node), attribute.name));
+      auto operand = constant_of(source->tensor, name,
+                                 fmt::format("{}: {}: attribute '{}'", path_, describe(at.node), attribute.name));
       if (!operand) return std::nullopt;
       return RuleValue{std::move(*operand)};
     }
@@ -184,8 +208,11 @@ void NodeImporter::import_nodes(const std::vector<OnnxNode>& nodes, const std::m
       if (scope.is_poisoned(input)) {
         poisoned = true;
       } else {
-        error(at, made.contains(input) ? fmt::format("it reads '{}', which is made after it, or of it: the nodes are out of order or a cycle", input)
-                                       : fmt::format("it reads '{}', which nothing makes", input));
+        error(at,
+              made.contains(input)
+                  ? fmt::format(
+                        "it reads '{}', which is made after it, or of it: the nodes are out of order or a cycle", input)
+                  : fmt::format("it reads '{}', which nothing makes", input));
         good = false;
       }
     }
@@ -194,9 +221,10 @@ void NodeImporter::import_nodes(const std::vector<OnnxNode>& nodes, const std::m
       error(at, fmt::format("'{}' is made twice", output));
       good = false;
     }
-    const bool is_function = std::any_of(model_.functions.begin(), model_.functions.end(), [&](const OnnxFunction& each) {
-      return each.name == node.op && each.domain == node.domain && each.overload == node.overload;
-    });
+    const bool is_function =
+        std::any_of(model_.functions.begin(), model_.functions.end(), [&](const OnnxFunction& each) {
+          return each.name == node.op && each.domain == node.domain && each.overload == node.overload;
+        });
     const Control control = node.domain.empty() ? control_of(node.op) : nullptr;
     const bool constant = node.domain.empty() && node.op == "Constant";
     if (!is_function && !control && !constant && !rules_.find(node.domain, node.op, at.version)) {
@@ -237,9 +265,9 @@ bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
     inputs.pop_back();
     foreign.inputs.pop_back();
   }
-  const auto evaluated = cheap && node.domain.empty()
-                             ? evaluate_node(node.op, inputs, foreign.attributes, node.outputs.size(), builder_.ranges())
-                             : std::nullopt;
+  const auto evaluated = cheap && node.domain.empty() ? evaluate_node(node.op, inputs, foreign.attributes,
+                                                                      node.outputs.size(), builder_.ranges())
+                                                      : std::nullopt;
   if (evaluated && evaluated->size() >= node.outputs.size()) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       ImportedValue operand;
@@ -290,7 +318,8 @@ void NodeImporter::demand(const Place& at, const std::vector<ImportedValue>& ope
       pending.insert(pending.end(), inputs.begin(), inputs.end());
     }
     Diagnostic& said = diagnostics_.error(
-        {}, fmt::format("{}: {}: its input '{}' says shapes, axes or the like, and is known only at run time", path_, describe(at.node), operand.name));
+        {}, fmt::format("{}: {}: its input '{}' says shapes, axes or the like, and is known only at run time", path_,
+                        describe(at.node), operand.name));
     if (sources.empty()) {
       said.note("it is a weight of more elements than kgen evaluates");
     } else {
@@ -303,12 +332,13 @@ void NodeImporter::demand(const Place& at, const std::vector<ImportedValue>& ope
 void NodeImporter::report_unknown_operators() {
   for (const auto& [name, nodes] : unknown_) {
     const auto dot = name.rfind('.');
-    const std::string domain = dot == name.npos ? "" : name.substr(0, dot), op = dot == name.npos ? name : name.substr(dot + 1);
+    const std::string domain = dot == name.npos ? "" : name.substr(0, dot),
+                      op = dot == name.npos ? name : name.substr(dot + 1);
     const auto versions = rules_.rules.find(fmt::format("{}:{}", domain, op));
     std::string message = versions == rules_.rules.end()
                               ? fmt::format("{}: kgen has no operator for {}, in {}", path_, name, nodes[0])
-                              : fmt::format("{}: {} is supported since version {} of its operator set, in {}", path_, name,
-                                            rules_.first_version(versions->second.back()), nodes[0]);
+                              : fmt::format("{}: {} is supported since version {} of its operator set, in {}", path_,
+                                            name, rules_.first_version(versions->second.back()), nodes[0]);
     if (nodes.size() > 1) message += fmt::format(" and {} more", nodes.size() - 1);
     Diagnostic& said = diagnostics_.error({}, std::move(message));
     if (versions == rules_.rules.end()) {

@@ -29,9 +29,11 @@ struct ImportScope {
 
 class NodeImporter {
  public:
-  NodeImporter(const OnnxModel& model, std::string path, GraphBuilder& builder, const ImportRules& rules, Diagnostics& diagnostics);
+  NodeImporter(const OnnxModel& model, std::string path, GraphBuilder& builder, const ImportRules& rules,
+               Diagnostics& diagnostics);
 
-  void import_nodes(const std::vector<OnnxNode>& nodes, const std::map<std::string, std::int64_t>& opsets, ImportScope& scope, int depth);
+  void import_nodes(const std::vector<OnnxNode>& nodes, const std::map<std::string, std::int64_t>& opsets,
+                    ImportScope& scope, int depth);
   void import_initializers(const OnnxGraph& graph, ImportScope& scope);
 
   // Operators without a rule, and in which nodes they stand.
@@ -65,6 +67,7 @@ class NodeImporter {
   std::optional<ImportedValue> apply_hidden(const Place& at, std::string_view rule, ForeignNode node);
   bool import_call(const Place& at, ImportScope& scope, int depth);
   bool import_operator(const Place& at, ImportScope& scope);
+  std::optional<ImportedValue> write_sizes(const ImportedValue& sizes, Diagnostics& problems);
   void demand(const Place& at, const std::vector<ImportedValue>& operands);
   void define(const Place& at, std::size_t output, ImportedValue operand, ImportScope& scope);
   std::optional<RuleValue> attribute_of(const OnnxAttribute& attribute, const ImportScope& scope, const Place& at);

@@ -12,7 +12,8 @@ const OnnxServices* onnx_services(Diagnostics& diagnostics) {
                       .directory = KGEN_PLUGIN_DIRECTORY,
                       .built = KGEN_BUILT_PLUGIN};
   const auto version_of = [](const void* table) { return static_cast<const OnnxServices*>(table)->version; };
-  return static_cast<const OnnxServices*>(open_plugin(plugin, "read ONNX models", KGEN_VERSION, version_of, diagnostics));
+  return static_cast<const OnnxServices*>(
+      open_plugin(plugin, "read ONNX models", KGEN_VERSION, version_of, diagnostics));
 }
 
 }  // namespace kgen

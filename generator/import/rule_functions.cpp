@@ -103,6 +103,13 @@ RuleValue scaled(Arguments a, const DimRanges& ranges) {
 
 RuleValue given(Arguments a, const DimRanges&) { return truth(a[0].is_given()); }
 
+// Of a tensor that is known: a number, or a list.
+RuleValue value(Arguments a, const DimRanges&) {
+  const ImportedValue* operand = a[0].as_operand();
+  const bool has_elements = operand && operand->content && !operand->content->elements.empty();
+  return has_elements ? value_of(*operand->content) : RuleValue{};
+}
+
 RuleValue known(Arguments a, const DimRanges&) {
   if (const ImportedValue* operand = a[0].as_operand()) return truth(operand->content != nullptr);
   if (const auto* size = std::get_if<Dim>(&a[0].value)) return truth(size->is_constant());
@@ -317,7 +324,8 @@ RuleValue window_pads(Arguments a, const DimRanges& ranges) {
     const auto taps = (*kernel)[i].as_integer();
     const auto stride = i < strides.size() ? strides[i].as_integer() : std::nullopt;
     const auto dilation = i < dilations.size() ? dilations[i].as_integer() : std::nullopt;
-    if (!size || !taps || !stride || !dilation || *stride < 1 || *taps > most_items || *dilation > most_items) return {};
+    if (!size || !taps || !stride || !dilation || *stride < 1 || *taps > most_items || *dilation > most_items)
+      return {};
     const Dim positions = Dim::floor_divide(*size + Dim(*stride - 1), Dim(*stride));
     const Dim missing = (positions - Dim(1)) * Dim(*stride) + Dim((*taps - 1) * *dilation + 1) - *size;
     const auto total = apply(Operation::max, std::array<ContentElement, 2>{missing, Dim(0)}, ranges);
@@ -341,7 +349,7 @@ constexpr std::array<Function, import_functions.size()> functions = {{
     {"item", 2, 2, item},           {"rank", 1, 1, rank},
     {"extent", 2, 2, extent},       {"shape", 1, 1, shape},
     {"dtype", 1, 1, dtype},         {"given", 1, 1, given},
-    {"known", 1, 1, known},         {"count", 1, 1, count},
+    {"known", 1, 1, known},         {"value", 1, 1, value},         {"count", 1, 1, count},
     {"product", 1, 1, product},     {"take", 2, 2, take},
     {"drop", 2, 2, drop},           {"concat", 0, any_number, concat},
     {"range", 2, 2, range},         {"repeat", 2, 2, repeat},
@@ -365,7 +373,8 @@ static_assert([] {
 }  // namespace
 
 std::optional<RuleValue> call_function(std::string_view name, Arguments arguments, const DimRanges& ranges) {
-  const auto found = std::find_if(functions.begin(), functions.end(), [&](const Function& each) { return each.name == name; });
+  const auto found =
+      std::find_if(functions.begin(), functions.end(), [&](const Function& each) { return each.name == name; });
   ensure(found != functions.end(), "the parser knows the functions of rules");
   if (arguments.size() < found->least || arguments.size() > found->most) return std::nullopt;
   return found->call(arguments, ranges);

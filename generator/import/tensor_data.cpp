@@ -98,9 +98,12 @@ std::optional<StoredTensor> locate_tensor(const OnnxTensor& tensor, const std::s
     return std::nullopt;
   };
   const auto dtype = dtype_of_onnx(tensor.data_type);
-  if (!dtype) return refuse(fmt::format("kgen has no type like ONNX's {} ({})", name_of_onnx_type(tensor.data_type), tensor.data_type));
+  if (!dtype)
+    return refuse(
+        fmt::format("kgen has no type like ONNX's {} ({})", name_of_onnx_type(tensor.data_type), tensor.data_type));
   const std::int64_t count = element_count(tensor.dims);
-  if (count < 0 || count > most_bytes / 8) return refuse(fmt::format("its shape, [{}], is impossible", fmt::join(tensor.dims, ", ")));
+  if (count < 0 || count > most_bytes / 8)
+    return refuse(fmt::format("its shape, [{}], is impossible", fmt::join(tensor.dims, ", ")));
   const std::int64_t bytes = bytes_of_elements(*dtype, count);
   StoredTensor stored{tensor.name, *dtype, tensor.dims, tensor.bytes, "", 0, bytes};
   if (!tensor.external) {
@@ -134,7 +137,8 @@ std::optional<Content> content_of(const StoredTensor& tensor) {
   return decode_content(tensor.dtype, tensor.shape, bytes);
 }
 
-bool write_safetensors(const std::string& path, const std::vector<const StoredTensor*>& tensors, Diagnostics& diagnostics) {
+bool write_safetensors(const std::string& path, const std::vector<const StoredTensor*>& tensors,
+                       Diagnostics& diagnostics) {
   std::string header = "{";
   std::int64_t offset = 0;
   for (const StoredTensor* each : tensors) {
@@ -186,7 +190,8 @@ std::optional<Content> read_npy(const std::string& path, DType dtype, Diagnostic
     return std::nullopt;
   };
   std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > (1u << 20)) return refuse("it is no file, or too large for a value");
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > (1u << 20))
+    return refuse("it is no file, or too large for a value");
   std::ifstream in(path, std::ios::binary);
   const std::string all{std::istreambuf_iterator<char>(in), {}};
   if (!all.starts_with("\x93NUMPY") || all.size() < 12) return refuse("it is no .npy file");
@@ -197,10 +202,12 @@ std::optional<Content> read_npy(const std::string& path, DType dtype, Diagnostic
   if (length > all.size() - begin) return refuse("it is cut off");
   const std::string_view header = std::string_view(all).substr(begin, length);
   static const std::map<std::string_view, DType> codes = {
-      {"<f8", DType::f64}, {"<f4", DType::f32}, {"<f2", DType::f16}, {"|i1", DType::i8}, {"<i2", DType::i16}, {"<i4", DType::i32},
-      {"<i8", DType::i64}, {"|u1", DType::u8},  {"<u2", DType::u16}, {"<u4", DType::u32}, {"<u8", DType::u64}, {"|b1", DType::boolean}};
+      {"<f8", DType::f64}, {"<f4", DType::f32}, {"<f2", DType::f16}, {"|i1", DType::i8},
+      {"<i2", DType::i16}, {"<i4", DType::i32}, {"<i8", DType::i64}, {"|u1", DType::u8},
+      {"<u2", DType::u16}, {"<u4", DType::u32}, {"<u8", DType::u64}, {"|b1", DType::boolean}};
   const auto code = codes.find(npy_field(header, "'descr'"));
-  if (code == codes.end() || code->second != dtype) return refuse(fmt::format("its elements are not {}", info(dtype).name));
+  if (code == codes.end() || code->second != dtype)
+    return refuse(fmt::format("its elements are not {}", info(dtype).name));
   if (!npy_field(header, "'fortran_order'").starts_with("False")) return refuse("it is in Fortran's order");
   std::vector<std::int64_t> shape;
   std::string_view extents = npy_field(header, "'shape'");
@@ -236,7 +243,8 @@ std::optional<Content> parse_value(const std::string& text, DType dtype, Diagnos
       content.elements.emplace_back(Dim(rest[0] == 't'));
       rest.remove_prefix(rest[0] == 't' ? 4 : 5);
     } else {
-      const auto [end, status] = floating ? std::from_chars(rest.data(), last, real) : std::from_chars(rest.data(), last, whole);
+      const auto [end, status] =
+          floating ? std::from_chars(rest.data(), last, real) : std::from_chars(rest.data(), last, whole);
       if (status != std::errc{}) break;
       content.elements.push_back(floating ? ContentElement(real) : ContentElement(Dim(whole)));
       rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));

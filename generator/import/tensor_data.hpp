@@ -20,7 +20,8 @@ std::optional<StoredTensor> locate_tensor(const OnnxTensor& tensor, const std::s
 std::optional<Content> content_of(const StoredTensor& tensor);
 
 // The tensors as a safetensors file, streamed to `path` by way of a new file beside it. False after an error.
-bool write_safetensors(const std::string& path, const std::vector<const StoredTensor*>& tensors, Diagnostics& diagnostics);
+bool write_safetensors(const std::string& path, const std::vector<const StoredTensor*>& tensors,
+                       Diagnostics& diagnostics);
 
 // A value that a user gave: "3", "[1, 2]", or the name of a .npy file. `type`: its dtype, and its shape where the value
 // is no file and the shape is known.

@@ -73,7 +73,7 @@ def data_sets(test: Test) -> list[Path]:
     return sorted(test.folder.glob("test_data_set_*"))
 
 
-def plan(test: Test, kgen: str, work: Path) -> None:
+def plan(test: Test, kgen: str, work: Path, planned_for: str = "cpu") -> None:
     folder = work / test.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -91,7 +91,8 @@ def plan(test: Test, kgen: str, work: Path) -> None:
     if status:
         test.fail("import", said.replace(model, "model.onnx") or f"exit {status}")
         return
-    status, said = run([kgen, "plan", str(graph), "--emit", str(folder / "source" / test.name), "--quiet", "--color", "never"], 120)
+    status, said = run([kgen, "plan", str(graph), "--emit", str(folder / "source" / test.name), "--quiet", "--color", "never",
+                        "--target", planned_for], 120)
     if status:
         test.fail("plan", said.replace(str(graph), graph.name) or f"exit {status}")
 
@@ -186,6 +187,21 @@ def report(tests: list[Test], verbose: bool) -> None:
           + ", ".join(f"{stage}: {by_stage[stage]} fail" for stage in STAGES if by_stage[stage]))
 
 
+# ---- GPUs, which are compiled for and not run ------------------------------------------------------------------------
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+ARCHITECTURES = {"cuda": "sm_90a", "hip": "gfx942"}
+
+
+def compile_for_gpu(test: Test, target: str, kgen: str, work: Path) -> None:
+    """All stubs and the wrapper, warnings being errors, no kernel spilling."""
+    script = REPOSITORY / "tests" / "gpu" / "compile_stubs.py"
+    status, said = run([sys.executable, "-B", str(script), "--target", target, "--arch", ARCHITECTURES[target], "--kgen", kgen,
+                        "--source", str(REPOSITORY), str(work / test.name / f"{test.name}.yaml")], 900)
+    if status:
+        test.fail("build", said or f"exit {status}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="scripts/conformance")
     parser.add_argument("folder", type=Path, help="tests, or a .tar.gz of them")
@@ -196,7 +212,8 @@ def main() -> int:
     parser.add_argument("--make", type=Path, help="write the suite's own models into this folder first")
     parser.add_argument("--match", default="", help="a regular expression that the names match")
     parser.add_argument("--until", choices=("plan", "run"), default="run")
-    parser.add_argument("--target", default="cpu", help="what to compile for and run on, as in the tools: simt_32 is the executor")
+    parser.add_argument("--target", default="cpu", choices=("cpu", "executor", *ARCHITECTURES),
+                        help="what to compile for and run on; sources of CUDA and HIP are compiled, and not run")
     parser.add_argument("--per-unit", type=int, default=24, help="graphs in one translation unit")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=20, help="of one run, in seconds")
@@ -208,7 +225,9 @@ def main() -> int:
         own_models.make(options.make)
         type_models.make(options.make)
     tools = Tools.load(options.tools)
-    target = tools.targets[options.target]
+    on_gpu = options.target in ARCHITECTURES
+    # The executor runs a GPU's kernels on the CPU, from the sources of the CPU.
+    target = tools.targets["simt_32" if options.target == "executor" else "cpu"]
     tests = [test for test in tests_in(options.folder, options.work) if re.search(options.match, test.name)]
     if options.only:
         wanted = options.only.read_text().split()
@@ -221,9 +240,11 @@ def main() -> int:
         print(f"there are no tests in {options.folder}")
         return 1
     with ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(lambda test: plan(test, tools.kgen, options.work), tests))
+        list(pool.map(lambda test: plan(test, tools.kgen, options.work, options.target if on_gpu else "cpu"), tests))
         planned = [test for test in tests if not test.stage]
-        if options.until == "run":
+        if options.until == "run" and on_gpu:
+            list(pool.map(lambda test: compile_for_gpu(test, options.target, tools.kgen, options.work), planned))
+        elif options.until == "run":
             groups = [planned[i:i + options.per_unit] for i in range(0, len(planned), options.per_unit)]
 
             def build(numbered: tuple[int, list[Test]]) -> dict[str, Path]:

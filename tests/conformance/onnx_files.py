@@ -113,13 +113,15 @@ class Model:
     places: list[int]  # of these among all inputs
     outputs: list[str]
     operators: list[str]
+    nodes: int = 0
 
 
 def read_model(path: Path) -> Model:
     graph = next(value for number, value in fields(path.read_bytes()) if number == 7)
-    inputs, outputs, weights, operators = [], [], set(), set()
+    inputs, outputs, weights, operators, nodes = [], [], set(), set(), 0
     for number, value in fields(graph):
         if number == 1:
+            nodes += 1
             operators.add(next((text.decode() for field, text in fields(value) if field == 4), "?"))
         elif number in (11, 12):
             name = next((text.decode() for field, text in fields(value) if field == 1), "")
@@ -127,4 +129,4 @@ def read_model(path: Path) -> Model:
         elif number == 5:
             weights.add(next((text.decode() for field, text in fields(value) if field == 8), ""))
     places = [i for i, name in enumerate(inputs) if name not in weights]
-    return Model([inputs[i] for i in places], places, outputs, sorted(operators))
+    return Model([inputs[i] for i in places], places, outputs, sorted(operators), nodes)

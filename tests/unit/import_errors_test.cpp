@@ -73,15 +73,17 @@ TEST_CASE("import: weights whose data do not fit") {
         "m.onnx: initializer 'w': its shape, [1099511627776, 1099511627776], is impossible");
 }
 
+TEST_CASE("import: an output is listed once") {
+  CHECK(import_problems(model({tensor_info("x", {2})}, {node("Relu", {"x"}, {"y"})}, {"y", "y"})) ==
+        "m.onnx: its output 'y' is listed twice");
+}
+
 TEST_CASE("import: what depends on data names the value, and how to bind it") {
   CHECK(import_problems(model({tensor_info("x", {6}), tensor_info("s", {2}, onnx_int64)},
                               {node("Mul", {"s", "s"}, {"twice"}), node("Reshape", {"x", "twice"}, {"y"})}, {"y"})) ==
         "m.onnx: the node of 'y' (Reshape): its input 'twice' says shapes, axes or the like, and is known only at run time\n"
         "note: it is computed from 's'\n"
         "help: where that is always the same, say so: --bind s=VALUE");
-  CHECK(import_problems(model({symbolic_info("x", "N", {})}, {node("Shape", {"x"}, {"y"})}, {"y"})) ==
-        "m.onnx: output 'y': 'y' is N, which is known only at run time, and is read as data\n"
-        "help: a graph has no sizes as data: give the dim one value with --dim");
   ImportOptions options;
   options.bound["nobody"] = Content{DType::i64, {}, {Dim(1)}};
   CHECK(import_problems(model({tensor_info("x", {2})}, {node("Relu", {"x"}, {"y"})}, {"y"}), options) == "m.onnx: it has no input 'nobody' to bind");

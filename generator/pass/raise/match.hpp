@@ -40,8 +40,8 @@ struct Recognised {
 // Rule: a pattern is found where
 //   - each part has a node of its operator, or nodes that spell that operator; operands of commutative operators may
 //     stand in either order;
-//   - what the spelling calls by one name is one value; a number is the number that it says, up to rounding to its
-//   dtype;
+//   - what the spelling calls by one name is one value (broadcast as its elementwise nodes do); a number is the number
+//   that it says, up to rounding to its dtype;
 //   - nothing else reads a value between the nodes, which is no output, no state's next value and not named by a
 //     fusion directive (views of operands aside, which stay where that is so);
 //   - the operator's node, with the attributes that follow from the nodes', has the type of what they make, and its

@@ -219,6 +219,37 @@ bool read_operands(SearchedGraph& in, const Pattern& pattern, const Match& match
   return true;
 }
 
+// Rule: what an elementwise node of the spelling broadcast is broadcast in front of an operator that takes it whole.
+// False where there is nothing of the kind.
+bool broadcast_operands(SearchedGraph& in, const Pattern& pattern, const Match& match, Recognised& found) {
+  bool any = false;
+  for (std::size_t i = 0; i < pattern.parts.size(); ++i) {
+    if (!match.parts[i] || pattern.parts[i].op->kind != OpKind::elementwise) continue;
+    const Shape shape = in.graph.type(match.parts[i]->outputs[0]).shape;
+    for (const Pattern::Input& input : pattern.parts[i].inputs) {
+      if (input.value == no_id || input.value >= found.node.inputs.size()) continue;
+      const OperandSpec& operand = pattern.op->operands[input.value];
+      ValueId& value = found.node.inputs[input.value];
+      if (value == no_id || !operand.pattern || in.graph.type(value).shape == shape) continue;
+      const OpSpec* op = view_op(in.ops, ViewRule::Form::broadcast);
+      if (!op) return false;
+      Node view{.op = op,
+                .attributes = {{op->attributes[0].name, shape}},
+                .where = found.node.where,
+                .within = pattern.op->name};
+      view.inputs = {value};
+      view.outputs = {add_result(in.graph, "", {}, found.node.where)};  // named where the match is taken
+      in.graph.value(view.outputs[0]).local = operand.name;
+      if (!infers(in, view)) return false;
+      in.constants.add(view);
+      value = view.outputs[0];
+      found.before.push_back(std::move(view));
+      any = true;
+    }
+  }
+  return any;
+}
+
 // A state that is updated may be read before the update that another operand comes from: one node cannot read both.
 bool mixes_states(const Graph& graph, const Node& node) {
   const auto is_updated = [&](ValueId id) {
@@ -372,7 +403,8 @@ std::optional<Recognised> finish_match(SearchedGraph& in, const Pattern& pattern
   if (!read_operands(in, pattern, match, found) || mixes_states(in.graph, found.node)) return std::nullopt;
   if (!read_attributes(in, pattern, match, found)) return std::nullopt;
   found.node.outputs = at_end ? in.graph.nodes[last].outputs : std::vector{new_value(in, last, "whole")};
-  if (at_end ? !infers_as_typed(in, found.node) : !infers(in, found.node)) return std::nullopt;
+  const auto is_typed = [&] { return at_end ? infers_as_typed(in, found.node) : infers(in, found.node); };
+  if (!is_typed() && (!broadcast_operands(in, pattern, match, found) || !is_typed())) return std::nullopt;
   if (!undo_result_views(in, pattern, last, match, found)) return std::nullopt;
   if (!is_spelled_so(in, pattern, match, found.node)) return std::nullopt;
   found.covered = match.covered;

@@ -1,0 +1,67 @@
+"""The models of scripts/models: real widths, random weights, and the fewest layers that tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+Inputs = dict[str, torch.Tensor]
+Sizes = dict[str, int]
+
+
+@dataclass
+class Case:
+    """`sizes`: of each run; the model is exported at the first. `recognised`: how often kgen reads an operator out of what
+    the exporter spelt; `launches`: how many kernels a call takes at most."""
+
+    name: str
+    make: Callable[[], nn.Module]
+    inputs: Callable[[Sizes], Inputs]
+    outputs: list[str]
+    dims: dict[str, tuple[int, int]] = field(default_factory=dict)
+    dynamic: dict[str, dict[int, str]] = field(default_factory=dict)
+    sizes: list[Sizes] = field(default_factory=lambda: [{}])
+    recognised: dict[str, int] = field(default_factory=dict)
+    launches: int = 0
+    exporters: tuple[str, ...] = ("dynamo", "script")
+
+
+def normal(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(7))
+
+
+def tokens(vocabulary: int, *shape: int) -> torch.Tensor:
+    return torch.randint(0, vocabulary, shape, generator=torch.Generator().manual_seed(7))
+
+
+class Chosen(nn.Module):
+    """A model of a library, called by position; what it returns, chosen."""
+
+    def __init__(self, model: nn.Module, call: Callable[..., object]) -> None:
+        super().__init__()
+        self.model, self.call = model, call
+
+    def forward(self, *inputs: torch.Tensor):
+        return self.call(self.model, *inputs)
+
+
+def spread(model: nn.Module) -> nn.Module:
+    """Random statistics for what training would have filled in, so that none of it is 0 or 1."""
+    generator = torch.Generator().manual_seed(3)
+    for module in model.modules():
+        if isinstance(module, (nn.BatchNorm2d, nn.LayerNorm, nn.GroupNorm)):
+            module.weight.data.uniform_(0.5, 1.5, generator=generator)
+            module.bias.data.uniform_(-0.5, 0.5, generator=generator)
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.uniform_(-0.5, 0.5, generator=generator)
+            module.running_var.uniform_(0.5, 1.5, generator=generator)
+    return model
+
+
+def all_cases() -> list[Case]:
+    import decoders
+    import transformers_cases
+    import vision
+
+    return [*vision.cases(), *transformers_cases.cases(), *decoders.cases()]
