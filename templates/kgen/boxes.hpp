@@ -9,7 +9,7 @@
 namespace kgen {
 
 // A box by its lower and its upper corner.
-struct Box {
+struct Rectangle {
   float low[2], high[2];
 
   KGEN_FN float area() const { return (high[0] - low[0]) * (high[1] - low[1]); }
@@ -17,11 +17,11 @@ struct Box {
 
 // From two opposite corners [y, x, y, x], or from [x, y, width, height] of which the first two are the centre.
 template <class T>
-KGEN_FN Box box_at(const View<const T, 3>& boxes, std::int64_t batch, std::int64_t number, bool center) {
+KGEN_FN Rectangle box_at(const View<const T, 3>& boxes, std::int64_t batch, std::int64_t number, bool center) {
   float n[4];
   KGEN_UNROLL
   for (int i = 0; i < 4; ++i) n[i] = static_cast<float>(boxes.template load<1>(Index<3>{batch, number, i}).data);
-  Box box;
+  Rectangle box;
   KGEN_UNROLL
   for (int i = 0; i < 2; ++i) {
     const float half = n[i + 2] / 2;
@@ -33,7 +33,7 @@ KGEN_FN Box box_at(const View<const T, 3>& boxes, std::int64_t batch, std::int64
 }
 
 // Whether the boxes' intersection is more than `threshold` times their union; that of boxes without area is not.
-KGEN_FN bool overlaps(const Box& a, const Box& b, float threshold) {
+KGEN_FN bool overlaps(const Rectangle& a, const Rectangle& b, float threshold) {
   float common = 1;
   KGEN_UNROLL
   for (int i = 0; i < 2; ++i) {
@@ -61,7 +61,7 @@ struct Suppression {
   KGEN_FN bool is_wanted(std::int64_t line, std::int64_t candidate) const {
     return static_cast<float>(scores.template load<1>(at(line, candidate)).data) > score_threshold;
   }
-  KGEN_FN Box box(std::int64_t line, std::int64_t candidate) const {
+  KGEN_FN Rectangle box(std::int64_t line, std::int64_t candidate) const {
     return box_at(boxes, line / scores.extent(1), candidate, center);
   }
   KGEN_FN void give(std::int64_t line, std::int64_t place, std::int64_t candidate) const {

@@ -11,14 +11,14 @@ namespace kgen::cpu {
 
 // `kept` has room for all that may stay.
 template <class T>
-void suppress_line(const Suppression<T>& work, std::int64_t line, Box* kept) {
+void suppress_line(const Suppression<T>& work, std::int64_t line, Rectangle* kept) {
   const std::int64_t candidates = work.order.extent(2), most = work.out.extent(2);
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < candidates && count < most; ++i) {
     const std::int64_t candidate = work.candidate(line, i);
     if (!work.is_wanted(line, candidate)) continue;
-    const Box box = work.box(line, candidate);
-    const auto suppresses = [&](const Box& other) { return overlaps(other, box, work.iou_threshold); };
+    const Rectangle box = work.box(line, candidate);
+    const auto suppresses = [&](const Rectangle& other) { return overlaps(other, box, work.iou_threshold); };
     if (std::any_of(kept, kept + count, suppresses)) continue;
     kept[count] = box;
     work.give(line, count++, candidate);
@@ -31,7 +31,7 @@ void suppress(const Suppression<T>& work, Stream stream) {
   const std::int64_t candidates = work.order.extent(2), most = std::min(work.out.extent(2), candidates);
   const std::int64_t wanted = threads_for(stream, work.lines() * candidates * 16);
   parallel(static_cast<int>(std::min(wanted, work.lines())), [&](Team team) {
-    Box* const kept = scratch<Box>(0, most);
+    Rectangle* const kept = scratch<Rectangle>(0, most);
     const Range part = team.part(work.lines());
     for (std::int64_t line = part.begin; line < part.end; ++line) suppress_line(work, line, kept);
   });

@@ -82,13 +82,13 @@ void write_turned(const View<T, R>& view, const Box<R>& tile, const T* buffer) {
 }
 
 // The edge of the tiles of a functor: that of its widest elements. With the bytes of a tile of each View after another.
-struct TileSizes {
+struct TileBuffers {
   std::int64_t edge = 128;
   std::size_t bytes = 0;
 };
 template <class Functor>
-TileSizes tile_sizes(const Functor& functor) {
-  TileSizes sizes;
+TileBuffers tile_buffers(const Functor& functor) {
+  TileBuffers sizes;
   for_each_own_view(functor, [&](const auto& view) {
     using T = std::remove_const_t<typename std::remove_cvref_t<decltype(view)>::element_type>;
     sizes.edge = std::min(sizes.edge, tile_edge<T>);
@@ -144,7 +144,7 @@ bool elementwise_in_tiles(const Index<R>& shape, const Functor& functor, Stream 
   } else {
     const int across = crossing_axis<R>(functor);
     if (across < 0 || element_count(shape) == 0) return false;
-    const TileSizes sizes = tile_sizes(functor);
+    const TileBuffers sizes = tile_buffers(functor);
     const bool streams = streams_results(functor);
     // Tiles that follow each other lie along `across`, where operands go on in memory.
     Index<R> counts = shape;

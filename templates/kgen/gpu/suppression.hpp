@@ -28,7 +28,7 @@ suppress_kernel(Suppression<T> work, unsigned char* suppressed) {
       if (flags[i] != 0 || !work.is_wanted(line, candidate)) continue;
       if (thread_index() == 0) work.give(line, count, candidate);
       ++count;
-      const Box box = work.box(line, candidate);
+      const Rectangle box = work.box(line, candidate);
       const BlockPhase suppressing;
       for (std::int64_t j = i + 1 + thread_index(); j < candidates; j += block_threads()) {
         if (overlaps(box, work.box(line, work.candidate(line, j)), work.iou_threshold)) flags[j] = 1;
