@@ -384,9 +384,9 @@ TEST_CASE("launches: the fields of functors, and what they say") {
     float factor;
     View<const double, 2> z;
   };
-  CHECK(gpu::field_count<Two>() == 2);
-  CHECK(gpu::field_count<Mixed>() == 3);
-  CHECK(gpu::field_count<View<float, 2>>() == 0);  // no aggregate
+  CHECK(field_count<Two>() == 2);
+  CHECK(field_count<Mixed>() == 3);
+  CHECK(field_count<View<float, 2>>() == 0);  // no aggregate
   CHECK(gpu::vector_width<Two>() == 8);
   CHECK(gpu::vector_width<Mixed>() == 4);  // 32 bytes of z
   CHECK(gpu::vector_width<AddThree<float, bf16>>() == 4);
@@ -421,18 +421,18 @@ struct Holds {
 };
 
 TEST_CASE("launches: the Views of functors within functors, and what stands before them") {
-  CHECK(gpu::field_count<Holds>() == 4);
-  CHECK(gpu::field_count<Index<3>>() == 1);
-  CHECK(gpu::field_count<std::array<int, 2>>() == 0);
+  CHECK(field_count<Holds>() == 4);
+  CHECK(field_count<Index<3>>() == 1);
+  CHECK(field_count<std::array<int, 2>>() == 0);
   alignas(16) bf16 memory[512] = {};
   const View<bf16, 2> view(memory, Index<2>{8, 16});
   const View<bf16, 3> cache = View<bf16, 3>(memory, Index<3>{4, 8, 16}).slice<1>(0, 4);
   const Holds holds{{view, view, view}, {1, 2}, {1, 2, 3}, {{view.slice<1>(1, 15), cache}, 7}};
   int views = 0;
-  gpu::for_each_view(holds, [&](const auto&) { ++views; });
+  for_each_view(holds, [&](const auto&) { ++views; });
   CHECK(views == 5);
   views = 0;
-  gpu::for_each_own_view(holds, [&](const auto&) { ++views; });
+  for_each_own_view(holds, [&](const auto&) { ++views; });
   CHECK(views == 0);
   const Holds adapted = gpu::with_access(holds, 8);
   CHECK(adapted.functor.x.access().vectors);

@@ -106,7 +106,7 @@ specs/ops/elementwise.yaml:275:7: error: 'exp' has no attribute 'base', but its 
   275 | - op: exp
       |       ^
 templates/kgen/ops/activation.hpp:38:9: note: it is declared here
-   37 |   float base;
+   38 |   float base;
       |         ^
 help: correct the operator or its kernel, whichever is wrong
 )text");
