@@ -147,6 +147,15 @@ S with_access(S object, int width) {
   return object;
 }
 
+// lanes[lane], of lanes that stay in registers.
+template <class T, int Count>
+KGEN_FN T chosen(const T (&lanes)[Count], int lane) {
+  T result = lanes[0];
+  KGEN_UNROLL
+  for (int i = 1; i < Count; ++i) result = lane == i ? lanes[i] : result;
+  return result;
+}
+
 // What a launch has seen of all Views of a functor.
 enum class Lanes {
   any,               // each as with_access says

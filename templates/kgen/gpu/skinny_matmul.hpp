@@ -108,10 +108,11 @@ struct SkinnyMatmul {
       if (at[1] + lanes <= N) {
         store_to(c, at, partial.add(row, I * own + of_tile, shape.blocks)...);
       } else if (at[1] < N) {
-        const Vec<float, lanes> sums[] = {partial.add(row, I * own + of_tile, shape.blocks)...};
-        KGEN_UNROLL
-        for (int lane = 0; lane < lanes; ++lane) {
-          if (at[1] + lane < N) store_to(c, Index<2>{row, at[1] + lane}, Vec<float, 1>(sums[I][lane])...);
+        float sums[sizeof...(I)][lanes];
+        (store_lanes(sums[I], partial.add(row, I * own + of_tile, shape.blocks)), ...);
+        KGEN_NO_UNROLL
+        for (int lane = 0; at[1] + lane < N; ++lane) {
+          store_to(c, Index<2>{row, at[1] + lane}, Vec<float, 1>(chosen(sums[I], lane))...);
         }
       }
     }

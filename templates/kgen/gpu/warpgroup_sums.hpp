@@ -61,14 +61,6 @@ KGEN_FN void gather_columns(float (&lanes)[8]) {
   }
 }
 
-// lanes[lane], of lanes that stay in registers.
-KGEN_FN float chosen(const float (&lanes)[8], int lane) {
-  float result = lanes[0];
-  KGEN_UNROLL
-  for (int i = 1; i < 8; ++i) result = lane == i ? lanes[i] : result;
-  return result;
-}
-
 // Gives the sink what a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as `extents`.
 // Inside: all of them are within the extents, so that no branch keeps the sink's loads apart.
 template <bool Inside, int N, int Count, class C, int... I>
