@@ -69,6 +69,12 @@ def thresholded_relu(x: Floats, alpha: float) -> Floats:
     return chosen(one(GREATER, x, references.number_as(x.dtype, alpha)), x, number(x, 0.0))
 
 
+def safe_softmax(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    (weights,) = references.softmax(operands, at)
+    undefined = one(references.OPERATORS["not_equal"], weights, weights)
+    return [one(rules.choice, undefined, number(weights, 0.0), weights)]
+
+
 # ---- normalisation ---------------------------------------------------------------------------------------------------
 
 
@@ -187,6 +193,7 @@ OPERATORS: dict[str, Rule] = PRIMITIVES | {
     "quick_gelu": activation(lambda x, alpha: one(MUL, x, one(SIGMOID, times(x, alpha)))),
     "softsign": activation(lambda x: one(DIV, x, one(ADD, one(ABS, x), number(x, 1.0)))),
     "log_softmax": log_softmax,
+    "safe_softmax": safe_softmax,
     "channel_affine": activation(channel_affine),
     "batch_norm": activation(batch_norm),
     "instance_norm": activation(instance_norm),

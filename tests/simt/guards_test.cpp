@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kgen/attention.hpp"
+#include "kgen/bincount.hpp"
 #include "kgen/convolution.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
@@ -19,6 +20,7 @@
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"
 #include "kgen/simt/executor.hpp"
+#include "kgen/suppression.hpp"
 #include "kgen/top_k.hpp"
 #include "testing.hpp"
 
@@ -67,12 +69,29 @@ std::vector<float> shares(View<const float, 2> x) {
   return y.elements;
 }
 
+// Boxes that overlap their neighbours, the best one first.
+struct Crowd {
+  Tensor<float, 3> boxes{Index<3>{1, 300, 4}}, scores{Index<3>{1, 1, 300}};
+  Tensor<std::int64_t, 3> order{scores.shape};
+
+  Crowd() {
+    for (int i = 0; i < 300; ++i) {
+      const float left = static_cast<float>(i * 7 % 300);
+      const float corners[] = {left, 0, left + 3, 1};
+      std::copy_n(corners, 4, boxes.elements.begin() + 4 * i);
+      scores.elements[static_cast<std::size_t>(i)] = 1 - static_cast<float>(i) / 512;
+      order.elements[static_cast<std::size_t>(i)] = i;
+    }
+  }
+};
+
 // Every kernel that has guards, in each of its ways to share work among the threads of a block or a cluster.
 std::vector<Case> cases() {
   const auto matrix = random_tensor<float>(Index<2>{70, 90}, 1), other = random_tensor<float>(Index<2>{90, 80}, 2);
   const auto long_rows = random_tensor<float>(Index<2>{5, 1000}, 3);
   const auto longer = random_tensor<float>(Index<2>{1, 16384}, 4);
   const auto q = random_tensor<float>(Index<4>{1, 80, 2, 16}, 5);
+  const Crowd crowd;
   return {
       [=] {
         Tensor<float, 2> y(Index<2>{90, 70});
@@ -126,6 +145,16 @@ std::vector<Case> cases() {
         Tensor<float, 2> sums(long_rows.shape);
         cumsum(long_rows.view(), 1, false, false, sums.view());
         return sums.elements;
+      },
+      [=] {
+        Tensor<std::int64_t, 1> bins(Index<1>{20});
+        bincount(crowd.order.view().reshape(Index<1>{300}), bins.view());
+        return std::vector<float>(bins.elements.begin(), bins.elements.end());
+      },
+      [=] {
+        Tensor<std::int64_t, 3> kept(Index<3>{1, 1, 300});
+        greedy_suppression(crowd.boxes.view(), crowd.scores.view(), crowd.order.view(), false, 0.3, 0, kept.view());
+        return std::vector<float>(kept.elements.begin(), kept.elements.end());
       },
       [=] { return chosen(long_rows.view(), 5); },
       [=] {

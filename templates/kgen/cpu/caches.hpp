@@ -13,6 +13,34 @@ struct Caches {
   std::int64_t first, second, last;
 };
 
+#if defined(__x86_64__)
+// What the instruction answers in eax to edx. Its header is left out for its many macros.
+struct ProcessorAnswer {
+  std::uint32_t a, b, c, d;
+
+  ProcessorAnswer(std::uint32_t leaf, std::uint32_t level) {
+    asm volatile("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(leaf), "c"(level));
+  }
+};
+#endif
+
+// Bytes of the last-level cache as the processor says, which sysconf adds up over all its parts on some; 0: it does not.
+inline std::int64_t last_level_bytes() {
+  std::int64_t last = 0;
+#if defined(__x86_64__)
+  for (const std::uint32_t leaf : {4u, 0x8000001du}) {  // Intel's, and AMD's
+    if (ProcessorAnswer(leaf & 0x80000000u, 0).a < leaf) continue;
+    for (std::uint32_t level = 0; level < 8; ++level) {
+      const ProcessorAnswer of(leaf, level);
+      if ((of.a & 31) == 0) break;
+      const std::int64_t ways = (of.b >> 22) + 1, partitions = (of.b >> 12 & 1023) + 1, line = (of.b & 4095) + 1;
+      last = std::max(last, ways * partitions * line * (std::int64_t{of.c} + 1));
+    }
+  }
+#endif
+  return last;
+}
+
 // Read once. Where the system does not say, what small cores have.
 inline const Caches& caches() {
   static const Caches found = [] {
@@ -22,7 +50,8 @@ inline const Caches& caches() {
     };
     const std::int64_t first = bytes(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
     const std::int64_t second = bytes(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
-    return Caches{first, second, std::max(second, bytes(_SC_LEVEL3_CACHE_SIZE, 4 << 20))};
+    const std::int64_t said = last_level_bytes();
+    return Caches{first, second, std::max(second, said > 0 ? said : bytes(_SC_LEVEL3_CACHE_SIZE, 4 << 20))};
   }();
   return found;
 }

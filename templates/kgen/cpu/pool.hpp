@@ -3,7 +3,6 @@
 // has not come yet. So a call is never slower than its caller alone, unless parts wait for each other (Barrier).
 #pragma once
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -34,6 +33,9 @@ inline void relax() {
 #endif
 }
 
+// futex(2)'s operations, of one process. Its header is left out for its many macros.
+inline constexpr int futex_wait = 128, futex_wake = 129;
+
 class Word {
  public:
   std::uint32_t load() const { return value_.load(std::memory_order_acquire); }
@@ -44,7 +46,7 @@ class Word {
   }
   void wake_all() {
     if (sleepers_.load(std::memory_order_seq_cst) != 0)
-      ::syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, 0, 0, 0);
+      ::syscall(SYS_futex, &value_, futex_wake, INT_MAX, 0, 0, 0);
   }
   // Returns once done(value).
   template <class Done>
@@ -58,7 +60,7 @@ class Word {
     }
     for (std::uint32_t value; !done(value = load());) {
       sleepers_.fetch_add(1, std::memory_order_seq_cst);
-      ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, value, 0, 0, 0);
+      ::syscall(SYS_futex, &value_, futex_wait, value, 0, 0, 0);
       sleepers_.fetch_sub(1, std::memory_order_relaxed);
     }
   }

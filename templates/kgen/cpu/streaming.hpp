@@ -9,34 +9,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kgen/cpu/caches.hpp"
 #include "kgen/cpu/registers.hpp"
 #include "kgen/fields.hpp"
 #include "kgen/view.hpp"
 
-#if defined(KGEN_REGISTERS)
-#include <cpuid.h>
-#endif
-
 namespace kgen::cpu {
-
-// Bytes of the last-level cache, as the processor says; 0 where it does not say. (sysconf adds up those of all sockets'
-// parts on some processors.)
-inline std::int64_t last_level_cache() {
-  static const std::int64_t bytes = [] {
-    std::int64_t last = 0;
-#if defined(KGEN_REGISTERS)
-    for (const unsigned leaf : {4u, 0x8000001du}) {  // Intel's, and AMD's
-      unsigned a = 0, b = 0, c = 0, d = 0;
-      for (unsigned level = 0; __get_cpuid_count(leaf, level, &a, &b, &c, &d) != 0 && (a & 31) != 0; ++level) {
-        const std::int64_t ways = (b >> 22) + 1, partitions = (b >> 12 & 1023) + 1, line = (b & 4095) + 1;
-        last = std::max(last, ways * partitions * line * (std::int64_t{c} + 1));
-      }
-    }
-#endif
-    return last;
-  }();
-  return bytes;
-}
 
 // The bytes of the elements that a View has in memory: what repeats counts once.
 template <class T, int R>
@@ -53,7 +31,7 @@ bool streams_results(const Functor& functor) {
 #if defined(KGEN_REGISTERS)
   std::int64_t bytes = 0;
   for_each_own_view(functor, [&](const auto& view) { bytes += bytes_of(view); });
-  return last_level_cache() > 0 && bytes >= 2 * last_level_cache();
+  return bytes >= 2 * caches().last;
 #else
   (void)functor;
   return false;
