@@ -17,7 +17,7 @@ namespace kgen {
 // c[m, n] = sum over k of a[m, k] * b[k, n], accumulated in f32 (f64 for f64). a: [M, K], b: [K, N], c: [M, N]. Several
 // right operands, each with an N of its own, are multiplied by one left operand that is read once.
 // On the CPU a prologue of a is evaluated once for each element, as far as the packed copy fits in memory set aside for
-// it, and one of b once for each tile of rows, which are 256 where a core has 1 MB of cache; on a GPU both once for each
+// it, and one of b once for each 256 rows or so of a (the declarations count that as once); on a GPU both once for each
 // tile of 64 x 64 elements of c beside another. Hopper's tensor cores multiply matrices in memory: with a prologue the
 // same product takes 30 times as long. An epilogue is evaluated once for each element of the result. TileM: the least
 // rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns.
@@ -25,8 +25,8 @@ template <int TileM = 96, int TileN = 256, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
 KGEN_KERNEL(matmul)
 KGEN_EVALUATED(a, "(N + 63) / 64", "target == gpu")
-KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
-KGEN_EVALUATED(b, "(elements(a) / K + 255) / 256", "target == cpu")
+KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64",
+               "target == gpu")
 KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16)")
 KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16)")
 void matmul(const A& a, const B& b, const C& c, Stream stream = {})
