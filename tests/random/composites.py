@@ -165,7 +165,7 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     scale = chosen(one(EQUAL, reach, zero), number(x, 1.0), one(DIV, reach, number(x, 255.0)))
     steps = one(ROUND, one(NEG, one(DIV, low, scale)))
     zero_point = rules.float_to_exact(one(CLAMP, steps, minimum=0.0, maximum=255.0), "u8")
-    return [quantize(x, scale, zero_point), scale, zero_point]
+    return [quantize(x, scale, zero_point, saturate=True), scale, zero_point]
 
 
 # What has no reference here yet, and is in no graph: compared with NumPy in tests/examples, and with the plain formulas in
