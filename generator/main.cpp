@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "generator/base/languages.hpp"
@@ -214,6 +216,13 @@ void compare_signatures(const fs::path& folder, const FolderStatus& status, Sour
   compare_stub_signatures(folder, status, directories, sources, diagnostics);
 }
 
+// What a command works on until the process ends: to free a large graph piece by piece would take time of its own.
+template <class T>
+T& until_exit(T made) {
+  static auto* const kept = new std::vector<std::unique_ptr<T>>;
+  return *kept->emplace_back(std::make_unique<T>(std::move(made)));
+}
+
 void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
   WriteOptions options;
   options.folder = arguments.emit;
@@ -222,7 +231,7 @@ void write_plan(const Plan& plan, const Arguments& arguments, Session& session) 
   options.inputs = emission_inputs(session.read_files, input_roots(arguments.emit));
   const EmitOptions how = emit_options(arguments);
   options.include_directories = how.include_directories;
-  const std::vector<SourceFile> files = formatted(emit_plan(plan, how), options.folder);
+  const std::vector<SourceFile>& files = until_exit(formatted(emit_plan(plan, how), options.folder));
   const WriteReport written = write_files(files, options, session.sources, session.diagnostics);
   const bool done = !session.diagnostics.has_errors();
   if (done && !arguments.depfile.empty()) {
@@ -237,8 +246,8 @@ void write_plan(const Plan& plan, const Arguments& arguments, Session& session) 
 }
 
 int run_plan(const Arguments& arguments) {
-  Session session;
-  const auto plan = make_plan(pipeline_options(arguments), session);
+  Session& session = until_exit(Session{});
+  const auto& plan = until_exit(make_plan(pipeline_options(arguments), session));
   if (!plan) return report(session, arguments);
   if (!arguments.emit.empty()) {
     write_plan(*plan, arguments, session);
@@ -288,10 +297,10 @@ int run_diff(const Arguments& arguments) {
 }
 
 int run_explain(const Arguments& arguments) {
-  Session session;
+  Session& session = until_exit(Session{});
   PipelineOptions options = pipeline_options(arguments);
   options.explain = true;
-  const auto plan = make_plan(options, session);
+  const auto& plan = until_exit(make_plan(options, session));
   if (!plan) return report(session, arguments);
   if (arguments.first.empty()) {
     fmt::print("{}", explain(*plan));

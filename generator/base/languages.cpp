@@ -149,7 +149,12 @@ std::string cmake_target(std::string_view graph) {
 }
 
 std::string yaml_string(std::string_view text) {
-  std::string result = "\"";
+  // Nearly all text means itself, and is most of a large plan.
+  const auto means_itself = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
+  std::string result;
+  result.reserve(text.size() + 2);
+  result = '"';
+  if (std::all_of(text.begin(), text.end(), means_itself)) return result.append(text).append(1, '"');
   for_each_character(
       text,
       [&](std::string_view character) {
@@ -167,8 +172,9 @@ std::string yaml_name(std::string_view text) {
   static const std::unordered_set<std::string_view> taken = {
       "y",  "n",   "yes",  "no",    "on",   "off", "true", "false", "null", "Y",    "N",     "Yes", "No",
       "On", "Off", "True", "False", "Null", "YES", "NO",   "ON",    "OFF",  "TRUE", "FALSE", "NULL"};
+  constexpr std::size_t longest_taken = 5;
   const bool means_itself = is_made_of(text, "./:<>-") && (is_letter(text[0]) || text[0] == '/') &&
-                            text.back() != ':' && !taken.contains(text);
+                            text.back() != ':' && (text.size() > longest_taken || !taken.contains(text));
   return means_itself ? std::string(text) : yaml_string(text);
 }
 

@@ -181,15 +181,17 @@ class GraphText {
   }
 
   // Simplification may have removed others.
-  std::unordered_set<std::string_view> present_values() const {
-    std::unordered_set<std::string_view> present;
-    for (const Value& value : graph_.values) present.insert(value.name);
-    return present;
+  const std::unordered_set<std::string_view>& present_values() {
+    if (present_.empty()) {
+      present_.reserve(graph_.values.size());
+      for (const Value& value : graph_.values) present_.insert(value.name);
+    }
+    return present_;
   }
 
   void write_recognitions() {
     if (graph_.recognitions.empty()) return;
-    const auto present = present_values();
+    const auto& present = present_values();
     bool any = false;
     for (const Recognition& each : graph_.recognitions) {
       if (!present.contains(each.value)) continue;
@@ -203,7 +205,7 @@ class GraphText {
   // Only of values that are still there.
   void write_kernel_choices() {
     if (graph_.kernel_choices.empty()) return;
-    const auto present = present_values();
+    const auto& present = present_values();
     bool any = false;
     for (const KernelChoice& choice : graph_.kernel_choices) {
       if (!present.contains(choice.value)) continue;
@@ -224,7 +226,7 @@ class GraphText {
   // Where an operand is constant, and the operator has a form of which a part is computed at load.
   void write_preparations() {
     if (graph_.preparations.empty()) return;
-    const auto present = present_values();
+    const auto& present = present_values();
     bool any = false;
     for (const Preparation& each : graph_.preparations) {
       if (!present.contains(each.value)) continue;
@@ -271,6 +273,7 @@ class GraphText {
   const Graph& graph_;
   LoadPhase phase_;
   std::unordered_set<ValueId> seen_;
+  std::unordered_set<std::string_view> present_;  // names of values; empty: not asked for
 };
 
 }  // namespace

@@ -471,10 +471,13 @@ bool has_too_many_products(const Shape& shape) {
   return false;
 }
 
-Dim element_count(const Shape& shape) {
-  Dim count = 1;
-  for (const Dim& extent : shape) count = count * extent;
-  return count;
+Dim element_count(const Shape& shape, std::int64_t each) {
+  Dim numbers = each, symbols = 1;  // apart, as a product with symbols allocates
+  for (const Dim& extent : shape) {
+    Dim& product = extent.is_constant() ? numbers : symbols;
+    product = product * extent;
+  }
+  return symbols * numbers;
 }
 
 bool provably_at_most(const Dim& a, const Dim& b, const DimRanges& ranges) { return (b - a).range(ranges).low >= 0; }

@@ -91,8 +91,8 @@ std::string to_text(const Shape& shape);
 inline constexpr std::size_t most_products = 256;
 // Whether the number of elements could be a sum of more than that.
 bool has_too_many_products(const Shape& shape);
-// The product of all extents; 1 for a scalar.
-Dim element_count(const Shape& shape);
+// The product of all extents, 1 for a scalar, and of `each`: how many things there are for each element.
+Dim element_count(const Shape& shape, std::int64_t each = 1);
 // True where a <= b for every value of the symbols in their ranges, as far as interval arithmetic can see.
 bool provably_at_most(const Dim& a, const Dim& b, const DimRanges& ranges);
 

@@ -14,8 +14,8 @@ std::int64_t element_bits(const TensorType& type) {
 
 Dim bytes_of(const TensorType& type) {
   const std::int64_t bits = element_bits(type);
-  if (bits % 8 == 0) return element_count(type.shape) * Dim(bits / 8);
-  return Dim::floor_divide(element_count(type.shape) * Dim(bits) + Dim(7), 8);
+  if (bits % 8 == 0) return element_count(type.shape, bits / 8);
+  return Dim::floor_divide(element_count(type.shape, bits) + Dim(7), 8);
 }
 
 std::string_view cpp_element(const TensorType& type) {

@@ -64,7 +64,7 @@ class Decider {
                    const std::string& base);
   void leave(Conflict conflict, const EmittedFile& known, bool has_news);
   void change(const SourceFile& file, FileAction action, const std::optional<std::string>& existing,
-              std::optional<std::string> content);
+              std::optional<std::string_view> content);
   void keep(const std::string& path, EmittedFile file, Standing standing);
 
   const EmittedFolder& folder_;
@@ -83,11 +83,11 @@ void Decider::keep(const std::string& path, EmittedFile file, Standing standing)
 
 // The emitted text becomes the base; `content`, if any, the file.
 void Decider::change(const SourceFile& file, FileAction action, const std::optional<std::string>& existing,
-                     std::optional<std::string> content) {
+                     std::optional<std::string_view> content) {
   std::optional<std::uint64_t> hash;
   if (existing) hash = content_hash(*existing);
   decision_.report.written += content.has_value();
-  decision_.update.changes.push_back({file.path, action, hash, std::move(content), file.content});
+  decision_.update.changes.push_back({file.path, action, hash, content, file.content});
 }
 
 // The file stays as it is, and so does what it was edited from.
@@ -119,7 +119,7 @@ void Decider::edited_file(const SourceFile& file, const EmittedFile& known, cons
     change(file, FileAction::write, edited, std::nullopt);
   } else {
     if (merge->clean) decision_.report.merged.push_back(file.path);
-    change(file, FileAction::write, edited, std::move(merge->text));
+    change(file, FileAction::write, edited, decision_.merged.emplace_back(std::move(merge->text)));
   }
 }
 

@@ -1,6 +1,7 @@
 // What is to be done to an emitted folder, decided before anything is.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,12 @@ struct Conflict {
 
 struct FolderDecision {
   Update update;
+  std::deque<std::string> merged;  // what the update writes of texts that hold edits
   std::vector<Conflict> conflicts;
   WriteReport report;  // if all of it comes to pass
 };
 
-// For each emitted file, and each that was emitted before. The paths are relative, safe, and differ from one another.
+// For each emitted file, and each that was emitted before. The files outlive the decision. The paths are relative, safe, and differ from one another.
 // Errors: what stands in the way of an update.
 FolderDecision decide(const std::vector<SourceFile>& files, const EmittedFolder& folder, const WriteOptions& options,
                       const Manifest& before, Diagnostics& diagnostics);

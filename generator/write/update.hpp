@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/base/diagnostics.hpp"
@@ -24,8 +25,8 @@ struct FileChange {
   std::string path;
   FileAction action = FileAction::write;
   std::optional<std::uint64_t> before;  // hash of what is there; nothing: no file
-  std::optional<std::string> content;   // nothing: the file stays as it is, its base alone is new
-  std::string base;
+  std::optional<std::string_view> content;  // nothing: the file stays as it is, its base alone is new
+  std::string_view base;                    // these are of the emitted files, or of what was merged
 };
 
 struct Update {

@@ -128,6 +128,7 @@ void parse(const TranslationUnit& unit, Places& places, Diagnostics& diagnostics
   std::shared_ptr<clang::CompilerInvocation> invocation = clang::createInvocation(pointers, options);
   if (!invocation) return;
   invocation->getFrontendOpts().SkipFunctionBodies = true;
+  invocation->getFrontendOpts().DisableFree = false;  // which the driver sets, as a compiler ends after one unit
   invocation->getDiagnosticOpts().ShowCarets = false;  // and with them the count of errors on stderr
   invocation->getPreprocessorOpts().addRemappedFile(
       unit.name, llvm::MemoryBuffer::getMemBufferCopy(text, unit.name).release());

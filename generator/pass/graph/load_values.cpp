@@ -66,11 +66,16 @@ std::vector<bool> values_of_prologues(const Graph& graph) {
 
 LoadValues::LoadValues(const Graph& graph)
     : graph_(graph), unpacked_(graph.values.size(), false), computed_(graph.values.size(), false) {
-  if (std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return unpacks(graph, node); })) {
-    const std::vector<bool> fits = values_of_prologues(graph);
-    for (const Node& node : graph.nodes) {
-      if (unpacks(graph, node)) unpacked_[node.outputs[0]] = fits[node.outputs[0]];
-    }
+  // Most graphs unpack nothing: one walk serves those.
+  bool any = false;
+  for (const Node& node : graph.nodes) {
+    any = any || unpacks(graph, node);
+    add(node);
+  }
+  if (!any) return;
+  const std::vector<bool> fits = values_of_prologues(graph);
+  for (const Node& node : graph.nodes) {
+    if (unpacks(graph, node)) unpacked_[node.outputs[0]] = fits[node.outputs[0]];
   }
   for (const Node& node : graph.nodes) add(node);
 }
