@@ -243,7 +243,7 @@ TEST_CASE("links: no name leads out of an emitted folder") {
   CHECK(folder.kind("way") == EntryKind::link);
   std::error_code error;
   CHECK_FALSE(folder.read("way", error));
-  CHECK(folder.check_writable("way"));
+  CHECK(folder.validate_writable("way"));
   CHECK(folder.obstacle("way/b.cpp") == "way");
   CHECK(attacked.read("a.cpp") == "a\n");
   attacked.check_outside();
