@@ -11,7 +11,6 @@
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
 #include "generator/load/load_tuning.hpp"
-#include "generator/spec/contraction.hpp"
 #include "generator/spec/node_expression.hpp"
 
 namespace kgen {
@@ -111,9 +110,8 @@ void validate_prepared(const Expansion& form, const OpSpec& op, const OpSet& set
 // The operators that an equation becomes: views by their form, and the others by what they take.
 void validate_contraction(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
   using enum ContractionRule::Part;
-  const auto rule = contraction_of(op);
-  if (!rule) return;
-  for (const auto& [part, name] : rule->operators) {
+  if (!op.contraction) return;
+  for (const auto& [part, name] : op.contraction->operators) {
     const OpSpec* callee = set.find(name);
     if (!callee) {
       Diagnostic& diagnostic = diagnostics.error(op.where, fmt::format("unknown operator '{}'", name));

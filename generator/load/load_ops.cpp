@@ -14,7 +14,6 @@
 #include "generator/load/load_tuning.hpp"
 #include "generator/load/read_expressions.hpp"
 #include "generator/load/yaml.hpp"
-#include "generator/spec/contraction.hpp"
 #include "generator/spec/node_expression.hpp"
 
 namespace kgen {
@@ -449,21 +448,25 @@ void read_contraction(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
                     diagnostics);
     return;
   }
-  ViewRule rule;
+  ContractionRule rule;
   for (const std::string_view key : keys) {
     const Yaml entry = require_key(value, key, "'contraction'", diagnostics);
     const auto text = entry ? read_text(entry, fmt::format("'{}'", key), diagnostics) : std::nullopt;
     if (!text) return;
-    rule.parameters.emplace(key, *text);
+    if (const auto part = enumerator_named<ContractionRule::Part>(key)) {
+      rule.operators.emplace(*part, *text);
+    } else {
+      rule.equation = *text;
+    }
   }
-  const std::string& equation = rule.parameters.at("equation");
-  const AttributeSpec* attribute = op.attribute(equation);
+  const AttributeSpec* attribute = op.attribute(rule.equation);
   if (!attribute || attribute->type != AttributeType::text || !attribute->required()) {
-    diagnostics.error(value.find("equation").where(),
-                      fmt::format("'{}' is no attribute of '{}' of type text that must be given", equation, op.name));
+    diagnostics.error(
+        value.find("equation").where(),
+        fmt::format("'{}' is no attribute of '{}' of type text that must be given", rule.equation, op.name));
     return;
   }
-  op.view = std::move(rule);
+  op.contraction = std::move(rule);
 }
 
 // What each kind must say of itself.
@@ -480,8 +483,8 @@ void validate_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
   if (op.kind == OpKind::view) {
     need(entry.find("view") && !op.operands.empty() && op.results.size() == 1, "'view', an operand and one result");
   } else if (op.kind == OpKind::composite) {
-    need(!op.expansions.empty() || op.view, "an expansion");
-    if (op.view) {
+    need(!op.expansions.empty() || op.contraction, "an expansion");
+    if (op.contraction) {
       need(op.expansions.empty() && op.results.size() == 1 && op.operands.size() == 1 && op.operands[0].variadic,
            "no expansion beside its contraction, one variadic operand and one result");
     }

@@ -77,8 +77,8 @@ class Dim {
   const std::vector<Term>& terms() const;
 
   std::int64_t constant_ = 0;
-  // Highest degree first, then by keys; no two alike, no zero coefficients; null where there are none. Shared, as a graph
-  // holds every size many times over.
+  // Highest degree first, then by keys; no two alike, no zero coefficients; null where there are none. Shared, as a
+  // graph holds every size many times over.
   std::shared_ptr<const std::vector<Term>> terms_;
 };
 

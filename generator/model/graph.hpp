@@ -56,8 +56,8 @@ struct GraphInput {
   bool strided = false;  // any strides are accepted; otherwise the caller must pass dense row-major memory
 };
 
-// Where a constant's data comes from. Scalars and small lists stand in `values`; the rest in a safetensors file. Both are
-// empty for a constant of no elements.
+// Where a constant's data comes from. Scalars and small lists stand in `values`; the rest in a safetensors file. Both
+// are empty for a constant of no elements.
 struct ConstantData {
   ValueId value = no_id;
   std::vector<Number> values;       // row-major; one element means a splat; empty: from the file
@@ -106,8 +106,9 @@ struct IndexMap {
 struct Call {
   std::uint32_t function = 0;
   std::int64_t repeat = 1;
-  // Which calls of the function these are, counted over the whole module, as constants and state belong to each: the i-th
-  // of them, in the k-th call of the graph that holds this node, is first_index + k * index_stride + i. (main: k is 0.)
+  // Which calls of the function these are, counted over the whole module, as constants and state belong to each: the
+  // i-th of them, in the k-th call of the graph that holds this node, is first_index + k * index_stride + i. (main: k
+  // is 0.)
   std::int64_t first_index = 0;
   std::int64_t index_stride = 0;
 };

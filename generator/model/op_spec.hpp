@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "generator/base/source.hpp"
+#include "generator/model/contraction_rule.hpp"
 #include "generator/model/dim.hpp"
 #include "generator/model/dtype.hpp"
 #include "generator/model/enum_names.hpp"
@@ -95,8 +96,8 @@ struct JoinedAxis {
   int result_axis = -1;
 };
 
-// An axis of an operand along which a factor on it may be taken out: f(a * s, b) is f(a, b) * s, or f(a, b * s), where s
-// has one number for each place along the axis. Axes count from the last: -1.
+// An axis of an operand along which a factor on it may be taken out: f(a * s, b) is f(a, b) * s, or f(a, b * s), where
+// s has one number for each place along the axis. Axes count from the last: -1.
 struct ScaledAxis {
   std::size_t operand = 0;
   int axis = -1;
@@ -125,7 +126,8 @@ struct SizeCondition {
   std::string meaning;
 };
 
-// A size that follows from the operands' sizes and from attributes, for the shapes of results: "(H - KH) / strides[0] + 1".
+// A size that follows from the operands' sizes and from attributes, for the shapes of results:
+// "(H - KH) / strides[0] + 1".
 struct NamedSize {
   std::string name;
   Expression size;
@@ -180,6 +182,7 @@ struct OpSpec {
   Expression definition;  // elementwise: over doubles, used to fold constants
   Algebra algebra;
   std::optional<ViewRule> view;
+  std::optional<ContractionRule> contraction;  // of a composite: instead of expansions
   std::vector<Expansion> expansions;
   std::vector<Expansion> prepared;   // of one with a kernel: what is better where a part of it is computed at load
   std::vector<Expansion> spellings;  // in which graphs may write it too; nothing is expanded to them

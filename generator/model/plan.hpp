@@ -99,10 +99,11 @@ struct FusedGraph {
 // neither.
 std::vector<const Decision*> decision_path(const FusedGraph& fused, NodeId from, NodeId to);
 
-// ---- lower: a group as the program of its stub -----------------------------------------------------------------------
+// ---- lower: a group as the program of its stub --------------------------------------------------------------------
 
-// One parameter of a stub: a View of memory. This and all else that a stub names goes by the graph's name where the stub
-// has one use; where several share it, by the general one, which says what it is to the stub's operators ("a", "weight").
+// One parameter of a stub: a kgen::View of memory. This and all else that a stub names goes by the graph's name where
+// the stub has one use; where several share it, by the general one, which says what it is to the stub's operators ("a",
+// "weight").
 struct StubParameter {
   std::string name;
   std::string general;
@@ -230,11 +231,11 @@ struct StubProgram {
   std::string saved;                            // what fusing saves; empty: nothing
 };
 
-// ---- place -----------------------------------------------------------------------------------------------------------
+// ---- place --------------------------------------------------------------------------------------------------------
 
 // Where a value lives. view_of: the view `view` of `base` (an operand of a view node read in place).
-// part_of: written straight into the slice `view` of `base` (concat, update), or into all of it, shown by `view` as it was
-// before the view that `base` is: `base` is the result of that node.
+// part_of: written straight into the slice `view` of `base` (concat, update), or into all of it, shown by `view` as it
+// was before the view that `base` is: `base` is the result of that node.
 struct Placement {
   enum class Kind { registers, input, output, constant, state, arena, persistent, view_of, part_of };
   Kind kind = Kind::registers;
@@ -332,7 +333,7 @@ struct Plan {
   std::string file;                         // the graph's path
 };
 
-// ---- emit ------------------------------------------------------------------------------------------------------------
+// ---- emit ---------------------------------------------------------------------------------------------------------
 
 // A file to be written: relative path and whole content.
 struct SourceFile {

@@ -217,7 +217,8 @@ class Steps {
       Shape flat(shape.begin(), shape.end() - 1);
       flat.push_back(extent * extent);
       reshape_to(term, flat);
-      term.value = add({.part = Part::slice, .inputs = {term.value}, .axes = {}, .shape = {}, .extent = extent.constant()});
+      term.value =
+          add({.part = Part::slice, .inputs = {term.value}, .axes = {}, .shape = {}, .extent = extent.constant()});
     } else {
       term.value = add({.part = Part::diagonal, .inputs = {term.value}, .axes = {}, .shape = {}});
     }
@@ -297,7 +298,8 @@ class Steps {
       });
     }
     const bool is_product = has_product_ && !groups.summed.empty() && !groups.left.empty() && !groups.right.empty();
-    terms_[i] = is_product ? product(std::move(a), std::move(b), groups) : multiplied(std::move(a), std::move(b), groups);
+    terms_[i] =
+        is_product ? product(std::move(a), std::move(b), groups) : multiplied(std::move(a), std::move(b), groups);
     sum_unneeded(terms_[i], needed);
   }
 
@@ -360,20 +362,6 @@ class Steps {
 
 }  // namespace
 
-std::optional<ContractionRule> contraction_of(const OpSpec& op) {
-  if (op.kind != OpKind::composite || !op.view) return std::nullopt;
-  ContractionRule rule;
-  for (const auto& [key, name] : op.view->parameters) {
-    const auto part = std::find(names_of<Part>.begin(), names_of<Part>.end(), key);
-    if (part == names_of<Part>.end()) {
-      rule.equation = name;
-    } else {
-      rule.operators.emplace(static_cast<Part>(part - names_of<Part>.begin()), name);
-    }
-  }
-  return rule;
-}
-
 std::optional<Equation> read_equation(std::string_view text, const std::vector<std::size_t>& ranks,
                                       std::string& problem) {
   std::string plain(text);
@@ -390,8 +378,8 @@ std::optional<Equation> read_equation(std::string_view text, const std::vector<s
   for (std::size_t i = 0; i < terms.size(); ++i) {
     auto labels = operand_of(terms[i], i, ranks[i], problem);
     if (!labels) return std::nullopt;
-    most = std::max(most, static_cast<std::size_t>(
-                              std::count_if(labels->begin(), labels->end(), [](int each) { return !is_letter(each); })));
+    const auto unnamed = std::count_if(labels->begin(), labels->end(), [](int each) { return !is_letter(each); });
+    most = std::max(most, static_cast<std::size_t>(unnamed));
     equation.operands.push_back(std::move(*labels));
   }
   if (arrow == plain.npos) {
@@ -408,7 +396,8 @@ std::optional<Equation> read_equation(std::string_view text, const std::vector<s
                                    [&](const Labels& each) { return holds(each, label); });
     if (!again && known) continue;
     const std::string name(1, static_cast<char>(label));
-    problem = again ? fmt::format("the result has '{}' twice", name) : fmt::format("no operand has the result's '{}'", name);
+    problem =
+        again ? fmt::format("the result has '{}' twice", name) : fmt::format("no operand has the result's '{}'", name);
     return std::nullopt;
   }
   equation.result = std::move(*result);

@@ -1,12 +1,12 @@
 // What the sizes and conditions of specifications and kernels mean at a node: "2 * D + pads[0]", "M <= 16 && T == f32".
 //   sizes       whole numbers; names in the operator's shape patterns, and its named sizes; attributes of the types
 //               integer and dim; list[0], an item of an attribute of type dims; extent(operand, axis), 0 where there is
-//               no such operand or axis; rank(operand); elements(operand), or of a result, the product of its extents; + - * /
-//               (rounding down) of sizes; condition ? size : size, and min and max of two sizes, all of which are known
-//               where one answer is right for all symbolic dims
+//               no such operand or axis; rank(operand); elements(operand), or of a result, the product of its
+//               extents; + - * / (rounding down) of sizes; condition ? size : size, and min and max of two sizes, all
+//               of which are known where one answer is right for all symbolic dims
 //   types       the operator's type variables, each of which stands for the dtypes of all operands of that type; dtypes
-//   targets     `target`, what source is planned for, is == or != one of cpu, cuda, hip, and gpu, which is any of these;
-//               `architecture`, of which of its devices, one of sm_90a, gfx942, gfx90a and gfx1100
+//   targets     `target`, what source is planned for, is == or != one of cpu, cuda, hip, and gpu, which is any of
+//               these; `architecture`, of which of its devices, one of sm_90a, gfx942, gfx90a and gfx1100
 //   conditions  sizes compared (== != < <= > >=), types compared (== !=); attributes of the type boolean;
 //               given(operand): an optional operand is there; constant(operand): it is known when the model is
 //               loaded; && || !

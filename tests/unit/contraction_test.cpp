@@ -91,6 +91,17 @@ TEST_CASE("contraction: products element by element") {
 
 // Rule: a label that stands twice in an operand is its diagonal, one that stands in one operand alone is summed first,
 // and an equation that says nothing new is a view.
+TEST_CASE("contraction: an operator with one is no view, whatever looks for one by its form") {
+  const Rewrites rewrites;
+  const OpSpec* op = rewrites.ops.find("einsum");
+  REQUIRE(op != nullptr);
+  CHECK_FALSE(op->view);
+  REQUIRE(op->contraction);
+  CHECK(op->contraction->equation == "equation");
+  CHECK(op->contraction->operators.at(ContractionRule::Part::product) == "matmul");
+  CHECK(op->contraction->operators.size() == names_of<ContractionRule::Part>.size());
+}
+
 TEST_CASE("contraction: one operand") {
   CHECK(steps_of("ij->ij", {"f32[M, 3]"}) == "y: f32[M, 3] = reshape(x0, shape=[M, 3])\n");
   CHECK(steps_of("ba", {"f32[M, 3]"}) == "y: f32[3, M] = transpose(x0, perm=[1, 0])\n");

@@ -372,8 +372,7 @@ bool expand(Decomposition& state, const Node& composite, const std::string& with
         .advise("an operator must not expand into itself");
     return false;
   }
-  if (const auto rule = contraction_of(*composite.op))
-    return expand_contraction(state, composite, *rule, within, depth);
+  if (const auto& rule = composite.op->contraction) return expand_contraction(state, composite, *rule, within, depth);
   const Expansion* expansion = choose_expansion(state, composite);
   if (!expansion) return false;
   Expanding at{composite, *expansion, depth, within, {}, {}, {}};

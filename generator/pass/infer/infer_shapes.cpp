@@ -236,7 +236,7 @@ std::optional<Shape> contracted_shape(const NodeContext& context, const std::str
 }  // namespace
 
 std::optional<std::vector<Shape>> result_shapes(NodeContext& context) {
-  if (const auto rule = contraction_of(context.op())) {
+  if (const auto& rule = context.op().contraction) {
     auto shape = contracted_shape(context, rule->equation);
     return shape ? std::optional(std::vector<Shape>{std::move(*shape)}) : std::nullopt;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "generator/pass/verify/verify_graph.hpp"
-#include "generator/spec/contraction.hpp"
 #include "generator/spec/reduced_shape.hpp"
 
 namespace kgen {
@@ -77,8 +76,7 @@ bool is_widened(DType from, DType to) { return info(from).floating && compute_dt
 // The shapes of the results are those that the operands broadcast to.
 bool broadcasts(const OpSpec& op) {
   const auto says_nothing = [](const ResultSpec& result) { return !result.pattern && result.extents.empty(); };
-  return !has_reduced_shape(op) && !contraction_of(op) &&
-         std::all_of(op.results.begin(), op.results.end(), says_nothing);
+  return !has_reduced_shape(op) && !op.contraction && std::all_of(op.results.begin(), op.results.end(), says_nothing);
 }
 
 }  // namespace
