@@ -145,6 +145,17 @@ TEST_CASE("prepare: panels keep the weight's own type, and what is computed of i
   CHECK(fused.groups[group_making(fused, "scaled")].at_load);
 }
 
+TEST_CASE("prepare: a weight of integers is converted while it is packed") {
+  Fixture f;
+  const std::string cast = "- {op: cast, in: q, out: w, to: f32}\n";
+  const FusedGraph fused = f.fuse_main(graph_of(weight("q", "i8[64, 96]"), cast + product, "y"));
+  CHECK(f.diagnostics.text(false) == "");
+  CHECK(to_text(fused.graph.type(value_named(fused.graph, "q_panels"))) == "f32[6, 64, 16]");
+  CHECK(maker_of(fused.graph, "y") == "packed_matmul");
+  CHECK(group_making(fused, "q_panels") == group_making(fused, "w"));
+  CHECK(fused.groups[group_making(fused, "w")].at_load);
+}
+
 TEST_CASE("prepare: `match_unfused` and batches go the same way") {
   Fixture f;
   const Graph main = f.prepare(graph_of(weight("w", "f16[64, 96]"), product, "y", R"(x: "f16[3, M, 64]")") +

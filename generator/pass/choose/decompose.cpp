@@ -10,6 +10,7 @@
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/expansion_value.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
+#include "generator/pass/graph/widening.hpp"
 #include "generator/pass/infer/infer_node.hpp"
 #include "generator/spec/contraction.hpp"
 
@@ -272,12 +273,6 @@ bool add_node(Decomposition& state, Expanding& at, const ExpansionNode& from) {
 
 // ---- contractions ---------------------------------------------------------------------------------------------------
 
-// Whether the operator takes the dtype as its first operand.
-bool takes(const OpSpec& op, DType dtype) {
-  const auto types = op.types.find(op.operands[0].type);
-  return types != op.types.end() && std::find(types->second.begin(), types->second.end(), dtype) != types->second.end();
-}
-
 // The step's attributes, under the names that its operator has for them.
 Attributes attributes_of(const ContractionStep& step, const OpSpec& op) {
   const auto named = [&](const char* parameter) { return op.view->parameters.at(parameter); };
@@ -314,7 +309,7 @@ bool expand_contraction(Decomposition& state, const Node& composite, const Contr
   ensure(equation.has_value(), "infer has read the equation");
   const auto operator_of = [&](ContractionRule::Part part) { return state.ops.find(rule.operators.at(part)); };
   const bool has_product =
-      takes(*operator_of(ContractionRule::Part::product), state.graph.type(composite.inputs[0]).dtype);
+      takes_first(*operator_of(ContractionRule::Part::product), state.graph.type(composite.inputs[0]).dtype);
   const std::string name = state.graph.value(composite.outputs[0]).name;  // as values are added
   std::vector<ValueId> values = composite.inputs;
   const auto steps = contraction_steps(*equation, shapes, has_product);

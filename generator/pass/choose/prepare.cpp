@@ -144,7 +144,10 @@ bool add_at_load(Preparer& state, Form& at, const ExpansionNode& from, Node node
   const auto is_result = [&](const std::string& name) { return result_index(*at.node.op, name).has_value(); };
   const bool makes_result = std::any_of(from.outputs.begin(), from.outputs.end(), is_result);
   const bool moves = node.op->algebra.moves && node.op->operands.size() == 1 && !makes_result;
-  if (moves && !is_new(state, asked[0])) node.inputs = {before_widening(state.graph, asked[0])};
+  if (moves && !is_new(state, asked[0])) {
+    const ValueId narrow = before_widening(state.graph, asked[0]);
+    if (takes_first(*node.op, state.graph.type(narrow).dtype)) node.inputs = {narrow};
+  }
   auto& known = state.at_load[{node.op, node.inputs}];
   const auto same = [&](const auto& each) { return each.first == node.attributes; };
   auto found = makes_result ? known.end() : std::find_if(known.begin(), known.end(), same);

@@ -1,5 +1,7 @@
 #include "generator/pass/graph/widening.hpp"
 
+#include <algorithm>
+
 #include "generator/spec/scalar_value.hpp"
 
 namespace kgen {
@@ -10,6 +12,11 @@ ValueId before_widening(const Graph& graph, ValueId value) {
   if (!cast.op || cast.op->role != OpRole::cast) return value;
   const ValueId source = cast.inputs[0];
   return holds_every_value(graph.type(value).dtype, graph.type(source).dtype) ? source : value;
+}
+
+bool takes_first(const OpSpec& op, DType dtype) {
+  const auto types = op.types.find(op.operands[0].type);
+  return types != op.types.end() && std::find(types->second.begin(), types->second.end(), dtype) != types->second.end();
 }
 
 }  // namespace kgen
