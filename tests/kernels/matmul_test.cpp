@@ -50,6 +50,17 @@ struct Doubled {  // a prologue
   }
 };
 
+struct Evaluated {  // a prologue that counts how often each element is asked for
+  View<const float, 2> x;
+  View<std::int32_t, 2> times;
+  KGEN_FN Index<2> shape() const { return x.shape(); }
+  template <int W>
+  KGEN_FN auto load(Index<2> at) const {
+    times.store(at, Add::apply(times.load<W>(at), 1));
+    return x.load<W>(at);
+  }
+};
+
 struct BiasRelu {  // an epilogue
   View<const bf16, 2> bias;
   View<bf16, 2> y;
@@ -140,6 +151,27 @@ TEST_CASE("prologues on both operands, an epilogue that converts") {
       expected = std::max(expected, 0.0);
       REQUIRE(std::abs(element(y.view(), at) - expected) <= 0.004 * expected + 2e-6 * magnitude);
     });
+  }
+}
+
+TEST_CASE("a prologue is evaluated once for each element, however many rows and columns there are") {
+  // The last right operand is more than what is set aside for what prologues of it make.
+  constexpr Size large[] = {{3, 90, 40}, {60, 90, 40}, {700, 90, 40}, {1300, 600, 70}, {520, 610, 28000}};
+  for (const auto& [M, N, K] : large) {
+    const auto a = random_tensor<float>(Index<2>{M, K}, 1), b = random_tensor<float>(Index<2>{K, N}, 2);
+    Tensor<std::int32_t, 2> times_a(Index<2>{M, K}), times_b(Index<2>{K, N});
+    std::fill(times_a.elements.begin(), times_a.elements.end(), 0);
+    std::fill(times_b.elements.begin(), times_b.elements.end(), 0);
+    Tensor<float, 2> c(Index<2>{M, N}), expected(Index<2>{M, N});
+    matmul(a.view(), b.view(), expected.view(), Stream{2});
+    matmul(a.view(), Evaluated{b.view(), times_b.view()}, c.view(), Stream{2});
+    INFO("M ", M, " N ", N, " K ", K);
+    CHECK(std::count(times_b.elements.begin(), times_b.elements.end(), 1) == K * N);
+    CHECK(std::equal(c.elements.begin(), c.elements.end(), expected.elements.begin(), [&](float x, float y) {
+      return std::abs(x - y) <= 1e-4f * static_cast<float>(K);
+    }));
+    if (N > 256) matmul(Evaluated{a.view(), times_a.view()}, b.view(), c.view(), Stream{2});
+    CHECK(std::count(times_a.elements.begin(), times_a.elements.end(), 1) == (N > 256 ? M * K : 0));
   }
 }
 

@@ -199,6 +199,55 @@ struct TileSizes {
   std::int64_t count() const { return row_tiles.count * column_tiles.count; }
 };
 
+// Whether the source computes its elements, with a functor of the user's say, instead of showing memory.
+template <class S>
+inline constexpr bool is_computed = !is_view<S> && !requires(const S& source) {
+  source.for_each_run(0, 0, 0, [](auto...) {});
+};
+
+// Computes columns of a right operand into `to`, row after row.
+template <class T, class S>
+View<const T, 2> computed_columns(T* to, const S& source, Range columns, int threads) {
+  const Index<2> shape{source.shape()[0], columns.end - columns.begin};
+  parallel(threads, [&](Team team) {
+    const Range rows = team.part(shape[0]);
+    for (std::int64_t k = rows.begin; k < rows.end; ++k) {
+      for_each_of_row<T>(source, k, columns, [&]<int W>(std::int64_t j, const Vec<T, W>& lanes) KGEN_LAMBDA {
+        store_lanes(to + k * shape[1] + j - columns.begin, lanes);
+      });
+    }
+  });
+  return {to, shape};
+}
+
+// Gives `multiply` the right operands First to First + Count, each as right<I>(), and the range of their columns that
+// these are. `reads`: how often they will be read. What is computed more than once otherwise is computed into memory
+// before, as many columns at a time as 64 MB hold.
+template <class T, int First, int Count, class B, class Multiply>
+void for_each_right(const B& b, std::int64_t reads, int threads, const Multiply& multiply) {
+  const std::int64_t K = nth<First>(b).shape()[0], N = nth<First>(b).shape()[1];
+  const auto as_they_are = [&]<int I>() -> const auto& { return nth<First + I>(b); };
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    if constexpr ((is_computed<std::remove_cvref_t<decltype(nth<First + I>(b))>> || ...)) {
+      if (reads > 1 && K > 0) {
+        constexpr std::int64_t unit = RegisterTile<T>::columns;
+        const std::int64_t fit = (64 << 20) / (static_cast<std::int64_t>(sizeof(T)) * Count * K);
+        const std::int64_t width = std::min(N, std::max(unit, fit / unit * unit));
+        T* memory = scratch<T>(4, Count * K * width);
+        for (std::int64_t n = 0; n < N; n += width) {
+          const Range columns{n, std::min(N, n + width)};
+          const View<const T, 2> computed[] = {
+              computed_columns(memory + I * K * width, nth<First + I>(b), columns, threads)...};
+          multiply([&]<int J>() -> const auto& { return computed[J]; }, columns);
+        }
+        return;
+      }
+    }
+    multiply(as_they_are, Range{0, N});
+  }
+  (std::make_integer_sequence<int, Count>{});
+}
+
 // The left operand is packed by each tile for itself, unless there are so many tiles beside each other that this takes
 // more than to pack it for all, or it is no memory but worked out.
 template <int TileM, int TileN, class T, class A, class B, class C>
@@ -223,22 +272,25 @@ void packed_matmul(const A& a, const B& b, const C& c, int threads) {
       packed.pack(threads, a, m, rows);
     }
     for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto& sink) {
-      const std::int64_t N = nth<First>(b).shape()[1];
-      const TileSizes<T> tiles(rows, N, blocks, TileM, TileN / Count, threads);
-      parallel_for(threads, tiles.count(), [&](std::int64_t i) {
-        const Range tile_rows = tiles.row_tiles.range(i % tiles.row_tiles.count);
-        const Range tile_columns = tiles.column_tiles.range(i / tiles.row_tiles.count);
-        const auto left = [&](std::int64_t block) -> const T* {
-          if (pack_once) return packed.panel(block, tile_rows.begin / Register::rows);
-          T* panels = scratch<T>(3, packed.elements(tile_rows.end - tile_rows.begin, blocks.depth));
-          pack_left<Register::rows>(panels, a, blocks[block], {m + tile_rows.begin, m + tile_rows.end});
-          return panels;
-        };
-        const auto left_to_come = [&](std::int64_t block) {
-          return pack_once ? Prefetch() : Prefetch(a, {m + tile_rows.begin, m + tile_rows.end}, blocks[block]);
-        };
-        const auto right = [&]<int I>() -> const auto& { return nth<First + I>(b); };
-        compute_tile<T, Count>(blocks, left, left_to_come, right, tile_rows, tile_columns, Index<2>{m, 0}, sink);
+      const auto sizes = [&](std::int64_t N) { return TileSizes<T>(rows, N, blocks, TileM, TileN / Count, threads); };
+      const std::int64_t reads = sizes(nth<First>(b).shape()[1]).row_tiles.count;
+      for_each_right<T, First, Count>(b, reads, threads, [&](const auto& right, Range columns) {
+        const TileSizes<T> tiles = sizes(columns.end - columns.begin);
+        parallel_for(threads, tiles.count(), [&](std::int64_t i) {
+          const Range tile_rows = tiles.row_tiles.range(i % tiles.row_tiles.count);
+          const Range tile_columns = tiles.column_tiles.range(i / tiles.row_tiles.count);
+          const auto left = [&](std::int64_t block) -> const T* {
+            if (pack_once) return packed.panel(block, tile_rows.begin / Register::rows);
+            T* panels = scratch<T>(3, packed.elements(tile_rows.end - tile_rows.begin, blocks.depth));
+            pack_left<Register::rows>(panels, a, blocks[block], {m + tile_rows.begin, m + tile_rows.end});
+            return panels;
+          };
+          const auto left_to_come = [&](std::int64_t block) {
+            return pack_once ? Prefetch() : Prefetch(a, {m + tile_rows.begin, m + tile_rows.end}, blocks[block]);
+          };
+          const Index<2> origin{m, columns.begin};
+          compute_tile<T, Count>(blocks, left, left_to_come, right, tile_rows, tile_columns, origin, sink);
+        });
       });
     });
   }
