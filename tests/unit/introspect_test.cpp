@@ -1,4 +1,6 @@
 // What introspection reads from declarations.
+#include <malloc.h>
+
 #include <cstdlib>
 
 #include "tests/unit/introspect_fixture.hpp"
@@ -17,6 +19,15 @@ std::vector<std::string> library_headers() {
   }
   std::sort(headers.begin(), headers.end());
   return headers;
+}
+
+TEST_CASE("introspect: what Clang made of headers is freed") {
+  const auto bytes_in_use = [] { return static_cast<double>(mallinfo2().uordblks + mallinfo2().hblkhd); };
+  const std::string header = "KGEN_KERNEL(negate) inline void negate(View<const float, 1> x, View<float, 1> y);\n";
+  (void)introspected(header);  // what is kept for the next one
+  const double before = bytes_in_use();
+  for (int i = 0; i < 4; ++i) (void)introspected(header);
+  CHECK((bytes_in_use() - before) / 4 < 1e6);  // a unit takes some 30 MB
 }
 
 TEST_CASE("generated: templates/kgen/signatures.yaml is what `kgen introspect` prints") {
