@@ -15,8 +15,8 @@ bool is_formatted(const SourceFile& file) {
   constexpr std::array<std::string_view, 4> extensions = {".cpp", ".hpp", ".cu", ".hip"};
   const bool is_cpp = std::any_of(extensions.begin(), extensions.end(),
                                   [&](std::string_view extension) { return file.path.ends_with(extension); });
-  const auto lines = static_cast<std::size_t>(std::count(file.content.begin(), file.content.end(), '\n'));
-  return is_cpp && lines <= most_formatted_lines;
+  return is_cpp && static_cast<std::size_t>(std::count(file.content.begin(), file.content.end(), '\n')) <=
+                       most_formatted_lines;
 }
 
 // Of a text and the style that it is formatted in.

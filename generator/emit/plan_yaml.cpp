@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <future>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +17,9 @@ namespace kgen {
 namespace {
 
 using Kind = Placement::Kind;
+
+constexpr int indent_width = 2;
+constexpr std::size_t least_nodes_of_thread = 1024;
 
 void write_stub(Writer& writer, const StubProgram& stub) {
   std::string results, operands;
@@ -37,6 +41,13 @@ class GraphText {
       : writer_(writer), plan_(plan), function_(function), graph_(function.fused.graph) {}
 
   void write() {
+    // Most of a large plan is its decisions: they are written beside the rest, where that is worth a thread.
+    const auto policy = graph_.nodes.size() < least_nodes_of_thread ? std::launch::deferred : std::launch::async;
+    std::future<std::string> decisions = std::async(policy, [this] {
+      Writer writer(indent_width, static_cast<int>(writer_.indentation()) / indent_width);
+      GraphText(writer, plan_, function_).write_decisions();
+      return writer.take();
+    });
     phase_ = load_phase(function_);
     write_steps("load", function_.load_steps);
     write_steps("steps", function_.steps);
@@ -46,7 +57,7 @@ class GraphText {
     write_recognitions();
     write_kernel_choices();
     write_preparations();
-    write_decisions();
+    writer_.append(decisions.get());
     write_recomputations();
   }
 
@@ -279,7 +290,7 @@ class GraphText {
 }  // namespace
 
 SourceFile emit_plan_yaml(const Plan& plan, const EmitOptions& options) {
-  Writer writer;
+  Writer writer(indent_width);
   writer.line("# Planned by: {}", comment_text(options.command));
   writer.line("graph: {}", yaml_name(plan.main.fused.graph.name));
   if (!plan.stubs.empty()) {

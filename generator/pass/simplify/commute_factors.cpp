@@ -183,16 +183,19 @@ std::string Commuting::why_not_all(const Candidate& candidate) const {
     if (value != whole && readers_[value].size() > 1) return fmt::format("'{}' is read by others too", name(value));
     if (id == candidate.factors.back().factor.node) break;  // conversions of what is left may have other readers
   }
+  const auto reads = [&](const Node& reader) {
+    return fmt::format("'{}', which '{}' reads, is written in any case", name(whole), name(reader.outputs[0]));
+  };
   for (const NodeId reader : readers_[whole]) {
     const Node& node = graph_.nodes[reader];
-    const std::string reads =
-        fmt::format("'{}', which '{}' reads, is written in any case", name(whole), name(node.outputs[0]));
-    if (node.op != op) return reads;
-    const auto takes = candidate_at(reader, candidate.products.front().operand);
-    const bool once = std::count(node.inputs.begin(), node.inputs.end(), whole) == 1;
-    if (!once || !takes || takes->chain.whole != whole) return reads;
-    for (std::size_t i = 0; i < candidate.factors.size(); ++i) {
-      if (takes->factors[i].place.has_value() != candidate.factors[i].place.has_value()) return reads;
+    if (node.op != op) return reads(node);
+    if (std::count(node.inputs.begin(), node.inputs.end(), whole) != 1) return reads(node);
+    if (reader != candidate.products.front().node) {
+      const auto takes = candidate_at(reader, candidate.products.front().operand);
+      if (!takes || takes->chain.whole != whole) return reads(node);
+      for (std::size_t i = 0; i < candidate.factors.size(); ++i) {
+        if (takes->factors[i].place.has_value() != candidate.factors[i].place.has_value()) return reads(node);
+      }
     }
     if (restricted_.contains(name(node.outputs[0]))) return fmt::format("`fusion` names '{}'", name(node.outputs[0]));
   }

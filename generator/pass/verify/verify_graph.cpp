@@ -26,9 +26,8 @@ class GraphVerifier {
       : graph_(graph), facts_(facts), nodes_(std::move(nodes)) {}
 
   std::vector<std::string> run() {
-    // Names take as long as all else together: they are looked at beside it, where that is worth a thread.
-    const auto how = graph_.values.size() < least_values_of_thread ? std::launch::deferred : std::launch::async;
-    std::future<std::vector<ValueId>> twice = std::async(how, [&] { return named_twice(); });
+    // Names need nothing else.
+    std::future<std::vector<ValueId>> twice = std::async(policy_, [&] { return named_twice(); });
     verify_interface();
     verify_values();
     if (problems_.empty()) verify_contents();
@@ -51,14 +50,19 @@ class GraphVerifier {
   void verify_link(ValueId id);
   std::vector<ValueId> named_twice() const;
   void verify_contents();
+  using NodeProblems = std::vector<std::pair<NodeId, std::string_view>>;
   void verify_nodes();
+  NodeProblems node_problems(std::size_t first, std::size_t end) const;
   bool verify_ids(const Node& node);
   void verify_order(const Node& node);
   void verify_writers();
 
   const Graph& graph_;
   const GraphFacts& facts_;
-  NodeVerifier nodes_;
+  const NodeVerifier nodes_;
+  // Of what is done beside the rest, where that is worth a thread.
+  const std::launch policy_ =
+      graph_.values.size() < least_values_of_thread ? std::launch::deferred : std::launch::async;
   std::vector<bool> made_;  // by value: before the node at hand
   std::vector<std::string> problems_;
 };
@@ -170,14 +174,29 @@ void GraphVerifier::verify_order(const Node& node) {
   }
 }
 
-// One walk for all that is asked of a node: most of the time goes into reading them from memory.
+// Who reads and makes what, and then, where that is right, each node by itself: the later half of them beside the
+// earlier one, as this takes most of the time.
 void GraphVerifier::verify_nodes() {
   for (const Node& node : graph_.nodes) {
-    if (!verify_ids(node)) continue;
-    verify_order(node);
-    if (!problems_.empty()) continue;  // types may be missing
-    if (const std::string_view what = nodes_.problem_of(node); !what.empty()) problem(node.outputs[0], what);
+    if (verify_ids(node)) verify_order(node);
   }
+  if (!problems_.empty()) return;  // types may be missing
+  const std::size_t half = graph_.nodes.size() / 2;
+  std::future<NodeProblems> later =
+      std::async(policy_, [this, half] { return node_problems(half, graph_.nodes.size()); });
+  for (const auto& [id, what] : node_problems(0, half)) problem(graph_.nodes[id].outputs[0], what);
+  for (const auto& [id, what] : later.get()) problem(graph_.nodes[id].outputs[0], what);
+}
+
+// Of the nodes from `first` to `end`; some, where there are many.
+GraphVerifier::NodeProblems GraphVerifier::node_problems(std::size_t first, std::size_t end) const {
+  NodeProblems found;
+  NodeVerifier verifier = nodes_;
+  for (std::size_t id = first; id < end && found.size() < most_problems; ++id) {
+    const std::string_view what = verifier.problem_of(graph_.nodes[id]);
+    if (!what.empty()) found.emplace_back(static_cast<NodeId>(id), what);
+  }
+  return found;
 }
 
 // What lives in memory that is not its own is a result, and lives in one place.
