@@ -436,13 +436,9 @@ void read_view(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
 
 // "{equation: equation, permute: transpose, ...}". Whether there are such operators, link_ops looks.
 void read_contraction(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  constexpr std::array<std::string_view, 8> keys = {"equation", "permute", "reshape",  "slice",
-                                                    "diagonal", "sum",     "multiply", "product"};
-  const auto [equation_key, permute, reshape, slice, diagonal, sum, multiply, product] = keys;
-  if (!validate_keys(value, {equation_key, permute, reshape, slice, diagonal, sum, multiply, product}, "'contraction'",
-                     diagnostics)) {
-    return;
-  }
+  const std::initializer_list<std::string_view> keys = {"equation", "permute", "reshape",  "slice",
+                                                        "diagonal", "sum",     "multiply", "product"};
+  if (!validate_keys(value, keys, "'contraction'", diagnostics)) return;
   if (!value.is_mapping()) {
     report_mismatch(value, "'contraction'", "a mapping, such as {equation: equation, product: matmul, ...}",
                     diagnostics);

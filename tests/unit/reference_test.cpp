@@ -35,7 +35,7 @@ std::string without_quotes(const std::string& text) { return std::regex_replace(
 // The keys of each mapping that is read, by what messages call it: "a dim" -> {"range", "from", "doc"}. Signatures, which
 // kgen writes itself, are left out.
 std::map<std::string, std::set<std::string>> keys_that_are_read() {
-  static const std::regex call(R"re(check_keys\([^{;]*\{([^}]*)\},\s*"([^"]*)")re");
+  static const std::regex call(R"re(validate_keys\([^{;]*\{([^}]*)\},\s*"([^"]*)")re");
   std::map<std::string, std::set<std::string>> result;
   for (const std::string& path : repository::files_below("generator/load", {".cpp"})) {
     if (path.ends_with("/load_signatures.cpp")) continue;

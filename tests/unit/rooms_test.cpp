@@ -84,7 +84,7 @@ const std::vector<Room> rooms = {
      {"generator/base/", "generator/model/", "generator/spec/", "generator/pass/infer/", "generator/import/"},
      {"fmt/"}},
     on_model("write", joined(posix, {"git2.h"})),
-    {driver, {"generator/"}, joined({"fmt/", "CLI/"}, posix)},
+    {driver, {"generator/"}, joined({"fmt/", "CLI/", "mimalloc.h"}, posix)},
     // Threads that share work, and the sizes of the caches: the CPU's kernels ask the system.
     {"templates/kgen/cpu/", {"kgen/"}, joined(vendor, {"unistd.h", "sys/", "pthread.h", "sched.h", "linux/futex.h"})},
     {"templates/", {"kgen/"}, vendor},
