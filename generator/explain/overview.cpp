@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -154,10 +155,13 @@ class Overview {
 
   // "matmul 3, add 3, rope": in the order of their first; of a composite the name alone.
   static std::string operators_text(const FunctionPlan& function, std::uint32_t group) {
+    std::set<std::string> composites_of_roots;  // what is around a kernel's own operator is not the composite
+    for (const NodeId id : roots_of(function.fused.groups[group]))
+      if (id != no_id) composites_of_roots.insert(function.fused.graph.nodes[id].within);
     std::vector<std::pair<std::string, std::size_t>> counts;
     for (const NodeId id : function.fused.groups[group].nodes) {
       const Node& node = function.fused.graph.nodes[id];
-      const bool is_part = !node.within.empty() && !is_root(function.fused.groups[group], id);
+      const bool is_part = !node.within.empty() && !composites_of_roots.contains(node.within);
       const std::string name = is_part ? node.within : node.op ? node.op->name : "call";
       const auto found =
           std::find_if(counts.begin(), counts.end(), [&](const auto& each) { return each.first == name; });
@@ -173,11 +177,6 @@ class Overview {
       text += (i == 0 ? "" : ", ") + name + (count > 1 ? fmt::format(" {}", count) : "");
     }
     return counts.size() <= most_operators ? text : fmt::format("{} and {} more", text, counts.size() - most_operators);
-  }
-
-  static bool is_root(const Group& group, NodeId id) {
-    const std::vector<NodeId> roots = group.root == no_id ? std::vector<NodeId>{} : roots_of(group);
-    return std::find(roots.begin(), roots.end(), id) != roots.end();
   }
 
   void write_refused(const FunctionPlan& function) {

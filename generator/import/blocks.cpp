@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-#include "generator/import/attribute_text.hpp"
+#include "generator/import/yaml_text.hpp"
 #include "generator/import/move_shared_ahead.hpp"
 #include "generator/import/repeated_runs.hpp"
 
@@ -65,7 +65,7 @@ class BlockFinder {
     const NodeId id = order_[place];
     std::string text = node(place).op->name;
     for (const auto& [name, value] : builder_.given_attributes(id))
-      text += fmt::format(";{}={}", name, attribute_text(value));
+      text += fmt::format(";{}={}", name, yaml_attribute(value));
     for (const ValueId each : node(place).inputs) {
       if (each == no_id) {
         text += ";~";
@@ -77,9 +77,23 @@ class BlockFinder {
     return std::hash<std::string>{}(text);
   }
 
+  // Whether others are fused into it, or into what it is composed of.
+  bool takes_others(const OpSpec& op) const {
+    if (op.kind != OpKind::composite) return op.kind == OpKind::structured;
+    const auto [known, is_new] = takes_others_.emplace(&op, false);
+    if (!is_new) return known->second;
+    for (const Expansion& expansion : op.expansions) {
+      for (const ExpansionNode& part : expansion.nodes) {
+        const OpSpec* spec = builder_.ops().find(part.op);
+        known->second = known->second || (spec && takes_others(*spec));
+      }
+    }
+    return known->second;
+  }
+
   bool is_worth_calling(std::size_t begin, std::size_t size, std::size_t count) const {
     std::size_t saved = 0;
-    for (std::size_t i = begin; i < begin + size; ++i) saved += node(i).op->kind == OpKind::structured ? count - 1 : 0;
+    for (std::size_t i = begin; i < begin + size; ++i) saved += takes_others(*node(i).op) ? count - 1 : 0;
     return size >= fewest_nodes && saved >= fewest_saved;
   }
 
@@ -213,7 +227,7 @@ class BlockFinder {
       read += reads[i];
       const auto count = static_cast<std::ptrdiff_t>((run.end - run.begin - i) / period);
       if (count < 2) break;
-      const bool plain = node(first + i).op->kind != OpKind::structured;
+      const bool plain = !takes_others(*node(first + i).op);
       const std::tuple key(values, -read, plain, -count);
       if (!least || key < *least) std::tie(least, best) = std::pair(std::optional(key), run.begin + i);
     }
@@ -413,6 +427,7 @@ class BlockFinder {
   std::vector<std::uint64_t> tokens_;
   std::vector<bool> taken_;
   std::map<ValueId, ValueId> first_equal_;
+  mutable std::map<const OpSpec*, bool> takes_others_;  // of composites
   std::vector<Block> found_;
 };
 
@@ -425,7 +440,7 @@ std::map<ValueId, ValueId> first_equal_constants(const GraphBuilder& builder) {
     if (each.values.empty() || builder.is_number(each.value)) continue;
     const TensorType& type = builder.graph().type(each.value);
     std::string text = to_text(type);
-    for (const Number& number : each.values) text += " " + number_text(number, type.dtype);
+    for (const Number& number : each.values) text += " " + yaml_number(number, type.dtype);
     equal[each.value] = first.emplace(std::move(text), each.value).first->second;
   }
   return equal;

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "generator/base/languages.hpp"
-#include "generator/import/attribute_text.hpp"
+#include "generator/import/yaml_text.hpp"
 #include "generator/import/blocks.hpp"
 #include "generator/import/numbered_names.hpp"
 
@@ -238,12 +238,12 @@ class TextWriter {
     const auto& values = constant.values;
     const bool same = !values.empty() && std::all_of(values.begin(), values.end(),
                                                      [&](const Number& each) { return same_bits(each, values[0]); });
-    if (same && type.shape.empty() && type.dtype == DType::f32) return number_text(values[0], type.dtype);
-    if (same) return fmt::format("{{type: \"{}\", values: {}}}", to_text(type), number_text(values[0], type.dtype));
+    if (same && type.shape.empty() && type.dtype == DType::f32) return yaml_number(values[0], type.dtype);
+    if (same) return fmt::format("{{type: \"{}\", values: {}}}", to_text(type), yaml_number(values[0], type.dtype));
     std::string text = fmt::format("{{type: \"{}\", values: [", to_text(type));
     std::size_t column = text.size() + 4;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::string each = number_text(values[i], type.dtype) + (i + 1 < values.size() ? "," : "");
+      const std::string each = yaml_number(values[i], type.dtype) + (i + 1 < values.size() ? "," : "");
       column += each.size() + 1;
       if (column > widest_line) {
         text += "\n    ";
@@ -288,7 +288,7 @@ class TextWriter {
     }
     std::vector<std::string> outputs;
     for (const Block::Row& row : block.outputs) outputs.push_back(yaml_name(name_of(row[0])));
-    text_ += fmt::format("    outputs: {}\n", list_text(outputs));
+    text_ += fmt::format("    outputs: {}\n", yaml_list(outputs));
   }
 
   // Which of the model's nodes it stands for.
@@ -337,7 +337,7 @@ class TextWriter {
   }
 
   static std::string one_or_list(const std::vector<std::string>& items) {
-    return items.size() == 1 ? items[0] : list_text(items);
+    return items.size() == 1 ? items[0] : yaml_list(items);
   }
 
   void write_call(const Called& called, std::size_t instance) {
@@ -361,7 +361,7 @@ class TextWriter {
       if (each == no_id) {
         inputs.emplace_back("~");
       } else if (builder_.is_number(each)) {
-        inputs.push_back(number_text(graph_.constants[graph_.value(each).index].values[0], graph_.type(each).dtype));
+        inputs.push_back(yaml_number(graph_.constants[graph_.value(each).index].values[0], graph_.type(each).dtype));
       } else {
         inputs.push_back(yaml_name(name_of(each)));
       }
@@ -370,7 +370,7 @@ class TextWriter {
     text_ +=
         fmt::format("{}- {{op: {}, in: {}, out: {}", indent, node.op->name, one_or_list(inputs), one_or_list(outputs));
     for (const auto& [name, value] : builder_.given_attributes(id))
-      text_ += fmt::format(", {}: {}", name, attribute_text(value));
+      text_ += fmt::format(", {}: {}", name, yaml_attribute(value));
     text_ += "}\n";
   }
 
@@ -381,7 +381,7 @@ class TextWriter {
     std::vector<std::string> items;
     if (same) {
       for (const auto& each : what_.outputs) items.push_back(yaml_name(each.name));
-      text_ += fmt::format("outputs: {}\n", list_text(items));
+      text_ += fmt::format("outputs: {}\n", yaml_list(items));
       return;
     }
     text_ += "outputs:\n";

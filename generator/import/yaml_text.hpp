@@ -9,8 +9,8 @@
 namespace kgen {
 
 // The shortest decimal that reads back as the same element.
-std::string number_text(const Number& number, DType dtype);
-std::string list_text(const std::vector<std::string>& items);
-std::string attribute_text(const AttributeValue& value);
+std::string yaml_number(const Number& number, DType dtype);
+std::string yaml_list(const std::vector<std::string>& items);
+std::string yaml_attribute(const AttributeValue& value);
 
 }  // namespace kgen

@@ -1,4 +1,4 @@
-#include "generator/import/attribute_text.hpp"
+#include "generator/import/yaml_text.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 namespace kgen {
 
-std::string number_text(const Number& number, DType dtype) {
+std::string yaml_number(const Number& number, DType dtype) {
   if (number.is_whole()) return to_text(number);
   const double real = number.real();
   if (std::isnan(real)) return ".nan";
@@ -22,25 +22,25 @@ std::string number_text(const Number& number, DType dtype) {
   return text;
 }
 
-std::string list_text(const std::vector<std::string>& items) { return fmt::format("[{}]", fmt::join(items, ", ")); }
+std::string yaml_list(const std::vector<std::string>& items) { return fmt::format("[{}]", fmt::join(items, ", ")); }
 
-std::string attribute_text(const AttributeValue& value) {
+std::string yaml_attribute(const AttributeValue& value) {
   struct Writer {
     std::string operator()(bool each) const { return each ? "true" : "false"; }
     std::string operator()(std::int64_t each) const { return fmt::format("{}", each); }
-    std::string operator()(const Number& each) const { return number_text(each, DType::f32); }
+    std::string operator()(const Number& each) const { return yaml_number(each, DType::f32); }
     std::string operator()(const std::string& each) const { return yaml_name(each); }
     std::string operator()(DType each) const { return std::string(info(each).name); }
     std::string operator()(const Dim& each) const { return each.text(); }
     std::string operator()(const std::vector<Dim>& each) const {
       std::vector<std::string> items;
       for (const Dim& dim : each) items.push_back(dim.text());
-      return list_text(items);
+      return yaml_list(items);
     }
     std::string operator()(const std::vector<Number>& each) const {
       std::vector<std::string> items;
-      for (const Number& number : each) items.push_back(number_text(number, DType::f32));
-      return list_text(items);
+      for (const Number& number : each) items.push_back(yaml_number(number, DType::f32));
+      return yaml_list(items);
     }
   };
   return std::visit(Writer{}, value);
