@@ -516,7 +516,7 @@ int run_command(int argc, char** argv) {
       "Examples:\n"
       "  kgen plan softmax.yaml --emit src/      write the source of a graph\n"
       "  kgen import model.onnx -o model.yaml    write an ONNX model as a graph\n"
-      "  kgen explain softmax.yaml               what was fused, what was not, and why\n"
+      "  kgen explain softmax.yaml               what each stub fuses, and why it ends; --all: every decision\n"
       "  kgen explain softmax.yaml scaled p      why these two are or are not together\n"
       "  kgen ops                                the operators there are\n"
       "  kgen status src/                        what you edited in it, and what waits to be done\n"

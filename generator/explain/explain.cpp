@@ -368,7 +368,7 @@ void report_unknown_value(const Plan& plan, std::string_view name, Diagnostics& 
   if (const auto near = nearest_names(name, known); !near.empty()) {
     error.note("the nearest names are " + quoted_list(near));
   }
-  error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain` lists them");
+  error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain --all` lists them");
 }
 
 }  // namespace

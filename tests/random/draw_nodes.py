@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 import number_formats
 from dims import Dim, Shape, count_of
+from draw_selections import HINTS as SELECTIONS
 from draw_windows import top_k, windows
 from graph import Type
 from scope import NotPossible, Scope, broadcast
@@ -138,7 +139,7 @@ def reduction(scope: Scope, op: Operator) -> None:
 def draw_sibling(scope: Scope) -> None:
     """An operator on the first operand of an earlier node of it, and now and then one that needs the results of both."""
     def has_siblings(op: Operator) -> bool:
-        patterns = op.operands[0].pattern and op.results[0].pattern
+        patterns = op.operands and op.operands[0].pattern and op.results[0].pattern
         return op.kind == "structured" and op.name not in HINTS and len(op.results) == 1 and bool(patterns)
 
     earlier = [node for node in scope.body.nodes if not node.call and has_siblings(scope.operators[node.op])]
@@ -317,6 +318,21 @@ def convolution(axes: int) -> Callable[[Scope, Operator], None]:
     return draw
 
 
+def convolution_nchw(scope: Scope, op: Operator) -> None:
+    """What `convolution` draws, with its axes where PyTorch has them, and often a bias."""
+    convolution(2)(scope, op)
+    node = scope.body.nodes[-1]
+    order, turned = [0, 3, 1, 2], [3, 2, 0, 1]
+    for place, (name, axes) in enumerate(zip(node.inputs, (order, turned))):
+        type_ = scope.type_of(name)
+        node.inputs[place] = scope.fresh(Type(type_.dtype, tuple(type_.shape[axis] for axis in axes)))
+    (result,) = node.outputs
+    type_ = scope.type_of(result)
+    scope.body.types[result] = Type(type_.dtype, tuple(type_.shape[axis] for axis in order))
+    if scope.chance(0.6):
+        node.inputs.append(scope.fresh(Type(type_.dtype, type_.shape[3:])))
+
+
 def pool(scope: Scope, op: Operator) -> None:
     window, strides, dilations = ([scope.integer(1, most) for _ in range(2)] for most in (4, 2, 2))
     pads = [scope.integer(0, 2) for _ in range(4)]
@@ -412,11 +428,13 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "group_norm": group_norm,
     "conv1d": convolution(1),
     "conv2d": convolution(2),
+    "conv2d_nchw": convolution_nchw,
     "conv3d": convolution(3),
     "max_pool": windows,
     "max_pool_with_indices": windows,
     "sum_pool": windows,
     "average_pool": windows,
+    "lp_pool": windows,
     "top_k": top_k,
     "max_pool2d": pool,
     "average_pool2d": pool,
@@ -427,7 +445,7 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "one_hot": one_hot,
     "trilu": trilu,
     "cast": cast,
-}
+} | SELECTIONS
 
 # ---- views -----------------------------------------------------------------------------------------------------------
 
