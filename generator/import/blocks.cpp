@@ -8,9 +8,9 @@
 #include <optional>
 #include <tuple>
 
-#include "generator/import/yaml_text.hpp"
 #include "generator/import/move_shared_ahead.hpp"
 #include "generator/import/repeated_runs.hpp"
+#include "generator/import/yaml_text.hpp"
 
 namespace kgen {
 namespace {

@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "generator/base/languages.hpp"
-#include "generator/import/yaml_text.hpp"
 #include "generator/import/blocks.hpp"
 #include "generator/import/numbered_names.hpp"
+#include "generator/import/yaml_text.hpp"
 
 namespace kgen {
 namespace {
