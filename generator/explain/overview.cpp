@@ -136,7 +136,7 @@ class Overview {
     }
     if (lines.empty()) return;
     writer_.line("{}", when);
-    const auto scope = writer_.indent("");
+    const auto block = writer_.indent("");
     for (const Line& line : lines) write_line(function, line);
   }
 
@@ -195,7 +195,7 @@ class Overview {
     if (refusals.empty()) return;
     std::stable_sort(refusals.begin(), refusals.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
     writer_.line("refused");
-    const auto scope = writer_.indent("");
+    const auto block = writer_.indent("");
     const auto maker = [&](NodeId node) {
       return written_name(function.fused.graph, function.fused.graph.nodes[node].outputs[0]);
     };
