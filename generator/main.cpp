@@ -20,6 +20,7 @@
 #include "generator/emit/target.hpp"
 #include "generator/explain/explain.hpp"
 #include "generator/explain/list_ops.hpp"
+#include "generator/explain/overview.hpp"
 #include "generator/explain/schema.hpp"
 #include "generator/format_emitted.hpp"
 #include "generator/import_file.hpp"
@@ -59,6 +60,7 @@ struct Arguments {
   bool quiet = false;
   bool timings = false;
   std::string first, second;  // explain
+  bool explain_all = false;
   std::string op;             // ops
   std::string stub, output;   // observe
   std::string folder, file;   // status, diff
@@ -306,7 +308,7 @@ int run_explain(const Arguments& arguments) {
   const auto& plan = until_exit(make_plan(options, session));
   if (!plan) return report(session, arguments);
   if (arguments.first.empty()) {
-    fmt::print("{}", explain(*plan));
+    fmt::print("{}", arguments.explain_all ? explain(*plan) : overview(*plan));
   } else if (arguments.second.empty()) {
     fmt::print("{}", explain(*plan, arguments.first, session.diagnostics));
   } else {
@@ -453,13 +455,15 @@ CLI::App* add_import(CLI::App& app, Arguments& arguments) {
 }
 
 CLI::App* add_explain(CLI::App& app, Arguments& arguments) {
-  CLI::App* explain = add_verb(app, "explain", "Print each fusion decision with its reason");
+  CLI::App* explain = add_verb(app, "explain", "Print what each stub fuses, and why it ends where it does");
   add_graph_options(*explain, arguments);
   auto* first =
       explain->add_option("a", arguments.first, "A value of the graph: what computes it, and why?")->type_name("VALUE");
   explain->add_option("b", arguments.second, "Another: why are they, or are they not, computed together?")
       ->type_name("VALUE")
       ->needs(first);
+  explain->add_flag("--all", arguments.explain_all, "Print every operator and every decision with its reason")
+      ->excludes(first);
   add_target_options(*explain, arguments, "What it would be written for");
   add_common_options(*explain, arguments);
   return explain;
@@ -524,7 +528,7 @@ int run_command(int argc, char** argv) {
       "Examples:\n"
       "  kgen plan softmax.yaml --emit src/      write the source of a graph\n"
       "  kgen import model.onnx -o model.yaml    write an ONNX model as a graph\n"
-      "  kgen explain softmax.yaml               what was fused, what was not, and why\n"
+      "  kgen explain softmax.yaml               what each stub fuses, and why it ends; --all: every decision\n"
       "  kgen explain softmax.yaml scaled p      why these two are or are not together\n"
       "  kgen ops                                the operators there are\n"
       "  kgen status src/                        what you edited in it, and what waits to be done\n"

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "generator/base/writer.hpp"
+#include "generator/explain/saved_bytes.hpp"
 
 namespace kgen {
 namespace {
@@ -182,18 +182,6 @@ std::string recomputation_text(const Explained& in, const Recomputation& it) {
 }
 
 // ---- everything -----------------------------------------------------------------------------------------------------
-
-// Memory traffic that never happens: of each value that the stub does not write, once, however many read it there.
-Dim saved_bytes(const Group& group, const std::vector<const Decision*>& decisions, const Graph& graph) {
-  std::set<NodeId> counted;
-  for (const ValueId output : group.outputs) counted.insert(graph.value(output).producer);
-  Dim total;
-  for (const Decision* decision : decisions) {
-    if (!decision->fused) continue;
-    if (decision->siblings || counted.insert(decision->producer).second) total = total + decision->bytes;
-  }
-  return total;
-}
 
 // By constant: a node that reads it at load, and one that does so in calls; no_id: none does.
 struct ConstantReaders {
@@ -380,7 +368,7 @@ void report_unknown_value(const Plan& plan, std::string_view name, Diagnostics& 
   if (const auto near = nearest_names(name, known); !near.empty()) {
     error.note("the nearest names are " + quoted_list(near));
   }
-  error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain` lists them");
+  error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain --all` lists them");
 }
 
 }  // namespace

@@ -98,6 +98,21 @@ const StoredTensor* GraphBuilder::stored_of(ValueId value) const {
   return found == stored_values_.end() ? nullptr : &stored_[found->second];
 }
 
+const StoredTensor* GraphBuilder::tensor_of(ValueId value) const {
+  const auto found = small_.find(value);
+  return found == small_.end() ? stored_of(value) : found->second;
+}
+
+void GraphBuilder::remember_tensor(const std::shared_ptr<const Content>& content, StoredTensor tensor) {
+  remembered_.emplace(content.get(), std::pair(content, std::move(tensor)));
+}
+
+std::size_t GraphBuilder::begin_call(std::string function) {
+  const auto begin = static_cast<NodeId>(graph_.nodes.size());
+  inlined_.push_back({std::move(function), begin, begin});
+  return inlined_.size() - 1;
+}
+
 ValueId GraphBuilder::add_number(const Number& number) {
   const ValueId id = add_value("", ValueKind::constant, std::nullopt);
   graph_.value(id).name = to_text(number);
@@ -124,6 +139,8 @@ bool GraphBuilder::settle(ImportedValue& operand, Diagnostics& diagnostics) {
   }
   const std::string name = names_.claim(operand.name.empty() ? "constant" : operand.name);
   operand.id = add_constant(name, *operand.content).id;
+  const auto remembered = remembered_.find(operand.content.get());
+  if (remembered != remembered_.end()) small_[operand.id] = &remembered->second.second;
   constants_.emplace(operand.content.get(), std::pair(operand.content, operand.id));
   return true;
 }

@@ -83,6 +83,19 @@ class GraphBuilder {
   bool is_number(ValueId value) const { return numbers_.contains(value); }
   const std::vector<StoredTensor>& stored() const { return stored_; }
   const StoredTensor* stored_of(ValueId value) const;
+  // The same, also where the elements of the constant stand in the graph's file.
+  const StoredTensor* tensor_of(ValueId value) const;
+  // What the constant that `content` becomes would be in a file of its own.
+  void remember_tensor(const std::shared_ptr<const Content>& content, StoredTensor tensor);
+
+  // The nodes [begin, end), which stand for a call of a function of the model. Calls within a call come behind it.
+  struct Inlined {
+    std::string function;
+    NodeId begin = 0, end = 0;
+  };
+  std::size_t begin_call(std::string function);
+  void end_call(std::size_t call) { inlined_[call].end = static_cast<NodeId>(graph_.nodes.size()); }
+  const std::vector<Inlined>& inlined() const { return inlined_; }
 
  private:
   ValueId add_value(std::string name, ValueKind kind, std::optional<TensorType> type);
@@ -98,6 +111,10 @@ class GraphBuilder {
   SizeWriter write_sizes_;
   std::vector<StoredTensor> stored_;
   std::map<ValueId, std::size_t> stored_values_;
+  // With the content, so that its address stays its own.
+  std::map<const Content*, std::pair<std::shared_ptr<const Content>, StoredTensor>> remembered_;
+  std::map<ValueId, const StoredTensor*> small_;
+  std::vector<Inlined> inlined_;
 };
 
 }  // namespace kgen

@@ -3,53 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <set>
+#include <tuple>
 
 #include "generator/base/languages.hpp"
+#include "generator/import/blocks.hpp"
+#include "generator/import/numbered_names.hpp"
+#include "generator/import/yaml_text.hpp"
 
 namespace kgen {
 namespace {
 
 constexpr std::size_t widest_line = 120;
-
-// The shortest decimal that reads back as the same element.
-std::string number_text(const Number& number, DType dtype) {
-  if (number.is_whole()) return to_text(number);
-  const double real = number.real();
-  if (std::isnan(real)) return ".nan";
-  if (std::isinf(real)) return real < 0 ? "-.inf" : ".inf";
-  const auto narrow = static_cast<float>(real);
-  const bool fits = dtype != DType::f64 && static_cast<double>(narrow) == real;
-  std::string text = fits ? fmt::format("{}", narrow) : fmt::format("{}", real);
-  if (text.find_first_of(".e") == text.npos) text += ".0";
-  if (const auto exponent = text.find('e'); exponent != text.npos && text.find('.') == text.npos)
-    text.insert(exponent, ".0");
-  return text;
-}
-
-std::string list_text(const std::vector<std::string>& items) { return fmt::format("[{}]", fmt::join(items, ", ")); }
-
-std::string attribute_text(const AttributeValue& value) {
-  struct Writer {
-    std::string operator()(bool each) const { return each ? "true" : "false"; }
-    std::string operator()(std::int64_t each) const { return fmt::format("{}", each); }
-    std::string operator()(const Number& each) const { return number_text(each, DType::f32); }
-    std::string operator()(const std::string& each) const { return yaml_name(each); }
-    std::string operator()(DType each) const { return std::string(info(each).name); }
-    std::string operator()(const Dim& each) const { return each.text(); }
-    std::string operator()(const std::vector<Dim>& each) const {
-      std::vector<std::string> items;
-      for (const Dim& dim : each) items.push_back(dim.text());
-      return list_text(items);
-    }
-    std::string operator()(const std::vector<Number>& each) const {
-      std::vector<std::string> items;
-      for (const Number& number : each) items.push_back(number_text(number, DType::f32));
-      return list_text(items);
-    }
-  };
-  return std::visit(Writer{}, value);
-}
 
 class TextWriter {
  public:
@@ -57,20 +22,27 @@ class TextWriter {
 
   WrittenGraph write() {
     find_live();
+    find_what_is_called();
     text_ = fmt::format("# {}\ngraph: {}\n", comment_text(what_.comment), what_.name);
     if (!what_.doc.empty()) text_ += fmt::format("doc: {}\n", yaml_string(what_.doc));
     write_dims();
     write_inputs();
     write_constants();
+    write_functions();
     text_ += "nodes:\n";
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (live_nodes_[id]) write_node(id);
-    }
+    write_nodes();
     write_outputs();
     return {std::move(text_), std::move(weights_)};
   }
 
  private:
+  // A block that has a name, and the identifiers of its values, which are those of its first instance.
+  struct Called {
+    Block block;
+    std::string name;
+    std::map<ValueId, std::string> names;
+  };
+
   void find_live() {
     live_nodes_.assign(graph_.nodes.size(), false);
     live_values_.assign(graph_.values.size(), false);
@@ -84,9 +56,103 @@ class TextWriter {
         if (each != no_id) live_values_[each] = true;
       }
     }
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      if (live_nodes_[id]) order_.push_back(id);
+    }
+  }
+
+  void find_what_is_called() {
+    equal_ = first_equal_constants(builder_);
+    std::vector<ValueId> outputs;
+    for (const auto& output : what_.outputs) outputs.push_back(output.value);
+    for (Block& block : find_blocks(builder_, order_, outputs)) called_.push_back({std::move(block), "", {}});
+    for (Called& each : called_) each.name = builder_.names().claim(wish_of(each.block));
+    for (Called& each : called_) name_values(each);
+    for (const StoredTensor& each : builder_.stored()) taken_keys_.insert(each.key);
+  }
+
+  // "model_layers" of weights such as model.layers.0.wq.
+  std::string wish_of(const Block& block) const {
+    if (!block.wish.empty()) return block.wish;
+    std::vector<Block::Row> rows = block.weights;
+    rows.insert(rows.end(), block.outputs.begin(), block.outputs.end());
+    for (std::size_t at = 0; at < block.size; ++at) rows.push_back(results_at(block, at, 0));
+    const auto says_something = [](const std::string& part) { return part.find_first_not_of("._/:") != part.npos; };
+    for (const Block::Row& row : rows) {
+      const auto common = numbered_name(known_names(row));
+      if (common && says_something(common->before) && says_something(common->after)) return common->before;
+    }
+    return "layer";
+  }
+
+  // What the model calls them.
+  std::vector<std::string> known_names(const Block::Row& row) const {
+    std::vector<std::string> names;
+    for (const ValueId each : row) {
+      const StoredTensor* tensor = builder_.tensor_of(each);
+      names.push_back(tensor ? tensor->key : graph_.value(each).name);
+    }
+    return names;
+  }
+
+  // Without what says which layer it is of.
+  static std::string name_in_layer(const Called& called, const std::vector<std::string>& names) {
+    if (const auto common = numbered_name(names))
+      return common->after.find_first_not_of("._/:") == std::string::npos ? common->before : common->after;
+    const std::string first = NameTable().claim(names[0]), start = called.name + "_";
+    const auto behind = first.starts_with(start) ? first.find_first_not_of("0123456789", start.size()) : first.npos;
+    return behind == first.npos || behind == start.size() ? names[0] : first.substr(behind);
+  }
+
+  // A weight that is not called after its layer, by what first reads it.
+  std::string name_of_weight(const Called& called, const Block::Row& row) const {
+    const std::vector<std::string> names = known_names(row);
+    if (indexed_key(names)) return name_in_layer(called, names);
+    for (std::size_t at = 0; at < called.block.size; ++at) {
+      const std::vector<ValueId>& inputs = graph_.nodes[order_[called.block.starts[0] + at]].inputs;
+      if (std::find(inputs.begin(), inputs.end(), row[0]) != inputs.end())
+        return name_in_layer(called, known_names(results_at(called.block, at, 0))) + "_weight";
+    }
+    return name_in_layer(called, names);
+  }
+
+  Block::Row results_at(const Block& block, std::size_t at, std::size_t index) const {
+    Block::Row row;
+    for (const std::size_t start : block.starts) row.push_back(graph_.nodes[order_[start + at]].outputs[index]);
+    return row;
+  }
+
+  void name_values(Called& called) {
+    NameTable names;
+    for (const DimDeclaration& dim : graph_.dims) names.claim(dim.name);
+    for (const Called& each : called_) names.claim(each.name);
+    const Block& block = called.block;
+    const auto name = [&](ValueId value, const std::string& wish) {
+      if (!called.names.contains(value)) called.names[value] = names.claim(wish);
+    };
+    const std::size_t handed_on = block.repeats ? block.outputs.size() : 0;
+    for (std::size_t i = handed_on; i < block.inputs.size(); ++i)
+      name(block.inputs[i][0], name_in_layer(called, known_names(block.inputs[i])));
+    for (const Block::Row& row : block.weights) name(row[0], name_of_weight(called, row));
+    for (const ValueId each : block.fixed) name(each, graph_.value(each).name);
+    for (std::size_t at = 0; at < block.size; ++at) {
+      const Node& first = graph_.nodes[order_[block.starts[0] + at]];
+      for (std::size_t i = 0; i < first.outputs.size() && !block.hoisted[at]; ++i) {
+        const Block::Row row = results_at(block, at, i);
+        name(row[0], name_in_layer(called, known_names(row)));
+      }
+    }
+    for (std::size_t i = 0; i < handed_on; ++i)
+      name(block.inputs[i][0], called.names.at(block.outputs[i][0]) + "_before");
+  }
+
+  ValueId first_equal(ValueId value) const {
+    const auto found = equal_.find(value);
+    return found == equal_.end() ? value : found->second;
   }
 
   const std::string& name_of(ValueId value) {
+    if (within_) return within_->names.at(first_equal(value));
     if (const auto given = what_.value_names.find(value); given != what_.value_names.end()) return given->second;
     std::string& name = names_[value];
     const Value& of = graph_.value(value);
@@ -117,30 +183,67 @@ class TextWriter {
   }
 
   void write_constants() {
+    std::vector<bool> read(graph_.values.size(), false);
+    const auto read_by = [&](NodeId id) {
+      for (const ValueId each : graph_.nodes[id].inputs) {
+        if (each != no_id) read[each] = true;
+      }
+    };
+    std::size_t place = 0;
+    for_each_call([&](const Called& called, std::size_t instance, std::size_t start) {
+      for (; place < start; ++place) read_by(order_[place]);
+      for (std::size_t at = 0; at < called.block.size && instance == 0; ++at) {
+        if (called.block.hoisted[at]) read_by(order_[start + at]);
+      }
+      for (const Block::Row& row : called.block.inputs) read[row[instance]] = true;
+      place = start + called.block.size;
+    });
+    for (; place < order_.size(); ++place) read_by(order_[place]);
     std::string section;
     for (const ConstantData& constant : graph_.constants) {
-      if (!live_values_[constant.value] || builder_.is_number(constant.value)) continue;
+      if (!read[constant.value] || builder_.is_number(constant.value)) continue;
       section += fmt::format("  {}: {}\n", yaml_name(name_of(constant.value)), constant_text(constant));
     }
     if (!section.empty()) text_ += "constants:\n" + section;
   }
 
+  // In the order of the nodes, each instance: visit(called, instance, where it begins).
+  template <class Visit>
+  void for_each_call(Visit visit) const {
+    std::vector<std::tuple<std::size_t, const Called*, std::size_t>> calls;
+    for (const Called& each : called_) {
+      for (std::size_t i = 0; i < each.block.starts.size(); ++i) calls.emplace_back(each.block.starts[i], &each, i);
+    }
+    std::sort(calls.begin(), calls.end());
+    for (const auto& [start, called, instance] : calls) visit(*called, instance, start);
+  }
+
+  std::string stored_text(const TensorType& type, const std::string& key) const {
+    return fmt::format("{{type: \"{}\", file: {}, key: {}}}", to_text(type), yaml_name(what_.weights_file),
+                       yaml_string(key));
+  }
+
+  void add_weight(const StoredTensor& tensor, const std::string& key) {
+    if (!written_keys_.insert(key).second) return;
+    weights_.push_back(tensor);
+    weights_.back().key = key;
+  }
+
   std::string constant_text(const ConstantData& constant) {
     const TensorType& type = graph_.type(constant.value);
     if (const StoredTensor* stored = builder_.stored_of(constant.value)) {
-      weights_.push_back(stored);
-      return fmt::format("{{type: \"{}\", file: {}, key: {}}}", to_text(type), yaml_name(what_.weights_file),
-                         yaml_string(stored->key));
+      add_weight(*stored, stored->key);
+      return stored_text(type, stored->key);
     }
     const auto& values = constant.values;
     const bool same = !values.empty() && std::all_of(values.begin(), values.end(),
                                                      [&](const Number& each) { return same_bits(each, values[0]); });
-    if (same && type.shape.empty() && type.dtype == DType::f32) return number_text(values[0], type.dtype);
-    if (same) return fmt::format("{{type: \"{}\", values: {}}}", to_text(type), number_text(values[0], type.dtype));
+    if (same && type.shape.empty() && type.dtype == DType::f32) return yaml_number(values[0], type.dtype);
+    if (same) return fmt::format("{{type: \"{}\", values: {}}}", to_text(type), yaml_number(values[0], type.dtype));
     std::string text = fmt::format("{{type: \"{}\", values: [", to_text(type));
     std::size_t column = text.size() + 4;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::string each = number_text(values[i], type.dtype) + (i + 1 < values.size() ? "," : "");
+      const std::string each = yaml_number(values[i], type.dtype) + (i + 1 < values.size() ? "," : "");
       column += each.size() + 1;
       if (column > widest_line) {
         text += "\n    ";
@@ -153,7 +256,102 @@ class TextWriter {
     return text + "]}";
   }
 
-  void write_node(NodeId id) {
+  // ---- functions --------------------------------------------------------------------------------------------------
+
+  void write_functions() {
+    if (!called_.empty()) text_ += "functions:\n";
+    for (const Called& each : called_) {
+      within_ = &each;
+      write_function(each);
+      within_ = nullptr;
+    }
+  }
+
+  void write_function(const Called& called) {
+    const Block& block = called.block;
+    text_ += fmt::format("  {}:\n    doc: {}\n", yaml_name(called.name), yaml_string(doc_of(block)));
+    if (!block.inputs.empty()) text_ += "    inputs:\n";
+    for (const Block::Row& row : block.inputs)
+      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(row[0])), to_text(graph_.type(row[0])));
+    if (!block.weights.empty() || !block.fixed.empty()) text_ += "    constants:\n";
+    for (const Block::Row& row : block.weights) {
+      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(row[0])),
+                           stored_text(graph_.type(row[0]), key_of(called, row)));
+    }
+    for (const ValueId each : block.fixed) {
+      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(each)),
+                           constant_text(graph_.constants[graph_.value(each).index]));
+    }
+    text_ += "    nodes:\n";
+    for (std::size_t at = 0; at < block.size; ++at) {
+      if (!block.hoisted[at]) write_node(order_[block.starts[0] + at], "      ");
+    }
+    std::vector<std::string> outputs;
+    for (const Block::Row& row : block.outputs) outputs.push_back(yaml_name(name_of(row[0])));
+    text_ += fmt::format("    outputs: {}\n", yaml_list(outputs));
+  }
+
+  // Which of the model's nodes it stands for.
+  std::string doc_of(const Block& block) const {
+    const auto made_by = [&](std::size_t instance) { return graph_.value(block.outputs.back()[instance]).name; };
+    return fmt::format("{} times in the model, to make '{}' up to '{}'.", block.starts.size(), made_by(0),
+                       made_by(block.starts.size() - 1));
+  }
+
+  // The keys that the model has, where these are numbered as the calls are; others are given.
+  std::string key_of(const Called& called, const Block::Row& row) {
+    const auto own = indexed_key(known_names(row));
+    std::string key = own ? *own : fmt::format("{}.{{index}}.{}", called.name, name_of(row[0]));
+    const auto numbered = [&](std::size_t i) {
+      const auto brace = key.find("{index}");
+      return fmt::format("{}{}{}", key.substr(0, brace), i, key.substr(brace + 7));
+    };
+    for (std::size_t i = 0; i < row.size() && !own;) {
+      if (taken_keys_.contains(numbered(i))) {
+        key += "_";
+        i = 0;
+      } else {
+        ++i;
+      }
+    }
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      add_weight(*builder_.tensor_of(row[i]), numbered(i));
+      if (!own) taken_keys_.insert(numbered(i));
+    }
+    return key;
+  }
+
+  // ---- nodes ------------------------------------------------------------------------------------------------------
+
+  void write_nodes() {
+    std::size_t place = 0;
+    for_each_call([&](const Called& called, std::size_t instance, std::size_t start) {
+      for (; place < start; ++place) write_node(order_[place], "  ");
+      for (std::size_t at = 0; at < called.block.size && instance == 0; ++at) {
+        if (called.block.hoisted[at]) write_node(order_[start + at], "  ");
+      }
+      if (instance == 0 || !called.block.repeats) write_call(called, instance);
+      place = start + called.block.size;
+    });
+    for (; place < order_.size(); ++place) write_node(order_[place], "  ");
+  }
+
+  static std::string one_or_list(const std::vector<std::string>& items) {
+    return items.size() == 1 ? items[0] : yaml_list(items);
+  }
+
+  void write_call(const Called& called, std::size_t instance) {
+    const Block& block = called.block;
+    std::vector<std::string> inputs, outputs;
+    for (const Block::Row& row : block.inputs) inputs.push_back(yaml_name(name_of(row[instance])));
+    for (const Block::Row& row : block.outputs)
+      outputs.push_back(yaml_name(name_of(block.repeats ? row.back() : row[instance])));
+    text_ += fmt::format("  - {{call: {}, in: {}, out: {}", yaml_name(called.name), one_or_list(inputs),
+                         one_or_list(outputs));
+    text_ += block.repeats ? fmt::format(", repeat: {}}}\n", block.starts.size()) : "}\n";
+  }
+
+  void write_node(NodeId id, std::string_view indent) {
     const Node& node = graph_.nodes[id];
     std::vector<std::string> inputs, outputs;
     std::size_t given = node.inputs.size();
@@ -163,18 +361,17 @@ class TextWriter {
       if (each == no_id) {
         inputs.emplace_back("~");
       } else if (builder_.is_number(each)) {
-        inputs.push_back(number_text(graph_.constants[graph_.value(each).index].values[0], graph_.type(each).dtype));
+        inputs.push_back(yaml_number(graph_.constants[graph_.value(each).index].values[0], graph_.type(each).dtype));
       } else {
         inputs.push_back(yaml_name(name_of(each)));
       }
     }
     for (const ValueId each : node.outputs) outputs.push_back(yaml_name(name_of(each)));
-    std::string line = fmt::format("  - {{op: {}", node.op->name);
-    line += fmt::format(", in: {}", inputs.size() == 1 ? inputs[0] : list_text(inputs));
-    line += fmt::format(", out: {}", outputs.size() == 1 ? outputs[0] : list_text(outputs));
+    text_ +=
+        fmt::format("{}- {{op: {}, in: {}, out: {}", indent, node.op->name, one_or_list(inputs), one_or_list(outputs));
     for (const auto& [name, value] : builder_.given_attributes(id))
-      line += fmt::format(", {}: {}", name, attribute_text(value));
-    text_ += line + "}\n";
+      text_ += fmt::format(", {}: {}", name, yaml_attribute(value));
+    text_ += "}\n";
   }
 
   void write_outputs() {
@@ -184,7 +381,7 @@ class TextWriter {
     std::vector<std::string> items;
     if (same) {
       for (const auto& each : what_.outputs) items.push_back(yaml_name(each.name));
-      text_ += fmt::format("outputs: {}\n", list_text(items));
+      text_ += fmt::format("outputs: {}\n", yaml_list(items));
       return;
     }
     text_ += "outputs:\n";
@@ -200,8 +397,13 @@ class TextWriter {
   const Graph& graph_;
   std::string text_;
   std::vector<bool> live_nodes_, live_values_;
+  std::vector<NodeId> order_;  // live nodes
+  std::vector<Called> called_;
+  std::map<ValueId, ValueId> equal_;  // constants in functions
+  const Called* within_ = nullptr;    // whose text is being written; null: the graph's
   std::map<ValueId, std::string> names_;
-  std::vector<const StoredTensor*> weights_;
+  std::vector<StoredTensor> weights_;
+  std::set<std::string> taken_keys_, written_keys_;
 };
 
 }  // namespace

@@ -26,10 +26,11 @@ struct GraphText {
 
 struct WrittenGraph {
   std::string text;
-  std::vector<const StoredTensor*> weights;  // those that it reads
+  std::vector<StoredTensor> weights;  // those that it reads, by the keys that it reads them by
 };
 
-// What no output depends on is left out, but for inputs.
+// What no output depends on is left out, but for inputs. Nodes that repeat, alike but for their weights, are written
+// once, as a function (see blocks.hpp).
 WrittenGraph graph_text(const GraphText& what, GraphBuilder& builder);
 
 }  // namespace kgen

@@ -50,7 +50,7 @@ class ModelImporter {
     WrittenGraph written = graph_text(what, builder_);
     result.model.emplace();
     result.model->graph = std::move(written.text);
-    for (const StoredTensor* each : written.weights) result.model->weights.push_back(*each);
+    result.model->weights = std::move(written.weights);
     return result;
   }
 

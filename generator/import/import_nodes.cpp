@@ -72,12 +72,15 @@ std::optional<ImportedValue> NodeImporter::constant_of(const OnnxTensor& tensor,
   ImportedValue operand;
   operand.name = name;
   operand.type = {stored->dtype, to_shape(stored->shape), nullptr};
-  if (!content || static_cast<std::int64_t>(content->elements.size()) > most_inline) {
-    stored->key = name;
+  const bool small = content && static_cast<std::int64_t>(content->elements.size()) <= most_inline;
+  stored->key = name;
+  if (content) operand.content = std::make_shared<const Content>(std::move(*content));
+  if (small) {
+    builder_.remember_tensor(operand.content, std::move(*stored));
+  } else {
     for (int i = 2; !stored_keys_.insert(stored->key).second; ++i) stored->key = fmt::format("{}_{}", name, i);
     operand.id = builder_.add_stored(builder_.names().claim(name), std::move(*stored)).id;
   }
-  if (content) operand.content = std::make_shared<const Content>(std::move(*content));
   return operand;
 }
 

@@ -290,7 +290,9 @@ bool NodeImporter::import_call(const Place& at, ImportScope& scope, int depth) {
   for (std::size_t i = 0; i < at.node.inputs.size(); ++i) {
     if (const ImportedValue* operand = scope.find(at.node.inputs[i])) inner.values[function.inputs[i]] = *operand;
   }
+  const std::size_t call = builder_.begin_call(function.name);
   import_nodes(function.nodes, function.opsets.empty() ? at.opsets : function.opsets, inner, depth + 1);
+  builder_.end_call(call);
   bool good = true;
   for (std::size_t i = 0; i < at.node.outputs.size() && i < function.outputs.size(); ++i) {
     const ImportedValue* result = inner.find(function.outputs[i]);

@@ -195,8 +195,27 @@ def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
     write(folder, [node("Concat", ["empty", "x"], ["y"], axis=1)], {"x": x}, {"empty": np.zeros((3, 0), np.float32)}, {"y": x})
 
 
+def layers(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Layers that are written once: weights that are called after them, and others; what the first computes for all; results
+    that callers get of each."""
+    x, mask = random(5, 12), random(5, 1)
+    kept = {f"layers.{i}.b": random(12) for i in range(3)} | {f"w_{7 * i + 9}": random(12, 12) / 4 for i in range(6)}
+    nodes, outputs, last, result = [], {}, "x", x.astype(np.float64)
+    for i in range(3):
+        up, down = f"w_{14 * i + 9}", f"w_{14 * i + 16}"
+        nodes += [node("MatMul", [last, up], [f"up{i}"]), node("Add", [f"up{i}", f"layers.{i}.b"], [f"biased{i}"])]
+        nodes += [node("Tanh", ["m"], ["mask"])] if i == 0 else []
+        nodes += [node("Mul", [f"biased{i}", "mask"], [f"masked{i}"]), node("Relu", [f"masked{i}"], [f"act{i}"]),
+                  node("MatMul", [f"act{i}", down], [f"down{i}"]), node("Add", [f"down{i}", last], [f"out{i}"])]
+        act = np.maximum((result @ kept[up] + kept[f"layers.{i}.b"]) * np.tanh(mask.astype(np.float64)), 0)
+        result = act @ kept[down] + result
+        outputs |= {f"act{i}": act} | ({"out2": result} if i == 2 else {})
+        last = f"out{i}"
+    write(folder, nodes, {"x": x, "m": mask}, kept, outputs)
+
+
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
     for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
-                 scattered, no_elements):
+                 scattered, no_elements, layers):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

@@ -104,15 +104,36 @@ def bring_in(case: Case, kgen: str, model: Path, folder: Path, report: Report) -
     explained, _ = run("explain", [kgen, "explain", str(graph), "--color", "never"])
     (folder / "explained.txt").write_text(explained)
     report.explain_lines = explained.count("\n")
-    for name in re.findall(r"^ +(\w+), recognised in \d+ operators", explained, re.MULTILINE):
-        report.recognised[name] += 1
+    whole, _ = run("explain", [kgen, "explain", str(graph), "--all", "--color", "never"])
+    read = yaml.safe_load(graph.read_text())
+    report.recognised = recognised_in(whole, calls_of(read))
     for target in ("cuda", "hip"):
         run(f"plan for {target}", [kgen, "plan", str(graph), "--target", target, "--quiet", "--color", "never"])
     report.stubs = len(list((source / "stubs").glob("*.cpp")))
-    read = yaml.safe_load(graph.read_text())
     report.nodes = len(read["nodes"]) + sum(len(each["nodes"]) for each in read.get("functions", {}).values())
     report.functions = len(read.get("functions", {}))
     return read
+
+
+def calls_of(graph: dict) -> Counter:
+    """How often each function is called."""
+    calls = Counter()
+    for node in graph["nodes"]:
+        if "call" in node:
+            calls[node["call"]] += node.get("repeat", 1)
+    return calls
+
+
+def recognised_in(explained: str, calls: Counter) -> Counter:
+    """How often operators were read out of what the exporter spelt, those of functions as often as they are called."""
+    recognised, times = Counter(), 1
+    lines = explained.splitlines()
+    for line, behind in zip(lines, [*lines[1:], ""]):
+        if line.startswith("function ") and not behind:
+            times = calls[line.removeprefix("function ")]
+        elif found := re.match(r" +(\w+), recognised in \d+ operators", line):
+            recognised[found[1]] += times
+    return recognised
 
 
 # ---- running ---------------------------------------------------------------------------------------------------------

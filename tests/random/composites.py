@@ -8,6 +8,7 @@ import numpy as np
 
 import references
 import rules
+import selections
 import windows
 from enclosure import Exact, Floats, Value
 from references import ADD, DIV, EXP, LOG, MUL, RSQRT, SIGMOID, SQUARE, SUB, SUM, maximum_of, number, one
@@ -172,11 +173,10 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 # tests/kernels.
 NOT_DRAWN = {
     "grid_sample2d", "grid_sample3d", "resize_nearest", "resize_linear", "resize_cubic", "rnn", "gru", "lstm",
-    "nonzero", "true_indices", "counted_lines", "compress", "argsort_rows", "run_starts", "sorted_unique_rows", "unique_rows",
-    "unique", "greedy_suppression", "non_max_suppression", "iota", "dim_value", "einsum", "length_of", "bincount", "diagonal", "lp_pool",
+    "counted_lines", "argsort_rows", "run_starts", "sorted_unique_rows", "length_of", "greedy_suppression", "non_max_suppression",
 }  # fmt: skip
 
-OPERATORS: dict[str, Rule] = PRIMITIVES | {
+OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | {
     "leaky_relu": activation(lambda x, alpha: bent(x, times(x, alpha))),
     "prelu": activation(lambda x, slope: bent(x, one(MUL, x, slope))),
     "relu6": activation(lambda x: one(CLAMP, x, minimum=0.0, maximum=6.0)),

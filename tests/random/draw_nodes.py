@@ -8,6 +8,8 @@ from typing import Any, Callable
 
 import number_formats
 from dims import Dim, Shape, count_of
+from draw_convolutions import convolution, convolution_nchw
+from draw_selections import HINTS as SELECTIONS
 from draw_windows import top_k, windows
 from graph import Type
 from scope import NotPossible, Scope, broadcast
@@ -138,7 +140,7 @@ def reduction(scope: Scope, op: Operator) -> None:
 def draw_sibling(scope: Scope) -> None:
     """An operator on the first operand of an earlier node of it, and now and then one that needs the results of both."""
     def has_siblings(op: Operator) -> bool:
-        patterns = op.operands[0].pattern and op.results[0].pattern
+        patterns = op.operands and op.operands[0].pattern and op.results[0].pattern
         return op.kind == "structured" and op.name not in HINTS and len(op.results) == 1 and bool(patterns)
 
     earlier = [node for node in scope.body.nodes if not node.call and has_siblings(scope.operators[node.op])]
@@ -293,30 +295,6 @@ def product(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, [a, b], [Type(dtype, (*broadcast(rows[:-2], shape[:-2]), rows[-2], shape[-1]))])
 
 
-def convolution(axes: int) -> Callable[[Scope, Operator], None]:
-    def draw(scope: Scope, op: Operator) -> None:
-        group = scope.one_of([1, 1, 1, 2, 3])
-        channels, filters = group * scope.integer(1, 8), group * scope.integer(1, 9)
-        taps = [scope.integer(1, 4) for _ in range(axes)]
-        strides, dilations = ([scope.integer(1, 2) for _ in range(axes)] for _ in range(2))
-        pads = [scope.integer(0, 2) for _ in range(2 * axes)]
-        image = [Dim.of(scope.integer(4, 12)) if strides[axis] > 1 else scope.extent() for axis in range(axes)]
-        x = scope.need(Type(scope.dtype(op.types["T"]), (scope.extent(), *image, Dim.of(channels))))
-        type_ = scope.type_of(x)
-        result = [type_.shape[0]]
-        for axis in range(axes):
-            span = image[axis] + pads[axis] + pads[axes + axis] - (dilations[axis] * (taps[axis] - 1) + 1)
-            scope.require(0, span)
-            result.append(span + 1 if strides[axis] == 1 else Dim.of(span.constant // strides[axis] + 1))
-        weights = scope.need(Type(type_.dtype, tuple(map(Dim.of, [*taps, channels // group, filters]))))
-        names = ["strides", "dilations"] if axes > 1 else ["stride", "dilation"]
-        values = [strides, dilations] if axes > 1 else [strides[0], dilations[0]]
-        attributes = dict(zip(names, values)) | {"pads": pads, "group": group}
-        scope.add_node(op.name, [x, weights], [Type(type_.dtype, (*result, Dim.of(filters)))], attributes)
-
-    return draw
-
-
 def pool(scope: Scope, op: Operator) -> None:
     window, strides, dilations = ([scope.integer(1, most) for _ in range(2)] for most in (4, 2, 2))
     pads = [scope.integer(0, 2) for _ in range(4)]
@@ -412,11 +390,13 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "group_norm": group_norm,
     "conv1d": convolution(1),
     "conv2d": convolution(2),
+    "conv2d_nchw": convolution_nchw,
     "conv3d": convolution(3),
     "max_pool": windows,
     "max_pool_with_indices": windows,
     "sum_pool": windows,
     "average_pool": windows,
+    "lp_pool": windows,
     "top_k": top_k,
     "max_pool2d": pool,
     "average_pool2d": pool,
@@ -427,7 +407,7 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "one_hot": one_hot,
     "trilu": trilu,
     "cast": cast,
-}
+} | SELECTIONS
 
 # ---- views -----------------------------------------------------------------------------------------------------------
 

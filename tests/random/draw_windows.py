@@ -29,6 +29,8 @@ def windows(scope: Scope, op: Operator) -> None:
         attributes["count_include_pad"] = scope.chance(0.5)
     if "storage_order" in op.attributes and scope.chance(0.5):
         attributes["storage_order"] = "column_major"
+    if "p" in op.attributes and scope.chance(0.7):
+        attributes["p"] = scope.one_of([1.0, 2.0, 3.0])
     types = [Type(type_.dtype if each.type == "T" else each.type, tuple(result)) for each in op.results]
     scope.add_node(op.name, [x], types, attributes)
 

@@ -140,6 +140,8 @@ def text_of(value: Any) -> str:
         return text if "e" not in text or "." in text else text.replace("e", ".0e")
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(text_of, value))}]"
+    if isinstance(value, str) and "," in value:  # an equation, which is no word of YAML's
+        return f'"{value}"'
     return str(value)
 
 

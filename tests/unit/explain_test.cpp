@@ -1,5 +1,6 @@
 #include "generator/explain/explain.hpp"
 
+#include "generator/explain/overview.hpp"
 #include "generator/pass/place/place.hpp"
 #include "tests/unit/plan_builder.hpp"
 #include "tests/unit/plan_fixture.hpp"
@@ -68,6 +69,22 @@ TEST_CASE("explain: every stub, what is in it, what it saves, and each decision"
         "\n"
         "stub_other\n"
         "  other = neg(A)  :6\n"
+        "\n");
+}
+
+TEST_CASE("explain: in short, what each stub fuses, and why it ends") {
+  const Example example;
+  CHECK(overview(example.plan) ==
+        "example: 5 operators in 3 stubs\n"
+        "\n"
+        "in each call\n"
+        "  stub_y with kgen::matmul: matmul, add, relu; saves 1024 bytes\n"
+        "    apart from stub_z: 't' is a view, read in place from memory (would save 512 bytes)\n"
+        "  stub_z: softmax\n"
+        "  stub_other: neg\n"
+        "\n"
+        "refused\n"
+        "  y -> z: 't' is a view, read in place from memory\n"
         "\n");
 }
 

@@ -145,12 +145,12 @@ expect_fused: [[c, y], [c, e]]
         "expect_fused: 'c' and 'y' are not computed by one stub\n"
         "note: 'y_shifted' does not join 'r': its operands come from a kernel, whose epilogue sees tiles, and from "
         "a stub that walks rows: each tile would go through rows of 16 again\n"
-        "help: `kgen explain` prints every decision and its reason\n");
+        "help: `kgen explain --all` prints every decision and its reason\n");
   CHECK(text_of(f.diagnostics.all()[1]) ==
         "expect_fused: 'c' and 'e' are not computed by one stub\n"
         "note: neither needs the other: of such only loops that read the same memory and siblings of one kernel become "
         "one\n"
-        "help: `kgen explain` prints every decision and its reason\n");
+        "help: `kgen explain --all` prints every decision and its reason\n");
 }
 
 TEST_CASE("a cast that a directive names is not read through") {
@@ -401,12 +401,12 @@ fusion: {force: [[c, total], [e, t]]}
   CHECK(text_of(f.diagnostics.all()[0]) ==
         "fusion: force: 'c' and 'total' are not computed by one stub\n"
         "note: 'total' does not join 'c': an epilogue sees tiles, not whole rows: a reduction cannot ride in it\n"
-        "help: `kgen explain` prints every decision and its reason\n");
+        "help: `kgen explain --all` prints every decision and its reason\n");
   CHECK(
       text_of(f.diagnostics.all()[1]) ==
       "fusion: force: 'e' and 't' are not computed by one stub\n"
       "note: neither needs the other: of such only loops over the same elements and siblings of one kernel become one\n"
-      "help: `kgen explain` prints every decision and its reason\n");
+      "help: `kgen explain --all` prints every decision and its reason\n");
 }
 
 TEST_CASE("force: a refusal says whether there is a cycle, or only a wait") {

@@ -33,9 +33,9 @@ bool reads(const Expansion& spelled, const std::string& name) {
 
 // `open`: how many axes "..." stands for.
 std::string shape_text(const OperandSpec& operand, std::size_t open) {
-  static const std::map<std::string, int> extents = {{"B", 1}, {"S", 4}, {"T", 6}, {"H", 1}, {"G", 1}, {"D", 8},
-                                                     {"E", 4}, {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9}, {"V", 6},
-                                                     {"L", 7}};
+  static const std::map<std::string, int> extents = {{"B", 1}, {"S", 4}, {"T", 6}, {"H", 1}, {"G", 1},  {"D", 8},
+                                                     {"E", 4}, {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9},  {"V", 6},
+                                                     {"L", 7}, {"I", 9}, {"O", 5}, {"W", 4}, {"KH", 1}, {"KW", 2}};
   if (!operand.pattern) return "4, 8";
   std::string text;
   for (const PatternAxis& axis : *operand.pattern) {

@@ -108,7 +108,7 @@ class UnmetDirectives {
                      ? "neither needs the other, but the stub of one waits for that of the other"
                      : fmt::format("neither needs the other: of such only {} become one", of_siblings));
     }
-    error.advise("`kgen explain` prints every decision and its reason");
+    error.advise("`kgen explain --all` prints every decision and its reason");
   }
 
   // Whether the group `from` runs after, and because of, the group `to`.

@@ -1,0 +1,47 @@
+"""Draws convolutions of one, two and three axes."""
+
+from collections.abc import Callable
+
+from dims import Dim
+from graph import Type
+from scope import Scope
+from specs import Operator
+
+
+def convolution(axes: int) -> Callable[[Scope, Operator], None]:
+    def draw(scope: Scope, op: Operator) -> None:
+        group = scope.one_of([1, 1, 1, 2, 3])
+        channels, filters = group * scope.integer(1, 8), group * scope.integer(1, 9)
+        taps = [scope.integer(1, 4) for _ in range(axes)]
+        strides, dilations = ([scope.integer(1, 2) for _ in range(axes)] for _ in range(2))
+        pads = [scope.integer(0, 2) for _ in range(2 * axes)]
+        image = [Dim.of(scope.integer(4, 12)) if strides[axis] > 1 else scope.extent() for axis in range(axes)]
+        x = scope.need(Type(scope.dtype(op.types["T"]), (scope.extent(), *image, Dim.of(channels))))
+        type_ = scope.type_of(x)
+        result = [type_.shape[0]]
+        for axis in range(axes):
+            span = image[axis] + pads[axis] + pads[axes + axis] - (dilations[axis] * (taps[axis] - 1) + 1)
+            scope.require(0, span)
+            result.append(span + 1 if strides[axis] == 1 else Dim.of(span.constant // strides[axis] + 1))
+        weights = scope.need(Type(type_.dtype, tuple(map(Dim.of, [*taps, channels // group, filters]))))
+        names = ["strides", "dilations"] if axes > 1 else ["stride", "dilation"]
+        values = [strides, dilations] if axes > 1 else [strides[0], dilations[0]]
+        attributes = dict(zip(names, values)) | {"pads": pads, "group": group}
+        scope.add_node(op.name, [x, weights], [Type(type_.dtype, (*result, Dim.of(filters)))], attributes)
+
+    return draw
+
+
+def convolution_nchw(scope: Scope, op: Operator) -> None:
+    """What `convolution` draws, with its axes where PyTorch has them, and often a bias."""
+    convolution(2)(scope, op)
+    node = scope.body.nodes[-1]
+    order, turned = [0, 3, 1, 2], [3, 2, 0, 1]
+    for place, (name, axes) in enumerate(zip(node.inputs, (order, turned))):
+        type_ = scope.type_of(name)
+        node.inputs[place] = scope.fresh(Type(type_.dtype, tuple(type_.shape[axis] for axis in axes)))
+    (result,) = node.outputs
+    type_ = scope.type_of(result)
+    scope.body.types[result] = Type(type_.dtype, tuple(type_.shape[axis] for axis in order))
+    if scope.chance(0.6):
+        node.inputs.append(scope.fresh(Type(type_.dtype, type_.shape[3:])))
