@@ -195,8 +195,26 @@ def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
     write(folder, [node("Concat", ["empty", "x"], ["y"], axis=1)], {"x": x}, {"empty": np.zeros((3, 0), np.float32)}, {"y": x})
 
 
+def chosen_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Sizes that only the run knows, and what is computed of such values; among them all and none."""
+    x, some = random(5, 6), np.array([1, 0, 1, 1], bool)
+    positive = np.maximum(x, 0)
+    places = np.argwhere(positive)
+    chosen = positive[tuple(places.T)].astype(np.float64)
+    whole, first, inverse, repeats = np.unique(np.sign(x).astype(np.int32), return_index=True, return_inverse=True, return_counts=True)
+    write(folder, [node("Relu", ["x"], ["p"]), node("NonZero", ["p"], ["places"]), node("Transpose", ["places"], ["rows"]),
+                   node("GatherND", ["x", "rows"], ["chosen"]), node("Sqrt", ["chosen"], ["roots"]), node("Shape", ["chosen"], ["size"]),
+                   node("Compress", ["x", "some"], ["columns"], axis=1), node("Neg", ["columns"], ["turned"]),
+                   node("Sign", ["x"], ["signs"]), node("Cast", ["signs"], ["codes"], to=6),
+                   node("Unique", ["codes"], ["whole", "first", "inverse", "repeats"]),
+                   node("Less", ["x", "least"], ["nothing"]), node("NonZero", ["nothing"], ["none"])],
+          {"x": x, "some": some}, {"least": np.array(-1e9, np.float32)},
+          {"roots": np.sqrt(chosen), "size": np.array([len(chosen)]), "turned": -x[:, :4][:, some], "whole": whole, "first": first,
+           "inverse": inverse.reshape(-1), "repeats": repeats, "none": np.zeros((2, 0), np.int64), "places": places.T})
+
+
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
     for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
-                 scattered, no_elements):
+                 scattered, no_elements, chosen_elements):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))
