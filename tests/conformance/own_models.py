@@ -195,6 +195,26 @@ def no_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
     write(folder, [node("Concat", ["empty", "x"], ["y"], axis=1)], {"x": x}, {"empty": np.zeros((3, 0), np.float32)}, {"y": x})
 
 
+def integer_products(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Quantised products with a dequantising epilogue, a batch of them, and products of 32 and 64 bits that wrap."""
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 256, (2, 19, 301)).astype(np.uint8), rng.integers(-128, 128, (301, 67)).astype(np.int8)
+    a_zero, b_zero = np.array(131, np.uint8), rng.integers(-128, 128, 67).astype(np.int8)
+    scale = random(67)
+    c = rng.integers(-128, 128, (2, 301, 5)).astype(np.int8)
+    i, k = rng.integers(-2**31, 2**31, (2, 7, 33), np.int64).astype(np.int32), rng.integers(-2**31, 2**31, (33, 31), np.int64).astype(np.int32)
+    u, v = rng.integers(0, 2**64, (3, 5), np.uint64), rng.integers(0, 2**64, (5, 18), np.uint64)
+    wide = a.astype(np.int64) - 131
+    product = wide @ (b.astype(np.int64) - b_zero)
+    write(folder, [node("MatMulInteger", ["a", "b", "a_zero", "b_zero"], ["p"]), node("Cast", ["p"], ["f"], to=1),
+                   node("Mul", ["f", "scale"], ["y"]), node("MatMulInteger", ["a", "c", "a_zero"], ["z"]),
+                   node("MatMul", ["i", "k"], ["w"]), node("MatMul", ["u", "v"], ["x"])],
+          {"a": a, "b": b, "a_zero": a_zero, "b_zero": b_zero, "scale": scale, "c": c, "i": i, "u": u, "v": v}, {"k": k},
+          {"y": product * scale.astype(np.float64), "z": (wide @ c.astype(np.int64)).astype(np.int32),
+           "w": (i.astype(np.int64) @ k.astype(np.int64)).astype(np.int32), "x": u @ v},
+          shapes={"a": ("batch", "rows", 301), "c": ("batch", 301, 5)})
+
+
 def chosen_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
     """Sizes that only the run knows, and what is computed of such values; among them all and none."""
     x, some = random(5, 6), np.array([1, 0, 1, 1], bool)
@@ -216,5 +236,5 @@ def chosen_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
     for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
-                 scattered, no_elements, chosen_elements):
+                 scattered, no_elements, chosen_elements, integer_products):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))
