@@ -415,12 +415,14 @@ struct WarpgroupAttention {
       KGEN_UNROLL
       for (float& score : scores) score *= all.shape.scale;
       if constexpr (Rule::is_local) {
+        // tanh(x) = 1 - 2 / (1 + e^2x); chosen without a branch, in which ptxas would wait for products (C7518).
         const auto cap = static_cast<float>(all.shape.rule.cap);
-        if (cap == 0) return;
-        // tanh(x) = 1 - 2 / (1 + e^2x)
-        const float doubled = divide(2.0f * 1.44269504f, cap);
+        const float doubled = cap > 0 ? divide(2.0f * 1.44269504f, cap) : 0.0f;
         KGEN_UNROLL
-        for (float& score : scores) score = cap - divide(2 * cap, 1 + power_of_two(score * doubled));
+        for (float& score : scores) {
+          const float bent = cap - divide(2 * cap, 1 + power_of_two(score * doubled));
+          score = cap > 0 ? bent : score;
+        }
       }
     }
     KGEN_FN int keys_seen(int of_row) const {
@@ -569,7 +571,12 @@ bool warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const
                                    narrow(wide.group), wide.scale * log2_e, rule};
   if (shape.D <= 64) return launch_warpgroup_attention<64>(q, k, v, mask, shape, out, stream);
   if (shape.D <= 128) return launch_warpgroup_attention<128>(q, k, v, mask, shape, out, stream);
-  return launch_warpgroup_attention<256>(q, k, v, mask, shape, out, stream);
+  // Of wider heads the rule's arithmetic makes ptxas wait for each product (C7518).
+  if constexpr (Rule::is_local) {
+    return false;
+  } else {
+    return launch_warpgroup_attention<256>(q, k, v, mask, shape, out, stream);
+  }
 }
 
 }  // namespace kgen::gpu
