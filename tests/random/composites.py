@@ -174,6 +174,7 @@ NOT_DRAWN = {
     "grid_sample2d", "grid_sample3d", "resize_nearest", "resize_linear", "resize_cubic", "rnn", "gru", "lstm",
     "nonzero", "true_indices", "counted_lines", "compress", "argsort_rows", "run_starts", "sorted_unique_rows", "unique_rows",
     "unique", "greedy_suppression", "non_max_suppression", "iota", "dim_value", "einsum", "length_of", "bincount", "diagonal", "lp_pool",
+    "window_attention",
 }  # fmt: skip
 
 OPERATORS: dict[str, Rule] = PRIMITIVES | {
