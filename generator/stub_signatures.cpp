@@ -62,7 +62,7 @@ void report_types(const FunctionSignature& declared, const FunctionSignature& fo
 }
 
 // Parameters of one type that changed places: the compiler would not notice.
-void check_order(const FunctionSignature& declared, const FunctionSignature& found, Diagnostics& diagnostics) {
+void validate_order(const FunctionSignature& declared, const FunctionSignature& found, Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < declared.parameters.size(); ++i) {
     const FunctionParameter &expected = declared.parameters[i], &parameter = found.parameters[i];
     const auto other = find_name(declared.parameters, parameter.name);
@@ -128,8 +128,8 @@ bool report_broken(const fs::path& stub, const FunctionSignature& declared, bool
   return false;
 }
 
-void check_stub(const fs::path& header, const fs::path& stub, const std::vector<std::string>& include_directories,
-                const ClangServices& clang, SourceMap& sources, Diagnostics& diagnostics) {
+void validate_stub(const fs::path& header, const fs::path& stub, const std::vector<std::string>& include_directories,
+                   const ClangServices& clang, SourceMap& sources, Diagnostics& diagnostics) {
   Diagnostics reasons;
   const SignatureRequest request{{header.string(), stub.string()}, include_directories};
   const std::vector<FunctionSignature> functions = clang.signatures(request, sources, reasons);
@@ -163,7 +163,7 @@ void compare_signature(const FunctionSignature& declared, const std::vector<Func
   const auto fitting = std::find_if(found.begin(), found.end(), fits);
   const auto named = std::find_if(found.begin(), found.end(), same_name);
   if (fitting != found.end()) {
-    check_order(declared, *fitting, diagnostics);
+    validate_order(declared, *fitting, diagnostics);
   } else if (named == found.end()) {
     diagnostics
         .error(declared.where,
@@ -200,7 +200,7 @@ void compare_stub_signatures(const fs::path& folder, const FolderStatus& status,
     return;
   }
   for (const std::string& stub : stubs) {
-    check_stub(header_of(folder, stub), folder / stub, include_directories, *clang, sources, diagnostics);
+    validate_stub(header_of(folder, stub), folder / stub, include_directories, *clang, sources, diagnostics);
   }
 }
 

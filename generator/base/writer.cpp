@@ -8,14 +8,14 @@ void Writer::raw_line(std::string_view content) {
   text_ += '\n';
 }
 
-Writer::Scope::~Scope() {
+Writer::Block::~Block() {
   --writer_.depth_;
   writer_.raw_line(close_);
 }
 
-Writer::Scope Writer::scope(std::string_view open, std::string close) {
+Writer::Block Writer::block(std::string_view open, std::string close) {
   raw_line(open);
-  return Scope(*this, std::move(close));
+  return Block(*this, std::move(close));
 }
 
 }  // namespace kgen

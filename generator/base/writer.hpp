@@ -1,4 +1,4 @@
-// A text writer that indents, and closes the scopes it opened.
+// A text writer that indents, and closes the blocks it opened.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,26 +25,26 @@ class Writer {
   // Text that is indented already: what another writer wrote.
   void append(std::string_view text) { text_ += text; }
 
-  // Writes `close` on its own line, one level out, when it leaves its C++ scope.
-  class [[nodiscard]] Scope {
+  // Writes `close` on its own line, one level out, when it goes out of scope.
+  class [[nodiscard]] Block {
    public:
-    Scope(Writer& writer, std::string close) : writer_(writer), close_(std::move(close)) { ++writer_.depth_; }
-    ~Scope();
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
+    Block(Writer& writer, std::string close) : writer_(writer), close_(std::move(close)) { ++writer_.depth_; }
+    ~Block();
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
 
    private:
     Writer& writer_;
     std::string close_;
   };
-  // Writes `open` as a line and indents until the returned scope ends.
-  Scope scope(std::string_view open, std::string close = "}");
+  // Writes `open` as a line and indents until the returned block ends.
+  Block block(std::string_view open, std::string close = "}");
 
   // Columns that stand before the next line.
   std::size_t indentation() const { return static_cast<std::size_t>(depth_ * indent_width_); }
 
   // The same for an opening line that is already written.
-  Scope indent(std::string close = "}") { return Scope(*this, std::move(close)); }
+  Block indent(std::string close = "}") { return Block(*this, std::move(close)); }
 
   const std::string& text() const { return text_; }
   std::string take() { return std::move(text_); }

@@ -110,7 +110,7 @@ void write_checked(Writer& out, const CheckedStub& stub, bool locates) {
     arguments.pop_back();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (!stub.compares(outputs[i])) continue;
-      const auto scope = out.scope(fmt::format("if (call.differs({})) {{", fmt::join(views(i, found[i]), ", ")));
+      const auto block = out.block(fmt::format("if (call.differs({})) {{", fmt::join(views(i, found[i]), ", ")));
       write_list(out, locating_name(stub.use) + "(call, ", arguments, ");");
     }
   }
@@ -124,7 +124,7 @@ void write_checked(Writer& out, const CheckedStub& stub, bool locates) {
 void write_located_node(Writer& out, const CheckedStub& stub, CheckBody& body, NodeId id) {
   const Node& node = stub.graph.nodes[id];
   const std::vector<std::string> inputs = body.read_inputs(id);
-  const auto scope = out.scope("{");
+  const auto block = out.block("{");
   out.line("const auto scratch_of_operator = call.scratch_scope();");
   std::vector<std::string> references;
   for (const ValueId result : stub.results(id)) references.push_back(body.make(result, "_reference"));
@@ -179,7 +179,7 @@ void write_locating_functions(Writer& out, const Plan& plan, const std::vector<b
     const CheckedStub stub = checked_stub(plan, use);
     write_declaration(out, locating_name(use), stub.program, ") {");
     {
-      const auto scope = out.indent();
+      const auto block = out.indent();
       write_locating(out, stub, watched_values(stub));
     }
     out.line();
@@ -245,7 +245,7 @@ SourceFile emit_check_source(const Plan& plan, const EmitOptions& options) {
     const CheckedStub stub = checked_stub(plan, use);
     out.line();
     write_declaration(out, checked_name(use), stub.program, ") {");
-    const auto scope = out.indent();
+    const auto block = out.indent();
     write_checked(out, stub, locates[use.stub]);
   }
   out.line();

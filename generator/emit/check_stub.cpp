@@ -15,7 +15,7 @@ namespace kgen {
 ValueId CheckedStub::shown(ValueId value) const {
   while (graph.value(value).kind == ValueKind::result) {
     const Node& node = graph.nodes[graph.value(value).producer];
-    if (!std::holds_alternative<View>(node.kind) || node.inputs.size() != 1) break;
+    if (!std::holds_alternative<IndexMap>(node.kind) || node.inputs.size() != 1) break;
     value = node.inputs[0];
   }
   return value;
@@ -120,8 +120,8 @@ std::string CheckBody::make(ValueId value, const char* suffix) {
 std::string CheckBody::read(ValueId value) {
   if (const auto found = known_.find(value); found != known_.end()) return found->second;
   const Node& node = stub_.graph.nodes[stub_.graph.value(value).producer];
-  ensure(std::holds_alternative<View>(node.kind), "what a stub's reference reads is known, or a view of it");
-  const View& view = std::get<View>(node.kind);
+  ensure(std::holds_alternative<IndexMap>(node.kind), "what a stub's reference reads is known, or a view of it");
+  const IndexMap& view = std::get<IndexMap>(node.kind);
   const std::string base = read(node.inputs[0]);
   const Shape& shape = stub_.graph.type(value).shape;
   const std::string name = names_.unique(stub_.graph.value(value).name);

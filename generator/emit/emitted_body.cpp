@@ -22,7 +22,7 @@ struct ViewCall {
   std::string tail = ")";
 };
 
-ViewCall view_call(EmittedBody& body, const View& view, const Shape& result) {
+ViewCall view_call(EmittedBody& body, const IndexMap& view, const Shape& result) {
   switch (view.form) {
     case ViewRule::Form::permute:
       return {fmt::format(".permute<{}>(", fmt::join(view.axes, ", ")), {}};
@@ -306,7 +306,7 @@ void EmittedBody::write_call_itself(Writer& writer, const Step& step) {
   arguments.insert(arguments.end(), callee.dims.begin(), callee.dims.end());
   if (call.repeat == 1) return write_list(writer, callee.name + "(", arguments, ");");
   const auto loop =
-      writer.scope(fmt::format("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", names_.count, call.repeat));
+      writer.block(fmt::format("for (std::int64_t {0} = 0; {0} < {1}; ++{0}) {{", names_.count, call.repeat));
   write_list(writer, callee.name + "(", arguments, ");");
 }
 

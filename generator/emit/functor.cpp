@@ -251,7 +251,7 @@ std::vector<std::vector<std::string>> statement_names(const Functor& functor) { 
 std::vector<std::string> incoming_names(const Functor& functor) { return BodyWriter(functor).incoming(); }
 
 void write_functor(Writer& out, const Functor& functor, const StubProgram& stub) {
-  const auto structure = out.scope(fmt::format("struct {} {{", functor.name), "};");
+  const auto structure = out.block(fmt::format("struct {} {{", functor.name), "};");
   write_members(out, functor, stub);
   out.line();
   BodyWriter body(functor);
@@ -278,7 +278,7 @@ void write_functor(Writer& out, const Functor& functor, const StubProgram& stub)
                          lanes_text(functor, body));
       break;
   }
-  const auto function = out.scope(head);
+  const auto function = out.block(head);
   body.write(out);
 }
 

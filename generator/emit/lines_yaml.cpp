@@ -40,18 +40,18 @@ SourceFile emit_lines_yaml(const Plan& plan, const EmitOptions& options) {
   writer.line("# The line of {} that each value was written in. `kgen plan` writes this file anew each time.",
               comment_text(options.source));
   {
-    const auto main = writer.scope("main:", "");
+    const auto main = writer.block("main:", "");
     write_lines(writer, plan.main.fused.graph);
   }
   if (!plan.functions.empty()) {
-    const auto functions = writer.scope("functions:", "");
+    const auto functions = writer.block("functions:", "");
     for (const FunctionPlan& function : plan.functions) {
-      const auto scope = writer.scope(yaml_name(function.fused.graph.name) + ":", "");
+      const auto block = writer.block(yaml_name(function.fused.graph.name) + ":", "");
       write_lines(writer, function.fused.graph);
     }
   }
   if (const std::vector<const StructType*> structs = structs_of(plan); !structs.empty()) {
-    const auto scope = writer.scope("structs:", "");
+    const auto block = writer.block("structs:", "");
     for (const StructType* structure : structs) {
       writer.line("{}: {}", yaml_string(structure->name), yaml_string(short_text(structure->where)));
     }

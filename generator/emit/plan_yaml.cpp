@@ -122,7 +122,7 @@ class GraphText {
 
   std::string place_of(ValueId id) const {
     const Placement& placement = function_.placements[id];
-    const View& view = placement.view;
+    const IndexMap& view = placement.view;
     switch (placement.kind) {
       case Kind::registers:
       case Kind::arena:
@@ -280,18 +280,18 @@ SourceFile emit_plan_yaml(const Plan& plan, const EmitOptions& options) {
   writer.line("# Planned by: {}", comment_text(options.command));
   writer.line("graph: {}", yaml_name(plan.main.fused.graph.name));
   if (!plan.stubs.empty()) {
-    const auto stubs = writer.scope("stubs:", "");
+    const auto stubs = writer.block("stubs:", "");
     for (const StubProgram& stub : plan.stubs) write_stub(writer, stub);
   }
   {
-    const auto main = writer.scope("main:", "");
+    const auto main = writer.block("main:", "");
     GraphText(writer, plan, plan.main).write();
   }
   if (!plan.functions.empty()) {
-    const auto functions = writer.scope("functions:", "");
+    const auto functions = writer.block("functions:", "");
     for (const FunctionPlan& function : plan.functions) {
       writer.line("{}:", yaml_name(function.fused.graph.name));
-      const auto scope = writer.indent("");
+      const auto block = writer.indent("");
       GraphText(writer, plan, function).write();
     }
   }

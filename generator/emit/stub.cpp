@@ -242,7 +242,7 @@ SourceFile emit_stub(const StubProgram& stub, const std::string& graph, const st
   const std::vector<std::string> parameters = parameter_names(stub);
   write_declaration(out, stub, parameters, ") {");
   {
-    const auto scope = out.indent();
+    const auto block = out.indent();
     Body(out, stub, parameters).write();
   }
   out.line();

@@ -71,7 +71,7 @@ void write_constant(Writer& writer, const Plan& plan, const TableRow& row, const
 void write_buffers(Writer& writer, const Plan& plan, std::string_view member, const std::vector<TableRow>& rows,
                    const CallNumbers& numbers) {
   if (rows.empty()) return;
-  const auto scope = writer.scope(fmt::format(".{}{{", member), "},");
+  const auto block = writer.block(fmt::format(".{}{{", member), "},");
   for (const TableRow& row : rows) {
     const FunctionPlan& owner = graph_of(plan, row.graph);
     const ValueId value = member == "states" ? owner.fused.graph.states[row.index].value : owner.persistent[row.index];
@@ -82,7 +82,7 @@ void write_buffers(Writer& writer, const Plan& plan, std::string_view member, co
 void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<Argument>& arguments,
                    const Target& target) {
   if (arguments.empty()) return;
-  const auto scope = writer.scope(fmt::format(".{}{{", member), "},");
+  const auto block = writer.block(fmt::format(".{}{{", member), "},");
   for (const Argument& argument : arguments) {
     const TensorType& type = graph.type(argument.value);
     std::vector<std::string> dims;
@@ -187,7 +187,7 @@ void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, co
   write_tensors(writer, graph, "inputs", input_arguments(graph), target);
   write_tensors(writer, graph, "outputs", output_arguments(graph), target);
   if (!tables.constants.empty()) {
-    const auto scope = writer.scope(".constants{", "},");
+    const auto block = writer.block(".constants{", "},");
     for (const TableRow& row : tables.constants) write_constant(writer, plan, row, numbers);
   }
   write_buffers(writer, plan, "states", tables.states, numbers);

@@ -149,13 +149,13 @@ void write_function_load(Writer& writer, const WrapperFacts& facts, GraphIndex f
   if (const auto shared = load_steps(facts, function, true); !shared.empty()) {
     writer.line();
     writer.line("// What all calls of {} share of what they compute from constants alone.", names.name);
-    const auto block = writer.scope(fmt::format("void {}(kgen::Call& call) {{", names.load_shared));
+    const auto block = writer.block(fmt::format("void {}(kgen::Call& call) {{", names.load_shared));
     write_load_body(writer, facts, function, shared, false);
   }
   if (const auto own = load_steps(facts, function, false); !own.empty()) {
     writer.line();
     writer.line("// What one call of {} computes from its constants alone.", names.name);
-    const auto block = writer.scope(fmt::format("void {}(kgen::Call& call, std::int64_t index) {{", names.load));
+    const auto block = writer.block(fmt::format("void {}(kgen::Call& call, std::int64_t index) {{", names.load));
     write_load_body(writer, facts, function, own, true);
   }
 }
@@ -172,7 +172,7 @@ void write_load(Writer& writer, const WrapperFacts& facts) {
   if (!has_load(facts)) return;
   writer.line();
   writer.line("// What depends on constants alone: computed once, and kept.");
-  const auto block = writer.scope("void load(kgen::Call& call) {");
+  const auto block = writer.block("void load(kgen::Call& call) {");
   write_load_body(writer, facts, main_graph, facts.plan.main.load_steps, false);
   for (GraphIndex i = 0; i < facts.functions.size(); ++i) {
     const std::int64_t calls = facts.numbers.calls[i];
@@ -208,7 +208,7 @@ void write_memory(Writer& writer, FunctionFacts& names, EmittedBody& function, c
   writer.line();
   writer.line("// What belongs to one call of {}: its constants, state and results of load.", names.name);
   {
-    const auto block = writer.scope(fmt::format("struct {} {{", names.memory), "};");
+    const auto block = writer.block(fmt::format("struct {} {{", names.memory), "};");
     for (const ModelMemory& item : memory) {
       const TensorType& type = function.graph().type(item.value);
       const std::string member = members.unique(function.graph().value(item.value).name);
@@ -344,7 +344,7 @@ void write_run(Writer& writer, const WrapperFacts& facts) {
     emitted.size(requirement.right);
   }
   writer.line();
-  const auto block = writer.scope(fmt::format("void run(kgen::Call& {}) {{", emitted.names().call));
+  const auto block = writer.block(fmt::format("void run(kgen::Call& {}) {{", emitted.names().call));
   const bool any_sizes = write_sizes(writer, facts.plan, emitted.used_dims(), emitted.names().call);
   write_requirements(writer, requirements, emitted.names().call);
   // Without sizes the body's first section needs no blank line before it.
@@ -416,9 +416,9 @@ SourceFile emit_source(const Plan& plan, const EmitOptions& options) {
   writer.line("}}  // namespace {}", space);
   writer.line();
   {
-    const auto function = writer.scope(fmt::format("const kgen_graph* kgen_graph_{}(void) {{", name));
+    const auto function = writer.block(fmt::format("const kgen_graph* kgen_graph_{}(void) {{", name));
     {
-      const auto graph = writer.scope("static const kgen::GraphInfo graph = {", "};");
+      const auto graph = writer.block("static const kgen::GraphInfo graph = {", "};");
       writer.append(descriptor.text());
       if (has_load(facts)) writer.line(".load = {}::load,", space);
       writer.line(".run = {}::run,", space);

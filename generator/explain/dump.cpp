@@ -69,7 +69,7 @@ void write_interface(Writer& out, const Graph& graph) {
 }
 
 void write_graph(Writer& out, const Graph& graph) {
-  const auto scope = out.scope(fmt::format("graph {} {{", graph.name));
+  const auto block = out.block(fmt::format("graph {} {{", graph.name));
   write_interface(out, graph);
   for (const Node& node : graph.nodes) out.raw_line(node_text(graph, node));
 }
@@ -86,13 +86,13 @@ std::string dump(const Module& module) {
 std::string dump(const FusedGraph& fused) {
   Writer out;
   const Graph& graph = fused.graph;
-  const auto scope = out.scope(fmt::format("graph {} {{", graph.name));
+  const auto block = out.block(fmt::format("graph {} {{", graph.name));
   write_interface(out, graph);
   for (const Node& node : graph.nodes) {
-    if (std::holds_alternative<View>(node.kind)) out.raw_line(node_text(graph, node));
+    if (std::holds_alternative<IndexMap>(node.kind)) out.raw_line(node_text(graph, node));
   }
   for (const Group& group : fused.groups) {
-    const auto inner = out.scope(
+    const auto inner = out.block(
         fmt::format("group {} {}{} {{", name_of(group.kind), to_text(group.loop), group.at_load ? " at load" : ""));
     for (const NodeId id : group.nodes) out.raw_line(node_text(graph, graph.nodes[id]));
   }

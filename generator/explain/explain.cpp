@@ -217,7 +217,7 @@ std::vector<ConstantReaders> readers_of_constants(const Explained& in) {
 void explain_load(Writer& writer, const Explained& in) {
   if (in.function.load_steps.empty()) return;
   writer.line("kept when the model is loaded");
-  const auto scope = writer.indent("");
+  const auto block = writer.indent("");
   for (const ValueId value : in.function.persistent) {
     writer.line("{}: {} bytes", in.name(value), bytes_of(in.graph().type(value)).text());
   }
@@ -253,7 +253,7 @@ void explain_graph(Writer& writer, const Explained& in) {
       writer.line("{}{}{}{}", in.stub_of[step.group], kernel.empty() ? "" : " with " + kernel,
                   group.at_load ? ", when the model is loaded" : "",
                   saved == Dim(0) ? "" : fmt::format(", saves {} bytes", saved.text()));
-      const auto scope = writer.indent("");
+      const auto block = writer.indent("");
       for (const NodeId id : group.nodes) {
         writer.line("{}", node_text(in, id));
         for (const std::string& line : choice_lines(in, id)) writer.line("    {}", line);

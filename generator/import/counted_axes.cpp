@@ -36,7 +36,7 @@ Axis reshaped(const Shape& operand, std::size_t axis, const Shape& result) {
   return std::nullopt;
 }
 
-Axis viewed(const View& view, const Shape& operand, std::size_t axis, const Shape& result) {
+Axis viewed(const IndexMap& view, const Shape& operand, std::size_t axis, const Shape& result) {
   using Form = ViewRule::Form;
   const auto own = static_cast<std::size_t>(view.axis);
   switch (view.form) {
@@ -94,7 +94,7 @@ Axis patterned(const OpSpec& op, std::size_t operand, const Shape& shape, std::s
 Axis axis_in_result(const Graph& graph, const Node& node, std::size_t operand, std::size_t axis, std::size_t which) {
   const Shape& shape = graph.type(node.inputs[operand]).shape;
   const Shape& result = graph.type(node.outputs[which]).shape;
-  if (const auto* view = std::get_if<View>(&node.kind)) return viewed(*view, shape, axis, result);
+  if (const auto* view = std::get_if<IndexMap>(&node.kind)) return viewed(*view, shape, axis, result);
   if (const auto* reduction = std::get_if<Reduction>(&node.kind)) return reduced(*reduction, axis);
   if (std::holds_alternative<Elementwise>(node.kind)) {
     // Negative indices into a line would count from behind what counts.

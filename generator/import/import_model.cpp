@@ -33,7 +33,7 @@ class ModelImporter {
 
   ImportResult run() {
     ImportResult result;
-    if (!check_versions()) return result;
+    if (!validate_versions()) return result;
     ImportScope scope;
     claim_names();
     nodes_.import_initializers(model_.graph, scope);
@@ -62,7 +62,7 @@ class ModelImporter {
     return diagnostics_.error({}, options_.model + ": " + fmt::format(format, std::forward<Arguments>(arguments)...));
   }
 
-  bool check_versions() {
+  bool validate_versions() {
     const auto own = model_.opsets.find("");
     if (own == model_.opsets.end()) {
       if (!model_.opsets.empty() || model_.graph.nodes.empty()) return true;

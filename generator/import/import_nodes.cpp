@@ -285,7 +285,7 @@ bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
   const std::size_t reads_before = builder_.counted_reads();
   const auto results = apply_rule(*rules_.find(node.domain, node.op, at.version), foreign, setting);
   const bool reads = builder_.counted_reads() != reads_before;
-  if (results && !reads && !check_counted_inputs(at, inputs, *results)) return false;
+  if (results && !reads && !validate_counted_inputs(at, inputs, *results)) return false;
   if (!results) {
     error(at, problems);
     if (!setting.demanded.empty()) {
@@ -302,8 +302,8 @@ bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
 }
 
 // A rule that reads nothing but sizes of what is counted along an axis would take the room for the size.
-bool NodeImporter::check_counted_inputs(const Place& at, const std::vector<const ImportedValue*>& inputs,
-                                        const std::vector<ImportedValue>& results) {
+bool NodeImporter::validate_counted_inputs(const Place& at, const std::vector<const ImportedValue*>& inputs,
+                                           const std::vector<ImportedValue>& results) {
   const auto counted =
       std::find_if(inputs.begin(), inputs.end(), [](const ImportedValue* each) { return each && each->counted; });
   const bool carried = std::all_of(results.begin(), results.end(), [](const auto& each) { return each.counted; });

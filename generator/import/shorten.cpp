@@ -13,21 +13,21 @@ const Node* view_behind(const Graph& graph, ValueId value, Form form) {
   const Value& made = graph.value(value);
   if (made.kind != ValueKind::result) return nullptr;
   const Node& node = graph.nodes[made.producer];
-  const View* view = std::get_if<View>(&node.kind);
+  const IndexMap* view = std::get_if<IndexMap>(&node.kind);
   return view && view->form == form ? &node : nullptr;
 }
 
 }  // namespace
 
 std::optional<ValueId> shown_whole(const Graph& graph, const Node& node) {
-  const View* view = std::get_if<View>(&node.kind);
+  const IndexMap* view = std::get_if<IndexMap>(&node.kind);
   if (!view || (view->form != Form::reshape && view->form != Form::broadcast)) return std::nullopt;
   const bool same = graph.type(node.inputs[0]).shape == graph.type(node.outputs[0]).shape;
   return same ? std::optional(node.inputs[0]) : std::nullopt;
 }
 
 std::optional<ShortenedView> transposed_in_parts(const Graph& graph, const Node& node) {
-  const View* view = std::get_if<View>(&node.kind);
+  const IndexMap* view = std::get_if<IndexMap>(&node.kind);
   if (!view || view->form != Form::reshape) return std::nullopt;
   const Node* turned = view_behind(graph, node.inputs[0], Form::permute);
   const Node* joined = turned ? view_behind(graph, turned->inputs[0], Form::reshape) : nullptr;
@@ -35,7 +35,7 @@ std::optional<ShortenedView> transposed_in_parts(const Graph& graph, const Node&
   const ValueId operand = joined->inputs[0];
   const Shape &from = graph.type(operand).shape, &through = graph.type(turned->inputs[0]).shape,
               &to = graph.type(node.outputs[0]).shape;
-  const std::vector<int>& axes = std::get<View>(turned->kind).axes;
+  const std::vector<int>& axes = std::get<IndexMap>(turned->kind).axes;
   if (from.size() != to.size() || from.size() < through.size() || axes[0] != 0) return std::nullopt;
   const std::size_t kept = through.size() - 1, leading = from.size() - kept;
   const auto behind = from.begin() + static_cast<std::ptrdiff_t>(leading);

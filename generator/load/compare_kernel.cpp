@@ -111,18 +111,18 @@ class KernelComparison {
              kernel_.where);
       return;
     }
-    if (kernel_.kind == KernelKind::view) return check_viewed();
-    check_names("operand", op_.operands, kernel_.operands);
+    if (kernel_.kind == KernelKind::view) return validate_viewed();
+    validate_names("operand", op_.operands, kernel_.operands);
     if (kernel_.kind == KernelKind::elementwise && op_.results.size() != 1) {
       differ(op_.where,
              fmt::format("'{}' has {} results, but an elementwise kernel has one", op_.name, op_.results.size()),
              kernel_.where);
     }
     // One result needs no name.
-    check_names("result", op_.results, kernel_.results, op_.results.size() != 1 || kernel_.results.size() != 1);
-    check_operands();
-    check_results();
-    check_attributes();
+    validate_names("result", op_.results, kernel_.results, op_.results.size() != 1 || kernel_.results.size() != 1);
+    validate_operands();
+    validate_results();
+    validate_attributes();
   }
 
  private:
@@ -134,8 +134,8 @@ class KernelComparison {
 
   // Where there are as many on both sides they go by position, else by name.
   template <class Here, class There>
-  void check_names(std::string_view what, const std::vector<Here>& here, const std::vector<There>& there,
-                   bool named = true) {
+  void validate_names(std::string_view what, const std::vector<Here>& here, const std::vector<There>& there,
+                      bool named = true) {
     if (here.size() == there.size()) {
       for (std::size_t i = 0; named && i < here.size(); ++i) {
         if (here[i].name == there[i].name || there[i].joint != 1) continue;  // one parameter has several results
@@ -160,7 +160,7 @@ class KernelComparison {
   }
 
   // A view's kernel sees what is viewed; the numbers that it takes are the planner's.
-  void check_viewed() {
+  void validate_viewed() {
     for (const KernelOperand& there : kernel_.operands) {
       if (find_named(op_.operands, there.name)) continue;
       differ(op_.where,
@@ -169,7 +169,7 @@ class KernelComparison {
     }
   }
 
-  void check_operands() {
+  void validate_operands() {
     for (const OperandSpec& here : op_.operands) {
       const KernelOperand* there = find_named(kernel_.operands, here.name);
       if (!there) continue;
@@ -188,13 +188,13 @@ class KernelComparison {
                fmt::format("'{}' may be {}, which the kernel '{}' does not take", here.name, missing, kernel_.name),
                there->where);
       }
-      check_struct(here, *there);
-      check_line(here, *there);
-      check_rank(here.name, here.pattern, here.where, *there);
+      validate_struct(here, *there);
+      validate_line(here, *there);
+      validate_rank(here.name, here.pattern, here.where, *there);
     }
   }
 
-  void check_line(const OperandSpec& here, const KernelOperand& there) {
+  void validate_line(const OperandSpec& here, const KernelOperand& there) {
     const bool in_lines = there.accepts == Accepts::line;
     if (here.line.empty() != in_lines) return;
     differ(here.where,
@@ -205,15 +205,15 @@ class KernelComparison {
            there.where);
   }
 
-  void check_results() {
+  void validate_results() {
     for (std::size_t i = 0; i < std::min(op_.results.size(), kernel_.results.size()); ++i) {
-      check_struct(op_.results[i], kernel_.results[i]);
-      check_rank(op_.results[i].name, op_.results[i].pattern, op_.results[i].where, kernel_.results[i]);
+      validate_struct(op_.results[i], kernel_.results[i]);
+      validate_rank(op_.results[i].name, op_.results[i].pattern, op_.results[i].where, kernel_.results[i]);
     }
   }
 
   template <class Here>
-  void check_struct(const Here& here, const KernelOperand& there) {
+  void validate_struct(const Here& here, const KernelOperand& there) {
     const std::string structure = here.structure ? here.structure->name : "";
     if (structure == there.structure) return;
     const auto text = [](const std::string& name) { return name.empty() ? "a number" : "a " + name; };
@@ -223,15 +223,15 @@ class KernelComparison {
            there.where);
   }
 
-  void check_rank(const std::string& name, const std::optional<std::vector<PatternAxis>>& pattern, SourceLocation where,
-                  const KernelOperand& there) {
+  void validate_rank(const std::string& name, const std::optional<std::vector<PatternAxis>>& pattern,
+                     SourceLocation where, const KernelOperand& there) {
     const std::string axes = wrong_rank(pattern, there.rank);
     if (axes.empty()) return;
     differ(where, fmt::format("'{}' has {} axes, but {} in the kernel '{}'", name, axes, there.rank, kernel_.name),
            there.where);
   }
 
-  void check_attributes() {
+  void validate_attributes() {
     for (const KernelAttribute& there : kernel_.attributes) {
       const AttributeSpec* here = op_.attribute(there.name);
       if (!here) {
@@ -288,12 +288,12 @@ class KernelComparison {
 
 void compare_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
   KernelComparison(op, kernel, is_own, diagnostics).run();
-  check_condition(kernel.when, op, condition_of(kernel), diagnostics);
+  validate_condition(kernel.when, op, condition_of(kernel), diagnostics);
   for (const KernelOperand& operand : kernel.operands) {
-    check_condition(operand.memory, op, condition_of(kernel, operand), diagnostics);
+    validate_condition(operand.memory, op, condition_of(kernel, operand), diagnostics);
     for (const Evaluations& each : operand.evaluations) {
-      check_kernel_size(each.times, op, evaluations_of(kernel, operand), diagnostics);
-      check_condition(each.when, op, condition_of(kernel, operand), diagnostics);
+      validate_kernel_size(each.times, op, evaluations_of(kernel, operand), diagnostics);
+      validate_condition(each.when, op, condition_of(kernel, operand), diagnostics);
     }
   }
 }

@@ -33,7 +33,7 @@ class Parser {
       : scalar_(scalar), text_(scalar.text()), scope_(scope), diagnostics_(diagnostics) {}
 
   std::optional<Dim> whole_expression() {
-    if (!check_length(text_.size())) return std::nullopt;
+    if (!validate_length(text_.size())) return std::nullopt;
     auto result = sum(0);
     if (result && !at_end()) return fail_here("expected an operator");
     return result ? std::optional(std::move(result->dim)) : std::nullopt;
@@ -71,7 +71,7 @@ class Parser {
     do {
       const std::size_t begin = skip_blanks();
       const std::size_t end = std::min(text_.find_first_of(",]", begin), text_.size());
-      if (!check_length(end - begin)) return false;
+      if (!validate_length(end - begin)) return false;
       auto extent = sum(0);
       if (!extent) return false;
       if (extent->dim.range(scope_.ranges).high < 0) {
@@ -194,7 +194,7 @@ class Parser {
     return std::nullopt;
   }
 
-  bool check_length(std::size_t length) {
+  bool validate_length(std::size_t length) {
     if (length <= longest_expression) return true;
     return error_at(position_, fmt::format("the expression is longer than {} characters", longest_expression));
   }

@@ -85,8 +85,8 @@ void note_candidates(Diagnostic& diagnostic, std::string_view name, const std::v
   }
 }
 
-bool check_keys(Yaml value, std::initializer_list<std::string_view> allowed, std::string_view what,
-                Diagnostics& diagnostics) {
+bool validate_keys(Yaml value, std::initializer_list<std::string_view> allowed, std::string_view what,
+                   Diagnostics& diagnostics) {
   if (!value.is_mapping()) {
     report_mismatch(value, what, "a mapping", diagnostics);
     return false;
@@ -267,7 +267,7 @@ bool is_qualified_name(std::string_view text) {
   return is_identifier(text);
 }
 
-bool check_header_name(std::string_view header, SourceLocation where, Diagnostics& diagnostics) {
+bool validate_header_name(std::string_view header, SourceLocation where, Diagnostics& diagnostics) {
   const bool good = std::none_of(header.begin(), header.end(), [](char c) {
     return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
@@ -277,7 +277,7 @@ bool check_header_name(std::string_view header, SourceLocation where, Diagnostic
   return false;
 }
 
-bool check_name(Yaml value, std::string_view what, Diagnostics& diagnostics) {
+bool validate_name(Yaml value, std::string_view what, Diagnostics& diagnostics) {
   if (!value.is_scalar()) {
     report_mismatch(value, fmt::format("the name of {}", what), "a word", diagnostics);
     return false;

@@ -29,8 +29,8 @@ void note_candidates(Diagnostic& diagnostic, std::string_view name, const std::v
                      std::string_view plural);
 
 // True where `value` is a mapping with no other keys than `allowed`. `what` completes "unknown key 'k' in ...".
-bool check_keys(Yaml value, std::initializer_list<std::string_view> allowed, std::string_view what,
-                Diagnostics& diagnostics);
+bool validate_keys(Yaml value, std::initializer_list<std::string_view> allowed, std::string_view what,
+                   Diagnostics& diagnostics);
 
 // The value of a key that must be there; else reports "`what` needs the key `key`".
 Yaml require_key(Yaml mapping, std::string_view key, std::string_view what, Diagnostics& diagnostics);
@@ -71,9 +71,9 @@ bool is_identifier(std::string_view text);
 // Identifiers with "::" between them.
 bool is_qualified_name(std::string_view text);
 // Whether #include "..." can name the header: the text between the quotes has no escapes. Else reports why not.
-bool check_header_name(std::string_view header, SourceLocation where, Diagnostics& diagnostics);
+bool validate_header_name(std::string_view header, SourceLocation where, Diagnostics& diagnostics);
 // True where `value` may name a thing of emitted C++: an identifier and no word that C++ reserves. `what` says what
 // it names: "a value".
-bool check_name(Yaml value, std::string_view what, Diagnostics& diagnostics);
+bool validate_name(Yaml value, std::string_view what, Diagnostics& diagnostics);
 
 }  // namespace kgen

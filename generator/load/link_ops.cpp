@@ -17,7 +17,7 @@
 namespace kgen {
 namespace {
 
-void check_own_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
+void validate_own_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
   if (op.kernel.empty()) return;
   const KernelSignature* kernel = set.kernel_of(op);
   if (!kernel) {
@@ -31,7 +31,7 @@ void check_own_kernel(const OpSpec& op, const OpSet& set, Diagnostics& diagnosti
   compare_kernel(op, *kernel, true, diagnostics);
 }
 
-void check_arity(const ExpansionNode& node, const OpSpec& callee, Diagnostics& diagnostics) {
+void validate_arity(const ExpansionNode& node, const OpSpec& callee, Diagnostics& diagnostics) {
   const auto required = static_cast<std::size_t>(std::count_if(callee.operands.begin(), callee.operands.end(),
                                                                [](const OperandSpec& each) { return !each.optional; }));
   const bool variadic = !callee.operands.empty() && callee.operands.back().variadic;
@@ -57,7 +57,8 @@ bool has_ellipsis(const OpSpec& op) {
 }
 
 // What `composite` gives to an attribute of a type. Words are judged where they are used.
-void check_value(const ExpansionValue& value, AttributeType type, const OpSpec& composite, Diagnostics& diagnostics) {
+void validate_value(const ExpansionValue& value, AttributeType type, const OpSpec& composite,
+                    Diagnostics& diagnostics) {
   using enum AttributeType;
   const bool is_size = type == integer || type == dim || type == dims;
   if (!is_size && type != number) return;
@@ -70,18 +71,18 @@ void check_value(const ExpansionValue& value, AttributeType type, const OpSpec& 
   }
 }
 
-void check_expansion_node(const ExpansionNode& node, const OpSpec& composite, const OpSet& set,
-                          Diagnostics& diagnostics) {
+void validate_expansion_node(const ExpansionNode& node, const OpSpec& composite, const OpSet& set,
+                             Diagnostics& diagnostics) {
   const OpSpec* callee = set.find(node.op);
   if (!callee) {
     Diagnostic& diagnostic = diagnostics.error(node.where, fmt::format("unknown operator '{}'", node.op));
     note_candidates(diagnostic, node.op, set.names(), "operators");
     return;
   }
-  check_arity(node, *callee, diagnostics);
+  validate_arity(node, *callee, diagnostics);
   for (const auto& [name, value] : node.attributes) {
     if (const AttributeSpec* attribute = callee->attribute(name)) {
-      check_value(value, attribute->type, composite, diagnostics);
+      validate_value(value, attribute->type, composite, diagnostics);
       continue;
     }
     diagnostics.error(node.where, fmt::format("'{}' has no attribute '{}'", callee->name, name))
@@ -97,7 +98,7 @@ void check_expansion_node(const ExpansionNode& node, const OpSpec& composite, co
 }
 
 // What is prepared takes the place of a kernel, after composites have been expanded.
-void check_prepared(const Expansion& form, const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
+void validate_prepared(const Expansion& form, const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
   for (const ExpansionNode& node : form.nodes) {
     const OpSpec* part = set.find(node.op);
     if (!part || part->kind != OpKind::composite) continue;
@@ -108,7 +109,7 @@ void check_prepared(const Expansion& form, const OpSpec& op, const OpSet& set, D
 }
 
 // The operators that an equation becomes: views by their form, and the others by what they take.
-void check_contraction(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
+void validate_contraction(const OpSpec& op, const OpSet& set, Diagnostics& diagnostics) {
   using enum ContractionRule::Part;
   const auto rule = contraction_of(op);
   if (!rule) return;
@@ -173,14 +174,14 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
   CycleFinder cycles(set, diagnostics);
   for (std::size_t i = 0; i < set.ops.size(); ++i) {
     const OpSpec& op = set.ops[i];
-    check_own_kernel(op, set, diagnostics);
-    check_contraction(op, set, diagnostics);
+    validate_own_kernel(op, set, diagnostics);
+    validate_contraction(op, set, diagnostics);
     for (const auto* spelled : {&op.expansions, &op.prepared, &op.spellings}) {
       for (const Expansion& expansion : *spelled) {
-        for (const ExpansionNode& node : expansion.nodes) check_expansion_node(node, op, set, diagnostics);
+        for (const ExpansionNode& node : expansion.nodes) validate_expansion_node(node, op, set, diagnostics);
       }
     }
-    for (const Expansion& form : op.prepared) check_prepared(form, op, set, diagnostics);
+    for (const Expansion& form : op.prepared) validate_prepared(form, op, set, diagnostics);
     cycles.visit(i);
   }
   for (const KernelSignature& kernel : set.kernels) {
@@ -192,7 +193,7 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
         kernel.where, fmt::format("'{}' implements the unknown operator '{}'", kernel.name, kernel.op));
     note_candidates(diagnostic, kernel.op, set.names(), "operators");
   }
-  check_tuning(set, diagnostics);
+  validate_tuning(set, diagnostics);
 }
 
 }  // namespace kgen

@@ -86,14 +86,14 @@ class ExpansionReader {
     }
     if (const Yaml in = entry.find("in")) {
       for (const Yaml each : words_of(in, "'in'", diagnostics_)) {
-        check_operand(each);
+        validate_operand(each);
         node.inputs.push_back(item_of(each));
       }
     }
     for (const Yaml::Entry& attribute : entry.entries()) {
       if (attribute.name() == "op" || attribute.name() == "in" || attribute.name() == "out") continue;
       node.attributes.emplace_back(attribute.name(), value_of(attribute.value, attribute.name(), diagnostics_));
-      check_attribute_names(attribute.value, node.attributes.back().second.text);
+      validate_attribute_names(attribute.value, node.attributes.back().second.text);
     }
     if (const Yaml out = require_key(entry, "out", "a node", diagnostics_)) {
       for (const Yaml each : words_of(out, "'out'", diagnostics_)) {
@@ -105,10 +105,10 @@ class ExpansionReader {
   }
 
   // A value of the expansion, "$attribute", a number that follows from attributes ("1 / $p"), or a number.
-  void check_operand(Yaml word) {
+  void validate_operand(Yaml word) {
     const std::string_view text = word.text();
     if (text.find('$') != text.npos) {
-      check_attribute_names(word, text);
+      validate_attribute_names(word, text);
     } else if (!known_.contains(text) && !number_from_text(text)) {
       const std::vector<std::string> candidates(known_.begin(), known_.end());
       Diagnostic& diagnostic = diagnostics_.error(
@@ -118,7 +118,7 @@ class ExpansionReader {
   }
 
   // Every "$name" in the text.
-  void check_attribute_names(Yaml value, std::string_view text) {
+  void validate_attribute_names(Yaml value, std::string_view text) {
     for (std::size_t dollar = text.find('$'); dollar != text.npos; dollar = text.find('$', dollar + 1)) {
       std::size_t end = dollar + 1;
       while (end < text.size() && is_identifier(text.substr(dollar + 1, end - dollar))) ++end;
@@ -133,7 +133,7 @@ class ExpansionReader {
   }
 
   void define(Yaml word) {
-    if (!check_name(word, "a value", diagnostics_)) return;
+    if (!validate_name(word, "a value", diagnostics_)) return;
     if (known_.emplace(word.text()).second) return;
     diagnostics_.error(word.where(), fmt::format("'{}' is already defined in this expansion", word.text()));
   }
@@ -184,7 +184,7 @@ void read_spellings(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     return;
   }
   for (const Yaml each : value.items()) {
-    check_keys(each, {"when", "numbers", "nodes"}, "a spelling", diagnostics);
+    validate_keys(each, {"when", "numbers", "nodes"}, "a spelling", diagnostics);
     if (!each.is_mapping()) continue;
     Expansion& spelling = op.spellings.emplace_back();
     if (const Yaml when = each.find("when")) {
@@ -211,7 +211,7 @@ void read_prepared(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
         .advise("an operator without a kernel is expanded: give its expansion a choice with this condition");
   }
   for (const Yaml each : value.items()) {
-    check_keys(each, {"when", "nodes"}, "a prepared form", diagnostics);
+    validate_keys(each, {"when", "nodes"}, "a prepared form", diagnostics);
     if (!each.is_mapping()) continue;
     Expansion& form = op.prepared.emplace_back();
     if (const Yaml when = require_key(each, "when", "a prepared form", diagnostics)) {
@@ -236,7 +236,7 @@ void read_expansions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   }
   for (const Yaml choice : value.items()) {
     Expansion& expansion = op.expansions.emplace_back();
-    check_keys(choice, {"when", "nodes"}, "a choice of an expansion", diagnostics);
+    validate_keys(choice, {"when", "nodes"}, "a choice of an expansion", diagnostics);
     if (!choice.is_mapping()) continue;
     const Yaml when = choice.find("when");
     const bool is_last = op.expansions.size() == value.size();

@@ -39,7 +39,7 @@ std::optional<DimRange> read_range(Yaml value, Diagnostics& diagnostics) {
 }
 
 void read_dim_declaration(const Yaml::Entry& entry, ModuleContext& context) {
-  if (!check_name(entry.key, "a dim", context.diagnostics)) return;
+  if (!validate_name(entry.key, "a dim", context.diagnostics)) return;
   if (entry.name().starts_with("stub_")) {  // other names give way, but a dim stands in every expression
     context.diagnostics.error(entry.key.where(), fmt::format("'{}' cannot name a dim: kgen names its stubs so", entry.name()))
         .advise("give the dim another name");
@@ -48,7 +48,7 @@ void read_dim_declaration(const Yaml::Entry& entry, ModuleContext& context) {
   Yaml range = entry.value;
   Yaml from;
   if (range.is_mapping()) {
-    check_keys(entry.value, {"range", "from", "doc"}, "a dim", context.diagnostics);
+    validate_keys(entry.value, {"range", "from", "doc"}, "a dim", context.diagnostics);
     range = require_key(entry.value, "range", "a dim", context.diagnostics);
     from = entry.value.find("from");
     if (from) declaration.from = read_text(from, "'from'", context.diagnostics).value_or("");
@@ -74,7 +74,7 @@ void read_dim_declarations(Yaml section, ModuleContext& context) {
 }
 
 // The input that a dim is read from.
-void check_dim_source(const DimDeclaration& dim, Yaml from, GraphContext& main) {
+void validate_dim_source(const DimDeclaration& dim, Yaml from, GraphContext& main) {
   if (!from.is_scalar()) return;  // reported already
   const ValueId id = find_value(main, from);
   if (id == no_id) return;
@@ -87,7 +87,7 @@ void check_dim_source(const DimDeclaration& dim, Yaml from, GraphContext& main) 
 }
 
 // How the run will know each dim: from an input that has it as an extent, unless it says where from.
-void check_dims(GraphContext& main) {
+void validate_dims(GraphContext& main) {
   const bool inputs_are_good = !main.diagnostics().has_errors();
   std::set<std::string, std::less<>> extents;
   for (const GraphInput& input : main.graph.inputs) {
@@ -99,7 +99,7 @@ void check_dims(GraphContext& main) {
   for (std::size_t i = 0; i < main.module.declarations.size(); ++i) {
     const DimDeclaration& dim = main.module.declarations[i];
     if (const Yaml from = main.module.sources[i]) {
-      check_dim_source(dim, from, main);
+      validate_dim_source(dim, from, main);
     } else if (inputs_are_good && main.module.dims.entries.at(dim.name).used && !extents.contains(dim.name)) {
       main.diagnostics()
           .error(dim.where, fmt::format("no input says what the dim '{}' is", dim.name))
@@ -176,11 +176,11 @@ void read_function(const Yaml::Entry& entry, Numerics numerics, ModuleContext& m
   graph.dims = module.declarations;
   graph.numerics = numerics;
   GraphContext context{module, graph, true, {}, {}};
-  check_name(entry.key, "a function", module.diagnostics);
+  validate_name(entry.key, "a function", module.diagnostics);
   if (entry.value.is_mapping()) {
-    check_keys(entry.value,
-               {"doc", "inputs", "constants", "state", "nodes", "outputs", "fusion", "expect_fused", "numerics"},
-               "a function", module.diagnostics);
+    validate_keys(entry.value,
+                  {"doc", "inputs", "constants", "state", "nodes", "outputs", "fusion", "expect_fused", "numerics"},
+                  "a function", module.diagnostics);
     if (const Yaml own = entry.value.find("numerics")) read_numerics(own, graph, module.diagnostics);
     read_body(entry.value, context);
     if (!module.diagnostics.has_errors()) warn_of_unused(context);
@@ -216,7 +216,7 @@ std::string reason_not_a_graph(std::string_view name) {
 void read_name(Yaml root, Graph& graph, Diagnostics& diagnostics) {
   graph.where = root.where();
   const Yaml name = require_key(root, "graph", "a graph", diagnostics);
-  if (!name || !check_name(name, "a graph", diagnostics)) return;
+  if (!name || !validate_name(name, "a graph", diagnostics)) return;
   if (const std::string reason = reason_not_a_graph(name.text()); !reason.empty()) {
     diagnostics.error(name.where(), fmt::format("'{}' cannot name a graph: {}", name.text(), reason))
         .advise(fmt::format("write '{}_graph', say", name.text()));
@@ -237,7 +237,7 @@ void read_module(ModuleContext& context, Graph& main) {
   }
   GraphContext main_context{context, main, false, {}, {}};
   read_body(root, main_context);
-  check_dims(main_context);
+  validate_dims(main_context);
   if (context.diagnostics.has_errors()) return;
   warn_of_unused(main_context);
   for (const auto& [name, entry] : context.dims.entries) {
@@ -255,10 +255,10 @@ std::optional<Module> load_graph(const SourceText& source, const OpSet& set, Dia
     report_mismatch(context.root, "a graph", "a mapping", diagnostics).advise("begin with: graph: name");
     return std::nullopt;
   }
-  check_keys(context.root,
-             {"graph", "doc", "dims", "inputs", "constants", "state", "functions", "nodes", "outputs", "fusion",
-              "expect_fused", "numerics"},
-             "a graph", diagnostics);
+  validate_keys(context.root,
+                {"graph", "doc", "dims", "inputs", "constants", "state", "functions", "nodes", "outputs", "fusion",
+                 "expect_fused", "numerics"},
+                "a graph", diagnostics);
   Module module;
   module.file = source.path;
   read_module(context, module.main);

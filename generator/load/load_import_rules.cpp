@@ -29,8 +29,10 @@ class RuleReader {
   ImportRule read(Yaml entry) {
     ImportRule rule;
     rule.where = entry.where();
-    check_keys(entry, {"onnx", "domain", "since", "inputs", "values", "outputs", "attributes", "ignored", "steps", "limits", "evaluated"},
-               "a rule of import", diagnostics_);
+    validate_keys(entry,
+                  {"onnx", "domain", "since", "inputs", "values", "outputs", "attributes", "ignored", "steps", "limits",
+                   "evaluated"},
+                  "a rule of import", diagnostics_);
     if (const Yaml name = require_key(entry, "onnx", "a rule of import", diagnostics_)) {
       rule.op = read_text(name, "'onnx'", diagnostics_).value_or("");
       rule.where = name.where();
@@ -205,13 +207,13 @@ class RuleReader {
   Diagnostics& diagnostics_;
 };
 
-void check_foreign(const std::vector<ImportStep>& steps, const ImportRules& rules, Diagnostics& diagnostics) {
+void validate_foreign(const std::vector<ImportStep>& steps, const ImportRules& rules, Diagnostics& diagnostics) {
   for (const ImportStep& step : steps) {
     if (step.kind == Kind::foreign && !rules.rules.contains(":" + step.op)) {
       diagnostics.error(step.where, fmt::format("no rule says what ONNX's '{}' is", step.op));
     }
-    check_foreign(step.then, rules, diagnostics);
-    check_foreign(step.otherwise, rules, diagnostics);
+    validate_foreign(step.then, rules, diagnostics);
+    validate_foreign(step.otherwise, rules, diagnostics);
   }
 }
 
@@ -221,7 +223,7 @@ void load_import_rules(const SourceText& source, const OpSet& ops, ImportRules& 
   const auto tree = parse_yaml(source, diagnostics);
   if (!tree) return;
   const Yaml root = tree->root();
-  if (!check_keys(root, {"versions", "rules"}, "a file of rules", diagnostics)) return;
+  if (!validate_keys(root, {"versions", "rules"}, "a file of rules", diagnostics)) return;
   if (const Yaml versions = root.find("versions")) {
     const auto list = read_list(versions, "'versions'", diagnostics).value_or(std::vector<Yaml>{});
     if (list.size() == 2) {
@@ -254,7 +256,7 @@ void load_import_rules(const SourceText& source, const OpSet& ops, ImportRules& 
 
 void link_import_rules(const ImportRules& rules, Diagnostics& diagnostics) {
   for (const auto& [name, versions] : rules.rules) {
-    for (const ImportRule& rule : versions) check_foreign(rule.steps, rules, diagnostics);
+    for (const ImportRule& rule : versions) validate_foreign(rule.steps, rules, diagnostics);
   }
 }
 

@@ -53,7 +53,7 @@ void read_conditions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
     return;
   }
   for (const Yaml entry : value.items()) {
-    if (!check_keys(entry, {"at_most", "equal", "meaning"}, "a condition", diagnostics)) continue;
+    if (!validate_keys(entry, {"at_most", "equal", "meaning"}, "a condition", diagnostics)) continue;
     const bool equal = static_cast<bool>(entry.find("equal"));
     const std::string key = equal ? "equal" : "at_most";
     const Yaml sides = require_key(entry, key, "a condition", diagnostics);
@@ -72,7 +72,7 @@ void read_conditions(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
 
 // {M: "2 * D + 1"}
 void read_named_size(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
-  if (!check_name(entry.key, "a size", diagnostics)) return;
+  if (!validate_name(entry.key, "a size", diagnostics)) return;
   op.sizes.push_back({std::string(entry.name()), read_size(entry.value, diagnostics)});
 }
 
@@ -156,8 +156,8 @@ std::string read_type_name(Yaml value, const OpSpec& op, const Structs& structs,
   return std::string(*name);
 }
 
-bool check_unique_name(Yaml key, std::string_view what, const OpSpec& op, Diagnostics& diagnostics) {
-  if (!check_name(key, what, diagnostics)) return false;
+bool validate_unique_name(Yaml key, std::string_view what, const OpSpec& op, Diagnostics& diagnostics) {
+  if (!validate_name(key, what, diagnostics)) return false;
   const auto same_name = [&](const auto& each) { return each.name == key.text(); };
   if (std::none_of(op.operands.begin(), op.operands.end(), same_name) &&
       std::none_of(op.attributes.begin(), op.attributes.end(), same_name)) {
@@ -182,14 +182,14 @@ std::string read_line(Yaml value, const OpSpec& op, Diagnostics& diagnostics) {
 }
 
 void read_operand(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, Diagnostics& diagnostics) {
-  if (!check_unique_name(entry.key, "an operand", op, diagnostics)) return;
+  if (!validate_unique_name(entry.key, "an operand", op, diagnostics)) return;
   OperandSpec operand;
   operand.name = entry.name();
   operand.where = entry.key.where();
   if (!entry.value.is_mapping()) {
     operand.type = read_type_name(entry.value, op, structs, false, diagnostics);
   } else {
-    check_keys(entry.value, {"type", "shape", "line", "optional", "variadic", "doc"}, "an operand", diagnostics);
+    validate_keys(entry.value, {"type", "shape", "line", "optional", "variadic", "doc"}, "an operand", diagnostics);
     if (const Yaml type = require_key(entry.value, "type", "an operand", diagnostics)) {
       operand.type = read_type_name(type, op, structs, false, diagnostics);
     }
@@ -210,14 +210,14 @@ void read_operand(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, 
 }
 
 void read_result(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, Diagnostics& diagnostics) {
-  if (!check_unique_name(entry.key, "a result", op, diagnostics)) return;
+  if (!validate_unique_name(entry.key, "a result", op, diagnostics)) return;
   ResultSpec result;
   result.name = entry.name();
   result.where = entry.key.where();
   if (!entry.value.is_mapping()) {
     result.type = read_type_name(entry.value, op, structs, true, diagnostics);
   } else {
-    check_keys(entry.value, {"type", "shape", "extents", "doc"}, "a result", diagnostics);
+    validate_keys(entry.value, {"type", "shape", "extents", "doc"}, "a result", diagnostics);
     if (const Yaml type = require_key(entry.value, "type", "a result", diagnostics)) {
       result.type = read_type_name(type, op, structs, true, diagnostics);
     }
@@ -266,12 +266,12 @@ void read_bounds(Yaml entry, AttributeSpec& attribute, Diagnostics& diagnostics)
 }
 
 void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diagnostics) {
-  if (!check_unique_name(entry.key, "an attribute", op, diagnostics)) return;
+  if (!validate_unique_name(entry.key, "an attribute", op, diagnostics)) return;
   if (entry.name() == "op" || entry.name() == "in" || entry.name() == "out") {
     diagnostics.error(entry.key.where(), fmt::format("'{}' is a key of every node and no attribute", entry.name()));
     return;
   }
-  check_keys(entry.value, {"type", "default", "allowed", "count", "least", "doc"}, "an attribute", diagnostics);
+  validate_keys(entry.value, {"type", "default", "allowed", "count", "least", "doc"}, "an attribute", diagnostics);
   if (!entry.value.is_mapping()) return;
   AttributeSpec attribute;
   attribute.name = entry.name();
@@ -374,8 +374,9 @@ void read_scales(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
 }
 
 void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  check_keys(value, {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins", "scales"},
-             "'algebra'", diagnostics);
+  validate_keys(value,
+                {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins", "scales"},
+                "'algebra'", diagnostics);
   if (!value.is_mapping()) return;
   read_flag(value, "commutative", op.algebra.commutative, diagnostics);
   read_flag(value, "idempotent", op.algebra.idempotent, diagnostics);
@@ -439,8 +440,8 @@ void read_contraction(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
   constexpr std::array<std::string_view, 8> keys = {"equation", "permute", "reshape",  "slice",
                                                     "diagonal", "sum",     "multiply", "product"};
   const auto [equation_key, permute, reshape, slice, diagonal, sum, multiply, product] = keys;
-  if (!check_keys(value, {equation_key, permute, reshape, slice, diagonal, sum, multiply, product}, "'contraction'",
-                  diagnostics)) {
+  if (!validate_keys(value, {equation_key, permute, reshape, slice, diagonal, sum, multiply, product}, "'contraction'",
+                     diagnostics)) {
     return;
   }
   if (!value.is_mapping()) {
@@ -466,7 +467,7 @@ void read_contraction(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
 }
 
 // What each kind must say of itself.
-void check_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
+void validate_kind(const OpSpec& op, Yaml entry, Diagnostics& diagnostics) {
   const auto need = [&](bool has, std::string_view what) {
     if (has) return;
     diagnostics.error(op.where, fmt::format("'{}' is of kind {} and needs {}", op.name, name_of(op.kind), what));
@@ -556,8 +557,8 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   if (const Yaml expansion = entry.find("expansion")) read_expansions(expansion, op, diagnostics);
   if (const Yaml prepared = entry.find("prepared")) read_prepared(prepared, op, diagnostics);
   if (const Yaml spellings = entry.find("spellings")) read_spellings(spellings, op, diagnostics);
-  check_kind(op, entry, diagnostics);
-  check_expressions(op, diagnostics);
+  validate_kind(op, entry, diagnostics);
+  validate_expressions(op, diagnostics);
   return op;
 }
 
@@ -565,7 +566,7 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
 
 void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
   const auto tree = parse_yaml(source, diagnostics);
-  if (!tree || !check_keys(tree->root(), {"structs", "ops", "tuning"}, "a file of operators", diagnostics)) return;
+  if (!tree || !validate_keys(tree->root(), {"structs", "ops", "tuning"}, "a file of operators", diagnostics)) return;
   if (const Yaml structs = tree->root().find("structs")) load_structs(structs, set.structs, diagnostics);
   const Yaml tuning = tree->root().find("tuning");
   if (tuning) load_tuning(tuning, set, diagnostics);
@@ -577,7 +578,7 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
     return;
   }
   for (const Yaml entry : ops.items()) {
-    check_keys(
+    validate_keys(
         entry,
         {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel", "conditions",
          "sizes", "definition", "algebra", "view", "contraction", "expansion", "prepared", "spellings"},

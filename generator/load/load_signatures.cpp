@@ -81,10 +81,10 @@ Expression read_plain(Yaml entry, std::string_view key, Diagnostics& diagnostics
 }
 
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
-  check_keys(entry,
-             {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "memory",
-              "evaluations", "at"},
-             what, diagnostics);
+  validate_keys(entry,
+                {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "memory",
+                 "evaluations", "at"},
+                what, diagnostics);
   KernelOperand operand;
   operand.where = read_place(entry, entry.where(), diagnostics);
   operand.name = require_text(entry, "name", what, diagnostics);
@@ -110,7 +110,7 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
   }
   operand.memory = read_plain(entry, "memory", diagnostics);
   for (const Yaml each : mappings_of(entry, "evaluations", diagnostics)) {
-    check_keys(each, {"times", "when"}, "an item of 'evaluations'", diagnostics);
+    validate_keys(each, {"times", "when"}, "an item of 'evaluations'", diagnostics);
     require_key(each, "times", "an item of 'evaluations'", diagnostics);
     operand.evaluations.push_back({read_plain(each, "times", diagnostics), read_plain(each, "when", diagnostics)});
   }
@@ -118,7 +118,7 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
 }
 
 KernelAttribute read_attribute(Yaml entry, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "type", "values", "at"}, "an attribute", diagnostics);
+  validate_keys(entry, {"name", "type", "values", "at"}, "an attribute", diagnostics);
   KernelAttribute attribute;
   attribute.where = read_place(entry, entry.where(), diagnostics);
   attribute.name = require_text(entry, "name", "an attribute", diagnostics);
@@ -132,7 +132,7 @@ KernelAttribute read_attribute(Yaml entry, Diagnostics& diagnostics) {
 }
 
 KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
-  check_keys(entry, {"name", "values", "default", "at"}, "a parameter", diagnostics);
+  validate_keys(entry, {"name", "values", "default", "at"}, "a parameter", diagnostics);
   KernelParameter parameter;
   parameter.where = read_place(entry, entry.where(), diagnostics);
   parameter.name = require_text(entry, "name", "a parameter", diagnostics);
@@ -148,7 +148,7 @@ KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
 }
 
 // A call takes several of one operand at most, and gives each of them sinks.
-void check_several(const KernelSignature& kernel, Diagnostics& diagnostics) {
+void validate_several(const KernelSignature& kernel, Diagnostics& diagnostics) {
   const auto several = several_operand(kernel);
   const auto refuse = [&](const KernelOperand& at, const std::string& message) {
     diagnostics.error(at.where, message).advise("`several` is for one operand of a kernel whose results are sinks");
@@ -190,14 +190,14 @@ KernelSignature read_signature(Yaml entry, Yaml name, Diagnostics& diagnostics) 
     kernel.parameters.push_back(read_parameter(each, diagnostics));
   }
   kernel.when = read_plain(entry, "when", diagnostics);
-  check_several(kernel, diagnostics);
+  validate_several(kernel, diagnostics);
   if (const Yaml doc = entry.find("doc")) kernel.doc = read_text(doc, "'doc'", diagnostics).value_or("");
   return kernel;
 }
 
 // What of a kernel stands in emitted C++ as it is.
-void check_emitted_text(const KernelSignature& kernel, Diagnostics& diagnostics) {
-  check_header_name(kernel.header, kernel.where, diagnostics);
+void validate_emitted_text(const KernelSignature& kernel, Diagnostics& diagnostics) {
+  validate_header_name(kernel.header, kernel.where, diagnostics);
   if (!is_qualified_name(kernel.name)) {
     diagnostics.error(kernel.where, fmt::format("'{}' cannot name a kernel", kernel.name))
         .advise("write the qualified C++ name of a struct or a function, such as kgen::matmul");
@@ -230,14 +230,14 @@ std::vector<HeaderFile> read_headers(Yaml headers, Diagnostics& diagnostics) {
 KernelLibrary read_signatures(const SourceText& source, Diagnostics& diagnostics) {
   KernelLibrary library;
   const auto tree = parse_yaml(source, diagnostics);
-  if (!tree || !check_keys(tree->root(), {"headers", "kernels"}, "a file of kernels", diagnostics)) return library;
+  if (!tree || !validate_keys(tree->root(), {"headers", "kernels"}, "a file of kernels", diagnostics)) return library;
   if (!require_key(tree->root(), "kernels", "a file of kernels", diagnostics)) return library;
   if (const Yaml headers = tree->root().find("headers")) library.headers = read_headers(headers, diagnostics);
   for (const Yaml entry : mappings_of(tree->root(), "kernels", diagnostics)) {
-    check_keys(entry,
-               {"kernel", "header", "at", "operator", "when", "kind", "operands", "results", "attributes", "parameters",
-                "doc"},
-               "a kernel", diagnostics);
+    validate_keys(entry,
+                  {"kernel", "header", "at", "operator", "when", "kind", "operands", "results", "attributes",
+                   "parameters", "doc"},
+                  "a kernel", diagnostics);
     const Yaml name = require_key(entry, "kernel", "a kernel", diagnostics);
     if (!name || !read_text(name, "'kernel'", diagnostics)) continue;
     library.kernels.push_back(read_signature(entry, name, diagnostics));
@@ -264,7 +264,7 @@ void parse_expressions(KernelSignature& kernel, Diagnostics& diagnostics) {
 
 void add_kernels(std::vector<KernelSignature> kernels, OpSet& set, Diagnostics& diagnostics) {
   for (KernelSignature& kernel : kernels) {
-    check_emitted_text(kernel, diagnostics);
+    validate_emitted_text(kernel, diagnostics);
     parse_expressions(kernel, diagnostics);
     const auto [place, is_new] = set.kernel_index.emplace(kernel.name, set.kernels.size());
     if (is_new) {

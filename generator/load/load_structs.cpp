@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t most_alignment = 64;  // at which every value in memory begins
 
 // "fractal::Region"
-bool check_qualified_name(Yaml value, Diagnostics& diagnostics) {
+bool validate_qualified_name(Yaml value, Diagnostics& diagnostics) {
   const auto text = read_text(value, "the name of a struct", diagnostics);
   if (!text) return false;
   if (is_qualified_name(*text) && !dtype_from_name(*text)) return true;
@@ -21,17 +21,17 @@ bool check_qualified_name(Yaml value, Diagnostics& diagnostics) {
 
 // {struct: fractal::Region, header: fractal.hpp, bytes: 32, alignment: 8}
 void read_struct(Yaml entry, Structs& structs, Diagnostics& diagnostics) {
-  if (!check_keys(entry, {"struct", "header", "bytes", "alignment", "doc"}, "a struct", diagnostics)) return;
+  if (!validate_keys(entry, {"struct", "header", "bytes", "alignment", "doc"}, "a struct", diagnostics)) return;
   const Yaml name = require_key(entry, "struct", "a struct", diagnostics);
   const Yaml header = require_key(entry, "header", "a struct", diagnostics);
   const Yaml bytes = require_key(entry, "bytes", "a struct", diagnostics);
   const Yaml alignment = require_key(entry, "alignment", "a struct", diagnostics);
-  if (!name || !header || !bytes || !alignment || !check_qualified_name(name, diagnostics)) return;
+  if (!name || !header || !bytes || !alignment || !validate_qualified_name(name, diagnostics)) return;
   StructType made;
   made.name = name.text();
   made.where = name.where();
   made.header = read_text(header, "'header'", diagnostics).value_or("");
-  if (header.is_scalar()) check_header_name(made.header, header.where(), diagnostics);
+  if (header.is_scalar()) validate_header_name(made.header, header.where(), diagnostics);
   made.bytes = read_integer(bytes, "'bytes'", diagnostics).value_or(1);
   made.alignment = read_integer(alignment, "'alignment'", diagnostics).value_or(1);
   const bool is_alignment =

@@ -19,7 +19,7 @@ std::string condition_text(const TuningRule& rule) {
 
 // {kernel: kgen::matmul, when: "M <= 64", parameters: {TileM: 48}}
 void read_rule(Yaml entry, OpSet& set, Diagnostics& diagnostics) {
-  if (!check_keys(entry, {"kernel", "when", "parameters", "doc"}, "a rule of tuning", diagnostics)) return;
+  if (!validate_keys(entry, {"kernel", "when", "parameters", "doc"}, "a rule of tuning", diagnostics)) return;
   const Yaml kernel = require_key(entry, "kernel", "a rule of tuning", diagnostics);
   const Yaml parameters = require_key(entry, "parameters", "a rule of tuning", diagnostics);
   if (!kernel || !parameters || !read_text(kernel, "'kernel'", diagnostics)) return;
@@ -39,7 +39,7 @@ void read_rule(Yaml entry, OpSet& set, Diagnostics& diagnostics) {
   set.tuning.push_back(std::move(rule));
 }
 
-void check_choice(const TuningRule::Choice& choice, const KernelSignature& kernel, Diagnostics& diagnostics) {
+void validate_choice(const TuningRule::Choice& choice, const KernelSignature& kernel, Diagnostics& diagnostics) {
   const auto found = std::find_if(kernel.parameters.begin(), kernel.parameters.end(),
                                   [&](const KernelParameter& each) { return each.name == choice.parameter; });
   if (found == kernel.parameters.end()) {
@@ -65,7 +65,7 @@ void load_tuning(Yaml value, OpSet& set, Diagnostics& diagnostics) {
   for (const Yaml entry : value.items()) read_rule(entry, set, diagnostics);
 }
 
-void check_tuning(const OpSet& set, Diagnostics& diagnostics) {
+void validate_tuning(const OpSet& set, Diagnostics& diagnostics) {
   for (const TuningRule& rule : set.tuning) {
     const auto found = set.kernel_index.find(rule.kernel);
     if (found == set.kernel_index.end()) {
@@ -78,8 +78,8 @@ void check_tuning(const OpSet& set, Diagnostics& diagnostics) {
       continue;
     }
     const KernelSignature& kernel = set.kernels[found->second];
-    for (const TuningRule::Choice& choice : rule.choices) check_choice(choice, kernel, diagnostics);
-    if (const OpSpec* op = set.find(kernel.op)) check_condition(rule.when, *op, condition_text(rule), diagnostics);
+    for (const TuningRule::Choice& choice : rule.choices) validate_choice(choice, kernel, diagnostics);
+    if (const OpSpec* op = set.find(kernel.op)) validate_condition(rule.when, *op, condition_text(rule), diagnostics);
   }
 }
 

@@ -12,6 +12,6 @@ void load_tuning(Yaml value, OpSet& set, Diagnostics& diagnostics);
 
 // Reports rules for kernels and parameters that there are not, values that a parameter may not have, and conditions
 // that the kernel's operator gives no meaning. All kernels have been loaded.
-void check_tuning(const OpSet& set, Diagnostics& diagnostics);
+void validate_tuning(const OpSet& set, Diagnostics& diagnostics);
 
 }  // namespace kgen

@@ -37,7 +37,7 @@ std::string translate(std::string_view text, std::string_view from, std::string_
 
 }  // namespace
 
-bool check_plain_text(const SourceText& source, Diagnostics& diagnostics) {
+bool validate_plain_text(const SourceText& source, Diagnostics& diagnostics) {
   const std::string_view text = source.content;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = text_character_length(text, i);

@@ -12,7 +12,7 @@ namespace kgen {
 
 // True where the file is UTF-8 without control characters (tabs and line ends are fine); else reports the first byte
 // that is not.
-bool check_plain_text(const SourceText& source, Diagnostics& diagnostics);
+bool validate_plain_text(const SourceText& source, Diagnostics& diagnostics);
 
 // The number of characters in UTF-8 text.
 std::size_t count_characters(std::string_view text);

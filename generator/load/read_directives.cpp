@@ -59,7 +59,7 @@ void read_groups(Yaml section, std::string_view what, std::vector<FusionDirectiv
 
 void read_pins(Yaml section, GraphContext& context) {
   for (const Yaml word : read_list(section, "'pin'", context.diagnostics()).value_or(std::vector<Yaml>{})) {
-    if (!check_name(word, "a stub", context.diagnostics())) continue;
+    if (!validate_name(word, "a stub", context.diagnostics())) continue;
     context.graph.directives.pin.push_back({{std::string(word.text())}, word.where()});
   }
 }
@@ -70,7 +70,7 @@ void read_outputs(Yaml section, GraphContext& context) {
   Diagnostics& diagnostics = context.diagnostics();
   if (section.is_mapping() && !context.is_function) {
     for (const Yaml::Entry entry : section.entries()) {
-      if (check_name(entry.key, "an output", diagnostics)) add_output(entry.key, entry.value, context);
+      if (validate_name(entry.key, "an output", diagnostics)) add_output(entry.key, entry.value, context);
     }
     return;
   }
@@ -95,7 +95,7 @@ void read_outputs(Yaml section, GraphContext& context) {
 }
 
 void read_fusion(Yaml section, GraphContext& context) {
-  check_keys(section, {"forbid", "force", "pin"}, "'fusion'", context.diagnostics());
+  validate_keys(section, {"forbid", "force", "pin"}, "'fusion'", context.diagnostics());
   if (!section.is_mapping()) return;
   FusionDirectives& directives = context.graph.directives;
   if (const Yaml forbid = section.find("forbid")) read_groups(forbid, "'forbid'", directives.forbid, context);

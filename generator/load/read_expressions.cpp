@@ -47,8 +47,8 @@ Names names_of_conditions(const OpSpec& op) {
 }
 
 // An expression over doubles may use the names that are `known`.
-void check_numbers(const Expression& expression, const std::string& what, const Names& known,
-                   Diagnostics& diagnostics) {
+void validate_numbers(const Expression& expression, const std::string& what, const Names& known,
+                      Diagnostics& diagnostics) {
   for (const std::string& name : expression.variables) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     diagnostics.error(expression.where, fmt::format("{}: there is no '{}'", what, name))
@@ -56,7 +56,7 @@ void check_numbers(const Expression& expression, const std::string& what, const 
   }
 }
 
-void check_size(const Expression& size, const OpSpec& op, const Names& sizes, Diagnostics& diagnostics) {
+void validate_size(const Expression& size, const OpSpec& op, const Names& sizes, Diagnostics& diagnostics) {
   const auto problem = size.empty() ? std::nullopt : size_problem(size, op, sizes);
   if (!problem) return;
   const Names known = names_of_sizes(op, sizes);
@@ -64,27 +64,27 @@ void check_size(const Expression& size, const OpSpec& op, const Names& sizes, Di
       .note(known.empty() ? "it can use numbers only" : "it can use " + quoted_list(known));
 }
 
-void check_sizes(const OpSpec& op, Diagnostics& diagnostics) {
+void validate_sizes(const OpSpec& op, Diagnostics& diagnostics) {
   for (const AttributeSpec& attribute : op.attributes) {
-    check_size(attribute.count, op, {}, diagnostics);
-    if (attribute.type != AttributeType::number) check_size(attribute.default_expression, op, {}, diagnostics);
+    validate_size(attribute.count, op, {}, diagnostics);
+    if (attribute.type != AttributeType::number) validate_size(attribute.default_expression, op, {}, diagnostics);
   }
   for (const SizeCondition& condition : op.conditions) {
-    check_size(condition.left, op, {}, diagnostics);
-    check_size(condition.right, op, {}, diagnostics);
+    validate_size(condition.left, op, {}, diagnostics);
+    validate_size(condition.right, op, {}, diagnostics);
   }
   Names sizes;
   for (const NamedSize& named : op.sizes) {
-    check_size(named.size, op, sizes, diagnostics);
+    validate_size(named.size, op, sizes, diagnostics);
     sizes.push_back(named.name);
   }
   sizes.emplace_back(axis_name);
-  for (const ResultSpec& result : op.results) check_size(result.extents, op, sizes, diagnostics);
+  for (const ResultSpec& result : op.results) validate_size(result.extents, op, sizes, diagnostics);
 }
 
 // Its numbers may use what its nodes call "$name".
-void check_spelling(const OpSpec& op, const Expansion& spelling, Diagnostics& diagnostics) {
-  check_condition(spelling.when, op, fmt::format("the condition of a spelling of '{}'", op.name), diagnostics);
+void validate_spelling(const OpSpec& op, const Expansion& spelling, Diagnostics& diagnostics) {
+  validate_condition(spelling.when, op, fmt::format("the condition of a spelling of '{}'", op.name), diagnostics);
   Names known;
   for (const ExpansionNode& node : spelling.nodes) {
     for (const Expression& input : node.inputs) {
@@ -93,7 +93,7 @@ void check_spelling(const OpSpec& op, const Expansion& spelling, Diagnostics& di
   }
   for (const auto& [name, number] : spelling.numbers) {
     const std::string what = fmt::format("the number '{}' of a spelling of '{}'", name, op.name);
-    check_numbers(number, what, known, diagnostics);
+    validate_numbers(number, what, known, diagnostics);
   }
 }
 
@@ -119,27 +119,29 @@ Expression read_size(Yaml value, Diagnostics& diagnostics) {
   return read_expression(value, what, node_functions(), diagnostics);
 }
 
-void check_expressions(const OpSpec& op, Diagnostics& diagnostics) {
+void validate_expressions(const OpSpec& op, Diagnostics& diagnostics) {
   const Names dims = dims_of(op);
   Names values;
   for (const OperandSpec& operand : op.operands) values.push_back(operand.name);
   for (const AttributeSpec& attribute : op.attributes) values.push_back(attribute.name);
-  check_numbers(op.definition, fmt::format("the definition of '{}'", op.name), values, diagnostics);
+  validate_numbers(op.definition, fmt::format("the definition of '{}'", op.name), values, diagnostics);
   for (const AttributeSpec& attribute : op.attributes) {
     if (attribute.type != AttributeType::number) continue;
-    check_numbers(attribute.default_expression, fmt::format("the default of '{}'", attribute.name), dims, diagnostics);
+    validate_numbers(attribute.default_expression, fmt::format("the default of '{}'", attribute.name), dims,
+                     diagnostics);
   }
-  check_sizes(op, diagnostics);
+  validate_sizes(op, diagnostics);
   for (const Expansion& expansion : op.expansions) {
-    check_condition(expansion.when, op, fmt::format("the condition of an expansion of '{}'", op.name), diagnostics);
+    validate_condition(expansion.when, op, fmt::format("the condition of an expansion of '{}'", op.name), diagnostics);
   }
   for (const Expansion& form : op.prepared) {
-    check_condition(form.when, op, fmt::format("the condition of a prepared form of '{}'", op.name), diagnostics);
+    validate_condition(form.when, op, fmt::format("the condition of a prepared form of '{}'", op.name), diagnostics);
   }
-  for (const Expansion& spelling : op.spellings) check_spelling(op, spelling, diagnostics);
+  for (const Expansion& spelling : op.spellings) validate_spelling(op, spelling, diagnostics);
 }
 
-void check_condition(const Expression& condition, const OpSpec& op, const std::string& what, Diagnostics& diagnostics) {
+void validate_condition(const Expression& condition, const OpSpec& op, const std::string& what,
+                        Diagnostics& diagnostics) {
   const auto problem = condition.empty() ? std::nullopt : condition_problem(condition, op);
   if (!problem) return;
   const Names known = names_of_conditions(op);
@@ -151,7 +153,7 @@ void check_condition(const Expression& condition, const OpSpec& op, const std::s
           "constant(operand) ask about operands, and \"target == cpu\" what is planned for");
 }
 
-void check_kernel_size(const Expression& size, const OpSpec& op, const std::string& what, Diagnostics& diagnostics) {
+void validate_kernel_size(const Expression& size, const OpSpec& op, const std::string& what, Diagnostics& diagnostics) {
   const auto problem = size.empty() ? std::nullopt : size_problem(size, op);
   if (!problem) return;
   const Names known = names_of_sizes(op, {});

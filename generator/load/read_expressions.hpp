@@ -25,13 +25,14 @@ Expression read_size(Yaml value, Diagnostics& diagnostics);
 
 // Reports what the operator's definition, defaults, sizes and conditions say that has no meaning, such as names that it
 // does not have. Its operands, attributes and results have been read.
-void check_expressions(const OpSpec& op, Diagnostics& diagnostics);
+void validate_expressions(const OpSpec& op, Diagnostics& diagnostics);
 
 // The same for a condition that `what` describes: an expansion's, a spelling's or a kernel's.
-void check_condition(const Expression& condition, const OpSpec& op, const std::string& what, Diagnostics& diagnostics);
+void validate_condition(const Expression& condition, const OpSpec& op, const std::string& what,
+                        Diagnostics& diagnostics);
 
 // The same for a size of a kernel.
-void check_kernel_size(const Expression& size, const OpSpec& op, const std::string& what, Diagnostics& diagnostics);
+void validate_kernel_size(const Expression& size, const OpSpec& op, const std::string& what, Diagnostics& diagnostics);
 
 // What messages call the condition of a kernel, what it says of an operand, and how often it evaluates one.
 std::string condition_of(const KernelSignature& kernel);

@@ -96,11 +96,11 @@ class NodeReader {
     const auto add = [&](Yaml word) { node.inputs.push_back(operand(word, node)); };
     if (in && !for_each_word(in, "'in'", diagnostics_, add)) return;
     if (node.op) {
-      check_operands(node, in, *node.op, fmt::format("'{}'", node.op->name));
+      validate_operands(node, in, *node.op, fmt::format("'{}'", node.op->name));
       if (node.inputs.size() < node.op->operands.size()) node.inputs.resize(node.op->operands.size(), no_id);
     } else if (const Graph* function = function_of(node)) {
-      check_operands(node, in, *function, fmt::format("the function '{}'", function->name));
-      check_repeat(node, *function);
+      validate_operands(node, in, *function, fmt::format("the function '{}'", function->name));
+      validate_repeat(node, *function);
     }
   }
 
@@ -142,7 +142,7 @@ class NodeReader {
   }
 
   void declare_call(Yaml entry, Yaml name, Node& node) {
-    check_keys(entry, {"call", "in", "out", "repeat"}, "a call", diagnostics_);
+    validate_keys(entry, {"call", "in", "out", "repeat"}, "a call", diagnostics_);
     const auto text = read_text(name, "'call'", diagnostics_);
     if (!text) return;
     const ModuleContext& module = context_.module;
@@ -251,7 +251,7 @@ class NodeReader {
 
   // `callee` is the OpSpec or the Graph of a function.
   template <class Callee>
-  void check_operands(const Node& node, Yaml in, const Callee& callee, std::string_view name) {
+  void validate_operands(const Node& node, Yaml in, const Callee& callee, std::string_view name) {
     const std::size_t given = node.inputs.size();
     if (fits(given, callee)) return;
     const Operands operands = operands_of(callee);
@@ -269,7 +269,7 @@ class NodeReader {
     return op.operands[given].optional;  // optional operands are the last ones
   }
 
-  void check_repeat(const Node& node, const Graph& function) {
+  void validate_repeat(const Node& node, const Graph& function) {
     if (std::get<Call>(node.kind).repeat == 1 || function.outputs.size() <= function.inputs.size()) return;
     diagnostics_
         .error(node.where, fmt::format("'{}' cannot be repeated: it has more results ({}) than operands ({})",

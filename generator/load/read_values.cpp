@@ -29,7 +29,7 @@ void read_input(const Yaml::Entry& entry, GraphContext& context) {
   Yaml type = entry.value;
   GraphInput input{id, false};
   if (type.is_mapping()) {
-    check_keys(entry.value, {"type", "strided", "doc"}, "an input", context.diagnostics());
+    validate_keys(entry.value, {"type", "strided", "doc"}, "an input", context.diagnostics());
     type = require_key(entry.value, "type", "an input", context.diagnostics());
     if (const Yaml strided = entry.value.find("strided")) {
       input.strided = read_boolean(strided, "'strided'", context.diagnostics()).value_or(false);
@@ -109,7 +109,7 @@ void read_file_reference(Yaml entry, Yaml file, ConstantData& constant, const Gr
 // {type: ..., values: ...} or {type: ..., file: ..., key: ...}
 std::optional<TensorType> read_long_constant(Yaml entry, ConstantData& constant, GraphContext& context) {
   Diagnostics& diagnostics = context.diagnostics();
-  check_keys(entry, {"type", "values", "file", "key", "doc"}, "a constant", diagnostics);
+  validate_keys(entry, {"type", "values", "file", "key", "doc"}, "a constant", diagnostics);
   const Yaml type_text = require_key(entry, "type", "a constant", diagnostics);
   const Yaml values = entry.find("values");
   const Yaml file = entry.find("file");
@@ -153,7 +153,7 @@ void read_state(const Yaml::Entry& entry, GraphContext& context) {
   const ValueId id = define_value(context, entry.key, ValueKind::state);
   Yaml type = entry.value;
   if (type.is_mapping()) {
-    check_keys(entry.value, {"type", "next", "doc"}, "a state", context.diagnostics());
+    validate_keys(entry.value, {"type", "next", "doc"}, "a state", context.diagnostics());
     type = require_key(entry.value, "type", "a state", context.diagnostics());
   }
   auto tensor = type ? read_tensor_type(type, context.module.dims, context.diagnostics()) : std::nullopt;
@@ -184,7 +184,7 @@ void report_redefinition(Yaml name, SourceLocation first, Diagnostics& diagnosti
 }
 
 ValueId define_value(GraphContext& context, Yaml name, ValueKind kind) {
-  if (!check_name(name, "a value", context.diagnostics())) return no_id;
+  if (!validate_name(name, "a value", context.diagnostics())) return no_id;
   const ModuleContext& module = context.module;
   if (const auto dim = module.dims.entries.find(name.text()); dim != module.dims.entries.end()) {
     report_redefinition(name, dim->second.where, context.diagnostics());

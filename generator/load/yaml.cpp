@@ -18,7 +18,7 @@ namespace {
 // brackets would cost seconds and gigabytes. This many are sure to be nested too deeply, whatever quotes hold.
 constexpr std::ptrdiff_t most_open_brackets = 10'000;
 
-bool check_brackets(const SourceText& source, Diagnostics& diagnostics) {
+bool validate_brackets(const SourceText& source, Diagnostics& diagnostics) {
   std::ptrdiff_t open = 0;
   for (const char c : source.content) {
     if (c == '[' || c == '{') ++open;
@@ -106,7 +106,7 @@ class TreeBuilder {
  private:
   // False where there is no point in reading on.
   bool take(fy_event& event) {
-    if (!check_features(event)) return false;
+    if (!validate_features(event)) return false;
     switch (event.type) {
       case FYET_SCALAR:
         return take_scalar(event);
@@ -123,7 +123,7 @@ class TreeBuilder {
     }
   }
 
-  bool check_features(fy_event& event) {
+  bool validate_features(fy_event& event) {
     const SourceLocation where = location_of(fy_event_start_mark(&event));
     if (event.type == FYET_ALIAS) {
       diagnostics_.error(where, "YAML aliases are not supported").advise("write the value out, or quote the text");
@@ -365,7 +365,7 @@ std::optional<YamlTree> parse_yaml(const SourceText& source, Diagnostics& diagno
                                                    source.content.size() >> 20, largest_file >> 20));
     return std::nullopt;
   }
-  if (!check_plain_text(source, diagnostics) || !check_brackets(source, diagnostics)) return std::nullopt;
+  if (!validate_plain_text(source, diagnostics) || !validate_brackets(source, diagnostics)) return std::nullopt;
   if (source.content.starts_with('%')) {
     diagnostics.error({&source, 1, 1}, "YAML directives are not supported").advise("remove the line");
     return std::nullopt;

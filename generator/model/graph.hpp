@@ -88,7 +88,7 @@ struct Structured {};
 struct Opaque {};
 struct Composite {};
 // Resolved parameters of a ViewRule. Only the members that its form uses are set.
-struct View {
+struct IndexMap {
   ViewRule::Form form = ViewRule::Form::reshape;
   std::vector<int> axes;  // permute: result axis i is operand axis axes[i]
   Shape shape;            // reshape, broadcast: of the result
@@ -100,7 +100,7 @@ struct View {
   // straight into it, as the inverse of the view shows it.
   bool written_through = false;
 
-  bool operator==(const View&) const = default;
+  bool operator==(const IndexMap&) const = default;
 };
 // A call of graph.functions[function], `repeat` times in a row: result i of one call is operand i of the next.
 struct Call {
@@ -112,7 +112,7 @@ struct Call {
   std::int64_t index_stride = 0;
 };
 // `std::monostate` before infer.
-using NodeKind = std::variant<std::monostate, Elementwise, Reduction, Structured, Opaque, Composite, View, Call>;
+using NodeKind = std::variant<std::monostate, Elementwise, Reduction, Structured, Opaque, Composite, IndexMap, Call>;
 
 using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
 

@@ -240,7 +240,7 @@ struct Placement {
   Kind kind = Kind::registers;
   std::uint32_t index = 0;       // which input, output, constant, state, slot of the arena, or persistent buffer
   ValueId base = no_id;
-  View view;
+  IndexMap view;
 };
 
 // A stretch of the arena, shared by values whose lifetimes do not meet. Offsets follow from the sizes in order, each

@@ -14,7 +14,7 @@ namespace kgen {
 namespace {
 
 // The folders that changes go to, or those above that exist, must be writable.
-void check_writable(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
+void validate_writable(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
   std::set<std::string> checked;
   for (const FileChange& change : changes) {
     if (checked.empty()) checked.insert("");  // the record is there
@@ -24,7 +24,7 @@ void check_writable(const std::vector<FileChange>& changes, const EmittedFolder&
     checked.insert(at);
   }
   for (const std::string& at : checked) {
-    if (const std::error_code error = folder.check_writable(at)) {
+    if (const std::error_code error = folder.validate_writable(at)) {
       report_failure(diagnostics, "write to", folder.path(at), error);
     }
   }
@@ -42,7 +42,7 @@ bool read_existing(const EmittedFolder& folder, const std::string& path, std::op
 }
 
 // A file that is to be kept aside needs a name that the file system allows.
-void check_name_beside(const EmittedFolder& folder, const std::string& path, Diagnostics& diagnostics) {
+void validate_name_beside(const EmittedFolder& folder, const std::string& path, Diagnostics& diagnostics) {
   const std::string beside = name_beside(folder, path);
   std::error_code error;
   folder.kind(beside, error);
@@ -150,7 +150,7 @@ void Decider::emitted_file(const SourceFile& file) {
   if (base) {
     edited_file(file, *known, *existing, *base);
   } else {
-    check_name_beside(folder_, file.path, diagnostics_);
+    validate_name_beside(folder_, file.path, diagnostics_);
     change(file, FileAction::keep_aside, existing, file.content);
   }
 }
@@ -180,8 +180,8 @@ FolderDecision Decider::take() {
   manifest.version = waiting_ ? before_.version : options_.version;
   manifest.inputs = waiting_ ? before_.inputs : options_.inputs;
   manifest.include_directories = options_.include_directories;
-  check_ways(decision_.update.changes, folder_, diagnostics_);
-  check_writable(decision_.update.changes, folder_, diagnostics_);
+  validate_ways(decision_.update.changes, folder_, diagnostics_);
+  validate_writable(decision_.update.changes, folder_, diagnostics_);
   decision_.report.conflicts = decision_.conflicts.size();
   return std::move(decision_);
 }

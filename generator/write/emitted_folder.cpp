@@ -211,7 +211,7 @@ std::optional<std::string> EmittedFolder::read(std::string_view name, std::error
   return std::nullopt;
 }
 
-std::error_code EmittedFolder::check_writable(std::string_view name) const {
+std::error_code EmittedFolder::validate_writable(std::string_view name) const {
   std::error_code error;
   const Descriptor folder = open_folder(name.empty() ? std::vector<std::string>() : parts_of(name), false, error);
   return error ? error : result_of(::faccessat(folder.get(), ".", W_OK | X_OK, 0));

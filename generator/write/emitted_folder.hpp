@@ -51,7 +51,7 @@ class EmittedFolder {
   // The content of a regular file of at most largest_file bytes; where there is none, nothing, and `error` says why.
   std::optional<std::string> read(std::string_view name, std::error_code& error) const;
   // Whether files of a folder ("": of this one) may be created and removed.
-  std::error_code check_writable(std::string_view name) const;
+  std::error_code validate_writable(std::string_view name) const;
 
   // ---- changing
   // Creates this folder, and those above it that are missing.

@@ -75,7 +75,7 @@ void advise_on_damage(Diagnostic& diagnostic) {
 }
 
 // What stands where kgen keeps its record must be folders.
-void check_record(const EmittedFolder& folder, Diagnostics& diagnostics) {
+void validate_record(const EmittedFolder& folder, Diagnostics& diagnostics) {
   for (const std::string_view name : {record_name, bases_name}) {
     const EntryKind kind = folder.kind(name);
     if (kind == EntryKind::none || kind == EntryKind::folder) continue;
@@ -122,7 +122,7 @@ Manifest parse_manifest(std::string_view text, const fs::path& shown, Diagnostic
 }
 
 Manifest read_manifest(const EmittedFolder& folder, Diagnostics& diagnostics) {
-  check_record(folder, diagnostics);
+  validate_record(folder, diagnostics);
   const bool is_old = folder.kind(manifest_name) == EntryKind::none;
   const std::string_view name = is_old ? old_manifest_name : manifest_name;
   if (diagnostics.has_errors() || folder.kind(name) == EntryKind::none) return {};

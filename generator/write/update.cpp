@@ -190,7 +190,7 @@ std::vector<FileChange> read_steps(const EmittedFolder& folder, Diagnostics& dia
 }
 
 // What lies in a pending update must be files, and where they go must be free for them.
-void check_pending(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
+void validate_pending(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
   for (const FileChange& change : changes) {
     for (const std::string& name : {pending_text(change.path), pending_base(change.path)}) {
       const std::string obstacle = folder.obstacle(name);
@@ -202,12 +202,12 @@ void check_pending(const std::vector<FileChange>& changes, const EmittedFolder& 
       return;
     }
   }
-  check_ways(changes, folder, diagnostics);
+  validate_ways(changes, folder, diagnostics);
 }
 
 // Reports what is on the way to a file and no folder; each such thing once.
-void check_way(const std::string& name, const EmittedFolder& folder, std::set<std::string>& reported,
-               Diagnostics& diagnostics) {
+void validate_way(const std::string& name, const EmittedFolder& folder, std::set<std::string>& reported,
+                  Diagnostics& diagnostics) {
   const std::string obstacle = folder.obstacle(name);
   if (obstacle.empty() || !reported.insert(obstacle).second) return;
   const std::string shown = folder.path(obstacle).string();
@@ -221,7 +221,7 @@ void check_way(const std::string& name, const EmittedFolder& folder, std::set<st
 }
 
 // Reports what is at the place of a file and none.
-void check_place(const std::string& name, const EmittedFolder& folder, Diagnostics& diagnostics) {
+void validate_place(const std::string& name, const EmittedFolder& folder, Diagnostics& diagnostics) {
   const EntryKind kind = folder.kind(name);
   if (kind == EntryKind::none || kind == EntryKind::file) return;
   Diagnostic& diagnostic =
@@ -239,14 +239,14 @@ std::string name_beside(const EmittedFolder& folder, const std::string& path) {
   return name;
 }
 
-void check_ways(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
+void validate_ways(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
   std::set<std::string> reported;
   for (const FileChange& change : changes) {
-    check_way(change.path, folder, reported, diagnostics);
-    check_way(base_name(change.path), folder, reported, diagnostics);
+    validate_way(change.path, folder, reported, diagnostics);
+    validate_way(base_name(change.path), folder, reported, diagnostics);
     if (change.action == FileAction::remove) continue;  // only a file is removed
-    check_place(change.path, folder, diagnostics);
-    check_place(base_name(change.path), folder, diagnostics);
+    validate_place(change.path, folder, diagnostics);
+    validate_place(base_name(change.path), folder, diagnostics);
   }
 }
 
@@ -273,7 +273,7 @@ void finish_pending_update(const EmittedFolder& folder, Diagnostics& diagnostics
   if (!is_update_pending(folder)) return;
   const std::vector<FileChange> changes = read_steps(folder, diagnostics);
   if (diagnostics.has_errors()) return;
-  check_pending(changes, folder, diagnostics);
+  validate_pending(changes, folder, diagnostics);
   const std::optional<std::string> manifest = read_pending(new_manifest_name, folder, diagnostics);
   if (diagnostics.has_errors()) return;
   Manifest after = parse_manifest(*manifest, folder.path(pending(new_manifest_name)), diagnostics);

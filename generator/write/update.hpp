@@ -43,7 +43,7 @@ struct Outcome {
 std::string name_beside(const EmittedFolder& folder, const std::string& path);
 
 // Reports what stands in the way of the changes: links, and what is neither a file nor a folder where one is needed.
-void check_ways(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics);
+void validate_ways(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics);
 
 // Carries out the update whole, or not at all: what fails for lack of space or of rights fails, with an error reported,
 // before any file is touched.

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void check_paths(const std::vector<SourceFile>& files, Diagnostics& diagnostics) {
+void validate_paths(const std::vector<SourceFile>& files, Diagnostics& diagnostics) {
   std::set<std::string_view> seen;
   for (const SourceFile& file : files) {
     if (!is_emitted_path(file.path)) {
@@ -88,7 +88,7 @@ WriteReport update_folder(const std::vector<SourceFile>& files, const EmittedFol
 
 WriteReport write_files(const std::vector<SourceFile>& files, const WriteOptions& options, SourceMap& sources,
                         Diagnostics& diagnostics) {
-  check_paths(files, diagnostics);
+  validate_paths(files, diagnostics);
   if (diagnostics.has_errors()) return {};
   EmittedFolder folder(options.folder, options.before_change);
   if (const std::error_code error = folder.create()) report_folder(options.folder, error, diagnostics);

@@ -7,7 +7,9 @@ namespace {
 using test::infer_good;
 using test::Inferred;
 
-const View& view_of(const Inferred& graph, std::string_view result) { return std::get<View>(graph.node(result).kind); }
+const IndexMap& view_of(const Inferred& graph, std::string_view result) {
+  return std::get<IndexMap>(graph.node(result).kind);
+}
 
 TEST_CASE("transpose, reshape, broadcast_to") {
   const auto graph = infer_good(R"(

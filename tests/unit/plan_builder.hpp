@@ -59,18 +59,18 @@ class PlanBuilder {
   PlanBuilder& structured(const std::string& name, const Names& inputs, Shape shape) {
     return node(Structured{}, name, inputs, TensorType{DType::f32, std::move(shape)});
   }
-  PlanBuilder& view(View view, const std::string& name, const std::string& input, Shape shape) {
+  PlanBuilder& view(IndexMap view, const std::string& name, const std::string& input, Shape shape) {
     return node(std::move(view), name, {input}, TensorType{fused_.graph.type(id(input)).dtype, std::move(shape)});
   }
   PlanBuilder& concat(int axis, const std::string& name, const Names& parts, Shape shape) {
-    View view;
+    IndexMap view;
     view.form = ViewRule::Form::concat;
     view.axis = axis;
     return node(view, name, parts, TensorType{fused_.graph.type(id(parts.at(0))).dtype, std::move(shape)});
   }
   PlanBuilder& update(int axis, Dim begin, const std::string& name, const std::string& buffer,
                       const std::string& part) {
-    View view;
+    IndexMap view;
     view.form = ViewRule::Form::update;
     view.axis = axis;
     view.begin = std::move(begin);
@@ -190,8 +190,8 @@ class PlanBuilder {
   std::map<std::string, ValueId> ids_;
 };
 
-inline View slice_view(int axis, Dim begin, Dim length) {
-  View view;
+inline IndexMap slice_view(int axis, Dim begin, Dim length) {
+  IndexMap view;
   view.form = ViewRule::Form::slice;
   view.axis = axis;
   view.begin = std::move(begin);
@@ -199,15 +199,15 @@ inline View slice_view(int axis, Dim begin, Dim length) {
   return view;
 }
 
-inline View permute_view(std::vector<int> axes) {
-  View view;
+inline IndexMap permute_view(std::vector<int> axes) {
+  IndexMap view;
   view.form = ViewRule::Form::permute;
   view.axes = std::move(axes);
   return view;
 }
 
-inline View reshape_view(Shape shape) {
-  View view;
+inline IndexMap reshape_view(Shape shape) {
+  IndexMap view;
   view.form = ViewRule::Form::reshape;
   view.shape = std::move(shape);
   return view;

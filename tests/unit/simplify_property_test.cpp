@@ -88,7 +88,7 @@ class Interpreter {
     } else if (const auto* reduction = std::get_if<Reduction>(&node.kind)) {
       run_reduction(node, *reduction, result);
     } else {
-      run_view(node, std::get<View>(node.kind), result);
+      run_view(node, std::get<IndexMap>(node.kind), result);
     }
     if (graph_.type(node.outputs[0]).dtype == DType::f32) {
       for (double& element : result.elements) element = static_cast<double>(static_cast<float>(element));
@@ -121,7 +121,7 @@ class Interpreter {
     });
   }
 
-  void run_view(const Node& node, const View& view, Tensor& result) {
+  void run_view(const Node& node, const IndexMap& view, Tensor& result) {
     using Form = ViewRule::Form;
     Tensor& operand = tensors_[node.inputs[0]];
     const auto axis = static_cast<std::size_t>(view.axis);

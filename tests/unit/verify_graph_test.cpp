@@ -194,33 +194,35 @@ TEST_CASE("verify_graph: types follow from those of the operands") {
 
 TEST_CASE("verify_graph: a view shows what its parameters say") {
   const std::string shape = "has another shape than its view shows";
-  broken(inferred, "'xt' " + shape, [](Sabotage& s) { s.kind<View>("xt").axes = {0, 1}; });
-  broken(inferred, "'xt' " + shape, [](Sabotage& s) { s.kind<View>("xt").axes = {1, 1}; });
+  broken(inferred, "'xt' " + shape, [](Sabotage& s) { s.kind<IndexMap>("xt").axes = {0, 1}; });
+  broken(inferred, "'xt' " + shape, [](Sabotage& s) { s.kind<IndexMap>("xt").axes = {1, 1}; });
   broken(inferred, "'flat' " + shape,
-         [](Sabotage& s) { s.kind<View>("flat").shape = s.shape("flat") = {Dim::symbol("M")}; });
-  broken(inferred, "'left' " + shape, [](Sabotage& s) { s.kind<View>("left").length = 5; });
-  broken(inferred, "'left' is a slice whose step is not positive", [](Sabotage& s) { s.kind<View>("left").step = 0; });
+         [](Sabotage& s) { s.kind<IndexMap>("flat").shape = s.shape("flat") = {Dim::symbol("M")}; });
+  broken(inferred, "'left' " + shape, [](Sabotage& s) { s.kind<IndexMap>("left").length = 5; });
+  broken(inferred, "'left' is a slice whose step is not positive",
+         [](Sabotage& s) { s.kind<IndexMap>("left").step = 0; });
   broken(inferred, "'left' is a view along an axis that there is not",
-         [](Sabotage& s) { s.kind<View>("left").axis = 2; });
+         [](Sabotage& s) { s.kind<IndexMap>("left").axis = 2; });
   broken(inferred, "'both' " + shape, [](Sabotage& s) { s.shape("both")[1] = 7; });
-  broken(inferred, "'wide_row' " + shape, [](Sabotage& s) { s.kind<View>("wide_row").axis = 1; });
-  broken(inferred, "'all' is updated by a part of another shape", [](Sabotage& s) { s.kind<View>("all").axis = 1; });
+  broken(inferred, "'wide_row' " + shape, [](Sabotage& s) { s.kind<IndexMap>("wide_row").axis = 1; });
+  broken(inferred, "'all' is updated by a part of another shape",
+         [](Sabotage& s) { s.kind<IndexMap>("all").axis = 1; });
   broken(inferred, "'flat' is written through before it is known where it lies",
-         [](Sabotage& s) { s.kind<View>("flat").written_through = true; });
+         [](Sabotage& s) { s.kind<IndexMap>("flat").written_through = true; });
   broken(materialised, "'left' is written through a view that does not show each element once",
-         [](Sabotage& s) { s.kind<View>("left").written_through = true; });
+         [](Sabotage& s) { s.kind<IndexMap>("left").written_through = true; });
 }
 
 TEST_CASE("verify_graph: a view shows elements that its operand has") {
   const char* const outside = "'left' is a view of elements outside of its operand";
-  broken(inferred, outside, [](Sabotage& s) { s.kind<View>("left").begin = 5; });
-  broken(inferred, outside, [](Sabotage& s) { s.kind<View>("left").begin = -1; });
-  broken(inferred, outside, [](Sabotage& s) { s.kind<View>("left").step = 3; });
-  broken(inferred, outside, [](Sabotage& s) { s.kind<View>("left").begin = Dim::symbol("M") + 4; });
+  broken(inferred, outside, [](Sabotage& s) { s.kind<IndexMap>("left").begin = 5; });
+  broken(inferred, outside, [](Sabotage& s) { s.kind<IndexMap>("left").begin = -1; });
+  broken(inferred, outside, [](Sabotage& s) { s.kind<IndexMap>("left").step = 3; });
+  broken(inferred, outside, [](Sabotage& s) { s.kind<IndexMap>("left").begin = Dim::symbol("M") + 4; });
   broken(inferred, "'all' is a view of elements outside of its operand",
-         [](Sabotage& s) { s.kind<View>("all").begin = 16; });
+         [](Sabotage& s) { s.kind<IndexMap>("all").begin = 16; });
   Sabotage unknown(shapes_and_kinds, inferred);  // for some sizes it has them
-  unknown.kind<View>("left").begin = Dim::symbol("M");
+  unknown.kind<IndexMap>("left").begin = Dim::symbol("M");
   CHECK(problems(unknown.module, inferred) == "");
 }
 

@@ -170,8 +170,8 @@ outputs: [y]
     return planned.problems();
   };
   const std::string found = "internal error in the plan of 'g': 'm' is not written where 'y' shows it\n";
-  CHECK(spoilt("transpose, perm: [1, 0, 2]", [](View& view) { view.axes = {0, 1, 2}; }) == found);
-  CHECK(spoilt("flip, axis: 0", [](View& view) { view.axis = 1; }) == found);
+  CHECK(spoilt("transpose, perm: [1, 0, 2]", [](IndexMap& view) { view.axes = {0, 1, 2}; }) == found);
+  CHECK(spoilt("flip, axis: 0", [](IndexMap& view) { view.axis = 1; }) == found);
 }
 
 TEST_CASE("strided_memory: reshapes and merges that need no copy") {
@@ -182,7 +182,7 @@ TEST_CASE("strided_memory: reshapes and merges that need no copy") {
   CHECK_FALSE(can_merge({0, {3, 1, 5}, {20, 7, 1}}, 0, 2));
   CHECK(can_merge({0, {3, 0, 5}, {20, 7, 1}}, 0, 1));  // nothing to walk
 
-  View reshape;
+  IndexMap reshape;
   reshape.form = ViewRule::Form::reshape;
   CHECK(viewed(rows, reshape, {}, {3, 10}) == StridedMemory{0, {3, 10}, {20, 1}});
   CHECK(viewed(rows, reshape, {}, {3, 5, 2}) == StridedMemory{0, {3, 5, 2}, {20, 2, 1}});

@@ -375,13 +375,13 @@ TEST_CASE("wrapper: a function that nothing calls is not emitted") {
 TEST_CASE("wrapper: every kind of view") {
   PlanBuilder b("views");
   const auto form = [](ViewRule::Form form, int axis = 0) {
-    View view;
+    IndexMap view;
     view.form = form;
     view.axis = axis;
     return view;
   };
   using Form = ViewRule::Form;
-  View sliced = slice_view(1, 2, 3), chosen = form(Form::select, 1);
+  IndexMap sliced = slice_view(1, 2, 3), chosen = form(Form::select, 1);
   sliced.step = 2;
   chosen.begin = Dim(5);
   b.input("x", {4, 8}).view(permute_view({1, 0}), "a", "x", {8, 4}).view(sliced, "b", "x", {4, 3});

@@ -6,11 +6,11 @@ TEST_CASE("writer: scopes indent, and close themselves") {
   kgen::Writer writer;
   writer.line("namespace {} {{", "graph");
   {
-    const auto outer = writer.scope("void run() {");
+    const auto outer = writer.block("void run() {");
     writer.line("call({});", 1);
     writer.line();
     {
-      const auto inner = writer.scope("struct view {", "};");
+      const auto inner = writer.block("struct view {", "};");
       writer.raw_line("{braces} mean nothing {}");
     }
     writer.line("{}", "");
@@ -32,7 +32,7 @@ TEST_CASE("writer: scopes indent, and close themselves") {
 TEST_CASE("writer: the width of an indent is the user's") {
   kgen::Writer writer(4);
   {
-    const auto scope = writer.scope("nodes:", "");
+    const auto block = writer.block("nodes:", "");
     writer.line("- {}", "a");
   }
   CHECK(writer.take() == "nodes:\n    - a\n\n");

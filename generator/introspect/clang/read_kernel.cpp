@@ -385,11 +385,11 @@ class KernelReader {
     if (kernel_.kind == KernelKind::view) {
       kernel_.results.push_back({.name = "out", .where = kernel_.where});
     } else if (!failed_) {
-      check_function(returned, last_part);
+      validate_function(returned, last_part);
     }
   }
 
-  void check_function(clang::QualType returned, Part last_part) {
+  void validate_function(clang::QualType returned, Part last_part) {
     if (!returned->isVoidType()) {
       fail(kernel_.where, fmt::format("'{}' returns '{}': a kernel gives its results to parameters", kernel_.name,
                                       type_text(returned)));
@@ -400,11 +400,11 @@ class KernelReader {
       fail(kernel_.where,
            fmt::format("the last parameter of '{}' is not the kgen::Stream that it runs on", kernel_.name));
     }
-    check_several();
+    validate_several();
   }
 
   // One operand may be given several times; then each result has a sink for each of them, and only then.
-  void check_several() {
+  void validate_several() {
     const auto several = several_operand(kernel_);
     for (std::size_t i = 0; i < kernel_.operands.size(); ++i) {
       if (!several || i == *several || kernel_.operands[i].several == 1) continue;

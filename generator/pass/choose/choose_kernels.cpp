@@ -215,7 +215,7 @@ NodeScope scope_at(const Graph& graph, const Node& node, const DimRanges& ranges
 
 void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges& ranges, const LoadValues& constants,
                    Diagnostics& diagnostics) {
-  if (!node.op || std::holds_alternative<View>(node.kind)) return;
+  if (!node.op || std::holds_alternative<IndexMap>(node.kind)) return;
   const Candidates& candidates = candidates_of(table, *node.op);
   if (candidates.empty()) return;  // a composite; link_ops sees to the others
   const bool is_composite = std::holds_alternative<Composite>(node.kind);

@@ -55,7 +55,7 @@ ValueId shown_constant(const Graph& graph, ValueId value) {
   ValueId at = value;
   while (graph.value(at).kind == ValueKind::result && graph.value(at).producer != no_id) {
     const Node& maker = graph.nodes[graph.value(at).producer];
-    const bool shows = std::holds_alternative<View>(maker.kind) || (maker.op && maker.op->role == OpRole::cast);
+    const bool shows = std::holds_alternative<IndexMap>(maker.kind) || (maker.op && maker.op->role == OpRole::cast);
     if (!shows || maker.inputs.size() != 1) return value;
     at = maker.inputs[0];
   }

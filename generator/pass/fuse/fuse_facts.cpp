@@ -6,7 +6,7 @@
 namespace kgen {
 namespace {
 
-bool reshapes(const View& view) {
+bool reshapes(const IndexMap& view) {
   using Form = ViewRule::Form;
   return view.form == Form::reshape || view.form == Form::unsqueeze || view.form == Form::squeeze;
 }
@@ -67,7 +67,7 @@ FuseFacts::FuseFacts(const Graph& graph)
     for (const ValueId input : node.inputs) {
       if (input != no_id) ++first_[input + 1];
     }
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (view && reshapes(*view)) unshaped_[node.outputs[0]] = unshaped_[node.inputs[0]];
   }
   for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
@@ -96,14 +96,14 @@ FuseFacts::FuseFacts(const Graph& graph)
 }
 
 bool FuseFacts::reshapes_only(NodeId node) const {
-  const auto* view = std::get_if<View>(&graph_.nodes[node].kind);
+  const auto* view = std::get_if<IndexMap>(&graph_.nodes[node].kind);
   return view && reshapes(*view);
 }
 
 ValueId FuseFacts::peel(ValueId value) const {
   while (graph_.value(value).kind == ValueKind::result) {
     const Node& node = graph_.nodes[graph_.value(value).producer];
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (!view) break;
     if (!reshapes(*view) || without_ones(graph_.type(value).shape) != without_ones(graph_.type(node.inputs[0]).shape))
       break;

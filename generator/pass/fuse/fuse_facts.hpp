@@ -59,7 +59,7 @@ class FuseFacts {
   // Whether the node is a view that only gives the elements other axes.
   bool reshapes_only(NodeId node) const;
 
-  bool is_view(NodeId node) const { return std::holds_alternative<View>(graph_.nodes[node].kind); }
+  bool is_view(NodeId node) const { return std::holds_alternative<IndexMap>(graph_.nodes[node].kind); }
 
  private:
   const Graph& graph_;

@@ -117,7 +117,7 @@ std::string why_not_written(const FuseFacts& facts, const Port& port, NodeId nod
     if (shown(facts, port, graph.type(result).shape, result) != Shown::across) continue;
     std::string whole = graph.value(result).name;
     for (const NodeId reader : facts.consumers(result)) {
-      const auto* view = std::get_if<View>(&graph.nodes[reader].kind);
+      const auto* view = std::get_if<IndexMap>(&graph.nodes[reader].kind);
       if (view && is_destination(*view)) whole = graph.value(graph.nodes[reader].outputs[0]).name;
     }
     return fmt::format("{} would write '{}' element by element, across the lines of '{}'", port.name,

@@ -56,12 +56,12 @@ struct Shown {
 
 Shown shown_by(const Graph& graph, ValueId value) {
   const NodeId maker = graph.value(value).producer;
-  if (maker == no_id || !std::holds_alternative<View>(graph.nodes[maker].kind)) return {value, {}, no_id};
+  if (maker == no_id || !std::holds_alternative<IndexMap>(graph.nodes[maker].kind)) return {value, {}, no_id};
   std::vector<std::string> views;
   ValueId whole = no_id;
   while (graph.value(value).kind == ValueKind::result) {
     const Node& node = graph.nodes[graph.value(value).producer];
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (!view) break;
     if (is_destination(*view)) whole = value;
     if (node.op) views.push_back(node.op->name);

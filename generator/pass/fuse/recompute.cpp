@@ -73,7 +73,7 @@ class Recomputing {
 // False of a state, and of what is written over in place.
 bool keeps_its_memory(const Graph& graph, ValueId value) {
   while (graph.value(value).kind == ValueKind::result) {
-    const auto* view = std::get_if<View>(&graph.nodes[graph.value(value).producer].kind);
+    const auto* view = std::get_if<IndexMap>(&graph.nodes[graph.value(value).producer].kind);
     if (!view) return true;
     if (view->form == ViewRule::Form::update) return false;
     value = graph.nodes[graph.value(value).producer].inputs[0];

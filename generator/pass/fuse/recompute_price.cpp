@@ -15,7 +15,7 @@ ValueId behind_broadcasts(const Graph& graph, ValueId value) {
   ValueId shown = value;
   for (ValueId at = value; graph.value(at).kind == ValueKind::result;) {
     const Node& node = graph.nodes[graph.value(at).producer];
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     using Form = ViewRule::Form;
     const bool whole =
         view && (view->form == Form::permute || view->form == Form::reshape || view->form == Form::unsqueeze ||

@@ -63,7 +63,7 @@ void number_producers(Graph& graph) {
 ValueId updated_state(const Graph& graph, ValueId value) {
   while (graph.value(value).kind == ValueKind::result) {
     const Node& node = graph.nodes[graph.value(value).producer];
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (!view || view->form != ViewRule::Form::update) return no_id;
     value = node.inputs[0];
   }

@@ -94,7 +94,7 @@ std::optional<Strides> reshape_strides(const Shape& shape, const Strides& stride
   return out;
 }
 
-std::optional<Strides> view_strides(const View& view, const TensorType& base, const Strides& strides,
+std::optional<Strides> view_strides(const IndexMap& view, const TensorType& base, const Strides& strides,
                                     const Shape& result) {
   using Form = ViewRule::Form;
   Strides out = strides;
@@ -129,9 +129,9 @@ std::optional<Strides> view_strides(const View& view, const TensorType& base, co
   return std::nullopt;
 }
 
-std::optional<View> inverse_view(const View& view, const Shape& operand) {
+std::optional<IndexMap> inverse_view(const IndexMap& view, const Shape& operand) {
   using Form = ViewRule::Form;
-  View inverse;
+  IndexMap inverse;
   inverse.form = view.form;
   inverse.axis = view.axis;
   switch (view.form) {
@@ -162,18 +162,18 @@ std::optional<View> inverse_view(const View& view, const Shape& operand) {
   return std::nullopt;
 }
 
-bool is_destination(const View& view) {
+bool is_destination(const IndexMap& view) {
   return view.form == ViewRule::Form::concat || view.form == ViewRule::Form::update || view.written_through;
 }
 
 std::size_t first_part(const Node& node) {
-  const auto* view = std::get_if<View>(&node.kind);
+  const auto* view = std::get_if<IndexMap>(&node.kind);
   if (!view || !is_destination(*view)) return node.inputs.size();
   return view->form == ViewRule::Form::update ? 1 : 0;
 }
 
 Strides part_strides(const Graph& graph, const Node& node, ValueId part, const Strides& whole) {
-  const View& view = std::get<View>(node.kind);
+  const IndexMap& view = std::get<IndexMap>(node.kind);
   if (!view.written_through) return whole;
   const Shape& shape = graph.type(part).shape;
   return *view_strides(*inverse_view(view, shape), graph.type(node.outputs[0]), whole, shape);
@@ -195,7 +195,7 @@ std::vector<Strides> layouts(const Graph& graph) {
 
   // A destination's strides are known before those of its parts; views come last, for they may show parts.
   for (const Node& node : graph.nodes) {
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (view && view->form == ViewRule::Form::update) out[node.outputs[0]] = out[node.inputs[0]];
   }
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
@@ -205,7 +205,7 @@ std::vector<Strides> layouts(const Graph& graph) {
     }
   }
   for (const Node& node : graph.nodes) {
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (!view || is_destination(*view)) continue;
     const ValueId base = node.inputs[0];
     const Shape& shape = graph.type(node.outputs[0]).shape;

@@ -23,15 +23,15 @@ bool is_dense(const Shape& shape, const Strides& strides);
 std::optional<Strides> reshape_strides(const Shape& shape, const Strides& strides, const Shape& result);
 
 // Strides of the view's result, or nothing where only a copy can show it. Not for destinations.
-std::optional<Strides> view_strides(const View& view, const TensorType& base, const Strides& strides,
+std::optional<Strides> view_strides(const IndexMap& view, const TensorType& base, const Strides& strides,
                                     const Shape& result);
 
 // The view that shows the result of `view` as its operand, of shape `operand`, was; nothing where it shows only a part of
 // the operand, or an element more than once.
-std::optional<View> inverse_view(const View& view, const Shape& operand);
+std::optional<IndexMap> inverse_view(const IndexMap& view, const Shape& operand);
 
 // The operands are written into the result (concat, update, and what is written through) instead of one being read.
-bool is_destination(const View& view);
+bool is_destination(const IndexMap& view);
 // The first of a node's operands that it writes into its result; their number, where it is no destination.
 std::size_t first_part(const Node& node);
 

@@ -48,7 +48,7 @@ std::vector<bool> values_of_prologues(const Graph& graph) {
   }
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     const bool passes = node->outputs.size() == 1 && fits[node->outputs[0]] && read[node->outputs[0]];
-    const bool is_view = std::holds_alternative<View>(node->kind) && node->inputs.size() == 1;
+    const bool is_view = std::holds_alternative<IndexMap>(node->kind) && node->inputs.size() == 1;
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       if (node->inputs[i] == no_id) continue;
       const bool may_pass = is_view || (std::holds_alternative<Elementwise>(node->kind) && line_axis(*node, i) < 0);

@@ -91,7 +91,7 @@ bool can_merge(const StridedMemory& memory, std::size_t first, std::size_t last)
   return true;
 }
 
-std::optional<StridedMemory> viewed(const StridedMemory& memory, const View& view, const DimBindings& bindings,
+std::optional<StridedMemory> viewed(const StridedMemory& memory, const IndexMap& view, const DimBindings& bindings,
                                     Extents result) {
   using Form = ViewRule::Form;
   const auto axis = static_cast<std::size_t>(view.axis);

@@ -21,7 +21,7 @@ struct StridedMemory {
 StridedMemory dense_memory(std::vector<std::int64_t> extents);
 
 // The view of it, whose result has the extents `result`; nothing where that cannot be shown in place.
-std::optional<StridedMemory> viewed(const StridedMemory& memory, const View& view, const DimBindings& bindings,
+std::optional<StridedMemory> viewed(const StridedMemory& memory, const IndexMap& view, const DimBindings& bindings,
                                     std::vector<std::int64_t> result);
 
 // Broadcast as numpy does; nothing where the extents do not fit.

@@ -16,7 +16,7 @@ namespace kgen {
 namespace {
 
 // Every element must be a number that its dtype holds.
-void check_constant(const Graph& graph, const ConstantData& constant, Diagnostics& diagnostics) {
+void validate_constant(const Graph& graph, const ConstantData& constant, Diagnostics& diagnostics) {
   const Value& value = graph.value(constant.value);
   if (!value.type) return;  // a number among operands: infer_node checks it
   for (const Number& number : constant.values) {
@@ -27,7 +27,7 @@ void check_constant(const Graph& graph, const ConstantData& constant, Diagnostic
   }
 }
 
-void check_states(const Graph& graph, Diagnostics& diagnostics) {
+void validate_states(const Graph& graph, Diagnostics& diagnostics) {
   for (const StateData& state : graph.states) {
     if (state.next == no_id || !graph.value(state.next).type) continue;
     if (graph.type(state.value) == graph.type(state.next)) continue;
@@ -38,7 +38,7 @@ void check_states(const Graph& graph, Diagnostics& diagnostics) {
 }
 
 // Only kernels know what a struct holds: its values stay between them.
-void check_outputs(const Graph& graph, Diagnostics& diagnostics) {
+void validate_outputs(const Graph& graph, Diagnostics& diagnostics) {
   for (const ValueId output : graph.outputs) {
     const Value& value = graph.value(output);
     if (!value.type || !value.type->structure) continue;
@@ -51,7 +51,7 @@ void check_outputs(const Graph& graph, Diagnostics& diagnostics) {
 // ---- calls ----------------------------------------------------------------------------------------------------------
 
 // Result i of one call is operand i of the next.
-bool check_repeat(const Graph& function, const Node& node, Diagnostics& diagnostics) {
+bool validate_repeat(const Graph& function, const Node& node, Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
     const ValueId output = function.outputs[i];
     const ValueId input = function.inputs[i].value;
@@ -78,7 +78,7 @@ void infer_call(const std::vector<Graph>& functions, Graph& graph, const Node& n
   }
   const bool results_typed = std::all_of(function.outputs.begin(), function.outputs.end(),
                                          [&](ValueId id) { return function.value(id).type.has_value(); });
-  if (!results_typed || (call.repeat > 1 && !check_repeat(function, node, diagnostics))) return;
+  if (!results_typed || (call.repeat > 1 && !validate_repeat(function, node, diagnostics))) return;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     graph.value(node.outputs[i]).type = function.type(function.outputs[i]);
   }
@@ -102,7 +102,7 @@ void drop_repeated_requirements(Graph& graph) {
 }
 
 void infer_graph(const std::vector<Graph>& functions, Graph& graph, const DimRanges& ranges, Diagnostics& diagnostics) {
-  for (const ConstantData& constant : graph.constants) check_constant(graph, constant, diagnostics);
+  for (const ConstantData& constant : graph.constants) validate_constant(graph, constant, diagnostics);
   if (!sort_nodes(graph, diagnostics)) return;
   for (Node& node : graph.nodes) {
     if (!operands_are_typed(graph, node)) continue;
@@ -112,8 +112,8 @@ void infer_graph(const std::vector<Graph>& functions, Graph& graph, const DimRan
       infer_call(functions, graph, node, diagnostics);
     }
   }
-  check_states(graph, diagnostics);
-  check_outputs(graph, diagnostics);
+  validate_states(graph, diagnostics);
+  validate_outputs(graph, diagnostics);
   drop_repeated_requirements(graph);
 }
 

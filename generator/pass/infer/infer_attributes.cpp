@@ -67,7 +67,7 @@ bool complete_attributes(NodeContext& context) {
     complete.emplace_back(spec.name, std::move(*value));
   }
   context.node.attributes = std::move(complete);
-  return check_attributes(context);
+  return validate_attributes(context);
 }
 
 }  // namespace kgen

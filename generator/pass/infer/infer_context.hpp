@@ -70,10 +70,10 @@ bool complete_attributes(NodeContext& context);
 NodeScope scope_of(const NodeContext& context, const Attributes& attributes);
 
 // How many values the node's attributes list, and what each is at least.
-bool check_attributes(NodeContext& context);
+bool validate_attributes(NodeContext& context);
 
 // The operator's conditions on its sizes. Complete attributes are needed.
-bool check_conditions(NodeContext& context);
+bool validate_conditions(NodeContext& context);
 
 // Binds the sizes that the operator names, for the shapes of its results.
 bool bind_sizes(NodeContext& context);
@@ -113,7 +113,7 @@ bool require_equal(NodeContext& context, const Dim& left, const Dim& right, cons
 
 // ---- infer_views.cpp ------------------------------------------------------------------------------------------------
 
-// Sets node.kind to a View, and gives the shape of the result.
+// Sets node.kind to a IndexMap, and gives the shape of the result.
 std::optional<Shape> resolve_view(NodeContext& context);
 
 }  // namespace kgen

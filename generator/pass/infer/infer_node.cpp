@@ -185,7 +185,7 @@ bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& 
   NodeContext context{graph, node, ranges, diagnostics, {}};
   TypeVariables variables;
   if (!bind_dtypes(context, variables) || !bind_patterns(context) || !complete_attributes(context)) return false;
-  if (!check_conditions(context) || !bind_sizes(context)) return false;
+  if (!validate_conditions(context) || !bind_sizes(context)) return false;
   auto shapes = resolve_kind(context);
   if (!shapes) return false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {

@@ -16,7 +16,7 @@ std::optional<Dim> known_size(NodeContext& context, const Expression& size) {
   return value;
 }
 
-bool check_count(NodeContext& context, const AttributeSpec& spec, const AttributeValue& list) {
+bool validate_count(NodeContext& context, const AttributeSpec& spec, const AttributeValue& list) {
   const auto count = known_size(context, spec.count);
   if (!count) return false;
   const auto* numbers = std::get_if<std::vector<Number>>(&list);
@@ -28,7 +28,7 @@ bool check_count(NodeContext& context, const AttributeSpec& spec, const Attribut
   return false;
 }
 
-bool check_least(NodeContext& context, const AttributeSpec& spec, const AttributeValue& value) {
+bool validate_least(NodeContext& context, const AttributeSpec& spec, const AttributeValue& value) {
   std::vector<Dim> sizes;
   if (const auto* list = std::get_if<std::vector<Dim>>(&value)) sizes = *list;
   if (const auto* size = std::get_if<Dim>(&value)) sizes = {*size};
@@ -50,16 +50,16 @@ NodeScope scope_of(const NodeContext& context, const Attributes& attributes) {
   return {context.graph, context.node, context.ranges, attributes, size};
 }
 
-bool check_attributes(NodeContext& context) {
+bool validate_attributes(NodeContext& context) {
   for (const AttributeSpec& spec : context.op().attributes) {
     const AttributeValue& value = *find_attribute(context.node.attributes, spec.name);
-    if (!spec.count.empty() && !check_count(context, spec, value)) return false;
-    if (spec.least && !check_least(context, spec, value)) return false;
+    if (!spec.count.empty() && !validate_count(context, spec, value)) return false;
+    if (spec.least && !validate_least(context, spec, value)) return false;
   }
   return true;
 }
 
-bool check_conditions(NodeContext& context) {
+bool validate_conditions(NodeContext& context) {
   for (const SizeCondition& condition : context.op().conditions) {
     const auto left = known_size(context, condition.left);
     const auto right = known_size(context, condition.right);

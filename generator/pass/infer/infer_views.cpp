@@ -19,7 +19,7 @@ const T& parameter(const NodeContext& context, const std::string& name) {
 }
 
 // The parameter `axis`, within a shape of this rank.
-std::optional<std::size_t> axis_parameter(const NodeContext& context, View& view, std::size_t rank) {
+std::optional<std::size_t> axis_parameter(const NodeContext& context, IndexMap& view, std::size_t rank) {
   const auto axis = resolve_axis(context, parameter<std::int64_t>(context, "axis"), rank);
   if (!axis) return std::nullopt;
   view.axis = *axis;
@@ -37,9 +37,9 @@ std::string axis_text(const NodeContext& context, std::size_t axis) {
 }
 
 // ---- forms ----------------------------------------------------------------------------------------------------------
-// Each sets what its form needs in the View, and gives the shape of the result.
+// Each sets what its form needs in the IndexMap, and gives the shape of the result.
 
-std::optional<Shape> permute(NodeContext& context, View& view) {
+std::optional<Shape> permute(NodeContext& context, IndexMap& view) {
   const Shape& shape = context.shape(0);
   const std::string& attribute = attribute_of(context, "axes");
   auto axes = resolve_axes(context, attribute, shape.size());
@@ -76,7 +76,7 @@ bool complete_reshape(const NodeContext& context, const Dim& count, Shape& shape
   return false;
 }
 
-std::optional<Shape> reshape(NodeContext& context, View& view) {
+std::optional<Shape> reshape(NodeContext& context, IndexMap& view) {
   Shape shape = parameter<Shape>(context, "shape");
   const Dim count = element_count(context.shape(0));
   if (!complete_reshape(context, count, shape)) return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<Shape> reshape(NodeContext& context, View& view) {
   return shape;
 }
 
-std::optional<Shape> broadcast(NodeContext& context, View& view) {
+std::optional<Shape> broadcast(NodeContext& context, IndexMap& view) {
   const Shape& shape = context.shape(0);
   const Shape& target = parameter<Shape>(context, "shape");
   if (target.size() < shape.size()) {
@@ -119,7 +119,7 @@ std::optional<Shape> broadcast(NodeContext& context, View& view) {
   return target;
 }
 
-std::optional<Shape> slice(NodeContext& context, View& view) {
+std::optional<Shape> slice(NodeContext& context, IndexMap& view) {
   Shape shape = context.shape(0);
   const auto axis = axis_parameter(context, view, shape.size());
   if (!axis) return std::nullopt;
@@ -142,7 +142,7 @@ std::optional<Shape> slice(NodeContext& context, View& view) {
   return shape;
 }
 
-std::optional<Shape> select(NodeContext& context, View& view) {
+std::optional<Shape> select(NodeContext& context, IndexMap& view) {
   Shape shape = context.shape(0);
   const auto axis = axis_parameter(context, view, shape.size());
   if (!axis) return std::nullopt;
@@ -156,7 +156,7 @@ std::optional<Shape> select(NodeContext& context, View& view) {
   return shape;
 }
 
-std::optional<Shape> unsqueeze(NodeContext& context, View& view) {
+std::optional<Shape> unsqueeze(NodeContext& context, IndexMap& view) {
   Shape shape = context.shape(0);
   const auto axis = axis_parameter(context, view, shape.size() + 1);
   if (!axis) return std::nullopt;
@@ -164,7 +164,7 @@ std::optional<Shape> unsqueeze(NodeContext& context, View& view) {
   return shape;
 }
 
-std::optional<Shape> squeeze(NodeContext& context, View& view) {
+std::optional<Shape> squeeze(NodeContext& context, IndexMap& view) {
   Shape shape = context.shape(0);
   const auto axis = axis_parameter(context, view, shape.size());
   if (!axis) return std::nullopt;
@@ -177,7 +177,7 @@ std::optional<Shape> squeeze(NodeContext& context, View& view) {
   return shape;
 }
 
-std::optional<Shape> flip(NodeContext& context, View& view) {
+std::optional<Shape> flip(NodeContext& context, IndexMap& view) {
   if (!axis_parameter(context, view, context.shape(0).size())) return std::nullopt;
   return context.shape(0);
 }
@@ -200,7 +200,7 @@ bool agrees_beside(const NodeContext& context, std::size_t operand, std::size_t 
   return true;
 }
 
-std::optional<Shape> concat(NodeContext& context, View& view) {
+std::optional<Shape> concat(NodeContext& context, IndexMap& view) {
   Shape shape = context.shape(0);
   const auto axis = axis_parameter(context, view, shape.size());
   if (!axis) return std::nullopt;
@@ -211,7 +211,7 @@ std::optional<Shape> concat(NodeContext& context, View& view) {
   return shape;
 }
 
-std::optional<Shape> update(NodeContext& context, View& view) {
+std::optional<Shape> update(NodeContext& context, IndexMap& view) {
   const Shape& shape = context.shape(0);
   const auto axis = axis_parameter(context, view, shape.size());
   if (!axis || !agrees_beside(context, 1, *axis)) return std::nullopt;
@@ -225,7 +225,7 @@ std::optional<Shape> update(NodeContext& context, View& view) {
   return shape;
 }
 
-std::optional<Shape> resolve_form(NodeContext& context, View& view) {
+std::optional<Shape> resolve_form(NodeContext& context, IndexMap& view) {
   switch (view.form) {
     case Form::permute: return permute(context, view);
     case Form::reshape: return reshape(context, view);
@@ -244,7 +244,7 @@ std::optional<Shape> resolve_form(NodeContext& context, View& view) {
 }  // namespace
 
 std::optional<Shape> resolve_view(NodeContext& context) {
-  View view;
+  IndexMap view;
   view.form = context.op().view->form;
   auto shape = resolve_form(context, view);
   if (shape) context.node.kind = std::move(view);

@@ -27,10 +27,10 @@ const std::string& operand_name(const Node& node, std::size_t input) {
 }
 
 // The slice that an expansion makes at a constant place; null where the value is none.
-const View* constant_slice(const Graph& graph, ValueId id) {
+const IndexMap* constant_slice(const Graph& graph, ValueId id) {
   const Value& value = graph.value(id);
   if (value.kind != ValueKind::result || value.local.empty()) return nullptr;
-  const auto* view = std::get_if<View>(&graph.nodes[value.producer].kind);
+  const auto* view = std::get_if<IndexMap>(&graph.nodes[value.producer].kind);
   const bool fits =
       view && view->form == ViewRule::Form::slice && view->begin.is_constant() && view->length.is_constant();
   return fits ? view : nullptr;
@@ -44,7 +44,7 @@ ValueId written_value(const FuseFacts& facts, const Group& group, ValueId value)
   while (!graph.value(at).local.empty()) {
     if (facts.consumers(at).size() != 1) return value;
     const Node& reader = graph.nodes[facts.consumers(at).front()];
-    const bool puts_together = std::holds_alternative<View>(reader.kind) && !reader.within.empty();
+    const bool puts_together = std::holds_alternative<IndexMap>(reader.kind) && !reader.within.empty();
     const bool alone = std::all_of(reader.inputs.begin(), reader.inputs.end(),
                                    [&](ValueId input) { return input == at || makes(graph, group, input); });
     if (!puts_together || !alone) return value;
@@ -59,7 +59,7 @@ const std::string& result_name(const FuseFacts& facts, const Group& group) {
 
 StubRead stub_read(const Graph& graph, ValueId value) {
   StubRead read{value, {}};
-  while (const View* view = constant_slice(graph, read.parameter)) {
+  while (const IndexMap* view = constant_slice(graph, read.parameter)) {
     read.slices.insert(read.slices.begin(), {view->axis, view->begin.constant(), view->length.constant(), view->step});
     read.parameter = graph.nodes[graph.value(read.parameter).producer].inputs[0];
   }

@@ -34,7 +34,7 @@ bool is_step(const Graph& graph, const Node& node) {
 ValueId without_views(const Graph& graph, ValueId value) {
   while (graph.value(value).kind == ValueKind::result) {
     const Node& node = graph.nodes[graph.value(value).producer];
-    if (!std::holds_alternative<View>(node.kind) || node.inputs.size() != 1) break;
+    if (!std::holds_alternative<IndexMap>(node.kind) || node.inputs.size() != 1) break;
     value = node.inputs[0];
   }
   return value;

@@ -65,19 +65,19 @@ class Copies {
   std::unordered_map<NodeId, std::vector<Node>> inserted_;
 };
 
-const View* plain_view(const Graph& graph, ValueId value) {
+const IndexMap* plain_view(const Graph& graph, ValueId value) {
   if (graph.value(value).kind != ValueKind::result) return nullptr;
-  const auto* view = std::get_if<View>(&graph.nodes[graph.value(value).producer].kind);
+  const auto* view = std::get_if<IndexMap>(&graph.nodes[graph.value(value).producer].kind);
   return view && !is_destination(*view) ? view : nullptr;
 }
 
 // Rule: an update writes into its state's buffer. Nothing but that update may read the version before it, and the
 // version after all updates must be the state's `next`.
-void check_updates(const Graph& graph, Diagnostics& diagnostics) {
+void validate_updates(const Graph& graph, Diagnostics& diagnostics) {
   std::unordered_map<ValueId, NodeId> update_of;
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     const Node& node = graph.nodes[id];
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (!view || view->form != ViewRule::Form::update) continue;
     const Value& buffer = graph.value(node.inputs[0]);
     if (!update_of.emplace(node.inputs[0], id).second) {
@@ -142,7 +142,7 @@ std::string why_copied(const Graph& graph, const Node& node, std::size_t operand
   const ValueId input = node.inputs[operand];
   const TensorType& type = graph.type(input);
   const std::string& name = graph.value(input).name;
-  if (const auto* view = std::get_if<View>(&node.kind)) {
+  if (const auto* view = std::get_if<IndexMap>(&node.kind)) {
     if (is_destination(*view) || view_strides(*view, type, strides, graph.type(node.outputs[0]).shape)) return {};
     return fmt::format("no strides show '{}' as '{}'", name, graph.value(node.outputs[0]).name);
   }
@@ -170,7 +170,7 @@ void copy_awkward_operands(Graph& graph, Copies& copies) {
       strides.push_back(dense_strides(graph.type(copy).shape));
       graph.nodes[id].inputs[i] = copy;
     }
-    if (const auto* view = std::get_if<View>(&graph.nodes[id].kind); view && !is_destination(*view)) {
+    if (const auto* view = std::get_if<IndexMap>(&graph.nodes[id].kind); view && !is_destination(*view)) {
       const Node& done = graph.nodes[id];
       const ValueId base = done.inputs[0];
       strides[done.outputs[0]] =
@@ -204,7 +204,7 @@ bool keeps_neighbours(const Shape& shape, const Strides& strides) {
 bool write_through(Graph& graph, const std::vector<std::uint32_t>& readers, ValueId value,
                    std::vector<Strides>& strides) {
   std::vector<std::pair<NodeId, Strides>> views;  // each with the strides of its operand
-  while (const View* view = plain_view(graph, value)) {
+  while (const IndexMap* view = plain_view(graph, value)) {
     const NodeId id = graph.value(value).producer;
     const ValueId operand = graph.nodes[id].inputs[0];
     const Shape& shape = graph.type(operand).shape;
@@ -217,13 +217,13 @@ bool write_through(Graph& graph, const std::vector<std::uint32_t>& readers, Valu
   }
   // Where only axes of extent 1 come and go, a copy rides with what is copied.
   const bool moves = std::any_of(views.begin(), views.end(), [&](const auto& view) {
-    const ViewRule::Form form = std::get<View>(graph.nodes[view.first].kind).form;
+    const ViewRule::Form form = std::get<IndexMap>(graph.nodes[view.first].kind).form;
     return form != ViewRule::Form::unsqueeze && form != ViewRule::Form::squeeze;
   });
   if (!moves || !keeps_neighbours(graph.type(value).shape, views.back().second)) return false;
   if (!can_be_written(graph, value, views.back().second)) return false;
   for (auto& [id, shown] : views) {
-    std::get<View>(graph.nodes[id].kind).written_through = true;
+    std::get<IndexMap>(graph.nodes[id].kind).written_through = true;
     strides[graph.nodes[id].inputs[0]] = std::move(shown);
   }
   return true;
@@ -301,7 +301,8 @@ void copy_parts(Graph& graph, Copies& copies) {
   std::vector<std::pair<NodeId, std::size_t>> copied;  // operands of nodes
   for (NodeId id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;) {
     const Node& node = graph.nodes[id];
-    if (const auto* view = std::get_if<View>(&node.kind); view && view->written_through) continue;  // nothing to decide
+    if (const auto* view = std::get_if<IndexMap>(&node.kind); view && view->written_through)
+      continue;  // nothing to decide
     std::unordered_set<ValueId> taken;
     for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
@@ -361,7 +362,7 @@ void absorb_widening_casts(Graph& graph, const DimRanges& ranges) {
 void materialise_graph(Graph& graph, const OpSet& ops, const OpSpec& copy, const DimRanges& ranges,
                        Diagnostics& diagnostics) {
   Copies copies(graph, copy, ops.kernel_of(copy));
-  check_updates(graph, diagnostics);
+  validate_updates(graph, diagnostics);
   if (diagnostics.has_errors()) return;
   absorb_widening_casts(graph, ranges);
   copy_results(graph, copies);

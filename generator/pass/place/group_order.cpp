@@ -37,8 +37,8 @@ class Order {
     successors_[before].push_back(after);
   }
 
-  const View* destination_view(NodeId id) const {
-    const auto* view = id == no_id ? nullptr : std::get_if<View>(&graph_.nodes[id].kind);
+  const IndexMap* destination_view(NodeId id) const {
+    const auto* view = id == no_id ? nullptr : std::get_if<IndexMap>(&graph_.nodes[id].kind);
     return view && is_destination(*view) ? view : nullptr;
   }
 
@@ -70,7 +70,7 @@ void Order::find_bases() {
   for (ValueId id = 0; id < base_.size(); ++id) base_[id] = id;
   for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
     const Node& node = graph_.nodes[id];
-    if (std::holds_alternative<View>(node.kind) && !destination_view(id))
+    if (std::holds_alternative<IndexMap>(node.kind) && !destination_view(id))
       base_[node.outputs[0]] = base_[node.inputs[0]];
   }
 }
@@ -78,7 +78,7 @@ void Order::find_bases() {
 void Order::find_readers() {
   std::vector<bool> overwritten(graph_.values.size(), false);
   for (const Node& node : graph_.nodes) {
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (view && view->form == ViewRule::Form::update) overwritten[node.inputs[0]] = true;
   }
   for (const StateData& state : graph_.states) overwritten[state.value] = state.next != no_id;
@@ -127,7 +127,7 @@ void Order::add_old_version(ValueId buffer, ValueId written, Vertex barrier) {
 
 void Order::add_destination(const Node& node) {
   const auto id = static_cast<NodeId>(&node - graph_.nodes.data());
-  const View* view = destination_view(id);
+  const IndexMap* view = destination_view(id);
   if (!view) return;
   for (const ValueId input : node.inputs) add_edge(writer_of(input), complete(id));
   if (view->form == ViewRule::Form::update) add_old_version(node.inputs[0], node.inputs[1], barrier(id));
@@ -138,7 +138,7 @@ void Order::add_next(std::uint32_t index) {
   const StateData& state = graph_.states[index];
   if (state.next == no_id || state.next == state.value) return;
   const NodeId producer = graph_.value(state.next).producer;
-  const View* view = destination_view(producer);
+  const IndexMap* view = destination_view(producer);
   if (view && view->form == ViewRule::Form::update) return;
   add_old_version(state.value, state.next, state_barrier(index));
 }

@@ -13,10 +13,10 @@ namespace {
 
 using Kind = Placement::Kind;
 
-const View* view_of(const Node& node) { return std::get_if<View>(&node.kind); }
+const IndexMap* view_of(const Node& node) { return std::get_if<IndexMap>(&node.kind); }
 
-View slice_of(int axis, Dim begin, Dim length) {
-  View slice;
+IndexMap slice_of(int axis, Dim begin, Dim length) {
+  IndexMap slice;
   slice.form = ViewRule::Form::slice;
   slice.axis = axis;
   slice.begin = std::move(begin);
@@ -28,7 +28,7 @@ View slice_of(int axis, Dim begin, Dim length) {
 
 void place_parts(const Graph& graph, std::vector<Placement>& placements) {
   for (const Node& node : graph.nodes) {
-    const View* view = view_of(node);
+    const IndexMap* view = view_of(node);
     if (!view || !is_destination(*view)) continue;
     Dim begin = view->begin;
     for (std::size_t i = first_part(node); i < node.inputs.size(); ++i) {
@@ -60,7 +60,7 @@ std::vector<Placement> place_values(const FusedGraph& fused) {
     for (const ValueId output : group.outputs) placements[output] = {Kind::arena, no_id, no_id, {}};
   }
   for (const Node& node : graph.nodes) {
-    const View* view = view_of(node);
+    const IndexMap* view = view_of(node);
     if (!view) continue;
     Placement& result = placements[node.outputs[0]];
     const Placement& operand = placements[node.inputs[0]];

@@ -59,7 +59,7 @@ bool same_axis(const AttributeValue& a, const AttributeValue& b, std::size_t ran
 
 bool same_work(const SearchedGraph& in, const Node& a, const Node& b) {
   if (a.kind.index() != b.kind.index()) return false;
-  if (const auto* view = std::get_if<View>(&a.kind)) return *view == std::get<View>(b.kind);
+  if (const auto* view = std::get_if<IndexMap>(&a.kind)) return *view == std::get<IndexMap>(b.kind);
   if (const auto* reduction = std::get_if<Reduction>(&a.kind)) return *reduction == std::get<Reduction>(b.kind);
   const std::size_t rank = a.inputs.empty() ? 0 : in.graph.type(a.inputs[0]).shape.size();
   return std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
@@ -155,7 +155,7 @@ bool undo_operand_views(SearchedGraph& in, const Pattern& pattern, NodeId last, 
 
 // Rule: views that only add or drop axes of extent 1 are one reshape, through which a result can be written.
 bool join_views(SearchedGraph& in, Recognised& found) {
-  const auto moves = [](const Node& view) { return std::get<View>(view.kind).form == ViewRule::Form::permute; };
+  const auto moves = [](const Node& view) { return std::get<IndexMap>(view.kind).form == ViewRule::Form::permute; };
   if (std::any_of(found.after.begin(), found.after.end(), moves)) return true;
   const OpSpec* op = view_op(in.ops, ViewRule::Form::reshape);
   if (!op) return true;
@@ -255,7 +255,7 @@ bool mixes_states(const Graph& graph, const Node& node) {
   const auto is_updated = [&](ValueId id) {
     while (id != no_id && graph.value(id).kind == ValueKind::result) {
       const NodeId producer = graph.value(id).producer;
-      if (producer == no_id || !std::holds_alternative<View>(graph.nodes[producer].kind)) return false;
+      if (producer == no_id || !std::holds_alternative<IndexMap>(graph.nodes[producer].kind)) return false;
       id = graph.nodes[producer].inputs[0];
     }
     if (id == no_id || graph.value(id).kind != ValueKind::state) return false;

@@ -73,7 +73,7 @@ bool drop_reduction(Rewriting& rewriting, NodeId id) {
   if (operand.dtype != result.dtype || !std::all_of(reduction->axes.begin(), reduction->axes.end(), is_one))
     return false;
   if (replace_result(rewriting, id, node.inputs[0])) return true;
-  View view;
+  IndexMap view;
   view.form = ViewRule::Form::reshape;
   view.shape = result.shape;
   return !rewriting.named[node.outputs[0]] && operand.shape != result.shape &&

@@ -145,7 +145,7 @@ std::optional<Candidate> Commuting::candidate_at(NodeId id, std::size_t operand)
 // Whether nothing but products reads what the value is, or is a view of: else memory would hold it twice.
 bool Commuting::is_for_products(ValueId value) const {
   if (value >= readers_.size()) return false;
-  const auto is_view = [&](NodeId id) { return std::holds_alternative<View>(graph_.nodes[id].kind); };
+  const auto is_view = [&](NodeId id) { return std::holds_alternative<IndexMap>(graph_.nodes[id].kind); };
   while (graph_.value(value).kind == ValueKind::result && is_view(graph_.value(value).producer)) {
     value = graph_.nodes[graph_.value(value).producer].inputs[0];
   }
@@ -221,8 +221,8 @@ bool Commuting::is_in_memory(const Candidate& candidate) const {
     if (graph_.value(value).kind != ValueKind::result) return true;
     const Node& node = graph_.nodes[graph_.value(value).producer];
     if (std::holds_alternative<Reduction>(node.kind)) return false;
-    if (!std::holds_alternative<Elementwise>(node.kind) && !std::holds_alternative<View>(node.kind)) return true;
-    const bool is_view = std::holds_alternative<View>(node.kind);
+    if (!std::holds_alternative<Elementwise>(node.kind) && !std::holds_alternative<IndexMap>(node.kind)) return true;
+    const bool is_view = std::holds_alternative<IndexMap>(node.kind);
     const auto behind = std::find_if(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
       if (input == no_id || graph_.value(input).kind != ValueKind::result) return is_view;
       return is_view || std::holds_alternative<Structured>(graph_.nodes[graph_.value(input).producer].kind);

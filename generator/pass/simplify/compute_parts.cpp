@@ -85,12 +85,12 @@ class PartFinder {
  private:
   bool is_kept(ValueId value) const { return rewriting_.observed[value] || rewriting_.named[value]; }
 
-  const View* view_of(NodeId id) const { return std::get_if<View>(&graph_.nodes[id].kind); }
+  const IndexMap* view_of(NodeId id) const { return std::get_if<IndexMap>(&graph_.nodes[id].kind); }
 
   // Where one reshape reads the value, and does no more than to see the axis as several: its result, and their extents.
   std::optional<std::pair<ValueId, std::vector<std::int64_t>>> regrouped(ValueId value, std::size_t axis) const {
     if (readers_[value].size() != 1) return std::nullopt;
-    const View* view = view_of(readers_[value][0]);
+    const IndexMap* view = view_of(readers_[value][0]);
     if (!view || view->form != Form::reshape) return std::nullopt;
     const ValueId result = graph_.nodes[readers_[value][0]].outputs[0];
     const Shape& from = graph_.type(value).shape;
@@ -110,7 +110,7 @@ class PartFinder {
   }
 
   // What the view shows of what `shown` is; nothing where it is no part of it, or shows it otherwise.
-  std::optional<Shown> narrowed(const View& view, Shown shown) const {
+  std::optional<Shown> narrowed(const IndexMap& view, Shown shown) const {
     const auto axis = static_cast<std::size_t>(view.axis);
     if (view.form == Form::unsqueeze) {
       shown.axes.insert(shown.axes.begin() + view.axis, -1);
@@ -134,7 +134,7 @@ class PartFinder {
   bool narrowed_by_all(ValueId value, const Shown& shown) {
     if (is_kept(value) || readers_[value].empty()) return false;
     for (const NodeId reader : readers_[value]) {
-      const View* view = view_of(reader);
+      const IndexMap* view = view_of(reader);
       const auto next = view ? narrowed(*view, shown) : std::nullopt;
       if (!next) return false;
       const ValueId result = graph_.nodes[reader].outputs[0];
@@ -187,10 +187,10 @@ class PartMaker {
   // A product, or what elementwise nodes make of one, that is to be computed in parts.
   std::optional<Whole> read_in_parts(NodeId id) {
     const Node& node = graph_.nodes[id];
-    if (node.outputs.size() != 1 || std::holds_alternative<View>(node.kind)) return std::nullopt;
+    if (node.outputs.size() != 1 || std::holds_alternative<IndexMap>(node.kind)) return std::nullopt;
     // Views alone show parts. Asked first, so that a chain is walked from its end, and not from each of its nodes.
     const std::span<const NodeId> readers = readers_[node.outputs[0]];
-    if (readers.empty() || !std::holds_alternative<View>(graph_.nodes[readers[0]].kind)) return std::nullopt;
+    if (readers.empty() || !std::holds_alternative<IndexMap>(graph_.nodes[readers[0]].kind)) return std::nullopt;
     const JoinedAxis* joined = product_behind(node.outputs[0], true);
     if (!joined) return std::nullopt;
     const std::size_t rank = graph_.type(node.outputs[0]).shape.size();
@@ -292,7 +292,7 @@ class PartMaker {
     ValueId shown = seen_as(value, whole.extents);
     for (std::size_t i = 0; i < whole.extents.size(); ++i) {
       if (part.length[i] == whole.extents[i]) continue;
-      View slice = view_along(Form::slice, static_cast<int>(axis + i));
+      IndexMap slice = view_along(Form::slice, static_cast<int>(axis + i));
       slice.begin = Dim(part.begin[i]);
       slice.length = Dim(part.length[i]);
       shown = view(shown, std::move(slice), value, part, where, id);
@@ -300,7 +300,7 @@ class PartMaker {
     return seen_as(shown, {elements(part)});
   }
 
-  ValueId view(ValueId from, View view, ValueId of, const Part& part, SourceLocation where, NodeId before) {
+  ValueId view(ValueId from, IndexMap view, ValueId of, const Part& part, SourceLocation where, NodeId before) {
     TensorType type = graph_.type(from);
     type.shape = viewed_shape(view, type.shape);
     Node node{.inputs = {from}, .where = where};

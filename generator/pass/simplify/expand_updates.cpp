@@ -11,14 +11,14 @@ namespace {
 using Form = ViewRule::Form;
 
 bool is_expanded(const Graph& graph, const Node& node) {
-  const auto* view = std::get_if<View>(&node.kind);
+  const auto* view = std::get_if<IndexMap>(&node.kind);
   return view && view->form == Form::update && updated_state(graph, node.inputs[0]) == no_id;
 }
 
 // What the update leaves of its buffer along its axis, from `begin` on.
 Node rest_of(Rewriting& rewriting, const Node& update, Dim begin, Dim length, const char* suffix) {
   const ValueId buffer = update.inputs[0];
-  View slice = view_along(Form::slice, std::get<View>(update.kind).axis);
+  IndexMap slice = view_along(Form::slice, std::get<IndexMap>(update.kind).axis);
   slice.begin = std::move(begin);
   slice.length = std::move(length);
   const TensorType& whole = rewriting.graph.type(buffer);
@@ -32,7 +32,7 @@ Node rest_of(Rewriting& rewriting, const Node& update, Dim begin, Dim length, co
 
 // Makes `update` the concatenation; the slices that it reads are appended to `nodes`.
 void expand(Rewriting& rewriting, Node& update, std::vector<Node>& nodes) {
-  const View view = std::get<View>(update.kind);
+  const IndexMap view = std::get<IndexMap>(update.kind);
   const auto axis = static_cast<std::size_t>(view.axis);
   const ValueId part = update.inputs[1];
   const Dim extent = rewriting.graph.type(update.inputs[0]).shape[axis];

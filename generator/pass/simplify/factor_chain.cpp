@@ -40,7 +40,7 @@ bool is_conversion(const Graph& graph, const Node& node) {
 }
 
 bool is_reshape(const Node& node) {
-  const auto* view = std::get_if<View>(&node.kind);
+  const auto* view = std::get_if<IndexMap>(&node.kind);
   using Form = ViewRule::Form;
   return view && (view->form == Form::reshape || view->form == Form::unsqueeze || view->form == Form::squeeze);
 }
@@ -158,7 +158,7 @@ bool is_statistic(const Rewriting& rewriting, ValueId value) {
     open.pop_back();
     if (!node) continue;
     if (std::holds_alternative<Reduction>(node->kind)) return true;
-    const bool passes = std::holds_alternative<Elementwise>(node->kind) || std::holds_alternative<View>(node->kind);
+    const bool passes = std::holds_alternative<Elementwise>(node->kind) || std::holds_alternative<IndexMap>(node->kind);
     for (const ValueId input : node->inputs) {
       if (passes && input != no_id) open.push_back(input);
     }

@@ -89,7 +89,7 @@ std::optional<Operand> read_operand(const Graph& graph, ValueId value) {
 }
 
 // The position in the operand that a view shows at `position` of its result. `begin` is that of slice and select.
-Extents viewed_position(const View& view, std::int64_t begin, Extents position, const Extents& operand) {
+Extents viewed_position(const IndexMap& view, std::int64_t begin, Extents position, const Extents& operand) {
   const auto axis = static_cast<std::size_t>(view.axis);
   const auto at_axis = position.begin() + view.axis;
   switch (view.form) {
@@ -119,7 +119,7 @@ Extents viewed_position(const View& view, std::int64_t begin, Extents position, 
   return position;
 }
 
-std::optional<std::vector<Number>> fold_view(const View& view, const Operand& operand, const Extents& result) {
+std::optional<std::vector<Number>> fold_view(const IndexMap& view, const Operand& operand, const Extents& result) {
   using Form = ViewRule::Form;
   if (view.form == Form::concat || view.form == Form::update) return std::nullopt;
   const bool has_begin = view.form == Form::slice || view.form == Form::select;
@@ -203,7 +203,7 @@ std::optional<std::vector<Number>> fold(Rewriting& rewriting, const Node& node) 
     if (!operand) return std::nullopt;
     operands.push_back(std::move(*operand));
   }
-  if (const auto* view = std::get_if<View>(&node.kind)) return fold_view(*view, operands[0], *extents);
+  if (const auto* view = std::get_if<IndexMap>(&node.kind)) return fold_view(*view, operands[0], *extents);
   return node.op->definition.empty() ? std::nullopt : fold_elementwise(node, type.dtype, operands, *extents);
 }
 
@@ -212,7 +212,7 @@ std::optional<std::vector<Number>> fold(Rewriting& rewriting, const Node& node) 
 bool fold_constants(Rewriting& rewriting, NodeId id) {
   Graph& graph = rewriting.graph;
   const Node& node = graph.nodes[id];
-  const bool can_fold = std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<View>(node.kind);
+  const bool can_fold = std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<IndexMap>(node.kind);
   if (!can_fold || node.outputs.size() != 1 || node.inputs.empty() || node.op->role == OpRole::copy) return false;
   const ValueId result = node.outputs[0];
   if (rewriting.named[result]) return false;

@@ -14,7 +14,7 @@ namespace {
 
 // Attributes that node.kind does not hold in a resolved form.
 bool counts(const Node& node, const std::string& attribute) {
-  if (std::holds_alternative<View>(node.kind)) return false;
+  if (std::holds_alternative<IndexMap>(node.kind)) return false;
   return !std::holds_alternative<Reduction>(node.kind) || (attribute != "axes" && attribute != "keepdims");
 }
 
@@ -22,7 +22,7 @@ bool is_commutative(const Node& node) { return node.op && node.op->algebra.commu
 
 bool same_kind(const Node& a, const Node& b) {
   if (a.kind.index() != b.kind.index()) return false;
-  if (const auto* view = std::get_if<View>(&a.kind)) return same_view(*view, std::get<View>(b.kind));
+  if (const auto* view = std::get_if<IndexMap>(&a.kind)) return same_view(*view, std::get<IndexMap>(b.kind));
   if (a.op != b.op) return false;
   if (const auto* reduction = std::get_if<Reduction>(&a.kind)) {
     const auto& other = std::get<Reduction>(b.kind);
@@ -79,7 +79,7 @@ struct ConstantEqual {
 std::size_t NodeHash::operator()(NodeId id) const {
   const Node& node = graph->nodes[id];
   std::size_t hash = mix(node.kind.index(), node.inputs.size());
-  if (const auto* view = std::get_if<View>(&node.kind)) {
+  if (const auto* view = std::get_if<IndexMap>(&node.kind)) {
     hash = mix(mix(hash, static_cast<std::uint64_t>(view->form)), static_cast<std::uint64_t>(view->axis));
     hash = mix(hash, hash_of(view->begin));
   } else {
@@ -101,7 +101,7 @@ bool NodeEqual::operator()(NodeId a, NodeId b) const {
   const Node& left = graph->nodes[a];
   const Node& right = graph->nodes[b];
   if (!same_kind(left, right) || !same_operands(left, right)) return false;
-  if (!std::holds_alternative<View>(left.kind) && !same_counting_attributes(left, right)) return false;
+  if (!std::holds_alternative<IndexMap>(left.kind) && !same_counting_attributes(left, right)) return false;
   return std::equal(left.outputs.begin(), left.outputs.end(), right.outputs.begin(), right.outputs.end(),
                     [&](ValueId one, ValueId other) { return graph->type(one) == graph->type(other); });
 }

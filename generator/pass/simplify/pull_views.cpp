@@ -24,7 +24,7 @@ bool is_static(const Shape& shape) {
 }
 
 Reach reach_of_view(const Node& node, const std::vector<Reach>& reach) {
-  const Form form = std::get<View>(node.kind).form;
+  const Form form = std::get<IndexMap>(node.kind).form;
   const bool keeps_order = form == Form::reshape || form == Form::unsqueeze || form == Form::squeeze;
   return {true, form == Form::concat || (keeps_order && reach[node.inputs[0]].dense_loads)};
 }
@@ -50,7 +50,7 @@ std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std:
   for (const StateData& state : graph.states) reach[state.value] = {true, is_static(graph.type(state.value).shape)};
   for (const Node& node : graph.nodes) {
     Reach result;
-    if (std::holds_alternative<View>(node.kind)) {
+    if (std::holds_alternative<IndexMap>(node.kind)) {
       result = reach_of_view(node, reach);
     } else if (std::holds_alternative<Call>(node.kind) || std::holds_alternative<Opaque>(node.kind)) {
       result = {true, true};
@@ -67,9 +67,9 @@ std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std:
 
 // What becomes of an operand of the elementwise node when `view` of its result is taken: the views to take of the
 // operand, in order; none where it stays as it is. Absent where that cannot be said.
-using Views = std::vector<View>;
+using Views = std::vector<IndexMap>;
 
-std::optional<Views> permuted_operand(const View& view, const Shape& operand, const Shape& whole) {
+std::optional<Views> permuted_operand(const IndexMap& view, const Shape& operand, const Shape& whole) {
   const std::size_t lead = whole.size() - operand.size();
   Views views;
   std::vector<int> order;    // of the operand's axes
@@ -91,7 +91,7 @@ std::optional<Views> permuted_operand(const View& view, const Shape& operand, co
 }
 
 // slice, select, flip and squeeze: `view.axis` counts in `whole`.
-std::optional<Views> operand_along_axis(View view, const Shape& operand, const Shape& whole) {
+std::optional<Views> operand_along_axis(IndexMap view, const Shape& operand, const Shape& whole) {
   const int lead = static_cast<int>(whole.size() - operand.size());
   const Dim& whole_extent = whole[static_cast<std::size_t>(view.axis)];
   if (view.axis < lead) return Views{};
@@ -103,7 +103,7 @@ std::optional<Views> operand_along_axis(View view, const Shape& operand, const S
   return Views{};
 }
 
-std::optional<Views> views_of_operand(const View& view, const Shape& operand, const Shape& whole) {
+std::optional<Views> views_of_operand(const IndexMap& view, const Shape& operand, const Shape& whole) {
   if (operand.empty()) return Views{};
   switch (view.form) {
     case Form::permute:
@@ -193,7 +193,7 @@ class Sweep {
     const NodeId maker = maker_for_view(node);
     if (maker == no_id) return false;
     const ValueId operand = node.inputs[0];
-    Shape shape = viewed_shape(std::get<View>(node.kind), graph_.type(operand).shape);
+    Shape shape = viewed_shape(std::get<IndexMap>(node.kind), graph_.type(operand).shape);
     if (!merge_into(maker, node) && !pull_through(maker, node)) return false;
     if (node.outputs[0] == operand) graph_.value(operand).type->shape = std::move(shape);
     changed_ = true;
@@ -202,7 +202,7 @@ class Sweep {
 
   // The node that makes the operand of a view, if nothing else reads that; else no_id.
   NodeId maker_for_view(const Node& node) const {
-    const View* view = std::get_if<View>(&node.kind);
+    const IndexMap* view = std::get_if<IndexMap>(&node.kind);
     if (!view || node.inputs.size() != 1 || rewriting_.named[node.outputs[0]]) return no_id;
     const ValueId operand = node.inputs[0];
     const Value& value = graph_.value(operand);
@@ -214,9 +214,9 @@ class Sweep {
   // A view that meets another goes on as one with it.
   bool merge_into(NodeId maker, const Node& node) {
     Node& inner = graph_.nodes[maker];
-    const View* inner_view = std::get_if<View>(&inner.kind);
+    const IndexMap* inner_view = std::get_if<IndexMap>(&inner.kind);
     if (!inner_view || inner.inputs.size() != 1 || inner_view->form == Form::concat) return false;
-    auto merged = merged_views(std::get<View>(node.kind), *inner_view, graph_.type(inner.inputs[0]).shape);
+    auto merged = merged_views(std::get<IndexMap>(node.kind), *inner_view, graph_.type(inner.inputs[0]).shape);
     if (!merged || !set_view(rewriting_, inner, std::move(*merged))) return false;
     inner.outputs = node.outputs;
     return true;
@@ -226,7 +226,7 @@ class Sweep {
     const Node& elementwise = graph_.nodes[maker];
     const auto* kind = std::get_if<Elementwise>(&elementwise.kind);
     if (!kind || !kind->line_axes.empty()) return false;
-    const View& view = std::get<View>(node.kind);
+    const IndexMap& view = std::get<IndexMap>(node.kind);
     const ValueId operand = node.inputs[0];
     if (!(view.form == Form::reshape ? reach_[operand].dense_loads : reach_[operand].loads)) return false;
     const Shape& whole = graph_.type(operand).shape;
@@ -238,10 +238,10 @@ class Sweep {
     return true;
   }
 
-  bool can_view(const View& view, const Shape& operand, const Shape& whole) const {
+  bool can_view(const IndexMap& view, const Shape& operand, const Shape& whole) const {
     const auto views = views_of_operand(view, operand, whole);
     return views &&
-           std::all_of(views->begin(), views->end(), [&](const View& each) { return view_op(rewriting_, each); });
+           std::all_of(views->begin(), views->end(), [&](const IndexMap& each) { return view_op(rewriting_, each); });
   }
 
   // The elementwise node makes the view's result; views of its operands come in front of it.
@@ -263,10 +263,10 @@ class Sweep {
   // place.
   ValueId view_operand(const Pulled& pulled, ValueId operand, std::vector<Node>& views) {
     const Views chain =
-        *views_of_operand(std::get<View>(pulled.view_node.kind), graph_.type(operand).shape, pulled.whole);
+        *views_of_operand(std::get<IndexMap>(pulled.view_node.kind), graph_.type(operand).shape, pulled.whole);
     if (chain.size() == 1 && give_to_maker(view_node(pulled, chain[0], operand, operand))) return operand;
     ValueId current = operand;
-    for (const View& each : chain) {
+    for (const IndexMap& each : chain) {
       const TensorType type{graph_.type(current).dtype, viewed_shape(each, graph_.type(current).shape)};
       const std::string name = graph_.value(current).name + std::string(suffix_of(each.form));
       const ValueId next = new_result(rewriting_, name, type, pulled.view_node.where);
@@ -276,7 +276,7 @@ class Sweep {
     return current;
   }
 
-  Node view_node(const Pulled& pulled, const View& view, ValueId operand, ValueId result) const {
+  Node view_node(const Pulled& pulled, const IndexMap& view, ValueId operand, ValueId result) const {
     Node node = pulled.view_node;
     set_view(rewriting_, node, view);
     node.inputs = {operand};

@@ -14,7 +14,7 @@ const Shape& operand_shape(const Graph& graph, const Node& node) { return graph.
 
 bool drop_view(Rewriting& rewriting, NodeId id) {
   const Node& node = rewriting.graph.nodes[id];
-  const View& view = std::get<View>(node.kind);
+  const IndexMap& view = std::get<IndexMap>(node.kind);
   const bool whole = view.form == Form::concat ? node.inputs.size() == 1
                                                : shows_everything(view, operand_shape(rewriting.graph, node));
   return whole && replace_result(rewriting, id, node.inputs[0]);
@@ -25,11 +25,11 @@ bool merge_with_operand(Rewriting& rewriting, NodeId id) {
   Node& node = graph.nodes[id];
   if (node.inputs.size() != 1) return false;
   const Node* inner = producer(rewriting, node.inputs[0]);
-  const View* inner_view = inner ? std::get_if<View>(&inner->kind) : nullptr;
+  const IndexMap* inner_view = inner ? std::get_if<IndexMap>(&inner->kind) : nullptr;
   if (!inner_view || inner->inputs.size() != 1 || inner_view->form == Form::concat) return false;
   const ValueId source = inner->inputs[0];
   const Shape& shape = graph.type(source).shape;
-  auto merged = merged_views(std::get<View>(node.kind), *inner_view, shape);
+  auto merged = merged_views(std::get<IndexMap>(node.kind), *inner_view, shape);
   if (!merged) return false;
   if (shows_everything(*merged, shape) && replace_result(rewriting, id, source)) return true;
   if (!set_view(rewriting, node, std::move(*merged))) return false;
@@ -39,7 +39,7 @@ bool merge_with_operand(Rewriting& rewriting, NodeId id) {
 
 bool simplify_reshape(Rewriting& rewriting, NodeId id) {
   Node& node = rewriting.graph.nodes[id];
-  const View& view = std::get<View>(node.kind);
+  const IndexMap& view = std::get<IndexMap>(node.kind);
   if (view.form != Form::reshape) return false;
   auto axis_view = reshape_as_axis(operand_shape(rewriting.graph, node), view.shape);
   return axis_view && set_view(rewriting, node, std::move(*axis_view));
@@ -63,7 +63,7 @@ bool read_before_broadcast(Rewriting& rewriting, NodeId id) {
   bool changed = false;
   for (ValueId& input : node.inputs) {
     const Node* inner = producer(rewriting, input);
-    const View* view = inner ? std::get_if<View>(&inner->kind) : nullptr;
+    const IndexMap* view = inner ? std::get_if<IndexMap>(&inner->kind) : nullptr;
     if (!view || view->form != Form::broadcast) continue;
     std::vector<const Shape*> shapes;
     for (const ValueId each : node.inputs) {
@@ -83,7 +83,7 @@ bool simplify_views(Rewriting& rewriting, NodeId id) {
   if (const auto* elementwise = std::get_if<Elementwise>(&node.kind)) {
     return elementwise->line_axes.empty() && read_before_broadcast(rewriting, id);
   }
-  const auto* view = std::get_if<View>(&node.kind);
+  const auto* view = std::get_if<IndexMap>(&node.kind);
   if (!view || node.outputs.size() != 1) return false;
   if (drop_view(rewriting, id)) return true;
   if (view->form == Form::concat || view->form == Form::update) return false;

@@ -37,7 +37,7 @@ const Node* broadcast_to_call(const CallSite& site, std::size_t operand) {
   const Value& value = graph.value(node.inputs[operand]);
   if (value.kind != ValueKind::result) return nullptr;
   const Node& producer = graph.nodes[value.producer];
-  const auto* view = std::get_if<View>(&producer.kind);
+  const auto* view = std::get_if<IndexMap>(&producer.kind);
   return view && view->form == ViewRule::Form::broadcast ? &producer : nullptr;
 }
 

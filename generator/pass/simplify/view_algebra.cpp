@@ -10,27 +10,27 @@ using Form = ViewRule::Form;
 
 bool moves_no_element(Form form) { return form == Form::reshape || form == Form::unsqueeze || form == Form::squeeze; }
 
-View select_view(int axis, Dim index) {
-  View view = view_along(Form::select, axis);
+IndexMap select_view(int axis, Dim index) {
+  IndexMap view = view_along(Form::select, axis);
   view.begin = std::move(index);
   return view;
 }
 
 // `operand` sliced by `inner`, and one axis of that sliced or selected by `outer`.
-std::optional<View> merged_with_slice(const View& outer, const View& inner) {
+std::optional<IndexMap> merged_with_slice(const IndexMap& outer, const IndexMap& inner) {
   if (outer.axis != inner.axis) return std::nullopt;
   if (outer.form == Form::squeeze) return select_view(inner.axis, inner.begin);
   const Dim begin = inner.begin + outer.begin * Dim(inner.step);
   if (outer.form == Form::select) return select_view(inner.axis, begin);
   if (outer.form != Form::slice) return std::nullopt;
-  View view = outer;
+  IndexMap view = outer;
   view.begin = begin;
   view.step = inner.step * outer.step;
   return view;
 }
 
 // The value of a view's parameter, as attributes hold it.
-AttributeValue parameter_value(const View& view, const std::string& parameter) {
+AttributeValue parameter_value(const IndexMap& view, const std::string& parameter) {
   if (parameter == "axes") return std::vector<Dim>(view.axes.begin(), view.axes.end());
   if (parameter == "shape") return view.shape;
   if (parameter == "axis") return static_cast<std::int64_t>(view.axis);
@@ -52,27 +52,27 @@ AttributeValue as_specified(AttributeValue value, AttributeType type) {
 
 bool is_one(const Dim& extent) { return extent.is_constant() && extent.constant() == 1; }
 
-View permutation(std::vector<int> axes) {
-  View view;
+IndexMap permutation(std::vector<int> axes) {
+  IndexMap view;
   view.form = Form::permute;
   view.axes = std::move(axes);
   return view;
 }
 
-View reshaping(Shape shape) {
-  View view;
+IndexMap reshaping(Shape shape) {
+  IndexMap view;
   view.shape = std::move(shape);
   return view;
 }
 
-View view_along(Form form, int axis) {
-  View view;
+IndexMap view_along(Form form, int axis) {
+  IndexMap view;
   view.form = form;
   view.axis = axis;
   return view;
 }
 
-Shape viewed_shape(const View& view, const Shape& operand) {
+Shape viewed_shape(const IndexMap& view, const Shape& operand) {
   Shape shape = operand;
   switch (view.form) {
     case Form::permute:
@@ -99,7 +99,7 @@ Shape viewed_shape(const View& view, const Shape& operand) {
   return shape;
 }
 
-bool shows_everything(const View& view, const Shape& operand) {
+bool shows_everything(const IndexMap& view, const Shape& operand) {
   switch (view.form) {
     case Form::permute:
       return std::is_sorted(view.axes.begin(), view.axes.end());
@@ -117,7 +117,7 @@ bool shows_everything(const View& view, const Shape& operand) {
   }
 }
 
-std::optional<View> merged_views(const View& outer, const View& inner, const Shape& operand) {
+std::optional<IndexMap> merged_views(const IndexMap& outer, const IndexMap& inner, const Shape& operand) {
   const Shape between = viewed_shape(inner, operand);
   if (moves_no_element(outer.form) && moves_no_element(inner.form)) {
     const Shape result = viewed_shape(outer, between);
@@ -141,7 +141,7 @@ std::optional<View> merged_views(const View& outer, const View& inner, const Sha
   }
 }
 
-std::optional<View> reshape_as_axis(const Shape& operand, const Shape& result) {
+std::optional<IndexMap> reshape_as_axis(const Shape& operand, const Shape& result) {
   const bool adds = result.size() == operand.size() + 1;
   if (!adds && result.size() + 1 != operand.size()) return std::nullopt;
   const Shape& longer = adds ? result : operand;
@@ -153,16 +153,16 @@ std::optional<View> reshape_as_axis(const Shape& operand, const Shape& result) {
   return view_along(adds ? Form::unsqueeze : Form::squeeze, static_cast<int>(differs - longer.begin()));
 }
 
-bool same_view(const View& a, const View& b) {
+bool same_view(const IndexMap& a, const IndexMap& b) {
   return a.form == b.form && a.axes == b.axes && a.shape == b.shape && a.axis == b.axis && a.begin == b.begin &&
          a.length == b.length && a.step == b.step;
 }
 
-const OpSpec* view_op(const Rewriting& rewriting, const View& view) {
+const OpSpec* view_op(const Rewriting& rewriting, const IndexMap& view) {
   return rewriting.view_ops[static_cast<std::size_t>(view.form)];
 }
 
-bool set_view(const Rewriting& rewriting, Node& node, View view) {
+bool set_view(const Rewriting& rewriting, Node& node, IndexMap view) {
   const OpSpec* op = view_op(rewriting, view);
   if (!op) return false;
   Attributes attributes;

@@ -10,30 +10,30 @@ namespace kgen {
 
 bool is_one(const Dim& extent);
 
-View permutation(std::vector<int> axes);
-View reshaping(Shape shape);
+IndexMap permutation(std::vector<int> axes);
+IndexMap reshaping(Shape shape);
 // select, unsqueeze, squeeze, flip
-View view_along(ViewRule::Form form, int axis);
+IndexMap view_along(ViewRule::Form form, int axis);
 
 // The shape of the view of one operand. Not for destinations (concat, update).
-Shape viewed_shape(const View& view, const Shape& operand);
+Shape viewed_shape(const IndexMap& view, const Shape& operand);
 
 // Whether the view shows its operand as it is.
-bool shows_everything(const View& view, const Shape& operand);
+bool shows_everything(const IndexMap& view, const Shape& operand);
 
 // One view of `operand` that shows what `outer` shows of `inner` of it; nothing where there is none, or none that is
 // simpler: adding or dropping axes of extent 1 needs no dense memory, so two of those are not made a reshape.
-std::optional<View> merged_views(const View& outer, const View& inner, const Shape& operand);
+std::optional<IndexMap> merged_views(const IndexMap& outer, const IndexMap& inner, const Shape& operand);
 
 // A reshape of `operand` that only adds or drops one axis of extent 1, as unsqueeze or squeeze; nothing for others.
-std::optional<View> reshape_as_axis(const Shape& operand, const Shape& result);
+std::optional<IndexMap> reshape_as_axis(const Shape& operand, const Shape& result);
 
-bool same_view(const View& a, const View& b);
+bool same_view(const IndexMap& a, const IndexMap& b);
 
 // An operator that makes views of that form; null where there is none.
-const OpSpec* view_op(const Rewriting& rewriting, const View& view);
+const OpSpec* view_op(const Rewriting& rewriting, const IndexMap& view);
 
 // Makes `node` the view, with an operator that makes such views. False, doing nothing, where there is none.
-bool set_view(const Rewriting& rewriting, Node& node, View view);
+bool set_view(const Rewriting& rewriting, Node& node, IndexMap view);
 
 }  // namespace kgen

@@ -18,7 +18,7 @@ namespace {
 
 using Kind = Placement::Kind;
 
-bool same_view(const View& a, const View& b) {
+bool same_view(const IndexMap& a, const IndexMap& b) {
   return a.form == b.form && a.axes == b.axes && a.shape == b.shape && a.axis == b.axis && a.begin == b.begin &&
          a.length == b.length && a.step == b.step;
 }
@@ -37,9 +37,9 @@ class PlacementVerifier {
         problems_.push_back(fmt::format("'{}' {}", graph_.value(id).name, problem));
       }
     }
-    check_groups();
-    check_results();
-    check_steps();
+    verify_groups();
+    verify_results();
+    verify_steps();
     return std::move(problems_);
   }
 
@@ -48,12 +48,12 @@ class PlacementVerifier {
     const NodeId node = graph_.value(id).producer;
     return node == no_id ? nullptr : &graph_.nodes[node];
   }
-  const View* view_of(ValueId id) const {
+  const IndexMap* view_of(ValueId id) const {
     const Node* node = producer(id);
-    return node ? std::get_if<View>(&node->kind) : nullptr;
+    return node ? std::get_if<IndexMap>(&node->kind) : nullptr;
   }
   bool is_whole(ValueId id) const {
-    const View* view = view_of(id);
+    const IndexMap* view = view_of(id);
     return view && writes_operands(*view);
   }
 
@@ -64,9 +64,9 @@ class PlacementVerifier {
   std::string_view problem_of(ValueId id) const;
   std::string_view problem_of_result(ValueId id) const;
   bool is_version_of_state(ValueId id) const;
-  void check_groups();
-  void check_results();
-  void check_steps();
+  void verify_groups();
+  void verify_results();
+  void verify_steps();
 
   const FunctionPlan& plan_;
   const Graph& graph_;
@@ -122,7 +122,7 @@ std::string_view PlacementVerifier::problem_of_result(ValueId id) const {
     case Kind::constant:
       return "is a result, but lives in memory that nothing may write";
     case Kind::view_of: {
-      const View* view = view_of(id);
+      const IndexMap* view = view_of(id);
       if (!view || is_whole(id)) return "is no view, but lives in another value";
       if (placement.base != producer(id)->inputs[0]) return "shows another value than its node says";
       if (!same_view(placement.view, *view)) return "shows other elements than its node says";
@@ -164,7 +164,7 @@ bool PlacementVerifier::is_version_of_state(ValueId id) const {
   return buffer.kind == Kind::state && buffer.index == index;
 }
 
-void PlacementVerifier::check_groups() {
+void PlacementVerifier::verify_groups() {
   for (const Group& group : plan_.fused.groups) {
     for (const ValueId input : group.inputs) {
       if (plan_.placements[input].kind != Kind::registers) continue;
@@ -190,7 +190,7 @@ void PlacementVerifier::check_groups() {
   }
 }
 
-void PlacementVerifier::check_results() {
+void PlacementVerifier::verify_results() {
   for (std::uint32_t i = 0; i < graph_.outputs.size(); ++i) {
     const Placement& placement = plan_.placements[graph_.outputs[i]];
     if (placement.kind == Kind::output && placement.index == i) continue;
@@ -206,7 +206,7 @@ void PlacementVerifier::check_results() {
   }
 }
 
-void PlacementVerifier::check_steps() {
+void PlacementVerifier::verify_steps() {
   std::vector<int> runs(plan_.fused.groups.size(), 0);
   for (const std::vector<Step>* steps : {&plan_.load_steps, &plan_.steps}) {
     for (const Step& step : *steps) {

@@ -29,11 +29,11 @@ class GraphVerifier {
     // Names take as long as all else together: they are looked at beside it, where that is worth a thread.
     const auto how = graph_.values.size() < least_values_of_thread ? std::launch::deferred : std::launch::async;
     std::future<std::vector<ValueId>> twice = std::async(how, [&] { return named_twice(); });
-    check_interface();
-    check_values();
-    if (problems_.empty()) check_contents();
-    check_nodes();
-    if (problems_.empty() && facts_.materialised) check_writers();
+    verify_interface();
+    verify_values();
+    if (problems_.empty()) verify_contents();
+    verify_nodes();
+    if (problems_.empty() && facts_.materialised) verify_writers();
     for (const ValueId id : twice.get()) problem(id, "is the name of two values");
     return std::move(problems_);
   }
@@ -45,16 +45,16 @@ class GraphVerifier {
   void problem(ValueId value, std::string_view what) { problem(graph_.value(value).name, what); }
   bool exists(ValueId value) const { return value < graph_.values.size(); }
 
-  void check_interface();
-  void check_home(ValueId value, ValueKind kind, std::size_t index);
-  void check_values();
-  void check_link(ValueId id);
+  void verify_interface();
+  void verify_home(ValueId value, ValueKind kind, std::size_t index);
+  void verify_values();
+  void verify_link(ValueId id);
   std::vector<ValueId> named_twice() const;
-  void check_contents();
-  void check_nodes();
-  bool check_ids(const Node& node);
-  void check_order(const Node& node);
-  void check_writers();
+  void verify_contents();
+  void verify_nodes();
+  bool verify_ids(const Node& node);
+  void verify_order(const Node& node);
+  void verify_writers();
 
   const Graph& graph_;
   const GraphFacts& facts_;
@@ -66,19 +66,19 @@ class GraphVerifier {
 // ---- ids ------------------------------------------------------------------------------------------------------------
 
 // Entry `index` of a list of the graph's inputs, constants or states, and its value, know each other.
-void GraphVerifier::check_home(ValueId id, ValueKind kind, std::size_t index) {
+void GraphVerifier::verify_home(ValueId id, ValueKind kind, std::size_t index) {
   if (!exists(id)) return problem(graph_.name, "has an input, a constant or a state that is no value");
   const Value& value = graph_.value(id);
   if (value.kind != kind || value.index != index) problem(id, "is not where its kind and index say");
 }
 
-void GraphVerifier::check_interface() {
-  for (std::size_t i = 0; i < graph_.inputs.size(); ++i) check_home(graph_.inputs[i].value, ValueKind::input, i);
+void GraphVerifier::verify_interface() {
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i) verify_home(graph_.inputs[i].value, ValueKind::input, i);
   for (std::size_t i = 0; i < graph_.constants.size(); ++i) {
-    check_home(graph_.constants[i].value, ValueKind::constant, i);
+    verify_home(graph_.constants[i].value, ValueKind::constant, i);
   }
   for (std::size_t i = 0; i < graph_.states.size(); ++i) {
-    check_home(graph_.states[i].value, ValueKind::state, i);
+    verify_home(graph_.states[i].value, ValueKind::state, i);
     const ValueId next = graph_.states[i].next;
     if (next != no_id && !exists(next)) problem(graph_.name, "has a state whose next value does not exist");
   }
@@ -91,7 +91,7 @@ void GraphVerifier::check_interface() {
 }
 
 // A value's maker, or the list that its kind names, holds it at its index.
-void GraphVerifier::check_link(ValueId id) {
+void GraphVerifier::verify_link(ValueId id) {
   const Value& value = graph_.value(id);
   if (value.kind != ValueKind::result) {
     const std::size_t count = value.kind == ValueKind::input      ? graph_.inputs.size()
@@ -106,10 +106,10 @@ void GraphVerifier::check_link(ValueId id) {
   if (value.index >= outputs.size() || outputs[value.index] != id) problem(id, "is not made by its producer");
 }
 
-void GraphVerifier::check_values() {
+void GraphVerifier::verify_values() {
   made_.resize(graph_.values.size());
   for (ValueId id = 0; id < made_.size(); ++id) {
-    check_link(id);
+    verify_link(id);
     made_[id] = graph_.value(id).kind != ValueKind::result;
     if (facts_.inferred && !graph_.value(id).type) problem(id, "has no type");
   }
@@ -132,7 +132,7 @@ std::vector<ValueId> GraphVerifier::named_twice() const {
 }
 
 // Elements of constants, and next values, have the types that they should.
-void GraphVerifier::check_contents() {
+void GraphVerifier::verify_contents() {
   for (const ConstantData& constant : graph_.constants) {
     const auto& type = graph_.value(constant.value).type;
     if (constant.values.size() < 2 || !type) continue;
@@ -149,7 +149,7 @@ void GraphVerifier::check_contents() {
 
 // ---- nodes ----------------------------------------------------------------------------------------------------------
 
-bool GraphVerifier::check_ids(const Node& node) {
+bool GraphVerifier::verify_ids(const Node& node) {
   const auto is_missing = [&](ValueId id) { return id != no_id && !exists(id); };
   const bool reads = std::none_of(node.inputs.begin(), node.inputs.end(), is_missing);
   const bool makes = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) { return exists(id); });
@@ -160,7 +160,7 @@ bool GraphVerifier::check_ids(const Node& node) {
 }
 
 // No value is made twice; from infer on, none is read before it is made.
-void GraphVerifier::check_order(const Node& node) {
+void GraphVerifier::verify_order(const Node& node) {
   for (const ValueId input : node.inputs) {
     if (facts_.inferred && input != no_id && !made_[input]) problem(input, "is read before it is made");
   }
@@ -171,17 +171,17 @@ void GraphVerifier::check_order(const Node& node) {
 }
 
 // One walk for all that is asked of a node: most of the time goes into reading them from memory.
-void GraphVerifier::check_nodes() {
+void GraphVerifier::verify_nodes() {
   for (const Node& node : graph_.nodes) {
-    if (!check_ids(node)) continue;
-    check_order(node);
+    if (!verify_ids(node)) continue;
+    verify_order(node);
     if (!problems_.empty()) continue;  // types may be missing
     if (const std::string_view what = nodes_.problem_of(node); !what.empty()) problem(node.outputs[0], what);
   }
 }
 
 // What lives in memory that is not its own is a result, and lives in one place.
-void GraphVerifier::check_writers() {
+void GraphVerifier::verify_writers() {
   std::vector<bool> taken(graph_.values.size(), false);
   const auto take = [&](ValueId value, std::string_view as) {
     if (graph_.value(value).kind != ValueKind::result) problem(value, fmt::format("is {}, but no node makes it", as));
@@ -189,7 +189,7 @@ void GraphVerifier::check_writers() {
     taken[value] = true;
   };
   for (const Node& node : graph_.nodes) {
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (!view || !writes_operands(*view)) continue;
     for (std::size_t i = first_written(*view); i < node.inputs.size(); ++i) take(node.inputs[i], "written as a part");
   }

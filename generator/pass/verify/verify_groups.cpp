@@ -39,18 +39,18 @@ class GroupVerifier {
   explicit GroupVerifier(const FusedGraph& fused) : fused_(fused), graph_(fused.graph) {}
 
   std::vector<std::string> run() {
-    check_members();
+    verify_members();
     if (!problems_.empty()) return std::move(problems_);
     ports_.resize(graph_.nodes.size());
     for (const Group& group : fused_.groups) {
-      check_kinds(group);
-      check_siblings(group);
-      check_ports(group);
+      verify_kinds(group);
+      verify_siblings(group);
+      verify_ports(group);
     }
     find_memory();
-    for (std::uint32_t group = 0; group < fused_.groups.size(); ++group) check_reads(group);
-    check_stored();
-    check_decisions();
+    for (std::uint32_t group = 0; group < fused_.groups.size(); ++group) verify_reads(group);
+    verify_stored();
+    verify_decisions();
     return std::move(problems_);
   }
 
@@ -75,24 +75,24 @@ class GroupVerifier {
     if (problems_.size() < most_problems) problems_.push_back(fmt::format("'{}' {}", graph_.value(value).name, what));
   }
   void problem_at(NodeId node, std::string_view what) { problem(graph_.nodes[node].outputs[0], what); }
-  bool is_view(NodeId node) const { return std::holds_alternative<View>(graph_.nodes[node].kind); }
+  bool is_view(NodeId node) const { return std::holds_alternative<IndexMap>(graph_.nodes[node].kind); }
   bool is_number(ValueId value) const {
     return graph_.value(value).kind == ValueKind::constant &&
            graph_.constants[graph_.value(value).index].values.size() == 1;
   }
 
-  void check_members();
-  void check_kinds(const Group& group);
-  void check_siblings(const Group& group);
-  void check_results(const Group& group);
-  void check_ports(const Group& group);
+  void verify_members();
+  void verify_kinds(const Group& group);
+  void verify_siblings(const Group& group);
+  void verify_results(const Group& group);
+  void verify_ports(const Group& group);
   void find_memory();
-  void show(const Node& node, const View& view);
-  Order order_of(const Node& node, const View& view) const;
-  void check_reads(std::uint32_t index);
-  void check_read(std::uint32_t index, ValueId value);
-  void check_stored();
-  void check_decisions();
+  void show(const Node& node, const IndexMap& view);
+  Order order_of(const Node& node, const IndexMap& view) const;
+  void verify_reads(std::uint32_t index);
+  void verify_read(std::uint32_t index, ValueId value);
+  void verify_stored();
+  void verify_decisions();
 
   const FusedGraph& fused_;
   const Graph& graph_;
@@ -105,7 +105,7 @@ class GroupVerifier {
 
 // ---- which node is where --------------------------------------------------------------------------------------------
 
-void GroupVerifier::check_members() {
+void GroupVerifier::verify_members() {
   const std::string& name = graph_.name;
   const auto broken = [&](std::string_view what) { problems_.push_back(fmt::format("'{}' {}", name, what)); };
   if (fused_.group_of.size() != graph_.nodes.size()) return broken("does not say for each node which group it is in");
@@ -134,7 +134,7 @@ void GroupVerifier::check_members() {
   }
 }
 
-void GroupVerifier::check_kinds(const Group& group) {
+void GroupVerifier::verify_kinds(const Group& group) {
   for (const NodeId id : group.nodes) {
     if (!may_hold(group.kind, graph_.nodes[id].kind, is_root(group, id))) {
       problem_at(id, "is of a kind that its group cannot hold");
@@ -149,7 +149,7 @@ void GroupVerifier::check_kinds(const Group& group) {
 }
 
 // A kernel is called once for nodes that differ in the operand alone of which it takes several.
-void GroupVerifier::check_siblings(const Group& group) {
+void GroupVerifier::verify_siblings(const Group& group) {
   if (group.siblings.empty() || group.root >= graph_.nodes.size()) return;
   const Node& root = graph_.nodes[group.root];
   const std::size_t own = root.kernel ? several_operand(*root.kernel).value_or(root.inputs.size()) : root.inputs.size();
@@ -172,7 +172,7 @@ void GroupVerifier::check_siblings(const Group& group) {
 }
 
 // An epilogue takes results of one shape, neighbours in the order of the call; each goes to one at most.
-void GroupVerifier::check_results(const Group& group) {
+void GroupVerifier::verify_results(const Group& group) {
   const std::vector<NodeId> roots = roots_of(group);
   const std::size_t of_each = graph_.nodes[group.root].outputs.size();
   std::vector<bool> taken(roots.size() * of_each, false);
@@ -197,7 +197,7 @@ void GroupVerifier::check_results(const Group& group) {
 }
 
 // Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
-void GroupVerifier::check_ports(const Group& group) {
+void GroupVerifier::verify_ports(const Group& group) {
   if (!needs_root(group.kind)) {
     const bool has_ports = !group.prologues.empty() || !group.epilogues.empty();
     if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
@@ -207,7 +207,7 @@ void GroupVerifier::check_ports(const Group& group) {
   const bool has_roots = std::all_of(roots.begin(), roots.end(), [&](NodeId id) {
     return std::binary_search(group.nodes.begin(), group.nodes.end(), id);
   });
-  if (has_roots) check_results(group);
+  if (has_roots) verify_results(group);
   const std::uint32_t index = fused_.group_of[group.nodes[0]];
   const auto add = [&](NodeId id, const Port& port) {
     if (id >= ports_.size() || fused_.group_of[id] != index) {
@@ -239,7 +239,7 @@ void GroupVerifier::check_ports(const Group& group) {
 
 // ---- memory ---------------------------------------------------------------------------------------------------------
 
-GroupVerifier::Order GroupVerifier::order_of(const Node& node, const View& view) const {
+GroupVerifier::Order GroupVerifier::order_of(const Node& node, const IndexMap& view) const {
   using Form = ViewRule::Form;
   if (view.form == Form::squeeze || view.form == Form::unsqueeze) return Order::same;
   if (view.form != Form::reshape) return Order::another;
@@ -252,7 +252,7 @@ GroupVerifier::Order GroupVerifier::order_of(const Node& node, const View& view)
 }
 
 // A view that is read in place is there with its operand; what is written in parts, with the last of them.
-void GroupVerifier::show(const Node& node, const View& view) {
+void GroupVerifier::show(const Node& node, const IndexMap& view) {
   const ValueId result = node.outputs[0];
   if (!writes_operands(view)) {
     memory_[result] = memory_[node.inputs[0]];
@@ -295,14 +295,14 @@ void GroupVerifier::find_memory() {
     }
   }
   for (const Node& node : graph_.nodes) {
-    if (const auto* view = std::get_if<View>(&node.kind)) show(node, *view);
+    if (const auto* view = std::get_if<IndexMap>(&node.kind)) show(node, *view);
   }
   listed_.assign(memory_.size(), no_id);
   read_.assign(memory_.size(), no_id);
 }
 
 // `value` is an operand of a node of the group.
-void GroupVerifier::check_read(std::uint32_t index, ValueId value) {
+void GroupVerifier::verify_read(std::uint32_t index, ValueId value) {
   read_[value] = index;
   if (listed_[value] == index || is_number(value)) return;  // a number may stand in the text
   const NodeId maker = graph_.value(memory_[value].base).producer;
@@ -314,7 +314,7 @@ void GroupVerifier::check_read(std::uint32_t index, ValueId value) {
   }
 }
 
-void GroupVerifier::check_reads(std::uint32_t index) {
+void GroupVerifier::verify_reads(std::uint32_t index) {
   const Group& group = fused_.groups[index];
   for (const ValueId input : group.inputs) {
     if (listed_[input] == index) problem(input, "is listed twice as an input of a group");
@@ -326,7 +326,7 @@ void GroupVerifier::check_reads(std::uint32_t index) {
   }
   for (const NodeId id : group.nodes) {
     for (const ValueId input : graph_.nodes[id].inputs) {
-      if (input != no_id) check_read(index, input);
+      if (input != no_id) verify_read(index, input);
     }
   }
   for (const ValueId input : group.inputs) {
@@ -334,7 +334,7 @@ void GroupVerifier::check_reads(std::uint32_t index) {
   }
 }
 
-void GroupVerifier::check_stored() {
+void GroupVerifier::verify_stored() {
   for (const ValueId output : graph_.outputs) {
     if (!memory_[output].stored) problem(output, "is an output, but nothing stores it");
   }
@@ -344,7 +344,7 @@ void GroupVerifier::check_stored() {
   }
 }
 
-void GroupVerifier::check_decisions() {
+void GroupVerifier::verify_decisions() {
   const auto count = graph_.nodes.size();
   for (const Decision& decision : fused_.decisions) {
     if (decision.producer >= count || decision.consumer >= count || decision.value >= graph_.values.size()) {

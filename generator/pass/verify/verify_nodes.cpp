@@ -17,7 +17,7 @@ bool is_of(const NodeKind& kind, OpKind op) {
     case OpKind::elementwise:
       return std::holds_alternative<Elementwise>(kind);
     case OpKind::view:
-      return std::holds_alternative<View>(kind);
+      return std::holds_alternative<IndexMap>(kind);
     case OpKind::reduction:
       return std::holds_alternative<Reduction>(kind);
     case OpKind::structured:
@@ -133,7 +133,7 @@ std::string_view NodeVerifier::count_problem(const Node& node) const {
 
 std::string_view NodeVerifier::kernel_problem(const Node& node) const {
   const bool composite = std::holds_alternative<Composite>(node.kind);
-  const bool view = std::holds_alternative<View>(node.kind);
+  const bool view = std::holds_alternative<IndexMap>(node.kind);
   if (!facts_.inferred) return node.kernel ? "has a kernel before it has a type" : "";
   if (node.kernel) {
     if (!facts_.kernels_chosen) return "has a kernel before they are chosen";
@@ -143,7 +143,8 @@ std::string_view NodeVerifier::kernel_problem(const Node& node) const {
     return is_of(node.kind, node.kernel->kind) ? "" : "is not of the kind of its kernel";
   }
   if (!is_of(node.kind, node.op->kind)) return "is not of the kind of its operator";
-  if (view && std::get<View>(node.kind).form != node.op->view->form) return "is not the view that its operator makes";
+  if (view && std::get<IndexMap>(node.kind).form != node.op->view->form)
+    return "is not the view that its operator makes";
   if (composite && facts_.decomposed) return "is a composite, and no pass expands it now";
   return facts_.kernels_chosen && !view && !composite ? "has no kernel" : "";
 }
@@ -243,7 +244,7 @@ std::string_view NodeVerifier::pattern_problem(const Node& node) {
 }
 
 std::string_view NodeVerifier::shape_problem(const Node& node) const {
-  if (const auto* view = std::get_if<View>(&node.kind)) {
+  if (const auto* view = std::get_if<IndexMap>(&node.kind)) {
     if (view->written_through && !facts_.materialised) return "is written through before it is known where it lies";
     return view_problem(graph_, node, *view, ranges_);
   }

@@ -50,10 +50,10 @@ class NodeVerifier {
 };
 
 // Whether the operands of such a node are written into its result, from `first_written` on, instead of being read.
-bool writes_operands(const View& view);
-std::size_t first_written(const View& view);
+bool writes_operands(const IndexMap& view);
+std::size_t first_written(const IndexMap& view);
 
 // What is wrong with a node of that view: its parameters, and the shapes of its operands and its result.
-std::string_view view_problem(const Graph& graph, const Node& node, const View& view, const DimRanges& ranges);
+std::string_view view_problem(const Graph& graph, const Node& node, const IndexMap& view, const DimRanges& ranges);
 
 }  // namespace kgen

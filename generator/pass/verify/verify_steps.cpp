@@ -20,7 +20,7 @@ constexpr std::size_t most_problems = 5;
 
 bool is_register_view(const PlacedGraph& placed, ValueId value) {
   const NodeId producer = placed.graph().value(value).producer;
-  return producer != no_id && std::holds_alternative<View>(placed.graph().nodes[producer].kind) &&
+  return producer != no_id && std::holds_alternative<IndexMap>(placed.graph().nodes[producer].kind) &&
          placed.placement(value).kind == Kind::registers;
 }
 
@@ -81,10 +81,10 @@ class Walk {
 
   std::vector<std::string> run() {
     if (too_large_ || !fits(placed_.plan.load_slots) || !fits(placed_.plan.slots)) return {};  // no machine runs it
-    check_destinations();
+    verify_destinations();
     phase(placed_.plan.load_steps, placed_.plan.load_slots);
     phase(placed_.plan.steps, placed_.plan.slots);
-    if (problems_.empty()) check_end();
+    if (problems_.empty()) verify_end();
     return std::move(problems_);
   }
 
@@ -110,8 +110,8 @@ class Walk {
   }
 
   bool fits(const std::vector<Slot>& slots) const;
-  void check_destinations();
-  void check_end();
+  void verify_destinations();
+  void verify_end();
   void phase(const std::vector<Step>& steps, const std::vector<Slot>& slots);
   void lay_out(const std::vector<Slot>& slots);
   void run_step(const Step& step);
@@ -123,7 +123,7 @@ class Walk {
   void write_state(ValueId value, ValueId whole, const Group& group);
   void occupy(std::uint32_t slot, Bytes bytes, ValueId value, const Group& group);
   void overwrite(const Stretch& old, ValueId value, const Group& group);
-  void check_in_place(ValueId input, ValueId output, const Group& group);
+  void verify_in_place(ValueId input, ValueId output, const Group& group);
   void run_call(const Step& step, const Group& group);
   bool overwritten_since(ValueId part) const;
   bool meet(ValueId part, ValueId other) const;
@@ -166,12 +166,12 @@ bool Walk::fits(const std::vector<Slot>& slots) const {
 }
 
 // Parts of a concat tile it; the part of an update lies within it; other axes agree.
-void Walk::check_destinations() {
+void Walk::verify_destinations() {
   for (const Node& node : graph().nodes) {
     const Node* destination = placed_.destination(node.outputs[0]);
     if (destination != &node) continue;
     const ValueId whole = node.outputs[0];
-    const auto& view = std::get<View>(node.kind);
+    const auto& view = std::get<IndexMap>(node.kind);
     if (view.written_through) continue;  // verify_views looks at those
     const bool update = view.form == ViewRule::Form::update;
     const auto axis = static_cast<std::size_t>(view.axis);
@@ -179,7 +179,7 @@ void Walk::check_destinations() {
     Bytes begin = update ? view.begin.evaluate(bindings_) : 0;
     for (std::size_t i = first_written(view); i < node.inputs.size(); ++i) {
       const ValueId part = node.inputs[i];
-      const View& slice = placed_.placement(part).view;
+      const IndexMap& slice = placed_.placement(part).view;
       const Bytes length = graph().type(part).shape[axis].evaluate(bindings_);
       const bool right = slice.form == ViewRule::Form::slice && slice.axis == view.axis && slice.step == 1 &&
                          slice.begin.evaluate(bindings_) == begin && slice.length.evaluate(bindings_) == length;
@@ -249,7 +249,7 @@ void Walk::touch(const Group& group) {
 bool Walk::is_whole_written(ValueId value) {
   const Node* destination = placed_.destination(value);
   if (!destination || written_[value]) return written_[value];
-  for (std::size_t i = first_written(std::get<View>(destination->kind)); i < destination->inputs.size(); ++i) {
+  for (std::size_t i = first_written(std::get<IndexMap>(destination->kind)); i < destination->inputs.size(); ++i) {
     if (!is_whole_written(destination->inputs[i])) return false;
   }
   for (const ValueId input : destination->inputs) writers_.add_all(value, writers_, input);
@@ -289,7 +289,7 @@ std::pair<std::vector<Bytes>, std::vector<Bytes>> Walk::box_of(ValueId part) con
     end.push_back(extent.evaluate(bindings_));
   }
   for (; placed_.placement(part).kind == Kind::part_of; part = placed_.placement(part).base) {
-    const View& slice = placed_.placement(part).view;
+    const IndexMap& slice = placed_.placement(part).view;
     if (slice.form != ViewRule::Form::slice) {
       const Shape& whole = graph().type(placed_.placement(part).base).shape;
       begin.assign(whole.size(), 0);
@@ -309,7 +309,7 @@ bool Walk::overwritten_since(ValueId part) const {
   const ValueId root = root_of(part);
   for (ValueId version = version_[placed_.placement(root).index]; version != root;) {
     const Node* update = placed_.destination(version);
-    if (!update || std::get<View>(update->kind).form != ViewRule::Form::update) return true;
+    if (!update || std::get<IndexMap>(update->kind).form != ViewRule::Form::update) return true;
     if (meet(part, update->inputs[1])) return true;
     version = update->inputs[0];
   }
@@ -349,14 +349,14 @@ void Walk::write_state(ValueId value, ValueId whole, const Group& group) {
   ValueId& version = version_[placed_.placement(whole).index];
   if (version == whole) return;  // another part of the same version
   const Node* destination = placed_.destination(whole);
-  const bool update = destination && std::get<View>(destination->kind).form == ViewRule::Form::update;
+  const bool update = destination && std::get<IndexMap>(destination->kind).form == ViewRule::Form::update;
   const ValueId before = update ? destination->inputs[0] : graph().states[placed_.placement(whole).index].value;
   if (version != before) {
     problem(fmt::format("'{}' is written into a buffer that holds '{}' instead of '{}'", name(whole), name(version),
                         name(before)));
   }
   if (!is_whole_written(version)) problem(fmt::format("'{}' is updated before it is whole", name(version)));
-  if (read_at_[version] == now_) check_in_place(version, value, group);
+  if (read_at_[version] == now_) verify_in_place(version, value, group);
   version = whole;
   const std::uint32_t state = placed_.placement(whole).index;
   replaced_.add_all(whole, state_touches_, state);
@@ -407,7 +407,7 @@ void Walk::overwrite(const Stretch& old, ValueId value, const Group& group) {
   if (read_at_[old.root] == now_) {
     if (value == no_id)
       return problem(fmt::format("'{}' lies where the call that reads it keeps its own values", name(old.root)));
-    check_in_place(old.root, value, group);
+    verify_in_place(old.root, value, group);
   }
   killer_[old.root] = value == no_id ? group.outputs[0] : value;
   if (value != no_id) return replaced_.add_all(value, touches_, old.root);
@@ -415,7 +415,7 @@ void Walk::overwrite(const Stretch& old, ValueId value, const Group& group) {
   problem(fmt::format("'{}' may still be used when the call that makes '{}' takes its memory", name(old.root), what));
 }
 
-void Walk::check_in_place(ValueId input, ValueId output, const Group& group) {
+void Walk::verify_in_place(ValueId input, ValueId output, const Group& group) {
   std::string why;
   if (may_be_in_place(placed_, group, input, output, why)) return;
   problem(fmt::format("'{}' is written over '{}' while that is read: {}", name(output), name(input), why));
@@ -444,7 +444,7 @@ void Walk::run_call(const Step& step, const Group& group) {
   }
 }
 
-void Walk::check_end() {
+void Walk::verify_end() {
   for (const ValueId output : graph().outputs) {
     if (!is_whole_written(output)) problem(fmt::format("the output '{}' is never written", name(output)));
   }
@@ -462,7 +462,7 @@ void Walk::check_end() {
 const Node* PlacedGraph::destination(ValueId value) const {
   const NodeId producer = graph().value(value).producer;
   if (producer == no_id) return nullptr;
-  const auto* view = std::get_if<View>(&graph().nodes[producer].kind);
+  const auto* view = std::get_if<IndexMap>(&graph().nodes[producer].kind);
   return view && writes_operands(*view) ? &graph().nodes[producer] : nullptr;
 }
 

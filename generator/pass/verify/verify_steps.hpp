@@ -8,7 +8,7 @@
 
 namespace kgen {
 
-// What verification looks up. Placements must be well formed: see check_placements in verify.cpp.
+// What verification looks up. Placements must be well formed: see verify_placements in verify.cpp.
 struct PlacedGraph {
   const FunctionPlan& plan;
   const std::vector<FunctionPlan>& functions;

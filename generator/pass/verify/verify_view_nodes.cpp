@@ -84,7 +84,8 @@ bool lies_outside(const Dim& begin, const Dim& count, std::int64_t step, const D
 constexpr std::string_view outside = "is a view of elements outside of its operand";
 
 // Along one axis: `view.axis` counts in the operand, for unsqueeze in the result.
-std::string_view axis_view_problem(const Graph& graph, const Node& node, const View& view, const DimRanges& ranges) {
+std::string_view axis_view_problem(const Graph& graph, const Node& node, const IndexMap& view,
+                                   const DimRanges& ranges) {
   const Shape& operand = graph.type(node.inputs[0]).shape;
   const Shape& made = graph.type(node.outputs[0]).shape;
   const auto axis = static_cast<std::size_t>(view.axis);
@@ -127,13 +128,13 @@ std::string_view axis_view_problem(const Graph& graph, const Node& node, const V
 
 }  // namespace
 
-bool writes_operands(const View& view) {
+bool writes_operands(const IndexMap& view) {
   return view.form == Form::concat || view.form == Form::update || view.written_through;
 }
 
-std::size_t first_written(const View& view) { return view.form == Form::update ? 1 : 0; }
+std::size_t first_written(const IndexMap& view) { return view.form == Form::update ? 1 : 0; }
 
-std::string_view view_problem(const Graph& graph, const Node& node, const View& view, const DimRanges& ranges) {
+std::string_view view_problem(const Graph& graph, const Node& node, const IndexMap& view, const DimRanges& ranges) {
   const TensorType& made = graph.type(node.outputs[0]);
   for (const ValueId input : node.inputs) {
     if (input == no_id) return "is a view of what was left out";

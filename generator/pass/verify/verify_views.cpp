@@ -45,9 +45,9 @@ class ViewVerifier {
 
   std::vector<std::string> run() {
     if (!find_memory()) return {};  // no machine runs it
-    check_written_through();
+    verify_written_through();
     for (const auto* steps : {&plan_.load_steps, &plan_.steps}) {
-      for (const Step& step : *steps) check_step(step);
+      for (const Step& step : *steps) verify_step(step);
     }
     return std::move(problems_);
   }
@@ -66,14 +66,15 @@ class ViewVerifier {
   bool find_memory();
   bool find_own_memory(ValueId value);
   void show(ValueId value);
-  void check_written_through();
-  void check_step(const Step& step);
-  void check_call(const Step& step);
-  void check_functor(const StubProgram& stub, const Functor& functor, const Step& step);
+  void verify_written_through();
+  void verify_step(const Step& step);
+  void verify_call(const Step& step);
+  void verify_functor(const StubProgram& stub, const Functor& functor, const Step& step);
   Extents loop_of(const Functor::Loop& loop, const Step& step) const;
-  std::optional<Extents> check_view(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
-                                    const Step& step);
-  void check_loop(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops, const Step& step);
+  std::optional<Extents> verify_view(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
+                                     const Step& step);
+  void verify_loop(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
+                   const Step& step);
 
   const FunctionPlan& plan_;
   const Graph& graph_;
@@ -136,9 +137,9 @@ bool ViewVerifier::find_memory() {
 }
 
 // The view that a value is written through, of where it lies, is its result as that lies.
-void ViewVerifier::check_written_through() {
+void ViewVerifier::verify_written_through() {
   for (const Node& node : graph_.nodes) {
-    const auto* view = std::get_if<View>(&node.kind);
+    const auto* view = std::get_if<IndexMap>(&node.kind);
     if (!view || !view->written_through || !memory_[node.inputs[0]] || !memory_[node.outputs[0]]) continue;
     const ValueId result = node.outputs[0];
     const auto again = viewed(*memory_[node.inputs[0]], *view, bindings_, extents_of(result));
@@ -149,16 +150,16 @@ void ViewVerifier::check_written_through() {
 
 // ---- what steps take for granted ------------------------------------------------------------------------------------
 
-void ViewVerifier::check_step(const Step& step) {
-  if (plan_.fused.groups[step.group].kind == GroupKind::call) return check_call(step);
+void ViewVerifier::verify_step(const Step& step) {
+  if (plan_.fused.groups[step.group].kind == GroupKind::call) return verify_call(step);
   const StubProgram& stub = stubs_[step.stub];
-  for (const Functor& functor : stub.functors) check_functor(stub, functor, step);
+  for (const Functor& functor : stub.functors) verify_functor(stub, functor, step);
   for (const KernelArgument& argument : stub.kernel_arguments) {
-    if (argument.kind == KernelArgument::Kind::parameter) check_view(stub, argument.view, {}, step);
+    if (argument.kind == KernelArgument::Kind::parameter) verify_view(stub, argument.view, {}, step);
   }
 }
 
-void ViewVerifier::check_call(const Step& step) {
+void ViewVerifier::verify_call(const Step& step) {
   for (const ValueId argument : step.arguments) {
     const std::optional<StridedMemory>& memory = memory_[argument];
     if (!memory) continue;
@@ -185,16 +186,16 @@ Extents ViewVerifier::loop_of(const Functor::Loop& loop, const Step& step) const
 }
 
 // What a kernel calls with its positions sees all that it reads and writes by the same extents.
-void ViewVerifier::check_functor(const StubProgram& stub, const Functor& functor, const Step& step) {
+void ViewVerifier::verify_functor(const StubProgram& stub, const Functor& functor, const Step& step) {
   std::vector<Extents> loops;
   for (const Functor::Loop& loop : functor.loops) loops.push_back(loop_of(loop, step));
   const bool in_kernel = functor.role == Functor::Role::prologue || functor.role == Functor::Role::epilogue;
   std::optional<Extents> walked;
   for (const FunctorMember& member : functor.members) {
     if (member.line_axis >= 0) continue;
-    const std::optional<Extents> seen = check_view(stub, member.view, loops, step);
+    const std::optional<Extents> seen = verify_view(stub, member.view, loops, step);
     if (!in_kernel || !seen) continue;
-    check_loop(stub, member.view, loops, step);
+    verify_loop(stub, member.view, loops, step);
     if (walked && *walked != *seen) {
       return problem(fmt::format("{} walks '{}' by other extents than the rest of {}", stub.name,
                                  name(step.arguments[member.view.parameter]), functor.name));
@@ -204,8 +205,8 @@ void ViewVerifier::check_functor(const StubProgram& stub, const Functor& functor
 }
 
 // What is broadcast is so to the shape of something that the group computes.
-void ViewVerifier::check_loop(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
-                              const Step& step) {
+void ViewVerifier::verify_loop(const StubProgram& stub, const MemberView& view, const std::vector<Extents>& loops,
+                               const Step& step) {
   if (!view.broadcast) return;
   const Group& group = plan_.fused.groups[step.group];
   const auto has_it = [&](ValueId value) { return value != no_id && extents_of(value) == loops[view.loop]; };
@@ -221,8 +222,8 @@ void ViewVerifier::check_loop(const StubProgram& stub, const MemberView& view, c
 }
 
 // The extents that are left, by axis of what walks the view; nothing where it cannot be shown so.
-std::optional<Extents> ViewVerifier::check_view(const StubProgram& stub, const MemberView& view,
-                                                const std::vector<Extents>& loops, const Step& step) {
+std::optional<Extents> ViewVerifier::verify_view(const StubProgram& stub, const MemberView& view,
+                                                 const std::vector<Extents>& loops, const Step& step) {
   const ValueId value = step.arguments[view.parameter];
   if (!memory_[value]) return std::nullopt;
   const auto fail = [&](std::string text) {
@@ -231,7 +232,7 @@ std::optional<Extents> ViewVerifier::check_view(const StubProgram& stub, const M
   };
   StridedMemory memory = *memory_[value];
   for (const ConstantSlice& slice : view.slices) {
-    View sliced;
+    IndexMap sliced;
     sliced.form = ViewRule::Form::slice;
     sliced.axis = slice.axis;
     sliced.begin = Dim(slice.begin);
@@ -251,7 +252,7 @@ std::optional<Extents> ViewVerifier::check_view(const StubProgram& stub, const M
     memory = std::move(*repeated);
   }
   if (!view.permutation.empty()) {
-    View permute;
+    IndexMap permute;
     permute.form = ViewRule::Form::permute;
     permute.axes = view.permutation;
     Extents extents;
@@ -259,7 +260,7 @@ std::optional<Extents> ViewVerifier::check_view(const StubProgram& stub, const M
     memory = *viewed(memory, permute, bindings_, std::move(extents));
   }
   if (view.reshape) {
-    View reshape;
+    IndexMap reshape;
     std::optional<StridedMemory> shown = viewed(memory, reshape, bindings_, loops[*view.reshape]);
     if (!shown) return fail(fmt::format("{} cannot show '{}' by the axes of its loop", stub.name, name(value)));
     memory = std::move(*shown);
