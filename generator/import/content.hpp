@@ -2,6 +2,7 @@
 // arithmetic over symbolic dims.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,12 +26,20 @@ struct Content {
   std::vector<ContentElement> elements;  // row-major
 };
 
+// Of a value that has room for more than there may be: along `axis` only the first places count, as many as `count`
+// says, an i64 of no axes in the graph.
+struct CountedAxis {
+  std::size_t axis = 0;
+  ValueId count = no_id;
+};
+
 // A value while its model is imported. Its graph's id is absent as long as only its content was needed.
 struct ImportedValue {
   TensorType type;
   ValueId id = no_id;
   std::shared_ptr<const Content> content;  // null: not known
   std::string name;                        // a wish
+  std::optional<CountedAxis> counted = {};
 };
 
 // The most elements that are kept as content.

@@ -184,7 +184,7 @@ Result cast_like(const Job& job) {
 // ----------------------------------------------------------------------------------------------------------
 
 Result shape_of(const Job& job) {
-  if (job.inputs.size() != 1 || !job.inputs[0]) return std::nullopt;
+  if (job.inputs.size() != 1 || !job.inputs[0] || job.inputs[0]->counted) return std::nullopt;
   const Shape& shape = job.inputs[0]->type.shape;
   const auto rank = static_cast<std::int64_t>(shape.size());
   const auto place = [&](std::int64_t axis) {
@@ -195,7 +195,8 @@ Result shape_of(const Job& job) {
 }
 
 Result size_of(const Job& job) {
-  if (job.inputs.size() != 1 || !job.inputs[0] || has_too_many_products(job.inputs[0]->type.shape)) return std::nullopt;
+  if (job.inputs.size() != 1 || !job.inputs[0] || job.inputs[0]->counted) return std::nullopt;
+  if (has_too_many_products(job.inputs[0]->type.shape)) return std::nullopt;
   return one(Content{DType::i64, {}, {element_count(job.inputs[0]->type.shape)}});
 }
 
@@ -352,6 +353,28 @@ Result reduce(const Job& job) {
   return one(Content{data->dtype, std::vector<std::int64_t>(keeps ? 1 : 0, 1), {std::move(*result)}});
 }
 
+// The positions of what is not zero, one column for each. https://onnx.ai/onnx/operators/onnx__NonZero.html
+Result nonzero(const Job& job) {
+  const Content* data = job.content(0);
+  if (!data) return std::nullopt;
+  const std::size_t rank = data->shape.size();
+  std::vector<std::vector<ContentElement>> lines(rank);
+  std::int64_t found = 0;
+  for (std::size_t i = 0; i < data->elements.size(); ++i) {
+    const auto number = number_of(data->elements[i]);
+    if (!number) return std::nullopt;
+    if (number->real() == 0) continue;
+    ++found;
+    auto place = static_cast<std::int64_t>(i);
+    for (std::size_t axis = rank; axis-- > 0; place /= data->shape[axis]) {
+      lines[axis].emplace_back(Dim(place % data->shape[axis]));
+    }
+  }
+  Content content{DType::i64, {static_cast<std::int64_t>(rank), found}, {}};
+  for (auto& line : lines) content.elements.insert(content.elements.end(), line.begin(), line.end());
+  return one(std::move(content));
+}
+
 using Evaluator = Result (*)(const Job& job);
 const std::map<std::string, Evaluator, std::less<>> evaluators = {
     {"Abs", arithmetic<Operation::abs>},
@@ -377,6 +400,7 @@ const std::map<std::string, Evaluator, std::less<>> evaluators = {
     {"Mod", modulo},
     {"Mul", arithmetic<Operation::multiply>},
     {"Neg", arithmetic<Operation::negate>},
+    {"NonZero", nonzero},
     {"Not", comparison<Operation::logical_not>},
     {"Or", comparison<Operation::logical_or>},
     {"Pow", arithmetic<Operation::pow>},

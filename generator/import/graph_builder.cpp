@@ -145,6 +145,32 @@ bool GraphBuilder::settle(ImportedValue& operand, Diagnostics& diagnostics) {
   return true;
 }
 
+ImportedValue GraphBuilder::result_of(ValueId value) const {
+  const auto counted = counted_.find(value);
+  return {graph_.type(value), value, nullptr, graph_.value(value).name,
+          counted == counted_.end() ? std::nullopt : std::optional(counted->second)};
+}
+
+bool GraphBuilder::carry_counted_axes(const Node& node, Diagnostics& diagnostics) {
+  const auto& inputs = node.inputs;
+  const bool counted = std::any_of(inputs.begin(), inputs.end(), [&](ValueId each) { return counted_.contains(each); });
+  const bool reads =
+      counted || std::any_of(inputs.begin(), inputs.end(), [&](ValueId each) { return counts_.contains(each); });
+  counted_reads_ += reads;
+  if (!counted) return true;
+  const CountedResults found = counted_results(graph_, node, counted_, ops_);
+  if (!found.problem.empty()) {
+    diagnostics.error({}, found.problem)
+        .advise(
+            "what may read it: elementwise operators, other axes' views and reductions, indices of Gather, outputs");
+    return false;
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (found.results[i]) counted_[node.outputs[i]] = *found.results[i];
+  }
+  return true;
+}
+
 namespace {
 
 // A scalar that can stand as a number among the operands of the node: another operand has its dtype, and more axes.
@@ -198,6 +224,10 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
       node.inputs.push_back(add_number(*number));
     } else if (ImportedValue* operand = std::get_if<ImportedValue>(&inputs[i])) {
       if (!settle(*operand, diagnostics)) return std::nullopt;
+      if (operand->counted) {
+        counted_[operand->id] = *operand->counted;
+        counts_.insert(operand->counted->count);
+      }
       node.inputs.push_back(operand->id);
     } else {
       node.inputs.push_back(no_id);
@@ -217,7 +247,7 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     graph_.value(value).index = static_cast<std::uint32_t>(i);
     node.outputs.push_back(value);
   }
-  if (!infer_node(graph_, node, ranges_, diagnostics)) {
+  if (!infer_node(graph_, node, ranges_, diagnostics) || !carry_counted_axes(node, diagnostics)) {
     for (std::size_t value = values_before; value < graph_.values.size(); ++value)
       numbers_.erase(static_cast<ValueId>(value));
     for (auto it = constants_.begin(); it != constants_.end();) {
@@ -229,7 +259,8 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
   }
   if (const auto shown = shown_whole(graph_, node)) {
     graph_.values.resize(node.outputs[0]);
-    return std::vector{ImportedValue{graph_.type(*shown), *shown, nullptr, graph_.value(*shown).name}};
+    counted_.erase(node.outputs[0]);
+    return std::vector{result_of(*shown)};
   }
   if (const auto shorter = transposed_in_parts(graph_, node)) {
     node.op = view_op(ops_, ViewRule::Form::permute);
@@ -238,9 +269,7 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     node.attributes = attributes;
     if (!infer_node(graph_, node, ranges_, diagnostics)) return std::nullopt;
   }
-  for (const ValueId value : node.outputs) {
-    results.push_back({graph_.type(value), value, nullptr, graph_.value(value).name});
-  }
+  for (const ValueId value : node.outputs) results.push_back(result_of(value));
   graph_.nodes.push_back(std::move(node));
   given_.push_back(std::move(attributes));
   return results;

@@ -15,6 +15,7 @@
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/import/content.hpp"
+#include "generator/import/counted_axes.hpp"
 #include "generator/import/onnx_model.hpp"
 #include "generator/model/graph.hpp"
 #include "generator/model/op_spec.hpp"
@@ -77,6 +78,9 @@ class GraphBuilder {
                                                Attributes attributes, const std::vector<std::string>& names,
                                                Diagnostics& diagnostics);
 
+  // How many nodes read values that count along an axis, or how many of their places do.
+  std::size_t counted_reads() const { return counted_reads_; }
+
   // Attributes of a node as they were given, without defaults.
   const Attributes& given_attributes(NodeId node) const { return given_[node]; }
   // Whether the value stands as a number among operands.
@@ -100,6 +104,8 @@ class GraphBuilder {
  private:
   ValueId add_value(std::string name, ValueKind kind, std::optional<TensorType> type);
   ValueId add_number(const Number& number);
+  bool carry_counted_axes(const Node& node, Diagnostics& diagnostics);
+  ImportedValue result_of(ValueId value) const;
 
   const OpSet& ops_;
   NameTable& names_;
@@ -108,6 +114,9 @@ class GraphBuilder {
   std::vector<Attributes> given_;
   std::set<ValueId> numbers_;
   std::map<const Content*, std::pair<std::shared_ptr<const Content>, ValueId>> constants_;
+  CountedAxes counted_;
+  std::set<ValueId> counts_;
+  std::size_t counted_reads_ = 0;
   SizeWriter write_sizes_;
   std::vector<StoredTensor> stored_;
   std::map<ValueId, std::size_t> stored_values_;

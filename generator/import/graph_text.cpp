@@ -376,7 +376,7 @@ class TextWriter {
 
   void write_outputs() {
     const bool same = std::all_of(what_.outputs.begin(), what_.outputs.end(), [&](const auto& each) {
-      return name_of(each.value) == each.name && each.name == each.known;
+      return name_of(each.value) == each.name && each.name == each.known && each.note.empty();
     });
     std::vector<std::string> items;
     if (same) {
@@ -386,8 +386,10 @@ class TextWriter {
     }
     text_ += "outputs:\n";
     for (const auto& each : what_.outputs) {
-      const std::string comment =
-          each.name == each.known ? "" : fmt::format("  # {} in the model", comment_text(each.known));
+      std::vector<std::string> notes;
+      if (each.name != each.known) notes.push_back(comment_text(each.known) + " in the model");
+      if (!each.note.empty()) notes.push_back(each.note);
+      const std::string comment = notes.empty() ? "" : fmt::format("  # {}", fmt::join(notes, "; "));
       text_ += fmt::format("  {}: {}{}\n", yaml_name(each.name), yaml_name(name_of(each.value)), comment);
     }
   }

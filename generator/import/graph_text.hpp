@@ -18,6 +18,7 @@ struct GraphText {
     std::string name;   // an identifier: callers know it by this
     std::string known;  // as the model calls it
     ValueId value = no_id;
+    std::string note = {};  // for readers; may be empty
   };
   std::vector<Output> outputs;
   std::map<ValueId, std::string> value_names;  // identifiers, already claimed; others are claimed here

@@ -198,6 +198,7 @@ class ModelImporter {
   void import_outputs(const ImportScope& scope) {
     if (model_.graph.outputs.empty()) error("it has no outputs");
     std::set<std::string_view> listed;
+    std::vector<std::pair<std::size_t, CountedAxis>> counts;
     for (const OnnxValueInfo& output : model_.graph.outputs) {
       if (!listed.insert(output.name).second) {
         error("its output '{}' is listed twice", output.name);
@@ -218,22 +219,38 @@ class ModelImporter {
       }
       const bool is_made = found->id == no_id && builder_.graph().value(operand.id).kind == ValueKind::result;
       if (is_made) copies_.emplace(operand.id, claim(output.name));
-      add_output(output.name, std::move(operand));
+      const auto counted = operand.counted;
+      const bool added = add_output(claim(output.name), output.name, std::move(operand));
+      if (counted && added) counts.emplace_back(outputs_.size() - 1, *counted);
+    }
+    add_counts(counts);
+  }
+
+  // Behind the outputs of the model, for each that has room for more than it holds: how much of it counts.
+  void add_counts(const std::vector<std::pair<std::size_t, CountedAxis>>& counts) {
+    for (const auto& [output, counted] : counts) {
+      const std::string name = names_.claim(outputs_[output].name + "_count");
+      ImportedValue count{{DType::i64, {}, nullptr}, counted.count, nullptr, name};
+      copies_.emplace(count.id, name);
+      if (!add_output(name, name, std::move(count))) return;
+      outputs_[output].note = fmt::format("along axis {} only the first {} count", counted.axis, name);
     }
   }
 
-  // An input, a constant and what is an output already are copied: an output has memory of its own.
-  void add_output(const std::string& name, ImportedValue operand) {
+  // An input, a constant and what is an output already are copied: an output has memory of its own. False after an
+  // error.
+  bool add_output(const std::string& name, const std::string& known, ImportedValue operand) {
     const auto same = [&](const GraphText::Output& each) { return each.value == operand.id; };
     const bool is_result = builder_.graph().value(operand.id).kind == ValueKind::result;
     if (!is_result || std::any_of(outputs_.begin(), outputs_.end(), same)) {
       const OpSpec* copy = builder_.ops().with_role(OpRole::copy);
-      const auto copied = builder_.add_node(*copy, {operand}, {}, {name}, diagnostics_);
-      if (!copied) return;
+      const auto copied = builder_.add_node(*copy, {operand}, {}, {known}, diagnostics_);
+      if (!copied) return false;
       operand = (*copied)[0];
-      copies_[operand.id] = claim(name);
+      copies_[operand.id] = name;
     }
-    outputs_.push_back({claim(name), name, operand.id});
+    outputs_.push_back({name, known, operand.id});
+    return true;
   }
 
   // The identifier of each value of the model; where it has several names, the first that was given.

@@ -285,7 +285,10 @@ bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
   }
   Diagnostics problems;
   RuleSetting setting{builder_, rules_, at.version, problems, {}};
+  const std::size_t reads_before = builder_.counted_reads();
   const auto results = apply_rule(*rules_.find(node.domain, node.op, at.version), foreign, setting);
+  const bool reads = builder_.counted_reads() != reads_before;
+  if (results && !reads && !validate_counted_inputs(at, inputs, *results)) return false;
   if (!results) {
     error(at, problems);
     if (!setting.demanded.empty()) {
@@ -299,6 +302,17 @@ bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
     if (!foreign.outputs[i].empty()) define(at, i, (*results)[i], scope);
   }
   return true;
+}
+
+// A rule that reads nothing but sizes of what is counted along an axis would take the room for the size.
+bool NodeImporter::validate_counted_inputs(const Place& at, const std::vector<const ImportedValue*>& inputs,
+                                           const std::vector<ImportedValue>& results) {
+  const auto counted =
+      std::find_if(inputs.begin(), inputs.end(), [](const ImportedValue* each) { return each && each->counted; });
+  const bool carried = std::all_of(results.begin(), results.end(), [](const auto& each) { return each.counted; });
+  if (counted == inputs.end() || carried) return true;
+  error(at, fmt::format("it depends on how long '{}' is, which only the run knows", (*counted)->name));
+  return false;
 }
 
 // What the values depend on: the inputs of the graph from which they are computed.

@@ -68,6 +68,8 @@ class NodeImporter {
   bool import_call(const Place& at, ImportScope& scope, int depth);
   bool import_operator(const Place& at, ImportScope& scope);
   std::optional<ImportedValue> write_sizes(const ImportedValue& sizes, Diagnostics& problems);
+  bool validate_counted_inputs(const Place& at, const std::vector<const ImportedValue*>& inputs,
+                               const std::vector<ImportedValue>& results);
   void demand(const Place& at, const std::vector<ImportedValue>& operands);
   void define(const Place& at, std::size_t output, ImportedValue operand, ImportScope& scope);
   std::optional<RuleValue> attribute_of(const OnnxAttribute& attribute, const ImportScope& scope, const Place& at);

@@ -302,6 +302,27 @@ RuleValue limit_of(const RuleValue& value, bool greatest) {
 RuleValue least_of(Arguments a, const DimRanges&) { return limit_of(a[0], false); }
 RuleValue greatest_of(Arguments a, const DimRanges&) { return limit_of(a[0], true); }
 
+// counted(x, axis, count): x, of which only so many places along the axis count.
+RuleValue counted(Arguments a, const DimRanges&) {
+  const ImportedValue *operand = a[0].as_operand(), *count = a[2].as_operand();
+  const auto place = operand ? place_of(a[1], operand->type.shape.size()) : std::nullopt;
+  if (!place || !count || count->id == no_id || !count->type.shape.empty()) return {};
+  ImportedValue result = *operand;
+  result.counted = CountedAxis{*place, count->id};
+  return {std::move(result)};
+}
+
+RuleValue counted_axis(Arguments a, const DimRanges&) {
+  const ImportedValue* operand = a[0].as_operand();
+  return operand && operand->counted ? RuleValue{Dim(static_cast<std::int64_t>(operand->counted->axis))} : RuleValue{};
+}
+
+RuleValue count_of(Arguments a, const DimRanges&) {
+  const ImportedValue* operand = a[0].as_operand();
+  if (!operand || !operand->counted) return {};
+  return {ImportedValue{{DType::i64, {}, nullptr}, operand->counted->count, nullptr, operand->name + "_count"}};
+}
+
 // window_pads(auto_pad, pads, extents, kernel, strides, dilations): what is added in front of each spatial axis, then
 // behind each. SAME_UPPER and SAME_LOWER make as many positions as the stride goes into the extent.
 // https://onnx.ai/onnx/operators/onnx__Conv.html
@@ -346,22 +367,42 @@ struct Function {
 };
 constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 constexpr std::array<Function, import_functions.size()> functions = {{
-    {"item", 2, 2, item},           {"rank", 1, 1, rank},
-    {"extent", 2, 2, extent},       {"shape", 1, 1, shape},
-    {"dtype", 1, 1, dtype},         {"given", 1, 1, given},
-    {"known", 1, 1, known},         {"value", 1, 1, value},         {"count", 1, 1, count},
-    {"product", 1, 1, product},     {"take", 2, 2, take},
-    {"drop", 2, 2, drop},           {"concat", 0, any_number, concat},
-    {"range", 2, 2, range},         {"repeat", 2, 2, repeat},
-    {"contains", 2, 2, contains},   {"index", 2, 2, index},
-    {"axis_of", 2, 2, axis_of},     {"axes_of", 2, 2, axes_of},
-    {"is_float", 1, 1, is_float},   {"is_integer", 1, 1, is_integer},
-    {"is_signed", 1, 1, is_signed}, {"window_pads", 6, 6, window_pads},
-    {"least_of", 1, 1, least_of},   {"greatest_of", 1, 1, greatest_of},
-    {"without", 2, 2, without},     {"sum", 1, 1, sum},
-    {"elements", 1, 1, elements},   {"reversed", 1, 1, reversed},
-    {"bits_of", 1, 1, bits_of},     {"real", 1, 1, real},
-    {"whole", 1, 1, whole},         {"scaled", 2, 2, scaled},
+    {"item", 2, 2, item},
+    {"rank", 1, 1, rank},
+    {"extent", 2, 2, extent},
+    {"shape", 1, 1, shape},
+    {"dtype", 1, 1, dtype},
+    {"given", 1, 1, given},
+    {"known", 1, 1, known},
+    {"value", 1, 1, value},
+    {"count", 1, 1, count},
+    {"product", 1, 1, product},
+    {"take", 2, 2, take},
+    {"drop", 2, 2, drop},
+    {"concat", 0, any_number, concat},
+    {"range", 2, 2, range},
+    {"repeat", 2, 2, repeat},
+    {"contains", 2, 2, contains},
+    {"index", 2, 2, index},
+    {"axis_of", 2, 2, axis_of},
+    {"axes_of", 2, 2, axes_of},
+    {"is_float", 1, 1, is_float},
+    {"is_integer", 1, 1, is_integer},
+    {"is_signed", 1, 1, is_signed},
+    {"window_pads", 6, 6, window_pads},
+    {"least_of", 1, 1, least_of},
+    {"greatest_of", 1, 1, greatest_of},
+    {"without", 2, 2, without},
+    {"sum", 1, 1, sum},
+    {"elements", 1, 1, elements},
+    {"reversed", 1, 1, reversed},
+    {"bits_of", 1, 1, bits_of},
+    {"real", 1, 1, real},
+    {"whole", 1, 1, whole},
+    {"scaled", 2, 2, scaled},
+    {"counted", 3, 3, counted},
+    {"counted_axis", 1, 1, counted_axis},
+    {"count_of", 1, 1, count_of},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < functions.size(); ++i) {

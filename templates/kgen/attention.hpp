@@ -8,6 +8,7 @@
 #else
 #include "kgen/cpu/attention.hpp"
 #endif
+#include "kgen/attention_rule.hpp"
 #include "kgen/introspect.hpp"
 #include "kgen/view.hpp"
 
@@ -35,7 +36,7 @@ requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>
   const Index<4> q_shape = q.shape();
   const View<const view_element_t<Mask>, Mask::rank> mask_read = mask;
   const auto whole = mask_read.broadcast_to(Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  target::attention(q, k, v, whole, scale, causal, out, stream);
+  target::attention(q, k, v, whole, scale, WholeAttention{causal}, out, stream);
 }
 
 // Without a mask.
@@ -44,7 +45,34 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, double scale, bool causal, const Out& out, Stream stream = {})
 requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>>
 {
-  target::attention(q, k, v, target::NoMask{}, scale, causal, out, stream);
+  target::attention(q, k, v, target::NoMask{}, scale, WholeAttention{causal}, out, stream);
+}
+
+// attention of the keys near a query's own, the one at which it is when the last query is at the last key: from `left`
+// keys before to `right` keys behind it; a negative number is no limit, and right = 0 is causal. Keys and values beyond
+// do not touch the result, and most are not read. soft_cap > 0: scores become soft_cap * tanh(score / soft_cap), before
+// the mask is added. On Hopper's tensor cores heads of at most 128 elements.
+template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, Sink<source_lane_t<Q, 4>, 4> Out>
+KGEN_KERNEL(window_attention)
+void window_attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, double soft_cap,
+                      std::int64_t left, std::int64_t right, const Out& out,
+                      Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
+    AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> && AttentionFloat<view_element_t<Mask>> {
+  const Index<4> q_shape = q.shape();
+  const View<const view_element_t<Mask>, Mask::rank> mask_read = mask;
+  const auto whole = mask_read.broadcast_to(Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
+  const auto rule = LocalAttention::of(left, right, soft_cap, k.extent(1), q_shape[1]);
+  target::attention(q, k, v, whole, scale, rule, out, stream);
+}
+
+// Without a mask.
+template <Source<4> Q, Memory<4> K, Memory<4> V, Sink<source_lane_t<Q, 4>, 4> Out>
+KGEN_KERNEL(window_attention)
+void window_attention(const Q& q, const K& k, const V& v, double scale, double soft_cap, std::int64_t left,
+                      std::int64_t right, const Out& out, Stream stream = {}) requires
+    AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> {
+  const auto rule = LocalAttention::of(left, right, soft_cap, k.extent(1), q.shape()[1]);
+  target::attention(q, k, v, target::NoMask{}, scale, rule, out, stream);
 }
 
 }  // namespace kgen

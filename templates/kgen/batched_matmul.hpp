@@ -28,7 +28,7 @@ KGEN_EVALUATED(a, "elements(out) / N * K / elements(a)")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b)")
 void batched_matmul(const A& a, const B& b, const C& c, Stream stream = {})
-requires Float<source_lane_t<A, source_rank<A>>> && Float<source_lane_t<B, source_rank<B>>> &&
+requires Number<source_lane_t<A, source_rank<A>>> && Number<source_lane_t<B, source_rank<B>>> &&
          (source_rank<A> >= 2) && (source_rank<B> >= 2) && Allowed<TileM, 48, 96, 192> &&
          Allowed<TileN, 128, 256, 512>
 {

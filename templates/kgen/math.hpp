@@ -90,6 +90,11 @@ KGEN_FN Vec<T, W> multiply_add(const Vec<T, W>& a, const Vec<T, W>& b, const Vec
   return a * b + c;
 #endif
 }
+// Integers wrap.
+template <std::integral T, int W>
+KGEN_FN Vec<T, W> multiply_add(const Vec<T, W>& a, const Vec<T, W>& b, const Vec<T, W>& c) {
+  return a * b + c;
+}
 
 // The greater; NaN where either is NaN.
 template <class T, int W>

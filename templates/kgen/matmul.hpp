@@ -14,8 +14,8 @@
 
 namespace kgen {
 
-// c[m, n] = sum over k of a[m, k] * b[k, n], accumulated in f32 (f64 for f64). a: [M, K], b: [K, N], c: [M, N]. Several
-// right operands, each with an N of its own, are multiplied by one left operand that is read once.
+// c[m, n] = sum over k of a[m, k] * b[k, n], accumulated in f32 (f64 for f64); integers wrap. a: [M, K], b: [K, N], c:
+// [M, N]. Several right operands, each with an N of its own, are multiplied by one left operand that is read once.
 // On the CPU a prologue is evaluated once for each element, as far as what it makes fits in memory set aside for it: one
 // of a so many rows at a time, and one of b anew for each such part of a (of 64 MB). On a GPU both are evaluated once for
 // each tile of 64 x 64 elements of c beside another. Hopper's tensor cores multiply matrices in memory: with a prologue
@@ -30,7 +30,7 @@ KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64",
 KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16)")
 KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16)")
 void matmul(const A& a, const B& b, const C& c, Stream stream = {})
-requires Float<source_lane_t<A, 2>> && Float<source_lane_t<first_of_t<B>, 2>> &&
+requires Number<source_lane_t<A, 2>> && Number<source_lane_t<first_of_t<B>, 2>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
 {
   for_each_of(b, [&]([[maybe_unused]] const auto& each) { assert(a.shape()[1] == each.shape()[0]); });

@@ -20,10 +20,10 @@ namespace kgen {
 // keep their type.
 //
 // b: [K, N], panels: [(N + 15) / 16, K, 16].
-template <Source<2> B, Float T>
+template <Source<2> B, Number T>
 KGEN_KERNEL(pack_columns, "target == cpu")
 void pack_columns(const B& b, const View<T, 3>& panels, Stream stream = {})
-requires Float<source_lane_t<B, 2>>
+requires Number<source_lane_t<B, 2>>
 {
   assert(panels.extent(0) == (b.shape()[1] + 15) / 16 && panels.extent(1) == b.shape()[0]);
   target::pack_columns(b, panels, stream);
@@ -38,7 +38,7 @@ template <int TileM = 96, int TileN = 256, Source<2> A, SeveralMemory<3, 8> P,
           SeveralSinks<source_lane_t<A, 2>, several_count<P>, 2> C>
 KGEN_KERNEL(packed_matmul, "target == cpu")
 void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c, Stream stream = {})
-requires Float<source_lane_t<A, 2>> && Float<view_element_t<first_of_t<P>>> && Allowed<TileM, 48, 96, 192> &&
+requires Number<source_lane_t<A, 2>> && Number<view_element_t<first_of_t<P>>> && Allowed<TileM, 48, 96, 192> &&
          Allowed<TileN, 128, 256, 512>
 {
   for_each_of(panels, [&]([[maybe_unused]] const auto& each) {

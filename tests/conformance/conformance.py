@@ -102,7 +102,8 @@ def plan(test: Test, kgen: str, work: Path, planned_for: str = "cpu") -> None:
 
 def execute(test: Test, library: Path, target: Target, work: Path, timeout: float) -> None:
     folder = work / test.name
-    graph = yaml.safe_load((folder / f"{test.name}.yaml").read_text())
+    text = (folder / f"{test.name}.yaml").read_text()
+    graph, counts = yaml.safe_load(text), counts_of(text)
     kept = list(graph.get("inputs", {}).values())
     known = [entry["doc"].removesuffix(" in the model") if isinstance(entry, dict) and "doc" in entry else name
              for name, entry in graph.get("inputs", {}).items()]
@@ -120,6 +121,9 @@ def execute(test: Test, library: Path, target: Target, work: Path, timeout: floa
                      | {"shape": list(each.array.shape)} for i, each in enumerate(inputs)]
         wanted = [{"dtype": each.dtype, "file": str(folder / f"{number}.{i}.out"), "shape": list(each.array.shape)}
                   for i, each in enumerate(outputs)]
+        for place, (_, count) in sorted(counts.items(), key=lambda each: each[1][1]):
+            del wanted[place]["shape"]
+            wanted.append({"dtype": "i64", "file": str(folder / f"{number}.{count}.out"), "shape": []})
         cases.append({"label": data.name, "misaligned": False, "threads": 1,
                       "steps": [{"inputs": described, "outputs": wanted}]})
         expected.append(outputs)
@@ -135,14 +139,29 @@ def execute(test: Test, library: Path, target: Target, work: Path, timeout: floa
         return
     for number, outputs in enumerate(expected):
         for i, each in enumerate(outputs):
-            got = read_output(each.dtype, each.array.dtype, folder / f"{number}.{i}.out", list(each.array.shape))
+            file = folder / f"{number}.{i}.out"
+            shape = json.loads(Path(f"{file}.shape").read_text()) if i in counts else list(each.array.shape)
+            got = read_output(each.dtype, each.array.dtype, file, shape)
+            if i in counts:
+                axis, place = counts[i]
+                count = int(read_output("i64", np.dtype(np.int64), folder / f"{number}.{place}.out", []))
+                got = got.take(range(count), axis)
             problem = difference(got, each.array)
             if problem:
                 test.fail("compare", f"output {i}: {problem}")
                 return
 
 
+def counts_of(graph: str) -> dict[int, tuple[int, int]]:
+    """Of outputs that have room for more than they hold: along which axis, and which output says how much of it counts."""
+    names = list(yaml.safe_load(graph)["outputs"])
+    found = re.findall(r"^  (\S+): .*along axis (\d+) only the first (\S+) count$", graph, re.MULTILINE)
+    return {names.index(yaml.safe_load(name)): (int(axis), names.index(yaml.safe_load(count))) for name, axis, count in found}
+
+
 def difference(got: np.ndarray, expected: np.ndarray) -> str:
+    if got.shape != expected.shape:
+        return f"its shape is {list(got.shape)}, expected {list(expected.shape)}"
     exact = got == expected
     with np.errstate(invalid="ignore"):
         x, y = got.astype(np.float64), expected.astype(np.float64)

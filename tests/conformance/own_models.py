@@ -214,8 +214,46 @@ def layers(folder: Path, random: Callable[..., np.ndarray]) -> None:
     write(folder, nodes, {"x": x, "m": mask}, kept, outputs)
 
 
+def integer_products(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Quantised products with a dequantising epilogue, a batch of them, and products of 32 and 64 bits that wrap."""
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 256, (2, 19, 301)).astype(np.uint8), rng.integers(-128, 128, (301, 67)).astype(np.int8)
+    a_zero, b_zero = np.array(131, np.uint8), rng.integers(-128, 128, 67).astype(np.int8)
+    scale = random(67)
+    c = rng.integers(-128, 128, (2, 301, 5)).astype(np.int8)
+    i, k = rng.integers(-2**31, 2**31, (2, 7, 33), np.int64).astype(np.int32), rng.integers(-2**31, 2**31, (33, 31), np.int64).astype(np.int32)
+    u, v = rng.integers(0, 2**64, (3, 5), np.uint64), rng.integers(0, 2**64, (5, 18), np.uint64)
+    wide = a.astype(np.int64) - 131
+    product = wide @ (b.astype(np.int64) - b_zero)
+    write(folder, [node("MatMulInteger", ["a", "b", "a_zero", "b_zero"], ["p"]), node("Cast", ["p"], ["f"], to=1),
+                   node("Mul", ["f", "scale"], ["y"]), node("MatMulInteger", ["a", "c", "a_zero"], ["z"]),
+                   node("MatMul", ["i", "k"], ["w"]), node("MatMul", ["u", "v"], ["x"])],
+          {"a": a, "b": b, "a_zero": a_zero, "b_zero": b_zero, "scale": scale, "c": c, "i": i, "u": u, "v": v}, {"k": k},
+          {"y": product * scale.astype(np.float64), "z": (wide @ c.astype(np.int64)).astype(np.int32),
+           "w": (i.astype(np.int64) @ k.astype(np.int64)).astype(np.int32), "x": u @ v},
+          shapes={"a": ("batch", "rows", 301), "c": ("batch", 301, 5)})
+
+
+def chosen_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Sizes that only the run knows, and what is computed of such values; among them all and none."""
+    x, some = random(5, 6), np.array([1, 0, 1, 1], bool)
+    positive = np.maximum(x, 0)
+    places = np.argwhere(positive)
+    chosen = positive[tuple(places.T)].astype(np.float64)
+    whole, first, inverse, repeats = np.unique(np.sign(x).astype(np.int32), return_index=True, return_inverse=True, return_counts=True)
+    write(folder, [node("Relu", ["x"], ["p"]), node("NonZero", ["p"], ["places"]), node("Transpose", ["places"], ["rows"]),
+                   node("GatherND", ["x", "rows"], ["chosen"]), node("Sqrt", ["chosen"], ["roots"]), node("Shape", ["chosen"], ["size"]),
+                   node("Compress", ["x", "some"], ["columns"], axis=1), node("Neg", ["columns"], ["turned"]),
+                   node("Sign", ["x"], ["signs"]), node("Cast", ["signs"], ["codes"], to=6),
+                   node("Unique", ["codes"], ["whole", "first", "inverse", "repeats"]),
+                   node("Less", ["x", "least"], ["nothing"]), node("NonZero", ["nothing"], ["none"])],
+          {"x": x, "some": some}, {"least": np.array(-1e9, np.float32)},
+          {"roots": np.sqrt(chosen), "size": np.array([len(chosen)]), "turned": -x[:, :4][:, some], "whole": whole, "first": first,
+           "inverse": inverse.reshape(-1), "repeats": repeats, "none": np.zeros((2, 0), np.int64), "places": places.T})
+
+
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
     for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
-                 scattered, no_elements, layers):
+                 scattered, no_elements, layers, chosen_elements, integer_products):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

@@ -8,7 +8,7 @@
 //   {"graph": name, "library": path, "weights": folder, "cases": [{
 //      "label": text, "misaligned": bool, "threads": count, "steps": [{
 //      "inputs": [{"dtype": "f32", "file": path, "shape": [...], "strides": [...], "offset": elements}],
-//      "outputs": [{"dtype": "f32", "file": path, "shape": [...]}]}]}]}
+//      "outputs": [{"dtype": "f32", "file": path, "shape": [...]}]}]}]}   without a shape it is written to path.shape
 // A graph that this program was not linked with is found in the library; `threads` may be left out too.
 // Each case loads the graph anew; its steps are calls of the one model. A misaligned case places every tensor at an
 // address that is a multiple of its element size and of nothing more. With --passes a case's steps are run N times
@@ -201,6 +201,31 @@ struct Step {
   std::vector<Tensor> inputs, outputs;
 };
 
+// Outputs that do not say their shapes have those that the model gives them, which are written beside their files.
+std::vector<json> with_shapes(kgen_model* model, const std::vector<Tensor>& inputs, std::vector<json> outputs) {
+  const auto says_shape = [](const json& output) { return output.contains("shape"); };
+  if (std::all_of(outputs.begin(), outputs.end(), says_shape)) return outputs;
+  std::vector<const DLTensor*> given;
+  for (const Tensor& input : inputs) given.push_back(input.dlpack());
+  std::vector<std::vector<std::int64_t>> shapes(outputs.size());
+  std::vector<std::int64_t*> extents;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    kgen_tensor_info info;
+    check(kgen_graph_output(kgen_model_graph(model), static_cast<int>(i), &info));
+    shapes[i].resize(static_cast<std::size_t>(info.rank));
+    extents.push_back(shapes[i].data());
+  }
+  check(kgen_model_output_shapes(model, given.data(), static_cast<int>(given.size()), extents.data(),
+                                 static_cast<int>(outputs.size())));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (says_shape(outputs[i])) continue;
+    outputs[i]["shape"] = shapes[i];
+    const std::string path = outputs[i].at("file").get<std::string>() + ".shape";
+    if (!(std::ofstream(path) << outputs[i]["shape"])) throw std::runtime_error("cannot write " + path);
+  }
+  return outputs;
+}
+
 Step make_step(kgen_model* model, const json& description, bool misaligned) {
   const kgen_graph* graph = kgen_model_graph(model);
   const Place host{kgen::cpu_device, {kDLCPU, 0}};
@@ -212,7 +237,8 @@ Step make_step(kgen_model* model, const json& description, bool misaligned) {
     check(kgen_graph_input(graph, static_cast<int>(step.inputs.size()), &info));
     step.inputs.emplace_back(input, misaligned, true, info.on_host ? host : place);
   }
-  for (const json& output : description.at("outputs")) step.outputs.emplace_back(output, misaligned, false, place);
+  const std::vector<json> outputs = with_shapes(model, step.inputs, description.at("outputs"));
+  for (const json& output : outputs) step.outputs.emplace_back(output, misaligned, false, place);
   return step;
 }
 

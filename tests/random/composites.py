@@ -174,6 +174,7 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 NOT_DRAWN = {
     "grid_sample2d", "grid_sample3d", "resize_nearest", "resize_linear", "resize_cubic", "rnn", "gru", "lstm",
     "counted_lines", "argsort_rows", "run_starts", "sorted_unique_rows", "length_of", "greedy_suppression", "non_max_suppression",
+    "window_attention",
 }  # fmt: skip
 
 OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kgen/attention.hpp"
@@ -108,6 +109,39 @@ TEST_CASE_TEMPLATE("warpgroup attention: heads of all widths, grouped, one query
       attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view());
       CHECK(device.take().starts_with("warpgroup_attention x"));
       compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), tolerance);
+    }
+  }
+}
+
+TEST_CASE("warpgroup attention: windows of keys, with scores between limits, with a mask and without") {
+  for (const Size& c : {Size{1, 140, 1, 16, 300, 1}, {1, 3, 4, 64, 300, 2}, {1, 9, 2, 16, 5, 2}}) {
+    const Operands<bf16> x(c);
+    const auto mask = random_tensor<float>(Index<4>{c.B, c.H, c.S, c.T}, 5);
+    for (const auto& [left, right, cap] : {std::tuple{3, 0, 0.0}, {150, 9, 1.5}, {-1, 70, 0.0}, {-1, -1, 2.0}}) {
+      const auto score = [&](Index<4> at, std::int64_t t, bool masked) {
+        double sum = 0;
+        for (std::int64_t d = 0; d < c.D; ++d) {
+          sum += 0.3 * element(x.q.view(), Index<4>{at[0], at[1], at[2], d}) *
+                 element(x.k.view(), Index<4>{at[0], t, at[2] / (c.H / c.G), d});
+        }
+        const std::int64_t own = c.T - c.S + at[1];
+        if ((left >= 0 && t < own - left) || (right >= 0 && t > own + right)) {
+          return -std::numeric_limits<double>::infinity();
+        }
+        const double bent = cap > 0 ? cap * std::tanh(sum / cap) : sum;
+        return bent + (masked ? element(mask.view(), Index<4>{at[0], at[2], at[1], t}) : 0);
+      };
+      const auto plain = [&](Index<4> at, std::int64_t t) { return score(at, t, false); };
+      const auto masked = [&](Index<4> at, std::int64_t t) { return score(at, t, true); };
+      INFO("S ", c.S, " T ", c.T, " left ", left, " right ", right, " cap ", cap);
+      Hopper device;
+      Tensor<float, 4> out(x.q.shape);
+      window_attention(x.q.view(), x.k.view(), x.v.view(), 0.3, cap, left, right, out.view());
+      CHECK(device.take().starts_with("warpgroup_attention x"));
+      compare(x.q.view(), x.k.view(), x.v.view(), plain, 0, false, out.view(), 8e-3);
+      window_attention(x.q.view(), x.k.view(), x.v.view(), mask.view(), 0.3, cap, left, right, out.view());
+      CHECK(device.take().starts_with("warpgroup_attention x"));
+      compare(x.q.view(), x.k.view(), x.v.view(), masked, 0, false, out.view(), 8e-3);
     }
   }
 }

@@ -82,11 +82,11 @@ TEST_CASE("contraction: products element by element") {
         "y_reshape: f32[3] = reshape(x0, shape=[3])\n"
         "y_reshape_2: f32[3, 1, 1] = reshape(y_reshape, shape=[3, 1, 1])\n"
         "y: f32[3, 4, 5] = mul(y_reshape_2, x1)\n");
-  CHECK(steps_of("mk,kn->mn", {"i32[M, 7]", "i32[7, 9]"}) ==
-        "y_reshape: i32[M, 1, 7] = reshape(x0, shape=[M, 1, 7])\n"
-        "y_transpose: i32[9, 7] = transpose(x1, perm=[1, 0])\n"
-        "y_mul: i32[M, 9, 7] = mul(y_reshape, y_transpose)\n"
-        "y: i32[M, 9] = sum(y_mul, axes=[2], keepdims=false)\n");
+  CHECK(steps_of("mk,kn->mn", {"i16[M, 7]", "i16[7, 9]"}) ==
+        "y_reshape: i16[M, 1, 7] = reshape(x0, shape=[M, 1, 7])\n"
+        "y_transpose: i16[9, 7] = transpose(x1, perm=[1, 0])\n"
+        "y_mul: i16[M, 9, 7] = mul(y_reshape, y_transpose)\n"
+        "y: i16[M, 9] = sum(y_mul, axes=[2], keepdims=false)\n");
 }
 
 // Rule: a label that stands twice in an operand is its diagonal, one that stands in one operand alone is summed first,

@@ -80,8 +80,9 @@ const std::vector<Room> rooms = {
     {"generator/explain/",
      {"generator/base/", "generator/model/", "generator/spec/", "generator/explain/"},
      {"fmt/", "nlohmann/"}},
-    {"generator/import/",  // types its nodes as those of a graph file are
-     {"generator/base/", "generator/model/", "generator/spec/", "generator/pass/infer/", "generator/import/"},
+    {"generator/import/",  // types and expands its nodes as those of a graph file are
+     {"generator/base/", "generator/model/", "generator/spec/", "generator/pass/infer/", "generator/pass/choose/",
+      "generator/import/"},
      {"fmt/"}},
     on_model("write", joined(posix, {"git2.h"})),
     {driver, {"generator/"}, joined({"fmt/", "CLI/", "mimalloc.h"}, posix)},

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "kgen/attention_rule.hpp"
 #include "kgen/cpu/panels.hpp"
 #include "kgen/cpu/scratch.hpp"
 
@@ -24,30 +25,55 @@ enum AttentionScratch : std::size_t {
   value_scratch
 };
 
-template <class T, class Q, class K, class V, class Mask>
+template <class T, class Q, class K, class V, class Mask, class Rule>
 struct AttentionProblem {
   const Q& q;
   const K& k;
   const V& v;
   const Mask& mask;
   T scale;
-  bool causal;
+  Rule rule;
   std::int64_t B, S, H, D, keys, key_heads, group;
 
   std::int64_t rows() const { return S * group; }
   std::int64_t query_of(std::int64_t row) const { return row / group; }
   std::int64_t head_of(std::int64_t row, std::int64_t key_head) const { return key_head * group + row % group; }
-  // Keys that a query sees: those before this one.
-  std::int64_t keys_seen(std::int64_t query) const {
-    return causal ? std::clamp<std::int64_t>(keys - S + query + 1, 0, keys) : keys;
+  // Keys that a query sees.
+  Range keys_seen(std::int64_t query) const {
+    const std::int64_t own = keys - S + query, end = std::clamp<std::int64_t>(rule.end(own, keys), 0, keys);
+    return {std::clamp<std::int64_t>(rule.begin(own), 0, end), end};
   }
-  // Of those in `range`, how many the query of a row sees: the first ones.
-  std::int64_t keys_seen_by(std::int64_t row, Range range) const {
-    return std::clamp<std::int64_t>(keys_seen(query_of(row)) - range.begin, 0, range.end - range.begin);
+  // Of those in `range`, the ones that the query of a row sees, counted from its first.
+  Range keys_seen_by(std::int64_t row, Range range) const {
+    const Range seen = keys_seen(query_of(row));
+    const std::int64_t end = std::clamp<std::int64_t>(seen.end - range.begin, 0, range.end - range.begin);
+    return {std::clamp<std::int64_t>(seen.begin - range.begin, 0, end), end};
   }
-  // The first row that sees a key: all behind it do.
-  std::int64_t first_row_that_sees(std::int64_t key) const {
-    return causal ? std::clamp<std::int64_t>(key - (keys - S), 0, S) * group : 0;
+  // Rows that see a key: neighbours.
+  Range rows_that_see(std::int64_t key) const {
+    const auto sees = [&](std::int64_t query) {
+      const Range seen = keys_seen(query);
+      return key >= seen.begin && key < seen.end;
+    };
+    std::int64_t first = 0;
+    while (first < S && !sees(first)) ++first;
+    std::int64_t end = first;
+    while (end < S && sees(end)) ++end;
+    return {first * group, end * group};
+  }
+  // A score between the limits of the rule.
+  template <int W>
+  Vec<T, W> bent(const Vec<T, W>& score) const {
+    if constexpr (Rule::is_local) {
+      const Vec<T, W> cap(static_cast<T>(rule.cap));
+      return cap * tanh(score / cap);
+    } else {
+      return score;
+    }
+  }
+  bool bends() const {
+    if constexpr (Rule::is_local) return rule.cap > 0;
+    return false;
   }
 };
 
@@ -58,12 +84,14 @@ struct SoftmaxState {
   T total = 0;
 };
 
-// Replaces `count` scores by exp(score - maximum), and what follows them up to attention_keys by 0. The result is what
-// earlier sums of this row must be multiplied by, now that the maximum may be greater.
+// Replaces the scores that are `seen` by exp(score - maximum), and the others, up to attention_keys, by 0. The result
+// is what earlier sums of this row must be multiplied by, now that the maximum may be greater.
 template <class T>
-T advance_softmax(T* scores, std::int64_t count, SoftmaxState<T>& state) {
+T advance_softmax(T* scores, Range seen, SoftmaxState<T>& state) {
   constexpr int lanes = lanes_of<T>;
   constexpr T infinity = std::numeric_limits<T>::infinity();
+  const std::int64_t count = seen.end;
+  std::fill(scores, scores + seen.begin, -infinity);
   std::fill(scores + count, scores + attention_keys, -infinity);
   Vec<T, lanes> greatest(state.maximum);
   for (std::int64_t j = 0; j < count; j += lanes) greatest = maximum(greatest, load_lanes<lanes>(scores + j));
@@ -86,14 +114,20 @@ T advance_softmax(T* scores, std::int64_t count, SoftmaxState<T>& state) {
 template <class Problem, class T>
 void finish_scores(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, Range range,
                    T* scores, SoftmaxState<T>& state, T* output) {
-  const std::int64_t query = problem.query_of(row), seen = problem.keys_seen_by(row, range);
+  const std::int64_t query = problem.query_of(row);
+  const Range seen = problem.keys_seen_by(row, range);
+  if (problem.bends()) {
+    const auto bend = [&]<int W>(std::int64_t j)
+                          KGEN_LAMBDA { store_lanes(scores + j, problem.bent(load_lanes<W>(scores + j))); };
+    for_each_lane(seen.begin, seen.end, bend);
+  }
   if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(problem.mask)>, NoMask>) {
     const std::int64_t head = problem.head_of(row, key_head);
     const auto step = [&]<int W>(std::int64_t j) KGEN_LAMBDA {
       const auto mask = problem.mask.template load<W>(Index<4>{b, head, query, range.begin + j});
       store_lanes(scores + j, load_lanes<W>(scores + j) + convert<T>(mask));
     };
-    for_each_lane(0, seen, step);
+    for_each_lane(seen.begin, seen.end, step);
   }
   const T correction = advance_softmax(scores, seen, state);
   if (correction != T(1)) {
@@ -180,15 +214,23 @@ void add_values(const Problem& problem, const PackedKeys<T>& packed, std::int64_
     const View<const T, 2> values(panel, Index<2>{attention_keys, Register::columns});
     for (std::int64_t first = rows.begin; first < rows.end; first += Register::rows) {
       const std::int64_t last = std::min<std::int64_t>(first + Register::rows, rows.end) - 1;
-      const std::int64_t seen_by_all = problem.keys_seen_by(first, range);
+      // From where the last of them begins to where the first ends.
+      const Range first_seen = problem.keys_seen_by(first, range), last_seen = problem.keys_seen_by(last, range);
+      const std::int64_t begin = last_seen.begin, end = std::max(begin, first_seen.end);
       const T* left = scores + (first - rows.begin) * attention_keys;
       T* sums = output + (first - rows.begin) * stride + j;
-      multiply_panels<Register::rows, attention_keys, 1>(left, panel, seen_by_all, sums, stride, false);
-      if (problem.keys_seen_by(last, range) == seen_by_all) continue;
-      for (std::int64_t i = 1; i <= last - first; ++i) {
-        const Range others{seen_by_all, problem.keys_seen_by(first + i, range)};
+      multiply_panels<Register::rows, attention_keys, 1>(left + begin, panel + begin * Register::columns, end - begin,
+                                                         sums, stride, false);
+      if (first_seen.begin == begin && last_seen.end == end) continue;
+      const auto add = [&](std::int64_t i, Range others) {
+        if (others.begin >= others.end) return;
         add_product(sums + i * stride, stride, left + i * attention_keys + others.begin, attention_keys, 1, values,
                     others, 0, Register::columns);
+      };
+      for (std::int64_t i = 0; i <= last - first; ++i) {
+        const Range seen = problem.keys_seen_by(first + i, range);
+        add(i, {seen.begin, std::min(seen.end, begin)});
+        add(i, {std::max(seen.begin, end), seen.end});
       }
     }
   }
@@ -213,8 +255,9 @@ void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head,
     T* panel = query + i / Register::rows * Register::rows * problem.D;
     load_query(problem, b, key_head, rows.begin + i, panel + i % Register::rows, Register::rows);
   }
-  const std::int64_t seen = problem.keys_seen(problem.query_of(rows.end - 1));
-  for (std::int64_t block = 0; block * attention_keys < seen; ++block) {
+  const Range seen{problem.keys_seen(problem.query_of(rows.begin)).begin,
+                   problem.keys_seen(problem.query_of(rows.end - 1)).end};
+  for (std::int64_t block = seen.begin / attention_keys; block * attention_keys < seen.end; ++block) {
     const Range range = packed.range(block);
     for (std::int64_t j = 0; j < attention_keys; j += Register::columns) {
       for (std::int64_t i = 0; i < row_panels; ++i) {
@@ -293,9 +336,9 @@ void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const 
   });
   const auto k = problem.k.template select<0>(b);
   const auto v = problem.v.template select<0>(b);
-  const std::int64_t seen = problem.keys_seen(problem.S - 1);
-  for (std::int64_t begin = 0; begin < seen; begin += attention_keys) {
-    const Range range{begin, std::min(seen, begin + attention_keys)};
+  const Range first_seen = problem.keys_seen(0), last_seen = problem.keys_seen(problem.S - 1);
+  for (std::int64_t begin = first_seen.begin; begin < last_seen.end; begin += attention_keys) {
+    const Range range{begin, std::min(last_seen.end, begin + attention_keys)};
     for (std::int64_t t = range.begin; t < range.end; ++t) {
       const auto keys = k.template select<0>(t);
       for_each_row([&](std::int64_t head, std::int64_t, std::int64_t i) {
@@ -307,14 +350,15 @@ void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const 
     });
     // Several keys at a time as far as all rows see them; the others one by one, for the rows that do.
     constexpr std::int64_t values_at_once = 8;
-    const std::int64_t seen_by_all = problem.keys_seen(0);
     for (std::int64_t t = range.begin, next; t < range.end; t = next) {
-      next = t < seen_by_all ? std::min({range.end, seen_by_all, t + values_at_once}) : t + 1;
-      const std::int64_t blind = problem.first_row_that_sees(t);
+      const bool seen_by_all = t >= last_seen.begin && t < first_seen.end;
+      next = seen_by_all ? std::min({range.end, first_seen.end, t + values_at_once}) : t + 1;
+      const Range seeing = problem.rows_that_see(t);
+      if (seeing.begin == seeing.end) continue;
       for (std::int64_t head = heads.begin; head < heads.end; ++head) {
-        const std::int64_t first = (head - heads.begin) * rows + blind;
+        const std::int64_t first = (head - heads.begin) * rows + seeing.begin;
         add_product(output + first * D, D, scores + first * attention_keys + t - range.begin, attention_keys,
-                    rows - blind, v.template select<1>(head), Range{t, next}, 0, D);
+                    seeing.end - seeing.begin, v.template select<1>(head), Range{t, next}, 0, D);
       }
     }
   }
@@ -338,8 +382,8 @@ void attend_few_rows(const Problem& problem, const Out& out, int threads) {
   });
 }
 
-template <class Q, class K, class V, class Mask, class Out>
-void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
+template <class Q, class K, class V, class Mask, class Rule, class Out>
+void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, const Rule& rule, const Out& out,
                Stream stream) {
   using T = source_lane_t<Q, 4>;
   constexpr std::int64_t few_rows = 8;
@@ -349,9 +393,21 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
   assert(k.shape() == v.shape() && k.extent(0) == B && k.extent(3) == D &&
          H % std::max<std::int64_t>(key_heads, 1) == 0);
   if (B * S * H * D == 0) return;
-  const AttentionProblem<T, Q, K, V, Mask> problem{q, k, v,    mask,      static_cast<T>(scale), causal, B, S,
-                                                   H, D, keys, key_heads, H / key_heads};
-  const int threads = threads_for(stream, B * H * S * keys * D / 32);
+  const AttentionProblem<T, Q, K, V, Mask, Rule> problem{q,
+                                                         k,
+                                                         v,
+                                                         mask,
+                                                         static_cast<T>(scale),
+                                                         rule,
+                                                         B,
+                                                         S,
+                                                         H,
+                                                         D,
+                                                         keys,
+                                                         key_heads,
+                                                         H / std::max<std::int64_t>(key_heads, 1)};
+  const Range widest = problem.keys_seen(S - 1);
+  const int threads = threads_for(stream, B * H * S * (widest.end - widest.begin) * D / 32);
   if (problem.rows() <= few_rows) {
     attend_few_rows<T>(problem, out, threads);
   } else {

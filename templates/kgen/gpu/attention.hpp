@@ -17,8 +17,8 @@ namespace kgen::gpu {
 inline constexpr int attention_lanes = 32, attention_teams = 4, attention_threads = attention_lanes * attention_teams;
 
 // How blocks share the work.
-template <class T>
-struct AttentionBlocks : AttentionShape<T> {
+template <class T, class Rule>
+struct AttentionBlocks : AttentionShape<T, Rule> {
   int tile = attention_lanes;  // keys in shared memory at a time, at most as many
 
   KGEN_FN std::int64_t blocks_per_head() const { return (this->rows() + attention_teams - 1) / attention_teams; }
@@ -30,19 +30,21 @@ template <class T>
 struct AttentionMemory {
   T *keys, *values, *query, *sums;
 
-  KGEN_FN AttentionMemory(SharedMemory& shared, const AttentionBlocks<T>& shape)
+  template <class Rule>
+  KGEN_FN AttentionMemory(SharedMemory& shared, const AttentionBlocks<T, Rule>& shape)
       : keys(shared.take<T>(shape.tile * shape.pitch())),
         values(shared.take<T>(shape.tile * shape.pitch())),
         query(shared.take<T>(attention_teams * shape.D) + thread_index() / attention_lanes * shape.D),
         sums(shared.take<T>(attention_teams * shape.D) + thread_index() / attention_lanes * shape.D) {}
-  static std::int64_t bytes(const AttentionBlocks<T>& shape) {
+  template <class Rule>
+  static std::int64_t bytes(const AttentionBlocks<T, Rule>& shape) {
     return 2 * shared_bytes<T>(shape.tile * shape.pitch()) + 2 * shared_bytes<T>(attention_teams * shape.D);
   }
 };
 
 // Keys and values `first` to first + count of one head.
-template <class T, class K, class V>
-KGEN_FN void stage_keys(const AttentionMemory<T>& memory, const AttentionBlocks<T>& shape, const K& k, const V& v,
+template <class T, class Rule, class K, class V>
+KGEN_FN void stage_keys(const AttentionMemory<T>& memory, const AttentionBlocks<T, Rule>& shape, const K& k, const V& v,
                         Index<4> at, std::int64_t first, std::int64_t count) {
   for (std::int64_t i = thread_index(); i < count * shape.D; i += attention_threads) {
     const std::int64_t key = i / shape.D, d = i % shape.D;
@@ -71,15 +73,19 @@ struct RunningSoftmax {
   }
 };
 
-// One tile of keys, of which this row sees `seen`: the first ones.
-template <class T, class Mask>
-KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionBlocks<T>& shape, const Mask& mask,
-                         Index<4> mask_at, std::int64_t seen, RunningSoftmax<T>& state) {
+// One tile of keys, of which this row sees those from `begin` to `seen`.
+template <class T, class Rule, class Mask>
+KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionBlocks<T, Rule>& shape, const Mask& mask,
+                         Index<4> mask_at, std::int64_t begin, std::int64_t seen, RunningSoftmax<T>& state) {
   const int lane = thread_index() % attention_lanes;
   T score = -std::numeric_limits<T>::infinity();
-  if (lane < seen) {
+  if (lane >= begin && lane < seen) {
     score = 0;
     for (std::int64_t d = 0; d < shape.D; ++d) score += memory.query[d] * memory.keys[lane * shape.pitch() + d];
+    if constexpr (Rule::is_local) {
+      const auto cap = static_cast<T>(shape.rule.cap);
+      if (cap > 0) score = cap * tanh(Vec<T, 1>(score / cap)).data;
+    }
     if constexpr (!std::is_same_v<Mask, NoMask>) {
       mask_at[3] += lane;
       score += static_cast<T>(mask.template load<1>(mask_at).data);
@@ -89,7 +95,7 @@ KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionBlocks
   const T mine = state.advance(score, correction);
   for (std::int64_t d = lane; d < shape.D; d += attention_lanes) memory.sums[d] *= correction;
   // A key that the row does not see does not touch it, be it NaN.
-  for (int key = 0; key < seen; ++key) {
+  for (int key = static_cast<int>(begin); key < seen; ++key) {
     const T weight = shuffle_from(mine, key, attention_lanes, Where::here());
     for (std::int64_t d = lane; d < shape.D; d += attention_lanes) {
       memory.sums[d] += weight * memory.values[key * shape.pitch() + d];
@@ -97,9 +103,9 @@ KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionBlocks
   }
 }
 
-template <class T, class Q, class K, class V, class Mask, class Out>
+template <class T, class Rule, class Q, class K, class V, class Mask, class Out>
 KGEN_GLOBAL(attention_threads, 4)
-attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionBlocks<T> shape) {
+attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionBlocks<T, Rule> shape) {
   take_turn();
   SharedMemory shared;
   const AttentionMemory<T> memory(shared, shape);
@@ -117,16 +123,17 @@ attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionBlocks<T> shape) {
       memory.sums[d] = 0;
     }
     RunningSoftmax<T> state;
-    const std::int64_t end = shape.keys_seen(last_row);
-    for (std::int64_t first = 0; first < end; first += shape.tile) {
+    const std::int64_t all = shape.keys_seen(last_row), end = all < shape.keys ? all : shape.keys;
+    for (std::int64_t first = shape.first_key(first_row); first < end; first += shape.tile) {
       const std::int64_t count = first + shape.tile < end ? shape.tile : end - first;
       {
         const BlockPhase loading;
         stage_keys(memory, shape, k, v, Index<4>{b, 0, key_head, 0}, first, count);
       }
       const BlockPhase attending;
-      const std::int64_t left = shape.keys_seen(row) - first;
-      attend_tile(memory, shape, mask, Index<4>{at[0], at[2], at[1], first}, left < count ? left : count, state);
+      const std::int64_t skipped = shape.first_key(row) - first, left = shape.keys_seen(row) - first;
+      attend_tile(memory, shape, mask, Index<4>{at[0], at[2], at[1], first}, skipped < 0 ? 0 : skipped,
+                  left < count ? left : count, state);
     }
     const T factor = 1 / state.total;
     for (std::int64_t d = lane; d < shape.D && first_row + team <= last; d += attention_lanes) {
@@ -136,13 +143,14 @@ attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionBlocks<T> shape) {
   }
 }
 
-template <class Q, class K, class V, class Mask, class Out>
-void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
+template <class Q, class K, class V, class Mask, class Rule, class Out>
+void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, const Rule& rule, const Out& out,
                Stream stream) {
   using T = source_lane_t<Q, 4>;
   const Index<4> size = q.shape();
   const std::int64_t key_heads = k.extent(2), group = key_heads == 0 ? 0 : size[2] / key_heads;
-  AttentionBlocks<T> shape{{size[0], size[1], size[2], size[3], k.extent(1), key_heads, group, static_cast<T>(scale), causal}};
+  AttentionBlocks<T, Rule> shape{
+      {size[0], size[1], size[2], size[3], k.extent(1), key_heads, group, static_cast<T>(scale), rule}};
   if (shape.B * shape.S * shape.H * shape.D == 0) return;
 #if defined(KGEN_WARPGROUPS)
   if constexpr (has_warpgroup_attention<Q, K, V>()) {
@@ -154,7 +162,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
   const std::int64_t blocks = shape.B * shape.key_heads * shape.blocks_per_head();
   const Grid grid{"attention", blocks_for(blocks, attention_threads), attention_threads,
                   AttentionMemory<T>::bytes(shape)};
-  launch_early(grid, stream, attention_kernel<T, Q, K, V, Mask, Out>, with_access(q, 1), with_access(k, 1),
+  launch_early(grid, stream, attention_kernel<T, Rule, Q, K, V, Mask, Out>, with_access(q, 1), with_access(k, 1),
                with_access(v, 1), with_access(mask, 1), with_access(out, 1), shape);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kgen/attention_rule.hpp"
 #include "kgen/platform.hpp"
 
 namespace kgen::gpu {
@@ -10,18 +11,24 @@ namespace kgen::gpu {
 struct NoMask {};
 
 // The queries of one head of keys form rows: row i is query i / group of head i % group, for the `group` heads that
-// share these keys. T: what scores are computed in. Size: what extents are counted in.
-template <class T, class Size = std::int64_t>
+// share these keys. T: what scores are computed in. Rule: which keys are seen. Size: what extents are counted in.
+template <class T, class Rule = WholeAttention, class Size = std::int64_t>
 struct AttentionShape {
   Size B, S, H, D, keys, key_heads, group;
   T scale;
-  bool causal;
+  Rule rule;
 
   KGEN_FN Size rows() const { return S * group; }
-  // Keys that the query of a row sees: those before this one.
+  // Keys that the query of a row sees: those before this one, which may be beyond the last,
   KGEN_FN Size keys_seen(Size row) const {
-    const Size seen = causal ? keys - S + row / group + 1 : keys;
-    return seen < 0 ? 0 : seen;
+    const std::int64_t end = rule.end(keys - S + row / group, keys);
+    if (Rule::is_local && end > keys) return keys;
+    return end < 0 ? 0 : static_cast<Size>(end);
+  }
+  // from this one on.
+  KGEN_FN Size first_key(Size row) const {
+    const std::int64_t begin = rule.begin(keys - S + row / group);
+    return begin < 0 ? 0 : static_cast<Size>(begin);
   }
 };
 

@@ -36,9 +36,9 @@ struct AttentionParts {
 inline constexpr int merge_attention_threads = 128, merge_attention_lanes = 4;
 
 // Each thread has 4 neighbours of a row; D is a multiple of them.
-template <class Out>
+template <class Out, class Rule>
 KGEN_GLOBAL(merge_attention_threads, 8)
-merge_attention_kernel(AttentionParts parts, Out out, AttentionShape<float, int> shape) {
+merge_attention_kernel(AttentionParts parts, Out out, AttentionShape<float, Rule, int> shape) {
   take_turn();
   constexpr int lanes = merge_attention_lanes;
   const int pieces = shape.D / lanes;
@@ -63,13 +63,13 @@ merge_attention_kernel(AttentionParts parts, Out out, AttentionShape<float, int>
   }
 }
 
-template <class Out>
-void merge_attention(const AttentionParts& parts, const Out& out, const AttentionShape<float, int>& shape,
+template <class Out, class Rule>
+void merge_attention(const AttentionParts& parts, const Out& out, const AttentionShape<float, Rule, int>& shape,
                      Stream stream) {
   const std::int64_t pieces = parts.lines * (shape.D / merge_attention_lanes);
   const std::int64_t blocks = (pieces + merge_attention_threads - 1) / merge_attention_threads;
   const Grid grid{"merge_attention", blocks_for(blocks, merge_attention_threads), merge_attention_threads};
-  launch_early(grid, stream, merge_attention_kernel<Out>, parts, with_access(out, merge_attention_lanes), shape);
+  launch_early(grid, stream, merge_attention_kernel<Out, Rule>, parts, with_access(out, merge_attention_lanes), shape);
 }
 
 }  // namespace kgen::gpu

@@ -169,9 +169,10 @@ struct AttentionOrder {
   }
 };
 
-using WarpgroupShape = AttentionShape<float, int>;  // scale: of powers of two
+template <class Rule>
+using WarpgroupShape = AttentionShape<float, Rule, int>;  // scale: of powers of two
 
-template <class T, int Width, class Q, class Mask, class Out>
+template <class T, int Width, class Rule, class Q, class Mask, class Out>
 struct WarpgroupAttention {
   using Tiles = AttentionTiles<T, Width>;
   using Keys = typename Tiles::Keys;
@@ -188,7 +189,7 @@ struct WarpgroupAttention {
   const Q& q;
   const Mask& mask;
   const Out& out;
-  const WarpgroupShape& shape;
+  const WarpgroupShape<Rule>& shape;
   const AttentionParts& parts;
   AttentionOrder order;
 
@@ -198,8 +199,14 @@ struct WarpgroupAttention {
   // That a block goes over, the last first.
   KGEN_FN KeyTiles key_tiles(AttentionOrder::Place place) const {
     const int end = (place.row_tile + 1) * block_rows, last = (end < shape.rows() ? end : shape.rows()) - 1;
-    const int all = (shape.keys_seen(last) + keys - 1) / keys, each = (all + order.parts - 1) / order.parts;
-    const int first = place.part * each, behind = first + each;
+    int all = (shape.keys_seen(last) + keys - 1) / keys, begin = 0;
+    if constexpr (Rule::is_local) {
+      const int most = (shape.keys + keys - 1) / keys;
+      all = all < most ? all : most;
+      begin = shape.first_key(place.row_tile * block_rows) / keys;
+    }
+    const int each = (all - begin + order.parts - 1) / order.parts;
+    const int first = begin + place.part * each, behind = first + each;
     return {first < all ? first : all, behind < all ? behind : all};
   }
 
@@ -245,6 +252,7 @@ struct WarpgroupAttention {
     const WarpgroupAttention& all;
     int b, key_head, first_row;
     int row, seen[2], seen_by_all;  // this thread's first row; keys that this and row + 8 see, and those that all do
+    int first_seen[2], first_seen_by_all;
 
     KGEN_FN HeadOfKeys(const WarpgroupAttention& all, int b, int key_head, int first_row)
         : all(all),
@@ -253,7 +261,9 @@ struct WarpgroupAttention {
           first_row(first_row),
           row(first_row + thread_index() % warpgroup_threads / wave_size * 16 + thread_index() % wave_size / 4),
           seen{keys_seen(row), keys_seen(row + 8)},
-          seen_by_all(keys_seen(first_row)) {}
+          seen_by_all(keys_seen(first_row)),
+          first_seen{all.shape.first_key(row), all.shape.first_key(row + 8)},
+          first_seen_by_all(all.shape.first_key(first_row + rows - 1)) {}
 
     KGEN_FN Index<4> query(int of_row) const {
       const int group = all.shape.group, s = of_row / group;
@@ -359,7 +369,9 @@ struct WarpgroupAttention {
     }
 
    private:
-    KGEN_FN float factor() const { return std::is_same_v<Mask, NoMask> ? all.shape.scale : 1.0f; }
+    // What is left to multiply the scores by once they are masked.
+    static constexpr bool scales_late = std::is_same_v<Mask, NoMask> && !Rule::is_local;
+    KGEN_FN float factor() const { return scales_late ? all.shape.scale : 1.0f; }
 
     KGEN_FN static void multiply_queries(float (&scores)[keys / 2], const T* query, const T* key) {
       constexpr int step = 32 / static_cast<int>(sizeof(T));
@@ -385,19 +397,39 @@ struct WarpgroupAttention {
     // Scores of the keys from first_key on: -inf where a row does not see them; with the mask's.
     KGEN_FN void mask_scores(float (&scores)[keys / 2], int first_key) const {
       const int column = first_key + thread_index() % 4 * 2;
+      if constexpr (!scales_late) scale_scores(scores);
       if constexpr (!std::is_same_v<Mask, NoMask>) add_mask(scores, column);
-      if (first_key + keys <= seen_by_all) return;
+      if (first_key + keys <= seen_by_all && (!Rule::is_local || first_key >= first_seen_by_all)) return;
       const int left[2] = {seen[0] - column, seen[1] - column};
+      const int skipped[2] = {first_seen[0] - column, first_seen[1] - column};
       KGEN_UNROLL
       for (int i = 0; i < keys / 2; ++i) {
-        if (i / 4 * 8 + i % 2 >= left[i / 2 % 2]) scores[i] = -std::numeric_limits<float>::infinity();
+        const int at = i / 4 * 8 + i % 2, second = i / 2 % 2;
+        if (at >= left[second] || (Rule::is_local && at < skipped[second])) {
+          scores[i] = -std::numeric_limits<float>::infinity();
+        }
+      }
+    }
+    // Scores in powers of two, between the rule's limits.
+    KGEN_FN void scale_scores(float (&scores)[keys / 2]) const {
+      KGEN_UNROLL
+      for (float& score : scores) score *= all.shape.scale;
+      if constexpr (Rule::is_local) {
+        // tanh(x) = 1 - 2 / (1 + e^2x); chosen without a branch, in which ptxas would wait for products (C7518).
+        const auto cap = static_cast<float>(all.shape.rule.cap);
+        const float doubled = cap > 0 ? divide(2.0f * 1.44269504f, cap) : 0.0f;
+        KGEN_UNROLL
+        for (float& score : scores) {
+          const float bent = cap - divide(2 * cap, 1 + power_of_two(score * doubled));
+          score = cap > 0 ? bent : score;
+        }
       }
     }
     KGEN_FN int keys_seen(int of_row) const {
       const int count = all.shape.keys_seen(of_row);
       return count < all.shape.keys ? count : all.shape.keys;
     }
-    // scores * scale + mask, for columns from `column` on.
+    // scores + mask, for columns from `column` on.
     KGEN_FN void add_mask(float (&scores)[keys / 2], int column) const {
       constexpr float log2_e = 1.44269504f;
       KGEN_UNROLL
@@ -413,20 +445,20 @@ struct WarpgroupAttention {
           } else if (at[3] < all.shape.keys) {
             added[0] = convert<float>(all.mask.template load<1>(at)).data;
           }
-          scores[i] = scores[i] * all.shape.scale + added[0] * log2_e;
-          scores[i + 1] = scores[i + 1] * all.shape.scale + added[1] * log2_e;
+          scores[i] += added[0] * log2_e;
+          scores[i + 1] += added[1] * log2_e;
         }
       }
     }
   };
 };
 
-template <class T, int Width, class Q, class Mask, class Out>
-KGEN_GLOBAL((has_warpgroups ? WarpgroupAttention<T, Width, Q, Mask, Out>::threads : 1), 1)
+template <class T, int Width, class Rule, class Q, class Mask, class Out>
+KGEN_GLOBAL((has_warpgroups ? WarpgroupAttention<T, Width, Rule, Q, Mask, Out>::threads : 1), 1)
 warpgroup_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask mask, Out out,
-                           WarpgroupShape shape, AttentionParts parts, AttentionOrder order) {
+                           WarpgroupShape<Rule> shape, AttentionParts parts, AttentionOrder order) {
   if constexpr (has_warpgroups) {
-    using Attention = WarpgroupAttention<T, Width, Q, Mask, Out>;
+    using Attention = WarpgroupAttention<T, Width, Rule, Q, Mask, Out>;
     const Attention attention{q, mask, out, shape, parts, order};
     const int number = thread_index() / warpgroup_threads - 1, reading = 2 * warpgroup_threads / wave_size;
     SharedMemory shared;
@@ -473,11 +505,11 @@ inline int attention_parts(int tiles, int key_tiles, const DeviceLimits& limits)
 }
 
 // False where device or compiler do not allow it.
-template <int Width, class T, class Q, class Mask, class Out>
+template <int Width, class T, class Rule, class Q, class Mask, class Out>
 bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
-                                const WarpgroupShape& shape, const Out& out, Stream stream) {
-  using Attention = WarpgroupAttention<T, Width, Q, Mask, Out>;
-  const auto kernel = warpgroup_attention_kernel<T, Width, Q, Mask, Out>;
+                                const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
+  using Attention = WarpgroupAttention<T, Width, Rule, Q, Mask, Out>;
+  const auto kernel = warpgroup_attention_kernel<T, Width, Rule, Q, Mask, Out>;
   const DeviceLimits limits = device_limits(stream);
   if (limits.shared_bytes < Attention::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
@@ -490,7 +522,12 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   AttentionOrder order{shape.B * shape.key_heads,
                        (shape.rows() + Attention::block_rows - 1) / Attention::block_rows,
                        static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes))};
-  order.parts = attention_parts(order.tiles(), (shape.keys + Attention::keys - 1) / Attention::keys, limits);
+  int key_tiles = (shape.keys + Attention::keys - 1) / Attention::keys;
+  if constexpr (Rule::is_local) {
+    const std::int64_t seen = shape.rule.left + shape.rule.right + Attention::block_rows / shape.group + 2;
+    key_tiles = static_cast<int>(std::min<std::int64_t>(key_tiles, seen / Attention::keys + 2));
+  }
+  order.parts = attention_parts(order.tiles(), key_tiles, limits);
   const std::int64_t lines = std::int64_t{order.heads} * shape.rows();
   const bool splits = order.parts > 1;
   const Workspace workspace(splits ? AttentionParts::bytes(order.parts, lines, shape.D) : 0, stream);
@@ -517,22 +554,29 @@ consteval bool has_warpgroup_attention() {
   }
 }
 
-template <class T, class Q, class Mask, class Out>
+template <class T, class Rule, class Q, class Mask, class Out>
 bool warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
-                         const AttentionShape<float>& wide, const Out& out, Stream stream) {
+                         const AttentionShape<float, Rule>& wide, const Out& out, Stream stream) {
   constexpr std::int64_t most = 1 << 30;  // rows, keys and tiles are counted in 32 bits
   const bool fits = wide.keys > 0 && wide.keys < most && wide.rows() < most && wide.D <= 256 &&
                     wide.B * wide.key_heads * ((wide.rows() + 127) / 128) < most && wide.scale > 0 &&
                     wide.scale < std::numeric_limits<float>::infinity();
   if (!fits) return false;
   const auto narrow = [](std::int64_t extent) { return static_cast<int>(extent); };
-  const WarpgroupShape shape{narrow(wide.B), narrow(wide.S), narrow(wide.H), narrow(wide.D), narrow(wide.keys),
-                             narrow(wide.key_heads), narrow(wide.group),
-                             wide.scale * 1.44269504f,  // exponentials are powers of two
-                             wide.causal};
+  constexpr float log2_e = 1.44269504f;  // exponentials are powers of two
+  Rule rule = wide.rule;
+  if constexpr (Rule::is_local) rule.cap *= log2_e;
+  const WarpgroupShape<Rule> shape{narrow(wide.B),     narrow(wide.S),      narrow(wide.H),
+                                   narrow(wide.D),     narrow(wide.keys),   narrow(wide.key_heads),
+                                   narrow(wide.group), wide.scale * log2_e, rule};
   if (shape.D <= 64) return launch_warpgroup_attention<64>(q, k, v, mask, shape, out, stream);
   if (shape.D <= 128) return launch_warpgroup_attention<128>(q, k, v, mask, shape, out, stream);
-  return launch_warpgroup_attention<256>(q, k, v, mask, shape, out, stream);
+  // Of wider heads the rule's arithmetic makes ptxas wait for each product (C7518).
+  if constexpr (Rule::is_local) {
+    return false;
+  } else {
+    return launch_warpgroup_attention<256>(q, k, v, mask, shape, out, stream);
+  }
 }
 
 }  // namespace kgen::gpu
