@@ -4,6 +4,8 @@
 #include "kgen/elementwise.hpp"
 #if defined(KGEN_GPU)
 #include "kgen/gpu/warpgroup_convolution.hpp"
+#else
+#include "kgen/cpu/convolution.hpp"
 #endif
 #include "kgen/im2col.hpp"
 #include "kgen/introspect.hpp"
@@ -20,7 +22,8 @@ ConvolutionShape<A> convolution_shape(const X& x, const F& filters, const Index<
   return kgen::convolution_shape<A>(x.shape(), first_axes<A>(filter), filter[A], strides, pads, dilations);
 }
 
-// By Hopper's tensor cores where operands and device allow, else as a product of matrices for each group.
+// By Hopper's tensor cores where operands and device allow, else as a product of matrices for each group; on the CPU
+// without a matrix of patches.
 template <int A, int TileM, int TileN, class X, class F, class Out>
 void convolution(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
                  const Index<A>& dilations, std::int64_t group, const Out& out, Stream stream) {
@@ -35,7 +38,12 @@ void convolution(const X& x, const F& filters, const Index<A>& strides, const In
   for (std::int64_t g = 0; g < group; ++g) {
     const Patches<X, A> patches{x, sizes, g * sizes.channels};
     const FilterMatrix<F, A> matrix{filters, sizes, channels, g * channels};
-    matmul<TileM, TileN>(patches, matrix, ResultMatrix<Out, A>{out, sizes, g * channels}, stream);
+    const ResultMatrix<Out, A> result{out, sizes, g * channels};
+#if defined(KGEN_GPU)
+    matmul<TileM, TileN>(patches, matrix, result, stream);
+#else
+    cpu::convolution<TileM, TileN>(patches, matrix, result, stream);
+#endif
   }
 }
 
