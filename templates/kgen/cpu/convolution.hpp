@@ -270,8 +270,14 @@ struct PatchProduct {
   std::int64_t positions, stride;  // `stride` of the sums: their columns, whole panels
   T* sums;
 
-  // Panels are `panel` elements apart.
-  void add(const Run* runs, std::int64_t run_count, const T* filters, std::int64_t panel, bool fresh) const {
+  std::int64_t calls() const {  // of multiply_patches, at most
+    return (positions + Register::rows - 1) / Register::rows * ((stride + Register::columns - 1) / Register::columns);
+  }
+
+  // Panels are `panel` elements apart. `coming`: what is packed next.
+  void add(const Run* runs, std::int64_t run_count, const T* filters, std::int64_t panel, bool fresh,
+           Prefetch coming) const {
+    const std::int64_t lines = coming.lines() / calls() + 1;
     constexpr int third = (Register::rows + 2) / 3, rest = std::min<int>(Register::vectors, filter_columns / lanes_of<T>);
     const auto columns = [&]<int Vectors>(std::int64_t j) KGEN_LAMBDA {
       const T* right = filters + j / filter_columns * panel + j % filter_columns;
@@ -287,6 +293,7 @@ struct PatchProduct {
         } else {
           multiply.template operator()<third>();
         }
+        coming.fetch(lines);
       }
     };
     std::int64_t j = 0;
@@ -318,7 +325,8 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
     const Range depth = blocks[block];
     const std::int64_t run_count = window.runs(depth, runs);
     pack_right<filter_columns>(right, filters, depth, columns);
-    product.add(runs, run_count, right, (depth.end - depth.begin + 1) * filter_columns, block == 0);
+    const Prefetch coming = block + 1 < blocks.count ? Prefetch(filters, blocks[block + 1], columns) : Prefetch();
+    product.add(runs, run_count, right, (depth.end - depth.begin + 1) * filter_columns, block == 0, coming);
   }
   for (std::int64_t i = 0; i < positions; ++i) {
     Index<A + 2> at =
