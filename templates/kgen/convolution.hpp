@@ -6,6 +6,7 @@
 #include "kgen/gpu/warpgroup_convolution.hpp"
 #else
 #include "kgen/cpu/convolution.hpp"
+#include "kgen/cpu/depthwise.hpp"
 #endif
 #include "kgen/im2col.hpp"
 #include "kgen/introspect.hpp"
@@ -138,6 +139,9 @@ template <int A, class X, class F, class Out>
 void depthwise_convolution(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
                            const Index<A>& dilations, const Out& out, Stream stream) {
   const ConvolutionShape<A> sizes = convolution_shape<A>(x, filters, strides, pads, dilations);
+#if !defined(KGEN_GPU)
+  if (cpu::depthwise_convolution(x, filters, sizes, out, stream)) return;
+#endif
   const Index<A + 2> shape = join(join(Index<1>{sizes.images}, sizes.result), Index<1>{x.shape()[A + 1]});
   copy(shape, DepthwiseSum<X, F, A>{x, filters, sizes}, out, stream);
 }
