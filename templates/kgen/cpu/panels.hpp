@@ -77,6 +77,64 @@ KGEN_FN void multiply_panels_of(std::int64_t rows, const T* left, const T* right
   }
 }
 
+// The same of rows where they lie, `row_stride` apart: the first `rows` of those that follow `left`, which is the element
+// of the first one at the panel's first k.
+template <int Rows, class T>
+inline __attribute__((noinline)) void multiply_rows_in_place(std::int64_t rows, const T* left, std::int64_t row_stride,
+                                                             const T* right, std::int64_t depth, T* sums,
+                                                             std::int64_t stride, bool fresh) {
+  using Tile = RegisterTile<T>;
+  constexpr int lanes = Tile::lanes;
+  const T* row[Rows];
+  Vec<T, lanes> sum[Rows][Tile::vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    row[i] = left + std::min<std::int64_t>(i, rows - 1) * row_stride;
+#pragma GCC unroll 4
+    for (int v = 0; v < Tile::vectors; ++v) {
+      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
+    }
+  }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Vec<T, lanes> column[Tile::vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Tile::vectors; ++v) column[v] = load_lanes<lanes>(right + k * Tile::columns + v * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<T, lanes> element(row[i][k]);
+#pragma GCC unroll 4
+      for (int v = 0; v < Tile::vectors; ++v) sum[i][v] = multiply_add(element, column[v], sum[i][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Tile::vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
+  }
+}
+
+// Rows of the left operand at one block of the depth: in panels, or, `row_stride` apart, where they lie.
+template <class T>
+struct LeftRows {
+  const T* data;
+  std::int64_t row_stride = 0;  // 0: in panels
+
+  // The product of rows `first` to first + rows, at most those of the register tile, by a panel.
+  KGEN_FN void multiply(std::int64_t first, std::int64_t rows, const T* right, std::int64_t depth, T* sums,
+                        std::int64_t stride, bool fresh) const {
+    constexpr int all = RegisterTile<T>::rows, third = (all + 2) / 3;
+    if (row_stride == 0) return multiply_panels_of(rows, data + first * depth, right, depth, sums, stride, fresh);
+    const T* from = data + first * row_stride;
+    if (rows > 2 * third) {
+      multiply_rows_in_place<all>(rows, from, row_stride, right, depth, sums, stride, fresh);
+    } else if (rows > third) {
+      multiply_rows_in_place<2 * third>(rows, from, row_stride, right, depth, sums, stride, fresh);
+    } else {
+      multiply_rows_in_place<third>(rows, from, row_stride, right, depth, sums, stride, fresh);
+    }
+  }
+};
+
 // A matrix that is a tensor seen otherwise: what follows `at` in its row follows position(at) along the tensor's last
 // axis.
 template <class S>
