@@ -76,6 +76,7 @@ void pack_right(T* panels, const S& source, Range depth, Range columns) {
 // The left operand packed for all threads: block after block of the depth, its panels one after the other.
 template <class T, int Width>
 struct Packed {
+  using element_type = T;
   T* data;
   std::int64_t panels;
   DepthBlocks blocks;
