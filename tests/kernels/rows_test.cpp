@@ -510,10 +510,12 @@ TEST_CASE("expressions that use others twice stay small") {
   });
 }
 
-TEST_CASE_TEMPLATE("reductions of columns, as many as make whole vectors, and others", T, KGEN_TYPES((bf16), float, double)) {
+TEST_CASE_TEMPLATE("reductions of columns, as many as make whole vectors, and others", T,
+                   KGEN_TYPES((bf16), float, double)) {
   using U = compute_t<T>;
   const double tolerance = sizeof(U) == 8 ? 1e-13 : 2e-5;
-  for (const Index<2> shape : {Index<2>{1, 64}, {7, 16}, {300, 15}, {257, 100}, {5000, 21}, {0, 40}, {9, 0}, {3, 1000}}) {
+  for (const Index<2> shape :
+       {Index<2>{1, 64}, {7, 16}, {300, 15}, {257, 100}, {5000, 21}, {0, 40}, {9, 0}, {3, 1000}}) {
     const auto x = random_tensor<T>(shape, 4, -1, 1);
     const auto columns = x.view().template permute<1, 0>();
     for (int threads : {1, 3}) {
@@ -541,8 +543,8 @@ TEST_CASE("rows across memory: several axes, axes between, NaN, results of sever
   const Index<2> shape{90, 83};  // rows that are columns of memory, one of them with a NaN
   auto x = random_tensor<float>(Index<2>{shape[1], shape[0]}, 3, -10, 10);
   x.elements[static_cast<std::size_t>(4 * shape[0] + 70)] = not_a_number;
-  Tensor<float, 2> y(shape), turned(x.shape), maximum(Index<2>{shape[0], 1}), total(maximum.shape), alone(maximum.shape),
-      alone_total(maximum.shape);
+  Tensor<float, 2> y(shape), turned(x.shape), maximum(Index<2>{shape[0], 1}), total(maximum.shape),
+      alone(maximum.shape), alone_total(maximum.shape);
   const auto columns = std::as_const(x).view().permute<1, 0>();
   rows<1>(shape, OnlineSoftmax{columns, y.view()});
   const auto agree = [&](auto program) {
@@ -565,7 +567,8 @@ TEST_CASE("rows across memory: several axes, axes between, NaN, results of sever
   const auto long_columns = random_tensor<float>(Index<2>{40000, 20}, 9, 5, 6);
   for (int threads : {1, 3}) {
     Tensor<float, 2> center(Index<2>{20, 1}), spread(Index<2>{20, 1});
-    rows_across<1>(Index<2>{20, 40000}, MeanVarianceRow<float>{long_columns.view().permute<1, 0>(), center.view(), spread.view()},
+    rows_across<1>(Index<2>{20, 40000},
+                   MeanVarianceRow<float>{long_columns.view().permute<1, 0>(), center.view(), spread.view()},
                    Stream{threads});
     std::vector<double> column;
     for (std::size_t i = 0; i < 40000; ++i) column.push_back(long_columns.elements[i * 20 + 19]);

@@ -298,9 +298,8 @@ void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const 
       for (std::int64_t row = 0; row < rows; ++row) body(head, row, i++);
     }
   };
-  for_each_row([&](std::int64_t head, std::int64_t row, std::int64_t i) {
-    load_query(problem, b, head, row, query + i * D);
-  });
+  for_each_row(
+      [&](std::int64_t head, std::int64_t row, std::int64_t i) { load_query(problem, b, head, row, query + i * D); });
   const auto k = problem.k.template select<0>(b);
   const auto v = problem.v.template select<0>(b);
   const std::int64_t seen = problem.keys_seen(problem.S - 1);

@@ -220,9 +220,8 @@ class LaneRow {
     if constexpr (TwoPhase<Reduction>) {
       using T = lane_type<A>;
       auto first = PartialResults<typename Reduction::First, T, W>::none();
-      for_each_element(row, run, begin, end, [&](const auto& elements, std::int64_t i) KGEN_LAMBDA {
-        first.add(spread<T, W>(elements), i);
-      });
+      for_each_element(row, run, begin, end,
+                       [&](const auto& elements, std::int64_t i) KGEN_LAMBDA { first.add(spread<T, W>(elements), i); });
       results.lanes = Reduction::template prepared<T, W>(first.lanes);
     }
     return results;

@@ -21,9 +21,9 @@ struct Run {
   std::int64_t begin, end;
 };
 
-// sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + the sum over k of window[places[i] + k] * right(k, j), for
-// all k in the runs, one after the other, i < Rows and j < Vectors registers of columns. `right`: a panel of filters, or
-// a part of one, from the first k on; the next panel begins `next_panel` elements further.
+// sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + the sum over k of window[places[i] + k] * right(k, j),
+// for all k in the runs, one after the other, i < Rows and j < Vectors registers of columns. `right`: a panel of
+// filters, or a part of one, from the first k on; the next panel begins `next_panel` elements further.
 template <int Rows, int Vectors, class T>
 inline __attribute__((noinline)) void multiply_patches(const T* window, const std::int64_t* places, const Run* runs,
                                                        std::int64_t run_count, const T* right, std::int64_t next_panel,
@@ -167,9 +167,8 @@ class Window {
   }
   template <class X>
   static void copy_lanes(const X& x, const Index<A + 2>& from, std::int64_t count, T* to) {
-    const auto step = [&]<int W>(std::int64_t i) KGEN_LAMBDA {
-      store_lanes(to + i, convert<T>(x.template load<W>(moved(from, i))));
-    };
+    const auto step = [&]<int W>(std::int64_t i)
+                          KGEN_LAMBDA { store_lanes(to + i, convert<T>(x.template load<W>(moved(from, i)))); };
     for_each_lane(0, count, step);
   }
 
@@ -180,8 +179,8 @@ class Window {
 };
 
 // How a convolution is cut into tiles: sums take at most a quarter of the second-level cache, and there are some for
-// each thread. The window is filled anew for each piece of the channels, and the filters are packed anew for each box of
-// positions; what that takes together decides which is cut.
+// each thread. The window is filled anew for each piece of the channels, and the filters are packed anew for each box
+// of positions; what that takes together decides which is cut.
 template <class T, int A>
 struct ConvolutionTiles {
   static constexpr std::int64_t columns_of_register = RegisterTile<T>::columns;
@@ -195,7 +194,8 @@ struct ConvolutionTiles {
     const std::int64_t positions = element_count(sizes.result), multiplications = positions * sizes.depth() * channels;
     constexpr std::int64_t worth_a_tile = 4 << 20;  // multiply-adds: some 35 us
     const std::int64_t wanted =
-        threads == 1 ? 1 : std::clamp<std::int64_t>(multiplications * sizes.images / worth_a_tile, threads, 4 * threads);
+        threads == 1 ? 1
+                     : std::clamp<std::int64_t>(multiplications * sizes.images / worth_a_tile, threads, 4 * threads);
     const std::int64_t of_image = (wanted + sizes.images - 1) / std::max<std::int64_t>(1, sizes.images);
     const std::int64_t most_sums = caches().second / 4 / static_cast<std::int64_t>(sizeof(T));
     std::int64_t best = std::numeric_limits<std::int64_t>::max();
@@ -252,7 +252,8 @@ void with_filter_matrix(const FilterMatrix<F, A>& filters, const Body& body) {
     const F& view = filters.tensor;
     bool in_rows = view.stride(A + 1) == 1;
     for (int axis = 0; axis < A; ++axis) {
-      in_rows = in_rows && (view.extent(axis) == 1 || view.stride(axis) == view.extent(axis + 1) * view.stride(axis + 1));
+      in_rows =
+          in_rows && (view.extent(axis) == 1 || view.stride(axis) == view.extent(axis + 1) * view.stride(axis + 1));
     }
     const View<const view_element_t<F>, 2> matrix(view.data() + filters.first_channel, filters.shape(),
                                                   Index<2>{view.stride(A), 1});
@@ -278,7 +279,8 @@ struct PatchProduct {
   void add(const Run* runs, std::int64_t run_count, const T* filters, std::int64_t panel, bool fresh,
            Prefetch coming) const {
     const std::int64_t lines = coming.lines() / calls() + 1;
-    constexpr int third = (Register::rows + 2) / 3, rest = std::min<int>(Register::vectors, filter_columns / lanes_of<T>);
+    constexpr int third = (Register::rows + 2) / 3,
+                  rest = std::min<int>(Register::vectors, filter_columns / lanes_of<T>);
     const auto columns = [&]<int Vectors>(std::int64_t j) KGEN_LAMBDA {
       const T* right = filters + j / filter_columns * panel + j % filter_columns;
       for (std::int64_t i = 0; i < positions; i += Register::rows) {
@@ -344,7 +346,8 @@ void convolution(const Patches<X, A>& patches, const FilterMatrix<F, A>& filters
   const ConvolutionShape<A>& sizes = patches.sizes;
   const std::int64_t positions = sizes.positions();
   if (positions == 0 || filters.channels == 0) return;
-  const int threads = threads_for(stream, positions * filters.channels * std::max<std::int64_t>(sizes.depth(), 32) / 32);
+  const int threads =
+      threads_for(stream, positions * filters.channels * std::max<std::int64_t>(sizes.depth(), 32) / 32);
   const ConvolutionTiles<T, A> tiles(sizes, filters.channels, TileM, TileN, threads);
   with_filter_matrix(filters, [&](const auto& matrix) {
     parallel_for(threads, tiles.count(), [&](std::int64_t i) {

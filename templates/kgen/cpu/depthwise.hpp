@@ -68,8 +68,7 @@ bool depthwise_convolution(const X& x, const F& filters, const ConvolutionShape<
       for (std::int64_t i = part.begin; i < part.end; ++i) {
         const SeenTaps<A> taps(sizes, position);
         const auto step = [&]<int W>(std::int64_t channel) KGEN_LAMBDA {
-          store_to(out, join(position, Index<1>{channel}),
-                   sum_of_taps<W, T>(x, filters, sizes, taps, channel));
+          store_to(out, join(position, Index<1>{channel}), sum_of_taps<W, T>(x, filters, sizes, taps, channel));
         };
         for_each_lane<4>(0, channels, step);
         advance(position, A + 1, Index<A + 1>{}, join(Index<1>{sizes.images}, sizes.result));

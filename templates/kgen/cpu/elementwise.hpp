@@ -10,7 +10,8 @@
 
 namespace kgen::cpu {
 
-// step.operator()<W>(i) from `begin` to `end`: `Registers` together, then whole ones, quarters of one, and single lanes.
+// step.operator()<W>(i) from `begin` to `end`: `Registers` together, then whole ones, quarters of one, and single
+// lanes.
 template <int Registers = 1, class Step>
 KGEN_FN void for_each_lane(std::int64_t begin, std::int64_t end, const Step& step) {
   constexpr int width = lanes_of<float>;

@@ -270,8 +270,9 @@ void packed_matmul(const A& a, const B& b, const C& c, int threads) {
           return {panels};
         };
         const auto left_to_come = [&](std::int64_t block) {
-          return pack_once ? Prefetch() : Prefetch(a, {m + tile_rows.begin, m + tile_rows.end},
-                                               elements_at<P>(blocks[block], a.shape()[1]));
+          return pack_once ? Prefetch()
+                           : Prefetch(a, {m + tile_rows.begin, m + tile_rows.end},
+                                      elements_at<P>(blocks[block], a.shape()[1]));
         };
         const auto right = [&]<int I>() -> const auto& { return nth<First + I>(b); };
         compute_tile<T, P, Count>(blocks, left, left_to_come, right, tile_rows, tile_columns, Index<2>{m, 0}, sink);
@@ -382,7 +383,7 @@ std::int64_t gain_in_place(const B& b, std::int64_t M) {
 }
 
 template <class A, class B>
-inline constexpr bool are_bf16_memory = is_bf16_memory<A> && is_bf16_memory<B>;
+inline constexpr bool are_bf16_memory = is_bf16_memory<A>&& is_bf16_memory<B>;
 template <class A, class... B>
 inline constexpr bool are_bf16_memory<A, Several<B...>> = is_bf16_memory<A> && (is_bf16_memory<B> && ...);
 

@@ -1,8 +1,8 @@
 // Matrices of bf16 as pairs of neighbours along the depth, for the instruction that adds the products of two pairs to
 // each sum (AVX512_BF16: 64 operations where a multiply-add of floats does 32). A pair is 32 bits, so that panels of
 // pairs are panels like others, of half the depth. It adds the product of the upper halves first: there the earlier k
-// stands, and every sum has the bits that multiply-adds in the order of k give it (2 million drawn ones agree), but that
-// what is smaller than 2^-126 counts as 0.
+// stands, and every sum has the bits that multiply-adds in the order of k give it (2 million drawn ones agree), but
+// that what is smaller than 2^-126 counts as 0.
 #pragma once
 
 #include "kgen/cpu/panels.hpp"
@@ -51,8 +51,8 @@ KGEN_FN Pair pair_of(bf16 first, bf16 second) {
   return static_cast<Pair>(std::uint32_t{first.bits} << 16 | second.bits);
 }
 
-// panel[p * Width + j] = the pair p of column j, for `pairs` of two rows `row_stride` apart, p from pairs.begin, and j <
-// count; 0 for other j.
+// panel[p * Width + j] = the pair p of column j, for `pairs` of two rows `row_stride` apart, p from pairs.begin, and j
+// < count; 0 for other j.
 template <int Width>
 void pack_pairs_along_width(Pair* panel, const bf16* source, std::int64_t row_stride, std::int64_t K, Range pairs,
                             std::int64_t count) {

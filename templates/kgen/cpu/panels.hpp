@@ -77,8 +77,8 @@ KGEN_FN void multiply_panels_of(std::int64_t rows, const P* left, const P* right
   }
 }
 
-// The same of rows where they lie, `row_stride` apart: the first `rows` of those that follow `left`, which is the element
-// of the first one at the panel's first k.
+// The same of rows where they lie, `row_stride` apart: the first `rows` of those that follow `left`, which is the
+// element of the first one at the panel's first k.
 template <int Rows, class T>
 inline __attribute__((noinline)) void multiply_rows_in_place(std::int64_t rows, const T* left, std::int64_t row_stride,
                                                              const T* right, std::int64_t depth, T* sums,
