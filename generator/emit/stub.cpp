@@ -81,9 +81,10 @@ class Body {
 
  private:
   std::string loop_name() const {
-    if (stub_.kind != GroupKind::rows) return stub_.functors.front().across ? "elementwise_across" : "elementwise";
+    const std::string across = stub_.functors.front().across ? "_across" : "";
+    if (stub_.kind != GroupKind::rows) return "elementwise" + across;
     const std::string length = stub_.row_length == 0 ? "" : fmt::format(", {}", stub_.row_length);
-    return fmt::format("rows<{}{}>", stub_.row_rank, length);
+    return fmt::format("rows{}<{}{}>", across, stub_.row_rank, length);
   }
 
   // The text of the shape of loop `index`, declared first where no parameter has it.

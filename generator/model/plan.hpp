@@ -182,7 +182,7 @@ struct Functor {
   };
   std::vector<Incoming> incoming;  // epilogue: the values it receives
   std::vector<FunctorMember> members;
-  bool across = false;                          // elementwise: a member may lie along another axis than the loop's last
+  bool across = false;                          // a member may lie along another axis than the loop's or the row's last
   std::vector<Statement> statements;            // prologue: the last one is what load returns
   std::size_t shape_member = 0;                 // one that shows the loop's whole shape
   static constexpr std::size_t none = static_cast<std::size_t>(-1);

@@ -4,6 +4,9 @@
 #include "kgen/elementwise.hpp"
 #if defined(KGEN_GPU)
 #include "kgen/gpu/warpgroup_convolution.hpp"
+#else
+#include "kgen/cpu/convolution.hpp"
+#include "kgen/cpu/depthwise.hpp"
 #endif
 #include "kgen/im2col.hpp"
 #include "kgen/introspect.hpp"
@@ -20,7 +23,8 @@ ConvolutionShape<A> convolution_shape(const X& x, const F& filters, const Index<
   return kgen::convolution_shape<A>(x.shape(), first_axes<A>(filter), filter[A], strides, pads, dilations);
 }
 
-// By Hopper's tensor cores where operands and device allow, else as a product of matrices for each group.
+// By Hopper's tensor cores where operands and device allow, else as a product of matrices for each group; on the CPU
+// without a matrix of patches.
 template <int A, int TileM, int TileN, class X, class F, class Out>
 void convolution(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
                  const Index<A>& dilations, std::int64_t group, const Out& out, Stream stream) {
@@ -35,7 +39,12 @@ void convolution(const X& x, const F& filters, const Index<A>& strides, const In
   for (std::int64_t g = 0; g < group; ++g) {
     const Patches<X, A> patches{x, sizes, g * sizes.channels};
     const FilterMatrix<F, A> matrix{filters, sizes, channels, g * channels};
-    matmul<TileM, TileN>(patches, matrix, ResultMatrix<Out, A>{out, sizes, g * channels}, stream);
+    const ResultMatrix<Out, A> result{out, sizes, g * channels};
+#if defined(KGEN_GPU)
+    matmul<TileM, TileN>(patches, matrix, result, stream);
+#else
+    cpu::convolution<TileM, TileN>(patches, matrix, result, stream);
+#endif
   }
 }
 
@@ -130,6 +139,9 @@ template <int A, class X, class F, class Out>
 void depthwise_convolution(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
                            const Index<A>& dilations, const Out& out, Stream stream) {
   const ConvolutionShape<A> sizes = convolution_shape<A>(x, filters, strides, pads, dilations);
+#if !defined(KGEN_GPU)
+  if (cpu::depthwise_convolution(x, filters, sizes, out, stream)) return;
+#endif
   const Index<A + 2> shape = join(join(Index<1>{sizes.images}, sizes.result), Index<1>{x.shape()[A + 1]});
   copy(shape, DepthwiseSum<X, F, A>{x, filters, sizes}, out, stream);
 }

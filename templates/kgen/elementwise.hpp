@@ -40,6 +40,7 @@ void elementwise_across(const Index<R>& shape, const Functor& functor, Stream st
 namespace detail {
 template <int R, class S, class Out>
 struct Copy {
+  static constexpr bool seeks = requires { S::seeks; };
   S source;
   Out out;
 

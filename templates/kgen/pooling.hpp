@@ -79,6 +79,7 @@ struct ReducedWindows {
   X x;
   Windows<R> windows;
 
+  static constexpr bool seeks = true;  // each tap anew: cpu/elementwise.hpp
   // More at a time would not find registers on a GPU.
   static constexpr int most_lanes = register_bytes == 0 ? 8 : 64;
 
@@ -126,6 +127,7 @@ struct ReducedWindows {
 
 template <int R, class X>
 struct WindowAverages {
+  static constexpr bool seeks = true;
   ReducedWindows<Sum, R, X> sums;
   bool count_include_pad;
 

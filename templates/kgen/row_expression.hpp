@@ -18,9 +18,14 @@ inline constexpr bool is_shared_line = false;
 template <class T>
 inline constexpr bool is_shared_line<Line<T, 0>> = true;
 
-// One for the whole row: a scalar stands for a row of equal elements.
 template <class A>
-concept PerRow = Scalar<A> || is_shared_line<A>;
+inline constexpr bool is_lanes = false;
+template <class T, int W>
+inline constexpr bool is_lanes<Vec<T, W>> = true;
+
+// One for the whole row: a scalar stands for a row of equal elements. A vector is one of each of several rows.
+template <class A>
+concept PerRow = Scalar<A> || is_lanes<A> || is_shared_line<A>;
 
 template <class A>
 inline constexpr int row_size = A::size;

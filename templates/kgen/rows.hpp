@@ -40,6 +40,7 @@
 #if defined(KGEN_GPU)
 #include "kgen/gpu/rows.hpp"
 #else
+#include "kgen/cpu/columns.hpp"
 #include "kgen/cpu/rows.hpp"
 #endif
 
@@ -54,6 +55,17 @@ void rows(const Index<R>& shape, const Program& program, Stream stream = {}) {
 #else
   cpu::rows<K>(shape, program, stream);
 #endif
+}
+
+// The same, for Views that may lie along another axis than the row's last, as those of columns do: on the CPU
+// neighbouring rows are computed together then, in the lanes of a vector, and what a Row says to be a scalar is a
+// vector of one for each; rows() would read them element by element.
+template <int K, std::int64_t Length = 0, int R, class Program>
+void rows_across(const Index<R>& shape, const Program& program, Stream stream = {}) {
+#if !defined(KGEN_GPU)
+  if (cpu::rows_in_columns<K>(shape, program, stream)) return;
+#endif
+  rows<K, Length>(shape, program, stream);
 }
 
 }  // namespace kgen

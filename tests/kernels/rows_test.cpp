@@ -46,11 +46,16 @@ Index<R> reduced(Index<R> shape) {
   return shape;
 }
 
-// Checks a reduction over the last K axes against reference(values of the row).
-template <class Reduction, int K, class U, class T, int R, class Reference>
+// Checks a reduction over the last K axes against reference(values of the row), by rows() or by rows_across().
+template <class Reduction, int K, class U, bool Across = false, class T, int R, class Reference>
 void check_reduction(View<const T, R> x, Reference reference, double tolerance, Stream stream = {}) {
   Tensor<U, R> result(reduced<K>(x.shape()));
-  rows<K>(x.shape(), ReduceRow<Reduction, T, U, R>{x, result.view()}, stream);
+  const ReduceRow<Reduction, T, U, R> program{x, result.view()};
+  if constexpr (Across) {
+    rows_across<K>(x.shape(), program, stream);
+  } else {
+    rows<K>(x.shape(), program, stream);
+  }
   const Index<R - K> outer = first_axes<R - K>(x.shape());
   for (std::int64_t i = 0; i < element_count(outer); ++i) {
     const Index<R - K> at = unflatten(i, outer);
@@ -503,4 +508,71 @@ TEST_CASE("expressions that use others twice stay small") {
     const double b = 2 * std::pow(element(x.view(), at), 2), d = b * b - b, expected = 16 * d * d;
     REQUIRE(std::abs(element(y.view(), at) - expected) <= 1e-4 * std::abs(expected) + 1e-4);
   });
+}
+
+TEST_CASE_TEMPLATE("reductions of columns, as many as make whole vectors, and others", T,
+                   KGEN_TYPES((bf16), float, double)) {
+  using U = compute_t<T>;
+  const double tolerance = sizeof(U) == 8 ? 1e-13 : 2e-5;
+  for (const Index<2> shape :
+       {Index<2>{1, 64}, {7, 16}, {300, 15}, {257, 100}, {5000, 21}, {0, 40}, {9, 0}, {3, 1000}}) {
+    const auto x = random_tensor<T>(shape, 4, -1, 1);
+    const auto columns = x.view().template permute<1, 0>();
+    for (int threads : {1, 3}) {
+      check_reduction<Sum, 1, U, true>(columns, sum, tolerance * std::sqrt(1.0 + static_cast<double>(shape[0])),
+                                       Stream{threads});
+      if (shape[0] > 0) check_reduction<Mean, 1, U, true>(columns, mean, tolerance, Stream{threads});
+      check_reduction<Max, 1, U, true>(columns, greatest, 0, Stream{threads});
+      check_reduction<ArgMin, 1, std::int64_t, true>(columns, place_of_least, 0, Stream{threads});
+    }
+  }
+}
+
+TEST_CASE("rows across memory: several axes, axes between, NaN, results of several, values kept") {
+  auto box = random_tensor<float>(Index<4>{3, 5, 19, 37}, 11);
+  const View<const float, 4> view(box.elements.data(), box.shape);
+  for (int threads : {1, 2}) {
+    check_reduction<Sum, 2, float, true>(view.permute<0, 3, 1, 2>(), sum, 1e-5, Stream{threads});
+    check_reduction<Sum, 1, float, true>(view.permute<0, 1, 3, 2>(), sum, 1e-5, Stream{threads});
+    check_reduction<Max, 3, float, true>(view.permute<3, 0, 1, 2>(), greatest, 0, Stream{threads});
+    check_reduction<Sum, 1, float, true>(view.permute<1, 3, 2, 0>(), sum, 1e-5, Stream{threads});
+    check_reduction<ArgMax, 2, std::int64_t, true>(view.permute<0, 3, 1, 2>(), place_of_greatest, 0, Stream{threads});
+    check_reduction<Sum, 2, float, true>(view.slice<3>(1, 18, 2).permute<0, 3, 1, 2>(), sum, 1e-5, Stream{threads});
+    check_reduction<Sum, 2, float, true>(view, sum, 1e-5, Stream{threads});  // which lies along the rows
+  }
+  const Index<2> shape{90, 83};  // rows that are columns of memory, one of them with a NaN
+  auto x = random_tensor<float>(Index<2>{shape[1], shape[0]}, 3, -10, 10);
+  x.elements[static_cast<std::size_t>(4 * shape[0] + 70)] = not_a_number;
+  Tensor<float, 2> y(shape), turned(x.shape), maximum(Index<2>{shape[0], 1}), total(maximum.shape),
+      alone(maximum.shape), alone_total(maximum.shape);
+  const auto columns = std::as_const(x).view().permute<1, 0>();
+  rows<1>(shape, OnlineSoftmax{columns, y.view()});
+  const auto agree = [&](auto program) {
+    rows_across<1>(shape, program);
+    for_each_position(shape, [&](Index<2> at) {
+      const float one = y.elements[flatten(at, shape)], other = turned.elements[at[1] * shape[0] + at[0]];
+      REQUIRE((std::abs(one - other) <= 3e-6f * one + 1e-12f || (std::isnan(one) && std::isnan(other))));
+    });
+    CHECK(std::isnan(turned.elements[70]));
+    CHECK(!std::isnan(turned.elements[71]));
+  };
+  agree(OnlineSoftmax{columns, turned.view().permute<1, 0>()});
+  agree(Softmax{columns, turned.view().permute<1, 0>()});
+  rows_across<1>(shape, StatisticsRow{columns, maximum.view(), total.view()});
+  rows<1>(shape, StatisticsRow{columns, alone.view(), alone_total.view()});
+  for (std::size_t i = 0; i < maximum.elements.size(); ++i) {
+    CHECK((maximum.elements[i] == alone.elements[i] || i == 70));
+    CHECK((std::abs(total.elements[i] - alone_total.elements[i]) <= 1e-5f * total.elements[i] || i == 70));
+  }
+  const auto long_columns = random_tensor<float>(Index<2>{40000, 20}, 9, 5, 6);
+  for (int threads : {1, 3}) {
+    Tensor<float, 2> center(Index<2>{20, 1}), spread(Index<2>{20, 1});
+    rows_across<1>(Index<2>{20, 40000},
+                   MeanVarianceRow<float>{long_columns.view().permute<1, 0>(), center.view(), spread.view()},
+                   Stream{threads});
+    std::vector<double> column;
+    for (std::size_t i = 0; i < 40000; ++i) column.push_back(long_columns.elements[i * 20 + 19]);
+    CHECK(std::abs(center.elements[19] - mean(column)) <= 1e-5);
+    CHECK(std::abs(spread.elements[19] - variance(column)) <= 1e-5);
+  }
 }

@@ -223,7 +223,8 @@ TEST_CASE("a loop says where an operand may lie across it in memory") {
     const Lowered lowered = lower_text(f, "graph: g\ndims: {M: 1..64, N: 1..64}\ninputs: {" + inputs + "}\nnodes:\n" +
                                               nodes + "outputs: [y]\n");
     const std::string text = body_of(lowered.stubs.back());
-    return has(text, "kgen::elementwise_across(") ? "across" : has(text, "kgen::elementwise(") ? "along" : "neither";
+    if (has(text, "kgen::elementwise_across(") || has(text, "kgen::rows_across<1")) return "across";
+    return has(text, "kgen::elementwise(") || has(text, "kgen::rows<1") ? "along" : "neither";
   };
   const std::string turn = "  - {op: transpose, in: x, out: t, perm: [1, 0]}\n";
   CHECK(loop_of("x: \"f32[M, N]\", b: \"f32[N]\"", "  - {op: add, in: [x, b], out: y}\n") == "along");
@@ -232,6 +233,11 @@ TEST_CASE("a loop says where an operand may lie across it in memory") {
   CHECK(loop_of("x: {type: \"f32[M, N]\", strided: true}, b: \"f32[N]\"", "  - {op: add, in: [x, b], out: y}\n") == "across");
   // What repeats lies across nothing.
   CHECK(loop_of("x: \"f32[1, N]\", b: \"f32[N, 4]\"", turn + "  - {op: add, in: [t, b], out: y}\n") == "along");
+  const auto sum_over = [&](int axis) {
+    return loop_of("x: \"f32[M, N]\"", "  - {op: sum, in: x, out: y, axes: [" + std::to_string(axis) + "]}\n");
+  };
+  CHECK(std::string(sum_over(0)) == "across");
+  CHECK(std::string(sum_over(1)) == "along");
 }
 
 TEST_CASE("rows whose axis is not the last are permuted, and what is one element per row is loaded and stored as such") {

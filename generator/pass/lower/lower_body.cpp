@@ -264,7 +264,7 @@ class Body {
         found_shape = true;
       }
       functor_.rank = made.view.runs.empty() ? made.view.rank : static_cast<int>(made.view.runs.size());
-      if (request_.role == Functor::Role::elementwise && use.line_axis < 0) {
+      if (!in_port() && use.form == RowForm::full && use.line_axis < 0) {
         functor_.across = functor_.across || lies_across(facts_, request_.space, use);
       }
       functor_.members.push_back(std::move(made));

@@ -15,14 +15,15 @@ struct NoMask {};
 // Keys whose scores are held at a time.
 inline constexpr std::int64_t attention_keys = 128;
 
-// What each thread holds (0 to 3), and what all of them share (4, 5).
+// What each thread holds, and what all of them share (keys and values).
 enum AttentionScratch : std::size_t {
   output_scratch,
   query_scratch,
   score_scratch,
   state_scratch,
   key_scratch,
-  value_scratch
+  value_scratch,
+  row_scratch
 };
 
 template <class T, class Q, class K, class V, class Mask, class Rule>
@@ -84,6 +85,15 @@ struct SoftmaxState {
   T total = 0;
 };
 
+template <class T, int W>
+KGEN_FN T greatest_lane(const Vec<T, W>& v) {
+  if constexpr (W == 1) {
+    return v.data;
+  } else {
+    return greatest_lane(maximum(low_half(v), high_half(v)));
+  }
+}
+
 // Replaces the scores that are `seen` by exp(score - maximum), and the others, up to attention_keys, by 0. The result
 // is what earlier sums of this row must be multiplied by, now that the maximum may be greater.
 template <class T>
@@ -95,8 +105,7 @@ T advance_softmax(T* scores, Range seen, SoftmaxState<T>& state) {
   std::fill(scores + count, scores + attention_keys, -infinity);
   Vec<T, lanes> greatest(state.maximum);
   for (std::int64_t j = 0; j < count; j += lanes) greatest = maximum(greatest, load_lanes<lanes>(scores + j));
-  T greater = greatest[0];
-  for (int i = 1; i < lanes; ++i) greater = maximum(Vec<T, 1>(greater), Vec<T, 1>(greatest[i])).data;
+  const T greater = greatest_lane(greatest);
   const Vec<T, lanes> subtract(greater == -infinity ? T(0) : greater);  // exp(-inf - -inf) is to be 0
   Vec<T, lanes> total(0);
   for (std::int64_t j = 0; j < attention_keys; j += lanes) {
@@ -144,14 +153,12 @@ void emit_attention(const Problem& problem, std::int64_t b, std::int64_t key_hea
   emit_row(out, output, Index<4>{b, problem.query_of(row), problem.head_of(row, key_head), 0}, problem.D);
 }
 
-// scale * q of one row, from `to`, `stride` elements apart.
+// scale * q of one row.
 template <class Problem, class T>
-void load_query(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, T* to,
-                std::int64_t stride) {
+void load_query(const Problem& problem, std::int64_t b, std::int64_t key_head, std::int64_t row, T* to) {
   const std::int64_t query = problem.query_of(row), head = problem.head_of(row, key_head);
   const auto step = [&]<int W>(std::int64_t d) KGEN_LAMBDA {
-    const auto lanes = problem.q.template load<W>(Index<4>{b, query, head, d}) * Vec<T, W>(problem.scale);
-    for (int i = 0; i < W; ++i) to[(d + i) * stride] = lanes[i];
+    store_lanes(to + d, problem.q.template load<W>(Index<4>{b, query, head, d}) * Vec<T, W>(problem.scale));
   };
   for_each_lane(0, problem.D, step);
 }
@@ -249,11 +256,14 @@ void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head,
   T* scores = scratch<T>(score_scratch, AttentionBlock<T>::rows * attention_keys);
   SoftmaxState<T>* states = scratch<SoftmaxState<T>>(state_scratch, AttentionBlock<T>::rows);
   std::fill_n(output, row_panels * Register::rows * stride, T(0));
-  std::fill_n(query, row_panels * Register::rows * problem.D, T(0));
   std::fill_n(states, count, SoftmaxState<T>{});
-  for (std::int64_t i = 0; i < count; ++i) {
-    T* panel = query + i / Register::rows * Register::rows * problem.D;
-    load_query(problem, b, key_head, rows.begin + i, panel + i % Register::rows, Register::rows);
+  T* queries = scratch<T>(row_scratch, Register::rows * problem.D);
+  for (std::int64_t first = 0; first < count; first += Register::rows) {
+    const std::int64_t together = std::min<std::int64_t>(Register::rows, count - first);
+    for (std::int64_t i = 0; i < together; ++i) {
+      load_query(problem, b, key_head, rows.begin + first + i, queries + i * problem.D);
+    }
+    transpose_rows<Register::rows>(query + first * problem.D, queries, problem.D, problem.D, together);
   }
   const Range seen{problem.keys_seen(problem.query_of(rows.begin)).begin,
                    problem.keys_seen(problem.query_of(rows.end - 1)).end};
@@ -331,9 +341,8 @@ void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const 
       for (std::int64_t row = 0; row < rows; ++row) body(head, row, i++);
     }
   };
-  for_each_row([&](std::int64_t head, std::int64_t row, std::int64_t i) {
-    load_query(problem, b, head, row, query + i * D, 1);
-  });
+  for_each_row(
+      [&](std::int64_t head, std::int64_t row, std::int64_t i) { load_query(problem, b, head, row, query + i * D); });
   const auto k = problem.k.template select<0>(b);
   const auto v = problem.v.template select<0>(b);
   const Range first_seen = problem.keys_seen(0), last_seen = problem.keys_seen(problem.S - 1);

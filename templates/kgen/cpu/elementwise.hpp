@@ -10,17 +10,27 @@
 
 namespace kgen::cpu {
 
-// step.operator()<W>(i) from `begin` to `end`: whole registers, then quarters of one, then single lanes.
-template <class Step>
+// step.operator()<W>(i) from `begin` to `end`: `Registers` together, then whole ones, quarters of one, and single
+// lanes.
+template <int Registers = 1, class Step>
 KGEN_FN void for_each_lane(std::int64_t begin, std::int64_t end, const Step& step) {
   constexpr int width = lanes_of<float>;
   std::int64_t i = begin;
+  if constexpr (Registers > 1) {
+    for (; i + Registers * width <= end; i += Registers * width) step.template operator()<Registers * width>(i);
+  }
   for (; i + width <= end; i += width) step.template operator()<width>(i);
   if constexpr (width >= 8) {
     for (; i + width / 4 <= end; i += width / 4) step.template operator()<width / 4>(i);
   }
   for (; i < end; ++i) step.template operator()<1>(i);
 }
+
+// A functor that takes so long to find what it reads that it does so for several registers together.
+template <class Functor>
+inline constexpr int registers_together = 1;
+template <class Functor>
+requires(Functor::seeks) inline constexpr int registers_together<Functor> = 4;
 
 // Of what a functor reads at a position: it does not say.
 inline constexpr std::int64_t assumed_bytes = 4;
@@ -46,7 +56,7 @@ template <int R, class Functor>
       at[R - 1] = last;
       functor.template operator()<W>(at);
     };
-    for_each_lane(box.origin[R - 1], box.origin[R - 1] + box.length, step);
+    for_each_lane<registers_together<Functor>>(box.origin[R - 1], box.origin[R - 1] + box.length, step);
   }
 }
 

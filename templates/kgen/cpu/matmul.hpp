@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "kgen/cpu/caches.hpp"
+#include "kgen/cpu/pairs.hpp"
 #include "kgen/cpu/panels.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/several.hpp"
@@ -42,6 +43,7 @@ struct DepthBlocks {
 template <int Width, class T, class S>
 void pack_left(T* panels, const S& source, Range depth, Range rows) {
   const std::int64_t elements = (depth.end - depth.begin) * Width;
+  if constexpr (std::is_same_v<T, Pair>) return pack_pairs<Width>(panels, elements, source, depth, rows);
   if (is_transposed(source)) {
     if constexpr (is_view<S>) {
       pack_along_width<Width>(panels, elements, source.template permute<1, 0>(), depth, rows.begin,
@@ -56,6 +58,9 @@ void pack_left(T* panels, const S& source, Range depth, Range rows) {
 template <int Width, class T, class S>
 void pack_right(T* panels, const S& source, Range depth, Range columns) {
   const std::int64_t elements = (depth.end - depth.begin + 1) * Width;
+  if constexpr (std::is_same_v<T, Pair>) {
+    return pack_pairs<Width>(panels, elements, source.template permute<1, 0>(), depth, columns);
+  }
   if (is_transposed(source)) {
     if constexpr (is_view<S>) {
       const auto rows = source.template permute<1, 0>();
@@ -71,6 +76,7 @@ void pack_right(T* panels, const S& source, Range depth, Range columns) {
 // The left operand packed for all threads: block after block of the depth, its panels one after the other.
 template <class T, int Width>
 struct Packed {
+  using element_type = T;
   T* data;
   std::int64_t panels;
   DepthBlocks blocks;
@@ -123,9 +129,15 @@ KGEN_FN void emit_rows(const C& c, const T* sums, std::int64_t distance, Index<2
   }
 }
 
+// What of an operand the blocks of the depth are counted in: its elements, or pairs of them.
+template <class P>
+Range elements_at(Range depth, std::int64_t K) {
+  return std::is_same_v<P, Pair> ? Range{2 * depth.begin, std::min(K, 2 * depth.end)} : depth;
+}
+
 // The tile [rows] x [columns] of the products of one operand with `Count` others, given to `c`. left(block): the left
 // operand's panels of these rows at one block of the depth; left_to_come(block): what packing them will read.
-template <class T, int Count, class Left, class LeftToCome, class Rights, class C>
+template <class T, class P, int Count, class Left, class LeftToCome, class Rights, class C>
 void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome& left_to_come, const Rights& rights,
                   Range rows, Range columns, Index<2> origin, const C& c) {
   using Register = RegisterTile<T>;
@@ -136,23 +148,24 @@ void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome&
   const std::int64_t stride = column_panels * width;
   const std::int64_t distance = row_panels * Register::rows * stride;  // of the sums of one product from the next's
   T* sums = scratch<T>(0, Count * distance);
-  T* right = scratch<T>(2, (blocks.depth + 1) * stride);
+  P* right = scratch<P>(2, (blocks.depth + 1) * stride);
   if (blocks.count == 0) std::fill_n(sums, Count * distance, T(0));
   for (std::int64_t block = 0; block < blocks.count; ++block) {
     const std::int64_t depth = blocks[block].end - blocks[block].begin;
-    const T* left_panels = left(block);
+    const LeftRows<P> left_rows = left(block);
     Prefetch left_coming = block + 1 < blocks.count ? left_to_come(block + 1) : Prefetch();
     const std::int64_t left_lines = left_coming.lines() / (Count * column_panels * row_panels) + 1;
     const auto multiply = [&](const auto& source, T* to) {
       pack_right<width>(right, source, blocks[block], columns);
       Prefetch coming;
-      if (block + 1 < blocks.count) coming = Prefetch(source, blocks[block + 1], columns);
+      if (block + 1 < blocks.count) {
+        coming = Prefetch(source, elements_at<P>(blocks[block + 1], source.shape()[0]), columns);
+      }
       const std::int64_t lines = coming.lines() / (row_panels * column_panels) + 1;
       for (std::int64_t j = 0; j < column_panels; ++j) {
         for (std::int64_t i = 0; i < row_panels; ++i) {
-          multiply_panels_of(row_count - i * Register::rows, left_panels + i * Register::rows * depth,
-                             right + j * width * (depth + 1), depth, to + i * Register::rows * stride + j * width,
-                             stride, block == 0);
+          left_rows.multiply(i * Register::rows, row_count - i * Register::rows, right + j * width * (depth + 1), depth,
+                             to + i * Register::rows * stride + j * width, stride, block == 0);
           coming.fetch(lines);
           left_coming.fetch(left_lines);
         }
@@ -178,7 +191,7 @@ struct TileSizes {
   Tiling row_tiles, column_tiles;
 
   TileSizes(std::int64_t M, std::int64_t N, const DepthBlocks& blocks, std::int64_t least_rows,
-            std::int64_t most_columns, int threads)
+            std::int64_t most_columns, bool left_in_place, int threads)
       : rows(std::max(least_rows, caches().second / 4 / static_cast<std::int64_t>(sizeof(T)) / most_columns)),
         columns(most_columns),
         row_tiles(M, rows, 1, Register::rows),
@@ -188,12 +201,12 @@ struct TileSizes {
     const std::int64_t wanted =
         threads == 1 ? 1 : std::clamp<std::int64_t>(M * N * blocks.extent / worth_a_tile, threads, 4 * threads);
     if (M == 0 || N == 0 || row_tiles.count * column_tiles.count >= wanted) return;
-    // The longer side is cut first: what lies along the other one is packed anew for each piece.
-    const bool cut_rows = M >= N;
-    if (cut_rows) row_tiles = Tiling(M, rows, wanted / column_tiles.count, 2 * Register::rows);
+    // The longer side is cut first: what lies along the other one is packed anew for each piece, if it is at all.
+    const bool cut_rows = M >= N && !left_in_place;
+    if (cut_rows) row_tiles = Tiling(M, rows, wanted / column_tiles.count, Register::rows);
     column_tiles = Tiling(N, columns, (wanted + row_tiles.count - 1) / row_tiles.count, 2 * Register::columns);
     if (!cut_rows) {
-      row_tiles = Tiling(M, rows, (wanted + column_tiles.count - 1) / column_tiles.count, 2 * Register::rows);
+      row_tiles = Tiling(M, rows, (wanted + column_tiles.count - 1) / column_tiles.count, Register::rows);
     }
   }
   std::int64_t count() const { return row_tiles.count * column_tiles.count; }
@@ -248,48 +261,74 @@ void for_each_right(const B& b, std::int64_t reads, int threads, const Multiply&
   (std::make_integer_sequence<int, Count>{});
 }
 
+// Whether the left operand need not be packed: its rows lie in one piece, and not so that all of them share one set of
+// the first-level cache after another. That spares 4 % of 512 x 512 x 512, and an eighth of 64 x 64 x 64.
+template <class T, class A>
+bool is_read_in_place(const A& a) {
+  if constexpr (is_view<A>) {
+    if constexpr (std::is_same_v<view_element_t<A>, T>) {
+      constexpr std::int64_t period = 4096;  // bytes: those of a page, and of one way of a first-level cache
+      return a.stride(1) == 1 && a.stride(0) * static_cast<std::int64_t>(sizeof(T)) % period != 0;
+    }
+  }
+  return false;
+}
+template <class T, class A>
+LeftRows<T> rows_in_place(const A& a, std::int64_t row, std::int64_t k) {
+  if constexpr (is_view<A>) {
+    if constexpr (std::is_same_v<view_element_t<A>, T>) return {a.data() + row * a.stride(0) + k, a.stride(0)};
+  }
+  return {nullptr};
+}
+
 // The left operand is packed by each tile for itself, unless there are so many tiles beside each other that this takes
 // more than to pack it for all, or it is no memory but worked out.
-template <int TileM, int TileN, class T, class A, class B, class C>
+template <int TileM, int TileN, class T, class P = T, class A, class B, class C>
 void packed_matmul(const A& a, const B& b, const C& c, int threads) {
   using Register = RegisterTile<T>;
   static_assert(TileN % Register::columns == 0);
   constexpr std::int64_t tiles_worth_packing_once = is_view<A> ? 2 : 1;
-  const std::int64_t M = a.shape()[0], K = a.shape()[1];
+  const std::int64_t M = a.shape()[0], K = std::is_same_v<P, Pair> ? pairs_of(a.shape()[1]) : a.shape()[1];
   const DepthBlocks blocks = DepthBlocks::of<T>(K);
   std::int64_t widest = 0;
   for_each_of(b, [&](const auto& each) { widest = std::max(widest, each.shape()[1]); });
-  const bool pack_once = several_count<B> * widest > tiles_worth_packing_once * TileN;
+  const bool in_place = is_read_in_place<P>(a);
+  const bool pack_once = !in_place && several_count<B> * widest > tiles_worth_packing_once * TileN;
   // As much of it at a time as 64 MB hold.
   const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1) * Register::rows;
   const std::int64_t block_m = pack_once ? std::max<std::int64_t>(1, (64 << 20) / row_bytes) * Register::rows : M;
 
   for (std::int64_t m = 0; m < M; m += block_m) {
     const std::int64_t rows = std::min(block_m, M - m);
-    Packed<T, Register::rows> packed{nullptr, (rows + Register::rows - 1) / Register::rows, blocks};
+    Packed<P, Register::rows> packed{nullptr, (rows + Register::rows - 1) / Register::rows, blocks};
     if (pack_once) {
-      packed.data = scratch<T>(1, packed.elements(rows, K));
+      packed.data = scratch<P>(1, packed.elements(rows, K));
       packed.pack(threads, a, m, rows);
     }
     for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto& sink) {
-      const auto sizes = [&](std::int64_t N) { return TileSizes<T>(rows, N, blocks, TileM, TileN / Count, threads); };
+      const auto sizes = [&](std::int64_t N) {
+        return TileSizes<T>(rows, N, blocks, TileM, TileN / Count, in_place, threads);
+      };
       const std::int64_t reads = sizes(nth<First>(b).shape()[1]).row_tiles.count;
       for_each_right<T, First, Count>(b, reads, threads, [&](const auto& right, Range columns) {
         const TileSizes<T> tiles = sizes(columns.end - columns.begin);
         parallel_for(threads, tiles.count(), [&](std::int64_t i) {
           const Range tile_rows = tiles.row_tiles.range(i % tiles.row_tiles.count);
           const Range tile_columns = tiles.column_tiles.range(i / tiles.row_tiles.count);
-          const auto left = [&](std::int64_t block) -> const T* {
-            if (pack_once) return packed.panel(block, tile_rows.begin / Register::rows);
-            T* panels = scratch<T>(3, packed.elements(tile_rows.end - tile_rows.begin, blocks.depth));
+          const auto left = [&](std::int64_t block) -> LeftRows<P> {
+            if (in_place) return rows_in_place<P>(a, m + tile_rows.begin, blocks[block].begin);
+            if (pack_once) return {packed.panel(block, tile_rows.begin / Register::rows)};
+            P* panels = scratch<P>(3, packed.elements(tile_rows.end - tile_rows.begin, blocks.depth));
             pack_left<Register::rows>(panels, a, blocks[block], {m + tile_rows.begin, m + tile_rows.end});
-            return panels;
+            return {panels};
           };
           const auto left_to_come = [&](std::int64_t block) {
-            return pack_once ? Prefetch() : Prefetch(a, {m + tile_rows.begin, m + tile_rows.end}, blocks[block]);
+            return pack_once ? Prefetch()
+                             : Prefetch(a, {m + tile_rows.begin, m + tile_rows.end},
+                                        elements_at<P>(blocks[block], a.shape()[1]));
           };
           const Index<2> origin{m, columns.begin};
-          compute_tile<T, Count>(blocks, left, left_to_come, right, tile_rows, tile_columns, origin, sink);
+          compute_tile<T, P, Count>(blocks, left, left_to_come, right, tile_rows, tile_columns, origin, sink);
         });
       });
     });
@@ -397,6 +436,11 @@ std::int64_t gain_in_place(const B& b, std::int64_t M) {
   return registers * (is_transposed(b) ? packed + (near ? 80 : 110) - 12 * M : packed + (near ? 30 : 70) - 8 * M);
 }
 
+template <class A, class B>
+inline constexpr bool are_bf16_memory = is_bf16_memory<A>&& is_bf16_memory<B>;
+template <class A, class... B>
+inline constexpr bool are_bf16_memory<A, Several<B...>> = is_bf16_memory<A> && (is_bf16_memory<B> && ...);
+
 template <int TileM, int TileN, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
@@ -408,11 +452,13 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
   });
   if (M == 0 || N == 0) return;
   const int threads = threads_for(stream, std::max(M * N * K / 32, N * K / 4));
-  if (gain >= 0) {
-    unpacked_matmul<T>(a, b, c, stream, threads);
-  } else {
-    packed_matmul<TileM, TileN, T>(a, b, c, threads);
+  if (gain >= 0) return unpacked_matmul<T>(a, b, c, stream, threads);
+  if constexpr (has_pairs && are_bf16_memory<A, B>) {
+    bool in_lines = lies_in_lines(a);
+    for_each_of(b, [&](const auto& each) { in_lines = in_lines && lies_in_lines(each); });
+    if (in_lines) return packed_matmul<TileM, TileN, T, Pair>(a, b, c, threads);
   }
+  packed_matmul<TileM, TileN, T>(a, b, c, threads);
 }
 
 }  // namespace kgen::cpu

@@ -81,9 +81,9 @@ struct PanelTile {
 
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Rows + i] * right(k, j),
 // for i < Rows and j < Vectors registers of columns. `right` is the first row of a panel, or of a part of one; the next
-// panel is `next_panel` elements further.
-template <int Rows, int Vectors, class T, class U>
-inline __attribute__((noinline)) void multiply_by_panels(const T* left, const U* right, std::int64_t next_panel,
+// panel is `next_panel` elements further. P: T, or pairs of what is multiplied, as U is then (pairs.hpp).
+template <int Rows, int Vectors, class P, class T, class U>
+inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U* right, std::int64_t next_panel,
                                                          std::int64_t depth, T* sums, std::int64_t stride, bool fresh) {
   constexpr int lanes = lanes_of<T>;
   constexpr int in_panel = panel_columns / lanes;
@@ -96,15 +96,15 @@ inline __attribute__((noinline)) void multiply_by_panels(const T* left, const U*
     }
   }
   for (std::int64_t k = 0; k < depth; ++k) {
-    Vec<T, lanes> column[Vectors];
+    Vec<P, lanes> column[Vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) {
       const U* from = right + v / in_panel * next_panel + k * panel_columns + v % in_panel * lanes;
-      column[v] = convert<T>(load_elements<lanes>(from));
+      column[v] = convert<P>(load_elements<lanes>(from));
     }
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
-      const Vec<T, lanes> row(left[k * Rows + i]);
+      const Vec<P, lanes> row(left[k * Rows + i]);
 #pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
     }
@@ -205,6 +205,18 @@ const T* convert_panels(const U* from, std::int64_t next_panel, std::int64_t cou
   return to;
 }
 
+// The pairs `depth` of `Panels` panels of depth K, which begin at `from`, until the next call.
+template <int Panels>
+const Pair* pair_panels(const bf16* from, std::int64_t next_panel, Range depth, std::int64_t K) {
+  const std::int64_t elements = (depth.end - depth.begin) * panel_columns;
+  Pair* to = scratch<Pair>(2, Panels * elements);
+  for (int panel = 0; panel < Panels; ++panel) {
+    pack_pairs_along_width<panel_columns>(to + panel * elements, from + panel * next_panel, panel_columns, K, depth,
+                                          panel_columns);
+  }
+  return to;
+}
+
 // `Panels` panels of a product for all rows of a tile, at one depth. `right` is the first of them, the others are
 // `next_panel` apart; `sums` begin with those panels.
 template <int Rows, int Panels, class T, class Left, class U>
@@ -212,15 +224,20 @@ void multiply_block(const Left& left, Range row_panels, std::int64_t block, cons
                     T* sums, std::int64_t stride) {
   const Range depth = left.blocks[block];
   const std::int64_t count = depth.end - depth.begin;
-  const U* from = right + depth.begin * panel_columns;
-  if constexpr (!std::is_same_v<T, U>) {
-    if (row_panels.end - row_panels.begin > few_row_panels) {
-      const T* converted = convert_panels<T, Panels>(from, next_panel, count);
-      return multiply_rows<Rows, Panels>(left, row_panels, block, count, converted, count * panel_columns, sums,
-                                         stride);
+  if constexpr (std::is_same_v<typename Left::element_type, Pair>) {
+    const Pair* pairs = pair_panels<Panels>(right, next_panel, depth, next_panel / panel_columns);
+    multiply_rows<Rows, Panels>(left, row_panels, block, count, pairs, count * panel_columns, sums, stride);
+  } else {
+    const U* from = right + depth.begin * panel_columns;
+    if constexpr (!std::is_same_v<T, U>) {
+      if (row_panels.end - row_panels.begin > few_row_panels) {
+        const T* converted = convert_panels<T, Panels>(from, next_panel, count);
+        return multiply_rows<Rows, Panels>(left, row_panels, block, count, converted, count * panel_columns, sums,
+                                           stride);
+      }
     }
+    multiply_rows<Rows, Panels>(left, row_panels, block, count, from, next_panel, sums, stride);
   }
-  multiply_rows<Rows, Panels>(left, row_panels, block, count, from, next_panel, sums, stride);
 }
 
 // The tile [rows] x [columns] of each product, given to rights.c. Row 0 of `left` is row `first` of the products.
@@ -278,18 +295,18 @@ TileOrder tiles_of(std::int64_t rows, std::int64_t tile_rows, std::int64_t colum
 }
 
 // `data` and `columns`: of each right operand.
-template <int Rows, int TileM, int TileN, class T, class A, class U, int Total, class C>
+template <int Rows, int TileM, int TileN, class T, class P = T, class A, class U, int Total, class C>
 void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64_t (&columns)[Total], const C& c,
                      int threads) {
-  using Left = Packed<T, Rows>;
+  using Left = Packed<P, Rows>;
   // More rows together where panels are converted for them.
   constexpr std::int64_t tile_rows = (std::is_same_v<T, U> ? TileM : 2 * TileM) / Rows * Rows;
-  const std::int64_t M = a.shape()[0], K = a.shape()[1];
+  const std::int64_t M = a.shape()[0], K = a.shape()[1], depth = std::is_same_v<P, Pair> ? pairs_of(K) : K;
   const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1);
   const std::int64_t tiles_at_once = std::max<std::int64_t>(1, (64 << 20) / (row_bytes * tile_rows));
   const std::int64_t block = std::min((M + Rows - 1) / Rows * Rows, tiles_at_once * tile_rows);
-  const DepthBlocks blocks = DepthBlocks::of<T>(K);
-  T* left_data = scratch<T>(1, Left::elements(block, K));
+  const DepthBlocks blocks = DepthBlocks::of<T>(depth);
+  P* left_data = scratch<P>(1, Left::elements(block, depth));
 
   for (std::int64_t m = 0; m < M; m += block) {
     const std::int64_t rows = std::min(block, M - m);
@@ -346,6 +363,9 @@ void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c
   if (M <= 4) return multiply.template operator()<4>();
   if (M <= 6 && M > most_rows) return multiply.template operator()<6>();
   if (M <= 8 && (M > most_rows || most_rows > 8)) return multiply.template operator()<8>();
+  if constexpr (has_pairs && is_bf16_memory<A> && std::is_same_v<U, bf16>) {
+    if (lies_in_lines(a)) return multiply_packed<most_rows, TileM, TileN, T, Pair>(a, data, columns, c, threads);
+  }
   multiply.template operator()<most_rows>();
 }
 

@@ -31,9 +31,9 @@ struct RegisterTile {
 
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k of left[i * RowStride + k * DepthStride] *
 // right[k * columns + j], for i < Rows and j < columns of the register tile. The left operand is a panel (RowStride 1),
-// or row-major memory (DepthStride 1).
-template <int Rows, int RowStride, int DepthStride, class T>
-inline __attribute__((noinline)) void multiply_panels(const T* left, const T* right, std::int64_t depth, T* sums,
+// or row-major memory (DepthStride 1). P: T, or pairs of what is multiplied (pairs.hpp).
+template <int Rows, int RowStride, int DepthStride, class P, class T>
+inline __attribute__((noinline)) void multiply_panels(const P* left, const P* right, std::int64_t depth, T* sums,
                                                       std::int64_t stride, bool fresh) {
   using Tile = RegisterTile<T>;
   constexpr int lanes = Tile::lanes;
@@ -46,12 +46,12 @@ inline __attribute__((noinline)) void multiply_panels(const T* left, const T* ri
     }
   }
   for (std::int64_t k = 0; k < depth; ++k) {
-    Vec<T, lanes> column[Tile::vectors];
+    Vec<P, lanes> column[Tile::vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Tile::vectors; ++v) column[v] = load_lanes<lanes>(right + k * Tile::columns + v * lanes);
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
-      const Vec<T, lanes> row(left[i * RowStride + k * DepthStride]);
+      const Vec<P, lanes> row(left[i * RowStride + k * DepthStride]);
 #pragma GCC unroll 4
       for (int v = 0; v < Tile::vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
     }
@@ -64,8 +64,8 @@ inline __attribute__((noinline)) void multiply_panels(const T* left, const T* ri
 }
 
 // The same for the first `rows` rows of a panel: with no more of them than a third of the tile beyond what is asked.
-template <class T>
-KGEN_FN void multiply_panels_of(std::int64_t rows, const T* left, const T* right, std::int64_t depth, T* sums,
+template <class P, class T>
+KGEN_FN void multiply_panels_of(std::int64_t rows, const P* left, const P* right, std::int64_t depth, T* sums,
                                 std::int64_t stride, bool fresh) {
   constexpr int all = RegisterTile<T>::rows, third = (all + 2) / 3;
   if (rows > 2 * third) {
@@ -76,6 +76,67 @@ KGEN_FN void multiply_panels_of(std::int64_t rows, const T* left, const T* right
     multiply_panels<third, 1, all>(left, right, depth, sums, stride, fresh);
   }
 }
+
+// The same of rows where they lie, `row_stride` apart: the first `rows` of those that follow `left`, which is the
+// element of the first one at the panel's first k.
+template <int Rows, class T>
+inline __attribute__((noinline)) void multiply_rows_in_place(std::int64_t rows, const T* left, std::int64_t row_stride,
+                                                             const T* right, std::int64_t depth, T* sums,
+                                                             std::int64_t stride, bool fresh) {
+  using Tile = RegisterTile<T>;
+  constexpr int lanes = Tile::lanes;
+  const T* row[Rows];
+  Vec<T, lanes> sum[Rows][Tile::vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    row[i] = left + std::min<std::int64_t>(i, rows - 1) * row_stride;
+#pragma GCC unroll 4
+    for (int v = 0; v < Tile::vectors; ++v) {
+      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
+    }
+  }
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Vec<T, lanes> column[Tile::vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Tile::vectors; ++v) column[v] = load_lanes<lanes>(right + k * Tile::columns + v * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Vec<T, lanes> element(row[i][k]);
+#pragma GCC unroll 4
+      for (int v = 0; v < Tile::vectors; ++v) sum[i][v] = multiply_add(element, column[v], sum[i][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Tile::vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
+  }
+}
+
+// Rows of the left operand at one block of the depth: in panels, or, `row_stride` apart, where they lie.
+template <class P>
+struct LeftRows {
+  const P* data;
+  std::int64_t row_stride = 0;  // 0: in panels
+
+  // The product of rows `first` to first + rows, at most those of the register tile, by a panel.
+  template <class T>
+  KGEN_FN void multiply(std::int64_t first, std::int64_t rows, const P* right, std::int64_t depth, T* sums,
+                        std::int64_t stride, bool fresh) const {
+    constexpr int all = RegisterTile<T>::rows, third = (all + 2) / 3;
+    if (row_stride == 0) return multiply_panels_of(rows, data + first * depth, right, depth, sums, stride, fresh);
+    if constexpr (std::is_same_v<P, T>) {
+      const P* from = data + first * row_stride;
+      if (rows > 2 * third) {
+        multiply_rows_in_place<all>(rows, from, row_stride, right, depth, sums, stride, fresh);
+      } else if (rows > third) {
+        multiply_rows_in_place<2 * third>(rows, from, row_stride, right, depth, sums, stride, fresh);
+      } else {
+        multiply_rows_in_place<third>(rows, from, row_stride, right, depth, sums, stride, fresh);
+      }
+    }
+  }
+};
 
 // A matrix that is a tensor seen otherwise: what follows `at` in its row follows position(at) along the tensor's last
 // axis.

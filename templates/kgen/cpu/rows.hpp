@@ -71,14 +71,27 @@ struct Accumulators {
 
 // Where the threads that share a row leave their partial results. Two banks take turns, so that one barrier a reduction
 // is enough: nobody writes to a bank again before everybody has left the reduction that read it.
-struct Meeting {
-  static constexpr std::size_t slot_bytes = 64;
-  struct alignas(slot_bytes) Slot {
-    std::byte bytes[slot_bytes];
-  };
-  std::vector<Slot> banks[2];
+class Meeting {
+ public:
+  static constexpr std::size_t line = 64;
 
-  explicit Meeting(int threads) : banks{std::vector<Slot>(threads), std::vector<Slot>(threads)} {}
+  // `bytes`: of the largest partial result.
+  explicit Meeting(int threads, std::size_t bytes = line)
+      : lines_((bytes + line - 1) / line), slots_(2 * lines_ * static_cast<std::size_t>(threads)), threads_(threads) {}
+
+  template <class Partial>
+  std::byte* place(int bank, int rank) {
+    assert(sizeof(Partial) <= lines_ * line);
+    return slots_[static_cast<std::size_t>(bank * threads_ + rank) * lines_].bytes;
+  }
+
+ private:
+  struct alignas(line) Line {
+    std::byte bytes[line];
+  };
+  std::size_t lines_;
+  std::vector<Line> slots_;
+  int threads_;
 };
 
 // ---- the row --------------------------------------------------------------------------------------------------------
@@ -250,15 +263,14 @@ class Row {
   // The partial results of all threads that share the row, combined by each of them in the same order.
   template <class Reduction, class Partial>
   KGEN_FN Partial over_team(const Partial& mine) {
-    static_assert(sizeof(Partial) <= Meeting::slot_bytes);
     if (meeting_ == nullptr) return mine;
-    auto& bank = meeting_->banks[meetings_++ % 2];
-    std::memcpy(&bank[team_.rank], &mine, sizeof(mine));
+    const int bank = static_cast<int>(meetings_++ % 2);
+    std::memcpy(meeting_->place<Partial>(bank, team_.rank), &mine, sizeof(mine));
     team_.barrier();
     Partial total, other;
-    std::memcpy(&total, &bank[0], sizeof(total));
+    std::memcpy(&total, meeting_->place<Partial>(bank, 0), sizeof(total));
     for (int rank = 1; rank < team_.size; ++rank) {
-      std::memcpy(&other, &bank[rank], sizeof(other));
+      std::memcpy(&other, meeting_->place<Partial>(bank, rank), sizeof(other));
       total = Reduction::combine(total, other);
     }
     return total;

@@ -242,8 +242,8 @@ struct KGEN_KERNEL(softmax_statistics) SoftmaxStatistics {
   // Each piece of the elements goes through First before it is accumulated, and its result is known then.
   using First = Max;
   template <class T, int W>
-  static KGEN_FN auto prepared(T maximum) {
-    return Partial<T, W>{Vec<T, W>(maximum), Vec<T, W>(0)};
+  static KGEN_FN auto prepared(Vec<T, W> maximum) {
+    return Partial<T, W>{maximum, Vec<T, W>(0)};
   }
   template <class T, int W>
   static KGEN_FN void accumulate(Partial<T, W>& p, Vec<T, W> x) {

@@ -1,0 +1,359 @@
+// Convolutions on the CPU. Threads take tiles of the result: boxes of positions of one image, by some channels. What a
+// tile sees of the image is brought into one piece in the second-level cache, its window, with the pads around it; the
+// register tile then reads the patches of its positions out of that, each at a place of its own, and a panel of the
+// filters beside them.
+//
+// Why no matrix of patches: of a 3x3 filter it holds each element nine times, and filling it took 0.4 cycles of each,
+// half as long as multiplying by 64 filters. The window holds an element once, and a prologue, a conversion or pads are
+// none of the multiplication's concern. The 24 multiply-adds of a k have 14 loads beside them, as in panels.hpp; where
+// the registers do not hold the 12 places too, 8 loads more, for which there is time (llvm-mca: 12 cycles).
+#pragma once
+
+#include "kgen/cpu/matmul.hpp"
+#include "kgen/im2col.hpp"
+
+namespace kgen::cpu {
+
+inline constexpr int filter_columns = 16;  // of a panel of filters
+
+// Elements of a window that lie together and meet rows of the filters that lie together.
+struct Run {
+  std::int64_t begin, end;
+};
+
+// sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + the sum over k of window[places[i] + k] * right(k, j),
+// for all k in the runs, one after the other, i < Rows and j < Vectors registers of columns. `right`: a panel of
+// filters, or a part of one, from the first k on; the next panel begins `next_panel` elements further.
+template <int Rows, int Vectors, class T>
+inline __attribute__((noinline)) void multiply_patches(const T* window, const std::int64_t* places, const Run* runs,
+                                                       std::int64_t run_count, const T* right, std::int64_t next_panel,
+                                                       T* sums, std::int64_t stride, bool fresh) {
+  constexpr int lanes = lanes_of<T>, in_panel = filter_columns / lanes;
+  const T* row[Rows];
+  Vec<T, lanes> sum[Rows][Vectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    row[i] = window + places[i];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
+    }
+  }
+  for (const Run* run = runs; run != runs + run_count; ++run) {
+    for (std::int64_t k = run->begin; k < run->end; ++k, right += filter_columns) {
+      Vec<T, lanes> column[Vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) {
+        column[v] = load_lanes<lanes>(right + v / in_panel * next_panel + v % in_panel * lanes);
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < Rows; ++i) {
+        const Vec<T, lanes> left(row[i][k]);
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(left, column[v], sum[i][v]);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
+  }
+}
+
+// A box of positions of the result of one image.
+template <int A>
+struct PositionBox {
+  std::int64_t image;
+  Index<A> begin, extents;
+
+  std::int64_t count() const { return element_count(extents); }
+};
+
+// What a box of positions sees of an image, pads included.
+template <class T, int A>
+class Window {
+ public:
+  Window(const ConvolutionShape<A>& sizes, const PositionBox<A>& box) : sizes_(sizes), box_(box) {
+    pitch_ = pitch_of(sizes.channels);
+    pixels_ = pixels_of(sizes, box.extents);
+    steps_ = dense_strides(pixels_);
+    for (int axis = 0; axis < A; ++axis) steps_[axis] *= pitch_;
+  }
+
+  static std::int64_t elements(const ConvolutionShape<A>& sizes, const Index<A>& positions) {
+    return element_count(pixels_of(sizes, positions)) * pitch_of(sizes.channels);
+  }
+
+  // Brings it to `to`: channels from first_channel on.
+  template <class X>
+  void fill(const X& x, std::int64_t first_channel, T* to) const {
+    Index<A> lines = pixels_, line{};
+    lines[A - 1] = 1;
+    const std::int64_t line_elements = pixels_[A - 1] * pitch_, count = element_count(lines);
+    for (std::int64_t i = 0; i < count; ++i, to += line_elements, advance(line, A, Index<A>{}, lines)) {
+      Index<A + 2> from{};
+      from[0] = box_.image;
+      from[A + 1] = first_channel;
+      bool inside = true;
+      for (int axis = 0; axis < A; ++axis) {
+        from[axis + 1] = box_.begin[axis] * sizes_.strides[axis] - sizes_.before[axis] + line[axis];
+        if (axis < A - 1) inside = inside && from[axis + 1] >= 0 && from[axis + 1] < sizes_.image[axis];
+      }
+      fill_line(x, from, inside, to);
+    }
+  }
+
+  // Where the patch of each position begins: as many as there are, and `count` in all, the last of them again.
+  void place(std::int64_t* places, std::int64_t count) const {
+    Index<A> at{};
+    for (std::int64_t i = 0; i < count; ++i) {
+      places[i] = 0;
+      for (int axis = 0; axis < A; ++axis) places[i] += at[axis] * sizes_.strides[axis] * steps_[axis];
+      if (i + 1 < box_.count()) advance(at, A, Index<A>{}, box_.extents);
+    }
+  }
+
+  // The runs of a patch that rows `depth` of the filters meet; returns how many.
+  std::int64_t runs(Range depth, Run* to) const {
+    const std::int64_t together = taps_together(), length = together * sizes_.channels;
+    std::int64_t count = 0;
+    for (std::int64_t k = depth.begin; k < depth.end;) {
+      const std::int64_t within = k % length, next = std::min(depth.end, k - within + length);
+      const Index<A> tap = unflatten(k / length * together, sizes_.filter);
+      std::int64_t begin = within;
+      for (int axis = 0; axis < A; ++axis) begin += tap[axis] * sizes_.dilations[axis] * steps_[axis];
+      to[count++] = {begin, begin + next - k};
+      k = next;
+    }
+    return count;
+  }
+  static std::int64_t most_runs(const ConvolutionShape<A>& sizes) { return element_count(sizes.filter) + 1; }
+
+ private:
+  // Pixels that are a multiple of 2 KB apart would share a few sets of the first-level cache.
+  static std::int64_t pitch_of(std::int64_t channels) {
+    const std::int64_t bytes = channels * static_cast<std::int64_t>(sizeof(T));
+    return bytes > 0 && bytes % 2048 == 0 ? channels + 64 / static_cast<std::int64_t>(sizeof(T)) : channels;
+  }
+  static Index<A> pixels_of(const ConvolutionShape<A>& sizes, const Index<A>& positions) {
+    Index<A> pixels{};
+    for (int axis = 0; axis < A; ++axis) {
+      pixels[axis] = (positions[axis] - 1) * sizes.strides[axis] + sizes.dilations[axis] * (sizes.filter[axis] - 1) + 1;
+    }
+    return pixels;
+  }
+  std::int64_t taps_together() const {
+    return pitch_ == sizes_.channels && sizes_.dilations[A - 1] == 1 ? sizes_.filter[A - 1] : 1;
+  }
+
+  // Pixels of the last axis from `from` on, which may lie before and behind the image.
+  template <class X>
+  void fill_line(const X& x, Index<A + 2> from, bool inside, T* to) const {
+    const std::int64_t first = from[A], extent = sizes_.image[A - 1];
+    const std::int64_t begin = inside ? std::clamp<std::int64_t>(-first, 0, pixels_[A - 1]) : pixels_[A - 1];
+    const std::int64_t end = inside ? std::clamp<std::int64_t>(extent - first, begin, pixels_[A - 1]) : begin;
+    std::fill(to, to + begin * pitch_, T(0));
+    std::fill(to + end * pitch_, to + pixels_[A - 1] * pitch_, T(0));
+    from[A] = first + begin;
+    if constexpr (is_view<X>) {
+      if (pitch_ == sizes_.channels && x.stride(A) == pitch_ && x.stride(A + 1) == 1) {
+        return copy_lanes(x, from, (end - begin) * pitch_, to + begin * pitch_);
+      }
+    }
+    for (std::int64_t pixel = begin; pixel < end; ++pixel, ++from[A]) {
+      copy_lanes(x, from, sizes_.channels, to + pixel * pitch_);
+    }
+  }
+  template <class X>
+  static void copy_lanes(const X& x, const Index<A + 2>& from, std::int64_t count, T* to) {
+    const auto step = [&]<int W>(std::int64_t i)
+                          KGEN_LAMBDA { store_lanes(to + i, convert<T>(x.template load<W>(moved(from, i)))); };
+    for_each_lane(0, count, step);
+  }
+
+  const ConvolutionShape<A>& sizes_;
+  const PositionBox<A>& box_;
+  std::int64_t pitch_;
+  Index<A> pixels_, steps_;
+};
+
+// How a convolution is cut into tiles: sums take at most a quarter of the second-level cache, and there are some for
+// each thread. The window is filled anew for each piece of the channels, and the filters are packed anew for each box
+// of positions; what that takes together decides which is cut.
+template <class T, int A>
+struct ConvolutionTiles {
+  static constexpr std::int64_t columns_of_register = RegisterTile<T>::columns;
+  ConvolutionShape<A> sizes;
+  Index<A> box{}, boxes{};  // positions of a box along each axis, and how many boxes
+  Tiling columns;
+
+  ConvolutionTiles(const ConvolutionShape<A>& sizes, std::int64_t channels, std::int64_t least_positions,
+                   std::int64_t most_columns, int threads)
+      : sizes(sizes), columns(channels, most_columns, 1, columns_of_register) {
+    const std::int64_t positions = element_count(sizes.result), multiplications = positions * sizes.depth() * channels;
+    constexpr std::int64_t worth_a_tile = 4 << 20;  // multiply-adds: some 35 us
+    const std::int64_t wanted =
+        threads == 1 ? 1
+                     : std::clamp<std::int64_t>(multiplications * sizes.images / worth_a_tile, threads, 4 * threads);
+    const std::int64_t of_image = (wanted + sizes.images - 1) / std::max<std::int64_t>(1, sizes.images);
+    const std::int64_t most_sums = caches().second / 4 / static_cast<std::int64_t>(sizeof(T));
+    std::int64_t best = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t most_pieces = (channels + columns_of_register - 1) / columns_of_register;
+    for (std::int64_t pieces = columns.count; pieces <= most_pieces; ++pieces) {
+      const Tiling cut(channels, most_columns, pieces, columns_of_register);
+      const std::int64_t most = std::max(least_positions, most_sums / cut.tile);
+      const std::int64_t boxes_wanted = std::max<std::int64_t>(1, (of_image + cut.count - 1) / cut.count);
+      const Index<A> shape = box_of(sizes.result, std::min(most, positions / boxes_wanted));
+      const std::int64_t count = element_count(counts_of(sizes.result, shape));
+      // To pack a filter costs as much as to bring two elements to a window; too few tiles leave threads idle.
+      const std::int64_t cost =
+          count * (cut.count * Window<T, A>::elements(sizes, shape) + 2 * sizes.depth() * channels) +
+          (count * cut.count < of_image ? multiplications : 0);
+      if (cost < best) best = cost, columns = cut, box = shape, boxes = counts_of(sizes.result, shape);
+    }
+  }
+
+  std::int64_t count() const { return sizes.images * element_count(boxes) * columns.count; }
+  PositionBox<A> box_at(std::int64_t index) const {
+    const Index<A + 1> at = unflatten(index / columns.count, join(Index<1>{sizes.images}, boxes));
+    PositionBox<A> found{at[0], {}, {}};
+    for (int axis = 0; axis < A; ++axis) {
+      found.begin[axis] = at[axis + 1] * box[axis];
+      found.extents[axis] = std::min(box[axis], sizes.result[axis] - found.begin[axis]);
+    }
+    return found;
+  }
+  Range columns_at(std::int64_t index) const { return columns.range(index % columns.count); }
+
+ private:
+  // Nearly `most` positions: whole lines of the result, as far as these have no more.
+  static Index<A> box_of(const Index<A>& result, std::int64_t most) {
+    Index<A> box{};
+    for (int axis = A - 1; axis >= 0; --axis) {
+      const std::int64_t extent = std::max<std::int64_t>(1, result[axis]);
+      const std::int64_t pieces = (extent + std::max<std::int64_t>(1, most) - 1) / std::max<std::int64_t>(1, most);
+      box[axis] = (extent + pieces - 1) / pieces;
+      most /= box[axis];
+    }
+    return box;
+  }
+  static Index<A> counts_of(const Index<A>& result, const Index<A>& box) {
+    Index<A> counts{};
+    for (int axis = 0; axis < A; ++axis) counts[axis] = (result[axis] + box[axis] - 1) / box[axis];
+    return counts;
+  }
+};
+
+// The filters of one group as a matrix [KH * KW * G, channels]: a View where they are one in memory that rows lie in.
+template <class F, int A, class Body>
+void with_filter_matrix(const FilterMatrix<F, A>& filters, const Body& body) {
+  if constexpr (is_view<F>) {
+    const F& view = filters.tensor;
+    bool in_rows = view.stride(A + 1) == 1;
+    for (int axis = 0; axis < A; ++axis) {
+      in_rows =
+          in_rows && (view.extent(axis) == 1 || view.stride(axis) == view.extent(axis + 1) * view.stride(axis + 1));
+    }
+    const View<const view_element_t<F>, 2> matrix(view.data() + filters.first_channel, filters.shape(),
+                                                  Index<2>{view.stride(A), 1});
+    if (in_rows) return body(matrix);
+  }
+  body(filters);
+}
+
+// What multiplies the patches of a box by panels of filters, a block of the depth at a time.
+template <class T>
+struct PatchProduct {
+  using Register = RegisterTile<T>;
+  const T* window;
+  const std::int64_t* places;
+  std::int64_t positions, stride;  // `stride` of the sums: their columns, whole panels
+  T* sums;
+
+  std::int64_t calls() const {  // of multiply_patches, at most
+    return (positions + Register::rows - 1) / Register::rows * ((stride + Register::columns - 1) / Register::columns);
+  }
+
+  // Panels are `panel` elements apart. `coming`: what is packed next.
+  void add(const Run* runs, std::int64_t run_count, const T* filters, std::int64_t panel, bool fresh,
+           Prefetch coming) const {
+    const std::int64_t lines = coming.lines() / calls() + 1;
+    constexpr int third = (Register::rows + 2) / 3,
+                  rest = std::min<int>(Register::vectors, filter_columns / lanes_of<T>);
+    const auto columns = [&]<int Vectors>(std::int64_t j) KGEN_LAMBDA {
+      const T* right = filters + j / filter_columns * panel + j % filter_columns;
+      for (std::int64_t i = 0; i < positions; i += Register::rows) {
+        const auto multiply = [&]<int Rows>() KGEN_LAMBDA {
+          multiply_patches<Rows, Vectors>(window, places + i, runs, run_count, right, panel, sums + i * stride + j,
+                                          stride, fresh);
+        };
+        if (positions - i > 2 * third) {
+          multiply.template operator()<Register::rows>();
+        } else if (positions - i > third) {
+          multiply.template operator()<2 * third>();
+        } else {
+          multiply.template operator()<third>();
+        }
+        coming.fetch(lines);
+      }
+    };
+    std::int64_t j = 0;
+    for (; j + Register::columns <= stride; j += Register::columns) columns.template operator()<Register::vectors>(j);
+    if (j < stride) columns.template operator()<rest>(j);
+  }
+};
+
+// The tile of `box` by `columns`: sums for each position, given to `out`.
+template <class T, int A, class X, class F, class Out>
+void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, const ResultMatrix<Out, A>& out,
+                              const PositionBox<A>& box, Range columns) {
+  const ConvolutionShape<A>& sizes = patches.sizes;
+  const std::int64_t positions = box.count(), column_count = columns.end - columns.begin;
+  const std::int64_t rows = (positions + RegisterTile<T>::rows - 1) / RegisterTile<T>::rows * RegisterTile<T>::rows;
+  const std::int64_t stride = (column_count + filter_columns - 1) / filter_columns * filter_columns;
+  const DepthBlocks blocks = DepthBlocks::of<T>(sizes.depth());
+  const Window<T, A> window(sizes, box);
+  T* sums = scratch<T>(0, rows * stride);
+  T* right = scratch<T>(2, (blocks.depth + 1) * stride);
+  T* seen = scratch<T>(3, Window<T, A>::elements(sizes, box.extents));
+  std::int64_t* places = scratch<std::int64_t>(5, rows);
+  Run* runs = scratch<Run>(6, Window<T, A>::most_runs(sizes));
+  if (blocks.count == 0) std::fill_n(sums, rows * stride, T(0));
+  window.fill(patches.x, patches.first_channel, seen);
+  window.place(places, rows);
+  const PatchProduct<T> product{seen, places, positions, stride, sums};
+  for (std::int64_t block = 0; block < blocks.count; ++block) {
+    const Range depth = blocks[block];
+    const std::int64_t run_count = window.runs(depth, runs);
+    pack_right<filter_columns>(right, filters, depth, columns);
+    const Prefetch coming = block + 1 < blocks.count ? Prefetch(filters, blocks[block + 1], columns) : Prefetch();
+    product.add(runs, run_count, right, (depth.end - depth.begin + 1) * filter_columns, block == 0, coming);
+  }
+  for (std::int64_t i = 0; i < positions; ++i) {
+    Index<A + 2> at =
+        join(join(Index<1>{box.image}, unflatten(i, box.extents)), Index<1>{out.first_channel + columns.begin});
+    for (int axis = 0; axis < A; ++axis) at[axis + 1] += box.begin[axis];
+    emit_row(out.tensor, sums + i * stride, at, column_count);
+  }
+}
+
+// The products of all patches with the filters of one group.
+template <int TileM, int TileN, class X, class F, class Out, int A>
+void convolution(const Patches<X, A>& patches, const FilterMatrix<F, A>& filters, const ResultMatrix<Out, A>& out,
+                 Stream stream) {
+  using T = source_lane_t<X, A + 2>;
+  const ConvolutionShape<A>& sizes = patches.sizes;
+  const std::int64_t positions = sizes.positions();
+  if (positions == 0 || filters.channels == 0) return;
+  const int threads =
+      threads_for(stream, positions * filters.channels * std::max<std::int64_t>(sizes.depth(), 32) / 32);
+  const ConvolutionTiles<T, A> tiles(sizes, filters.channels, TileM, TileN, threads);
+  with_filter_matrix(filters, [&](const auto& matrix) {
+    parallel_for(threads, tiles.count(), [&](std::int64_t i) {
+      compute_convolution_tile<T, A>(patches, matrix, out, tiles.box_at(i), tiles.columns_at(i));
+    });
+  });
+}
+
+}  // namespace kgen::cpu
