@@ -174,6 +174,8 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
 #if defined(KGEN_WARPGROUPS)
   if constexpr (has_warpgroup_matmul<A, B, C>) {
     if (tensor_core_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
+  } else if constexpr (has_streamed_matmul<A, B, C>) {
+    if (streamed_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
   }
 #endif
   MatmulShape<products> shape{a.shape()[0], a.shape()[1], {}, runs_along_rows(a), {}};
