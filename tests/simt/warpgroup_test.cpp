@@ -153,6 +153,7 @@ TEST_CASE("warpgroups: blocks that go round the ring from tile to tile, and orde
 
 TEST_CASE("warpgroups: NaN and infinity reach the results that they belong to, and no others") {
   Hopper device;
+  simt::device().multiprocessors = 1;
   Matrix<bf16> a(Index<2>{66, 70}, 1), b(Index<2>{70, 40}, 2);
   a.memory.elements[3 * 72 + 69] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());
   a.memory.elements[5 * 72 + 70] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());  // beyond its columns

@@ -1,5 +1,5 @@
-// What a kernel can ask of the device, under the same names for CUDA, HIP and the SIMT executor of the tests. Blocks
-// and grids have one axis. kgen/{cuda,hip,simt}/device.hpp define:
+// What a kernel can ask of the device, under the same names for CUDA, HIP and the SIMT executor of the tests. Blocks and
+// grids have one axis. kgen/{cuda,hip,simt}/device.hpp define:
 //
 //   wave_size                             lanes that run in step: 32 or 64
 //   thread_index(), block_threads()       this thread in its block, and how many there are
@@ -16,10 +16,9 @@
 //   cluster_barrier(where)                waits for all threads of all blocks of the cluster; only guards call it
 //   cluster_wait(where)                   the same, but says nothing of what they wrote before
 //   cluster_shared(memory, rank)          where another block of the cluster has what is at `memory` in this one's
-//   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of
-//   `width` shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of
-//   the group load_global<Bytes>(from)              aligned memory of the device, that nothing else writes before this
-//   is used. The
+//   shuffle_xor(word, distance, width)    the word that lane (mine ^ distance) passes. The lanes of one group of `width`
+//   shuffle_from(word, lane, width)       consecutive lanes call it together; here the word of lane `lane` of the group
+//   load_global<Bytes>(from)              aligned memory of the device, that nothing else writes before this is used. The
 //                                         second-level cache is to give up what was written before it gives up this
 //   load_constant<Bytes>(from)            the same, of memory that nothing writes while the kernel runs
 //   load_passing<16>(from)                16 aligned bytes of such memory, that no thread near reads again

@@ -1,6 +1,7 @@
-// Matrix multiplication on a GPU: by its tensor cores where operands and device allow (tensor_core_matmul.hpp); else,
-// right for any operands, with one tile of each in shared memory at a time. The tiles of several products are blocks of
-// one launch; where a sink takes several jointly, a block computes the same tile of each.
+// Matrix multiplication on a GPU: by its tensor cores where operands and device allow (tensor_core_matmul.hpp, and with
+// prologues streamed_matmul.hpp); else, right for any operands, with one tile of each in shared memory at a time. The
+// tiles of several products are blocks of one launch; where a sink takes several jointly, a block computes the same tile
+// of each.
 #pragma once
 
 #include "kgen/gpu/block.hpp"

@@ -46,7 +46,7 @@ consteval StreamedFields streamed_fields_of_tuple(std::tuple<Fields&...>*) {
     ++all.views;
   };
   (look.template operator()<StreamedField<std::remove_const_t<Fields>>>(), ...);
-  all.fits = all.fits && all.bits > 0 && all.bits <= 16;
+  all.fits = all.fits && all.bits > 0 && all.bits <= 8;  // more take too many registers
   return all;
 }
 }  // namespace detail
