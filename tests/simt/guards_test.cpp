@@ -230,7 +230,9 @@ Guards guards_declared() {
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
-    if (gpu::most_cluster_blocks == 1 && entry.path().filename() == "tile_pipeline.hpp") continue;  // for Hopper alone
+    const bool for_hopper =
+        entry.path().filename() == "tile_pipeline.hpp" || entry.path().filename() == "streamed_matmul.hpp";
+    if (gpu::most_cluster_blocks == 1 && for_hopper) continue;
     std::ifstream file(entry.path());
     int number = 0;
     for (std::string line; std::getline(file, line);) {
