@@ -18,10 +18,9 @@ namespace kgen {
 // right operands, each with an N of its own, are multiplied by one left operand that is read once.
 // On the CPU a prologue of a is evaluated once for each element, as far as the packed copy fits in memory set aside for
 // it, and one of b once for each 256 rows or so of a (the declarations count that as once); on a GPU both once for each
-// tile of 64 x 64 elements of c beside another; but Hopper's tensor cores multiply matrices in memory (with a prologue the
-// same product takes 30 times as long), and by at most 16 rows of a one of b that lies down its columns, made once. An
-// epilogue is evaluated once for each element of the result. TileM: the least rows of the piece of c that a thread of the
-// CPU computes at a time; TileN: its columns.
+// tile of 64 x 64 elements of c beside another, which on Hopper takes 30 times as long as matrices in memory; but with
+// at most 16 rows of a, one of b that lies down its columns once. An epilogue is evaluated once for each result. TileM:
+// the least rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns.
 template <int TileM = 96, int TileN = 256, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
 KGEN_KERNEL(matmul)
