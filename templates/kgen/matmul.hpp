@@ -16,11 +16,11 @@ namespace kgen {
 
 // c[m, n] = sum over k of a[m, k] * b[k, n], accumulated in f32 (f64 for f64); integers wrap. a: [M, K], b: [K, N], c:
 // [M, N]. Several right operands, each with an N of its own, are multiplied by one left operand that is read once.
-// On the CPU a prologue is evaluated once for each element, as far as what it makes fits in memory set aside for it: one
-// of a so many rows at a time, and one of b anew for each such part of a (of 64 MB). On a GPU both are evaluated once for
-// each tile of 64 x 64 elements of c beside another. Hopper's tensor cores multiply matrices in memory: with a prologue
-// the same product takes 30 times as long. An epilogue is evaluated once for each element of the result. TileM: the
-// least rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns.
+// On the CPU a prologue is evaluated once for each element, as far as what it makes fits in memory set aside for it (one of
+// b anew for each 64 MB of a); on a GPU once for each tile of 64 x 64 elements of c beside another, which on Hopper takes 30
+// times as long as matrices in memory; but with at most 16 rows of a, one of b that lies down its columns once. An epilogue
+// is evaluated once for each result. TileM: the least rows of the piece of c that a thread of the CPU computes at a time;
+// TileN: its columns.
 template <int TileM = 96, int TileN = 256, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
 KGEN_KERNEL(matmul)

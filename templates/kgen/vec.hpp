@@ -80,6 +80,14 @@ KGEN_FN constexpr To convert_scalar(From value) {
     return static_cast<To>(static_cast<std::int32_t>(value));  // as the vectors do: defined for every 32-bit value
   } else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, std::uint32_t>) {
     return static_cast<To>(static_cast<std::int64_t>(value));
+#if defined(KGEN_GPU)
+  } else if constexpr (std::is_same_v<To, float> && std::is_integral_v<From> && sizeof(From) == 1 &&
+                       !std::is_same_v<From, bool>) {
+    // As the last bits of a float beyond 2^23: two additions instead of a conversion, the first of which the compiler
+    // knows how to leave out for an integer of 4 bits (half_byte() of kgen/gpu/access.hpp).
+    constexpr std::uint32_t zero = std::is_signed_v<From> ? 0x4b400008 : 0x4b400000;
+    return as_float(zero + static_cast<std::uint32_t>(static_cast<std::int32_t>(value))) - as_float(zero);
+#endif
   } else {
     return static_cast<To>(value);
   }

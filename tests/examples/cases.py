@@ -226,6 +226,9 @@ EXAMPLES = {
         over_shapes(inputs_features.layer_inputs, [(1,), (3,), (0,)]),
         {**dict.fromkeys(("swished", "soft", "chances", "total", "back", "step"), "f32"), "offset": "u8"},
     ),
+    "grouped_weights": Example(
+        over_shapes(inputs_features.grouped_inputs, [(1,), (5,), (16,), (40,), (0,)]), {"y": "bf16"}
+    ),
     "wrapping": Example(
         joined(over_shapes(inputs_features.wrapping_inputs, PLANES), inputs_features.wrapping_by_hand),
         {

@@ -1,5 +1,6 @@
 """What the graphs of tests/examples/graphs are given, as inputs.py has it."""
 
+import ml_dtypes
 import numpy as np
 
 from inputs import bf16, normal, position, with_specials
@@ -122,6 +123,14 @@ def cast_inputs(rng, m, n):
 
 def prepared_inputs(rng, m):
     return {"tokens": rng.integers(0, 96, (m,)), "x": normal(rng, m, 64), "small": normal(rng, m, 40).astype(bf16)}
+
+
+def grouped_inputs(rng, m):
+    return {
+        "x": normal(rng, m, 256).astype(bf16),
+        "q": normal(rng, 72, 2, 128).astype(ml_dtypes.float8_e4m3fn),
+        "scale": np.exp2(rng.integers(-6, -2, (2, 1, 72))).astype(bf16),  # tensor cores take weights in bf16
+    }
 
 
 def prepared_constants(rng):

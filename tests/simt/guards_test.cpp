@@ -18,6 +18,7 @@
 #include "kgen/elementwise.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
+#include "kgen/ops/conversion.hpp"
 #include "kgen/ops/reductions.hpp"
 #include "kgen/rows.hpp"
 #include "kgen/simt/executor.hpp"
@@ -70,6 +71,17 @@ std::vector<float> shares(View<const float, 2> x) {
   return y.elements;
 }
 
+// A prologue of weights of few bits.
+struct Scaled {
+  View<const i4, 2> q;
+  View<const bf16, 2> scale;
+  KGEN_FN Index<2> shape() const { return q.shape(); }
+  template <int W>
+  KGEN_FN auto load(Index<2> at) const {
+    return Mul::apply(Cast<float>::apply(q.load<W>(at)), scale.load<W>(at));
+  }
+};
+
 // Boxes that overlap their neighbours, the best one first.
 struct Crowd {
   Tensor<float, 3> boxes{Index<3>{1, 300, 4}}, scores{Index<3>{1, 1, 300}};
@@ -114,8 +126,8 @@ std::vector<Case> cases() {
       [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
-        const auto a = random_tensor<bf16>(Index<2>{72, 640}, 1), b = random_tensor<bf16>(Index<2>{640, 64}, 2);
-        Tensor<float, 2> c(Index<2>{72, 127});
+        const auto a = random_tensor<bf16>(Index<2>{136, 640}, 1), b = random_tensor<bf16>(Index<2>{640, 64}, 2);
+        Tensor<float, 2> c(Index<2>{136, 127});
         matmul(a.view(), b.view(), c.view().slice<1>(0, 64));
         matmul(a.view(), b.view().slice<1>(1, 63), c.view().slice<1>(64, 63));  // through registers
         simt::device().shared_bytes = before.shared_bytes;
@@ -139,6 +151,17 @@ std::vector<Case> cases() {
         const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
         Tensor<float, 2> c(Index<2>{16, 64});
         matmul(a.view(), b.view(), c.view());  // by the blocks of a cluster
+        simt::device().shared_bytes = before.shared_bytes;
+        return c.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;  // as Hopper's
+        const auto a = random_tensor<bf16>(Index<2>{3, 256}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
+        const auto q = random_tensor<i4>(Index<2>{24, 256}, 3);
+        const View<const i4, 2> down = q.view().permute<1, 0>();
+        Tensor<float, 2> c(Index<2>{3, 24});
+        matmul(a.view(), Scaled{down, scale.view().broadcast_to(down.shape())}, c.view());
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },
@@ -207,7 +230,9 @@ Guards guards_declared() {
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
-    if (gpu::most_cluster_blocks == 1 && entry.path().filename() == "tile_pipeline.hpp") continue;  // for Hopper alone
+    const bool for_hopper =
+        entry.path().filename() == "tile_pipeline.hpp" || entry.path().filename() == "streamed_matmul.hpp";
+    if (gpu::most_cluster_blocks == 1 && for_hopper) continue;
     std::ifstream file(entry.path());
     int number = 0;
     for (std::string line; std::getline(file, line);) {

@@ -46,6 +46,9 @@ TEST_CASE_TEMPLATE("skinny products: rows, columns and depths below and beyond a
   check<T>(17, 136, 264, 1, "skinny_matmul x2");
   check<T>(40, 72, 584, 1, "skinny_matmul x1");
   check<T>(64, 264, 136, 4, "skinny_matmul x3");
+  check<T>(65, 72, 456, 2, "skinny_matmul x2");  // the columns of two tiles of 64 rows
+  check<T>(128, 136, 72, 3, "skinny_matmul x2");
+  check<T>(66, 264, 72, 3, "warpgroup_matmul x3");  // as many tiles as multiprocessors
 }
 
 TEST_CASE("skinny products: the blocks of a cluster share the depth") {

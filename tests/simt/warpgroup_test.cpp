@@ -22,6 +22,7 @@ void check(const View<const T, 2>& a, const View<const T, 2>& b, const std::stri
   for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
     Hopper device;
     simt::device().order = order;
+    if (a.extent(0) <= 128) simt::device().multiprocessors = 1;  // else it would be a skinny product
     Tensor<float, 2> c(Index<2>{a.extent(0), b.extent(1)});
     matmul(a, b, c.view());
     CHECK(device.take() == launches);
@@ -63,6 +64,7 @@ TEST_CASE("warpgroups: operands in no order that the copy engine takes") {
 
 TEST_CASE("warpgroups: epilogues whose Views repeat along columns or rows, lie across, or are in place") {
   Hopper device;
+  simt::device().multiprocessors = 1;
   const Matrix<bf16> a(Index<2>{70, 40}, 1), b(Index<2>{40, 72}, 2);
   const auto bias = random_tensor<float>(Index<2>{1, 72}, 3), of_row = random_tensor<float>(Index<2>{70, 1}, 4);
   const auto residual = random_tensor<float>(Index<2>{70, 72}, 5), across = random_tensor<float>(Index<2>{72, 70}, 6);
@@ -151,6 +153,7 @@ TEST_CASE("warpgroups: blocks that go round the ring from tile to tile, and orde
 
 TEST_CASE("warpgroups: NaN and infinity reach the results that they belong to, and no others") {
   Hopper device;
+  simt::device().multiprocessors = 1;
   Matrix<bf16> a(Index<2>{66, 70}, 1), b(Index<2>{70, 40}, 2);
   a.memory.elements[3 * 72 + 69] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());
   a.memory.elements[5 * 72 + 70] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());  // beyond its columns

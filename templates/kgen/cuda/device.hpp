@@ -103,6 +103,16 @@ template <int Bytes>
 KGEN_FN Block<Bytes> load_constant(const void* from) {
   return load_global<Bytes, true>(from);
 }
+// Past the first-level cache.
+template <int Bytes>
+KGEN_FN Block<Bytes> load_passing(const void* from) {
+  static_assert(Bytes == 16);
+  uint4 unit;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(unit.x), "=r"(unit.y), "=r"(unit.z), "=r"(unit.w)
+               : "l"(__cvta_generic_to_global(from)));
+  return {{unit.x, unit.y, unit.z, unit.w}};
+}
 
 // One instruction for each unit: an assignment may become one for each of its words.
 KGEN_FN void store_unit(uint4* to, uint4 unit) {

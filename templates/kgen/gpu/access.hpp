@@ -69,6 +69,37 @@ KGEN_FN Elements<T, W> load_run(const T* from, std::int64_t step, Access access)
   return result;
 }
 
+// Byte number `byte` of a word, of which 4 bits count.
+KGEN_FN std::uint32_t half_byte(std::uint32_t word, int byte) {
+#if defined(__CUDA_ARCH__)
+  // The bits of 3 * 2^22 as a float and those: what converts them to float takes them as they are.
+  constexpr std::uint32_t bits = 0x4b400000;
+  const std::uint32_t value = __byte_perm(word, bits, 0x7650u | static_cast<unsigned>(byte)) - bits;
+  __builtin_assume(value < 16);
+  return value;
+#else
+  return word >> 8 * byte & 0xf;
+#endif
+}
+
+// The elements of a word of a packed type. 8 integers of 4 bits are two words of 4 bytes first.
+template <class T, int W>
+KGEN_FN Vec<compute_t<T>, W> lanes_of_word(std::uint32_t word) {
+  if constexpr (W == 8 && is_packed_integer<T> && element_bits<T> == 4) {
+    constexpr bool has_sign = std::is_signed_v<compute_t<T>>;
+    if (has_sign) word ^= 0x88888888u;  // each element 8 more
+    compute_t<T> lanes[W];
+    KGEN_UNROLL
+    for (int i = 0; i < W; ++i) {
+      const std::uint32_t code = half_byte(word >> i % 2 * 4 & 0x0f0f0f0fu, i / 2);
+      lanes[i] = static_cast<compute_t<T>>(static_cast<int>(code) - (has_sign ? 8 : 0));
+    }
+    return load_lanes<W>(lanes);
+  } else {
+    return kgen::detail::lanes_of_codes<T>(kgen::detail::spread_word<element_bits<T>, W>(word));
+  }
+}
+
 // W elements of a packed type, as the words that hold them.
 template <int W, class T>
 requires is_packed<T> KGEN_FN Elements<T, W> load_run(const PackedPointer<const T>& from, std::int64_t step,
@@ -84,7 +115,7 @@ requires is_packed<T> KGEN_FN Elements<T, W> load_run(const PackedPointer<const 
         const Block<W* bits / 8> block = load_block<W * bits / 8>(from.byte(), access);
         std::uint32_t word = 0;
         memcpy(&word, &block, sizeof(block));
-        return {kgen::detail::lanes_of_codes<T>(kgen::detail::spread_word<bits, W>(word))};
+        return {lanes_of_word<T, W>(word)};
       }
     }
     std::uint32_t codes[W];

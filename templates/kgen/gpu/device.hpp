@@ -21,6 +21,7 @@
 //   load_global<Bytes>(from)              aligned memory of the device, that nothing else writes before this is used. The
 //                                         second-level cache is to give up what was written before it gives up this
 //   load_constant<Bytes>(from)            the same, of memory that nothing writes while the kernel runs
+//   load_passing<16>(from)                16 aligned bytes of such memory, that no thread near reads again
 //   store_global(to, block)               aligned memory of the device
 //   store_shared(to, block)               aligned memory of a block
 //   atomic_add(to, value)                 returns what was there

@@ -1,6 +1,7 @@
-// Matrix multiplication on a GPU: by its tensor cores where operands and device allow (tensor_core_matmul.hpp); else,
-// right for any operands, with one tile of each in shared memory at a time. The tiles of several products are blocks of
-// one launch; where a sink takes several jointly, a block computes the same tile of each.
+// Matrix multiplication on a GPU: by its tensor cores where operands and device allow (tensor_core_matmul.hpp, and with
+// prologues streamed_matmul.hpp); else, right for any operands, with one tile of each in shared memory at a time. The
+// tiles of several products are blocks of one launch; where a sink takes several jointly, a block computes the same tile
+// of each.
 #pragma once
 
 #include "kgen/gpu/block.hpp"
@@ -174,6 +175,8 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
 #if defined(KGEN_WARPGROUPS)
   if constexpr (has_warpgroup_matmul<A, B, C>) {
     if (tensor_core_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
+  } else if constexpr (has_streamed_matmul<A, B, C>) {
+    if (streamed_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
   }
 #endif
   MatmulShape<products> shape{a.shape()[0], a.shape()[1], {}, runs_along_rows(a), {}};

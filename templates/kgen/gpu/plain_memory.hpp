@@ -12,6 +12,10 @@ KGEN_FN Block<Bytes> load_constant(const void* from) {
   return load_global<Bytes>(from);
 }
 template <int Bytes>
+KGEN_FN Block<Bytes> load_passing(const void* from) {
+  return load_global<Bytes>(from);
+}
+template <int Bytes>
 KGEN_FN void store_global(void* to, const Block<Bytes>& block) {
   *static_cast<Block<Bytes>*>(to) = block;
 }

@@ -5,6 +5,7 @@
 // shared memory (ClusterSums), from which the sink gets 4 neighbours of a row at a time.
 #pragma once
 
+#include "kgen/gpu/added_sums.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -98,24 +99,13 @@ struct SkinnyMatmul {
   // This block's share of the tile's results, to the sink.
   template <class C, class Shape, int... I>
   KGEN_FN static void emit(const Sums& partial, const C& c, std::int64_t column, std::int64_t N, const Shape& shape,
-                           std::integer_sequence<int, I...>) {
-    constexpr int lanes = 4, own = columns / static_cast<int>(sizeof...(I)), pieces = own / lanes;
-    const int rows = static_cast<int>(shape.M), all = rows * pieces, rank = cluster_rank();
-    for (int i = all * rank / shape.blocks + thread_index(); i < all * (rank + 1) / shape.blocks;
-         i += multiplying_threads) {
-      const int row = i / pieces, of_tile = i % pieces * lanes;
-      const Index<2> at{row, column + of_tile};
-      if (at[1] + lanes <= N) {
-        store_to(c, at, partial.add(row, I * own + of_tile, shape.blocks)...);
-      } else if (at[1] < N) {
-        float sums[sizeof...(I)][lanes];
-        (store_lanes(sums[I], partial.add(row, I * own + of_tile, shape.blocks)), ...);
-        KGEN_NO_UNROLL
-        for (int lane = 0; at[1] + lane < N; ++lane) {
-          store_to(c, Index<2>{row, at[1] + lane}, Vec<float, 1>(chosen(sums[I], lane))...);
-        }
-      }
-    }
+                           std::integer_sequence<int, I...> products) {
+    constexpr int own = columns / static_cast<int>(sizeof...(I));
+    const int all = static_cast<int>(shape.M) * own / 4, rank = cluster_rank();
+    const auto add = [&](int row, int place) KGEN_LAMBDA { return partial.add(row, place, shape.blocks); };
+    emit_added<own>(add, c, column, N,
+                    {all * rank / shape.blocks + thread_index(), all * (rank + 1) / shape.blocks, multiplying_threads},
+                    products);
   }
 };
 
@@ -188,12 +178,16 @@ bool skinny_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<seve
   using Few = SkinnyMatmul<T, 16, 2, BDeep>;
   using Deep = SkinnyMatmul<T, 64, 1, BDeep>;  // of more stages
   using Wide = SkinnyMatmul<T, 64, 2, BDeep>;  // for more tiles than multiprocessors
-  if (shape.M > 64) return false;
+  using Widest = SkinnyMatmul<T, 128, 1, BDeep>;
+  if (shape.M > 128) return false;
   for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
     shape.tiles += shape.template order<Few::columns>(First, Count).columns;
   });
   shape.blocks = blocks_of_depth(shape.tiles, shape.steps(Few::depth), limits);
   if (shape.M <= 16) return launch_skinny_matmul<Few, T, BDeep>(a, b, c, shape, limits, stream);
+  // Tiles of 128 rows that fill the multiprocessors need nobody to share their depth.
+  if (shape.M > 64 && shape.tiles * 4 > limits.multiprocessors * 3) return false;
+  if (shape.M > 64) return launch_skinny_matmul<Widest, T, BDeep>(a, b, c, shape, limits, stream);
   if (shape.tiles <= limits.multiprocessors)
     return launch_skinny_matmul<Deep, T, BDeep>(a, b, c, shape, limits, stream);
   return launch_skinny_matmul<Wide, T, BDeep>(a, b, c, shape, limits, stream);

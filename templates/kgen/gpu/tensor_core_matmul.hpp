@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kgen/gpu/skinny_matmul.hpp"
+#include "kgen/gpu/streamed_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)

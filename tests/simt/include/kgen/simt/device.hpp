@@ -52,6 +52,11 @@ Block<Bytes> load_constant(const void* from) {
 }
 
 template <int Bytes>
+Block<Bytes> load_passing(const void* from) {
+  return load_global<Bytes>(from);
+}
+
+template <int Bytes>
 void store_global(void* to, const Block<Bytes>& block) {
   simt::access(to, alignof(Block<Bytes>));
   std::memcpy(to, &block, Bytes);

@@ -1,0 +1,267 @@
+// Matrix multiplication of few rows on tensor cores, where a prologue makes the right operands of what comes from
+// memory (weights of few bits, and scales of groups of them): at the speed at which that comes, each element is made
+// once, in the registers from which the tensor cores take it (multiply_tile()).
+//
+// A wave goes down 16 columns, 128 rows at a time: a thread loads 32 rows of 2 columns, two steps ahead, and the same
+// 32 columns of the left operand's rows. Which of them the tensor cores multiply as which number in depth does not
+// matter as long as both operands agree. The waves of a block share the depth, and add up in shared memory.
+#pragma once
+
+#include "kgen/gpu/added_sums.hpp"
+#include "kgen/gpu/streamed_source.hpp"
+#include "kgen/gpu/warpgroup_matmul.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+// Rows: of the left operand; Columns: of a tile, of all products that it is of.
+template <class T, int Rows, int Columns>
+struct StreamedMatmul {
+  static constexpr int rows = Rows, columns = Columns, wave_columns = 16;
+  // A thread has `lanes` of a column in a step, and makes `part` of them at a time.
+  static constexpr int lanes = 32, part = 8, depth = 4 * lanes;
+  static constexpr int most_waves = 8, threads = most_waves * wave_size;  // of a block
+  static constexpr int blocks = 2, places = blocks * most_waves;          // of waves, on a multiprocessor
+  static constexpr int pitch = Columns + 4;  // 2 rows further and 1 column further are 32 different banks
+  static constexpr std::int64_t shared(int waves) { return shared_bytes<float>(waves * Rows * pitch); }
+
+  using Sums = float[Rows / 8][4];
+
+  // The elements of 2 columns that a thread has of a step, as words.
+  template <class Source>
+  struct Weights {
+    using Streamed = StreamedSource<Source, lanes>;
+    typename Streamed::Pieces pieces[2];
+
+    // Those of `part` elements of each column, from number `first` on.
+    KGEN_FN void convert(const Source& b, int first, std::uint32_t (&words)[2][part / 2]) const {
+      KGEN_UNROLL
+      for (int i = 0; i < 2; ++i) {
+        T elements[part];
+        store_elements(elements, Streamed::template lanes<part>(b, pieces[i], first));
+        memcpy(words[i], elements, sizeof(elements));
+      }
+    }
+  };
+
+  // A thread's part of the left operand: its own row of each 8, or the last one, and of a step its columns.
+  struct Left {
+    const T* rows[Rows / 8];  // at the next step's columns
+
+    KGEN_FN Left(const View<const T, 2>& a, int column) {
+      KGEN_UNROLL
+      for (int i = 0; i < Rows / 8; ++i) {
+        const std::int64_t row = i * 8 + thread_index() % wave_size / 4, last = a.extent(0) - 1;
+        rows[i] = a.data() + (row < last ? row : last) * a.stride(0) + column;
+      }
+    }
+    KGEN_FN void advance(int columns) {
+      KGEN_UNROLL
+      for (int i = 0; i < Rows / 8; ++i) rows[i] += columns;
+    }
+  };
+
+  // sums += what a thread has of a step, by the left operand's rows. Beyond the last row of b both are 0.
+  template <class Source>
+  KGEN_FN static void multiply_step(Sums& sums, const Left& left, const Source& b, const Weights<Source>& weights,
+                                    bool beyond) {
+    Block<16> blocks[Rows / 8][lanes / part];  // on their way together
+    KGEN_UNROLL
+    for (int i = 0; i < Rows / 8 * (lanes / part); ++i) {
+      const int rows = i / (lanes / part), place = i % (lanes / part);
+      blocks[rows][place] = beyond ? Block<16>{} : load_constant<16>(left.rows[rows] + place * part);
+    }
+    KGEN_UNROLL
+    for (int first = 0; first < lanes; first += part) {
+      std::uint32_t words[2][part / 2];
+      weights.convert(b, first, words);
+      if (beyond) {
+        KGEN_UNROLL
+        for (int i = 0; i < part / 2; ++i) words[0][i] = words[1][i] = 0;
+      }
+      KGEN_UNROLL
+      for (int rows = 0; rows < Rows; rows += 8) {
+        const Block<16>& block = blocks[rows / 8][first / part];
+        KGEN_UNROLL
+        for (int i = 0; i < part / 2; i += 2) {
+          const std::uint32_t tile[] = {words[0][i], words[1][i], words[0][i + 1], words[1][i + 1]};
+          const std::uint32_t right[] = {block.words[i], block.words[i + 1]};
+          multiply_tile<T>(sums[rows / 8], tile, right);
+        }
+      }
+    }
+  }
+
+  // A wave: the sums of 16 columns from `column` on, of which those before `end` are there, over its part of the depth.
+  template <class Source>
+  KGEN_FN static void multiply(Sums& sums, const View<const T, 2>& a, const Source& b, std::int64_t column,
+                               std::int64_t end) {
+    const int lane = thread_index() % wave_size, waves = block_threads() / wave_size;
+    const int K = static_cast<int>(a.extent(1)), stride = waves * depth;
+    const std::int64_t last = end - 1, own = column + lane / 4;
+    int begin = thread_index() / wave_size * depth;  // of the wave's step
+    const int first = begin + lane % 4 * lanes;
+    typename Weights<Source>::Streamed columns[] = {{b, {first, own < last ? own : last}, stride},
+                                                    {b, {first, own + 8 < last ? own + 8 : last}, stride}};
+    Left left(a, first);
+    Weights<Source> next[2] = {};
+    const auto load = [&](Weights<Source>& to, int from) KGEN_LAMBDA {
+      if (from + depth <= K || from + lane % 4 * lanes < K) to = {{columns[0].load(b), columns[1].load(b)}};
+    };
+    // One step of two that are on their way: its registers are free for the one behind the other.
+    const auto step = [&](Weights<Source>& weights, bool beyond) KGEN_LAMBDA {
+      multiply_step(sums, left, b, weights, beyond);
+      load(weights, begin + 2 * stride);
+      left.advance(stride);
+      begin += stride;
+    };
+    load(next[0], begin);
+    load(next[1], begin + stride);
+    while (begin + stride + depth <= K) {
+      step(next[0], false);
+      step(next[1], false);
+    }
+    KGEN_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      if (begin < K) step(next[i], begin + lane % 4 * lanes >= K);
+    }
+  }
+
+  // Puts them where the block adds up.
+  KGEN_FN static void put(float* to, const Sums& sums, int column) {
+    const int lane = thread_index() % wave_size;
+    to += (thread_index() / wave_size * Rows + lane % 4 * 2) * pitch + column + lane / 4;
+    KGEN_UNROLL
+    for (int rows = 0; rows < Rows; rows += 8) {
+      KGEN_UNROLL
+      for (int i = 0; i < 4; ++i) to[(rows + i % 2) * pitch + i / 2 * 8] = sums[rows / 8][i];
+    }
+  }
+
+  // All columns of a tile that are of one product, from `column` on; they stand from `place` on in the tile.
+  template <int Own, class Source>
+  KGEN_FN static void multiply_columns(float* to, const View<const T, 2>& a, const Source& b, std::int64_t column,
+                                       std::int64_t end, int place) {
+    KGEN_NO_UNROLL
+    for (int i = 0; i < Own; i += wave_columns) {
+      Sums sums = {};
+      multiply(sums, a, b, column + i, end);
+      put(to, sums, place + i);
+    }
+  }
+};
+
+template <class Matmul, class T, class B, class C>
+KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), Matmul::blocks)
+streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulShape<several_count<B>> shape) {
+  if constexpr (has_warpgroups) {
+    SharedMemory shared;
+    const int waves = block_threads() / wave_size;
+    float* partial = shared.take<float>(waves * Matmul::rows * Matmul::pitch);
+    take_turn();
+    const auto compute = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+      constexpr int own = Matmul::columns / Count;
+      const auto multiply = [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
+        (Matmul::template multiply_columns<own>(partial, a, nth<First + I>(b), origin[1], end, I * own), ...);
+      };
+      constexpr std::make_integer_sequence<int, Count> products;
+      {
+        const BlockPhase multiplying;
+        multiply(products);
+      }
+      const auto added = [&](int row, int column) KGEN_LAMBDA {
+        Vec<float, 4> sum(0);
+        for (int wave = 0; wave < waves; ++wave) {
+          sum = sum + load_lanes<4>(partial + (wave * Matmul::rows + row) * Matmul::pitch + column);
+        }
+        return sum;
+      };
+      const PieceRange all{thread_index(), static_cast<int>(shape.M) * (own / 4), block_threads()};
+      if (shape.vectors) {
+        emit_added<own>(added, known<Lanes::constant_vectors>(sink), origin[1], end, all, products);
+      } else {
+        emit_added<own>(added, sink, origin[1], end, all, products);
+      }
+    };
+    at_tile<Matmul::columns>(static_cast<int>(block_index()), c, shape, compute);
+  }
+}
+
+namespace detail {
+template <class S>
+struct StreamsAll {
+  static constexpr bool value = streamed_fields<S>().fits;
+};
+template <class... S>
+struct StreamsAll<Several<S...>> {
+  static constexpr bool value = (streamed_fields<S>().fits && ...);
+};
+template <class A>
+inline constexpr bool is_left_of_tiles = is_matrix_of<bf16, A> || is_matrix_of<f16, A>;
+}  // namespace detail
+
+// Whether a left operand and right ones of these types may be multiplied so.
+template <class A, class B, class C>
+inline constexpr bool has_streamed_matmul =
+    detail::is_left_of_tiles<A>&& detail::StreamsAll<B>::value&& most_together<C, several_count<B>> <= 2;
+
+// How many waves should share the depth of a tile, of so many steps: so many that all blocks have their places at once,
+// or the last ones leave few of a multiprocessor's `places` for waves idle. About 16 waves hide what each waits for.
+inline int waves_of_tile(int tiles, int steps, int most, int places, int multiprocessors) {
+  constexpr int enough = 16;
+  const int fewest = std::min(4, steps);
+  int best = fewest;
+  std::int64_t least = 0;
+  for (int waves = fewest; waves <= std::min(most, steps); ++waves) {
+    const int together = places / waves, each = (tiles + multiprocessors - 1) / multiprocessors;
+    const int rounds = (each + together - 1) / together, blocks = std::min(each, together);
+    const std::int64_t time = std::int64_t{rounds} * ((steps + waves - 1) / waves) * std::max(blocks * waves, enough);
+    if (waves == fewest || time < least) best = waves, least = time;
+  }
+  return best;
+}
+
+template <class T, int Rows, class A, class B, class C>
+bool launch_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
+                            Stream stream) {
+  using Matmul = StreamedMatmul<T, Rows, 16 * most_together<C, several_count<B>>>;
+  const auto kernel = streamed_matmul_kernel<Matmul, T, B, C>;
+  if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
+  for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
+    shape.tiles += shape.template order<Matmul::columns>(First, Count).columns;
+  });
+  const int multiprocessors = device_limits(stream).multiprocessors;
+  const int waves =
+      waves_of_tile(shape.tiles, shape.steps(Matmul::depth), Matmul::most_waves, Matmul::places, multiprocessors);
+  bool fits = true;
+  for_each_of(b, [&]<class Source>(const Source& each) {
+    fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, waves * Matmul::depth);
+  });
+  if (!fits) return false;
+  const Grid grid{"streamed_matmul", shape.tiles, waves * wave_size, Matmul::shared(waves)};
+  launch_early(grid, stream, kernel, a, b, with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
+  return true;
+}
+
+// c = a * b for each of b, where a has few rows: false where it has not, or where device, compiler or where operands
+// lie do not allow it.
+template <class T, class A, class B, class C>
+bool streamed_matmul(const A& a, const B& b, const C& c, Stream stream) {
+  constexpr int most_rows = 16;  // of more, memory of what the prologue makes is faster
+  WarpgroupMatmulShape<several_count<B>> shape{a.extent(0), a.extent(1), {}, 0, detail::has_vectors_of_8(c)};
+  constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
+  bool fits = shape.M > 0 && shape.M <= most_rows && has_vectors(a, 8) && shape.K > 0 && shape.K < most;
+  int product = 0;
+  for_each_of(b, [&](const auto& each) {
+    const std::int64_t N = shape.N[product++] = each.shape()[1];
+    fits = fits && N > 0 && N < most;
+  });
+  if (!fits) return false;
+  return shape.M <= 8 ? launch_streamed_matmul<T, 8>(a, b, c, shape, stream)
+                      : launch_streamed_matmul<T, 16>(a, b, c, shape, stream);
+}
+
+}  // namespace kgen::gpu
+
+#endif

@@ -1,0 +1,191 @@
+// A prologue whose operands are loaded ahead of what it makes of them: lanes along the last axis but one, along which
+// one operand lies in memory, and of which the others have one element for many lanes (the scales of groups of
+// weights).
+#pragma once
+
+#include "kgen/fields.hpp"
+#include "kgen/gpu/access.hpp"
+
+namespace kgen::gpu {
+
+// What the types of a functor's fields say of it.
+struct StreamedFields {
+  int views = 0;     // that it reads
+  int streamed = 0;  // which of them has the fewest bits an element: the first of those
+  int bits = 0;      // of that one
+  bool fits = true;  // it has no other fields than numbers, scalars and Views of a matrix whose columns are one axis
+};
+
+namespace detail {
+template <class F>
+struct StreamedField {
+  static constexpr int bits = 0;
+  static constexpr bool fits = std::is_arithmetic_v<F>;
+};
+template <class T, int R>
+struct StreamedField<View<const T, R>> {
+  static constexpr int bits = R == 0 ? 64 : element_bits<T>;  // a scalar is not what is streamed
+  static constexpr bool fits = R == 0 || R == 2;
+};
+template <class V>
+struct StreamedField<Flattened<V, 2, 1>> {
+  static constexpr int bits = element_bits<std::remove_const_t<typename V::element_type>>;
+  static constexpr bool fits = true;
+};
+
+template <class... Fields>
+consteval StreamedFields streamed_fields_of_tuple(std::tuple<Fields&...>*) {
+  StreamedFields all;
+  const auto look = [&]<class Field>() {
+    all.fits = all.fits && Field::fits;
+    if (Field::bits == 0) return;
+    if (all.bits == 0 || Field::bits < all.bits) {
+      all.streamed = all.views;
+      all.bits = Field::bits;
+    }
+    ++all.views;
+  };
+  (look.template operator()<StreamedField<std::remove_const_t<Fields>>>(), ...);
+  all.fits = all.fits && all.bits > 0 && all.bits <= 8;  // more take too many registers
+  return all;
+}
+}  // namespace detail
+
+template <class S>
+consteval StreamedFields streamed_fields() {
+  if constexpr (!std::is_class_v<S> || is_view<S> || field_count<S>() == 0) {
+    return {.fits = false};
+  } else {
+    return detail::streamed_fields_of_tuple(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));
+  }
+}
+
+// A prologue S of a matrix, W lanes down one of its columns at a time, from one step of rows to the next.
+template <class S, int W>
+class StreamedSource {
+  static constexpr StreamedFields fields = streamed_fields<S>();
+  static constexpr int blocks = W * fields.bits / 128;
+  static_assert(fields.fits && W * fields.bits % 128 == 0);
+
+ public:
+  // What it reads for W lanes.
+  struct Pieces {
+    Block<16> streamed[blocks], single[fields.views];  // of the latter, an element each
+  };
+
+  // Whether each operand lies as a StreamedSource wants it that goes down in steps of multiples of `step` rows, on the
+  // host.
+  static bool fits(const S& source, std::int64_t step) {
+    bool all = true;
+    int number = 0;
+    for_each_view(source, [&](const auto& view) {
+      using V = std::remove_cvref_t<decltype(view)>;
+      const bool streamed = number++ == fields.streamed;
+      if constexpr (V::rank >= 2) {
+        const int lines = V::rank - 2;
+        const std::int64_t length = view.extent(lines);
+        all = all && length % W == 0 && view.stride(lines) == (streamed ? 1 : 0);
+        if (V::rank == 3) all = all && (view.extent(0) == 1 || step % length == 0);
+        for (int axis = 0; axis < V::rank && streamed; ++axis) {
+          const bool one = axis == lines || view.extent(axis) == 1;
+          all = all && (one || view.stride(axis) * fields.bits % 128 == 0);
+        }
+        if (streamed) all = all && at_byte(view.data()) && address_of(view.data()) % 16 == 0;
+      }
+    });
+    return all;
+  }
+
+  // From row at[0], a multiple of W, of column at[1] on, and from there in steps of `step` rows, for which fits()
+  // holds.
+  KGEN_FN StreamedSource(const S& source, Index<2> at, std::int64_t step) {
+    int number = 0;
+    for_each_operand(source, [&](const auto& operand) KGEN_LAMBDA {
+      places_[number] = place_of(operand, at);
+      steps_[number] = place_of(operand, Index<2>{at[0] + step, at[1]}) - places_[number];
+      ++number;
+    });
+  }
+
+  // Loads the next ones.
+  KGEN_FN Pieces load(const S& source) {
+    Pieces pieces;
+    int number = 0;
+    for_each_view(source, [&](const auto& view) KGEN_LAMBDA {
+      const auto from = view.data() + places_[number];
+      if (number == fields.streamed) {
+        KGEN_UNROLL
+        for (int i = 0; i < blocks; ++i) pieces.streamed[i] = load_passing<16>(first_byte(from) + 16 * i);
+      } else {
+        keep(pieces.single[number], from);
+      }
+      places_[number] += steps_[number];
+      ++number;
+    });
+    return pieces;
+  }
+
+  // The prologue of `Part` of these lanes, from number `first` on.
+  template <int Part>
+  KGEN_FN static auto lanes(const S& source, const Pieces& pieces, int first) {
+    S seen = source;
+    int number = 0;
+    for_each_view(seen, [&](auto& view) KGEN_LAMBDA {
+      using V = std::remove_cvref_t<decltype(view)>;
+      Index<V::rank> strides{};
+      const bool streamed = number == fields.streamed;
+      if constexpr (V::rank > 0) strides[V::rank - 1] = streamed ? 1 : 0;
+      const void* piece = &pieces.single[number];
+      if (streamed) piece = first_byte(pieces.streamed) + first * fields.bits / 8;
+      view = V(static_cast<typename V::element_type*>(piece), Index<V::rank>{}, strides).with_access({streamed});
+      ++number;
+    });
+    return seen.template load<Part>(Index<2>{});
+  }
+
+ private:
+  template <class Body>
+  KGEN_FN static void for_each_operand(const S& source, const Body& body) {
+    for_each_field(source, [&](const auto& field) KGEN_LAMBDA {
+      using Field = std::remove_cvref_t<decltype(field)>;
+      if constexpr (is_view<Field> || is_flattened<Field>) body(field);
+    });
+  }
+  // The number of an element in its memory.
+  template <class T, int R>
+  KGEN_FN static std::int64_t place_of(const View<T, R>& view, Index<2> at) {
+    if constexpr (R == 0) {
+      return 0;
+    } else {
+      return at[0] * view.stride(0) + at[1] * view.stride(1);
+    }
+  }
+  template <class V>
+  KGEN_FN static std::int64_t place_of(const Flattened<V, 2, 1>& flattened, Index<2> at) {
+    const V& view = flattened.view;
+    const auto length = static_cast<std::uint32_t>(view.extent(1)), row = static_cast<std::uint32_t>(at[0]);
+    return row / length * view.stride(0) + row % length * view.stride(1) + at[1] * view.stride(2);
+  }
+  template <class T>
+  KGEN_FN static const unsigned char* first_byte(T* pointer) {
+    return reinterpret_cast<const unsigned char*>(pointer);
+  }
+  template <class T>
+  KGEN_FN static const unsigned char* first_byte(const PackedPointer<T>& pointer) {
+    return pointer.byte();
+  }
+  // One element, as the first one at `to`.
+  template <class T>
+  KGEN_FN static void keep(Block<16>& to, T* from) {
+    const T element = *from;
+    memcpy(&to, &element, sizeof(element));
+  }
+  template <class T>
+  KGEN_FN static void keep(Block<16>& to, const PackedPointer<T>& from) {
+    to.words[0] = static_cast<std::uint32_t>(*from.byte()) >> from.bit();
+  }
+
+  std::int64_t places_[fields.views], steps_[fields.views];  // in elements
+};
+
+}  // namespace kgen::gpu

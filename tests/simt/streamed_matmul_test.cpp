@@ -1,0 +1,170 @@
+// Matrix products of few rows by what a prologue makes of its operands, as the executor does what tensor cores do.
+#include "kgen/gpu/warpgroup.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+#include <limits>
+
+#include "kgen/ops/conversion.hpp"
+#include "products.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+using namespace kgen::simt_testing;
+
+namespace {
+
+// Weights of few bits in groups along the depth, as stubs have them: [N, K / group, group], a scale for each group.
+template <class Q>
+struct Grouped {
+  View<const Q, 2> q;
+  Flattened<View<const bf16, 3>, 2, 1> scale;
+  KGEN_FN Index<2> shape() const { return q.shape(); }
+  template <int W>
+  KGEN_FN auto load(Index<2> at) const {
+    return Mul::apply(Cast<float>::apply(q.template load<W>(at)), scale.template load<W>(at));
+  }
+};
+// With zero points of the same type.
+template <class Q>
+struct Offset {
+  View<const Q, 2> q;
+  Flattened<View<const Q, 3>, 2, 1> zero;
+  Flattened<View<const float, 3>, 2, 1> scale;
+  KGEN_FN Index<2> shape() const { return q.shape(); }
+  template <int W>
+  KGEN_FN auto load(Index<2> at) const {
+    const auto steps =
+        Sub::apply(Cast<float>::apply(q.template load<W>(at)), Cast<float>::apply(zero.template load<W>(at)));
+    return Mul::apply(steps, scale.template load<W>(at));
+  }
+};
+// A scale for each column.
+template <class Q>
+struct Scaled {
+  View<const Q, 2> q;
+  View<const bf16, 2> scale;
+  KGEN_FN Index<2> shape() const { return q.shape(); }
+  template <int W>
+  KGEN_FN auto load(Index<2> at) const {
+    return Mul::apply(Cast<float>::apply(q.template load<W>(at)), scale.template load<W>(at));
+  }
+};
+
+template <class Q>
+struct Weights {
+  Tensor<Q, 3> q, zero;
+  Tensor<bf16, 3> scale;
+  Tensor<float, 3> wide_scale;
+
+  Weights(std::int64_t K, std::int64_t N, std::int64_t group, std::uint32_t seed)
+      : q(random_tensor<Q>(Index<3>{N, K / group, group}, seed)),
+        zero(random_tensor<Q>(Index<3>{N, K / group, 1}, seed + 1)),
+        scale(random_tensor<bf16>(Index<3>{N, K / group, 1}, seed + 2)),
+        wide_scale(random_tensor<float>(Index<3>{N, K / group, 1}, seed + 3)) {}
+
+  static auto down(const auto& tensor, Index<3> shape) {
+    return std::as_const(tensor).view().template permute<1, 2, 0>().broadcast_to(shape);
+  }
+  Index<3> shape() const { return {q.shape[1], q.shape[2], q.shape[0]}; }
+  Grouped<Q> grouped() const { return {down(q, shape()).template merge<0, 1>(), down(scale, shape())}; }
+  Offset<Q> offset() const {
+    return {down(q, shape()).template merge<0, 1>(), down(zero, shape()), down(wide_scale, shape())};
+  }
+  Scaled<Q> scaled() const {
+    const View<const Q, 2> all = down(q, shape()).template merge<0, 1>();
+    const View<const bf16, 2> first = down(scale, Index<3>{shape()[0], 1, shape()[2]}).template select<0>(0);
+    return {all, first.broadcast_to(all.shape())};
+  }
+};
+
+// What the tensor cores are given of a prologue's element.
+template <class T>
+double expected_of(const auto& a, const auto& b, Index<2> at) {
+  double sum = 0;
+  for (std::int64_t k = 0; k < a.extent(1); ++k) {
+    sum += element(a, Index<2>{at[0], k}) *
+           static_cast<double>(static_cast<T>(b.template load<1>(Index<2>{k, at[1]}).data));
+  }
+  return sum;
+}
+
+template <class T>
+void check(std::int64_t M, const auto& b, const std::string& launches) {
+  const Index<2> extents = b.shape();
+  const Matrix<T> a(Index<2>{M, extents[0]}, 1);
+  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+    Hopper device;
+    simt::device().order = order;
+    Tensor<float, 2> c(Index<2>{M, extents[1]});
+    matmul(a.view(), b, c.view());
+    CHECK(device.take() == launches);
+    for_each_position(c.shape, [&](Index<2> at) {
+      const double value = expected_of<T>(a.view(), b, at);
+      INFO(M, " x ", extents[1], " x ", extents[0], " at ", at[0], ", ", at[1]);
+      REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-4 * (1 + static_cast<double>(extents[0])));
+    });
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("streamed products: groups, rows, columns and depths below and beyond a step's", T, bf16, f16) {
+  check<T>(1, Weights<i4>(32, 1, 32, 1).grouped(), "streamed_matmul x1");
+  check<T>(8, Weights<i4>(128, 16, 128, 1).grouped(), "streamed_matmul x1");
+  check<T>(3, Weights<u4>(96, 17, 32, 1).grouped(), "streamed_matmul x2");
+  check<T>(9, Weights<i4>(1152, 24, 128, 1).grouped(), "streamed_matmul x2");
+  check<T>(16, Weights<i4>(544, 40, 32, 1).grouped(), "streamed_matmul x3");
+  check<T>(12, Weights<i4>(640, 20, 64, 1).grouped(), "streamed_matmul x2");
+}
+
+TEST_CASE("streamed products: zero points of half a byte each, a scale for each column, weights of 8 bits") {
+  check<bf16>(5, Weights<i4>(544, 24, 32, 1).offset(), "streamed_matmul x2");
+  check<bf16>(2, Weights<u4>(256, 19, 128, 1).offset(), "streamed_matmul x2");
+  check<bf16>(16, Weights<f8e4m3>(160, 24, 160, 1).scaled(), "streamed_matmul x2");
+  check<bf16>(13, Weights<f8e4m3>(256, 16, 64, 1).grouped(), "streamed_matmul x1");
+  check<f16>(4, Weights<i4>(192, 16, 192, 1).scaled(), "streamed_matmul x1");
+}
+
+TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
+  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "matmul x1");     // groups of less than a thread has
+  check<bf16>(2, Weights<i4>(192, 8, 96, 1).grouped(), "matmul x1");    // in which no step ends
+  check<bf16>(17, Weights<i4>(128, 8, 128, 1).grouped(), "matmul x1");  // many rows
+  const Weights<i4> across(128, 64, 32, 1);
+  const auto lines = random_tensor<i4>(Index<2>{64, 64}, 1);
+  const auto scales = random_tensor<bf16>(Index<2>{1, 64}, 2);
+  check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})}, "matmul x1");  // along columns
+}
+
+TEST_CASE("streamed products: several, apart and jointly, in one launch") {
+  Hopper device;
+  const Matrix<bf16> a(Index<2>{6, 256}, 1);
+  const Weights<i4> gate(256, 40, 128, 2), up(256, 40, 128, 3), other(256, 24, 64, 4);
+  Tensor<float, 2> gated(Index<2>{6, 40}), y(Index<2>{6, 24});
+  matmul(a.view(), several(gate.grouped(), up.grouped(), other.grouped()),
+         several(joint<2>(Gated{gated.view()}), y.view()));
+  CHECK(device.take() == "streamed_matmul x4");
+  for_each_position(gated.shape, [&](Index<2> at) {
+    const double value =
+        expected_of<bf16>(a.view(), gate.grouped(), at) * expected_of<bf16>(a.view(), up.grouped(), at);
+    REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+  });
+  for_each_position(y.shape, [&](Index<2> at) {
+    REQUIRE(std::abs(element(y.view(), at) - expected_of<bf16>(a.view(), other.grouped(), at)) <= 1e-2);
+  });
+}
+
+TEST_CASE("streamed products: NaN and infinity reach the results that they belong to, and no others") {
+  Hopper device;
+  Matrix<bf16> a(Index<2>{3, 160}, 1);
+  Weights<i4> b(160, 20, 32, 2);
+  a.memory.elements[2 * 160 + 159] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());
+  b.scale.elements[7 * 5 + 4] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());
+  Tensor<float, 2> c(Index<2>{3, 20});
+  matmul(a.view(), b.grouped(), c.view());
+  CHECK(device.take() == "streamed_matmul x2");
+  for_each_position(c.shape,
+                    [&](Index<2> at) { CHECK(std::isnan(element(c.view(), at)) == (at[0] == 2 || at[1] == 7)); });
+}
+
+#endif
