@@ -90,7 +90,8 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
   library.edit("kgen/matmul.hpp", "const B& b", "const B& right");
   library.edit("kgen/matmul.hpp", "KGEN_EVALUATED(b", "KGEN_EVALUATED(right");
   library.edit("kgen/matmul.hpp", "KGEN_IN_MEMORY(b", "KGEN_IN_MEMORY(right");
-  library.edit("kgen/matmul.hpp", "target::matmul<TileM, TileN>(a, b, c", "target::matmul<TileM, TileN>(a, right, c");
+  library.edit("kgen/matmul.hpp", "target::matmul<TileM, TileN, LeastBits>(a, b, c",
+               "target::matmul<TileM, TileN, LeastBits>(a, right, c");
   library.edit("kgen/ops/activation.hpp", "struct KGEN_KERNEL(exp) Exp {",
                "struct KGEN_KERNEL(exp) Exp {\n  float base;");
   CHECK_EQ(

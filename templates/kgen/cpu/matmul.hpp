@@ -345,7 +345,8 @@ std::int64_t gain_in_place(const B& b, std::int64_t M) {
   return registers * (is_transposed(b) ? packed + (near ? 80 : 110) - 12 * M : packed + (near ? 30 : 70) - 8 * M);
 }
 
-template <int TileM, int TileN, class A, class B, class C>
+// The bits that a caller asks for at least are fewer than there are.
+template <int TileM, int TileN, int, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
   const std::int64_t M = a.shape()[0], K = a.shape()[1];
