@@ -21,7 +21,7 @@ namespace kgen {
 // tile of 64 x 64 elements of c beside another. Hopper's tensor cores multiply matrices in memory: with a prologue the
 // same product takes 30 times as long. An epilogue is evaluated once for each element of the result. TileM: the least
 // rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns. LeastBits: how many bits of
-// mantissa are kept at least of what is multiplied, and of sums over a depth of 128: with 13, tensor cores may multiply
+// mantissa are kept at least of what is multiplied, and of sums over a depth of 256: with 13, tensor cores may multiply
 // floats of 8 bits; with 10, those of 32 bits as well (tf32).
 template <int TileM = 96, int TileN = 256, int LeastBits = 13, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>

@@ -33,17 +33,19 @@ struct WarpgroupProduct {
     }
   }
 
-  // sums += a * b, for one stage's depth, when this returns: what the tensor cores keep of sums is too little for more of
-  // it. `Most` columns at a time are on their way, beside the sums.
-  template <int Most>
-  KGEN_FN static void add(float (&sums)[N / 2], const T* a, const T* b) {
+  // sums += a * b, for the depth of these stages, when this returns: what the tensor cores keep of sums is too little for
+  // much of it. `Most` columns at a time are on their way, beside the sums. a and b: from an element of a stage's on.
+  template <int Most, class... Stages>
+  KGEN_FN static void add(float (&sums)[N / 2], int a, int b, const Stages&... stages) {
     constexpr int columns = N < Most ? N : Most;
     static_assert(N % columns == 0);
+    using Part = WarpgroupProduct<T, columns, BDeep>;
     KGEN_UNROLL
     for (int n = 0; n < N; n += columns) {
       float part[columns / 2];
       wgmma_fence();
-      WarpgroupProduct<T, columns, BDeep>::multiply(part, a, b + n * depth, false);
+      bool adds = false;
+      ((Part::multiply(part, stages->a + a, stages->b + b + n * depth, adds), adds = true), ...);
       wgmma_commit();
       wgmma_wait<0>();
       settle(part);
@@ -151,13 +153,18 @@ struct WarpgroupMatmul {
           KGEN_UNROLL
           for (float& sum : sums[i]) sum = 0;
         }
-        for (int k = 0; k < shape.steps(depth); ++k) {
-          const auto stage = pipeline.read();
+        const auto add = [&](const auto&... held) KGEN_LAMBDA {
           KGEN_UNROLL
           for (int i = 0; i < Count; ++i) {
-            Product::template add<held_columns>(sums[i], stage->a + first_row * depth, stage->b + i * columns * depth);
+            Product::template add<held_columns>(sums[i], first_row * depth, i * columns * depth, held...);
           }
+        };
+        const int steps = shape.steps(depth);
+        for (int k = 0; k + 1 < steps; k += 2) {
+          const auto first = pipeline.read(), second = pipeline.read();
+          add(first, second);
         }
+        if (steps % 2 != 0) add(pipeline.read());
       } else {
         typename Pipeline::Reading held;  // what products that are under way still read
         for (int k = 0; k < shape.steps(depth); ++k) {
