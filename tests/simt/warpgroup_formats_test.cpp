@@ -100,7 +100,7 @@ TEST_CASE("warpgroups: sums of floats of 8 bits keep more than the tensor cores 
   CHECK(device.take() == "warpgroup_matmul x1");
   const double exact = 448 * 32 + 1023 / 64.0;  // of which 14 bits are 14336, whatever is added to that
   for_each_position(c.shape, [&](Index<2> at) {
-    REQUIRE(element(c.view(), at) > exact - 2.5);
+    REQUIRE(element(c.view(), at) > exact - 4.5);  // what the first 256 of the depth lose
     REQUIRE(element(c.view(), at) <= exact);
   });
 }
