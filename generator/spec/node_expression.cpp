@@ -375,11 +375,10 @@ struct Evaluation {
     }
     const bool of_target = std::any_of(terms.begin(), terms.end(), [](const Term& each) { return each.index() == 2; });
     if (!term && of_target) {
-      return fail(asks_for(expression, "architecture")
-                      ? "the architecture is asked for by `architecture == sm_90a`, or !="
-                  : asks_for(expression, "numerics")
-                      ? "the graph's numerics are asked for by `numerics == tf32`, or !="
-                      : "the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=");
+      return fail(
+          asks_for(expression, "architecture") ? "the architecture is asked for by `architecture == sm_90a`, or !="
+          : asks_for(expression, "numerics")   ? "the graph's numerics are asked for by `numerics == tf32`, or !="
+                                             : "the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=");
     }
     if (!term) return fail("sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
     return term;

@@ -52,8 +52,8 @@ KGEN_FN Block<Bytes> load_block(const void* from, [[maybe_unused]] Access access
 #endif
 }
 
-// The vector of 16 bytes, or where it repeats the element at its beginning for all of it, of memory that nothing writes.
-// Without a branch, so that several are on their way together.
+// The vector of 16 bytes, or where it repeats the element at its beginning for all of it, of memory that nothing
+// writes. Without a branch, so that several are on their way together.
 template <class T>
 KGEN_FN Block<16> load_either(const void* from, bool repeats) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4);

@@ -1,5 +1,6 @@
 // Products of batches of matrices on a GPU: by its tensor cores where operands and device allow
-// (warpgroup_batched_matmul.hpp); else the tiles of all products, as matmul.hpp computes them, are blocks of one launch.
+// (warpgroup_batched_matmul.hpp); else the tiles of all products, as matmul.hpp computes them, are blocks of one
+// launch.
 #pragma once
 
 #include "kgen/batch.hpp"

@@ -19,8 +19,8 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmu
   return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
 }
 
-// Whether copies of operands that the copy engine does not take cost much less than to bring them through registers: each
-// of their elements is read for several tiles.
+// Whether copies of operands that the copy engine does not take cost much less than to bring them through registers:
+// each of their elements is read for several tiles.
 template <class Shape>
 bool pays_laying_out(const Shape& shape) {
   bool pays = shape.M >= 256 && shape.K >= 256;

@@ -1,6 +1,6 @@
 // Products of batches of matrices on the tensor cores of Hopper, by warpgroup_matmul.hpp's kernel. The rows of all
-// products are one behind the other, each product's from a multiple of a tile's rows on; what brings tiles and what takes
-// results find the matrix by the number of the row.
+// products are one behind the other, each product's from a multiple of a tile's rows on; what brings tiles and what
+// takes results find the matrix by the number of the row.
 #pragma once
 
 #include "kgen/batch.hpp"
@@ -111,10 +111,8 @@ std::optional<BoxedMemory<Axes + 2>> batch_in_memory(const View<const T, R>& vie
   const View<const T, 2> first = matrix_of(view, Index<R>{}, last_axes<2>(view.shape()));
   const auto matrix = matrix_in_memory<const T>(first, across, box_columns, box_rows);
   if (!matrix) return std::nullopt;
-  BoxedMemory<Axes + 2> batch{view.data(),
-                              {matrix->extents[0], matrix->extents[1]},
-                              {0, matrix->pitches[1]},
-                              {matrix->box[0], matrix->box[1]}};
+  BoxedMemory<Axes + 2> batch{
+      view.data(), {matrix->extents[0], matrix->extents[1]}, {0, matrix->pitches[1]}, {matrix->box[0], matrix->box[1]}};
   std::int64_t distances[Axes];
   batch_steps(view, distances);
   for (int axis = 0; axis < Axes; ++axis) {

@@ -33,8 +33,8 @@ struct WarpgroupProduct {
     }
   }
 
-  // sums += a * b, for the depth of these stages, when this returns: what the tensor cores keep of sums is too little for
-  // much of it. `Most` columns at a time are on their way, beside the sums. a and b: from an element of a stage's on.
+  // sums += a * b, for the depth of these stages, when this returns: what the tensor cores keep of sums is too little
+  // for much of it. `Most` columns at a time are on their way, beside the sums. a, b: elements of a stage to begin at.
   template <int Most, class... Stages>
   KGEN_FN static void add(float (&sums)[N / 2], int a, int b, const Stages&... stages) {
     constexpr int columns = N < Most ? N : Most;
@@ -64,8 +64,8 @@ struct WarpgroupMatmulShape {
   int tiles;     // of all products
   bool vectors;  // all Views of the sinks have vectors of 8 lanes, and nothing is in place
   int groups = 1;
-  int blocks = 1;   // that share the depth of a tile
-  int batches = 1;  // of M rows each, one behind the other: each begins at a multiple of batch_rows()
+  int blocks = 1;       // that share the depth of a tile
+  int batches = 1;      // of M rows each, one behind the other: each begins at a multiple of batch_rows()
   bool either = false;  // as `vectors`, but some Views that are read have one element for all lanes
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
@@ -271,15 +271,15 @@ bool has_vectors_of_8(const C& c, bool either = false) {
 // Whether the tensor cores multiply operands of these types, and keep so many bits of mantissa of them and of what is
 // added up.
 template <int LeastBits, class A, class B>
-inline constexpr bool has_warpgroup_operands =
-    detail::are_memory_of<bf16, A, B> || detail::are_memory_of<f16, A, B> ||
-    (LeastBits <= 13 && (detail::are_memory_of<f8e4m3, A, B> || detail::are_memory_of<f8e5m2, A, B>)) ||
-    (LeastBits <= 10 && detail::are_memory_of<float, A, B>);
+inline constexpr bool has_warpgroup_operands = detail::are_memory_of<bf16, A, B> || detail::are_memory_of<f16, A, B> ||
+                                               (LeastBits <= 13 && (detail::are_memory_of<f8e4m3, A, B> ||
+                                                                    detail::are_memory_of<f8e5m2, A, B>)) ||
+                                               (LeastBits <= 10 && detail::are_memory_of<float, A, B>);
 
 // And whether they give them to such sinks.
 template <int LeastBits, class A, class B, class C>
 inline constexpr bool has_warpgroup_matmul =
-    has_warpgroup_operands<LeastBits, A, B> && most_together<C, several_count<B>> <= 2;
+    has_warpgroup_operands<LeastBits, A, B>&& most_together<C, several_count<B>> <= 2;
 
 // Launches the kernel with the loads that make() gives; false where device or compiler do not allow it, or there
 // are none.
