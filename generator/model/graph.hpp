@@ -138,9 +138,9 @@ int line_axis(const Node& node, std::size_t operand);
 
 const AttributeValue* find_attribute(const Attributes& attributes, std::string_view name);
 
-enum class Numerics { fast, match_unfused };
+enum class Numerics { fast, match_unfused, tf32 };
 template <>
-inline constexpr auto names_of<Numerics> = std::to_array<std::string_view>({"fast", "match_unfused"});
+inline constexpr auto names_of<Numerics> = std::to_array<std::string_view>({"fast", "match_unfused", "tf32"});
 
 // `fusion:` and `expect_fused:`; members are values by name, each meaning the node that makes it.
 struct FusionDirectives {

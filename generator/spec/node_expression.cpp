@@ -19,10 +19,11 @@ using Operation = Expression::Operation;
 using Size = std::optional<Dim>;  // nothing: it is not known
 // Where operands of one type are read from memory of several, a variable stands for all of them.
 using DTypes = std::set<DType>;
-// The targets that `target` may be, or that a name stands for: gpu for several. Or architectures, likewise.
+// The targets that `target` may be, or that a name stands for: gpu for several. Or architectures or numerics, likewise.
 struct Targets {
-  bool is_asked = false;  // `target` itself, or `architecture`
-  bool of_architectures = false;
+  enum class Kind { targets, architectures, numerics };
+  bool is_asked = false;  // `target` itself, `architecture` or `numerics`
+  Kind kind = Kind::targets;
   std::set<std::string_view> names;
 };
 // What a part of an expression is: a size, a type, a target, a condition, or a name that a function takes.
@@ -36,7 +37,8 @@ struct Setting {
         at(&scope),
         ranks(&scope),
         target(scope.graph.target),
-        architecture(scope.graph.architecture) {}
+        architecture(scope.graph.architecture),
+        numerics(scope.graph.numerics) {}
   explicit Setting(const OpSpec& spec, std::span<const std::string> names = {}) : op(spec), sizes(names) {}
 
   const OpSpec& op;
@@ -44,6 +46,7 @@ struct Setting {
   const NodeScope* ranks = nullptr;  // whose operands' ranks are known
   std::optional<TargetKind> target;
   std::optional<Architecture> architecture;
+  std::optional<Numerics> numerics;
   std::span<const std::string> sizes;  // without a node: names beside those of the patterns
 };
 
@@ -73,7 +76,7 @@ Proof equal(const DTypes& a, const DTypes& b) {
 
 // `target` beside the name of one, in either order; else nothing.
 std::optional<Proof> equal(const Targets& a, const Targets& b) {
-  if (a.is_asked == b.is_asked || a.of_architectures != b.of_architectures) return std::nullopt;
+  if (a.is_asked == b.is_asked || a.kind != b.kind) return std::nullopt;
   const Targets& now = a.is_asked ? a : b;
   const Targets& named = a.is_asked ? b : a;
   const auto is_named = [&](std::string_view each) { return named.names.contains(each); };
@@ -215,17 +218,24 @@ std::set<std::string_view> names_that_may_be(std::optional<Enum> known) {
   return {names_of<Enum>.begin(), names_of<Enum>.end()};
 }
 
-// "target", "cpu", "gpu"; "architecture", "sm_90a".
+// Kind: of an enumeration, of which the names from number `first` on may be asked for.
+template <class Enum>
+std::optional<Term> one_of_names(Targets::Kind kind, std::string_view name, std::ptrdiff_t first = 0) {
+  const auto& names = names_of<Enum>;
+  if (std::find(names.begin() + first, names.end(), name) == names.end()) return std::nullopt;
+  return Targets{false, kind, {name}};
+}
+
+// "target", "cpu", "gpu"; "architecture", "sm_90a"; "numerics", "tf32".
 std::optional<Term> targets_named(const Setting& in, std::string_view name) {
-  if (name == "target") return Targets{true, false, names_that_may_be(in.target)};
-  if (name == "architecture") return Targets{true, true, names_that_may_be(in.architecture)};
-  if (name == "gpu") return Targets{false, false, {name_of(TargetKind::cuda), name_of(TargetKind::hip)}};
-  const auto is_name = [&](std::string_view each) { return each == name; };
-  const auto& targets = names_of<TargetKind>;
-  if (std::any_of(targets.begin(), targets.end(), is_name)) return Targets{false, false, {name}};
-  const auto& architectures = names_of<Architecture>;
-  if (std::any_of(architectures.begin() + 1, architectures.end(), is_name)) return Targets{false, true, {name}};
-  return std::nullopt;
+  using Kind = Targets::Kind;
+  if (name == "target") return Targets{true, Kind::targets, names_that_may_be(in.target)};
+  if (name == "architecture") return Targets{true, Kind::architectures, names_that_may_be(in.architecture)};
+  if (name == "numerics") return Targets{true, Kind::numerics, names_that_may_be(in.numerics)};
+  if (name == "gpu") return Targets{false, Kind::targets, {name_of(TargetKind::cuda), name_of(TargetKind::hip)}};
+  if (auto target = one_of_names<TargetKind>(Kind::targets, name)) return target;
+  if (auto architecture = one_of_names<Architecture>(Kind::architectures, name, 1)) return architecture;
+  return one_of_names<Numerics>(Kind::numerics, name);
 }
 
 std::optional<Term> term_named(const Setting& in, std::string_view name) {
@@ -346,6 +356,8 @@ struct Evaluation {
         } else if (!term && asks_for(expression, "architecture")) {
           const auto& known = names_of<Architecture>;
           problem += fmt::format("; architectures are {}", fmt::join(known.begin() + 1, known.end(), ", "));
+        } else if (!term && asks_for(expression, "numerics")) {
+          problem += fmt::format("; numerics are {}", fmt::join(names_of<Numerics>, ", "));
         }
         return term;
       case Operation::name:
@@ -363,9 +375,10 @@ struct Evaluation {
     }
     const bool of_target = std::any_of(terms.begin(), terms.end(), [](const Term& each) { return each.index() == 2; });
     if (!term && of_target) {
-      return fail(asks_for(expression, "architecture")
-                      ? "the architecture is asked for by `architecture == sm_90a`, or !="
-                      : "the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=");
+      return fail(
+          asks_for(expression, "architecture") ? "the architecture is asked for by `architecture == sm_90a`, or !="
+          : asks_for(expression, "numerics")   ? "the graph's numerics are asked for by `numerics == tf32`, or !="
+                                             : "the target is asked for by `target == cpu` (or gpu, cuda, hip), or !=");
     }
     if (!term) return fail("sizes are added, multiplied and compared, types are == or !=, and conditions are joined");
     return term;

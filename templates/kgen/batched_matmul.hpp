@@ -19,21 +19,23 @@ namespace kgen {
 // repeat.
 // A prologue is evaluated for each product that its element takes part in: there once on the CPU, and on a GPU once for
 // each tile of 64 x 64 elements of that product beside another. An epilogue is evaluated once for each element of the
-// result. TileM and TileN: as matmul's.
-template <int TileM = 96, int TileN = 256, AnySource A, AnySource B,
+// result. TileM, TileN and LeastBits: as matmul's.
+template <int TileM = 96, int TileN = 256, int LeastBits = 13, AnySource A, AnySource B,
           Sink<source_lane_t<A, source_rank<A>>, product_rank<A, B>> C>
 KGEN_KERNEL(matmul, "rank(b) > 2")
 KGEN_EVALUATED(a, "elements(out) / N * K / elements(a) * ((N + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(a, "elements(out) / N * K / elements(a)")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b)")
+KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
+KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
 void batched_matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, source_rank<A>>> && Number<source_lane_t<B, source_rank<B>>> &&
          (source_rank<A> >= 2) && (source_rank<B> >= 2) && Allowed<TileM, 48, 96, 192> &&
-         Allowed<TileN, 128, 256, 512>
+         Allowed<TileN, 128, 256, 512> && Allowed<LeastBits, 10, 13, 23>
 {
   assert(last_axes<1>(a.shape())[0] == last_axes<2>(b.shape())[0]);
-  target::batched_matmul<TileM, TileN>(a, b, c, stream);
+  target::batched_matmul<TileM, TileN, LeastBits>(a, b, c, stream);
 }
 
 }  // namespace kgen

@@ -20,21 +20,22 @@ namespace kgen {
 // b anew for each 64 MB of a); on a GPU once for each tile of 64 x 64 elements of c beside another, which on Hopper takes 30
 // times as long as matrices in memory; but with at most 16 rows of a, one of b that lies down its columns once. An epilogue
 // is evaluated once for each result. TileM: the least rows of the piece of c that a thread of the CPU computes at a time;
-// TileN: its columns.
-template <int TileM = 96, int TileN = 256, Source<2> A, SeveralSources<2, 8> B,
+// TileN: its columns. LeastBits: how many bits of mantissa are kept at least of what is multiplied, and of sums over a depth
+// of 256: with 13, tensor cores may multiply floats of 8 bits; with 10, those of 32 bits as well (tf32).
+template <int TileM = 96, int TileN = 256, int LeastBits = 13, Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
 KGEN_KERNEL(matmul)
 KGEN_EVALUATED(a, "(N + 63) / 64", "target == gpu")
 KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64",
                "target == gpu")
-KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16)")
-KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16)")
+KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
+KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
 void matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, 2>> && Number<source_lane_t<first_of_t<B>, 2>> &&
-         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
+         Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512> && Allowed<LeastBits, 10, 13, 23>
 {
   for_each_of(b, [&]([[maybe_unused]] const auto& each) { assert(a.shape()[1] == each.shape()[0]); });
-  target::matmul<TileM, TileN>(a, b, c, stream);
+  target::matmul<TileM, TileN, LeastBits>(a, b, c, stream);
 }
 
 }  // namespace kgen

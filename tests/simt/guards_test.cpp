@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "kgen/gpu/laid_out.hpp"
 #include "kgen/attention.hpp"
 #include "kgen/bincount.hpp"
 #include "kgen/convolution.hpp"
@@ -164,6 +165,24 @@ std::vector<Case> cases() {
         matmul(a.view(), Scaled{down, scale.view().broadcast_to(down.shape())}, c.view());
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        const auto a = random_tensor<f8e4m3>(Index<2>{72, 1280}, 1), b = random_tensor<f8e4m3>(Index<2>{64, 1280}, 2);
+        Tensor<float, 2> c(Index<2>{72, 64});
+        matmul(a.view(), b.view().permute<1, 0>(), c.view());
+        simt::device().shared_bytes = before.shared_bytes;
+        return c.elements;
+      },
+      [=] {
+        Tensor<float, 2> lines(Index<2>{90, 72});
+        gpu::LaidOut<float> laid_out(reinterpret_cast<unsigned char*>(lines.elements.data()), {});
+        const simt::Device before = simt::device();
+        simt::device().most_blocks = 1;  // which copies one tile after the other
+        laid_out(matrix.view(), true);
+        simt::device().most_blocks = before.most_blocks;
+        return lines.elements;
       },
       [=] {
         Tensor<float, 2> sums(long_rows.shape);

@@ -15,10 +15,11 @@ struct Hopper : TestDevice {
 // Rows of `pitch` elements, of which the first are shown, at an aligned address.
 template <class T>
 struct Matrix {
+  static constexpr int lanes = 16 / sizeof(T);
   Tensor<T, 2> memory;
   Index<2> shape;
   Matrix(Index<2> shape, std::uint32_t seed)
-      : memory(random_tensor<T>(Index<2>{shape[0], (shape[1] + 7) / 8 * 8}, seed)), shape(shape) {}
+      : memory(random_tensor<T>(Index<2>{shape[0], (shape[1] + lanes - 1) / lanes * lanes}, seed)), shape(shape) {}
   View<const T, 2> view() const { return View<const T, 2>(memory.elements.data(), shape, memory.view().strides()); }
 };
 

@@ -478,7 +478,7 @@ outputs: [y]
            R"text(graph.yaml:2:11: error: 'numerics' cannot be 'exact'
     2 | numerics: exact
       |           ^
-note: the choices are 'fast' and 'match_unfused'
+note: the choices are 'fast', 'match_unfused' and 'tf32'
 )text");
 }
 

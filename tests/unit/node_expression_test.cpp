@@ -77,6 +77,9 @@ TEST_CASE("conditions at a node: proved for every value of the dims, or not") {
   CHECK(facts_of(at.scope("y"), parsed("target == gpu && K == 64")) == "target is cpu; K is 64");
   CHECK(proof("architecture != sm_90a && gfx942 != architecture") == Proof::always);
   CHECK(facts_of(at.scope("y"), parsed("architecture == sm_90a")) == "architecture is none");
+  CHECK(proof("numerics == fast && tf32 != numerics") == Proof::always);
+  CHECK(proof("numerics == match_unfused") == Proof::never);
+  CHECK(facts_of(at.scope("y"), parsed("numerics == tf32")) == "numerics is fast");
 }
 
 TEST_CASE("conditions that hold for no node of a target") {
@@ -85,6 +88,7 @@ TEST_CASE("conditions that hold for no node of a target") {
   CHECK(holds_never(op, parsed("M < 4 && target != gpu"), TargetKind::cuda));
   CHECK_FALSE(holds_never(op, parsed("M < 4 || target == cpu"), TargetKind::cuda));
   CHECK_FALSE(holds_never(op, parsed("constant(b)"), TargetKind::cpu));
+  CHECK_FALSE(holds_never(op, parsed("numerics == tf32"), TargetKind::cpu));
   CHECK_FALSE(holds_never(op, parsed("T == f32 || T == bf16"), TargetKind::cpu));
   CHECK(holds_never(op, parsed("T == i16"), TargetKind::cpu));
 }
@@ -120,6 +124,10 @@ TEST_CASE("sizes and conditions are told apart from what is none at any node") {
         "'sm_90' is no size, type or switch of 'pad'; architectures are sm_90a, gfx942, gfx90a, gfx1100");
   CHECK(condition_problem(parsed("architecture == cuda"), op) ==
         "the architecture is asked for by `architecture == sm_90a`, or !=");
+  CHECK(condition_problem(parsed("numerics == exact"), op) ==
+        "'exact' is no size, type or switch of 'pad'; numerics are fast, match_unfused, tf32");
+  CHECK(condition_problem(parsed("numerics == sm_90a"), op) ==
+        "the graph's numerics are asked for by `numerics == tf32`, or !=");
   CHECK(condition_problem(parsed("rank(x)"), op) == "it is no condition");
   CHECK(condition_problem(parsed("rank(x) == 2"), op) == std::nullopt);
 }

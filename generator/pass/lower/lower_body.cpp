@@ -134,7 +134,7 @@ class Body {
   }
 
   // A conversion that changes no lane is no statement: one to a type that holds every value, one that is only stored,
-  // and, with `numerics: fast`, one that nobody asked for.
+  // and, but for `numerics: match_unfused`, one that nobody asked for.
   bool passes_through(const Node& node) const {
     if (node.op->role == OpRole::copy) return true;
     if (node.op->role != OpRole::cast) return false;
@@ -142,7 +142,7 @@ class Body {
     const DType to = graph_.type(node.outputs[0]).dtype;
     if (compute_dtype(from) != compute_dtype(to) || !info(to).floating) return false;
     if (holds_every_value(to, from) || !read_in_registers(node.outputs[0])) return true;
-    return node.implied && graph_.numerics == Numerics::fast;
+    return node.implied && graph_.numerics != Numerics::match_unfused;
   }
 
   void add_node(const Node& node) {

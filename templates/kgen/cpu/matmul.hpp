@@ -441,7 +441,8 @@ inline constexpr bool are_bf16_memory = is_bf16_memory<A>&& is_bf16_memory<B>;
 template <class A, class... B>
 inline constexpr bool are_bf16_memory<A, Several<B...>> = is_bf16_memory<A> && (is_bf16_memory<B> && ...);
 
-template <int TileM, int TileN, class A, class B, class C>
+// The bits that a caller asks for at least are fewer than there are.
+template <int TileM, int TileN, int, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
   const std::int64_t M = a.shape()[0], K = a.shape()[1];

@@ -65,6 +65,13 @@ KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x,
       : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
       : "memory");
 }
+KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y, int z) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+      :
+      : "r"(shared_address(to)), "l"(&map), "r"(shared_address(&barrier)), "r"(x), "r"(y), "r"(z)
+      : "memory");
+}
 KGEN_FN void copy_tile(void* to, const TensorMap& map, Mbarrier& barrier, int x, int y) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
                :
@@ -169,6 +176,14 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
       "{" a "}, %" #b_number ", adds, 1, 1, %" #transposed_number ";\n}"                                       \
       : KGEN_SUMS_##count(0)                                                                                   \
       : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(b), "r"(adds), "n"(Transposed))
+// Operands along their depth, as those of other than 16 bits must be.
+#define KGEN_WGMMA_DEEP(kind, columns, count, a_number, b_number, adds_number)                                 \
+  asm volatile(                                                                                                \
+      "{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds_number ", 0;\n"                                         \
+      "wgmma.mma_async.sync.aligned.m64n" #columns kind " {" KGEN_NUMBERS_##count "}, "                        \
+      "%" #a_number ", %" #b_number ", adds, 1, 1;\n}"                                                         \
+      : KGEN_SUMS_##count(0)                                                                                   \
+      : "l"(a), "l"(b), "r"(adds))
 #define KGEN_WGMMA_OF(type)                                                  \
   if constexpr (N == 8) KGEN_WGMMA(type, 8, 4, 4, 5, 6, 7, 8);               \
   if constexpr (N == 16) KGEN_WGMMA(type, 16, 8, 8, 9, 10, 11, 12);          \
@@ -177,6 +192,14 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   if constexpr (N == 128) KGEN_WGMMA(type, 128, 64, 64, 65, 66, 67, 68);     \
   if constexpr (N == 192) KGEN_WGMMA(type, 192, 96, 96, 97, 98, 99, 100);    \
   if constexpr (N == 256) KGEN_WGMMA(type, 256, 128, 128, 129, 130, 131, 132)
+#define KGEN_WGMMA_DEEP_OF(kind)                                      \
+  if constexpr (N == 8) KGEN_WGMMA_DEEP(kind, 8, 4, 4, 5, 6);         \
+  if constexpr (N == 16) KGEN_WGMMA_DEEP(kind, 16, 8, 8, 9, 10);      \
+  if constexpr (N == 32) KGEN_WGMMA_DEEP(kind, 32, 16, 16, 17, 18);   \
+  if constexpr (N == 64) KGEN_WGMMA_DEEP(kind, 64, 32, 32, 33, 34);   \
+  if constexpr (N == 128) KGEN_WGMMA_DEEP(kind, 128, 64, 64, 65, 66); \
+  if constexpr (N == 192) KGEN_WGMMA_DEEP(kind, 192, 96, 96, 97, 98); \
+  if constexpr (N == 256) KGEN_WGMMA_DEEP(kind, 256, 128, 128, 129, 130)
 #define KGEN_WGMMA_FROM_OF(type)                                                                      \
   if constexpr (N == 64) KGEN_WGMMA_FROM(type, 64, 32, "%32, %33, %34, %35", 36, 37, 38);             \
   if constexpr (N == 128) KGEN_WGMMA_FROM(type, 128, 64, "%64, %65, %66, %67", 68, 69, 70);           \
@@ -185,12 +208,19 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 
 template <class T, int N, bool Transposed, bool TransposedLeft = false>
 KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
-  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
   static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 128 || N == 192 || N == 256);
+  static_assert(sizeof(T) == 2 || (!Transposed && !TransposedLeft));
   if constexpr (std::is_same_v<T, bf16>) {
     KGEN_WGMMA_OF("bf16");
-  } else {
+  } else if constexpr (std::is_same_v<T, f16>) {
     KGEN_WGMMA_OF("f16");
+  } else if constexpr (std::is_same_v<T, f8e4m3>) {
+    KGEN_WGMMA_DEEP_OF("k32.f32.e4m3.e4m3");
+  } else if constexpr (std::is_same_v<T, f8e5m2>) {
+    KGEN_WGMMA_DEEP_OF("k32.f32.e5m2.e5m2");
+  } else {
+    static_assert(std::is_same_v<T, float>);
+    KGEN_WGMMA_DEEP_OF("k8.f32.tf32.tf32");
   }
 }
 
@@ -237,6 +267,8 @@ KGEN_FN void multiply_tile(float (&sums)[4], const std::uint32_t (&a)[4], const 
 #undef KGEN_NUMBERS_128
 #undef KGEN_WGMMA
 #undef KGEN_WGMMA_OF
+#undef KGEN_WGMMA_DEEP
+#undef KGEN_WGMMA_DEEP_OF
 #undef KGEN_WGMMA_FROM
 #undef KGEN_WGMMA_FROM_OF
 
@@ -256,6 +288,7 @@ class Mbarrier {
 };
 KGEN_FN void publish_mbarriers() {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
+KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int) {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int, int) {}
 template <int Rank>
@@ -297,8 +330,10 @@ Function driver_function(const char* name) {
 }
 
 template <class T>
-inline constexpr CUtensorMapDataType tensor_map_type =
-    std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+inline constexpr CUtensorMapDataType tensor_map_type = std::is_same_v<T, bf16>    ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                       : std::is_same_v<T, f16>   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                                       : std::is_same_v<T, float> ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+                                                                                  : CU_TENSOR_MAP_DATA_TYPE_UINT8;
 
 // Both give nothing where the driver does not take the memory.
 template <class T, int Rank>

@@ -13,6 +13,7 @@ struct Access {
   bool global = false;   // it is in the device's memory, not in a block's, and what is read of it is not written before
   bool constant = false;  // and nothing writes it while the kernel runs
   bool turned = false;    // lanes lie across lines: load_turned() reads them
+  bool either = false;    // what nothing writes has vectors, or one element for all lanes
 };
 
 // W elements as they are stored.
@@ -51,10 +52,64 @@ KGEN_FN Block<Bytes> load_block(const void* from, [[maybe_unused]] Access access
 #endif
 }
 
+// The vector of 16 bytes, or where it repeats the element at its beginning for all of it, of memory that nothing
+// writes. Without a branch, so that several are on their way together.
+template <class T>
+KGEN_FN Block<16> load_either(const void* from, bool repeats) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4);
+  Block<16> block;
+#if defined(__CUDA_ARCH__)
+  auto& words = block.words;
+  const std::size_t address = __cvta_generic_to_global(from);
+  if constexpr (sizeof(T) == 4) {
+    asm volatile(
+        "{\n.reg .pred one;\nsetp.ne.u32 one, %5, 0;\n"
+        "mov.b32 %0, 0;\nmov.b32 %1, 0;\nmov.b32 %2, 0;\nmov.b32 %3, 0;\n"
+        "@!one ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+        "@one ld.global.nc.b32 %0, [%4];\n"
+        "@one mov.b32 %1, %0;\n@one mov.b32 %2, %0;\n@one mov.b32 %3, %0;\n}"
+        : "=&r"(words[0]), "=&r"(words[1]), "=&r"(words[2]), "=&r"(words[3])
+        : "l"(address), "r"(static_cast<std::uint32_t>(repeats)));
+  } else {
+    asm volatile(
+        "{\n.reg .pred one;\n.reg .b16 half;\nsetp.ne.u32 one, %5, 0;\n"
+        "mov.b32 %0, 0;\nmov.b32 %1, 0;\nmov.b32 %2, 0;\nmov.b32 %3, 0;\nmov.b16 half, 0;\n"
+        "@!one ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+        "@one ld.global.nc.b16 half, [%4];\n@one mov.b32 %0, {half, half};\n"
+        "@one mov.b32 %1, %0;\n@one mov.b32 %2, %0;\n@one mov.b32 %3, %0;\n}"
+        : "=&r"(words[0]), "=&r"(words[1]), "=&r"(words[2]), "=&r"(words[3])
+        : "l"(address), "r"(static_cast<std::uint32_t>(repeats)));
+  }
+#else
+  T elements[16 / sizeof(T)];
+  if (repeats) {
+    const Block<sizeof(T)> one = load_block<sizeof(T)>(from, {});
+    for (T& each : elements) memcpy(&each, &one, sizeof(T));
+    memcpy(&block, elements, sizeof(block));
+  } else {
+    block = load_block<16>(from, {});
+  }
+#endif
+  return block;
+}
+template <class T>
+inline constexpr bool has_either = (sizeof(T) == 2 || sizeof(T) == 4);
+
 // W elements, `step` apart.
 template <int W, class T>
 KGEN_FN Elements<T, W> load_run(const T* from, std::int64_t step, Access access) {
   if (W == 1 || access.vectors) return {load_block<W * sizeof(T)>(from, access)};
+  if constexpr (has_either<T> && W * sizeof(T) % 16 == 0) {
+    if (access.either) {
+      Elements<T, W> result;
+      KGEN_UNROLL
+      for (int i = 0; i < W; i += 16 / static_cast<int>(sizeof(T))) {
+        const Block<16> block = load_either<T>(from + i * step, step == 0);
+        memcpy(reinterpret_cast<unsigned char*>(&result.block) + i * sizeof(T), &block, sizeof(block));
+      }
+      return result;
+    }
+  }
   T elements[W];
   if (step == 0) {
     const T one = load_run<1>(from, 0, access)[0];

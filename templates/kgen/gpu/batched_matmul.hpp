@@ -1,9 +1,11 @@
-// Products of batches of matrices on a GPU: the tiles of all products, as matmul.hpp computes them, are blocks of one
+// Products of batches of matrices on a GPU: by its tensor cores where operands and device allow
+// (warpgroup_batched_matmul.hpp); else the tiles of all products, as matmul.hpp computes them, are blocks of one
 // launch.
 #pragma once
 
 #include "kgen/batch.hpp"
 #include "kgen/gpu/matmul.hpp"
+#include "kgen/gpu/warpgroup_batched_matmul.hpp"
 
 namespace kgen::gpu {
 
@@ -35,9 +37,14 @@ batched_matmul_kernel(A a, B b, C c, BatchedMatmulShape<Axes> shape, std::int64_
 }
 
 // The tiles that a caller chooses are the CPU's.
-template <int, int, class A, class B, class C>
+template <int, int, int LeastBits, class A, class B, class C>
 void batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, source_rank<A>>;
+#if defined(KGEN_WARPGROUPS)
+  if constexpr (has_warpgroup_batched_matmul<LeastBits, A, B>) {
+    if (warpgroup_batched_matmul(a, b, c, stream)) return;
+  }
+#endif
   constexpr int axes = product_rank<A, B> - 2;
   const Index<source_rank<A>> a_extents = a.shape();
   const Index<source_rank<B>> b_extents = b.shape();

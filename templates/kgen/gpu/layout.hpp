@@ -161,6 +161,7 @@ enum class Lanes {
   any,               // each as with_access says
   vectors,           // every one has_vectors, but for those of which rows access one element alone
   constant_vectors,  // and nothing is in place
+  constant_either,   // the same, but some of what is read has one element for all lanes
 };
 
 // The View, in which that is a constant to the compiler.
@@ -169,9 +170,12 @@ KGEN_FN View<T, R> known_view(const View<T, R>& view) {
   if constexpr (Form == Lanes::any) {
     return view.with_access({view.access().vectors});
   } else {
+    constexpr bool either =
+        Form == Lanes::constant_either && std::is_const_v<T> && has_either<T> && !is_packed<std::remove_const_t<T>>;
+    if constexpr (either) return view.with_access({false, true, true, false, true});
     Index<R> strides = view.strides();
     strides[R - 1] = 1;
-    constexpr bool reads = std::is_const_v<T>, constant = reads && Form == Lanes::constant_vectors;
+    constexpr bool reads = std::is_const_v<T>, constant = reads && Form != Lanes::vectors;
     return View<T, R>(view.data(), view.shape(), strides).with_access({true, reads, constant});
   }
 }

@@ -168,12 +168,12 @@ bool runs_along_rows(const S& source) {
 }
 
 // The tiles that a caller chooses are the CPU's.
-template <int, int, class A, class B, class C>
+template <int, int, int LeastBits, class A, class B, class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
   constexpr int products = several_count<B>;
 #if defined(KGEN_WARPGROUPS)
-  if constexpr (has_warpgroup_matmul<A, B, C>) {
+  if constexpr (has_warpgroup_matmul<LeastBits, A, B, C>) {
     if (tensor_core_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
   } else if constexpr (has_streamed_matmul<A, B, C>) {
     if (streamed_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;

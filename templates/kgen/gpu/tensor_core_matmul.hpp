@@ -1,6 +1,7 @@
 // Matrix multiplication on tensor cores: which kernel does it.
 #pragma once
 
+#include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/streamed_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
@@ -12,10 +13,45 @@ namespace kgen::gpu {
 namespace detail {
 template <class T, bool BDeep, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                        Stream stream) {
+                        const DeviceLimits& limits, Stream stream) {
+  if constexpr (!deep_only<T>) {
+    if (skinny_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
+  }
+  return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+}
+
+// Whether copies of operands that the copy engine does not take cost much less than to bring them through registers:
+// each of their elements is read for several tiles.
+template <class Shape>
+bool pays_laying_out(const Shape& shape) {
+  bool pays = shape.M >= 256 && shape.K >= 256;
+  for (const std::int64_t N : shape.N) pays = pays && N >= 256;
+  return pays;
+}
+
+// The same, of operands that lie anywhere: large ones are copied to where the copy engine takes them.
+template <class T, bool BDeep, class A, class B, class C>
+bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                          Stream stream) {
   const DeviceLimits limits = device_limits(stream);
-  return skinny_matmul<T, BDeep>(a, b, c, shape, limits, stream) ||
-         warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+  const auto fits = [](const View<const T, 2>& view, bool across) {
+    return matrix_in_memory(view, across, 1, 1).has_value();
+  };
+  std::int64_t bytes = fits(a, false) ? 0 : LaidOut<T>::bytes(a, false);
+  for_each_of(b, [&](const auto& each) { bytes += fits(each, BDeep) ? 0 : LaidOut<T>::bytes(each, BDeep); });
+  if (bytes == 0 || !pays_laying_out(shape) || !runs_warpgroup_matmul<T, BDeep, C>(shape, limits))
+    return tensor_core_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+  const Workspace memory(bytes, stream);
+  LaidOut<T> laid_out(memory.data(), stream);
+  const auto engine_takes = [&](bool across) {
+    return [&, across]<class E>(const View<E, 2>& view) {
+      if (fits(view, across)) return view;
+      const View<const T, 2> made = laid_out(view, across);
+      return View<E, 2>(const_cast<E*>(made.data()), made.shape(), made.strides());
+    };
+  };
+  return tensor_core_matmul<T, BDeep>(with_each(a, engine_takes(false)), with_each(b, engine_takes(BDeep)), c, shape,
+                                      limits, stream);
 }
 }  // namespace detail
 
@@ -34,8 +70,10 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream) {
     tiles += (shape.M + 127) / 128 * ((N + 63) / 64);
   });
   if (!fits || tiles >= most) return false;
-  return deep ? detail::tensor_core_matmul<T, true>(a, b, c, shape, stream)
-              : detail::tensor_core_matmul<T, false>(a, b, c, shape, stream);
+  if constexpr (!deep_only<T>) {
+    if (!deep) return detail::lay_out_and_multiply<T, false>(a, b, c, shape, stream);
+  }
+  return detail::lay_out_and_multiply<T, true>(a, b, c, shape, stream);
 }
 
 }  // namespace kgen::gpu

@@ -32,7 +32,7 @@ struct alignas(tile_alignment) OperandTiles {
 template <class Tiles, bool BDeep, int Products>
 struct EngineTiles {
   static constexpr const char* name = "warpgroup_matmul";
-  static constexpr int threads = 1, registers = 56;
+  static constexpr int threads = 1, registers = 40;
   TensorMap a, b[Products];
   int rows;  // of the left operand that come: of a stage, the first
 
@@ -91,15 +91,25 @@ struct CopiedMatrix {
     memcpy(&block, elements, sizeof(block));
     return block;
   }
+  // Whether they are all there; and they are.
+  KGEN_FN bool has_all(std::int64_t line, std::int64_t from) const {
+    return line < extents[0] && from + lanes <= extents[1];
+  }
+  KGEN_FN Block<16> load_all(std::int64_t line, std::int64_t from) const {
+    T elements[lanes];
+    KGEN_UNROLL
+    for (int i = 0; i < lanes; ++i) elements[i] = load_run<1>(address(line, from + i), 0, {})[0];
+    Block<16> block;
+    memcpy(&block, elements, sizeof(block));
+    return block;
+  }
   // Whether load_neighbours() may read them.
   KGEN_FN bool has_neighbours(std::int64_t line, std::int64_t from) const {
     const auto aligned = reinterpret_cast<std::uintptr_t>(address(line, from)) / 16 * 16;
-    return strides[1] == 1 && line < extents[0] && from + lanes <= extents[1] && aligned >= begin &&
-           aligned + 32 <= end;
+    return strides[1] == 1 && has_all(line, from) && aligned >= begin && aligned + 32 <= end;
   }
-  // The same out of two blocks of 16, whatever even address they have.
+  // The same out of two blocks of 16, whatever address they have.
   KGEN_FN Block<16> load_neighbours(std::int64_t line, std::int64_t from) const {
-    static_assert(sizeof(T) % 2 == 0);
     constexpr Access constant{false, true, true};
     const T* first = address(line, from);
     const std::uintptr_t shift = reinterpret_cast<std::uintptr_t>(first) % 16;
@@ -113,10 +123,11 @@ struct CopiedMatrix {
     for (int i = 0; i < 6; ++i) words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
     KGEN_UNROLL
     for (int i = 0; i < 5; ++i) words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
+    const int bits = static_cast<int>(shift & 3) * 8;
     Block<16> block;
     KGEN_UNROLL
     for (int i = 0; i < 4; ++i) {
-      block.words[i] = (shift & 2) != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];
+      block.words[i] = static_cast<std::uint32_t>((std::uint64_t{words[i + 1]} << 32 | words[i]) >> bits);
     }
     return block;
   }
@@ -143,11 +154,12 @@ KGEN_FN void copy_lines(T* to, const CopiedMatrix<T>& matrix, std::int64_t line,
   KGEN_NO_UNROLL
   for (int first = 0; first < each_thread; first += batch) {
     Index<2> own[batch];
-    bool neighbours = true;  // of all, whose loads are then on their way together
+    bool neighbours = true, whole = true;  // of all, whose loads are then on their way together
     KGEN_UNROLL
     for (int i = 0; i < batch; ++i) {
       own[i] = place(first + i);
       neighbours = neighbours && matrix.has_neighbours(line + own[i][0], element + own[i][1] * each);
+      whole = whole && matrix.has_all(line + own[i][0], element + own[i][1] * each);
     }
     Block<16> blocks[batch];
     if (neighbours) {
@@ -155,6 +167,9 @@ KGEN_FN void copy_lines(T* to, const CopiedMatrix<T>& matrix, std::int64_t line,
       for (int i = 0; i < batch; ++i) {
         blocks[i] = matrix.load_neighbours(line + own[i][0], element + own[i][1] * each);
       }
+    } else if (whole) {
+      KGEN_UNROLL
+      for (int i = 0; i < batch; ++i) blocks[i] = matrix.load_all(line + own[i][0], element + own[i][1] * each);
     } else {
       KGEN_UNROLL
       for (int i = 0; i < batch; ++i) blocks[i] = matrix.load(line + own[i][0], element + own[i][1] * each);

@@ -20,7 +20,9 @@
 //   wgmma<T, N, Transposed, TransposedLeft>(sums, a, b, adds)   sums += a * b, of 64 rows, N columns and 32 bytes of
 //                                        depth, by the 128 threads of a warpgroup together: a and b are descriptors of
 //                                        operands in shared memory; Transposed: b's columns are along its lines, else
-//                                        its depth; TransposedLeft: so are a's rows. Without `adds`, sums = a * b.
+//                                        its depth; TransposedLeft: so are a's rows, both of 16 bits alone. Without
+//                                        `adds`, sums = a * b. T: bf16, f16; f8e4m3 and f8e5m2, whose sums keep 13 bits
+//                                        of mantissa; float, of whose mantissa 10 bits are read (tf32).
 //                                        Thread t has rows t / 32 * 16 + t % 32 / 4 + 0 and 8, of each 8 columns
 //                                        those from t % 4 * 2 on: sums[column / 8 * 4 + (row is the second) * 2 +
 //                                        column % 2]
@@ -58,6 +60,13 @@ inline constexpr int warpgroup_threads = 128;
 // The bytes of a line of a box: its 8 pieces of 16 bytes change places by the line's number (the 128-byte swizzle), so
 // that what the tensor cores read together lies in different banks. Tiles begin at multiples of 1024 bytes.
 inline constexpr int swizzle_bytes = 128, tile_alignment = 1024;
+
+// Of which the tensor cores take operands alone whose lines are along their depth; and of whose sums they keep so little
+// that a stage's are added up elsewhere.
+template <class T>
+inline constexpr bool deep_only = sizeof(T) != 2;
+template <class T>
+inline constexpr bool sums_are_short = sizeof(T) == 1;
 
 enum class RegisterShare { less, more };  // than the launch gave
 

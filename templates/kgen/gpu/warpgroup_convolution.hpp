@@ -10,18 +10,6 @@
 
 namespace kgen::gpu {
 
-// The result as a matrix for the sink of it.
-template <class Out, int A>
-struct PatchSink {
-  Out tensor;
-  Positions<A + 1> rows;
-
-  template <int W>
-  KGEN_FN void operator()(Index<2> at, const Vec<float, W>& lanes) const {
-    store_to(tensor, join(rows(static_cast<std::uint32_t>(at[0])), Index<1>{at[1]}), lanes);
-  }
-};
-
 namespace detail {
 template <class X, class F>
 inline constexpr bool are_images_of_16_bits = false;
@@ -148,19 +136,6 @@ auto copied_patches(const PatchOperands<T, A>& operands) {
   return std::optional(loads);
 }
 
-// The columns of the tiles that take the least time, of which the narrowest are slowed down by memory.
-template <class Shape>
-int best_patch_columns(const Shape& shape, std::int64_t multiprocessors) {
-  int best = 0;
-  std::int64_t least = 0;
-  for (const auto& [columns, time] : {std::pair{256, 256}, std::pair{128, 141}, std::pair{64, 96}}) {  // of a tile
-    const std::int64_t tiles = (shape.M + 127) / 128 * shape.groups * shape.tiles_across(0, columns);
-    const std::int64_t needed = (tiles + multiprocessors - 1) / multiprocessors * time;
-    if (best == 0 || needed < least) best = columns, least = needed;
-  }
-  return best;
-}
-
 template <bool BDeep, class T, int A, class C>
 bool convolve_by_engine(const PatchOperands<T, A>& operands, const C& c, WarpgroupMatmulShape<1> shape,
                         const DeviceLimits& limits, Stream stream) {
@@ -171,7 +146,7 @@ bool convolve_by_engine(const PatchOperands<T, A>& operands, const C& c, Warpgro
     return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
                                                              [&] { return engine_patches<Columns, BDeep>(operands); });
   };
-  const int columns = best_patch_columns(shape, limits.multiprocessors);
+  const int columns = best_columns<256, 128, 64>(shape, limits.multiprocessors);
   if (columns == 256) return launch.template operator()<256>();
   return columns == 128 ? launch.template operator()<128>() : launch.template operator()<64>();
 }
@@ -202,7 +177,7 @@ bool warpgroup_convolution(const X& x, const F& filters, const ConvolutionShape<
   if (!fits || columns == 0 || columns >= most || (sizes.positions() + 127) / 128 * columns >= most) return false;
   WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(), {columns / group}, 0, false, static_cast<int>(group)};
   const bool aligned = group == 1 || shape.N[0] % 8 == 0;
-  const PatchSink<Out, A> sink{out, operands.shape().rows};
+  const NumberedRows<Out, A + 1> sink{out, operands.shape().rows};
   shape.vectors = aligned && detail::has_vectors_of_8(sink);
   const DeviceLimits limits = device_limits(stream);
   // Channels of other groups that a box reaches are multiplied by 0, which NaN and infinity would not bear.

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "kgen/gpu/divide.hpp"
 #include "kgen/gpu/layout.hpp"
 #include "kgen/gpu/tile_io.hpp"
 #include "kgen/gpu/warpgroup_sums.hpp"
@@ -22,12 +23,34 @@ namespace kgen::gpu {
 template <class T, int N, bool BDeep>
 struct WarpgroupProduct {
   static constexpr int depth = swizzle_bytes / static_cast<int>(sizeof(T)), step = 32 / static_cast<int>(sizeof(T));
+  static_assert(BDeep || !deep_only<T>);
 
   // Begins sums += a * b, for one stage's depth; without `adds` sums = a * b.
   KGEN_FN static void multiply(float (&sums)[N / 2], const T* a, const T* b, bool adds) {
     KGEN_UNROLL
     for (int k = 0; k < depth; k += step) {
       wgmma<T, N, !BDeep>(sums, boxed_operand<T, 64, true>(a, k), boxed_operand<T, depth, BDeep>(b, k), adds || k > 0);
+    }
+  }
+
+  // sums += a * b, for the depth of these stages, when this returns: what the tensor cores keep of sums is too little
+  // for much of it. `Most` columns at a time are on their way, beside the sums. a, b: elements of a stage to begin at.
+  template <int Most, class... Stages>
+  KGEN_FN static void add(float (&sums)[N / 2], int a, int b, const Stages&... stages) {
+    constexpr int columns = N < Most ? N : Most;
+    static_assert(N % columns == 0);
+    using Part = WarpgroupProduct<T, columns, BDeep>;
+    KGEN_UNROLL
+    for (int n = 0; n < N; n += columns) {
+      float part[columns / 2];
+      wgmma_fence();
+      bool adds = false;
+      ((Part::multiply(part, stages->a + a, stages->b + b + n * depth, adds), adds = true), ...);
+      wgmma_commit();
+      wgmma_wait<0>();
+      settle(part);
+      KGEN_UNROLL
+      for (int i = 0; i < columns / 2; ++i) sums[n / 2 + i] += part[i];
     }
   }
 };
@@ -41,7 +64,9 @@ struct WarpgroupMatmulShape {
   int tiles;     // of all products
   bool vectors;  // all Views of the sinks have vectors of 8 lanes, and nothing is in place
   int groups = 1;
-  int blocks = 1;  // that share the depth of a tile
+  int blocks = 1;       // that share the depth of a tile
+  int batches = 1;      // of M rows each, one behind the other: each begins at a multiple of batch_rows()
+  bool either = false;  // as `vectors`, but some Views that are read have one element for all lanes
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
   KGEN_FN int tiles_across(int product, int columns) const {
@@ -49,7 +74,12 @@ struct WarpgroupMatmulShape {
   }
   template <int Columns>
   KGEN_FN TileOrder order(int first, int together) const {
-    return {static_cast<int>((M + 127) / 128), groups * tiles_across(first, Columns / together)};
+    return {batches * static_cast<int>((M + 127) / 128), groups * tiles_across(first, Columns / together)};
+  }
+  KGEN_FN int batch_rows() const { return static_cast<int>((M + 127) / 128) * 128; }
+  // The end of the rows of its batch.
+  KGEN_FN std::int64_t row_end(std::int64_t row) const {
+    return batches == 1 ? M : row - static_cast<int>(row) % batch_rows() + M;
   }
   // The first column of a tile, and the end of its group's.
   KGEN_FN Index<2> columns(int product, int columns, std::int64_t tile) const {
@@ -95,6 +125,8 @@ struct WarpgroupMatmul {
   // Registers of a thread of each: together those that the launch gives.
   static constexpr int loading_registers = Loads::registers;
   static constexpr int multiplying_registers = by_engine ? (3 * 168 - loading_registers) / 2 : 256 - loading_registers;
+  // Columns of which each stage's product is held beside the sums, where it is.
+  static constexpr int held_columns = by_engine ? 128 : 64;
 
   // Fills stage after stage of all tiles of a block.
   template <int Products, class C>
@@ -115,7 +147,25 @@ struct WarpgroupMatmul {
       constexpr int columns = Columns / Count;
       using Product = WarpgroupProduct<T, columns, BDeep>;
       float sums[Count][columns / 2];
-      {
+      if constexpr (sums_are_short<T>) {
+        KGEN_UNROLL
+        for (int i = 0; i < Count; ++i) {
+          KGEN_UNROLL
+          for (float& sum : sums[i]) sum = 0;
+        }
+        const auto add = [&](const auto&... held) KGEN_LAMBDA {
+          KGEN_UNROLL
+          for (int i = 0; i < Count; ++i) {
+            Product::template add<held_columns>(sums[i], first_row * depth, i * columns * depth, held...);
+          }
+        };
+        const int steps = shape.steps(depth);
+        for (int k = 0; k + 1 < steps; k += 2) {
+          const auto first = pipeline.read(), second = pipeline.read();
+          add(first, second);
+        }
+        if (steps % 2 != 0) add(pipeline.read());
+      } else {
         typename Pipeline::Reading held;  // what products that are under way still read
         for (int k = 0; k < shape.steps(depth); ++k) {
           auto stage = pipeline.read();
@@ -132,14 +182,14 @@ struct WarpgroupMatmul {
       }
       KGEN_UNROLL
       for (int i = 0; i < Count; ++i) settle(sums[i]);
+      const Index<2> extents{shape.row_end(origin[0]), end};
       origin[0] += first_row;
-      const Index<2> extents{shape.M, end};
       constexpr std::make_integer_sequence<int, Count> products;
       const bool inside = origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1];
       if (inside && shape.vectors) {
         emit_sums<true, columns>(sums, known<Lanes::constant_vectors>(sink), origin, extents, products);
-      } else if (inside) {
-        emit_sums<true, columns>(sums, sink, origin, extents, products);
+      } else if (inside && shape.either) {
+        emit_sums<true, columns>(sums, known<Lanes::constant_either>(sink), origin, extents, products);
       } else {
         emit_sums<false, columns>(sums, sink, origin, extents, products);
       }
@@ -165,6 +215,18 @@ warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatm
   }
 }
 
+// A result of `Axes` axes and one of columns as a matrix, for the sink of it: the number of a row says where it is.
+template <class Out, int Axes>
+struct NumberedRows {
+  Out tensor;
+  Positions<Axes> rows;
+
+  template <int W>
+  KGEN_FN void operator()(Index<2> at, const Vec<float, W>& lanes) const {
+    store_to(tensor, join(rows(static_cast<std::uint32_t>(at[0])), Index<1>{at[1]}), lanes);
+  }
+};
+
 // ---- launches
 
 // The matrix whose lines are along axis 1 of the View, or with `across` along axis 0; nothing where the copy engine
@@ -185,26 +247,39 @@ std::optional<BoxedMemory<2>> matrix_in_memory(const View<T, 2>& view, bool acro
 
 namespace detail {
 template <class T, class S>
-inline constexpr bool is_matrix_of = false;
-template <class T, class E>
-inline constexpr bool is_matrix_of<T, View<E, 2>> = std::is_same_v<std::remove_const_t<E>, T>;
+inline constexpr bool is_memory_of = false;
+template <class T, class E, int R>
+inline constexpr bool is_memory_of<T, View<E, R>> = std::is_same_v<std::remove_const_t<E>, T>;
 template <class T, class... S>
-inline constexpr bool is_matrix_of<T, Several<S...>> = (is_matrix_of<T, S> && ...);
+inline constexpr bool is_memory_of<T, Several<S...>> = (is_memory_of<T, S> && ...);
+template <class T, class A, class B>
+inline constexpr bool are_memory_of = is_memory_of<T, A> && is_memory_of<T, B>;
 
-// Whether all that a sink reads and writes has vectors, and nothing that it reads is what it writes.
+// Whether all that a sink reads and writes has vectors, and nothing that it reads is what it writes. Either: or what it
+// reads has one element for all lanes.
 template <class C>
-bool has_vectors_of_8(const C& c) {
+bool has_vectors_of_8(const C& c, bool either = false) {
   bool all = !is_in_place(c);
-  for_each_view(c, [&](const auto& view) { all = all && has_vectors(view, 8); });
+  for_each_view(c, [&]<class T, int R>(const View<T, R>& view) {
+    constexpr bool may_repeat = std::is_const_v<T> && has_either<T> && !is_packed<std::remove_const_t<T>>;
+    all = all && (has_vectors(view, 8) || (R > 0 && either && may_repeat && view.stride(R - 1) == 0));
+  });
   return all;
 }
 }  // namespace detail
 
-// Whether operands and sinks of these types may be multiplied so.
-template <class A, class B, class C>
-inline constexpr bool has_warpgroup_matmul = ((detail::is_matrix_of<bf16, A> && detail::is_matrix_of<bf16, B>) ||
-                                              (detail::is_matrix_of<f16, A> && detail::is_matrix_of<f16, B>)) &&
-                                             most_together<C, several_count<B>> <= 2;
+// Whether the tensor cores multiply operands of these types, and keep so many bits of mantissa of them and of what is
+// added up.
+template <int LeastBits, class A, class B>
+inline constexpr bool has_warpgroup_operands = detail::are_memory_of<bf16, A, B> || detail::are_memory_of<f16, A, B> ||
+                                               (LeastBits <= 13 && (detail::are_memory_of<f8e4m3, A, B> ||
+                                                                    detail::are_memory_of<f8e5m2, A, B>)) ||
+                                               (LeastBits <= 10 && detail::are_memory_of<float, A, B>);
+
+// And whether they give them to such sinks.
+template <int LeastBits, class A, class B, class C>
+inline constexpr bool has_warpgroup_matmul =
+    has_warpgroup_operands<LeastBits, A, B>&& most_together<C, several_count<B>> <= 2;
 
 // Launches the kernel with the loads that make() gives; false where device or compiler do not allow it, or there
 // are none.
@@ -225,8 +300,19 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
                   Matmul::Pipeline::shared()};
   const bool aligned = shape.groups == 1 || shape.N[0] % 8 == 0;  // groups begin at multiples of 8 columns
   const auto seen = [&](const auto& sink) { return aligned ? with_access(sink, 8) : sink; };
+  shape.either = aligned && detail::has_vectors_of_8(c, true);
   launch_early(grid, stream, kernel, *loads, with_each(c, seen), shape);
   return true;
+}
+
+// Whether device and compiler allow it, where the copy engine takes the operands.
+template <class T, bool BDeep, class C, int Products>
+bool runs_warpgroup_matmul(const WarpgroupMatmulShape<Products>&, const DeviceLimits& limits) {
+  using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, Products>;
+  using Matmul = WarpgroupMatmul<T, 128, BDeep, Loads>;
+  const auto kernel = warpgroup_matmul_kernel<T, 128, BDeep, Loads, Products, C>;
+  return limits.shared_bytes >= Matmul::Pipeline::shared() &&
+         runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads);
 }
 
 // The operands as the copy engine is told of them, `rows` of the left one for a stage; nothing where it does not take
@@ -275,16 +361,18 @@ bool launch_copied(const A& a, const B& b, const C& c, const WarpgroupMatmulShap
 }
 
 // Wider tiles read each element fewer times; narrower ones take less time where wider ones would leave multiprocessors
-// idle. The columns of the tiles that take the least.
-template <int Products, bool Jointly>
+// idle, though memory slows the narrowest down. Which of these columns of a tile take the least.
+template <int... Columns, int Products>
 int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors) {
+  const auto time = [](int columns) { return columns == 256 ? 256 : columns == 192 ? 198 : columns == 128 ? 141 : 96; };
   int best = 0;
   std::int64_t least = 0;
-  for (const auto& [columns, time] : {std::pair{256, 256}, std::pair{192, 198}, std::pair{128, 141}}) {  // of a tile
-    if (Jointly && columns == 192) continue;  // its halves are no boxes of 64
+  for (const int columns : {Columns...}) {
     std::int64_t tiles = 0;
-    for (const std::int64_t N : shape.N) tiles += (shape.M + 127) / 128 * ((N + columns - 1) / columns);
-    const std::int64_t needed = (tiles + multiprocessors - 1) / multiprocessors * time;
+    for (int product = 0; product < Products; ++product) {
+      tiles += shape.batches * ((shape.M + 127) / 128) * shape.groups * shape.tiles_across(product, columns);
+    }
+    const std::int64_t needed = (tiles + multiprocessors - 1) / multiprocessors * time(columns);
     if (best == 0 || needed < least) best = columns, least = needed;
   }
   return best;
@@ -295,10 +383,12 @@ template <class T, bool BDeep, class A, class B, class C>
 bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                       const DeviceLimits& limits, Stream stream) {
   constexpr int products = several_count<B>;
-  constexpr bool jointly = (most_together<C, products>) > 1;
-  const int columns = best_columns<products, jointly>(shape, limits.multiprocessors);
+  // Halves of 192 are no boxes of 64, nor are they columns of which the sums are short.
+  constexpr bool thirds = (most_together<C, products>) == 1 && !sums_are_short<T>;
+  const int columns = thirds ? best_columns<256, 192, 128>(shape, limits.multiprocessors)
+                             : best_columns<256, 128>(shape, limits.multiprocessors);
   if (columns == 256 && launch_by_engine<T, 256, BDeep>(a, b, c, shape, limits, stream)) return true;
-  if constexpr (!jointly) {
+  if constexpr (thirds) {
     if (columns == 192 && launch_by_engine<T, 192, BDeep>(a, b, c, shape, limits, stream)) return true;
   }
   if (columns == 128 && launch_by_engine<T, 128, BDeep>(a, b, c, shape, limits, stream)) return true;

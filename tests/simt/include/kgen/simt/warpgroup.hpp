@@ -3,6 +3,7 @@
 // Addresses in descriptors are decoded as the tensor cores do, whatever the C++ object was.
 #pragma once
 
+#include <bit>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -207,6 +208,12 @@ inline std::uint64_t descriptor(const void* tile, int leading, int stride) {
 }
 
 namespace detail {
+// The number without the bits of its mantissa behind the first.
+template <int Bits>
+float with_mantissa(float value) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & ~((1u << (23 - Bits)) - 1));
+}
+
 // Element (line, k) of the operand that a descriptor describes. Transposed: its lines in memory are along k.
 template <class T, bool Transposed>
 float operand_element(const unsigned char* shared, std::uint64_t descriptor, int line, int k) {
@@ -217,7 +224,8 @@ float operand_element(const unsigned char* shared, std::uint64_t descriptor, int
                  : line / 8 * field(32) + line % 8 * swizzle_bytes + k * size;
   T element;
   std::memcpy(&element, shared + swizzled(field(0) + offset), sizeof(T));
-  return static_cast<float>(element);
+  const auto value = static_cast<float>(element);
+  return std::is_same_v<T, float> ? with_mantissa<10>(value) : value;
 }
 }  // namespace detail
 
@@ -232,7 +240,7 @@ void multiply(float (&sums)[N / 2], const Left& left, const unsigned char* share
     for (int k = 0; k < depth; ++k) {
       sum += left[i / 2 % 2][k] * operand_element<T, Transposed>(shared, b, i / 4 * 8 + column + i % 2, k);
     }
-    sums[i] = sum;
+    sums[i] = sizeof(T) == 1 ? with_mantissa<13>(sum) : sum;
   }
 }
 }  // namespace detail

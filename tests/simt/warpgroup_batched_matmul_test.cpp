@@ -1,0 +1,133 @@
+// Products of batches of matrices by tensor cores, as the executor does what they do.
+#include "kgen/gpu/warpgroup.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+#include "kgen/batched_matmul.hpp"
+#include "products.hpp"
+
+using namespace kgen;
+using namespace kgen::testing;
+using namespace kgen::simt_testing;
+
+namespace {
+
+struct Added {
+  View<const float, 3> x;
+  View<float, 3> y;
+  template <int W>
+  KGEN_FN void operator()(Index<3> at, Vec<float, W> lanes) const {
+    y.store(at, Add::apply(lanes, x.load<W>(at)));
+  }
+};
+
+// Element `at` of the product of a and b, whose leading axes repeat where their extent is 1.
+template <class T, int Ra, int Rb, int R>
+double expected_of_batch(const View<const T, Ra>& a, const View<const T, Rb>& b, Index<R> at) {
+  Index<R - 2> batch{};
+  for (int axis = 0; axis < R - 2; ++axis) batch[axis] = at[axis];
+  Index<Ra> left = matrix_start(batch, a.shape());
+  Index<Rb> right = matrix_start(batch, b.shape());
+  left[Ra - 2] = at[R - 2];
+  right[Rb - 1] = at[R - 1];
+  double sum = 0;
+  for (std::int64_t k = 0; k < a.extent(Ra - 1); ++k) {
+    left[Ra - 1] = right[Rb - 2] = k;
+    sum += element(a, left) * element(b, right);
+  }
+  return sum;
+}
+
+template <int LeastBits = 13, class T, int Ra, int Rb>
+void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::string& launches, double error = 1e-5) {
+  constexpr int R = Ra > Rb ? Ra : Rb;
+  for (const simt::Order order : {simt::Order::forward, simt::Order::shuffled}) {
+    Hopper device;
+    simt::device().order = order;
+    Tensor<float, R> c(
+        join(batch_extents(a.shape(), b.shape()), Index<2>{a.extent(Ra - 2), b.extent(Rb - 1)}));
+    batched_matmul<96, 256, LeastBits>(a, b, c.view());
+    CHECK(device.take() == launches);
+    for_each_position(c.shape, [&](Index<R> at) {
+      INFO("at ", at[0], ", ", at[1], ", ", at[2]);
+      const double value = expected_of_batch(a, b, at);
+      REQUIRE(std::abs(element(c.view(), at) - value) <= error * (8 + static_cast<double>(a.extent(Ra - 1))));
+    });
+  }
+}
+
+template <class T, int R>
+View<const T, R> viewed(const Tensor<T, R>& tensor) {
+  return tensor.view();
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("batches by warpgroups: extents around those of tiles, b along either axis", T, bf16, f16) {
+  struct Size {
+    std::int64_t batch, M, N, K;
+    const char* blocks;
+  };
+  for (const auto& [batch, M, N, K, blocks] :
+       {Size{1, 5, 8, 8, "1"}, {3, 128, 64, 64, "3"}, {2, 130, 72, 136, "4"}, {2, 1, 136, 64, "4"}, {3, 70, 200, 72, "3"}}) {
+    const auto a = random_tensor<T>(Index<3>{batch, M, K}, 1), b = random_tensor<T>(Index<3>{batch, K, N}, 2);
+    const auto turned = random_tensor<T>(Index<3>{batch, N, K}, 3);
+    check(viewed(a), viewed(b), std::string("warpgroup_batched_matmul x") + blocks);
+    check(viewed(a), viewed(turned).template permute<0, 2, 1>(), std::string("warpgroup_batched_matmul x") + blocks);
+  }
+}
+
+TEST_CASE("batches by warpgroups: axes that repeat, in either operand, and several of them") {
+  const auto a = random_tensor<bf16>(Index<4>{2, 3, 20, 24}, 1), b = random_tensor<bf16>(Index<4>{2, 3, 24, 40}, 2);
+  const auto one = random_tensor<bf16>(Index<3>{3, 24, 40}, 3);
+  const auto alone = random_tensor<bf16>(Index<4>{1, 3, 20, 24}, 4);
+  const auto of_head = random_tensor<bf16>(Index<4>{2, 1, 24, 40}, 5);
+  const auto deep = random_tensor<bf16>(Index<5>{2, 1, 3, 20, 24}, 6);
+  check(viewed(a), viewed(b), "warpgroup_batched_matmul x4");
+  check(viewed(a), viewed(one), "warpgroup_batched_matmul x4");
+  check(viewed(alone), viewed(b), "warpgroup_batched_matmul x4");
+  check(viewed(a), viewed(of_head), "warpgroup_batched_matmul x4");
+  check(viewed(deep), viewed(b), "warpgroup_batched_matmul x4");
+  const View<const bf16, 4> repeated = viewed(of_head).broadcast_to(Index<4>{2, 3, 24, 40});
+  check(viewed(a), repeated, "warpgroup_batched_matmul x4");
+  const auto heads = random_tensor<bf16>(Index<4>{2, 20, 3, 24}, 7);  // [B, S, H, D]
+  check(viewed(heads).permute<0, 2, 1, 3>(), viewed(b), "warpgroup_batched_matmul x4");
+}
+
+TEST_CASE("batches by warpgroups: what the copy engine does not take") {
+  const auto a = random_tensor<bf16>(Index<3>{3, 37, 41}, 1), b = random_tensor<bf16>(Index<3>{3, 41, 77}, 2);
+  const auto turned = random_tensor<bf16>(Index<3>{3, 77, 41}, 3), across = random_tensor<bf16>(Index<3>{3, 41, 37}, 4);
+  const std::string copied = "warpgroup_batched_matmul_copied x3";
+  check(viewed(a), viewed(b), copied);
+  check(viewed(a), viewed(turned).permute<0, 2, 1>(), copied);
+  check(viewed(across).permute<0, 2, 1>(), viewed(b), copied);
+  check(viewed(a).flip<0>(), viewed(b).flip<1>(), copied);
+  check(viewed(a).slice<0>(0, 1), viewed(b), copied);
+}
+
+TEST_CASE("batches by warpgroups: floats of 8 and of 32 bits") {
+  const auto a = random_tensor<f8e4m3>(Index<3>{2, 37, 144}, 1), b = random_tensor<f8e4m3>(Index<3>{2, 40, 144}, 2);
+  check(viewed(a), viewed(b).permute<0, 2, 1>(), "warpgroup_batched_matmul x2", 1e-3);
+  check<23>(viewed(a), viewed(b).permute<0, 2, 1>(), "batched_matmul x2");
+  const auto across = random_tensor<f8e5m2>(Index<3>{2, 50, 24}, 3), odd = random_tensor<f8e5m2>(Index<3>{2, 9, 50}, 4);
+  check(viewed(odd), viewed(across), "warpgroup_batched_matmul_copied x2", 1e-3);
+  const auto left = random_tensor<float>(Index<3>{2, 37, 36}, 5), right = random_tensor<float>(Index<3>{2, 40, 36}, 6);
+  check<10>(viewed(left), viewed(right).permute<0, 2, 1>(), "warpgroup_batched_matmul x2", 4e-3);
+  check(viewed(left), viewed(right).permute<0, 2, 1>(), "batched_matmul x2");
+}
+
+TEST_CASE("batches by warpgroups: an epilogue in place, and blocks that go round the ring") {
+  Hopper device;
+  simt::device().multiprocessors = 1;
+  const auto a = random_tensor<bf16>(Index<3>{3, 70, 136}, 1), b = random_tensor<bf16>(Index<3>{3, 136, 72}, 2);
+  auto c = random_tensor<float>(Index<3>{3, 70, 72}, 3);
+  const auto before = c;
+  batched_matmul(a.view(), b.view(), Added{c.view(), c.view()});
+  CHECK(device.take() == "warpgroup_batched_matmul x1");
+  for_each_position(c.shape, [&](Index<3> at) {
+    const double value = expected_of_batch(viewed(a), viewed(b), at) + element(before.view(), at);
+    REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+  });
+}
+
+#endif
