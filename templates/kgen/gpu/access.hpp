@@ -13,6 +13,7 @@ struct Access {
   bool global = false;   // it is in the device's memory, not in a block's, and what is read of it is not written before
   bool constant = false;  // and nothing writes it while the kernel runs
   bool turned = false;    // lanes lie across lines: load_turned() reads them
+  bool whole = false;     // lines hold whole vectors, or one element that is repeated
 };
 
 // W elements as they are stored.
@@ -54,9 +55,10 @@ KGEN_FN Block<Bytes> load_block(const void* from, [[maybe_unused]] Access access
 // W elements, `step` apart.
 template <int W, class T>
 KGEN_FN Elements<T, W> load_run(const T* from, std::int64_t step, Access access) {
-  if (W == 1 || access.vectors) return {load_block<W * sizeof(T)>(from, access)};
+  const bool repeats = access.whole && step == 0;
+  if (W == 1 || (access.vectors && !repeats)) return {load_block<W * sizeof(T)>(from, access)};
   T elements[W];
-  if (step == 0) {
+  if (repeats || step == 0) {
     const T one = load_run<1>(from, 0, access)[0];
     KGEN_UNROLL
     for (int i = 0; i < W; ++i) elements[i] = one;

@@ -33,13 +33,17 @@ class ClusterSums {
   // memory is slow but for whole lines.
   KGEN_FN Vec<float, 4> add(int row, int column, int blocks) const {
     Vec<float, 4> sum(0);
-    KGEN_UNROLL
-    for (int block = 0; block < most_cluster_blocks; ++block) {
-      if (block >= blocks) continue;
-      const Block<16> words = load_block<16>(cluster_shared(sums_, block) + row * pitch + column, Access{});
-      float lanes[4];
-      memcpy(lanes, &words, sizeof(words));
-      sum = sum + load_lanes<4>(lanes);
+    constexpr int together = 4;  // loads of more, with those of a sink behind them, find no registers
+    KGEN_NO_UNROLL
+    for (int first = 0; first < blocks; first += together) {
+      KGEN_UNROLL
+      for (int block = first; block < first + together; ++block) {
+        if (block >= blocks) continue;
+        const Block<16> words = load_block<16>(cluster_shared(sums_, block) + row * pitch + column, Access{});
+        float lanes[4];
+        memcpy(lanes, &words, sizeof(words));
+        sum = sum + load_lanes<4>(lanes);
+      }
     }
     return sum;
   }
@@ -95,9 +99,9 @@ struct SkinnyMatmul {
     partial.put(sums, first_column);
   }
 
-  // This block's share of the tile's results, to the sink.
-  template <class C, class Shape, int... I>
-  KGEN_FN static void emit(const Sums& partial, const C& c, std::int64_t column, std::int64_t N, const Shape& shape,
+  // This block's share of the tile's results, to the sink: Whole vectors of them, or one by one.
+  template <bool Whole, class C, class Shape, int... I>
+  KGEN_FN static void emit(const Sums& partial, const C& c, int column, int N, const Shape& shape,
                            std::integer_sequence<int, I...>) {
     constexpr int lanes = 4, own = columns / static_cast<int>(sizeof...(I)), pieces = own / lanes;
     const int rows = static_cast<int>(shape.M), all = rows * pieces, rank = cluster_rank();
@@ -105,13 +109,14 @@ struct SkinnyMatmul {
          i += multiplying_threads) {
       const int row = i / pieces, of_tile = i % pieces * lanes;
       const Index<2> at{row, column + of_tile};
-      if (at[1] + lanes <= N) {
+      if (at[1] >= N) continue;
+      if constexpr (Whole) {
         store_to(c, at, partial.add(row, I * own + of_tile, shape.blocks)...);
-      } else if (at[1] < N) {
+      } else {
         float sums[sizeof...(I)][lanes];
         (store_lanes(sums[I], partial.add(row, I * own + of_tile, shape.blocks)), ...);
         KGEN_NO_UNROLL
-        for (int lane = 0; at[1] + lane < N; ++lane) {
+        for (int lane = 0; lane < lanes && at[1] + lane < N; ++lane) {
           store_to(c, Index<2>{row, at[1] + lane}, Vec<float, 1>(chosen(sums[I], lane))...);
         }
       }
@@ -141,10 +146,11 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       const ClusterStay adding;
       if (thread_index() >= Matmul::multiplying_threads) return;
       constexpr std::make_integer_sequence<int, Count> products;
-      if (shape.vectors) {
-        Matmul::emit(partial, known<Lanes::constant_vectors>(sink), origin[1], end, shape, products);
+      const int first = static_cast<int>(origin[1]), last = static_cast<int>(end);
+      if (shape.lanes != Lanes::any) {
+        Matmul::template emit<true>(partial, known<Lanes::whole_vectors>(sink), first, last, shape, products);
       } else {
-        Matmul::emit(partial, sink, origin[1], end, shape, products);
+        Matmul::template emit<false>(partial, sink, first, last, shape, products);
       }
     };
     at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);

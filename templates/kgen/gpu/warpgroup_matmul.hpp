@@ -38,8 +38,8 @@ struct WarpgroupProduct {
 template <int Count>
 struct WarpgroupMatmulShape {
   std::int64_t M, K, N[Count];  // N: columns of a group
-  int tiles;     // of all products
-  bool vectors;  // all Views of the sinks have vectors of 8 lanes, and nothing is in place
+  int tiles;    // of all products
+  Lanes lanes;  // of what the sinks read and write: whole vectors of 8, or any
   int groups = 1;
   int blocks = 1;  // that share the depth of a tile
 
@@ -114,7 +114,7 @@ struct WarpgroupMatmul {
                                                                std::int64_t end) KGEN_LAMBDA {
       constexpr int columns = Columns / Count;
       using Product = WarpgroupProduct<T, columns, BDeep>;
-      float sums[Count][columns / 2];
+      float sums[Count][columns / 2] = {};  // else those of the tile before would live until here
       {
         typename Pipeline::Reading held;  // what products that are under way still read
         for (int k = 0; k < shape.steps(depth); ++k) {
@@ -134,14 +134,15 @@ struct WarpgroupMatmul {
       for (int i = 0; i < Count; ++i) settle(sums[i]);
       origin[0] += first_row;
       const Index<2> extents{shape.M, end};
-      constexpr std::make_integer_sequence<int, Count> products;
+      // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
+      constexpr bool is_short = view_count<std::remove_cvref_t<decltype(sink)>> <= 4;
       const bool inside = origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1];
-      if (inside && shape.vectors) {
-        emit_sums<true, columns>(sums, known<Lanes::constant_vectors>(sink), origin, extents, products);
-      } else if (inside) {
-        emit_sums<true, columns>(sums, sink, origin, extents, products);
+      if (is_short && inside && shape.lanes == Lanes::constant_whole_vectors) {
+        emit_sums<true, columns>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+      } else if (shape.lanes != Lanes::any) {
+        emit_sums_in_turn<columns, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
       } else {
-        emit_sums<false, columns>(sums, sink, origin, extents, products);
+        emit_sums_in_turn<columns, 1>(sums, sink, origin, extents);
       }
     });
   }
@@ -190,14 +191,6 @@ template <class T, class E>
 inline constexpr bool is_matrix_of<T, View<E, 2>> = std::is_same_v<std::remove_const_t<E>, T>;
 template <class T, class... S>
 inline constexpr bool is_matrix_of<T, Several<S...>> = (is_matrix_of<T, S> && ...);
-
-// Whether all that a sink reads and writes has vectors, and nothing that it reads is what it writes.
-template <class C>
-bool has_vectors_of_8(const C& c) {
-  bool all = !is_in_place(c);
-  for_each_view(c, [&](const auto& view) { all = all && has_vectors(view, 8); });
-  return all;
-}
 }  // namespace detail
 
 // Whether operands and sinks of these types may be multiplied so.
