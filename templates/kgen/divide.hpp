@@ -28,4 +28,28 @@ class Divider {
   std::uint32_t divisor_ = 1, magic_ = 1, shift_ = 0;
 };
 
+// The same for any position: 0 <= n < 2^63, and a divisor in [1, 2^63).
+class WideDivider {
+  __extension__ typedef unsigned __int128 Product;
+
+ public:
+  WideDivider() = default;
+  explicit WideDivider(std::int64_t divisor) : divisor_(static_cast<std::uint64_t>(divisor)) {
+    while ((std::uint64_t{1} << shift_) < divisor_) ++shift_;
+    const std::uint64_t excess = (std::uint64_t{1} << shift_) - divisor_;
+    magic_ = static_cast<std::uint64_t>((static_cast<Product>(excess) << 64) / divisor_ + 1);
+  }
+  KGEN_FN std::int64_t split(std::int64_t& n) const {
+    const auto whole = static_cast<std::uint64_t>(n);
+    const auto high = static_cast<std::uint64_t>(static_cast<Product>(whole) * magic_ >> 64);
+    const std::uint64_t quotient = (high + whole) >> shift_;
+    n = static_cast<std::int64_t>(whole - quotient * divisor_);
+    return static_cast<std::int64_t>(quotient);
+  }
+
+ private:
+  std::uint64_t divisor_ = 1, magic_ = 1;
+  std::uint32_t shift_ = 0;
+};
+
 }  // namespace kgen

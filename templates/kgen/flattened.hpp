@@ -34,11 +34,8 @@ class Flattened {
   Flattened() = default;
   Flattened(const V& shown) : view(shown) {
     for (int axis = 0; axis <= last; ++axis) {
-      if (view.extent(axis) >= limit) fits_ = false;
-      dividers_[axis] = Divider(fits_ && view.extent(axis) > 0 ? view.extent(axis) : 1);
+      if (view.extent(axis) > 0) dividers_[axis] = WideDivider(view.extent(axis));
     }
-    const Index<rank> extents = shape();
-    for (int axis = 0; axis < rank; ++axis) fits_ = fits_ && extents[axis] < limit;
   }
 
   KGEN_FN Index<rank> shape() const {
@@ -47,22 +44,26 @@ class Flattened {
     return extents;
   }
 
-  // W lanes along the last axis: at once where they lie in one line of the View, else in halves where lines are so
-  // long, else one by one.
+  // W lanes along the last axis: at once where they lie in one line of the View; else in halves on the CPU, where lines
+  // are so long, and one by one on a GPU, in a loop: what stands here is copied to each place of a kernel's results.
   template <int W>
   KGEN_FN Vec<lane_type, W> load(const Index<rank>& at) const {
     Index<V::rank> from = position(at);
     if constexpr (W == 1 || last_run() == 1) {
       return view.template load<W>(from);
     } else {
-      if (from[last] + W <= view.extent(last)) return load_anywhere<W>(view, from);
+      if (in_line<W>(from)) return view.template load<W>(from);
+#if !defined(KGEN_GPU)
       if constexpr (W > few) {
         if (view.extent(last) >= W) return concatenate(load<W / 2>(at), load<W / 2>(further(at, W / 2)));
       }
+#endif
       lane_type lanes[W];
-      KGEN_UNROLL
+      KGEN_NO_UNROLL
       for (int i = 0; i < W; ++i) {
-        lanes[i] = view.template load<1>(from).data;
+        const lane_type lane = view.template load<1>(from).data;
+        KGEN_UNROLL
+        for (int each = 0; each < W; ++each) lanes[each] = each == i ? lane : lanes[each];
         advance(from, V::rank, Index<V::rank>{}, view.shape());
       }
       return load_lanes<W>(lanes);
@@ -74,16 +75,21 @@ class Flattened {
     if constexpr (W == 1 || last_run() == 1) {
       view.store(to, lanes);
     } else {
-      if (to[last] + W <= view.extent(last)) return store_anywhere(view, to, lanes);
+      if (in_line<W>(to)) return view.store(to, lanes);
+#if !defined(KGEN_GPU)
       if constexpr (W > few) {
         if (view.extent(last) >= W) {
           store(at, low_half(lanes));
           return store(further(at, W / 2), high_half(lanes));
         }
       }
-      KGEN_UNROLL
+#endif
+      KGEN_NO_UNROLL
       for (int i = 0; i < W; ++i) {
-        view.store(to, Vec<U, 1>(lanes[i]));
+        U lane = lanes[0];
+        KGEN_UNROLL
+        for (int each = 1; each < W; ++each) lane = each == i ? lanes[each] : lane;
+        view.store(to, Vec<U, 1>(lane));
         advance(to, V::rank, Index<V::rank>{}, view.shape());
       }
     }
@@ -100,7 +106,16 @@ class Flattened {
     return at;
   }
   static constexpr int few = 4;
-  static constexpr std::int64_t limit = std::int64_t{1} << 31;
+
+  // Whether W lanes from there on lie in one line. A GPU's vectors begin at multiples of W.
+  template <int W>
+  KGEN_FN bool in_line(const Index<V::rank>& from) const {
+#if defined(KGEN_GPU)
+    if (view.access().whole) return true;
+    if (from[last] % W != 0) return false;
+#endif
+    return from[last] + W <= view.extent(last);
+  }
 
   template <int Axis, int First, int Run, int... Rest>
   KGEN_FN void multiply(Index<rank>& extents) const {
@@ -120,28 +135,15 @@ class Flattened {
     std::int64_t left = at[Axis];
     KGEN_UNROLL
     for (int i = First + Run - 1; i > First; --i) {
-      const std::int64_t outer = divide(left, i);
+      const std::int64_t outer = dividers_[i].split(left);
       result[i] = left;
       left = outer;
     }
     result[First] = left;
     if constexpr (sizeof...(Rest) > 0) split<Axis + 1, First + Run, Rest...>(at, result);
   }
-  // n becomes n % extent; returns n / extent.
-  KGEN_FN std::int64_t divide(std::int64_t& n, int axis) const {
-    if (fits_) {
-      auto rest = static_cast<std::uint32_t>(n);
-      const std::uint32_t quotient = dividers_[axis].split(rest);
-      n = rest;
-      return quotient;
-    }
-    const std::int64_t extent = view.extent(axis), quotient = n / extent;
-    n -= quotient * extent;
-    return quotient;
-  }
 
-  Divider dividers_[V::rank];
-  bool fits_ = true;  // every position along an axis is below the dividers' limit
+  WideDivider dividers_[V::rank];
 };
 
 template <class S>

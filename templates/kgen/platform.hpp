@@ -25,7 +25,7 @@
 // KGEN_NO_UNROLL: before one whose copies would only take registers.
 #if defined(__CUDACC__) || defined(__HIP__)
 #define KGEN_FN inline __host__ __device__ __attribute__((always_inline))
-#define KGEN_LAMBDA
+#define KGEN_LAMBDA __attribute__((always_inline))
 #if defined(KGEN_HIP)
 #define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads)
 #else

@@ -13,7 +13,8 @@ struct Access {
   bool global = false;   // it is in the device's memory, not in a block's, and what is read of it is not written before
   bool constant = false;  // and nothing writes it while the kernel runs
   bool turned = false;    // lanes lie across lines: load_turned() reads them
-  bool either = false;    // what nothing writes has vectors, or one element for all lanes
+  bool whole = false;     // lines hold whole vectors, or one element that is repeated
+  bool either = false;    // the same, of what nothing writes: which of both, only the address says
 };
 
 // W elements as they are stored.
@@ -98,7 +99,8 @@ inline constexpr bool has_either = (sizeof(T) == 2 || sizeof(T) == 4);
 // W elements, `step` apart.
 template <int W, class T>
 KGEN_FN Elements<T, W> load_run(const T* from, std::int64_t step, Access access) {
-  if (W == 1 || access.vectors) return {load_block<W * sizeof(T)>(from, access)};
+  const bool repeats = access.whole && step == 0;
+  if (W == 1 || (access.vectors && !repeats)) return {load_block<W * sizeof(T)>(from, access)};
   if constexpr (has_either<T> && W * sizeof(T) % 16 == 0) {
     if (access.either) {
       Elements<T, W> result;
@@ -111,7 +113,7 @@ KGEN_FN Elements<T, W> load_run(const T* from, std::int64_t step, Access access)
     }
   }
   T elements[W];
-  if (step == 0) {
+  if (repeats || step == 0) {
     const T one = load_run<1>(from, 0, access)[0];
     KGEN_UNROLL
     for (int i = 0; i < W; ++i) elements[i] = one;

@@ -75,6 +75,29 @@ consteval std::uint32_t operand_bits() {
   return detail::operand_bits_of_tuple<R>(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));
 }
 
+namespace detail {
+template <class S>
+consteval int count_views();
+template <class... Fields>
+consteval int count_views_of_tuple(std::tuple<Fields&...>*) {
+  return (count_views<std::remove_const_t<Fields>>() + ... + 0);
+}
+template <class S>
+consteval int count_views() {
+  if constexpr (is_view<S> || is_flattened<S>) {
+    return 1;
+  } else if constexpr (field_count<S>() > 0) {
+    return count_views_of_tuple(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));
+  } else {
+    return 0;
+  }
+}
+}  // namespace detail
+
+// How many Views for_each_view() finds in an object of this type.
+template <class S>
+inline constexpr int view_count = detail::count_views<S>();
+
 // Lanes for a thread at a time: 16 bytes of the narrowest operand, or result as well, but no more than `most` of the
 // widest.
 template <class S>
@@ -161,8 +184,31 @@ enum class Lanes {
   any,               // each as with_access says
   vectors,           // every one has_vectors, but for those of which rows access one element alone
   constant_vectors,  // and nothing is in place
-  constant_either,   // the same, but some of what is read has one element for all lanes
+  whole_vectors,     // every one has_vectors, whole ones in each line, or lines of one element that is repeated
+  constant_whole_vectors,  // and nothing is in place
 };
+
+// Whether all that an object reads and writes is in whole_vectors of `width`.
+template <class S>
+bool has_whole_vectors(const S& object, int width) {
+  bool all = true;
+  for_each_view(object, [&]<class T, int R>(const View<T, R>& view) {
+    if constexpr (R == 0) {
+      all = all && std::is_const_v<T>;
+    } else {
+      const bool repeats = std::is_const_v<T> && view.stride(R - 1) == 0;
+      all = all && (repeats || (view.extent(R - 1) % width == 0 && has_vectors(view, width)));
+    }
+  });
+  return all;
+}
+
+// Of whole vectors of `width`: the most that is true of an object, else `any`.
+template <class S>
+Lanes whole_lanes(const S& object, int width) {
+  if (!has_whole_vectors(object, width)) return Lanes::any;
+  return is_in_place(object) ? Lanes::whole_vectors : Lanes::constant_whole_vectors;
+}
 
 // The View, in which that is a constant to the compiler.
 template <Lanes Form, class T, int R>
@@ -170,13 +216,15 @@ KGEN_FN View<T, R> known_view(const View<T, R>& view) {
   if constexpr (Form == Lanes::any) {
     return view.with_access({view.access().vectors});
   } else {
-    constexpr bool either =
-        Form == Lanes::constant_either && std::is_const_v<T> && has_either<T> && !is_packed<std::remove_const_t<T>>;
-    if constexpr (either) return view.with_access({false, true, true, false, true});
+    constexpr bool either = Form == Lanes::constant_whole_vectors && std::is_const_v<T> && has_either<T> &&
+                            !is_packed<std::remove_const_t<T>>;
+    if constexpr (either) return view.with_access({false, true, true, false, true, true});
     Index<R> strides = view.strides();
-    strides[R - 1] = 1;
-    constexpr bool reads = std::is_const_v<T>, constant = reads && Form != Lanes::vectors;
-    return View<T, R>(view.data(), view.shape(), strides).with_access({true, reads, constant});
+    constexpr bool reads = std::is_const_v<T>;
+    constexpr bool whole = Form == Lanes::whole_vectors || Form == Lanes::constant_whole_vectors;
+    constexpr bool constant = reads && (Form == Lanes::constant_vectors || Form == Lanes::constant_whole_vectors);
+    if constexpr (R > 0 && !(reads && whole)) strides[R - 1] = 1;
+    return View<T, R>(view.data(), view.shape(), strides).with_access({true, reads, constant, false, whole});
   }
 }
 template <Lanes Form, class Functor>

@@ -97,6 +97,16 @@ KGEN_FN void multiply_slice(const T* left, const T* right, T (&sums)[Rows][Matmu
   }
 }
 
+// Row `row` of sums that stay in registers.
+template <class T, int Rows, int Width>
+KGEN_FN void choose_row(T (&chosen)[Width], const T (&sums)[Rows][Width], int row) {
+  KGEN_UNROLL
+  for (int i = 0; i < Rows; ++i) {
+    KGEN_UNROLL
+    for (int lane = 0; lane < Width; ++lane) chosen[lane] = i == 0 || i == row ? sums[i][lane] : chosen[lane];
+  }
+}
+
 // Lanes from `at` of each product, as far as the results go: up to `extents`.
 template <class T, class C, class... Lanes>
 KGEN_FN void emit_lanes(const C& c, Index<2> at, Index<2> extents, const Lanes&... lanes) {
@@ -132,9 +142,11 @@ KGEN_FN void compute_tile(const A& a, const B& b, const C& c, const Shape& shape
     const BlockPhase multiplying;
     (multiply_slice(left + row, right + I * staged + column, sums[I]), ...);
   }
-  KGEN_UNROLL
+  KGEN_NO_UNROLL  // a sink may be long, and stands here once for all rows
   for (int i = 0; i < rows; ++i) {
-    emit_lanes<T>(c, Index<2>{m + row + i, n + column}, Index<2>{shape.M, N}, sums[I][i]...);
+    T lanes_of_row[Count][lanes];
+    (choose_row(lanes_of_row[I], sums[I], i), ...);
+    emit_lanes<T>(c, Index<2>{m + row + i, n + column}, Index<2>{shape.M, N}, lanes_of_row[I]...);
   }
 }
 

@@ -34,13 +34,17 @@ class ClusterSums {
   // memory is slow but for whole lines.
   KGEN_FN Vec<float, 4> add(int row, int column, int blocks) const {
     Vec<float, 4> sum(0);
-    KGEN_UNROLL
-    for (int block = 0; block < most_cluster_blocks; ++block) {
-      if (block >= blocks) continue;
-      const Block<16> words = load_block<16>(cluster_shared(sums_, block) + row * pitch + column, Access{});
-      float lanes[4];
-      memcpy(lanes, &words, sizeof(words));
-      sum = sum + load_lanes<4>(lanes);
+    constexpr int together = 4;  // loads of more, with those of a sink behind them, find no registers
+    KGEN_NO_UNROLL
+    for (int first = 0; first < blocks; first += together) {
+      KGEN_UNROLL
+      for (int block = first; block < first + together; ++block) {
+        if (block >= blocks) continue;
+        const Block<16> words = load_block<16>(cluster_shared(sums_, block) + row * pitch + column, Access{});
+        float lanes[4];
+        memcpy(lanes, &words, sizeof(words));
+        sum = sum + load_lanes<4>(lanes);
+      }
     }
     return sum;
   }
@@ -96,16 +100,16 @@ struct SkinnyMatmul {
     partial.put(sums, first_column);
   }
 
-  // This block's share of the tile's results, to the sink.
-  template <class C, class Shape, int... I>
-  KGEN_FN static void emit(const Sums& partial, const C& c, std::int64_t column, std::int64_t N, const Shape& shape,
+  // This block's share of the tile's results, to the sink: Whole vectors of them, or one by one.
+  template <bool Whole, class C, class Shape, int... I>
+  KGEN_FN static void emit(const Sums& partial, const C& c, int column, int N, const Shape& shape,
                            std::integer_sequence<int, I...> products) {
     constexpr int own = columns / static_cast<int>(sizeof...(I));
     const int all = static_cast<int>(shape.M) * own / 4, rank = cluster_rank();
     const auto add = [&](int row, int place) KGEN_LAMBDA { return partial.add(row, place, shape.blocks); };
-    emit_added<own>(add, c, column, N,
-                    {all * rank / shape.blocks + thread_index(), all * (rank + 1) / shape.blocks, multiplying_threads},
-                    products);
+    emit_added<Whole, own>(
+        add, c, column, N,
+        {all * rank / shape.blocks + thread_index(), all * (rank + 1) / shape.blocks, multiplying_threads}, products);
   }
 };
 
@@ -131,10 +135,11 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       const ClusterStay adding;
       if (thread_index() >= Matmul::multiplying_threads) return;
       constexpr std::make_integer_sequence<int, Count> products;
-      if (shape.vectors) {
-        Matmul::emit(partial, known<Lanes::constant_vectors>(sink), origin[1], end, shape, products);
+      const int first = static_cast<int>(origin[1]), last = static_cast<int>(end);
+      if (shape.lanes != Lanes::any) {
+        Matmul::template emit<true>(partial, known<Lanes::whole_vectors>(sink), first, last, shape, products);
       } else {
-        Matmul::emit(partial, sink, origin[1], end, shape, products);
+        Matmul::template emit<false>(partial, sink, first, last, shape, products);
       }
     };
     at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);

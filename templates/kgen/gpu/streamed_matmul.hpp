@@ -178,10 +178,11 @@ streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulShape<severa
         return sum;
       };
       const PieceRange all{thread_index(), static_cast<int>(shape.M) * (own / 4), block_threads()};
-      if (shape.vectors) {
-        emit_added<own>(added, known<Lanes::constant_vectors>(sink), origin[1], end, all, products);
+      const int first = static_cast<int>(origin[1]), last = static_cast<int>(end);
+      if (shape.lanes != Lanes::any) {
+        emit_added<true, own>(added, known<Lanes::whole_vectors>(sink), first, last, all, products);
       } else {
-        emit_added<own>(added, sink, origin[1], end, all, products);
+        emit_added<false, own>(added, sink, first, last, all, products);
       }
     };
     at_tile<Matmul::columns>(static_cast<int>(block_index()), c, shape, compute);
@@ -249,7 +250,7 @@ bool launch_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulS
 template <class T, class A, class B, class C>
 bool streamed_matmul(const A& a, const B& b, const C& c, Stream stream) {
   constexpr int most_rows = 16;  // of more, memory of what the prologue makes is faster
-  WarpgroupMatmulShape<several_count<B>> shape{a.extent(0), a.extent(1), {}, 0, detail::has_vectors_of_8(c)};
+  WarpgroupMatmulShape<several_count<B>> shape{a.extent(0), a.extent(1), {}, 0, whole_lanes(c, 8)};
   constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
   bool fits = shape.M > 0 && shape.M <= most_rows && has_vectors(a, 8) && shape.K > 0 && shape.K < most;
   int product = 0;

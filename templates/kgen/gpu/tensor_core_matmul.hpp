@@ -58,7 +58,7 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
 // c = a * b for each of b: false where device or compiler do not allow it.
 template <class T, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  WarpgroupMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, 0, detail::has_vectors_of_8(c)};
+  WarpgroupMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, 0, whole_lanes(c, 8)};
   constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
   bool fits = shape.M > 0 && shape.M < most && shape.K > 0 && shape.K < most, deep = true;
   int product = 0;

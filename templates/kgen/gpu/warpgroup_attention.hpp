@@ -344,7 +344,6 @@ struct WarpgroupAttention {
       KGEN_UNROLL
       for (int i = 0; i < Width / 2; ++i) sums[0][i] = totals[i / 2 % 2] == 0 ? 0.0f : sums[0][i] * norms[i / 2 % 2];
       const Index<2> origin{first_row, 0}, extents{all.shape.rows(), all.shape.D};
-      constexpr std::make_integer_sequence<int, 1> one;
       if (all.order.parts > 1) {
         const std::int64_t first_line = std::int64_t{place.head} * all.shape.rows();
         if (thread_index() % 4 == 0) {
@@ -355,16 +354,15 @@ struct WarpgroupAttention {
                 softmax.maximum[second] * factor() + log2f(totals[second]);
           }
         }
-        emit_sums<false, Width>(sums, all.parts.of_part(place.part, first_line, extents[0], extents[1]), origin, extents,
-                                one);
+        emit_sums<false, Width>(sums, all.parts.of_part(place.part, first_line, extents[0], extents[1]), origin, extents);
         return;
       }
       const int group = all.shape.group;
       const RowsOfHead<Out> sink{all.out, b, key_head * group, group};
       if (first_row + rows <= extents[0] && extents[1] == Width) {
-        emit_sums<true, Width>(sums, sink, origin, extents, one);
+        emit_sums<true, Width>(sums, sink, origin, extents);
       } else {
-        emit_sums<false, Width>(sums, sink, origin, extents, one);
+        emit_sums<false, Width>(sums, sink, origin, extents);
       }
     }
 

@@ -201,9 +201,9 @@ bool warpgroup_batched_matmul(const A& a, const B& b, const C& c, Stream stream)
   const bool fits = M > 0 && M < most && N > 0 && N < most && K > 0 && K < most && batches > 0 && batches < most &&
                     (M + 127) / 128 * 128 * batches < most && (M + 127) / 128 * batches * ((N + 63) / 64) < most;
   if (!fits) return false;
-  WarpgroupMatmulShape<1> shape{M, K, {N}, 0, false, 1, 1, static_cast<int>(batches)};
+  WarpgroupMatmulShape<1> shape{M, K, {N}, 0, Lanes::any, 1, 1, static_cast<int>(batches)};
   const NumberedRows<C, axes + 1> sink{c, Positions<axes + 1>(join(batch, Index<1>{shape.batch_rows()}))};
-  shape.vectors = detail::has_vectors_of_8(sink);
+  shape.lanes = whole_lanes(sink, 8);
   const detail::BatchedProduct<T, source_rank<A>, source_rank<B>, C> product{a, b, sink, shape};
   const DeviceLimits limits = device_limits(stream);
   constexpr int line = source_rank<B> - 1;

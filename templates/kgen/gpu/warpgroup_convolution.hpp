@@ -175,10 +175,10 @@ bool warpgroup_convolution(const X& x, const F& filters, const ConvolutionShape<
     fits = fits && sizes.image[axis] > 0 && reach < most;
   }
   if (!fits || columns == 0 || columns >= most || (sizes.positions() + 127) / 128 * columns >= most) return false;
-  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(), {columns / group}, 0, false, static_cast<int>(group)};
+  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(), {columns / group}, 0, Lanes::any, static_cast<int>(group)};
   const bool aligned = group == 1 || shape.N[0] % 8 == 0;
   const NumberedRows<Out, A + 1> sink{out, operands.shape().rows};
-  shape.vectors = aligned && detail::has_vectors_of_8(sink);
+  if (aligned) shape.lanes = whole_lanes(sink, 8);
   const DeviceLimits limits = device_limits(stream);
   // Channels of other groups that a box reaches are multiplied by 0, which NaN and infinity would not bear.
   const bool own = group == 1 || sizes.channels % OperandTiles<T, 64>::depth == 0;

@@ -61,12 +61,11 @@ struct WarpgroupProduct {
 template <int Count>
 struct WarpgroupMatmulShape {
   std::int64_t M, K, N[Count];  // N: columns of a group
-  int tiles;     // of all products
-  bool vectors;  // all Views of the sinks have vectors of 8 lanes, and nothing is in place
+  int tiles;    // of all products
+  Lanes lanes;  // of what the sinks read and write: whole vectors of 8, or any
   int groups = 1;
-  int blocks = 1;       // that share the depth of a tile
-  int batches = 1;      // of M rows each, one behind the other: each begins at a multiple of batch_rows()
-  bool either = false;  // as `vectors`, but some Views that are read have one element for all lanes
+  int blocks = 1;   // that share the depth of a tile
+  int batches = 1;  // of M rows each, one behind the other: each begins at a multiple of batch_rows()
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
   KGEN_FN int tiles_across(int product, int columns) const {
@@ -146,13 +145,8 @@ struct WarpgroupMatmul {
                                                                std::int64_t end) KGEN_LAMBDA {
       constexpr int columns = Columns / Count;
       using Product = WarpgroupProduct<T, columns, BDeep>;
-      float sums[Count][columns / 2];
+      float sums[Count][columns / 2] = {};  // else those of the tile before would live until here
       if constexpr (sums_are_short<T>) {
-        KGEN_UNROLL
-        for (int i = 0; i < Count; ++i) {
-          KGEN_UNROLL
-          for (float& sum : sums[i]) sum = 0;
-        }
         const auto add = [&](const auto&... held) KGEN_LAMBDA {
           KGEN_UNROLL
           for (int i = 0; i < Count; ++i) {
@@ -184,14 +178,15 @@ struct WarpgroupMatmul {
       for (int i = 0; i < Count; ++i) settle(sums[i]);
       const Index<2> extents{shape.row_end(origin[0]), end};
       origin[0] += first_row;
-      constexpr std::make_integer_sequence<int, Count> products;
+      // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
+      constexpr bool is_short = view_count<std::remove_cvref_t<decltype(sink)>> <= 4;
       const bool inside = origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1];
-      if (inside && shape.vectors) {
-        emit_sums<true, columns>(sums, known<Lanes::constant_vectors>(sink), origin, extents, products);
-      } else if (inside && shape.either) {
-        emit_sums<true, columns>(sums, known<Lanes::constant_either>(sink), origin, extents, products);
+      if (is_short && inside && shape.lanes == Lanes::constant_whole_vectors) {
+        emit_sums<true, columns>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+      } else if (shape.lanes != Lanes::any) {
+        emit_sums_in_turn<columns, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
       } else {
-        emit_sums<false, columns>(sums, sink, origin, extents, products);
+        emit_sums_in_turn<columns, 1>(sums, sink, origin, extents);
       }
     });
   }
@@ -254,18 +249,6 @@ template <class T, class... S>
 inline constexpr bool is_memory_of<T, Several<S...>> = (is_memory_of<T, S> && ...);
 template <class T, class A, class B>
 inline constexpr bool are_memory_of = is_memory_of<T, A> && is_memory_of<T, B>;
-
-// Whether all that a sink reads and writes has vectors, and nothing that it reads is what it writes. Either: or what it
-// reads has one element for all lanes.
-template <class C>
-bool has_vectors_of_8(const C& c, bool either = false) {
-  bool all = !is_in_place(c);
-  for_each_view(c, [&]<class T, int R>(const View<T, R>& view) {
-    constexpr bool may_repeat = std::is_const_v<T> && has_either<T> && !is_packed<std::remove_const_t<T>>;
-    all = all && (has_vectors(view, 8) || (R > 0 && either && may_repeat && view.stride(R - 1) == 0));
-  });
-  return all;
-}
 }  // namespace detail
 
 // Whether the tensor cores multiply operands of these types, and keep so many bits of mantissa of them and of what is
@@ -300,7 +283,6 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
                   Matmul::Pipeline::shared()};
   const bool aligned = shape.groups == 1 || shape.N[0] % 8 == 0;  // groups begin at multiples of 8 columns
   const auto seen = [&](const auto& sink) { return aligned ? with_access(sink, 8) : sink; };
-  shape.either = aligned && detail::has_vectors_of_8(c, true);
   launch_early(grid, stream, kernel, *loads, with_each(c, seen), shape);
   return true;
 }

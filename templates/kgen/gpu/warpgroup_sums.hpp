@@ -61,37 +61,112 @@ KGEN_FN void gather_columns(float (&lanes)[8]) {
   }
 }
 
-// Gives the sink what a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as `extents`.
-// Inside: all of them are within the extents, so that no branch keeps the sink's loads apart.
-template <bool Inside, int N, int Count, class C, int... I>
-KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents,
-                       std::integer_sequence<int, I...>) {
-  constexpr int groups = 4, lanes_each = 8;
-  const int thread = thread_index() % warpgroup_threads;
-  const std::int64_t row = origin[0] + thread / wave_size * 16 + thread % wave_size / 4;
-  KGEN_UNROLL
-  for (int half = 0; half < 2; ++half) {
+// Sums of a warpgroup on their way to a sink, in steps: 4 neighbouring threads have 32 columns of a row, each of them 8
+// at a time.
+template <int N, int Count>
+struct SumsInSteps {
+  static constexpr int lanes = 8, columns = 4 * lanes, of_row = N / columns, all = 2 * of_row;
+  static constexpr std::make_integer_sequence<int, Count> products{};
+  using Sums = float[Count][N / 2];
+  using Lanes = float[Count][lanes];
+
+  Index<2> origin, extents;  // of the first sum, and how far results go
+
+  // Where among a thread's sums those of a step are, before gather_columns().
+  KGEN_FN static constexpr int place(int step, int lane) {
+    return (step % of_row * columns / lanes + lane / 2) * 4 + step / of_row * 2 + lane % 2;
+  }
+  // The first of this thread's columns in a step.
+  KGEN_FN Index<2> position(int step) const {
+    const int thread = thread_index() % warpgroup_threads;
+    return {origin[0] + thread / wave_size * 16 + thread % wave_size / 4 + step / of_row * 8,
+            origin[1] + step % of_row * columns + thread % 4 * lanes};
+  }
+  // Whether a step has results for any thread of this wave.
+  KGEN_FN bool has_rows(int step) const {
+    return origin[0] + thread_index() % warpgroup_threads / wave_size * 16 + step / of_row * 8 < extents[0];
+  }
+  KGEN_FN static void gather(Lanes& own) {
     KGEN_UNROLL
-    for (int n = 0; n < N; n += groups * lanes_each) {
-      float lanes[Count][lanes_each];
+    for (int product = 0; product < Count; ++product) gather_columns(own[product]);
+  }
+  template <class C, int... I>
+  KGEN_FN static void store(const C& c, Index<2> at, const Lanes& own, std::integer_sequence<int, I...>) {
+    store_to(c, at, load_lanes<lanes>(own[I])...);
+  }
+  // As far as the results go.
+  template <class C, int... I>
+  KGEN_FN void store_within(const C& c, Index<2> at, const Lanes& own, std::integer_sequence<int, I...>) const {
+    if (at[0] >= extents[0]) return;
+    if (at[1] + lanes <= extents[1]) return store_to(c, at, load_lanes<lanes>(own[I])...);
+    store_in_turn<1>(c, at, own, products);
+  }
+  // W lanes at a time, as far as the results go.
+  template <int W, class C, int... I>
+  KGEN_FN void store_in_turn(const C& c, Index<2> at, const Lanes& own, std::integer_sequence<int, I...>) const {
+    if (at[0] >= extents[0]) return;
+    KGEN_NO_UNROLL
+    for (int first = 0; first < lanes && at[1] < extents[1]; first += W, at[1] += W) {
+      float some[Count][W];
+      KGEN_UNROLL
+      for (int each = 0; each < lanes; ++each) {
+        KGEN_UNROLL
+        for (int product = 0; product < Count; ++product) {
+          if (each < W || each / W * W == first) some[product][each % W] = own[product][each];
+        }
+      }
+      store_to(c, at, load_lanes<W>(some[I])...);
+    }
+  }
+};
+
+// Gives the sink what a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as `extents`.
+// Inside: all of them are within the extents, so that no branch keeps the sink's loads apart. The sink's code stands
+// here for each step.
+template <bool Inside, int N, int Count, class C>
+KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
+  using Steps = SumsInSteps<N, Count>;
+  const Steps steps{origin, extents};
+  KGEN_UNROLL
+  for (int step = 0; step < Steps::all; ++step) {
+    if (!Inside && !steps.has_rows(step)) continue;
+    float own[Count][Steps::lanes];
+    KGEN_UNROLL
+    for (int product = 0; product < Count; ++product) {
+      KGEN_UNROLL
+      for (int lane = 0; lane < Steps::lanes; ++lane) own[product][lane] = sums[product][Steps::place(step, lane)];
+    }
+    Steps::gather(own);
+    if constexpr (Inside) {
+      Steps::store(c, steps.position(step), own, Steps::products);
+    } else {
+      steps.store_within(c, steps.position(step), own, Steps::products);
+    }
+  }
+}
+
+// The same, but the sink's code, which may be long, stands here once, for W lanes: 1, or where the extents are multiples
+// of it more.
+template <int N, int W, int Count, class C>
+KGEN_FN void emit_sums_in_turn(const float (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
+  using Steps = SumsInSteps<N, Count>;
+  const Steps steps{origin, extents};
+  KGEN_NO_UNROLL
+  for (int step = 0; step < Steps::all; ++step) {
+    if (!steps.has_rows(step)) continue;
+    float own[Count][Steps::lanes];
+    KGEN_UNROLL
+    for (int each = 0; each < Steps::all; ++each) {
       KGEN_UNROLL
       for (int product = 0; product < Count; ++product) {
         KGEN_UNROLL
-        for (int i = 0; i < lanes_each; ++i) {
-          lanes[product][i] = sums[product][(n / lanes_each + i / 2) * 4 + half * 2 + i % 2];
-        }
-        gather_columns(lanes[product]);
-      }
-      const Index<2> at{row + half * 8, origin[1] + n + thread % groups * lanes_each};
-      if (Inside || (at[0] < extents[0] && at[1] + lanes_each <= extents[1])) {
-        store_to(c, at, load_lanes<lanes_each>(lanes[I])...);
-      } else if (at[0] < extents[0]) {
-        KGEN_NO_UNROLL
-        for (int lane = 0; at[1] + lane < extents[1]; ++lane) {
-          store_to(c, Index<2>{at[0], at[1] + lane}, Vec<float, 1>(chosen(lanes[I], lane))...);
+        for (int lane = 0; lane < Steps::lanes; ++lane) {
+          if (each == 0 || each == step) own[product][lane] = sums[product][Steps::place(each, lane)];
         }
       }
     }
+    Steps::gather(own);
+    steps.template store_in_turn<W>(c, steps.position(step), own, Steps::products);
   }
 }
 

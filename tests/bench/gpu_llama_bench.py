@@ -1,0 +1,181 @@
+"""Runs a Llama of the size of Llama-3-8B, of random bf16 weights, through kgen's C ABI, and beside PyTorch.
+
+    gpu_llama_bench.py [--rounds N] [--write LLAMA_GPU.md]
+
+First the logits of some prompts and single tokens are compared with PyTorch in f32, beside PyTorch's in bf16: kgen's
+errors, relative in the root of their mean square, may be 1.1 of those. Then the decoding of one token behind 8000, each
+at a position of its own, and of a prompt of 2048 tokens, all of whose logits are computed. PyTorch runs eager, its
+token in a CUDA graph of one position. The floor of a token is the time in which a copy would move all weights and what
+the cache holds of 8000 tokens; of the prompt, that of its products at the rate of one of 8192^3.
+"""
+
+import argparse
+import ctypes
+import datetime
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+sys.path.insert(0, str(FOLDER / "gpu"))
+BEHIND, PROMPT = 8000, 2048
+
+
+def error_of(found, exact):
+    difference = found.double() - exact.double()
+    return (difference.square().mean() / exact.double().square().mean()).sqrt().item()
+
+
+class Kgen:
+    """The model behind its C ABI; `size` tokens at a position at a time."""
+
+    def __init__(self, library, size, folder):
+        import torch
+        from kgen_library import LoadOptions, Model
+
+        free = torch.cuda.mem_get_info()[0]
+        began = time.monotonic()
+        self.size, self.model = size, Model.__new__(Model)
+        self.model.library, self.model.graph, self.model.handle = library, library.graph("llama"), ctypes.c_void_p()
+        options = LoadOptions(weights_directory=str(folder).encode())
+        library.require(library.c.kgen_model_load(self.model.graph, ctypes.byref(options),
+                                                  ctypes.byref(self.model.handle)))
+        torch.cuda.synchronize()
+        self.seconds, self.bytes = time.monotonic() - began, free - torch.cuda.mem_get_info()[0]
+
+    def logits(self, x):
+        import torch
+
+        return torch.full((*x.shape[:2], self.size.V), torch.nan, device="cuda", dtype=torch.bfloat16)
+
+    def run(self, x, position, logits):
+        import torch
+
+        self.model.run([x, torch.tensor(position)], [logits])
+        return logits
+
+
+def compare(kgen, size, weights):
+    """Pairs of errors, kgen's and PyTorch's in bf16, of steps of some tokens."""
+    import torch
+    from llama import Reference
+
+    exact = Reference(size, weights, torch.float32, slots=256)
+    theirs = Reference(size, weights, torch.bfloat16, slots=256)
+    position = 0
+    for tokens in (37, 1, 1, 5, 1, 20, 1):
+        x = torch.randn(1, tokens, size.D, device="cuda").to(torch.bfloat16)
+        expected = exact(x, position)
+        yield (error_of(kgen.run(x, position, kgen.logits(x)), expected), error_of(theirs(x, position), expected))
+        position += tokens
+
+
+def milliseconds(call, rounds):
+    """The median of so many calls, behind two."""
+    import torch
+
+    times = []
+    for number in range(rounds + 2):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        call()
+        end.record()
+        end.synchronize()
+        if number >= 2:
+            times.append(begin.elapsed_time(end))
+    return statistics.median(times)
+
+
+def in_a_row(call, rounds):
+    """Of so many calls that are not waited for: a token in a stream of them."""
+    import torch
+
+    def all_calls():
+        for _ in range(rounds):
+            call()
+
+    all_calls()
+    torch.cuda.synchronize()
+    return milliseconds(all_calls, 3) / rounds
+
+
+def floors(size, weights):
+    """Milliseconds of a token and of the prompt."""
+    import torch
+
+    source = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
+    target = torch.empty_like(source)
+    copied = milliseconds(lambda: target.copy_(source), 10)
+    read = sum(weight.nbytes for weight in weights.values()) + 4 * size.layers * BEHIND * size.G * size.E
+    a = torch.randn(8192, 8192, device="cuda").to(torch.bfloat16)
+    product = milliseconds(lambda: a @ a, 10)
+    elements = sum(weight.numel() for name, weight in weights.items() if weight.dim() == 2 and name not in ("cos", "sin"))
+    attended = size.layers * size.H * size.E * PROMPT * (PROMPT + 1)  # multiplications, keys' and values'
+    return read / (2 * source.nbytes / copied), (elements * PROMPT + attended) / (8192**3 / product)
+
+
+def measure(kgen, size, weights, rounds):
+    """Rows of (what, floor, kgen, PyTorch)."""
+    import torch
+    from llama import Reference
+
+    theirs = Reference(size, weights, torch.bfloat16)
+    token = torch.randn(1, 1, size.D, device="cuda").to(torch.bfloat16)
+    prompt = torch.randn(1, PROMPT, size.D, device="cuda").to(torch.bfloat16)
+    of_token, of_prompt = kgen.logits(token), kgen.logits(prompt)
+    step = iter(range(BEHIND, size.T))
+    decode = in_a_row(lambda: kgen.run(token, next(step), of_token), min(rounds, 30))
+    prefill = in_a_row(lambda: kgen.run(prompt, 0, of_prompt), 5)
+    theirs(token, BEHIND)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        theirs(token, BEHIND)
+    least_token, least_prompt = floors(size, weights)
+    return [(f"one token behind {BEHIND}", least_token, decode, in_a_row(graph.replay, rounds)),
+            (f"a prompt of {PROMPT}", least_prompt, prefill, in_a_row(lambda: theirs(prompt, 0), 5))]
+
+
+def table(rows):
+    lines = ["| | floor ms | kgen ms | kgen / floor | PyTorch ms | kgen / PyTorch |", "| --- |" + " ---: |" * 5]
+    lines += [f"| {what} | {floor:.2f} | {ours:.2f} | {ours / floor:.2f} | {theirs:.2f} | {ours / theirs:.2f} |"
+              for what, floor, ours, theirs in rows]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
+    options = parser.parse_args()
+
+    import torch
+    from kgen_library import Library
+    from llama import LLAMA_3_8B, random_weights, write_safetensors
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    size = LLAMA_3_8B
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+        weights = random_weights(size)
+        write_safetensors(weights, pathlib.Path(folder) / "llama.safetensors")
+        torch.cuda.synchronize()
+        kgen = Kgen(Library(options.build / "libkgen_llama.so"), size, folder)
+        errors = list(compare(kgen, size, weights))
+        print("errors, kgen's and PyTorch's:", ", ".join(f"{ours:.2e} {theirs:.2e}" for ours, theirs in errors), flush=True)
+        rows = measure(kgen, size, weights, options.rounds)
+    needed = sum(weight.nbytes for weight in weights.values()) + 4 * size.layers * size.B * size.T * size.G * size.E
+    memory = (f"Loaded in {kgen.seconds:.1f} s; {kgen.bytes / 1e9:.2f} GB on the device, of which weights and the cache "
+              f"of {size.B} sequences of {size.T} tokens are {needed / 1e9:.2f}.")
+    print(f"{table(rows)}\n{memory}")
+    if options.write:
+        told = (f"{datetime.date.today()}, {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, PyTorch "
+                f"{torch.__version__}: `scripts/gpu_bench --llama`")
+        options.write.write_text(f"# A whole Llama on a GPU\n\n{told}\n{__doc__.split(chr(10) * 2, 2)[2]}\n{table(rows)}\n\n{memory}\n")
+    return 0 if all(ours <= 1.1 * theirs for ours, theirs in errors) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
