@@ -1,5 +1,6 @@
 #include "runtime/src/check.hpp"
 
+#include <cstdio>
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -134,15 +135,14 @@ std::string difference(const CheckedOperator& op, const AnyView& actual, const A
     using T = decltype(zero);
     const Differences found = differences<T>(actual, reference, precision);
     if (!found.first) return "";
-    const auto print = [&](const AnyView& view) {
-      std::ostringstream text;
-      text.precision(9);
+    const auto print = [&](const AnyView& view) -> std::string {
       if constexpr (std::is_integral_v<compute_t<T>>) {
-        text << +element<T>(view, *found.first);
+        return std::to_string(+element<T>(view, *found.first));
       } else {
-        text << static_cast<double>(element<T>(view, *found.first));
+        char digits[32];
+        std::snprintf(digits, sizeof(digits), "%.9g", static_cast<double>(element<T>(view, *found.first)));
+        return digits;
       }
-      return text.str();
     };
     return concat(name, "element ", bracketed(std::span<const std::int64_t>(*found.first)), " is ", print(actual),
                   ", expected ", print(reference), "; ", found.count, " of the elements of ", bracketed(shape),

@@ -96,11 +96,11 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
                "struct KGEN_KERNEL(exp) Exp {\n  float base;");
   CHECK_EQ(
       library.load_messages(),
-      R"text(specs/ops/structured.yaml:32:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
-   32 |     b: {type: T, shape: "[..., K, N]"}
+      R"text(specs/ops/structured.yaml:34:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
+   34 |     b: {type: T, shape: "[..., K, N]"}
       |     ^
-templates/kgen/matmul.hpp:34:34: note: it is declared here
-   34 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
+templates/kgen/matmul.hpp:33:34: note: it is declared here
+   33 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
 specs/ops/elementwise.yaml:275:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has

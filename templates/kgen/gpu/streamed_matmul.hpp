@@ -199,7 +199,7 @@ struct StreamsAll<Several<S...>> {
   static constexpr bool value = (streamed_fields<S>().fits && ...);
 };
 template <class A>
-inline constexpr bool is_left_of_tiles = is_matrix_of<bf16, A> || is_matrix_of<f16, A>;
+inline constexpr bool is_left_of_tiles = is_memory_of<bf16, A> || is_memory_of<f16, A>;
 }  // namespace detail
 
 // Whether a left operand and right ones of these types may be multiplied so.
