@@ -23,8 +23,8 @@ void batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
     auto a_start = matrix_start(at, a_extents);
     a_start[source_rank<A> - 2] = rows.begin;
     const std::int64_t count = rows.end - rows.begin;
-    matmul<TileM, TileN>(matrix_of(a, a_start, {count, K}), matrix_of(b, matrix_start(at, b_extents), {K, N}),
-                         matrix_of(c, join(at, Index<2>{rows.begin, 0}), {count, N}), by);
+    matmul<TileM, TileN, 23>(matrix_of(a, a_start, {count, K}), matrix_of(b, matrix_start(at, b_extents), {K, N}),
+                             matrix_of(c, join(at, Index<2>{rows.begin, 0}), {count, N}), by);
   };
   const int threads = threads_for(stream, products * std::max(M * N * K / 16, N * K) / 4);
   if (products < threads) {

@@ -70,7 +70,7 @@ auto columns_of(const Several<First, Rest...>& panels, std::int64_t padding) {
 
 template <int TileM, int TileN, class A, class P, class C>
 void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c, Stream stream) {
-  matmul<TileM, TileN>(a, columns_of(panels, padding), c, stream);
+  matmul<TileM, TileN, 23>(a, columns_of(panels, padding), c, stream);
 }
 
 }  // namespace kgen::gpu

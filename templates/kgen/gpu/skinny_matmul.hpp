@@ -56,7 +56,7 @@ class ClusterSums {
 // Blocks: of a multiprocessor.
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
-  static constexpr int columns = 128;
+  static constexpr int columns = 128, blocks = Blocks;
   using Tiles = OperandTiles<T, columns, Rows>;
   using Sums = ClusterSums<Rows, columns>;
   static constexpr int depth = Tiles::depth, step = 32 / static_cast<int>(sizeof(T));
@@ -114,7 +114,7 @@ struct SkinnyMatmul {
 };
 
 template <class Matmul, class Loads, int Products, class C>
-KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), 2)
+KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), Matmul::blocks)
 skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
     SharedMemory shared;

@@ -354,15 +354,16 @@ struct WarpgroupAttention {
                 softmax.maximum[second] * factor() + log2f(totals[second]);
           }
         }
-        emit_sums<false, Width>(sums, all.parts.of_part(place.part, first_line, extents[0], extents[1]), origin, extents);
+        emit_sums<TileEnd::anywhere, Width>(sums, all.parts.of_part(place.part, first_line, extents[0], extents[1]),
+                                            origin, extents);
         return;
       }
       const int group = all.shape.group;
       const RowsOfHead<Out> sink{all.out, b, key_head * group, group};
       if (first_row + rows <= extents[0] && extents[1] == Width) {
-        emit_sums<true, Width>(sums, sink, origin, extents);
+        emit_sums<TileEnd::inside, Width>(sums, sink, origin, extents);
       } else {
-        emit_sums<false, Width>(sums, sink, origin, extents);
+        emit_sums<TileEnd::anywhere, Width>(sums, sink, origin, extents);
       }
     }
 

@@ -61,6 +61,13 @@ KGEN_FN void gather_columns(float (&lanes)[8]) {
   }
 }
 
+// Where results end in a tile.
+enum class TileEnd {
+  inside,    // nowhere, so that no branch keeps a sink's loads apart
+  vectors,   // between two vectors of 8 columns, or below some row
+  anywhere,
+};
+
 // Sums of a warpgroup on their way to a sink, in steps: 4 neighbouring threads have 32 columns of a row, each of them 8
 // at a time.
 template <int N, int Count>
@@ -90,16 +97,14 @@ struct SumsInSteps {
     KGEN_UNROLL
     for (int product = 0; product < Count; ++product) gather_columns(own[product]);
   }
-  template <class C, int... I>
-  KGEN_FN static void store(const C& c, Index<2> at, const Lanes& own, std::integer_sequence<int, I...>) {
-    store_to(c, at, load_lanes<lanes>(own[I])...);
-  }
   // As far as the results go.
-  template <class C, int... I>
+  template <TileEnd End, class C, int... I>
   KGEN_FN void store_within(const C& c, Index<2> at, const Lanes& own, std::integer_sequence<int, I...>) const {
-    if (at[0] >= extents[0]) return;
-    if (at[1] + lanes <= extents[1]) return store_to(c, at, load_lanes<lanes>(own[I])...);
-    store_in_turn<1>(c, at, own, products);
+    if (End == TileEnd::inside || (at[0] < extents[0] && at[1] + lanes <= extents[1])) {
+      store_to(c, at, load_lanes<lanes>(own[I])...);
+    } else if (End == TileEnd::anywhere) {
+      store_in_turn<1>(c, at, own, products);
+    }
   }
   // W lanes at a time, as far as the results go.
   template <int W, class C, int... I>
@@ -121,15 +126,14 @@ struct SumsInSteps {
 };
 
 // Gives the sink what a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as `extents`.
-// Inside: all of them are within the extents, so that no branch keeps the sink's loads apart. The sink's code stands
-// here for each step.
-template <bool Inside, int N, int Count, class C>
+// The sink's code stands here for each step.
+template <TileEnd End, int N, int Count, class C>
 KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
   using Steps = SumsInSteps<N, Count>;
   const Steps steps{origin, extents};
   KGEN_UNROLL
   for (int step = 0; step < Steps::all; ++step) {
-    if (!Inside && !steps.has_rows(step)) continue;
+    if (End != TileEnd::inside && !steps.has_rows(step)) continue;
     float own[Count][Steps::lanes];
     KGEN_UNROLL
     for (int product = 0; product < Count; ++product) {
@@ -137,11 +141,7 @@ KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> o
       for (int lane = 0; lane < Steps::lanes; ++lane) own[product][lane] = sums[product][Steps::place(step, lane)];
     }
     Steps::gather(own);
-    if constexpr (Inside) {
-      Steps::store(c, steps.position(step), own, Steps::products);
-    } else {
-      steps.store_within(c, steps.position(step), own, Steps::products);
-    }
+    steps.template store_within<End>(c, steps.position(step), own, Steps::products);
   }
 }
 
