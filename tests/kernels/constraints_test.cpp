@@ -44,7 +44,7 @@ static_assert(Applies<Where, bool, float, float> && !Applies<Where, int, float, 
 static_assert(Reduces<Mean, float> && !Reduces<Mean, int> && Reduces<All, bool> && !Reduces<All, float>);
 
 static_assert(Multiplies<Matrix<float>, Matrix<const bf16>, Matrix<float>>);
-static_assert(!Multiplies<Matrix<int>, Matrix<int>, Matrix<int>>);
+static_assert(Multiplies<Matrix<int>, Matrix<int>, Matrix<int>> && !Multiplies<Matrix<bool>, Matrix<bool>, Matrix<bool>>);
 static_assert(!Multiplies<Heads<float>, Matrix<float>, Matrix<float>>);
 static_assert(!Multiplies<Matrix<float>, Matrix<float>, Matrix<const float>>);
 static_assert(Tiles<Matrix<float>, 48> && !Tiles<Matrix<float>, 50>);

@@ -11,8 +11,8 @@
 namespace kgen {
 namespace cpu {
 
-// Two bf16, the one of the earlier k in the upper half.
-using Pair = std::int32_t;
+// Two bf16, the one of the earlier k in the upper half: 32 bits of a type that no matrix has.
+using Pair = char32_t;
 
 #if defined(__AVX512BF16__) && defined(KGEN_AVX512) && defined(KGEN_REGISTERS)
 #define KGEN_PAIRS 1
@@ -62,7 +62,7 @@ void pack_pairs_along_width(Pair* panel, const bf16* source, std::int64_t row_st
       for (int j = 0; j < Width; ++j) panel[j] = pair_of(first[j], second[j]);
     } else {
       for (std::int64_t j = 0; j < Width; ++j) {
-        panel[j] = j < count ? pair_of(first[j], 2 * p + 1 < K ? second[j] : bf16(0.0f)) : 0;
+        panel[j] = j < count ? pair_of(first[j], 2 * p + 1 < K ? second[j] : bf16(0.0f)) : Pair(0);
       }
     }
   }

@@ -112,7 +112,7 @@ struct SumsInSteps {
     if (at[0] >= extents[0]) return;
     KGEN_NO_UNROLL
     for (int first = 0; first < lanes && at[1] < extents[1]; first += W, at[1] += W) {
-      float some[Count][W];
+      float some[Count][W] = {};
       KGEN_UNROLL
       for (int each = 0; each < lanes; ++each) {
         KGEN_UNROLL
