@@ -33,10 +33,10 @@ OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two w
 STACK = {"cuda": 0, "hip": 16}
 # Bytes of stack, which hold spilled registers. Where the roles of a kernel share out its registers anew, the assembler
 # saves one or two of each thread, whatever shares they get.
-SPILLED = {"warpgroup_matmul_kernel": 8}
+SPILLED = {"warpgroup_matmul_kernel": 8, "warpgroup_attention_kernel": 12}
 # Where sums and those of two stages fill its registers, the epilogue starts with more of them than it can keep; the loop
 # in front of it has none in memory.
-SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 176}
+SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 96}
 # Scalar registers of a wave that go to lanes of vector registers, where its 102 do not suffice.
 SCALARS_IN_LANES = 128
 SHARED = 48 * 1024

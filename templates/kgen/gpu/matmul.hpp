@@ -111,9 +111,11 @@ KGEN_FN void choose_row(T (&chosen)[Width], const T (&sums)[Rows][Width], int ro
 template <class T, class C, class... Lanes>
 KGEN_FN void emit_lanes(const C& c, Index<2> at, Index<2> extents, const Lanes&... lanes) {
   if (at[0] >= extents[0]) return;
-  if (at[1] + MatmulTile::lanes <= extents[1]) return store_to(c, at, load_lanes<MatmulTile::lanes>(lanes)...);
-  KGEN_NO_UNROLL  // a sink may be long
-  for (int lane = 0; at[1] + lane < extents[1]; ++lane) {
+  if constexpr (view_count<C> <= 4) {
+    if (at[1] + MatmulTile::lanes <= extents[1]) return store_to(c, at, load_lanes<MatmulTile::lanes>(lanes)...);
+  }
+  KGEN_NO_UNROLL  // a sink may be long: such a one has no other form
+  for (int lane = 0; lane < MatmulTile::lanes && at[1] + lane < extents[1]; ++lane) {
     store_to(c, Index<2>{at[0], at[1] + lane}, Vec<T, 1>(chosen(lanes, lane))...);
   }
 }

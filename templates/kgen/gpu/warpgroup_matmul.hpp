@@ -178,14 +178,15 @@ struct WarpgroupMatmul {
       for (int i = 0; i < Count; ++i) settle(sums[i]);
       const Index<2> extents{shape.row_end(origin[0]), end};
       origin[0] += first_row;
-      // The loads of some steps of a short sink are under way together; those of a long one would find no registers, nor
-      // does the code of several sinks, twice each.
-      constexpr bool is_short = view_count<std::remove_cvref_t<decltype(sink)>> <= 4;
+      // The loads of some steps of a short sink are under way together; those of a long one would find no registers. Tiles
+      // at the ends of results go the same way where the sink is shorter still, and alone.
+      constexpr int views = view_count<std::remove_cvref_t<decltype(sink)>>;
+      constexpr bool is_short = views <= 4, is_shortest = views <= 2 && Count == Products;
       const bool inside = origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1];
       const bool constant = shape.lanes == Lanes::constant_whole_vectors;
       if (is_short && constant && inside) {
         emit_sums<TileEnd::inside, columns>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-      } else if (is_short && constant && Count == Products) {
+      } else if (is_shortest && constant) {
         emit_sums<TileEnd::vectors, columns>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
       } else if (shape.lanes != Lanes::any) {
         emit_sums_in_turn<columns, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
