@@ -67,7 +67,7 @@ def bounded_results(x, flags, codes, lines, boxes, scores, squares):
     count = len(flags)
     return [
         filled(places, x.size, 1), np.int64(places.shape[1]), filled(-lines[:, flags], count, 1), np.int64(flags.sum()),
-        *unique(x), *unique(codes, False), *unique(codes, axis=0), *non_max_suppression(boxes, scores, 3, 0.4142, 0.1),
+        *unique(x), *unique(codes, False), *unique(codes, axis=0), *non_max_suppression(boxes, scores, 3, 0.4142, 0.11),
         np.bincount(codes[(codes >= 0) & (codes < count)].astype(np.int64), minlength=count), 3.0 - 2 * np.arange(count), x + np.arange(5),
         np.int64(2 * x.shape[0] + count), 2 * np.diagonal(squares, axis1=1, axis2=2), lp_pool(x),
     ]  # fmt: skip
