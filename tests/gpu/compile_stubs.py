@@ -26,6 +26,7 @@ REGISTERS = {
     "sm_90a": {"elementwise_kernel": 80, "tile_kernel": 128, "register_rows_kernel": 168, "memory_rows_kernel": 128,
                "matmul_kernel": 128, "warpgroup_matmul_kernel": 168, "attention_kernel": 128,
                "warpgroup_attention_kernel": 168, "merge_attention_kernel": 64,
+               "skinny_matmul_kernel": 168,  # of 288 threads, one or two blocks a multiprocessor
                "scan_along_kernel": 64, "scan_across_kernel": 64},
 }
 OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two waves
@@ -225,7 +226,7 @@ def too_much(kernel, arguments):
     spilled = (SPILLED_OF_SHORT_SUMS if short else SPILLED).get(name, 0)
     stack = max(STACK[arguments.target], arguments.stack, spilled)
     ceilings = {"registers": (min(registers, arguments.registers), "registers"), "stack": (stack, "bytes of stack"),
-                "spills": (2 * spilled, "bytes of spills"), "shared": (SHARED, "bytes of shared memory"),
+                "spills": (max(2 * spilled, arguments.spills), "bytes of spills"), "shared": (SHARED, "bytes of shared memory"),
                 "scalars_in_lanes": (max(SCALARS_IN_LANES, arguments.scalars), "scalar registers in lanes of others")}
     for what, (ceiling, unit) in ceilings.items():
         found = getattr(kernel, what)
@@ -268,6 +269,7 @@ def main():
     parser.add_argument("--kernels", type=pathlib.Path, help="the folder of their own kernels")
     parser.add_argument("--registers", type=int, default=512, help="of a thread, where that is less than its ceiling")
     parser.add_argument("--stack", type=int, default=0, help="bytes of a thread, where that is more than its ceiling")
+    parser.add_argument("--spills", type=int, default=0, help="bytes of a thread, where that is more than its ceiling")
     parser.add_argument("--scalars", type=int, default=0, help="scalar registers of a wave that go to lanes, likewise")
     parser.add_argument("--wrappers", action="store_true", help="compile the wrappers too: the same for all archs")
     parser.add_argument("--rocm-path", default="/usr")
