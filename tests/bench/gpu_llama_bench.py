@@ -10,7 +10,6 @@ the cache holds of 8000 tokens; of the prompt, that of its products at the rate 
 """
 
 import argparse
-import ctypes
 import datetime
 import pathlib
 import statistics
@@ -34,15 +33,11 @@ class Kgen:
 
     def __init__(self, library, size, folder):
         import torch
-        from kgen_library import LoadOptions, Model
+        from kgen_library import Model
 
         free = torch.cuda.mem_get_info()[0]
         began = time.monotonic()
-        self.size, self.model = size, Model.__new__(Model)
-        self.model.library, self.model.graph, self.model.handle = library, library.graph("llama"), ctypes.c_void_p()
-        options = LoadOptions(weights_directory=str(folder).encode())
-        library.require(library.c.kgen_model_load(self.model.graph, ctypes.byref(options),
-                                                  ctypes.byref(self.model.handle)))
+        self.size, self.model = size, Model(library, library.graph("llama"), folder)
         torch.cuda.synchronize()
         self.seconds, self.bytes = time.monotonic() - began, free - torch.cuda.mem_get_info()[0]
 

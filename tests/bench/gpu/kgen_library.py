@@ -68,10 +68,12 @@ class Library:
 
 
 class Model:
-    def __init__(self, library, graph):
+    def __init__(self, library, graph, weights=None):
+        """`weights`: the folder of the graph's safetensors files; without, the working directory."""
         self.library, self.graph = library, graph
         self.handle = ctypes.c_void_p()
-        library.require(library.c.kgen_model_load(graph, ctypes.byref(LoadOptions()), ctypes.byref(self.handle)))
+        options = LoadOptions(weights_directory=str(weights).encode() if weights else None)
+        library.require(library.c.kgen_model_load(graph, ctypes.byref(options), ctypes.byref(self.handle)))
 
     def output_dtypes(self):
         info = TensorInfo()
