@@ -1,4 +1,4 @@
-// The command line: kgen plan, import, explain, ops, introspect, status, diff, observe.
+// The command line: kgen plan, tune, import, explain, ops, introspect, status, diff, observe.
 #include <fmt/format.h>
 #include <unistd.h>
 #ifdef KGEN_MIMALLOC
@@ -26,10 +26,12 @@
 #include "generator/import_file.hpp"
 #include "generator/introspect/signatures_yaml.hpp"
 #include "generator/kernels.hpp"
+#include "generator/library.hpp"
 #include "generator/load/kernel_files.hpp"
 #include "generator/load/load_ops.hpp"
 #include "generator/pipeline.hpp"
 #include "generator/stub_signatures.hpp"
+#include "generator/tune_graph.hpp"
 #include "generator/write/depfile.hpp"
 #include "generator/write/disk.hpp"
 #include "generator/write/emission_inputs.hpp"
@@ -74,39 +76,9 @@ bool use_color(const Arguments& arguments, int stream) {
   return isatty(stream) == 1 && !std::getenv("NO_COLOR");
 }
 
-// Where the operators, the signatures of kernels, and their headers are.
-struct Library {
-  fs::path operators, rules, graph_schema, signatures, headers;
-};
-
-Library library_in(const fs::path& folder) {
-  return {folder / "specs" / "ops", folder / "specs" / "onnx", folder / "specs" / "schemas" / "graph.schema.json", folder / "templates" / "kgen" / "signatures.yaml", folder / "templates"};
-}
-
-// $KGEN_SHARE, what is installed beside the executable, or the source tree that it was built from.
-Library find_library() {
-  if (const char* share = std::getenv("KGEN_SHARE")) return library_in(share);
-  std::error_code error;
-  const fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
-  Library installed = library_in(prefix / KGEN_SHARE_DIRECTORY);
-  installed.headers = prefix / KGEN_INCLUDE_DIRECTORY;
-  if (!error && fs::exists(installed.operators, error)) return installed;
-  return library_in(KGEN_SOURCE_DIRECTORY);
-}
-
 InputRoots input_roots(const std::string& folder) {
   const Library library = find_library();
   return {folder, library.operators.parent_path().parent_path(), library.headers};
-}
-
-std::vector<std::string> yaml_files(const fs::path& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 PipelineOptions pipeline_options(const Arguments& arguments) {
@@ -149,12 +121,13 @@ std::string command_text(const Arguments& arguments) {
                      more, arguments.check ? " --check" : "");
 }
 
-EmitOptions emit_options(const Arguments& arguments) {
+// What is written into `folder`.
+EmitOptions emit_options(const Arguments& arguments, const std::string& folder) {
   EmitOptions options{fs::path(arguments.graph).filename().string(), command_text(arguments)};
   options.target = find_target(arguments.target);
   options.architecture = arguments.architecture;
   for (const std::string& path : arguments.kernels) {
-    std::string directory = relative_path(kernel_include_directory(path), arguments.emit);
+    std::string directory = relative_path(kernel_include_directory(path), folder);
     const auto end = options.include_directories.end();
     if (std::find(options.include_directories.begin(), end, directory) == end) {
       options.include_directories.push_back(std::move(directory));
@@ -228,13 +201,18 @@ T& until_exit(T made) {
   return *kept->emplace_back(std::make_unique<T>(std::move(made)));
 }
 
-void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
+WriteOptions write_options(const Arguments& arguments, const Session& session) {
   WriteOptions options;
   options.folder = arguments.emit;
-  options.pinned = pinned_files(plan, *find_target(arguments.target));
   options.version = KGEN_VERSION;
   options.inputs = emission_inputs(session.read_files, input_roots(arguments.emit));
-  const EmitOptions how = emit_options(arguments);
+  return options;
+}
+
+void write_plan(const Plan& plan, const Arguments& arguments, Session& session) {
+  WriteOptions options = write_options(arguments, session);
+  options.pinned = pinned_files(plan, *find_target(arguments.target));
+  const EmitOptions how = emit_options(arguments, arguments.emit);
   options.include_directories = how.include_directories;
   const std::vector<SourceFile>& files = until_exit(formatted(emit_plan(plan, how), options.folder));
   const WriteReport written = write_files(files, options, session.sources, session.diagnostics);
@@ -258,6 +236,36 @@ int run_plan(const Arguments& arguments) {
     write_plan(*plan, arguments, session);
   } else if (!arguments.quiet) {
     fmt::print("{}; --emit FOLDER writes their source\n", summary(*plan));
+  }
+  return report(session, arguments);
+}
+
+// The project, and in a folder each the source of its candidates.
+std::vector<SourceFile> tuning_files(const TuningPlans& tuning, const Arguments& arguments) {
+  const EmitOptions how = emit_options(arguments, arguments.emit);
+  std::vector<SourceFile> files = {emit_tuning_program(tuning.project, tuning.plans.front(), how),
+                                   emit_tuning_build_file(tuning.project, how)};
+  for (const Plan& plan : tuning.plans) {
+    const std::string& folder = plan.main.fused.graph.name;
+    for (SourceFile& file : emit_plan(plan, emit_options(arguments, fs::path(arguments.emit) / folder))) {
+      file.path = folder + "/" + file.path;
+      files.push_back(std::move(file));
+    }
+  }
+  return files;
+}
+
+int run_tune(const Arguments& arguments) {
+  Session& session = until_exit(Session{});
+  const auto& tuning = until_exit(plan_tuning(pipeline_options(arguments), session));
+  if (!tuning) return report(session, arguments);
+  WriteOptions options = write_options(arguments, session);
+  options.include_directories = emit_options(arguments, arguments.emit).include_directories;
+  const auto files = formatted(tuning_files(*tuning, arguments), options.folder);
+  write_files(files, options, session.sources, session.diagnostics);
+  if (!session.diagnostics.has_errors() && !arguments.quiet) {
+    fmt::print("{} candidates for {} calls of kernels in {}: build it with CMake, and run tune\n", tuning->plans.size(),
+               tuning->project.calls.size(), arguments.emit);
   }
   return report(session, arguments);
 }
@@ -430,6 +438,18 @@ CLI::App* add_plan(CLI::App& app, Arguments& arguments) {
   return plan;
 }
 
+CLI::App* add_tune(CLI::App& app, Arguments& arguments) {
+  CLI::App* tune = add_verb(app, "tune", "Write a program that finds the fastest parameters of a graph's kernels");
+  add_graph_options(*tune, arguments);
+  tune->add_option("--emit", arguments.emit, "The folder to write")->required()->check(is_named())->type_name("FOLDER");
+  add_target_options(*tune, arguments, "What to tune for");
+  tune->add_flag("-q,--quiet", arguments.quiet, "Print nothing but diagnostics");
+  add_common_options(*tune, arguments);
+  tune->footer("Built by CMake, the program `tune` in that folder times the candidates, and writes the fastest as rules that\n"
+               "`kgen plan --specs` takes.");
+  return tune;
+}
+
 CLI::App* add_import(CLI::App& app, Arguments& arguments) {
   CLI::App* import = add_verb(app, "import", "Write an ONNX model as a graph, its weights beside it");
   import->add_option("model", arguments.import.model, "The model")->required()->type_name("MODEL.onnx");
@@ -528,6 +548,7 @@ int run_command(int argc, char** argv) {
       "Examples:\n"
       "  kgen plan softmax.yaml --emit src/      write the source of a graph\n"
       "  kgen import model.onnx -o model.yaml    write an ONNX model as a graph\n"
+      "  kgen tune mlp.yaml --emit tuning/       a program that times candidates of its kernels' parameters\n"
       "  kgen explain softmax.yaml               what each stub fuses, and why it ends; --all: every decision\n"
       "  kgen explain softmax.yaml scaled p      why these two are or are not together\n"
       "  kgen ops                                the operators there are\n"
@@ -536,8 +557,8 @@ int run_command(int argc, char** argv) {
       "Exit codes: 0 done, 1 errors in the input, 2 errors in the command line.");
   Arguments arguments;
   const std::pair<const CLI::App*, int (*)(const Arguments&)> verbs[] = {
-      {add_plan(app, arguments), run_plan},       {add_import(app, arguments), run_import},
-      {add_explain(app, arguments), run_explain},
+      {add_plan(app, arguments), run_plan},       {add_tune(app, arguments), run_tune},
+      {add_import(app, arguments), run_import},   {add_explain(app, arguments), run_explain},
       {add_status(app, arguments), run_status},   {add_diff(app, arguments), run_diff},
       {add_observe(app, arguments), run_observe}, {add_introspect(app, arguments), run_introspect},
       {add_ops(app, arguments), run_ops},         {add_schema(app, arguments), run_schema}};

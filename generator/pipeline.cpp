@@ -172,6 +172,7 @@ bool load_operators(const PipelineOptions& options, Session& session) {
     load_ops(*text, session.ops, session.diagnostics);
   }
   load_kernels(options, session);
+  session.ops.tuning.insert(session.ops.tuning.end(), options.tuning.begin(), options.tuning.end());
   if (!session.diagnostics.has_errors()) link_ops(session.ops, session.diagnostics);
   if (!session.diagnostics.has_errors()) warn_of_hidden_kernels(session.ops, session.diagnostics);
   return !session.diagnostics.has_errors();

@@ -28,6 +28,7 @@ struct PipelineOptions {
   Architecture architecture = Architecture::none;
   std::uint32_t streams = 1;             // on which independent branches may overlap
   std::vector<FusionRule> without;       // joins nothing; force and expect_fused are then not asked to come true
+  std::vector<TuningRule> tuning;        // more rules, behind those of spec_files
   bool check = false;                    // also plan the unfused references of check mode
   bool explain = false;                  // a plan that is not as the graph expects is returned too, to be explained
   bool progress = false;                 // name each pass on stderr once the whole takes longer than a second

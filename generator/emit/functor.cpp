@@ -16,7 +16,7 @@ NameTable names_in_functor(const Functor& functor) {
   NameTable names;
   names.reserve(functor.name);
   for (const Statement& statement : functor.statements) names.reserve_global(statement.functor);
-  for (const char* name : {"at", "row", "W", "Row", "shape", "load"}) names.reserve(name);
+  for (const char* name : {"at", "row", "rows", "W", "Row", "shape", "load"}) names.reserve(name);
   return names;
 }
 
@@ -40,10 +40,16 @@ class BodyWriter {
       : functor_(functor), members_(functor_member_names(functor)), names_(names_in_functor(functor)), uses_(functor.statements.size(), 0) {
     for (const std::string& member : members_) names_.reserve(member);
     for (const Functor::Incoming& each : functor.incoming) incoming_.push_back(claim(each.name, "_value"));
+    for (const Functor::Incoming& each : functor.of_row) of_row_.push_back(claim(each.name, "_value"));
+    row_uses_.resize(of_row_.size(), 0);
     for (const Statement& statement : functor.statements) {
       for (const Operand& operand : statement.operands) {
         if (operand.kind == Operand::Kind::statement) ++uses_[operand.statement];
+        if (operand.kind == Operand::Kind::row) ++row_uses_[operand.result];
       }
+    }
+    for (const Operand& operand : functor.state) {
+      if (operand.kind == Operand::Kind::statement) ++uses_[operand.statement];
     }
     find_inlined();
     name_results();
@@ -51,6 +57,8 @@ class BodyWriter {
 
   const std::vector<std::string>& incoming() const { return incoming_; }
   const std::vector<std::vector<std::string>>& results() const { return results_; }
+  // By number of the row: what the body calls it; empty where it reads another one alone.
+  std::string of_row(std::size_t number) const { return row_uses_[number] > 0 ? of_row_[number] : ""; }
 
   void write(Writer& out) {
     std::vector<Line> lines;
@@ -66,11 +74,15 @@ class BodyWriter {
       lines.back().tail += ";";
       lines.back().comment = comment_of(functor_.statements[last]);
     }
+    if (functor_.role == Functor::Role::row_state) {
+      lines.push_back({"return kgen::row_state(", {}, ");", {}});
+      for (const Operand& operand : functor_.state) lines.back().items.push_back(operand_text(operand));
+    }
     write_lines(out, lines);
   }
 
  private:
-  bool rows() const { return functor_.role == Functor::Role::rows; }
+  bool rows() const { return functor_.role == Functor::Role::rows || functor_.role == Functor::Role::row_state; }
 
   // Loads and results that only one statement uses stand in its text, as one would write them.
   void find_inlined() {
@@ -119,6 +131,8 @@ class BodyWriter {
     switch (operand.kind) {
       case Operand::Kind::incoming:
         return incoming_[operand.result];
+      case Operand::Kind::row:
+        return of_row_[operand.result];
       case Operand::Kind::number:
         return literal_text(operand.number, operand.dtype);
       case Operand::Kind::statement:
@@ -191,7 +205,8 @@ class BodyWriter {
   std::vector<int> uses_;
   std::vector<bool> inlined_;
   std::vector<std::vector<std::string>> results_;  // the names of each statement's results
-  std::vector<std::string> incoming_;
+  std::vector<std::string> incoming_, of_row_;
+  std::vector<int> row_uses_;
 };
 
 std::string member_shape(StubParameter parameter, const MemberView& view) {
@@ -206,6 +221,8 @@ std::string member_shape(StubParameter parameter, const MemberView& view) {
 void write_members(Writer& out, const Functor& functor, const StubProgram& stub) {
   const std::vector<std::string> names = functor_member_names(functor);
   std::vector<Line> lines;
+  if (functor.row_state != Functor::none)
+    lines.push_back({stub.functors[functor.row_state].name + " rows;", {}, {}, {}});
   for (std::size_t i = 0; i < names.size(); ++i) {
     const MemberView& view = functor.members[i].view;
     const StubParameter& parameter = stub.parameters[view.parameter];
@@ -220,13 +237,23 @@ void write_members(Writer& out, const Functor& functor, const StubProgram& stub)
   write_lines(out, lines);
 }
 
-// ", kgen::Vec<float, W> real": what an epilogue receives beside its position.
+// ", kgen::Vec<float, W> real, float scale": what an epilogue receives beside its position.
 std::string lanes_text(const Functor& functor, const BodyWriter& body) {
   std::string text;
   for (std::size_t i = 0; i < functor.incoming.size(); ++i) {
     text += fmt::format(", kgen::Vec<{}, W> {}", info(functor.incoming[i].lanes).cpp, body.incoming()[i]);
   }
+  for (std::size_t i = 0; i < functor.of_row.size(); ++i) {
+    const std::string name = body.of_row(i);
+    text += fmt::format(", {}{}{}", info(functor.of_row[i].lanes).cpp, name.empty() ? "" : " ", name);
+  }
   return text;
+}
+
+void write_shape(Writer& out, const Functor& functor) {
+  out.line("KGEN_FN kgen::Index<{}> shape() const {{ return {}.shape(); }}", functor.rank,
+           functor_member_names(functor)[functor.shape_member]);
+  out.line();
 }
 
 }  // namespace
@@ -265,10 +292,14 @@ void write_functor(Writer& out, const Functor& functor, const StubProgram& stub)
       out.line("template <class Row>");
       head = "KGEN_FN void operator()(Row& row) const {";
       break;
+    case Functor::Role::row_state:
+      write_shape(out, functor);
+      out.line("// What the epilogue uses of a row: the kernel makes it before it stores any of that.");
+      out.line("template <class Row>");
+      head = "KGEN_FN auto operator()(Row& row) const {";
+      break;
     case Functor::Role::prologue:
-      out.line("KGEN_FN kgen::Index<{}> shape() const {{ return {}.shape(); }}", functor.rank,
-               functor_member_names(functor)[functor.shape_member]);
-      out.line();
+      write_shape(out, functor);
       out.line("template <int W>");
       head = fmt::format("KGEN_FN auto load(kgen::Index<{}> at) const {{", functor.rank);
       break;

@@ -89,12 +89,15 @@ class Observing {
     std::size_t close = end;
     while (close > begin && !is(close, ")")) --close;
     if (head.walk != Walk::lanes || !is(close, ")")) return head;
-    // Each parameter but the position ends with its name, before a comma or the parenthesis.
+    // Each parameter but the position and the numbers of the row ends with its name, before a comma or the parenthesis.
     int angles = 0;
+    bool number = false;
     for (std::size_t i = tokens_[close].partner + 1; i <= close; ++i) {
       angles += (is(i, "<") ? 1 : 0) - (is(i, ">") ? 1 : 0);
+      number = number || (is(i, "float") && angles == 0);
       const bool ends = i == close || (is(i, ",") && angles == 0);
-      if (ends && is_name(i - 1) && !is(i - 1, "at")) head.incoming.push_back(tokens_[i - 1].text);
+      if (ends && !number && is_name(i - 1) && !is(i - 1, "at")) head.incoming.push_back(tokens_[i - 1].text);
+      if (ends) number = false;
     }
     return head;
   }

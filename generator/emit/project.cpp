@@ -39,11 +39,6 @@ void write_about(Writer& writer, const Graph& graph) {
   }
 }
 
-// Of CMake: the host's, and that of the stubs.
-std::string languages(const Target& target) {
-  return target.device.empty() ? "CXX" : fmt::format("CXX {}", target.language);
-}
-
 // " TARGET cuda ARCH sm_90a"; nothing where the host is the device.
 std::string build_arguments(const EmitOptions& options) {
   if (options.target->device.empty()) return "";
@@ -56,6 +51,10 @@ bool rounds_every_operator(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string cmake_languages(const Target& target) {
+  return target.device.empty() ? "CXX" : fmt::format("CXX {}", target.language);
+}
 
 SourceFile emit_header(const Plan& plan, const EmitOptions& options) {
   const Graph& graph = plan.main.fused.graph;
@@ -101,7 +100,7 @@ SourceFile emit_build_file(const Plan& plan, const EmitOptions& options) {
   Writer writer;
   writer.line("# The graph {} as the library {}: for add_subdirectory, or on its own where kgen is installed.", graph, name);
   writer.line("cmake_minimum_required(VERSION 3.25)");
-  writer.line("project({} LANGUAGES {})", name, languages(*options.target));
+  writer.line("project({} LANGUAGES {})", name, cmake_languages(*options.target));
   writer.line();
   writer.line("if(NOT COMMAND kgen_compile_emitted)");
   writer.line("  find_package(kgen REQUIRED)");

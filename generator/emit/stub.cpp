@@ -44,6 +44,8 @@ void write_includes(Writer& out, const StubProgram& stub, std::string_view text)
   if (std::string header = loop_header(stub.kind); !header.empty()) headers.insert(header);
   headers.insert("kgen/view.hpp");
   if (walks_runs(stub)) headers.insert("kgen/flattened.hpp");
+  const auto makes_rows = [](const Functor& functor) { return functor.role == Functor::Role::row_state; };
+  if (std::any_of(stub.functors.begin(), stub.functors.end(), makes_rows)) headers.insert("kgen/row_state.hpp");
   for (const std::string& header : headers) out.line("#include \"{}\"", header);
 }
 
@@ -52,7 +54,8 @@ std::string object_name(const Functor& functor, const StubProgram& stub) {
   switch (functor.role) {
     case Functor::Role::prologue:
     case Functor::Role::epilogue:
-      return functor.name.substr(stub.name.size() + 1);  // "prologue_a", "epilogue"
+    case Functor::Role::row_state:
+      return functor.name.substr(stub.name.size() + 1);  // "prologue_a", "epilogue", "rows"
     default:
       return "body";
   }
@@ -110,6 +113,7 @@ class Body {
     std::vector<std::string> shapes;
     for (std::size_t i = 0; i < functor.loops.size(); ++i) shapes.push_back(shape_text(functor, i));
     std::vector<std::string> members;
+    if (functor.row_state != Functor::none) members.push_back(object_name(stub_.functors[functor.row_state], stub_));
     for (const FunctorMember& member : functor.members) {
       members.push_back(view_text(parameters_[member.view.parameter], member.view, shapes));
     }

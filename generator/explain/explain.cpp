@@ -149,14 +149,12 @@ std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
   return lines;
 }
 
-// "with TileM = 48, TileN = 128: tuned.yaml:3"
+// "with TileM = 48: tuned.yaml:3", a line for each parameter.
 std::vector<std::string> tuning_lines(const Explained& in, NodeId node) {
-  const TuningRule* rule = in.graph().nodes[node].tuning;
-  if (!rule) return {};
-  std::vector<std::string> choices;
-  for (const TuningRule::Choice& each : rule->choices)
-    choices.push_back(fmt::format("{} = {}", each.parameter, each.value));
-  return {fmt::format("with {}: {}", fmt::join(choices, ", "), short_text(rule->where))};
+  std::vector<std::string> lines;
+  for (const TuningRule::Choice* each : in.graph().nodes[node].tuning)
+    lines.push_back(fmt::format("with {} = {}: {}", each->parameter, each->value, short_text(each->where)));
+  return lines;
 }
 
 // "stub_z", "stub_a and stub_z"; each once.

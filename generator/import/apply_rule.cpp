@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "generator/base/hash.hpp"
+
 namespace kgen {
 namespace {
 
@@ -62,6 +64,11 @@ std::optional<AttributeValue> attribute_value(const RuleValue& value, AttributeT
   return std::nullopt;
 }
 
+// A number that follows from a name: most names have numbers of their own.
+std::int64_t number_of_name(const std::string& name) {
+  return static_cast<std::int64_t>(content_hash(name) & 0x7fffffff);
+}
+
 class RuleRunner {
  public:
   RuleRunner(const ImportRule& rule, const ForeignNode& node, RuleSetting& setting, int depth)
@@ -71,6 +78,7 @@ class RuleRunner {
   std::optional<std::vector<RuleValue>> run() {
     if (depth_ > deepest_rules) return fail(rule_.where, "rules name each other without end");
     bindings_["output_count"] = {Dim(static_cast<std::int64_t>(node_.outputs.size()))};
+    bindings_["output_number"] = {Dim(number_of_name(node_.outputs.empty() ? std::string() : node_.outputs[0]))};
     if (!bind_attributes() || !bind_inputs() || !run_steps(rule_.steps)) return std::nullopt;
     return outputs();
   }

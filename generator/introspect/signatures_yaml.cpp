@@ -27,6 +27,7 @@ constexpr std::string_view heading =
 #              several: a call takes up to so many of this operand at once (kgen::several), each with a sink for its results.
 #              memory: where this holds, the kernel is much faster on memory, and the operand takes no prologue.
 #              evaluations: how often the kernel asks for each element; the first counts whose condition holds, else once.
+#              rows: epilogues may use numbers of each row; how often the kernel makes them. The first counts that may hold.
 # opaque       such a function that neither a prologue nor an epilogue may be fused into.
 # attributes   of type kgen::Index<N> and kgen::Numbers<N> are lists of N, without <N> of any length; those with values are words.
 # types        a class (any, number, float, integer, signed) or a list of dtypes. A result without types has its operands'.
@@ -53,6 +54,15 @@ std::string types_text(const std::vector<DType>& dtypes) {
 
 std::string place_text(const SourceLocation& where) { return fmt::format("{}:{}", where.line, where.column); }
 
+std::string evaluations_text(const std::vector<Evaluations>& evaluations) {
+  std::vector<std::string> items;
+  for (const Evaluations& each : evaluations) {
+    const std::string when = each.when.text.empty() ? "" : ", when: " + yaml_string(each.when.text);
+    items.push_back(fmt::format("{{times: {}{}}}", yaml_string(each.times.text), when));
+  }
+  return list_text(items);
+}
+
 std::string operand_text(const KernelOperand& operand, bool of_function) {
   std::string text = fmt::format("{{name: {}", yaml_name(operand.name));
   if (operand.rank >= 0) text += fmt::format(", rank: {}", operand.rank);
@@ -66,14 +76,8 @@ std::string operand_text(const KernelOperand& operand, bool of_function) {
   if (operand.joint > 1) text += fmt::format(", joint: {}", operand.joint);
   if (operand.several > 1) text += fmt::format(", several: {}", operand.several);
   if (!operand.memory.text.empty()) text += fmt::format(", memory: {}", yaml_string(operand.memory.text));
-  if (!operand.evaluations.empty()) {
-    std::vector<std::string> items;
-    for (const Evaluations& each : operand.evaluations) {
-      const std::string when = each.when.text.empty() ? "" : ", when: " + yaml_string(each.when.text);
-      items.push_back(fmt::format("{{times: {}{}}}", yaml_string(each.times.text), when));
-    }
-    text += ", evaluations: " + list_text(items);
-  }
+  if (!operand.evaluations.empty()) text += ", evaluations: " + evaluations_text(operand.evaluations);
+  if (!operand.rows.empty()) text += ", rows: " + evaluations_text(operand.rows);
   return text + fmt::format(", at: {}}}", place_text(operand.where));
 }
 
@@ -104,8 +108,10 @@ void write_kernel(Writer& writer, const KernelSignature& kernel) {
                        place_text(each.where));
   });
   write_list(writer, "parameters", kernel.parameters, [](const KernelParameter& each) {
-    return fmt::format("{{name: {}, values: [{}], default: {}, at: {}}}", yaml_name(each.name), fmt::join(each.values, ", "),
-                       each.default_value, place_text(each.where));
+    const std::string when = each.tuned_when.text.empty() ? "always" : yaml_string(each.tuned_when.text);
+    return fmt::format("{{name: {}, values: [{}], default: {}{}, at: {}}}", yaml_name(each.name),
+                       fmt::join(each.values, ", "), each.default_value, each.tuned ? ", tuned: " + when : "",
+                       place_text(each.where));
   });
   if (!kernel.doc.empty()) writer.line("  doc: {}", yaml_string(kernel.doc));
 }

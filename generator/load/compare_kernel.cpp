@@ -289,13 +289,20 @@ class KernelComparison {
 void compare_kernel(const OpSpec& op, const KernelSignature& kernel, bool is_own, Diagnostics& diagnostics) {
   KernelComparison(op, kernel, is_own, diagnostics).run();
   validate_condition(kernel.when, op, condition_of(kernel), diagnostics);
-  for (const KernelOperand& operand : kernel.operands) {
-    validate_condition(operand.memory, op, condition_of(kernel, operand), diagnostics);
-    for (const Evaluations& each : operand.evaluations) {
+  const auto validate_evaluations = [&](const std::vector<Evaluations>& list, const KernelOperand& operand) {
+    for (const Evaluations& each : list) {
       validate_kernel_size(each.times, op, evaluations_of(kernel, operand), diagnostics);
       validate_condition(each.when, op, condition_of(kernel, operand), diagnostics);
     }
+  };
+  for (const KernelOperand& operand : kernel.operands) {
+    validate_condition(operand.memory, op, condition_of(kernel, operand), diagnostics);
+    validate_evaluations(operand.evaluations, operand);
   }
+  for (const KernelParameter& each : kernel.parameters) {
+    validate_condition(each.tuned_when, op, condition_of(kernel, each), diagnostics);
+  }
+  for (const KernelOperand& result : kernel.results) validate_evaluations(result.rows, result);
 }
 
 }  // namespace kgen

@@ -13,6 +13,7 @@
 #include "generator/load/load_structs.hpp"
 #include "generator/load/load_tuning.hpp"
 #include "generator/load/read_expressions.hpp"
+#include "generator/load/read_updated.hpp"
 #include "generator/load/yaml.hpp"
 #include "generator/spec/node_expression.hpp"
 
@@ -34,9 +35,7 @@ const std::array<std::vector<std::string_view>, names_of<ViewRule::Form>.size()>
 
 // Sets `text` where the mapping has the key.
 void read_optional_text(Yaml mapping, std::string_view key, std::string& text, Diagnostics& diagnostics) {
-  if (const Yaml value = mapping.find(key)) {
-    text = read_text(value, fmt::format("'{}'", key), diagnostics).value_or("");
-  }
+  if (const Yaml value = mapping.find(key)) text = read_text(value, fmt::format("'{}'", key), diagnostics).value_or("");
 }
 
 void read_flag(Yaml mapping, std::string_view key, bool& flag, Diagnostics& diagnostics) {
@@ -216,7 +215,7 @@ void read_result(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, D
   if (!entry.value.is_mapping()) {
     result.type = read_type_name(entry.value, op, structs, true, diagnostics);
   } else {
-    validate_keys(entry.value, {"type", "shape", "extents", "doc"}, "a result", diagnostics);
+    validate_keys(entry.value, {"type", "shape", "extents", "updates", "doc"}, "a result", diagnostics);
     if (const Yaml type = require_key(entry.value, "type", "a result", diagnostics)) {
       result.type = read_type_name(type, op, structs, true, diagnostics);
     }
@@ -226,6 +225,7 @@ void read_result(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, D
       diagnostics.error(entry.key.where(), fmt::format("'{}' has both 'shape' and 'extents'", result.name))
           .advise("'shape' names the axes; 'extents' is the size of each axis i of the first operand");
     }
+    if (const Yaml updates = entry.value.find("updates")) result.updates = read_updated(updates, op, diagnostics);
   }
   result.structure = find_struct(structs, result.type);
   op.results.push_back(std::move(result));

@@ -80,10 +80,21 @@ Expression read_plain(Yaml entry, std::string_view key, Diagnostics& diagnostics
   return expression;
 }
 
+std::vector<Evaluations> read_evaluations(Yaml entry, std::string_view key, Diagnostics& diagnostics) {
+  const std::string item = fmt::format("an item of '{}'", key);
+  std::vector<Evaluations> evaluations;
+  for (const Yaml each : mappings_of(entry, key, diagnostics)) {
+    validate_keys(each, {"times", "when"}, item, diagnostics);
+    require_key(each, "times", item, diagnostics);
+    evaluations.push_back({read_plain(each, "times", diagnostics), read_plain(each, "when", diagnostics)});
+  }
+  return evaluations;
+}
+
 KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagnostics) {
   validate_keys(entry,
                 {"name", "rank", "types", "accepts", "element", "optional", "struct", "joint", "several", "memory",
-                 "evaluations", "at"},
+                 "evaluations", "rows", "at"},
                 what, diagnostics);
   KernelOperand operand;
   operand.where = read_place(entry, entry.where(), diagnostics);
@@ -109,11 +120,8 @@ KernelOperand read_operand(Yaml entry, std::string_view what, Diagnostics& diagn
     operand.structure = read_text(structure, "'struct'", diagnostics).value_or("");
   }
   operand.memory = read_plain(entry, "memory", diagnostics);
-  for (const Yaml each : mappings_of(entry, "evaluations", diagnostics)) {
-    validate_keys(each, {"times", "when"}, "an item of 'evaluations'", diagnostics);
-    require_key(each, "times", "an item of 'evaluations'", diagnostics);
-    operand.evaluations.push_back({read_plain(each, "times", diagnostics), read_plain(each, "when", diagnostics)});
-  }
+  operand.evaluations = read_evaluations(entry, "evaluations", diagnostics);
+  operand.rows = read_evaluations(entry, "rows", diagnostics);
   return operand;
 }
 
@@ -132,7 +140,7 @@ KernelAttribute read_attribute(Yaml entry, Diagnostics& diagnostics) {
 }
 
 KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
-  validate_keys(entry, {"name", "values", "default", "at"}, "a parameter", diagnostics);
+  validate_keys(entry, {"name", "values", "default", "tuned", "at"}, "a parameter", diagnostics);
   KernelParameter parameter;
   parameter.where = read_place(entry, entry.where(), diagnostics);
   parameter.name = require_text(entry, "name", "a parameter", diagnostics);
@@ -144,6 +152,9 @@ KernelParameter read_parameter(Yaml entry, Diagnostics& diagnostics) {
   if (const Yaml value = require_key(entry, "default", "a parameter", diagnostics)) {
     parameter.default_value = read_integer(value, "'default'", diagnostics).value_or(0);
   }
+  parameter.tuned_when = read_plain(entry, "tuned", diagnostics);
+  parameter.tuned = !parameter.tuned_when.text.empty();
+  if (parameter.tuned_when.text == "always") parameter.tuned_when = {};
   return parameter;
 }
 
@@ -251,14 +262,19 @@ void parse_expressions(KernelSignature& kernel, Diagnostics& diagnostics) {
     if (expression.text.empty()) return;
     expression = expression_of(expression.text, expression.where, what, node_functions(), diagnostics);
   };
-  parse(kernel.when, condition_of(kernel));
-  for (KernelOperand& operand : kernel.operands) {
-    parse(operand.memory, condition_of(kernel, operand));
-    for (Evaluations& each : operand.evaluations) {
+  const auto parse_evaluations = [&](std::vector<Evaluations>& list, const KernelOperand& operand) {
+    for (Evaluations& each : list) {
       parse(each.times, evaluations_of(kernel, operand));
       parse(each.when, condition_of(kernel, operand));
     }
+  };
+  parse(kernel.when, condition_of(kernel));
+  for (KernelOperand& operand : kernel.operands) {
+    parse(operand.memory, condition_of(kernel, operand));
+    parse_evaluations(operand.evaluations, operand);
   }
+  for (KernelParameter& each : kernel.parameters) parse(each.tuned_when, condition_of(kernel, each));
+  for (KernelOperand& result : kernel.results) parse_evaluations(result.rows, result);
 }
 }  // namespace
 

@@ -170,6 +170,10 @@ std::string condition_of(const KernelSignature& kernel, const KernelOperand& ope
   return fmt::format("a condition on '{}' of '{}' has no meaning", operand.name, kernel.name);
 }
 
+std::string condition_of(const KernelSignature& kernel, const KernelParameter& parameter) {
+  return fmt::format("a condition on '{}' of '{}' has no meaning", parameter.name, kernel.name);
+}
+
 std::string evaluations_of(const KernelSignature& kernel, const KernelOperand& operand) {
   return fmt::format("how often '{}' evaluates '{}' has no meaning", kernel.name, operand.name);
 }

@@ -37,6 +37,7 @@ void validate_kernel_size(const Expression& size, const OpSpec& op, const std::s
 // What messages call the condition of a kernel, what it says of an operand, and how often it evaluates one.
 std::string condition_of(const KernelSignature& kernel);
 std::string condition_of(const KernelSignature& kernel, const KernelOperand& operand);
+std::string condition_of(const KernelSignature& kernel, const KernelParameter& parameter);
 std::string evaluations_of(const KernelSignature& kernel, const KernelOperand& operand);
 
 }  // namespace kgen

@@ -27,6 +27,14 @@ int line_axis(const Node& node, std::size_t operand) {
   return elementwise && operand < elementwise->line_axes.size() ? elementwise->line_axes[operand] : -1;
 }
 
+ValueId updated_operand(const Node& node, std::size_t output) {
+  const auto* view = std::get_if<IndexMap>(&node.kind);
+  if (view) return view->form == ViewRule::Form::update ? node.inputs[0] : no_id;
+  if (!node.op || output >= node.op->results.size()) return no_id;
+  const std::optional<std::size_t> operand = node.op->results[output].updates;
+  return operand && *operand < node.inputs.size() ? node.inputs[*operand] : no_id;
+}
+
 const AttributeValue* find_attribute(const Attributes& attributes, std::string_view name) {
   const auto found =
       std::find_if(attributes.begin(), attributes.end(), [&](const auto& each) { return each.first == name; });

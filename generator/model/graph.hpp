@@ -120,7 +120,7 @@ using Attributes = std::vector<std::pair<std::string, AttributeValue>>;
 struct Node {
   const OpSpec* op = nullptr;  // null for a call
   const KernelSignature* kernel = nullptr;  // what computes it, from choose_kernels on; null: view, call or composite
-  const TuningRule* tuning = nullptr;       // what gives the kernel's compile-time parameters; null: their defaults
+  std::vector<const TuningRule::Choice*> tuning;  // of the kernel's compile-time parameters; others are default
   NodeKind kind;
   std::vector<ValueId> inputs;  // no_id: an optional operand that was left out
   std::vector<ValueId> outputs;
@@ -135,6 +135,9 @@ struct Node {
 
 // The axis along which the node reads that operand in lines; -1: none.
 int line_axis(const Node& node, std::size_t operand);
+
+// The operand of which result `output` is an update, which is made in its memory; no_id: it is none.
+ValueId updated_operand(const Node& node, std::size_t output);
 
 const AttributeValue* find_attribute(const Attributes& attributes, std::string_view name);
 

@@ -24,7 +24,8 @@ enum class Accepts { view, source, sink, line };
 template <>
 inline constexpr auto names_of<Accepts> = std::to_array<std::string_view>({"view", "source", "sink", "line"});
 
-// How often a kernel asks for each element of an operand that is a source, and so evaluates what is fused into it.
+// How often a kernel asks for each element of an operand that is a source, and so evaluates what is fused into it; or
+// how often it makes the numbers of each row that a result's epilogue uses.
 struct Evaluations {
   Expression times;  // a size
   Expression when;   // a condition; empty: always
@@ -42,6 +43,9 @@ struct KernelOperand {
   // into it. Empty: nowhere.
   Expression memory;
   std::vector<Evaluations> evaluations;  // the first whose condition may hold counts; without one, it is once
+  // Of a sink of rank 2: the first whose condition may hold says that epilogues may use numbers of each row, and how
+  // often the kernel makes these. Empty: they may not.
+  std::vector<Evaluations> rows;
   // Results: how many of the operator's this parameter takes at each position, this one and those behind it in the
   // signature's list, which have 0.
   int joint = 1;
@@ -65,11 +69,14 @@ struct KernelAttribute {
   std::vector<std::string> values = {};  // of an enumeration: its enumerators
 };
 
-struct KernelParameter {  // a compile-time parameter that tuning may turn
+struct KernelParameter {  // a compile-time parameter, which rules of tuning give
   std::string name;
   std::vector<std::int64_t> values;
   std::int64_t default_value = 0;
   SourceLocation where;
+  // Whether it changes nothing but the time that the kernel takes, so that `kgen tune` may try its values, and
+  bool tuned = false;
+  Expression tuned_when = {};  // where it changes that; empty: everywhere
 };
 
 // A structured or opaque kernel is called with its operands, its attributes and its results, in these orders, and the

@@ -74,6 +74,8 @@ struct ResultSpec {
   const StructType* structure = nullptr;            // where `type` names a struct
   std::optional<std::vector<PatternAxis>> pattern;  // names of operands' patterns, named sizes, attributes of type dim
   Expression extents;  // instead of a pattern: the size of each axis i of the first operand ("extent(x, i) + pads[i]")
+  // The operand that this is with some elements replaced. Kernels take one memory for both, and write nothing else of it.
+  std::optional<std::size_t> updates;
   SourceLocation where;
 };
 
@@ -210,7 +212,7 @@ struct OpSet {
   std::map<std::string, StructType, std::less<>> structs;  // by name
   std::vector<OpSpec> ops;
   std::vector<KernelSignature> kernels;
-  std::vector<TuningRule> tuning;  // of those of a kernel that hold at a node, the last counts
+  std::vector<TuningRule> tuning;  // of those that hold at a node and give a parameter, the last counts
   std::unordered_map<std::string, std::size_t> op_index;
   std::unordered_map<std::string, std::size_t> kernel_index;
 

@@ -36,6 +36,14 @@ struct Epilogue {
   std::vector<NodeId> nodes;         // in execution order
 };
 
+// Nodes that make numbers of each row of a group's results out of rows of memory: loops and reductions over those rows.
+// The kernel makes them before it gives the row to the epilogues that read them.
+struct RowState {
+  Shape loop;                    // [.., columns of the rows that are read]; its last axis is the row
+  std::vector<NodeId> nodes;     // in execution order; empty: the group has none
+  std::vector<ValueId> results;  // what epilogues read, by the order of the nodes
+};
+
 // The one that takes this result; null: none does.
 const Epilogue* epilogue_of(const std::vector<Epilogue>& epilogues, std::size_t result);
 
@@ -54,6 +62,7 @@ struct Group {
   std::vector<NodeId> siblings;
   std::vector<Prologue> prologues;  // structured: every node but the root and its siblings rides in one of these
   std::vector<Epilogue> epilogues;
+  RowState row_state;
   std::vector<NodeId> nodes;     // in execution order
   Shape loop;
   std::vector<int> row_axes;     // rows: the reduced axes of `loop`, sorted
@@ -141,12 +150,13 @@ struct FunctorMember {
   int line_axis = -1;                           // of the member: a kgen::Lines along that axis; -1: a kgen::View
 };
 
-// What a statement reads: the result of an earlier one, the value that an epilogue receives, or a number.
+// What a statement reads: the result of an earlier one, the value that an epilogue receives, or that the row has, or a
+// number.
 struct Operand {
-  enum class Kind { statement, incoming, number };
+  enum class Kind { statement, incoming, row, number };
   Kind kind = Kind::number;
   std::size_t statement = 0;
-  std::size_t result = 0;  // which result, of a reduction with several; which incoming value
+  std::size_t result = 0;  // which result, of a reduction with several; which incoming value, or the row's
   Number number;
   DType dtype = DType::f32;  // of the number, as it is computed on
 };
@@ -172,7 +182,8 @@ struct Statement {
 };
 
 struct Functor {
-  enum class Role { elementwise, rows, prologue, epilogue };
+  // row_state: what makes the numbers of a row that epilogues use.
+  enum class Role { elementwise, rows, prologue, epilogue, row_state };
   Role role = Role::elementwise;
   std::string name, general;
   int rank = 0;                                 // of the Index that it is called with
@@ -181,11 +192,14 @@ struct Functor {
     DType lanes = DType::f32;
   };
   std::vector<Incoming> incoming;  // epilogue: the values it receives
+  std::vector<Incoming> of_row;    // epilogue: the numbers of the row that it receives behind them
   std::vector<FunctorMember> members;
   bool across = false;                          // a member may lie along another axis than the loop's or the row's last
   std::vector<Statement> statements;            // prologue: the last one is what load returns
   std::size_t shape_member = 0;                 // one that shows the loop's whole shape
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  std::vector<Operand> state;    // row_state: what it returns
+  std::size_t row_state = none;  // epilogue: the functor that makes its of_row
   // A loop's shape before permutation and merging, for what is broadcast to it: a parameter that has it, else its
   // extents, each as (parameter, axis) or, where none has it, a constant. Both are empty where nothing asks for it.
   struct Extent {

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "generator/base/ensure.hpp"
+#include "generator/spec/streamed_operand.hpp"
 
 namespace kgen {
 namespace {
@@ -281,6 +282,10 @@ Term is_constant(const NodeScope& at, ValueId operand, const Size&) {
   return operand != no_id && at.is_constant(operand) ? Proof::always : Proof::never;
 }
 
+Term degree_of(const NodeScope& at, ValueId operand, const Size&) {
+  return Size(Dim(static_cast<std::int64_t>(streamed_degree(at.graph, operand))));
+}
+
 // What asks about an operand.
 struct Function {
   std::string_view name;
@@ -289,12 +294,13 @@ struct Function {
   // Of an operand of the node; no_id: it is left out.
   Term (*at)(const NodeScope& scope, ValueId operand, const Size& axis);
 };
-constexpr std::array<Function, 5> functions = {{
+constexpr std::array<Function, 6> functions = {{
     {"extent", true, true, extent_of},
     {"rank", false, true, rank_of},
     {"elements", false, true, elements_of},
     {"given", false, false, is_given},
     {"constant", false, false, is_constant},
+    {"degree", false, true, degree_of},
 }};
 constexpr std::string_view item = "item";  // list[index]
 

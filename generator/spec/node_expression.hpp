@@ -11,6 +11,8 @@
 //   conditions  sizes compared (== != < <= > >=), types compared (== !=); attributes of the type boolean;
 //               given(operand): an optional operand is there; constant(operand): it is known when the model is
 //               loaded; && || !
+//   degrees     degree(operand), a size: how what makes the operand depends on a weight of few bits that it reads down
+//               its columns: 0 it reads none, 1 a multiple, 2 that and something more, 3 else (streamed_operand.hpp)
 #pragma once
 
 #include <functional>

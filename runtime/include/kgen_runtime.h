@@ -122,7 +122,9 @@ kgen_status kgen_model_run(kgen_model* model, const DLTensor* const* inputs, int
  * done. kgen_model_run reads inputs at once and waits. On the CPU the two are the same.
  *
  * Where the stream is being captured (cudaStreamBeginCapture, torch.cuda.graph), the run becomes part of the caller's
- * graph, with the sizes and values of host scalars that it was given. The model does not see the replays: they follow
+ * graph, with the sizes and values of host scalars that it was given: what is to change from replay to replay is to be
+ * read on the device. Nothing need be run before; memory that the model lacks is made outside of the graph, and waited
+ * for. The model does not see the replays: they follow
  * its other runs, and those follow them, as the caller orders them, and none may come after kgen_model_free. */
 kgen_status kgen_model_run_on(kgen_model* model, const DLTensor* const* inputs, int input_count,
                               DLTensor* const* outputs, int output_count, void* stream);

@@ -258,11 +258,15 @@ void* kgen_model::workspace(int stream, std::size_t bytes) {
   if (number >= workspaces.size()) workspaces.resize(number + 1);
   kgen::DeviceBuffer& memory = workspaces[number];
   if (bytes > memory.size()) {
-    if (capturing || in_callers_graph) return nullptr;
+    if (capturing) return nullptr;
     const std::size_t size = std::max(bytes, 2 * memory.size());
     if (memory.size() > 0) captured.push_back(std::move(memory));
     memory = kgen::DeviceBuffer::undefined(api, size, streams.own());
-    streams.order(streams.own(), streams.at(stream));
+    if (in_callers_graph) {
+      api.wait_for_stream(streams.own());
+    } else {
+      streams.order(streams.own(), streams.at(stream));
+    }
   }
   return memory.data();
 }

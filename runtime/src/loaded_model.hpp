@@ -91,8 +91,8 @@ struct kgen_model {
   bool profiled() const { return profile.running() && !in_callers_graph; }
   void note_failure(const kgen::Error& error);
   void grow_arena(std::size_t bytes);
-  // For what is launched next on one of a run's streams, in its order. Null where there is too little and the launch is
-  // being captured.
+  // For what is launched next on one of a run's streams, in its order. Null where there is too little and the model
+  // captures the launch.
   void* workspace(int stream, std::size_t bytes);
   // The address on the device of a scalar that is copied there in the order of stream 0.
   const void* stage_scalar(int input, const std::byte* value);

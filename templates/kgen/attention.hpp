@@ -1,6 +1,8 @@
 // Attention.
 #pragma once
 
+#include <limits>
+
 #include "kgen/platform.hpp"
 
 #if defined(KGEN_GPU)
@@ -18,28 +20,80 @@ namespace kgen {
 template <class T>
 concept AttentionFloat = OneOf<T, double, float, f16, bf16>;
 
+// What is added to scores, or which keys count.
+template <class T>
+concept AttentionMask = OneOf<T, double, float, f16, bf16, bool>;
+
+// A source of what is added to scores: 0 for the keys that count, -inf for the others.
+struct CountingKeys {
+  View<const bool, 4> counts;
+
+  template <int W>
+  KGEN_FN Vec<float, W> load(Index<4> at) const {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    return select(counts.load<W>(at), Vec<float, W>(0), Vec<float, W>(-infinity));
+  }
+};
+
+namespace detail {
+// As what kernels read, for scores of this shape.
+template <class Mask>
+auto added_to_scores(const Mask& mask, const Index<4>& scores) {
+  using T = view_element_t<Mask>;
+  const auto whole = View<const T, Mask::rank>(mask).broadcast_to(scores);
+  if constexpr (std::is_same_v<T, bool>) {
+    return CountingKeys{whole};
+  } else {
+    return whole;
+  }
+}
+}  // namespace detail
+
 // out[b, s, h, :] = sum over t of p[t] * v[b, t, g, :] with p = softmax(scale * (q[b, s, h, :] . k[b, t, g, :]) +
 // mask[b, h, s, t]), where g = h / (H / G): each of the G heads of k and v serves H / G heads of q.
-// q: [B, S, H, D]; k, v: [B, T, G, D]; mask: broadcast to [B, H, S, T]; out: [B, S, H, D], lanes along D.
+// q: [B, S, H, D]; k, v: [B, T, G, D]; mask: broadcast to [B, H, S, T], of truth values: true for the keys
+// that count; out: [B, S, H, D], lanes along D.
 // causal: query s sees keys t <= T - S + s, so that the last query sees all keys. What it does not see does not touch
 // its result, be it NaN; a mask is arithmetic: 0 times a value that is NaN or infinite is NaN. A query that sees no
 // key, or whose scores are all -inf, gives 0. Computed in f32 (f64 for f64), by the online softmax of FlashAttention
 // (Dao et al., arXiv:2205.14135): scores never reach memory. On Hopper's tensor cores (bf16, f16) the softmax's weights
 // are rounded to the type of v, and keys that are not seen may be arithmetic as those under a mask.
-template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, Sink<source_lane_t<Q, 4>, 4> Out>
+//
+// lengths: of sequence b only the first lengths[b] keys count, in their places: it has no others, so that T is its
+// length in what is said above. Fewer than 0 are none, more than T all. The kernel reads it where it runs, and of the
+// others no more than a tile.
+template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, OneOf<std::int32_t, std::int64_t> I,
+          Sink<source_lane_t<Q, 4>, 4> Out>
 KGEN_KERNEL(attention)
-void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
-               Stream stream = {})
-requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> &&
-         AttentionFloat<view_element_t<V>> && AttentionFloat<view_element_t<Mask>>
-{
+void attention(const Q& q, const K& k, const V& v, const Mask& mask, const View<const I, 1>& lengths, double scale,
+               bool causal, const Out& out, Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
+    AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
-  const View<const view_element_t<Mask>, Mask::rank> mask_read = mask;
-  const auto whole = mask_read.broadcast_to(Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  target::attention(q, k, v, whole, scale, WholeAttention{causal}, out, stream);
+  const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
+  target::attention(q, k, v, added, scale, CountedAttention<I>{{causal}, lengths}, out, stream);
 }
 
 // Without a mask.
+template <Source<4> Q, Memory<4> K, Memory<4> V, OneOf<std::int32_t, std::int64_t> I, Sink<source_lane_t<Q, 4>, 4> Out>
+KGEN_KERNEL(attention)
+void attention(const Q& q, const K& k, const V& v, const View<const I, 1>& lengths, double scale, bool causal,
+               const Out& out, Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
+    AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> {
+  target::attention(q, k, v, target::NoMask{}, scale, CountedAttention<I>{{causal}, lengths}, out, stream);
+}
+
+// Without lengths.
+template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, Sink<source_lane_t<Q, 4>, 4> Out>
+KGEN_KERNEL(attention)
+void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
+               Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> &&
+    AttentionFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
+  const Index<4> q_shape = q.shape();
+  const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
+  target::attention(q, k, v, added, scale, WholeAttention{causal}, out, stream);
+}
+
+// Without either.
 template <Source<4> Q, Memory<4> K, Memory<4> V, Sink<source_lane_t<Q, 4>, 4> Out>
 KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, double scale, bool causal, const Out& out, Stream stream = {})
@@ -57,12 +111,11 @@ KGEN_KERNEL(window_attention)
 void window_attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, double soft_cap,
                       std::int64_t left, std::int64_t right, const Out& out,
                       Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
-    AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> && AttentionFloat<view_element_t<Mask>> {
+    AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
-  const View<const view_element_t<Mask>, Mask::rank> mask_read = mask;
-  const auto whole = mask_read.broadcast_to(Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
+  const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
   const auto rule = LocalAttention::of(left, right, soft_cap, k.extent(1), q_shape[1]);
-  target::attention(q, k, v, whole, scale, rule, out, stream);
+  target::attention(q, k, v, added, scale, rule, out, stream);
 }
 
 // Without a mask.

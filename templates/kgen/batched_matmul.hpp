@@ -23,6 +23,7 @@ namespace kgen {
 template <int TileM = 96, int TileN = 256, int LeastBits = 13, AnySource A, AnySource B,
           Sink<source_lane_t<A, source_rank<A>>, product_rank<A, B>> C>
 KGEN_KERNEL(matmul, "rank(b) > 2")
+KGEN_TUNED(TileM, "target == cpu") KGEN_TUNED(TileN, "target == cpu")
 KGEN_EVALUATED(a, "elements(out) / N * K / elements(a) * ((N + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(a, "elements(out) / N * K / elements(a)")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 63) / 64)", "target == gpu")

@@ -45,10 +45,10 @@ KGEN_FN bool overlaps(const Rectangle& a, const Rectangle& b, float threshold) {
 }
 
 // What a suppression reads and writes. order: of each line of scores, the boxes from the highest score on.
-template <class T>
+template <class Corner, class Score>
 struct Suppression {
-  View<const T, 3> boxes;              // [B, N, 4]
-  View<const T, 3> scores;             // [B, C, N]
+  View<const Corner, 3> boxes;         // [B, N, 4]
+  View<const Score, 3> scores;         // [B, C, N]
   View<const std::int64_t, 3> order;   // [B, C, N]
   bool center;
   float iou_threshold, score_threshold;

@@ -88,6 +88,11 @@ KGEN_FN Vec<compute_t<T>, W> load_elements(const T* from) {
 
 template <int W, class T>
 KGEN_FN Vec<compute_t<T>, W> load_elements(const PackedPointer<T>& from) {
+#if !defined(KGEN_GPU)
+  if constexpr (std::is_integral_v<compute_t<T>> && cpu::reads_halves<W, PackedPointer<T>::bits>) {
+    if (at_byte(from)) return detail::lanes_of_bytes<T>(cpu::load_halves<W>(from.byte()));
+  }
+#endif
   return detail::lanes_of_codes<std::remove_const_t<T>>(load_codes<W>(from));
 }
 

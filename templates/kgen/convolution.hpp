@@ -7,6 +7,7 @@
 #else
 #include "kgen/cpu/convolution.hpp"
 #include "kgen/cpu/depthwise.hpp"
+#include "kgen/cpu/grouped.hpp"
 #endif
 #include "kgen/im2col.hpp"
 #include "kgen/introspect.hpp"
@@ -36,6 +37,9 @@ void convolution(const X& x, const F& filters, const Index<A>& strides, const In
     if (gpu::warpgroup_convolution(x, filters, sizes, group, out, stream)) return;
   }
 #endif
+#if !defined(KGEN_GPU)
+  if (group > 1 && cpu::grouped_convolution(x, filters, sizes, channels, out, stream)) return;
+#endif
   for (std::int64_t g = 0; g < group; ++g) {
     const Patches<X, A> patches{x, sizes, g * sizes.channels};
     const FilterMatrix<F, A> matrix{filters, sizes, channels, g * channels};
@@ -59,6 +63,7 @@ void convolution(const X& x, const F& filters, const Index<A>& strides, const In
 // launch. TileM and TileN: as matmul's.
 template <int TileM = 96, int TileN = 256, Source<4> X, Source<4> F, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(conv2d)
+KGEN_TUNED(TileM, "target == cpu") KGEN_TUNED(TileN, "target == cpu")
 KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1]) * ((O / group + 63) / 64)",
                "target == gpu")
 KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) / strides[1])")
@@ -77,6 +82,7 @@ requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> &&
 // pads: planes in front, rows above, columns left, then planes behind, rows below, columns right.
 template <int TileM = 96, int TileN = 256, Source<5> X, Source<5> F, Sink<source_lane_t<X, 5>, 5> Out>
 KGEN_KERNEL(conv3d)
+KGEN_TUNED(TileM, "target == cpu") KGEN_TUNED(TileN, "target == cpu")
 KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) / strides[1]) * "
                   "((KW + strides[2] - 1) / strides[2]) * ((O / group + 63) / 64)",
                "target == gpu")
@@ -97,6 +103,7 @@ requires Float<source_lane_t<X, 5>> && Float<source_lane_t<F, 5>> &&
 // g * G + c]. x: [N, L, C]; filters: [K, G, O]; out: [N, M, O].
 template <int TileM = 96, int TileN = 256, Source<3> X, Source<3> F, Sink<source_lane_t<X, 3>, 3> Out>
 KGEN_KERNEL(conv1d)
+KGEN_TUNED(TileM, "target == cpu") KGEN_TUNED(TileN, "target == cpu")
 KGEN_EVALUATED(x, "(K + stride - 1) / stride * ((O / group + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(x, "(K + stride - 1) / stride")
 KGEN_EVALUATED(filters, "(elements(out) / O + 63) / 64", "target == gpu")

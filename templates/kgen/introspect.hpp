@@ -24,7 +24,7 @@
 //   view         a function that returns a View
 // An operand that an overload does without is optional. An attribute is a bool, an integer, a float or a double; an
 // Index is a list of that many, and an enumeration one of the words that its enumerators are. A number that a kernel is
-// a template of is `Allowed` to have the values that tuning may try.
+// a template of is `Allowed` to have the values that rules of tuning may give it.
 #pragma once
 
 #include <concepts>
@@ -36,23 +36,41 @@
 // condition says when to prefer it to other kernels of the operator. In a struct it follows the keyword, in a function
 // the template's parameters.
 //
-// Beside it, what a prologue on an operand costs, by which kgen decides whether one pays; of a Source, more than once if
-// need be:
+// Beside it, what a prologue on an operand costs, by which kgen decides whether one pays; of a Source, more than once
+// if need be:
 //
-// KGEN_EVALUATED(operand, "times") or KGEN_EVALUATED(operand, "times", "condition"): the kernel asks for each element of
-// the operand so many times, a size in names of the operator's patterns. Of several the first counts whose condition
+// KGEN_EVALUATED(operand, "times") or KGEN_EVALUATED(operand, "times", "condition"): the kernel asks for each element
+// of the operand so many times, a size in names of the operator's patterns. Of several the first counts whose condition
 // holds; where none does, or there is none, an element is asked for once.
 //
 // KGEN_IN_MEMORY(operand, "condition"): where the condition holds, the kernel is much faster on memory, and what makes
 // the operand is computed by a stub of its own.
+//
+// And of a number that it is a template of:
+//
+// KGEN_TUNED(parameter) or KGEN_TUNED(parameter, "condition"): the number changes nothing but the time that the kernel
+// takes, where the condition holds, so that `kgen tune` may try its values there.
+
+
+// And of a Sink of rank 2:
+//
+// KGEN_ROWS(result, "times") or KGEN_ROWS(result, "times", "condition"): where the condition may hold, the epilogue may
+// use numbers that a row program makes of a row of other memory for each row of the result (kgen/row_state.hpp). The
+// kernel makes those of each row up to so many times, while other loads of its are on their way; or once, by a launch
+// ahead of its own, where that takes less time. Of several the first counts whose condition may hold; where none does,
+// or there is none, a stub of its own makes them.
 #ifdef KGEN_INTROSPECT
 #define KGEN_KERNEL(operator_name, ...) [[clang::annotate("kgen.kernel", #operator_name __VA_OPT__(, ) __VA_ARGS__)]]
 #define KGEN_EVALUATED(operand, ...) [[clang::annotate("kgen.evaluated", #operand, __VA_ARGS__)]]
 #define KGEN_IN_MEMORY(operand, ...) [[clang::annotate("kgen.in_memory", #operand, __VA_ARGS__)]]
+#define KGEN_TUNED(parameter, ...) [[clang::annotate("kgen.tuned", #parameter __VA_OPT__(, ) __VA_ARGS__)]]
+#define KGEN_ROWS(result, ...) [[clang::annotate("kgen.rows", #result, __VA_ARGS__)]]
 #else
 #define KGEN_KERNEL(...)
 #define KGEN_EVALUATED(...)
 #define KGEN_IN_MEMORY(...)
+#define KGEN_TUNED(...)
+#define KGEN_ROWS(...)
 #endif
 
 namespace kgen {

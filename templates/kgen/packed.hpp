@@ -147,6 +147,12 @@ KGEN_FN Vec<compute_t<T>, W> lanes_of_codes(const Vec<std::uint32_t, W>& codes) 
     return convert<compute_t<T>>(codes);
   }
 }
+// Codes of a packed type of integers, a byte each, as its lanes.
+template <class T, int W>
+KGEN_FN Vec<compute_t<T>, W> lanes_of_bytes(const Vec<std::uint8_t, W>& codes) {
+  constexpr std::uint8_t sign = std::is_signed_v<compute_t<T>> ? 1u << (element_bits<std::remove_const_t<T>> - 1) : 0;
+  return bit_cast<compute_t<T>>((codes ^ Vec<std::uint8_t, W>(sign)) - Vec<std::uint8_t, W>(sign));
+}
 template <class T, class U, int W>
 KGEN_FN Vec<std::uint32_t, W> integer_codes(const Vec<U, W>& v) {
   Vec<std::uint32_t, W> all;

@@ -36,7 +36,7 @@ requires Number<source_lane_t<B, 2>>
 // of the result. TileM and TileN: extents of the piece of c that a thread computes at a time.
 template <int TileM = 96, int TileN = 256, Source<2> A, SeveralMemory<3, 8> P,
           SeveralSinks<source_lane_t<A, 2>, several_count<P>, 2> C>
-KGEN_KERNEL(packed_matmul, "target == cpu")
+KGEN_KERNEL(packed_matmul, "target == cpu") KGEN_TUNED(TileM) KGEN_TUNED(TileN)
 void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, 2>> && Number<view_element_t<first_of_t<P>>> && Allowed<TileM, 48, 96, 192> &&
          Allowed<TileN, 128, 256, 512>

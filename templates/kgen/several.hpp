@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kgen/row_state.hpp"
 #include "kgen/view.hpp"
 
 namespace kgen {
@@ -22,11 +23,12 @@ struct Several<Last> {
 };
 
 template <class Last>
-Several<Last> several(const Last& last) {
+KGEN_FN constexpr Several<Last> several(const Last& last) {
   return {last};
 }
 template <class First, class Second, class... Rest>
-Several<First, Second, Rest...> several(const First& first, const Second& second, const Rest&... rest) {
+KGEN_FN constexpr Several<First, Second, Rest...> several(const First& first, const Second& second,
+                                                          const Rest&... rest) {
   return {first, several(second, rest...)};
 }
 
@@ -36,7 +38,7 @@ struct Joint {
   S sink;
 };
 template <int Count, class S>
-Joint<Count, S> joint(const S& sink) {
+KGEN_FN constexpr Joint<Count, S> joint(const S& sink) {
   return {sink};
 }
 
@@ -62,14 +64,14 @@ template <class S>
 struct SinkOf {
   static constexpr int results = 1;
   template <class T, int R>
-  static constexpr bool takes = Sink<S, T, R>;
+  static constexpr bool takes = Sink<S, T, R> || UsesRows<S>;
   KGEN_FN static constexpr const S& of(const S& sink) { return sink; }
 };
 template <int Count, class S>
 struct SinkOf<Joint<Count, S>> {
   static constexpr int results = Count;
   template <class T, int R>
-  static constexpr bool takes = JointSink<S, T, Count, R>;
+  static constexpr bool takes = JointSink<S, T, Count, R> || UsesRows<S>;
   KGEN_FN static constexpr const S& of(const Joint<Count, S>& joint) { return joint.sink; }
 };
 
@@ -93,7 +95,7 @@ requires(Memory<First, R> && (Memory<Rest, R> && ...)) struct AreMemory<Several<
 
 template <class S, class T, int Count, int R>
 struct AreSinks {
-  static constexpr bool value = Count == 1 ? Sink<S, T, R> : JointSink<S, T, Count, R>;
+  static constexpr bool value = UsesRows<S> || (Count == 1 ? Sink<S, T, R> : JointSink<S, T, Count, R>);
 };
 template <class... S, class T, int Count, int R>
 struct AreSinks<Several<S...>, T, Count, R> {
@@ -125,7 +127,8 @@ concept SeveralMemory = detail::AreMemory<S, R>::value && several_count<S>
 <= Most;
 
 // What takes the results of `Count` siblings, which may differ in shape: Several sinks, some of them perhaps joint();
-// or where they do not differ, a JointSink of all. Where Count is 1, a Sink.
+// or where they do not differ, a JointSink of all. Where Count is 1, a Sink. Each of these may use numbers of its rows
+// (kgen/row_state.hpp).
 template <class S, class T, int Count, int R>
 concept SeveralSinks = detail::AreSinks<S, T, Count, R>::value;
 
@@ -166,22 +169,62 @@ KGEN_FN constexpr void for_each_sink(const S& sinks, const Body& body) {
 template <class S, int Total>
 inline constexpr int most_together = detail::most_together<S, Total>;
 
+// Whether any of the sinks of a call uses numbers of its rows. All that do have the same row program.
+template <class C>
+inline constexpr bool uses_rows = UsesRows<C>;
+template <int Count, class S>
+inline constexpr bool uses_rows<Joint<Count, S>> = UsesRows<S>;
+template <class... S>
+inline constexpr bool uses_rows<Several<S...>> = (uses_rows<S> || ...);
+
+// That row program.
+template <class C>
+requires uses_rows<C> KGEN_FN constexpr const auto& rows_of(const C& c) {
+  if constexpr (UsesRows<C>) {
+    return c.rows;
+  } else if constexpr (!detail::is_several<C>) {
+    return c.sink.rows;
+  } else if constexpr (uses_rows<first_of_t<C>>) {
+    return rows_of(c.first);
+  } else {
+    return rows_of(c.rest);
+  }
+}
+
+// The sinks, with the numbers of all their rows.
+template <class C, class State>
+auto with_known_rows(const C& c, const State* states) {
+  if constexpr (!uses_rows<C>) {
+    return c;
+  } else {
+    return KnownRows<C, State>{c, states, 0};
+  }
+}
+template <int Count, class S, class State>
+auto with_known_rows(const Joint<Count, S>& c, const State* states) {
+  return joint<Count>(with_known_rows(c.sink, states));
+}
+template <class... S, class State>
+auto with_known_rows(const Several<S...>& c, const State* states) {
+  return [&]<int... I>(std::integer_sequence<int, I...>) { return several(with_known_rows(nth<I>(c), states)...); }
+  (std::make_integer_sequence<int, sizeof...(S)>{});
+}
+
 // What change(each) makes of each of several, in the same places.
 template <class S, class Change>
-constexpr S with_each(const S& one, const Change& change) {
+KGEN_FN constexpr auto with_each(const S& one, const Change& change) {
   return change(one);
 }
 template <int Count, class S, class Change>
-constexpr Joint<Count, S> with_each(const Joint<Count, S>& joint, const Change& change) {
-  return {change(joint.sink)};
+KGEN_FN constexpr auto with_each(const Joint<Count, S>& joint_sink, const Change& change) {
+  return joint<Count>(change(joint_sink.sink));
 }
-template <class First, class... Rest, class Change>
-constexpr Several<First, Rest...> with_each(const Several<First, Rest...>& several, const Change& change) {
-  if constexpr (sizeof...(Rest) == 0) {
-    return {with_each(several.first, change)};
-  } else {
-    return {with_each(several.first, change), with_each(several.rest, change)};
+template <class... S, class Change>
+KGEN_FN constexpr auto with_each(const Several<S...>& all, const Change& change) {
+  return [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
+    return several(with_each(nth<I>(all), change)...);
   }
+  (std::make_integer_sequence<int, static_cast<int>(sizeof...(S))>{});
 }
 
 }  // namespace kgen

@@ -329,6 +329,9 @@ KGEN_FN Vec<To, W> convert(const Vec<From, W>& v) {
     return convert<To>(convert<std::int32_t>(v));
   } else if constexpr (std::is_floating_point_v<From> && std::is_same_v<To, std::uint32_t>) {
     return convert<To>(convert<std::int64_t>(v));
+  } else if constexpr (std::is_integral_v<From> && !std::is_same_v<From, bool> && sizeof(From) < 4 &&
+                       std::is_floating_point_v<To> && Vec<From, W>::form == Form::native) {
+    return convert<To>(convert<std::int32_t>(v));  // GCC 12 would convert lane by lane
   } else if constexpr (Vec<From, W>::form == Form::native && Vec<To, W>::form == Form::native) {
     Vec<To, W> result;
     if constexpr (std::is_same_v<From, bool>) {

@@ -1,12 +1,19 @@
 """Runs a Llama of the size of Llama-3-8B, of random bf16 weights, through kgen's C ABI, and beside PyTorch.
 
-    gpu_llama_bench.py [--rounds N] [--write LLAMA_GPU.md]
+    gpu_llama_bench.py [--rounds N] [--graph-replay | --stored f8e4m3|int4] [--write LLAMA_GPU.md]
 
 First the logits of some prompts and single tokens are compared with PyTorch in f32, beside PyTorch's in bf16: kgen's
 errors, relative in the root of their mean square, may be 1.1 of those. Then the decoding of one token behind 8000, each
 at a position of its own, and of a prompt of 2048 tokens, all of whose logits are computed. PyTorch runs eager, its
 token in a CUDA graph of one position. The floor of a token is the time in which a copy would move all weights and what
-the cache holds of 8000 tokens; of the prompt, that of its products at the rate of one of 8192^3.
+the cache holds of 8000 tokens; of the prompt, that of its products at the rate of one of 8192^3. Weights that are stored
+as f8e4m3, with a scale for each column, or as int4, in groups of 128 along the depth, are bf16 for PyTorch: what they
+stand for, rounded.
+
+Rows of one graph are of the same model with its positions on the device: one CUDA graph, captured once through the C ABI,
+is replayed for token after token of some sequences. PyTorch's graph is of one position. Before, a small model of the same
+shape is compared at each of 64 greedy steps, of sequences of different lengths, with PyTorch in f32 fed the same tokens.
+Host times are of a call of the C ABI, the device being idle.
 """
 
 import argparse
@@ -31,13 +38,13 @@ def error_of(found, exact):
 class Kgen:
     """The model behind its C ABI; `size` tokens at a position at a time."""
 
-    def __init__(self, library, size, folder):
+    def __init__(self, library, size, folder, name="llama"):
         import torch
         from kgen_library import Model
 
         free = torch.cuda.mem_get_info()[0]
         began = time.monotonic()
-        self.size, self.model = size, Model(library, library.graph("llama"), folder)
+        self.size, self.model = size, Model(library, library.graph(name), folder)
         torch.cuda.synchronize()
         self.seconds, self.bytes = time.monotonic() - began, free - torch.cuda.mem_get_info()[0]
 
@@ -97,19 +104,26 @@ def in_a_row(call, rounds):
     return milliseconds(all_calls, 3) / rounds
 
 
-def floors(size, weights):
-    """Milliseconds of a token and of the prompt."""
+def bandwidth():
+    """Of a copy, in bytes a millisecond."""
     import torch
 
     source = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
     target = torch.empty_like(source)
-    copied = milliseconds(lambda: target.copy_(source), 10)
+    return 2 * source.nbytes / milliseconds(lambda: target.copy_(source), 10)
+
+
+def floors(size, weights):
+    """Milliseconds of a token and of the prompt."""
+    import torch
+
     read = sum(weight.nbytes for weight in weights.values()) + 4 * size.layers * BEHIND * size.G * size.E
     a = torch.randn(8192, 8192, device="cuda").to(torch.bfloat16)
     product = milliseconds(lambda: a @ a, 10)
-    elements = sum(weight.numel() for name, weight in weights.items() if weight.dim() == 2 and name not in ("cos", "sin"))
+    products = weights.exact or {name: weight for name, weight in weights.items() if name not in ("cos", "sin")}
+    elements = sum(weight.numel() for weight in products.values() if weight.dim() == 2)
     attended = size.layers * size.H * size.E * PROMPT * (PROMPT + 1)  # multiplications, keys' and values'
-    return read / (2 * source.nbytes / copied), (elements * PROMPT + attended) / (8192**3 / product)
+    return read / bandwidth(), (elements * PROMPT + attended) / (8192**3 / product)
 
 
 def measure(kgen, size, weights, rounds):
@@ -133,6 +147,25 @@ def measure(kgen, size, weights, rounds):
             (f"a prompt of {PROMPT}", least_prompt, prefill, in_a_row(lambda: theirs(prompt, 0), 5))]
 
 
+def measure_replayed(library, weights, folder, rounds):
+    """The rows of one graph, and what is said below the table."""
+    from kgen_library import Model
+    from llama import REPLAYED_8B
+    from llama_replayed import host_times, measure_batches
+
+    hosts = "; ".join(f"{what} {time:.0f} us" for what, time in host_times(library, folder))
+    model = Model(library, library.graph("llama_replayed"), folder)
+    rows = list(measure_batches(model, REPLAYED_8B, weights, rounds, in_a_row, bandwidth()))
+    model.close()
+    return rows, f"Host time of a token's call: {hosts}."
+
+
+def memory_of(kgen, size, weights):
+    needed = sum(weight.nbytes for weight in weights.values()) + 4 * size.layers * size.B * size.T * size.G * size.E
+    return (f"Loaded in {kgen.seconds:.1f} s; {kgen.bytes / 1e9:.2f} GB on the device, of which weights and the cache "
+            f"of {size.B} sequences of {size.T} tokens are {needed / 1e9:.2f}.")
+
+
 def table(rows):
     lines = ["| | floor ms | kgen ms | kgen / floor | PyTorch ms | kgen / PyTorch |", "| --- |" + " ---: |" * 5]
     lines += [f"| {what} | {floor:.2f} | {ours:.2f} | {ours / floor:.2f} | {theirs:.2f} | {ours / theirs:.2f} |"
@@ -144,32 +177,42 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--graph-replay", action="store_true", help="only the rows of one graph, and its steps")
+    parser.add_argument("--stored", default="bf16", choices=["bf16", "f8e4m3", "int4"], help="weights of products")
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
     options = parser.parse_args()
 
     import torch
     from kgen_library import Library
-    from llama import LLAMA_3_8B, random_weights, write_safetensors
+    from llama import LLAMA_3_8B, graph_name, random_weights, write_safetensors
+    from llama_replayed import compare_greedy
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    size = LLAMA_3_8B
+    size, rows, memory, errors, right = LLAMA_3_8B, [], "", [], True
+    name = graph_name(options.stored)
+    library = Library(options.build / f"libkgen_{name}.so")
     with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
-        weights = random_weights(size)
+        if options.stored == "bf16":
+            right = compare_greedy(library, pathlib.Path(folder))
+        weights = random_weights(size).stored_as(options.stored)
         write_safetensors(weights, pathlib.Path(folder) / "llama.safetensors")
         torch.cuda.synchronize()
-        kgen = Kgen(Library(options.build / "libkgen_llama.so"), size, folder)
-        errors = list(compare(kgen, size, weights))
-        print("errors, kgen's and PyTorch's:", ", ".join(f"{ours:.2e} {theirs:.2e}" for ours, theirs in errors), flush=True)
-        rows = measure(kgen, size, weights, options.rounds)
-    needed = sum(weight.nbytes for weight in weights.values()) + 4 * size.layers * size.B * size.T * size.G * size.E
-    memory = (f"Loaded in {kgen.seconds:.1f} s; {kgen.bytes / 1e9:.2f} GB on the device, of which weights and the cache "
-              f"of {size.B} sequences of {size.T} tokens are {needed / 1e9:.2f}.")
+        if not options.graph_replay:
+            kgen = Kgen(library, size, folder, name)
+            errors = list(compare(kgen, size, weights))
+            print("errors, kgen's and PyTorch's:", ", ".join(f"{ours:.2e} {theirs:.2e}" for ours, theirs in errors), flush=True)
+            rows = measure(kgen, size, weights, options.rounds)
+            memory = memory_of(kgen, size, weights)
+            kgen.model.close()
+        if options.stored == "bf16":
+            of_one_graph, hosts = measure_replayed(library, weights, folder, options.rounds)
+            rows, memory = rows + of_one_graph, f"{memory} {hosts}".strip()
     print(f"{table(rows)}\n{memory}")
     if options.write:
         told = (f"{datetime.date.today()}, {torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, PyTorch "
-                f"{torch.__version__}: `scripts/gpu_bench --llama`")
+                f"{torch.__version__}: `scripts/gpu_bench --llama`" + (f", weights in {options.stored}" if options.stored != "bf16" else ""))
         options.write.write_text(f"# A whole Llama on a GPU\n\n{told}\n{__doc__.split(chr(10) * 2, 2)[2]}\n{table(rows)}\n\n{memory}\n")
-    return 0 if all(ours <= 1.1 * theirs for ours, theirs in errors) else 1
+    return 0 if right and all(ours <= 1.1 * theirs for ours, theirs in errors) else 1
 
 
 if __name__ == "__main__":

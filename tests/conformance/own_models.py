@@ -1,6 +1,7 @@
 """Small models with inputs and outputs, in the form of ONNX's node tests, written field by field: what the conformance test
 runs where ONNX's own are not at hand. The expected outputs are NumPy's, in float64."""
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import ml_dtypes
 import numpy as np
 
 from onnx_files import DTYPES
-from tensor_files import PACKED_BITS, pack
+from tensor_files import PACKED_BITS, pack  # from here on of tests/examples, which onnx_files has found
+from attention_cases import windowed
+from building_blocks import normal_of, philox, uniform_of
 
 FLOAT, F8E4M3, F8E5M2 = 1, 17, 19
 
@@ -48,7 +51,9 @@ def value_info(name: str, shape: tuple[int | str, ...], code: int) -> bytes:
     return field(1, name) + field(2, field(1, field(1, code) + field(2, dims)))
 
 
-def attribute(name: str, value: int | str | list[int]) -> bytes:
+def attribute(name: str, value: int | float | str | list[int]) -> bytes:
+    if isinstance(value, float):
+        return field(1, name) + varint(2 << 3 | 5) + struct.pack("<f", value) + field(20, 1)
     if isinstance(value, str):
         return field(1, name) + field(4, value) + field(20, 3)
     if isinstance(value, int):
@@ -56,7 +61,7 @@ def attribute(name: str, value: int | str | list[int]) -> bytes:
     return field(1, name) + b"".join(field(8, each) for each in value) + field(20, 7)
 
 
-def node(op: str, inputs: list[str], outputs: list[str], **attributes: int | str | list[int]) -> bytes:
+def node(op: str, inputs: list[str], outputs: list[str], **attributes: int | float | str | list[int]) -> bytes:
     return (b"".join(field(1, each) for each in inputs) + b"".join(field(2, each) for each in outputs) + field(4, op)
             + b"".join(field(5, attribute(name, value)) for name, value in attributes.items()))
 
@@ -221,15 +226,19 @@ def integer_products(folder: Path, random: Callable[..., np.ndarray]) -> None:
     a_zero, b_zero = np.array(131, np.uint8), rng.integers(-128, 128, 67).astype(np.int8)
     scale = random(67)
     c = rng.integers(-128, 128, (2, 301, 5)).astype(np.int8)
+    d, row_zeros = rng.integers(-128, 128, (301, 40)).astype(np.int8), rng.integers(0, 256, 19).astype(np.uint8)
+    of_rows = (a[0].astype(np.int64) - row_zeros[:, None]) @ d.astype(np.int64)
     i, k = rng.integers(-2**31, 2**31, (2, 7, 33), np.int64).astype(np.int32), rng.integers(-2**31, 2**31, (33, 31), np.int64).astype(np.int32)
     u, v = rng.integers(0, 2**64, (3, 5), np.uint64), rng.integers(0, 2**64, (5, 18), np.uint64)
     wide = a.astype(np.int64) - 131
     product = wide @ (b.astype(np.int64) - b_zero)
     write(folder, [node("MatMulInteger", ["a", "b", "a_zero", "b_zero"], ["p"]), node("Cast", ["p"], ["f"], to=1),
                    node("Mul", ["f", "scale"], ["y"]), node("MatMulInteger", ["a", "c", "a_zero"], ["z"]),
+                   node("MatMulInteger", ["first", "d", "row_zeros"], ["q"]),
                    node("MatMul", ["i", "k"], ["w"]), node("MatMul", ["u", "v"], ["x"])],
-          {"a": a, "b": b, "a_zero": a_zero, "b_zero": b_zero, "scale": scale, "c": c, "i": i, "u": u, "v": v}, {"k": k},
-          {"y": product * scale.astype(np.float64), "z": (wide @ c.astype(np.int64)).astype(np.int32),
+          {"a": a, "b": b, "a_zero": a_zero, "b_zero": b_zero, "scale": scale, "c": c, "first": a[0], "row_zeros": row_zeros,
+           "i": i, "u": u, "v": v}, {"k": k, "d": d},
+          {"q": of_rows.astype(np.int32), "y": product * scale.astype(np.float64), "z": (wide @ c.astype(np.int64)).astype(np.int32),
            "w": (i.astype(np.int64) @ k.astype(np.int64)).astype(np.int32), "x": u @ v},
           shapes={"a": ("batch", "rows", 301), "c": ("batch", 301, 5)})
 
@@ -252,8 +261,48 @@ def chosen_elements(folder: Path, random: Callable[..., np.ndarray]) -> None:
            "inverse": inverse.reshape(-1), "repeats": repeats, "none": np.zeros((2, 0), np.int64), "places": places.T})
 
 
+def attention(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """With a cache whose length is symbolic, and more keys than queries; causal, with a soft cap and values of a width of their
+    own."""
+    q, k, v, past_k, past_v = random(2, 4, 3, 8), random(2, 2, 3, 8), random(2, 2, 3, 5), random(2, 2, 4, 8), random(2, 2, 4, 5)
+    keys, values = np.concatenate([past_k, k], 2), np.concatenate([past_v, v], 2)
+    y = windowed(*(each.astype(np.float64).transpose(0, 2, 1, 3) for each in (q, keys, values)), soft_cap=1.5, right=0)
+    # A mask that lets queries see the first keys alone: as many keys as there are, but fewer queries.
+    longer = random(2, 2, 6, 8)
+    seen = np.arange(6) <= np.arange(3)[:, None]
+    first = windowed(*(each.astype(np.float64).transpose(0, 2, 1, 3) for each in (q, longer, longer)), mask=np.where(seen, 0, -np.inf))
+    counts = np.array([[True, False, True, True, False, True]])
+    some = windowed(*(each.astype(np.float64).transpose(0, 2, 1, 3) for each in (q, longer, longer)), mask=np.where(counts, 0, -np.inf))
+    write(folder, [node("Attention", ["q", "k", "v", "", "past_k", "past_v"], ["y", "keys", "values"], is_causal=1, softcap=1.5),
+                   node("Attention", ["q", "longer", "longer"], ["first"], is_causal=1),
+                   node("Attention", ["q", "longer", "longer", "counts"], ["some"])],
+          {"q": q, "k": k, "v": v, "past_k": past_k, "past_v": past_v, "longer": longer, "counts": counts}, {},
+          {"y": y.transpose(0, 2, 1, 3), "keys": keys, "values": values, "first": first.transpose(0, 2, 1, 3),
+           "some": some.transpose(0, 2, 1, 3)}, version=24,
+          shapes={"q": ("batch", 4, "length", 8), "k": ("batch", 2, "length", 8), "v": ("batch", 2, "length", 5),
+                  "past_k": ("batch", 2, "past", 8), "past_v": ("batch", 2, "past", 5), "longer": ("batch", 2, "keys", 8),
+                  "counts": (1, "keys")})
+
+
+def chance(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """What ONNX leaves open, the numbers, as kgen's operators say them."""
+    x, chances = random(3, 5), np.abs(random(4, 6)) / 2
+    logits = random(3, 9)
+    information = -np.log(uniform_of(philox((3, 11, 9), 0, 21)))
+    drawn = np.argmax(logits[:, None].astype(np.float64) - np.log(information), axis=-1).astype(np.int32)
+    write(folder, [node("RandomUniform", [], ["a"], shape=[4, 7], seed=5.0, low=-2.0, high=3.0),
+                   node("RandomUniformLike", ["x"], ["b"], seed=0.5), node("RandomNormal", [], ["c"], shape=[50], seed=-7.0, mean=1.0),
+                   node("RandomNormalLike", ["x"], ["d"], seed=8.0, scale=0.25), node("Bernoulli", ["chances"], ["e"], seed=4.0),
+                   node("Multinomial", ["logits"], ["f"], seed=21.0, sample_size=11), node("Dropout", ["x"], ["g"])],
+          {"x": x, "chances": chances, "logits": logits}, {},
+          {"a": uniform_of(philox((4, 7), 0, 5)) * 5 - 2, "b": uniform_of(philox(x.shape, 0, 524288)),
+           "c": normal_of(philox((50,), 0, -7)) + 1, "d": normal_of(philox(x.shape, 0, 8)) / 4,
+           "e": (uniform_of(philox(chances.shape, 0, 4)) < chances).astype(np.float32), "f": drawn, "g": x}, version=22,
+          shapes={"chances": ("rows", 6)})
+
+
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
     for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
-                 scattered, no_elements, layers, chosen_elements, integer_products):
+                 scattered, no_elements, layers, chosen_elements, integer_products, attention, chance):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

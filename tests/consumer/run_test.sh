@@ -142,6 +142,25 @@ build "$work/src_build" || fail "building the emitted folder with check mode"
 compiled 'gated_bias\.observed/' || fail "the emitted folder does not observe its stubs"
 echo "ok: the emitted folder builds on its own"
 
+# A program that tunes.
+cat >"$work/product.yaml" <<'END'
+graph: product
+dims: {M: 1..64}
+inputs: {a: "f32[M, 32]", b: "f32[32, 32]"}
+nodes: [{op: matmul, in: [a, b], out: c}]
+outputs: [c]
+END
+"$prefix/bin/kgen" tune "$work/product.yaml" --emit "$work/tuning" >"$log" 2>&1 || fail "kgen tune"
+"$cmake" -S "$work/tuning" -B "$work/tuning/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
+  >"$log" 2>&1 || fail "tune: configuring"
+build "$work/tuning/build" || fail "tune: building"
+"$work/tuning/build/tune" --output "$work/tuned.yaml" M=1,64 >"$log" 2>&1 || fail "tune: running"
+[ "$(grep -c 'TileM: [0-9]*, TileN: [0-9]* .* us' "$log")" = 9 ] || fail "tune: it does not tell the times of 9 candidates"
+"$prefix/bin/kgen" plan "$work/product.yaml" --specs "$work/tuned.yaml" >"$log" 2>&1 || fail "tune: its rules are none"
+if "$work/tuning/build/tune" M=65 2>"$log"; then fail "tune: takes a size that is out of range"; fi
+grep -q 'M: 65 is not in 1..64' "$log" || fail "tune: does not say what is wrong with a size"
+echo "ok: a program that tunes builds and runs, and kgen takes its rules"
+
 # The same project for a GPU: the program is linked, but not run.
 nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || true)
 if [ -n "$nvcc" ] && [ -f "$prefix/lib/libkgen_runtime_cuda.a" ]; then

@@ -108,3 +108,38 @@ def normalised(x, axes, epsilon=1e-5):
 def batched_log_softmax(x):
     shifted = x - x.max(axis=1, keepdims=True, initial=-np.inf)
     return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+
+
+def philox(shape, draw, seed):
+    """Philox4x32-10's four words for each place of a shape: Salmon et al., SC 2011, table 2 and figure 1."""
+    word = np.uint64(0xFFFFFFFF)
+    place = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+    draw, seed = (np.uint64(each % 2**64) for each in (draw, seed))
+    a, b, c, d = place & word, place >> np.uint64(32), np.full(shape, draw & word), np.full(shape, draw >> np.uint64(32))
+    low, high = int(seed & word), int(seed >> np.uint64(32))
+    for turn in range(10):
+        first, second = np.uint64(0xD2511F53) * a, np.uint64(0xCD9E8D57) * c
+        key_low, key_high = ((start + turn * step) % 2**32 for start, step in ((low, 0x9E3779B9), (high, 0xBB67AE85)))
+        a, b, c, d = (second >> np.uint64(32)) ^ b ^ np.uint64(key_low), second & word, (first >> np.uint64(32)) ^ d ^ np.uint64(key_high), first & word
+    return a, b, c, d
+
+
+def wide_of(high, low):
+    """The 53 highest bits of two words."""
+    return ((high << np.uint64(32) | low) >> np.uint64(11)).astype(np.float64)
+
+
+def uniform_of(words, bits=24):
+    """From 0 to 1, 1 left out."""
+    if bits == 53:
+        return wide_of(words[0], words[1]) / 2**53
+    return (words[0] >> np.uint64(8)).astype(np.float64) / 2**24
+
+
+def normal_of(words, bits=24):
+    """Box's and Muller's."""
+    if bits == 53:
+        radius, angle = (wide_of(words[0], words[1]) + 1) / 2**53, wide_of(words[2], words[3]) / 2**53
+    else:
+        radius, angle = (words[0].astype(np.float64) + 1) / 2**32, (words[1] >> np.uint64(8)).astype(np.float64) / 2**24
+    return np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import ml_dtypes
 import numpy as np
 
+import attention_cases
 import bounded_cases
 import inputs
 import inputs_features
@@ -103,7 +104,12 @@ EXAMPLES = {
     "rope": Example(over_shapes(inputs.rope_inputs, [(1, 1, 1), (2, 7, 3), (1, 33, 8), (0, 3, 2), (2, 0, 2)])),
     "llama_block": Example(inputs.llama_block_cases, constants=inputs.llama_block_constants, tolerance={"f32": 1e-5}),
     "llama_tiny": Example(
-        inputs.llama_tiny_cases, {"logits": "f32"}, constants=inputs.llama_tiny_constants, tolerance={"f32": 3e-5}
+        inputs.llama_tiny_cases, {"logits": "f32"}, constants=lambda rng: inputs.small_llama_constants(rng, 32),
+        tolerance={"f32": 3e-5},
+    ),
+    "llama_decode": Example(
+        inputs.llama_decode_cases, {"logits": "f32"}, constants=lambda rng: inputs.small_llama_constants(rng, 4),
+        tolerance={"f32": 1e-5},
     ),
     # specs/graphs/custom
     "snake": Example(over_shapes(inputs.snake_inputs, [(1, 1, 1), (3, 5, 33), (2, 8, 1000), (2, 3, 0)])),
@@ -390,6 +396,18 @@ EXAMPLES = {
         | dict.fromkeys(["row_first", "row_inverse", "row_repeats", "row_count", "selected", "selected_count", "bins"], "i64")
         | {"ramp": "f32", "shifted": "f32", "wide": "i64", "doubled": "f32", "pooled": "f32"},
     ),  # fmt: skip
+    "attention_kinds": Example(
+        over_shapes(attention_cases.kinds_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (2, 40, 9), (0, 2, 3), (2, 0, 3)]),
+        {"masked": "f32", "positive": "f32", "biased": "f32", "widened": "f32", "rounded": "bf16"},
+    ),
+    "random_numbers": Example(
+        attention_cases.chance_cases,
+        {"shifted": "f32", "noisy": "f32", "kept": "bool", "precise": "f64", "fixed": "f32", "greatest": "f32"},
+    ),
+    "channels_first": Example(
+        over_shapes(attention_cases.channels_first_inputs, [(1, 3), (2, 8), (3, 33), (0, 4)]),
+        {"positive": "f32", "second": "f32", "bent": "f32"},
+    ),
     "contractions": Example(
         over_shapes(bounded_cases.contraction_inputs, [(1, 1), (3, 2), (7, 33), (40, 64), (0, 5)]),
         {
@@ -404,6 +422,7 @@ EXAMPLES = {
         ),
         {"weights": "f32", "by_position": "f32", "positive": "f64", "dots": "f32", "zeros": "f64"},
     ),
+    "grouped_products": Example(over_shapes(inputs_features.grouped_product_inputs, [(1,), (2,), (7,), (64,), (0,)])),
     "frames": Example(
         over_shapes(inputs_features.frames_inputs, [(1, 1), (2, 5), (33, 70), (64, 512)]),
         {"doubled": "f32", "held": "i8", "mirrored": "f32", "guarded": "bool", "same": "f32"},
@@ -416,7 +435,7 @@ EXAMPLES = {
 
 def reference_of(name: str) -> Callable[..., list[np.ndarray]]:
     """What computes the graph, as reference.py says."""
-    modules = (reference, reference_features, reference_gpu_rows, sampling_cases, bounded_cases)
+    modules = (reference, reference_features, reference_gpu_rows, sampling_cases, bounded_cases, attention_cases)
     return next(getattr(each, name) for each in modules if hasattr(each, name))
 
 

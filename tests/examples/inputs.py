@@ -153,9 +153,9 @@ def llama_block_constants(rng):
     return weights
 
 
-def llama_tiny_constants(rng):
+def small_llama_constants(rng, layers):
     weights = {"final_norm": 1 + normal(rng, 64) / 10, "lm_head": normal(rng, 64, 256) / 8}
-    for layer in range(32):
+    for layer in range(layers):
         weights |= layer_weights(rng, f"layers.{layer}.", 64, 64, 32, 176)
     weights["cos"], weights["sin"] = angle_tables(256, 16)
     return weights
@@ -176,6 +176,26 @@ def llama_block_cases(rng):
     yield "one_token", conversation(rng, 512, [(1, 1), (1, 1)])
     yield "long", conversation(rng, 512, [(1, 129), (1, 1)])
     yield "end_of_cache", [{"x": normal(rng, 8, 4, 512), "position": position(1020)}]
+
+
+def conversations(rng, width, prompts, decoded):
+    """Prompts of these lengths side by side, behind rows of -1 where they are shorter, and so many tokens of each."""
+    lengths, most = np.array(prompts), max(prompts)
+    steps = [{"x": normal(rng, len(prompts), most, width),
+              "positions": np.maximum(np.arange(most) - (most - lengths[:, None]), -1)}]
+    for i in range(decoded):
+        steps.append({"x": normal(rng, len(prompts), 1, width), "positions": lengths[:, None] + i})
+    return steps
+
+
+def llama_decode_cases(rng):
+    yield "lengths_of_their_own", conversations(rng, 64, [5, 1, 70], 64)
+    batch = conversations(rng, 64, [1 + 7 * b % 31 for b in range(16)], 3)
+    batch[2]["positions"][3:5] = -1  # sequences that rest, after which the others go on
+    batch[3]["positions"][3:5] -= 1
+    yield "batch_of_16", batch
+    yield "end_of_cache", [{"x": normal(rng, 2, 4, 64), "positions": np.arange(4) + np.array([[252], [0]])}]
+    yield "largest_batch", conversations(rng, 64, [1] * 64, 2)
 
 
 def llama_tiny_cases(rng):

@@ -303,6 +303,13 @@ def batched_product_inputs(rng, b, s, t):
     return {name: normal(rng, *shape, dtype=dtype) for name, (dtype, *shape) in (heads | others).items()}
 
 
+def grouped_product_inputs(rng, t):
+    scores = rng.permuted(np.tile(np.arange(6, dtype=np.float32) / 2, (t, 1)), axis=1)  # no two alike
+    scores[: t // 3] = np.arange(6)  # so that an expert may be left without tokens
+    matrices = {name: normal(rng, *shape) / 8 for name, shape in {"up": (6, 40, 24), "gate": (6, 40, 24), "down": (6, 24, 40)}.items()}
+    return {"x": normal(rng, t, 40), "scores": scores} | {name: value.astype(np.float32) for name, value in matrices.items()}
+
+
 def frames_inputs(rng, m, n):
     counts = rng.integers(-128, 128, (m, n), dtype=np.int8)
     return {"x": normal(rng, m, n), "counts": counts, "flags": rng.random(n) < 0.5}

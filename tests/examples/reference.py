@@ -106,33 +106,63 @@ def rope(x, cos, sin):
     return [rotate(x, np.concatenate([cos, cos], axis=-1), np.concatenate([sin, sin], axis=-1))]
 
 
-def llama_layer(x, weights, caches, position, head_width):
-    """caches: the keys' and the values', [B of the greatest size, T, G, E], updated in place."""
+def llama_layer(x, weights, attend_to, head_width):
+    """attend_to(q, k, v): what the queries make of the new keys, values and those before them."""
     batch, tokens, _ = x.shape
-    end = position + tokens
     n = rms_norm(x, weights["attention_norm"], 1e-5)
     q, k, v = ((n @ weights[name]).reshape(batch, tokens, -1, head_width) for name in ("wq", "wk", "wv"))
-    cos, sin = weights["cos"][position:end], weights["sin"][position:end]
-    k_cache, v_cache = caches
-    k_cache[:batch, position:end] = rotate(k, cos, sin)
-    v_cache[:batch, position:end] = v
-    attended = attend(rotate(q, cos, sin), k_cache[:batch, :end], v_cache[:batch, :end], head_width**-0.5, causal=True)
-    h = x + attended.reshape(batch, tokens, -1) @ weights["wo"]
+    h = x + attend_to(q, k, v).reshape(batch, tokens, -1) @ weights["wo"]
     n = rms_norm(h, weights["mlp_norm"], 1e-5)
     return h + (silu(n @ weights["w_gate"]) * (n @ weights["w_up"])) @ weights["w_down"]
 
 
+def cached_attention(q, k, v, caches, begin, weights):
+    """caches: the keys' and the values', [B of the greatest size, T, G, E], updated in place from slot `begin` on."""
+    batch, tokens, _, width = q.shape
+    end = begin + tokens
+    cos, sin = weights["cos"][begin:end], weights["sin"][begin:end]
+    k_cache, v_cache = caches
+    k_cache[:batch, begin:end] = rotate(k, cos, sin)
+    v_cache[:batch, begin:end] = v
+    return attend(rotate(q, cos, sin), k_cache[:batch, :end], v_cache[:batch, :end], width**-0.5, causal=True)
+
+
+def attention_at(q, k, v, caches, positions, weights):
+    """The same of sequences whose last tokens stand at positions of their own; those at -1, in front, see nothing."""
+    attended = np.zeros_like(q)
+    for b, row in enumerate(positions):
+        own, batch = row >= 0, slice(b, b + 1)
+        if own.any():
+            parts = (part[batch, own] for part in (q, k, v))
+            attended[batch, own] = cached_attention(*parts, caches[:, batch], int(row[own][0]), weights)
+    return attended
+
+
+def layers_of(constants, count):
+    """The weights of each layer, with the tables of angles."""
+    for layer in range(count):
+        prefix = f"layers.{layer}."
+        weights = {key.removeprefix(prefix): value for key, value in constants.items() if key.startswith(prefix)}
+        yield weights | {"cos": constants["cos"], "sin": constants["sin"]}
+
+
 def llama_block(x, position, constants, state):
     caches = state.setdefault("caches", np.zeros((2, 8, 1024, 4, 64)))
-    return [llama_layer(x, constants, caches, int(position), 64)]
+    return [llama_layer(x, constants, lambda *new: cached_attention(*new, caches, int(position), constants), 64)]
+
+
+def llama_of(x, layers, attention, place, caches, constants):
+    h = x
+    for own, weights in zip(caches, layers, strict=True):
+        h = llama_layer(h, weights, lambda *new: attention(*new, own, place, weights), 16)
+    return [rms_norm(h, constants["final_norm"], 1e-5) @ constants["lm_head"]]
 
 
 def llama_tiny(x, position, constants, state):
     caches = state.setdefault("caches", np.zeros((32, 2, 4, 256, 2, 16)))
-    h = x
-    for layer in range(32):
-        prefix = f"layers.{layer}."
-        weights = {key.removeprefix(prefix): value for key, value in constants.items() if key.startswith(prefix)}
-        weights |= {"cos": constants["cos"], "sin": constants["sin"]}
-        h = llama_layer(h, weights, caches[layer], int(position), 16)
-    return [rms_norm(h, constants["final_norm"], 1e-5) @ constants["lm_head"]]
+    return llama_of(x, layers_of(constants, 32), cached_attention, int(position), caches, constants)
+
+
+def llama_decode(x, positions, constants, state):
+    caches = state.setdefault("caches", np.zeros((4, 2, 64, 256, 2, 16)))
+    return llama_of(x, layers_of(constants, 4), attention_at, positions, caches, constants)

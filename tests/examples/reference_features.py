@@ -344,6 +344,16 @@ def batched_products(q, keys, values, mask, maps, points, lines, columns):
     ]  # fmt: skip
 
 
+def grouped_products(x, scores, up, gate, down):
+    shares = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+    y = np.zeros_like(x)
+    for token, experts in enumerate(np.argsort(-scores, axis=-1)[:, :2]):
+        for expert in experts:
+            inner = silu(x[token] @ gate[expert]) * (x[token] @ up[expert])
+            y[token] += shares[token, expert] * (inner @ down[expert])
+    return [y]
+
+
 def triangles(scores, low, flags, labels, gains, codes):
     def one_hot(indices, depth):
         return (indices[..., None] == np.arange(depth)) | (indices[..., None] + depth == np.arange(depth))

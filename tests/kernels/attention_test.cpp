@@ -224,3 +224,41 @@ TEST_CASE("a mask of -inf is added, and hides nothing; where no key has a weight
     }
   }
 }
+
+TEST_CASE_TEMPLATE("sequences of lengths of their own: what lies behind a sequence is not looked at", T,
+                   KGEN_TYPES((bf16), float)) {
+  using Lane = compute_t<T>;
+  for (const Case& c : {Case{4, 1, 4, 64, 300, 2}, Case{3, 3, 2, 7, 11, 2}, Case{2, 40, 4, 24, 260, 2}}) {
+    Operands<T> x(c);
+    std::vector<std::int32_t> lengths = {static_cast<std::int32_t>(c.T), 0, static_cast<std::int32_t>(c.T / 3 + 1), -5};
+    lengths[0] += 9;  // more than there are
+    lengths.resize(static_cast<std::size_t>(c.B));
+    const auto length = [&](std::int64_t b) {
+      return std::clamp<std::int64_t>(lengths[static_cast<std::size_t>(b)], 0, c.T);
+    };
+    for_each_position(x.k.shape, [&](Index<4> at) {
+      if (at[1] < length(at[0])) return;
+      x.k.view().store(at, Vec<float, 1>(not_a_number));
+      x.v.view().store(at, Vec<float, 1>(not_a_number));
+    });
+    const Operands<T>& read = x;
+    const auto mask = random_tensor<float>(Index<2>{c.S, c.T}, 5);
+    const View<const std::int32_t, 1> counts(lengths.data(), Index<1>{c.B});
+    const auto masked = [&](std::int64_t, std::int64_t, std::int64_t s, std::int64_t t) {
+      return element(mask.view(), Index<2>{s, t});
+    };
+    for (bool causal : {false, true}) {
+      Tensor<Lane, 4> plain(x.q.shape), with_mask(x.q.shape);
+      attention(read.q.view(), read.k.view(), read.v.view(), counts, 0.3, causal, plain.view());
+      attention(read.q.view(), read.k.view(), read.v.view(), mask.view(), counts, 0.3, causal, with_mask.view());
+      for (std::int64_t b = 0; b < c.B; ++b) {
+        INFO("S ", c.S, " T ", c.T, " causal ", causal, " sequence ", b);
+        const auto one = [&](const auto& view) { return view.template slice<0>(b, 1); };
+        const auto k = one(read.k.view()).template slice<1>(0, length(b));
+        const auto v = one(read.v.view()).template slice<1>(0, length(b));
+        compare<T>(one(read.q.view()), k, v, no_mask, 0.3, causal, one(plain.view()), 2e-5);
+        compare<T>(one(read.q.view()), k, v, masked, 0.3, causal, one(with_mask.view()), 2e-5);
+      }
+    }
+  }
+}

@@ -1,4 +1,6 @@
 // Attention of windows of keys, with scores between limits, against the plain formula in double.
+#include <memory>
+
 #include "kgen/attention.hpp"
 #include "testing.hpp"
 
@@ -119,6 +121,30 @@ TEST_CASE("a mask is added behind the limits of the scores") {
                        out.view());
       compare(c, window, x, masked, 0.9, out, 3e-5);
     }
+  }
+}
+
+TEST_CASE("a mask of truth values says which keys count, of one head or of all") {
+  for (const Case& c : cases) {
+    const Operands<float> x(c);
+    const Index<4> scores{c.B, c.H, c.S, c.T};
+    const auto counts = [&](std::int64_t s, std::int64_t t) { return (s * 5 + t * 3) % 4 != 0 && s % 6 != 5; };
+    const auto elements = std::make_unique<bool[]>(static_cast<std::size_t>(c.S * c.T));
+    for (std::int64_t i = 0; i < c.S * c.T; ++i) elements[static_cast<std::size_t>(i)] = counts(i / c.T, i % c.T);
+    const View<const bool, 2> mask(elements.get(), Index<2>{c.S, c.T});
+    const auto masked = [&](Index<3> at, std::int64_t t) { return counts(at[1], t) ? 0.0 : -double(infinity); };
+    for (const Window& window : windows) {
+      Tensor<float, 4> out(x.q.shape);
+      window_attention(x.q.view(), x.k.view(), x.v.view(), mask, 0.9, window.cap, window.left, window.right,
+                       out.view());
+      compare(c, window, x, masked, 0.9, out, 3e-5);
+      window_attention(x.q.view(), x.k.view(), x.v.view(), mask.broadcast_to(scores), 0.9, window.cap, window.left,
+                       window.right, out.view());
+      compare(c, window, x, masked, 0.9, out, 3e-5);
+    }
+    Tensor<float, 4> out(x.q.shape);
+    attention(x.q.view(), x.k.view(), x.v.view(), mask, 0.9, false, out.view());
+    compare(c, Window{-1, -1, 0}, x, masked, 0.9, out, 3e-5);
   }
 }
 

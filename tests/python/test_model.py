@@ -6,6 +6,8 @@ import array
 import gc
 import multiprocessing
 import pydoc
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -189,6 +191,23 @@ class Calls(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(errors, [])
+
+    def test_first_calls_of_many_threads(self) -> None:
+        """What a first call looks up is looked up by all of them at once; without a global lock, none is taken back."""
+        program = (
+            "import sys, threading, graphs, kgen, numpy\n"
+            "model = graphs.load(graphs.GATED)\n"
+            "x, barrier, right = numpy.ones((3, 4), 'f4'), threading.Barrier(16), []\n"
+            "def run():\n"
+            "    barrier.wait()\n"
+            "    right.append(all(model(x, x)[1].tolist() == [4, 4, 4] for _ in range(50)))\n"
+            "threads = [threading.Thread(target=run) for _ in range(16)]\n"
+            "[thread.start() for thread in threads], [thread.join() for thread in threads]\n"
+            "assert right == [True] * 16, right\n"
+            "assert not getattr(sys, '_is_gil_enabled', bool)() or not sysconfig.get_config_var('Py_GIL_DISABLED')\n"
+        )
+        result = subprocess.run([sys.executable, "-c", "import sysconfig\n" + program], capture_output=True, text=True, timeout=300)
+        self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_processes(self) -> None:
         context = multiprocessing.get_context("spawn")

@@ -123,6 +123,16 @@ class Exports(unittest.TestCase):
         dims = {"x": {0: Dim("B", max=4), 1: Dim("L", min=2, max=64)}}
         self.compare("llama", torch_models.LlamaBlock(), [(torch.randn(2, 5, 32),), (torch.randn(1, 9, 32),)], dims)
 
+    def test_sizes_as_numbers(self) -> None:
+        class Positions(nn.Module):
+            def forward(self, x: torch.Tensor, past: torch.Tensor) -> tuple:
+                at = torch.arange(x.shape[1]) + past.shape[1]
+                return x * (at < 2 * x.shape[1]), at, x + x.shape[1], x.var(1), x.repeat(past.shape[1], 1), x.roll(1, 1)
+
+        dims = {"x": {1: Dim("L", min=2, max=64)}, "past": {1: Dim("P", min=2, max=64)}}
+        examples = [(torch.randn(2, length), torch.zeros(1, past)) for length, past in ((5, 3), (7, 9))]
+        self.compare("positions", Positions(), examples, dims)
+
     def test_resnet(self) -> None:
         self.compare("resnet", torch_models.ResNetBlock(), [(torch.randn(2, 3, 33, 33),)], tolerance=1e-4)
 

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+import byte_products
+import layers
 import references
 import rules
+import sampling
 import selections
 import windows
 from enclosure import Exact, Floats, Value
@@ -169,15 +172,7 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [quantize(x, scale, zero_point, saturate=True), scale, zero_point]
 
 
-# What has no reference here yet, and is in no graph: compared with NumPy in tests/examples, and with the plain formulas in
-# tests/kernels.
-NOT_DRAWN = {
-    "grid_sample2d", "grid_sample3d", "resize_nearest", "resize_linear", "resize_cubic", "rnn", "gru", "lstm",
-    "counted_lines", "argsort_rows", "run_starts", "sorted_unique_rows", "length_of", "greedy_suppression", "non_max_suppression",
-    "window_attention",
-}  # fmt: skip
-
-OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | {
+OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | sampling.OPERATORS | layers.OPERATORS | byte_products.OPERATORS | {
     "leaky_relu": activation(lambda x, alpha: bent(x, times(x, alpha))),
     "prelu": activation(lambda x, slope: bent(x, one(MUL, x, slope))),
     "relu6": activation(lambda x: one(CLAMP, x, minimum=0.0, maximum=6.0)),

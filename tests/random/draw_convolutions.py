@@ -32,16 +32,20 @@ def convolution(axes: int) -> Callable[[Scope, Operator], None]:
     return draw
 
 
-def convolution_nchw(scope: Scope, op: Operator) -> None:
+def channels_first(axes: int) -> Callable[[Scope, Operator], None]:
     """What `convolution` draws, with its axes where PyTorch has them, and often a bias."""
-    convolution(2)(scope, op)
-    node = scope.body.nodes[-1]
-    order, turned = [0, 3, 1, 2], [3, 2, 0, 1]
-    for place, (name, axes) in enumerate(zip(node.inputs, (order, turned))):
-        type_ = scope.type_of(name)
-        node.inputs[place] = scope.fresh(Type(type_.dtype, tuple(type_.shape[axis] for axis in axes)))
-    (result,) = node.outputs
-    type_ = scope.type_of(result)
-    scope.body.types[result] = Type(type_.dtype, tuple(type_.shape[axis] for axis in order))
-    if scope.chance(0.6):
-        node.inputs.append(scope.fresh(Type(type_.dtype, type_.shape[3:])))
+    order, turned = [0, axes + 1, *range(1, axes + 1)], [axes + 1, axes, *range(axes)]
+
+    def draw(scope: Scope, op: Operator) -> None:
+        convolution(axes)(scope, op)
+        node = scope.body.nodes[-1]
+        for place, (name, axes_of) in enumerate(zip(node.inputs, (order, turned))):
+            type_ = scope.type_of(name)
+            node.inputs[place] = scope.fresh(Type(type_.dtype, tuple(type_.shape[axis] for axis in axes_of)))
+        (result,) = node.outputs
+        type_ = scope.type_of(result)
+        scope.body.types[result] = Type(type_.dtype, tuple(type_.shape[axis] for axis in order))
+        if scope.chance(0.6):
+            node.inputs.append(scope.fresh(Type(type_.dtype, type_.shape[-1:])))
+
+    return draw

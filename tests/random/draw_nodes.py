@@ -6,9 +6,11 @@ completes the few whose shapes hang together by more than the patterns' names, a
 
 from typing import Any, Callable
 
+import byte_products
 import number_formats
 from dims import Dim, Shape, count_of
-from draw_convolutions import convolution, convolution_nchw
+from draw_convolutions import channels_first, convolution
+from draw_layers import HINTS as LAYERS
 from draw_selections import HINTS as SELECTIONS
 from draw_windows import top_k, windows
 from graph import Type
@@ -230,7 +232,14 @@ def attention(scope: Scope, op: Operator) -> None:
     groups = scope.one_of([1, 2, 3])
     sizes = {"H": Dim.of(groups * shared), "G": Dim.of(groups), "D": Dim.of(scope.one_of([4, 8, 16, 20, 24, 64])),
              "T": lambda known: known["S"] if scope.chance(0.5) else scope.extent()}
-    patterned(scope, op, sizes, {"causal": scope.chance(0.5)} | ({"scale": 0.25} if scope.chance(0.4) else {}))
+    attributes: dict[str, Any] = {"scale": 0.25} if scope.chance(0.4) else {}
+    if "causal" in op.attributes:
+        attributes["causal"] = scope.chance(0.5)
+    else:
+        attributes |= {"left": scope.one_of([-1, 0, 3, 17]), "right": scope.one_of([-1, 0, 0, 4]), "soft_cap": scope.one_of([0, 2.5])}
+    if op.name == "attention_value_width":
+        sizes["E"] = Dim.of(scope.one_of([1, 5, 16, 24, 33]))
+    patterned(scope, op, sizes, attributes)
 
 
 def rope(scope: Scope, op: Operator) -> None:
@@ -385,12 +394,16 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "matmul": product,
     "linear": weighted,
     "attention": attention,
+    "window_attention": attention,
+    "attention_value_width": attention,
     "rope": rope,
     "rope_interleaved": rope_interleaved,
     "group_norm": group_norm,
     "conv1d": convolution(1),
     "conv2d": convolution(2),
-    "conv2d_nchw": convolution_nchw,
+    "conv1d_ncl": channels_first(1),
+    "conv2d_nchw": channels_first(2),
+    "conv3d_ncdhw": channels_first(3),
     "conv3d": convolution(3),
     "max_pool": windows,
     "max_pool_with_indices": windows,
@@ -407,7 +420,7 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "one_hot": one_hot,
     "trilu": trilu,
     "cast": cast,
-} | SELECTIONS
+} | SELECTIONS | LAYERS | byte_products.HINTS
 
 # ---- views -----------------------------------------------------------------------------------------------------------
 

@@ -78,13 +78,12 @@ def main() -> int:
         seed = int(os.environ.get("KGEN_SEED") or int.from_bytes(os.urandom(3), "little"))
     print(f"random: seed {seed} (KGEN_SEED={seed} repeats it)", flush=True)
     operators = specs.load(options.specs)
-    for name in sorted(set(operators) - set(composites.OPERATORS) - composites.NOT_DRAWN):
+    for name in sorted(set(operators) - set(composites.OPERATORS)):
         print(f"FAILED: operator {name} has no reference here: write one in tests/random/references.py")
         return 1
-    drawn = {name: op for name, op in operators.items() if name not in composites.NOT_DRAWN}
     work = options.bundle / "emitted" if options.bundle else options.work
     campaign = Campaign(operators, tools, work, options.per_unit, options.jobs, seed,
-                        draw_graphs(drawn, seed, options), deadline=deadline)
+                        draw_graphs(operators, seed, options), deadline=deadline)
     if options.bundle:
         bundle.save(campaign, shares, options.bundle)
         return print_report(campaign, options.reduce, 0)

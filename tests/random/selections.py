@@ -6,7 +6,7 @@ import numpy as np
 
 import references
 from enclosure import Exact, Floats, Value, anything
-from references import ADD, SUM, number_as, one
+from references import SUM, number_as, one
 from rules import Rule, bilinear
 from windows import sum_pool
 
@@ -107,14 +107,6 @@ def unique(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 # ---- composites ------------------------------------------------------------------------------------------------------
 
 
-def conv2d_nchw(operands: list[Value], at: dict[str, Any]) -> list[Value]:
-    image = operands[0].map(lambda part: part.transpose(0, 2, 3, 1))
-    taps = operands[1].map(lambda part: part.transpose(2, 3, 1, 0))
-    product = one(references.OPERATORS["conv2d"], image, taps, **at)
-    result = one(ADD, product, operands[2]) if len(operands) > 2 else product
-    return [result.map(lambda part: part.transpose(0, 3, 1, 2))]
-
-
 def einsum(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     equation = at["equation"]
     if len(operands) == 2:
@@ -146,7 +138,6 @@ OPERATORS: dict[str, Rule] = {
     "compress": compress,
     "unique": unique,
     "unique_rows": unique_rows,
-    "conv2d_nchw": conv2d_nchw,
     "einsum": einsum,
     "lp_pool": lp_pool,
 }

@@ -63,16 +63,17 @@ def operator_of(entry: dict[str, Any]) -> Operator:
     )
 
 
-# What a value is known to be within bounds has no bits that are known: tests/conformance/type_models.py has these.
-NOT_DRAWN = {"bitcast"}
+# What a value is known to be within bounds has no bits that are known (tests/conformance/type_models.py has these), and what
+# conversions of packed elements become. Products of groups and updates of caches are compared in
+# tests/examples.
+NOT_DRAWN = {"bitcast", "bit_copy", "narrow", "grouped_matmul", "cache_update"}
 
 
 def load(folder: Path) -> dict[str, Operator]:
-    """All but what is made when a model is loaded, and what others with a kernel become: graphs write these."""
+    """All but what is made when a model is loaded."""
     import yaml  # only here: a bundle's graphs have been drawn
 
     entries = [entry for path in sorted(folder.glob("*.yaml")) for entry in yaml.safe_load(path.read_text())["ops"]]
-    made = {node["op"] for entry in entries for form in entry.get("prepared", []) for node in form["nodes"]}
-    made |= {node["op"] for entry in entries if entry["kind"] != "composite"
-             for form in entry.get("expansion", []) for node in form["nodes"]}
+    within = {node["op"] for entry in entries for form in entry.get("prepared", []) for node in form["nodes"]}
+    made = {entry["op"] for entry in entries if entry["op"] in within and entry["kind"] == "structured"}
     return {entry["op"]: operator_of(entry) for entry in entries if entry["op"] not in made | NOT_DRAWN}

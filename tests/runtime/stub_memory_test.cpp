@@ -50,6 +50,23 @@ TEST_CASE("Stubs have memory of the model's, which stays while captured runs poi
     CHECK(run_with(model, 1000) == std::vector<void*>{nullptr, nullptr, nullptr});  // nothing is allocated in a capture
   }
   {
+    const auto model = load();
+    const auto run_captured = [&](std::int64_t size) {
+      bytes = size;
+      given.clear();
+      fake::capture_by_user(fake::stream(1));
+      const kgen_status status = kgen_model_run_on(model.get(), nullptr, 0, nullptr, 0, fake::stream(1));
+      fake::capture_by_user(nullptr);
+      CHECK(status == KGEN_OK);
+      return given;
+    };
+    const std::vector<void*> first = run_captured(100);  // made outside of the caller's graph
+    CHECK(fake::is_device_memory(first[0]));
+    CHECK(run_captured(100) == first);
+    CHECK(run_with(model, 1000)[0] != first[0]);
+    CHECK(fake::is_device_memory(first[0]));  // as the graph points into it
+  }
+  {
     const auto model = load({.eager = 1});
     const std::vector<void*> first = run_with(model, 100), second = run_with(model, 1000);
     CHECK(second[0] != first[0]);

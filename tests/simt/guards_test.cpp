@@ -17,6 +17,7 @@
 #include "kgen/convolution.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
+#include "kgen/grouped_matmul.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/conversion.hpp"
@@ -135,6 +136,25 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
+        const auto a = random_tensor<float>(Index<2>{70, 20}, 1);
+        const auto b = random_tensor<float>(Index<3>{3, 20, 16}, 2);
+        const std::int64_t ends[] = {5, 40, 69};
+        Tensor<float, 2> c(Index<2>{70, 16});
+        grouped_matmul(a.view(), b.view(), View<const std::int64_t, 1>(ends, Index<1>{3}), c.view());
+        return c.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;  // as Hopper's
+        const auto a = random_tensor<bf16>(Index<2>{21, 640}, 1);
+        const auto b = random_tensor<bf16>(Index<3>{3, 640, 64}, 2);
+        const std::int64_t ends[] = {5, 10, 19};
+        Tensor<float, 2> c(Index<2>{21, 64});
+        grouped_matmul(a.view(), b.view(), View<const std::int64_t, 1>(ends, Index<1>{3}), c.view());
+        simt::device().shared_bytes = before.shared_bytes;
+        return c.elements;
+      },
+      [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
         const auto x = random_tensor<bf16>(Index<4>{1, 8, 16, 8}, 1), f = random_tensor<bf16>(Index<4>{3, 3, 8, 8}, 2);
@@ -221,6 +241,18 @@ std::vector<Case> cases() {
         simt::device().multiprocessors = before.multiprocessors;
         return out.elements;
       },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        simt::device().multiprocessors = 8;  // few queries: a cluster shares their keys
+        const auto x = random_tensor<bf16>(Index<4>{1, 1, 4, 8}, 6);
+        const auto keys = random_tensor<bf16>(Index<4>{1, 600, 1, 8}, 7);
+        Tensor<float, 4> out(x.shape);
+        attention(x.view(), keys.view(), keys.view(), 0.5, false, out.view());
+        simt::device().shared_bytes = before.shared_bytes;
+        simt::device().multiprocessors = before.multiprocessors;
+        return out.elements;
+      },
   };
 }
 
@@ -249,17 +281,18 @@ Guards guards_declared() {
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
-    const bool for_hopper =
-        entry.path().filename() == "tile_pipeline.hpp" || entry.path().filename() == "streamed_matmul.hpp";
+    const std::set<std::string> of_hopper = {"tile_pipeline.hpp", "skinny_attention.hpp", "streamed_matmul.hpp",
+                                             "warpgroup_attention.hpp", "warpgroup_grouped_matmul.hpp"};
+    const std::string file_name = entry.path().filename();
+    const bool for_hopper = of_hopper.contains(file_name);
     if (gpu::most_cluster_blocks == 1 && for_hopper) continue;
     std::ifstream file(entry.path());
     int number = 0;
     for (std::string line; std::getline(file, line);) {
       ++number;
       if (!std::regex_match(line, guard)) continue;
-      const std::string name = entry.path().filename();
-      ++guards.count[name];
-      if (line.ends_with("// for time alone")) guards.for_time.insert(name + ":" + std::to_string(number));
+      ++guards.count[file_name];
+      if (line.ends_with("// for time alone")) guards.for_time.insert(file_name + ":" + std::to_string(number));
     }
   }
   return guards;

@@ -55,4 +55,50 @@ void expect_product(const Tensor<float, 2>& c, const Matrix<T>& a, const Matrix<
   });
 }
 
+// Products of so many rows with a bias and a residual: Views that repeat along columns or rows, lie across, or are in
+// place. Each must be `launch`.
+inline void check_epilogues(std::int64_t rows, const std::string& launch) {
+  Hopper device;
+  simt::device().multiprocessors = 1;
+  const Index<2> shape{rows, 72}, lying{72, rows};
+  const Matrix<bf16> a(Index<2>{rows, 40}, 1), b(Index<2>{40, 72}, 2);
+  const auto bias = random_tensor<float>(Index<2>{1, 72}, 3), of_row = random_tensor<float>(Index<2>{rows, 1}, 4);
+  const auto residual = random_tensor<float>(shape, 5), across = random_tensor<float>(lying, 6);
+  const auto added = [](const auto& first, const auto& second) {
+    return [=](Index<2> at, double product) { return product + element(first, at) + element(second, at); };
+  };
+  const View<const float, 2> repeated = bias.view().broadcast_to(shape), scale = of_row.view().broadcast_to(shape);
+  const View<const float, 2> turned = across.view().template permute<1, 0>();
+
+  Tensor<float, 2> y(shape);
+  matmul(a.view(), b.view(), Residual{repeated, residual.view(), y.view()});
+  expect_product(y, a, b, added(repeated, residual.view()));
+  y = Tensor<float, 2>(shape);
+  matmul(a.view(), b.view(), Residual{scale, turned, y.view()});
+  expect_product(y, a, b, added(scale, turned));
+  y = residual;
+  matmul(a.view(), b.view(), Residual{repeated, y.view(), y.view()});
+  expect_product(y, a, b, added(repeated, residual.view()));
+  Tensor<float, 2> written(lying);
+  const View<float, 2> upright = written.view().template permute<1, 0>();
+  matmul(a.view(), b.view(), Residual{repeated, residual.view(), upright});
+  for_each_position(shape, [&](Index<2> at) { y.view().store(at, upright.template load<1>(at)); });
+  expect_product(y, a, b, added(repeated, residual.view()));
+  CHECK(device.take() == launch + ", " + launch + ", " + launch + ", " + launch);
+}
+
+// Three products of so many rows and so much depth, two of them jointly, in one launch.
+inline void check_several(std::int64_t rows, std::int64_t depth, int multiprocessors, const std::string& launch) {
+  Hopper device;
+  simt::device().multiprocessors = multiprocessors;
+  const Matrix<f16> a(Index<2>{rows, depth}, 1), gate(Index<2>{depth, 136}, 2), up(Index<2>{depth, 136}, 3);
+  const Matrix<f16> other(Index<2>{depth, 24}, 4);
+  Tensor<float, 2> gated(Index<2>{rows, 136}), y(Index<2>{rows, 24});
+  matmul(a.view(), several(gate.view(), up.view(), other.view()), several(joint<2>(Gated{gated.view()}), y.view()));
+  expect_product(y, a, other, [](Index<2>, double product) { return product; });
+  expect_product(gated, a, gate,
+                 [&](Index<2> at, double product) { return product * expected(a.view(), up.view(), at); });
+  CHECK(device.take() == launch);
+}
+
 }  // namespace kgen::simt_testing

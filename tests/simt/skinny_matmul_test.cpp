@@ -13,8 +13,6 @@ using namespace kgen::simt_testing;
 
 namespace {
 
-const auto itself = [](Index<2>, double product) { return product; };
-
 // c = a * b by those launches, for each order of the threads and both ways that b may lie.
 template <class T>
 void check(std::int64_t M, std::int64_t N, std::int64_t K, int multiprocessors, const std::string& launches) {
@@ -59,40 +57,11 @@ TEST_CASE("skinny products: the blocks of a cluster share the depth") {
 }
 
 TEST_CASE("skinny products: epilogues whose Views repeat along columns or rows, lie across, or are in place") {
-  Hopper device;
-  const Matrix<bf16> a(Index<2>{10, 40}, 1), b(Index<2>{40, 72}, 2);
-  const auto bias = random_tensor<float>(Index<2>{1, 72}, 3), of_row = random_tensor<float>(Index<2>{10, 1}, 4);
-  const auto residual = random_tensor<float>(Index<2>{10, 72}, 5), across = random_tensor<float>(Index<2>{72, 10}, 6);
-  const auto added = [](const auto& first, const auto& second) {
-    return [=](Index<2> at, double product) { return product + element(first, at) + element(second, at); };
-  };
-  const Index<2> shape{10, 72};
-  const View<const float, 2> repeated = bias.view().broadcast_to(shape), scale = of_row.view().broadcast_to(shape);
-  const View<const float, 2> turned = across.view().permute<1, 0>();
-
-  Tensor<float, 2> y(shape);
-  matmul(a.view(), b.view(), Residual{repeated, residual.view(), y.view()});
-  expect_product(y, a, b, added(repeated, residual.view()));
-  y = Tensor<float, 2>(shape);
-  matmul(a.view(), b.view(), Residual{scale, turned, y.view()});
-  expect_product(y, a, b, added(scale, turned));
-  y = residual;
-  matmul(a.view(), b.view(), Residual{repeated, y.view(), y.view()});
-  expect_product(y, a, b, added(repeated, residual.view()));
-  CHECK(device.take() == "skinny_matmul x1, skinny_matmul x1, skinny_matmul x1");
+  check_epilogues(10, "skinny_matmul x1");
 }
 
 TEST_CASE("skinny products: several, apart and jointly, in one launch") {
-  Hopper device;
-  simt::device().multiprocessors = 16;
-  const Matrix<f16> a(Index<2>{14, 1032}, 1), gate(Index<2>{1032, 136}, 2), up(Index<2>{1032, 136}, 3);
-  const Matrix<f16> other(Index<2>{1032, 24}, 4);
-  Tensor<float, 2> gated(Index<2>{14, 136}), y(Index<2>{14, 24});
-  matmul(a.view(), several(gate.view(), up.view(), other.view()), several(joint<2>(Gated{gated.view()}), y.view()));
-  expect_product(y, a, other, itself);
-  expect_product(gated, a, gate,
-                 [&](Index<2> at, double product) { return product * expected(a.view(), up.view(), at); });
-  CHECK(device.take() == "skinny_matmul x12");
+  check_several(14, 1032, 16, "skinny_matmul x12");
 }
 
 TEST_CASE("skinny products: columns that are no vectors") {

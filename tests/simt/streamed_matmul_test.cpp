@@ -89,7 +89,8 @@ double expected_of(const auto& a, const auto& b, Index<2> at) {
   return sum;
 }
 
-template <class T>
+// Exact: what its elements are rounded to on their way; double where they are not. Degree: of b in its codes.
+template <class T, class Exact = T, int Degree = 0>
 void check(std::int64_t M, const auto& b, const std::string& launches) {
   const Index<2> extents = b.shape();
   const Matrix<T> a(Index<2>{M, extents[0]}, 1);
@@ -97,10 +98,10 @@ void check(std::int64_t M, const auto& b, const std::string& launches) {
     Hopper device;
     simt::device().order = order;
     Tensor<float, 2> c(Index<2>{M, extents[1]});
-    matmul(a.view(), b, c.view());
+    matmul<96, 256, 13, Degree>(a.view(), b, c.view());
     CHECK(device.take() == launches);
     for_each_position(c.shape, [&](Index<2> at) {
-      const double value = expected_of<T>(a.view(), b, at);
+      const double value = expected_of<Exact>(a.view(), b, at);
       INFO(M, " x ", extents[1], " x ", extents[0], " at ", at[0], ", ", at[1]);
       REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-4 * (1 + static_cast<double>(extents[0])));
     });
@@ -128,12 +129,29 @@ TEST_CASE("streamed products: zero points of half a byte each, a scale for each 
 
 TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
   check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "matmul x1");     // groups of less than a thread has
-  check<bf16>(2, Weights<i4>(192, 8, 96, 1).grouped(), "matmul x1");    // in which no step ends
-  check<bf16>(17, Weights<i4>(128, 8, 128, 1).grouped(), "matmul x1");  // many rows
+  check<bf16>(2, Weights<i4>(192, 8, 96, 1).grouped(), "unpack x1, skinny_matmul x1");  // in which no step ends
   const Weights<i4> across(128, 64, 32, 1);
   const auto lines = random_tensor<i4>(Index<2>{64, 64}, 1);
   const auto scales = random_tensor<bf16>(Index<2>{1, 64}, 2);
   check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})}, "matmul x1");  // along columns
+}
+
+TEST_CASE_TEMPLATE("streamed products by codes: groups, rows in several passes, columns and depths", T, bf16, f16) {
+  check<T, double, 1>(1, Weights<i4>(128, 1, 128, 1).grouped(), "streamed_matmul x1");
+  check<T, double, 1>(3, Weights<u4>(384, 17, 128, 1).grouped(), "streamed_matmul x2");
+  check<T, T, 1>(9, Weights<i4>(1152, 24, 384, 1).grouped(), "unpack x14, skinny_matmul x3");  // groups no step ends in
+  check<T, double, 1>(32, Weights<i4>(640, 20, 128, 1).grouped(), "streamed_matmul x4");
+  check<T, double, 2>(5, Weights<i4>(768, 24, 256, 1).offset(), "streamed_matmul x2");
+  check<T, double, 2>(18, Weights<u4>(1024, 19, 1024, 1).offset(), "streamed_matmul x4");
+  check<T, T, 1>(7, Weights<i4>(160, 33, 160, 1).grouped(), "streamed_matmul x3");  // a last step that is shorter: by elements
+  check<T, T, 1>(9, Weights<f8e4m3>(256, 16, 128, 1).grouped(), "streamed_matmul x1");
+  check<T, T, 1>(4, Weights<i4>(192, 8, 64, 1).grouped(), "streamed_matmul x1");  // groups shorter than a step: by elements
+}
+
+TEST_CASE("streamed products: of many rows, they are made in memory once") {
+  check<bf16>(17, Weights<i4>(192, 8, 64, 1).grouped(), "unpack x1, skinny_matmul x1");
+  check<bf16, bf16, 1>(65, Weights<i4>(256, 24, 64, 1).grouped(), "unpack x3, skinny_matmul x2");
+  check<bf16>(130, Weights<f8e4m3>(96, 40, 96, 1).scaled(), "unpack x2, warpgroup_matmul x2");
 }
 
 TEST_CASE("streamed products: several, apart and jointly, in one launch") {

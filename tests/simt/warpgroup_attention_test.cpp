@@ -74,6 +74,11 @@ void compare(const auto& q, const auto& k, const auto& v, const auto& mask, doub
   });
 }
 
+// What is launched for a size: few rows of queries go another way.
+std::string kernel_of(const Size& c) {
+  return c.S * (c.H / c.G) <= 16 ? "skinny_attention x" : "warpgroup_attention x";
+}
+
 constexpr auto no_mask = [](Index<4>, std::int64_t) { return 0.0; };
 
 struct Twice {  // a prologue of q
@@ -107,7 +112,7 @@ TEST_CASE_TEMPLATE("warpgroup attention: heads of all widths, grouped, one query
       Hopper device;
       Tensor<float, 4> out(x.q.shape);
       attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view());
-      CHECK(device.take().starts_with("warpgroup_attention x"));
+      CHECK(device.take().starts_with(kernel_of(c)));
       compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), tolerance);
     }
   }
@@ -137,10 +142,10 @@ TEST_CASE("warpgroup attention: windows of keys, with scores between limits, wit
       Hopper device;
       Tensor<float, 4> out(x.q.shape);
       window_attention(x.q.view(), x.k.view(), x.v.view(), 0.3, cap, left, right, out.view());
-      CHECK(device.take().starts_with("warpgroup_attention x"));
+      CHECK(device.take().starts_with(kernel_of(c)));
       compare(x.q.view(), x.k.view(), x.v.view(), plain, 0, false, out.view(), 8e-3);
       window_attention(x.q.view(), x.k.view(), x.v.view(), mask.view(), 0.3, cap, left, right, out.view());
-      CHECK(device.take().starts_with("warpgroup_attention x"));
+      CHECK(device.take().starts_with(kernel_of(c)));
       compare(x.q.view(), x.k.view(), x.v.view(), masked, 0, false, out.view(), 8e-3);
     }
   }
@@ -160,7 +165,8 @@ TEST_CASE("warpgroup attention: blocks that go from tile to tile, in any order o
 }
 
 TEST_CASE("warpgroup attention: keys that blocks share, of which a query sees some, all or none") {
-  for (const Size& c : {Size{1, 1, 4, 128, 700, 2}, {2, 3, 1, 24, 1100, 1}, {1, 300, 1, 64, 600, 1}, {1, 700, 1, 8, 600, 1}}) {
+  for (const Size& c :
+       {Size{1, 5, 8, 128, 700, 2}, {2, 19, 1, 24, 1100, 1}, {1, 300, 1, 64, 600, 1}, {1, 700, 1, 8, 600, 1}}) {
     const Operands<f16> x(c);
     for (const bool causal : {false, true}) {
       Hopper device;
@@ -172,6 +178,116 @@ TEST_CASE("warpgroup attention: keys that blocks share, of which a query sees so
       compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), 2e-3);
     }
   }
+}
+
+TEST_CASE("warpgroup attention: sequences of lengths of their own, whose keys blocks share or not") {
+  for (const Size& c : {Size{4, 1, 4, 128, 700, 2}, {3, 3, 1, 24, 1100, 1}, {2, 150, 2, 64, 300, 1}}) {
+    Operands<bf16> x(c);
+    std::vector<std::int64_t> lengths = {c.T, 0, c.T / 3 + 1, 129};
+    lengths.resize(static_cast<std::size_t>(c.B));
+    const auto length = [&](std::int64_t b) { return lengths[static_cast<std::size_t>(b)]; };
+    for_each_position(x.k.shape, [&](Index<4> at) {  // in the tiles of 128 keys behind a sequence's last
+      if (at[1] < (length(at[0]) + 127) / 128 * 128) return;
+      x.k.view().store(at, Vec<float, 1>(not_a_number));
+      x.v.view().store(at, Vec<float, 1>(not_a_number));
+    });
+    const Operands<bf16>& read = x;
+    const View<const std::int64_t, 1> counts(lengths.data(), Index<1>{c.B});
+    const auto mask = random_tensor<float>(Index<2>{c.S, c.T}, 5);
+    const auto masked = [&](Index<4> at, std::int64_t t) { return element(mask.view(), Index<2>{at[1], t}); };
+    for (const bool causal : {false, true}) {
+      Hopper device;
+      simt::device().multiprocessors = 24;
+      Tensor<float, 4> plain(x.q.shape), with_mask(x.q.shape);
+      attention(read.q.view(), read.k.view(), read.v.view(), counts, 0.3, causal, plain.view());
+      const bool few_rows = c.S * c.H / c.G <= gpu::skinny_attention_rows;
+      CHECK(device.take().starts_with(few_rows ? "skinny_attention x" : "warpgroup_attention x"));
+      attention(read.q.view(), read.k.view(), read.v.view(), mask.view(), counts, 0.3, causal, with_mask.view());
+      for (std::int64_t b = 0; b < c.B; ++b) {
+        INFO("S ", c.S, " T ", c.T, " causal ", causal, " sequence ", b);
+        const auto one = [&](const auto& view) { return view.template slice<0>(b, 1); };
+        const auto k = one(read.k.view()).template slice<1>(0, length(b));
+        const auto v = one(read.v.view()).template slice<1>(0, length(b));
+        compare(one(read.q.view()), k, v, no_mask, 0.3, causal, one(plain.view()), 8e-3);
+        compare(one(read.q.view()), k, v, masked, 0.3, causal, one(with_mask.view()), 8e-3);
+      }
+    }
+  }
+}
+
+TEST_CASE("skinny attention: clusters and single blocks, keys split unevenly, in any order of the threads") {
+  struct Split {
+    Size size;
+    int multiprocessors;
+    std::string launches;
+  };
+  for (const Split& c : {Split{{1, 1, 4, 128, 901, 1}, 8, "skinny_attention x4"},
+                         {{1, 2, 3, 8, 16400, 1}, 64, "skinny_attention x16, merge_attention x1"},
+                         {{1, 1, 8, 256, 300, 4}, 12, "skinny_attention x8"},
+                         {{2, 3, 5, 128, 250, 1}, 4, "skinny_attention x4"},
+                         {{1, 16, 2, 40, 1100, 2}, 4, "skinny_attention x4"}}) {
+    const Operands<f16> x(c.size);
+    for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
+      for (const bool causal : {false, true}) {
+        Hopper device;
+        simt::device().multiprocessors = c.multiprocessors;
+        simt::device().order = order;
+        INFO("S ", c.size.S, " T ", c.size.T, " D ", c.size.D, " causal ", causal);
+        Tensor<f16, 4> out(x.q.shape);
+        attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view());
+        CHECK(device.take() == c.launches);
+        compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), 2e-3);
+      }
+    }
+  }
+}
+
+TEST_CASE("skinny attention: windows of few keys, with limits, in clusters") {
+  const Size c{1, 2, 4, 128, 1500, 1};
+  const Operands<bf16> x(c);
+  for (const auto& [left, right] : {std::tuple{5, 0}, {700, 0}, {-1, -1}}) {
+    const auto window = [&](Index<4> at, std::int64_t t) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < c.D; ++d) {
+        sum +=
+            0.3 * element(x.q.view(), Index<4>{at[0], at[1], at[2], d}) * element(x.k.view(), Index<4>{at[0], t, 0, d});
+      }
+      const std::int64_t own = c.T - c.S + at[1];
+      const bool seen = (left < 0 || t >= own - left) && (right < 0 || t <= own + right);
+      return seen ? 2 * std::tanh(sum / 2) : -std::numeric_limits<double>::infinity();
+    };
+    INFO("left ", left);
+    Hopper device;
+    simt::device().multiprocessors = 12;
+    Tensor<float, 4> out(x.q.shape);
+    window_attention(x.q.view(), x.k.view(), x.v.view(), 0.3, 2.0, left, right, out.view());
+    CHECK(device.take() == (left == 5 ? "skinny_attention x1" : "skinny_attention x8"));
+    compare(x.q.view(), x.k.view(), x.v.view(), window, 0, false, out.view(), 8e-3);
+  }
+}
+
+TEST_CASE("skinny attention: NaN, infinity, masks that hide all keys") {
+  Operands<bf16> x(Size{1, 2, 2, 64, 700, 1});
+  Hopper device;
+  x.q.elements[64] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());       // of head 1 of query 0
+  x.v.elements[699 * 64] = static_cast<bf16>(std::numeric_limits<float>::infinity());  // of the last key
+  Tensor<float, 4> out(x.q.shape);
+  attention(x.q.view(), x.k.view(), x.v.view(), 0.3, false, out.view());
+  for_each_position(x.q.shape, [&](Index<4> at) {
+    const double value = element(out.view(), at);
+    INFO("at ", at[1], ", ", at[2], ", ", at[3]);
+    const bool is_nan = at[1] == 0 && at[2] == 1;
+    CHECK(std::isnan(value) == is_nan);
+    if (!is_nan) CHECK(std::isinf(value) == (at[3] == 0));
+  });
+  const Operands<bf16> finite(Size{1, 2, 2, 64, 700, 1});
+  auto mask = random_tensor<float>(Index<4>{1, 2, 2, 700}, 4);
+  for (std::size_t i = 0; i < 1000; ++i) mask.elements[i] = -std::numeric_limits<float>::infinity();
+  attention(finite.q.view(), finite.k.view(), finite.v.view(), mask.view(), 0.3, false, out.view());
+  const auto added = [&](Index<4> at, std::int64_t t) {
+    return static_cast<double>(element(mask.view(), Index<4>{at[0], at[2], at[1], t}));
+  };
+  compare(finite.q.view(), finite.k.view(), finite.v.view(), added, 0.3, false, out.view(), 8e-3);
 }
 
 TEST_CASE("warpgroup attention: orders of tiles hold each once") {
@@ -233,7 +349,7 @@ TEST_CASE("warpgroup attention: masks, whole and broadcast, prologue and epilogu
 }
 
 TEST_CASE("warpgroup attention: NaN, infinity, and what the engine does not take") {
-  Operands<bf16> x(Size{1, 4, 1, 64, 200, 1});
+  Operands<bf16> x(Size{1, 20, 1, 64, 200, 1});
   Hopper device;
   x.q.elements[64] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());        // of query 1
   x.v.elements[199 * 64] = static_cast<bf16>(std::numeric_limits<float>::infinity());  // of the last key
@@ -255,10 +371,11 @@ TEST_CASE("warpgroup attention: NaN, infinity, and what the engine does not take
   };
   const View<const bf16, 4> q = x.q.view();
   CHECK(launches(q.slice<3>(0, 32), k.slice<3>(0, 32), 0.5) == "warpgroup_attention x1");
-  CHECK(launches(q.slice<3>(0, 36), k.slice<3>(0, 36), 0.5) == "attention x1");  // 72 bytes
-  CHECK(launches(q.slice<3>(0, 32), k.slice<3>(4, 32), 0.5) == "attention x1");  // begins between multiples of 16 bytes
-  CHECK(launches(q, k.flip<1>(), 0.5) == "attention x1");
-  CHECK(launches(q, k, -0.5) == "attention x1");
+  CHECK(launches(q.slice<1>(0, 4).slice<3>(0, 32), k.slice<3>(0, 32), 0.5) == "skinny_attention x1");
+  CHECK(launches(q.slice<3>(0, 36), k.slice<3>(0, 36), 0.5) == "attention x5");  // 72 bytes
+  CHECK(launches(q.slice<3>(0, 32), k.slice<3>(4, 32), 0.5) == "attention x5");  // begins between multiples of 16 bytes
+  CHECK(launches(q, k.flip<1>(), 0.5) == "attention x5");
+  CHECK(launches(q, k, -0.5) == "attention x5");
 }
 
 #endif

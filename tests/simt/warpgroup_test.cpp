@@ -63,45 +63,11 @@ TEST_CASE("warpgroups: operands in no order that the copy engine takes") {
 }
 
 TEST_CASE("warpgroups: epilogues whose Views repeat along columns or rows, lie across, or are in place") {
-  Hopper device;
-  simt::device().multiprocessors = 1;
-  const Matrix<bf16> a(Index<2>{70, 40}, 1), b(Index<2>{40, 72}, 2);
-  const auto bias = random_tensor<float>(Index<2>{1, 72}, 3), of_row = random_tensor<float>(Index<2>{70, 1}, 4);
-  const auto residual = random_tensor<float>(Index<2>{70, 72}, 5), across = random_tensor<float>(Index<2>{72, 70}, 6);
-  const auto added = [](const auto& first, const auto& second) {
-    return [=](Index<2> at, double product) { return product + element(first, at) + element(second, at); };
-  };
-  const Index<2> shape{70, 72};
-  const View<const float, 2> repeated = bias.view().broadcast_to(shape), scale = of_row.view().broadcast_to(shape);
-  const View<const float, 2> turned = across.view().permute<1, 0>();
-
-  Tensor<float, 2> y(shape);
-  matmul(a.view(), b.view(), Residual{repeated, residual.view(), y.view()});
-  expect_product(y, a, b, added(repeated, residual.view()));
-  y = Tensor<float, 2>(shape);
-  matmul(a.view(), b.view(), Residual{scale, turned, y.view()});
-  expect_product(y, a, b, added(scale, turned));
-  y = residual;
-  matmul(a.view(), b.view(), Residual{repeated, y.view(), y.view()});
-  expect_product(y, a, b, added(repeated, residual.view()));
-  Tensor<float, 2> lying(Index<2>{72, 70});
-  matmul(a.view(), b.view(), Residual{repeated, residual.view(), lying.view().permute<1, 0>()});
-  for_each_position(shape, [&](Index<2> at) { y.view().store(at, lying.view().permute<1, 0>().load<1>(at)); });
-  expect_product(y, a, b, added(repeated, residual.view()));
-  CHECK(device.take() == "warpgroup_matmul x1, warpgroup_matmul x1, warpgroup_matmul x1, warpgroup_matmul x1");
+  check_epilogues(70, "warpgroup_matmul x1");
 }
 
 TEST_CASE("warpgroups: several products, apart and jointly, in one launch") {
-  Hopper device;
-  const Matrix<f16> a(Index<2>{140, 72}, 1), gate(Index<2>{72, 136}, 2), up(Index<2>{72, 136}, 3);
-  const Matrix<f16> other(Index<2>{72, 24}, 4);
-  Tensor<float, 2> gated(Index<2>{140, 136}), y(Index<2>{140, 24});
-  matmul(a.view(), several(gate.view(), up.view(), other.view()), several(joint<2>(Gated{gated.view()}), y.view()));
-  const auto itself = [](Index<2>, double product) { return product; };
-  expect_product(y, a, other, itself);
-  expect_product(gated, a, gate,
-                 [&](Index<2> at, double product) { return product * expected(a.view(), up.view(), at); });
-  CHECK(device.take() == "warpgroup_matmul x4");
+  check_several(140, 72, 4, "warpgroup_matmul x4");
 }
 
 TEST_CASE("warpgroups: what the copy engine does not take is copied through registers") {

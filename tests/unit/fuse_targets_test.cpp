@@ -65,6 +65,87 @@ TEST_CASE("a packed weight is unpacked as it is read where the kernel reads it o
   CHECK(at_load(64, "bf16", TargetKind::cuda, Architecture::sm_90a));
 }
 
+namespace {
+
+// y = x times a weight of few bits, which `makes` makes of q and s as "w" or, in lines along the depth, as "lines".
+std::string quantised(const std::string& rows, const std::string& q, const std::string& s, const std::string& makes) {
+  return "graph: g\ndims: {M: " + rows + "}\ninputs: {x: \"bf16[M, 256]\"}\nconstants:\n" +
+         "  q: {type: \"" + q + "\", file: w.safetensors, key: q}\n  s: {type: \"" + s +
+         "\", file: w.safetensors, key: s}\nnodes:\n" + makes +
+         "  - {op: matmul, in: [x, w], out: \"y\"}\noutputs: [\"y\"]\n";
+}
+const std::string in_groups =
+    "  - {op: dequantize_linear, in: [q, s], out: f}\n  - {op: reshape, in: f, out: lines, shape: [512, 256]}\n"
+    "  - {op: transpose, in: lines, out: w, perm: [1, 0]}\n";
+
+// Which node makes what the product reads of the weight, whether its kernel takes that as a prologue, and what that is
+// in the weight's codes, as the kernel is told.
+struct Streamed {
+  Planned plan;
+  bool fused = false, at_load = false;
+  std::int64_t degree = 0;
+
+  explicit Streamed(const std::string& text, Architecture architecture = Architecture::sm_90a)
+      : plan(text, TargetKind::cuda, architecture) {
+    const Graph& graph = plan.fused.graph;
+    const LoadValues known(graph);
+    for (const Node& node : graph.nodes) {
+      if (!std::holds_alternative<Structured>(node.kind)) continue;
+      at_load = known.contains(node.inputs[1]);
+      const Group& group = plan.fused.groups[plan.fused.group_of[static_cast<std::size_t>(&node - graph.nodes.data())]];
+      fused = !group.prologues.empty();
+      for (const auto* choice : node.tuning) degree = choice->parameter == "Degree" ? choice->value : degree;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Hopper's kernel takes weights of few bits that lie down their columns as a prologue, unless rows are many") {
+  const Streamed few(quantised("1..16", "i4[512, 2, 128]", "bf16[512, 2, 1]", in_groups));
+  CHECK((few.fused && !few.at_load && few.degree == 1));
+  const Streamed unknown(quantised("1..2048", "i4[512, 2, 128]", "bf16[512, 2, 1]", in_groups));
+  CHECK((unknown.fused && !unknown.at_load));
+  const Streamed many(quantised("65..2048", "i4[512, 2, 128]", "bf16[512, 2, 1]", in_groups));
+  CHECK((!many.fused && many.at_load));
+  const std::string of_columns = "  - {op: dequantize_linear, in: [q, s], out: f}\n"
+                                 "  - {op: transpose, in: f, out: w, perm: [1, 0]}\n";
+  const Streamed bytes(quantised("1..2048", "f8e4m3[512, 256]", "bf16[512, 1]", of_columns));
+  CHECK((bytes.fused && !bytes.at_load && bytes.degree == 1));
+}
+
+TEST_CASE("weights that lie along rows, and those of wider elements, are made at load for Hopper") {
+  const std::string along = "  - {op: dequantize_linear, in: [q, s], out: f}\n"
+                            "  - {op: reshape, in: f, out: w, shape: [256, 512]}\n";
+  const Streamed rows(quantised("1..16", "i4[2, 128, 512]", "bf16[2, 1, 512]", along));
+  CHECK((!rows.fused && rows.at_load && rows.degree == 0));
+  const std::string scaled = "  - {op: mul, in: [q, s], out: f}\n  - {op: transpose, in: f, out: w, perm: [1, 0]}\n";
+  const Streamed wide(quantised("1..16", "bf16[512, 256]", "bf16[512, 1]", scaled));
+  CHECK((!wide.fused && wide.at_load && wide.degree == 0));
+}
+
+TEST_CASE("what a kernel is told of a weight of few bits follows from the definitions of what makes it") {
+  const auto degree = [](const std::string& makes, const std::string& more = "") {
+    return Streamed(quantised("1..16", "i4[512, 256]", "f32[512, 1]",
+                              "  - {op: cast, in: q, out: c, to: f32}\n" + makes +
+                                  "  - {op: cast, in: n, out: r, to: bf16}\n"
+                                  "  - {op: transpose, in: r, out: w, perm: [1, 0]}\n") +
+                    more)
+        .degree;
+  };
+  CHECK(degree("  - {op: sub, in: [c, s], out: n}\n") == 0);  // an explicit cast rounds
+  const auto implied = [](const std::string& q, const std::string& makes) {
+    return Streamed(quantised("1..16", q, "bf16[512, 1]", makes + "  - {op: transpose, in: n, out: w, perm: [1, 0]}\n"))
+        .degree;
+  };
+  const std::string cast = "  - {op: cast, in: q, out: c, to: bf16}\n";
+  CHECK(implied("i4[512, 256]", cast + "  - {op: mul, in: [s, c], out: n}\n") == 1);
+  CHECK(implied("i4[512, 256]", cast + "  - {op: div, in: [c, s], out: n}\n") == 1);
+  CHECK(implied("i4[512, 256]", cast + "  - {op: sub, in: [c, s], out: d}\n  - {op: mul, in: [d, s], out: n}\n") == 2);
+  CHECK(implied("i4[512, 256]", cast + "  - {op: div, in: [s, c], out: n}\n") == 0);
+  CHECK(implied("i4[512, 256]", cast + "  - {op: exp, in: c, out: d}\n  - {op: mul, in: [d, s], out: n}\n") == 0);
+}
+
 TEST_CASE("what is forced is taken, though it is slow") {
   const Planned forced(product("bf16", "relu", "fusion: {force: [[f, \"y\"]]}\n"), TargetKind::cuda,
                        Architecture::sm_90a);
@@ -179,7 +260,7 @@ TEST_CASE("introspect, bad: facts of operands that are none") {
                         "void f(const X& x, const Out& out, Stream stream = {});\n"
                         "KGEN_IN_MEMORY(x, \"N == 1\") void g();\n")
                .messages,
-           R"text(my.hpp:8:1: error: this says something of a kernel's operand, and no kernel is here
+           R"text(my.hpp:8:1: error: this says something of a kernel, and no kernel is here
     8 | KGEN_IN_MEMORY(x, "N == 1") void g();
       | ^
 help: write KGEN_KERNEL(operator) in front of it

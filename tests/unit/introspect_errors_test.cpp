@@ -257,6 +257,31 @@ help: name the numbers that tuning may turn first, so that a call can give them
 )text");
 }
 
+TEST_CASE("introspect, bad: what is tuned is no parameter, or is said twice") {
+  CHECK_EQ(introspected(R"(
+template <int Tile = 4, Source<2> A, Sink<float, 2> C>
+KGEN_KERNEL(a) KGEN_TUNED(Title) void a(const A& x, const C& c, Stream stream) requires Allowed<Tile, 2, 4>;
+template <int Tile = 4, Source<2> A, Sink<float, 2> C>
+KGEN_KERNEL(b) KGEN_TUNED(Tile) KGEN_TUNED(Tile) void b(const A& x, const C& c, Stream stream) requires Allowed<Tile, 2, 4>;
+)")
+               .messages,
+           R"text(my.hpp:6:16: error: 'Title' is no compile-time parameter of 'my::a'
+    6 | KGEN_KERNEL(a) KGEN_TUNED(Title) void a(const A& x, const C& c, Stream stream) requires Allowed<Tile...
+      |                ^
+my.hpp:6:1: note: 'my::a' is registered here as a kernel of 'a'
+    6 | KGEN_KERNEL(a) KGEN_TUNED(Title) void a(const A& x, const C& c, Stream stream) requires Allowed<Tile...
+      | ^
+help: name a number that it is a template of, and that is Allowed some values
+my.hpp:8:33: error: 'Tile' has more than one condition
+    8 | KGEN_KERNEL(b) KGEN_TUNED(Tile) KGEN_TUNED(Tile) void b(const A& x, const C& c, Stream stream) requi...
+      |                                 ^
+my.hpp:8:1: note: 'my::b' is registered here as a kernel of 'b'
+    8 | KGEN_KERNEL(b) KGEN_TUNED(Tile) KGEN_TUNED(Tile) void b(const A& x, const C& c, Stream stream) requi...
+      | ^
+help: join the two conditions by ||
+)text");
+}
+
 TEST_CASE("introspect, bad: a header, the resource folder or the plugin is missing") {
   const auto messages = [](const std::string& header) {
     Session session;

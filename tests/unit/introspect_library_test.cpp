@@ -90,17 +90,17 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
   library.edit("kgen/matmul.hpp", "const B& b", "const B& right");
   library.edit("kgen/matmul.hpp", "KGEN_EVALUATED(b", "KGEN_EVALUATED(right");
   library.edit("kgen/matmul.hpp", "KGEN_IN_MEMORY(b", "KGEN_IN_MEMORY(right");
-  library.edit("kgen/matmul.hpp", "target::matmul<TileM, TileN, LeastBits>(a, b, c",
-               "target::matmul<TileM, TileN, LeastBits>(a, right, c");
+  library.edit("kgen/matmul.hpp", "target::matmul<TileM, TileN, LeastBits, Degree, Columns>(a, b, c",
+               "target::matmul<TileM, TileN, LeastBits, Degree, Columns>(a, right, c");
   library.edit("kgen/ops/activation.hpp", "struct KGEN_KERNEL(exp) Exp {",
                "struct KGEN_KERNEL(exp) Exp {\n  float base;");
   CHECK_EQ(
       library.load_messages(),
-      R"text(specs/ops/structured.yaml:34:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
-   34 |     b: {type: T, shape: "[..., K, N]"}
+      R"text(specs/ops/structured.yaml:42:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
+   42 |     b: {type: T, shape: "[..., K, N]"}
       |     ^
-templates/kgen/matmul.hpp:33:34: note: it is declared here
-   33 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
+templates/kgen/matmul.hpp:43:34: note: it is declared here
+   43 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
 specs/ops/elementwise.yaml:275:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
@@ -163,6 +163,7 @@ TEST_CASE("library: without the epilogue parameter of the matmul kernel nothing 
 )text");
 
   library.edit("kgen/matmul.hpp", "SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>", "Float C>");
+  library.edit("kgen/matmul.hpp", "KGEN_ROWS(c,", "// KGEN_ROWS(c,");
   library.edit("kgen/matmul.hpp", "SeveralSources<2, 8> B", "Source<2> B");
   library.edit("kgen/matmul.hpp", "const C& c", "const View<C, 2>& c");
   const auto [stubs_after, reason_after] = explained();

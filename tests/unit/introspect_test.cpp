@@ -203,10 +203,10 @@ TEST_CASE("introspect: functions") {
   const Introspected found = introspected(R"(
 template <class S, int R>
 concept Half = Source<S, R> && (OneOf<source_lane_t<S, R>, f16> || OneOf<source_lane_t<S, R>, bf16>);
-template <int Tile = 2, Half<3> A, Memory<1> B, Sink<float, 3> C>
-KGEN_KERNEL(blend)
+template <int Tile = 2, int Depth = 8, int Bits = 4, Half<3> A, Memory<1> B, Sink<float, 3> C>
+KGEN_KERNEL(blend) KGEN_TUNED(Tile) KGEN_TUNED(Depth, "target == cpu")
 void blend(const A& a, const B& b, View<const std::int64_t, 2> rows, float weight, bool fast, const C& c, Stream stream)
-requires Integer<view_element_t<B>> && Allowed<Tile, 1, 2, 4>;
+requires Integer<view_element_t<B>> && Allowed<Tile, 1, 2, 4> && Allowed<Depth, 8, 16> && Allowed<Bits, 4>;
 
 struct Region { double x, y; };
 KGEN_KERNEL(escape)
@@ -233,7 +233,9 @@ KGEN_KERNEL(window) View<T, R> window(const View<T, R>& whole, std::int64_t begi
   - {name: weight, type: float, at: 9:76}
   - {name: fast, type: bool, at: 9:89}
   parameters:
-  - {name: Tile, values: [1, 2, 4], default: 2, at: 7:15}
+  - {name: Tile, values: [1, 2, 4], default: 2, tuned: always, at: 7:15}
+  - {name: Depth, values: [8, 16], default: 8, tuned: "target == cpu", at: 7:29}
+  - {name: Bits, values: [4], default: 4, at: 7:44}
 - kernel: my::escape
   header: my.hpp
   at: 14:6

@@ -131,7 +131,8 @@ outputs: [masked, plain, all]
   operator: attention
   kind: opaque
   when: "causal && !given(mask)"
-  operands: [{name: q, rank: 4}, {name: k, rank: 4}, {name: v, rank: 4}, {name: mask, rank: 4, optional: true}]
+  operands: [{name: q, rank: 4}, {name: k, rank: 4}, {name: v, rank: 4}, {name: mask, rank: 4, optional: true},
+             {name: lengths, rank: 1, optional: true}]
   results: [{name: out, rank: 4}]
 )yaml");
   const Graph main = f.prepare(graph).main;

@@ -105,6 +105,31 @@ note: a name is a letter or '_', then letters, digits or '_'
 )text");
 }
 
+TEST_CASE("load, bad: what a result updates") {
+  CHECK_EQ(ops_messages(R"yaml(ops:
+- op: f
+  kind: structured
+  operands: {cache: f32, part: {type: f32, optional: true}}
+  results: {out: {type: f32, updates: cash}, other: {type: f32, updates: part}}
+  kernel: k
+- op: g
+  kind: elementwise
+  operands: {cache: f32}
+  results: {out: {type: f32, updates: cache}}
+  kernel: k
+)yaml"),
+           R"text(ops.yaml:5:39: error: 'cash' is no operand that each call of a kernel has
+    5 |   results: {out: {type: f32, updates: cash}, other: {type: f32, updates: part}}
+      |                                       ^
+ops.yaml:5:74: error: 'part' is no operand that each call of a kernel has
+    5 | ...ut: {type: f32, updates: cash}, other: {type: f32, updates: part}}
+      |                                                                ^
+ops.yaml:10:39: error: 'cache' is no operand that each call of a kernel has
+   10 |   results: {out: {type: f32, updates: cache}}
+      |                                       ^
+)text");
+}
+
 TEST_CASE("load, bad: defined twice") {
   CHECK_EQ(ops_messages(R"yaml(ops:
 - {op: relu, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: k}

@@ -222,6 +222,33 @@ outputs: [some]
         "'some' is the next value of the state 'kept', but its buffer is updated in place here");
 }
 
+TEST_CASE("a kernel that updates states writes into their buffers, and nothing may read what they were") {
+  const auto messages = [](const std::string& nodes, const std::string& outputs) {
+    Fixture f;
+    f.prepare(
+        "graph: g\ninputs: {part: \"f32[2, 8, 3, 4]\", slots: \"i64[2, 8]\"}\nstate:\n"
+        "  k: {type: \"f32[2, 9, 3, 4]\", next: all_k}\n  v: {type: \"f32[2, 9, 3, 4]\", next: all_v}\nnodes:\n" +
+        nodes + "outputs: [" + outputs + "]\n");
+    return f.diagnostics.text(false);
+  };
+  const std::string update = "  - {op: cache_update, in: [k, v, part, part, slots], out: [all_k, all_v]}\n";
+  CHECK(messages(update + "  - {op: sum, in: all_v, out: total, axes: [0]}\n", "total").empty());
+  CHECK(messages(update + "  - {op: sum, in: v, out: total, axes: [0]}\n", "total") ==
+        "graph.yaml:8:10: error: 'v' is read here, but its buffer is updated in place\n"
+        "    8 |   - {op: sum, in: v, out: total, axes: [0]}\n"
+        "      |          ^\n"
+        "graph.yaml:7:10: note: updated here, as 'all_v'\n"
+        "    7 |   - {op: cache_update, in: [k, v, part, part, slots], out: [all_k, all_v]}\n"
+        "      |          ^\n"
+        "help: read 'all_v', or copy what must be kept before the update\n");
+  CHECK(messages("  - {op: cache_update, in: [k, v, part, part, slots], out: [a, b]}\n" + update, "a")
+            .starts_with("graph.yaml:8:10: error: 'k' is updated twice\n"));
+  CHECK(messages("  - {op: slice, in: k, out: first, axis: 1, begin: 0, end: 8}\n"
+                 "  - {op: cache_update, in: [k, v, first, part, slots], out: [all_k, all_v]}\n",
+                 "all_v")
+            .starts_with("graph.yaml:7:10: error: 'k' is read here, but its buffer is updated in place\n"));
+}
+
 TEST_CASE("an update that is not the state's next value is an error") {
   Fixture f;
   f.prepare(R"(

@@ -58,6 +58,21 @@ TEST_CASE("prepare: a weight is packed once, at load, and the product reads the 
   CHECK_FALSE(fused.groups[group_making(fused, "y")].at_load);
 }
 
+TEST_CASE("prepare: bytes are packed in fours with their zero points; a GPU multiplies what they stand for") {
+  const std::string text = graph_of(weight("w", "i8[64, 96]") + ", " + weight("z", "i8[96]"),
+                                    "- {op: integer_matmul, in: [x, w, x_zero, z], out: y}\n", "y",
+                                    "x: \"u8[M, 64]\", x_zero: \"u8[M, 1]\"");
+  Fixture f;
+  const Graph main = f.prepare(text).main;
+  CHECK(f.diagnostics.text(false) == "");
+  CHECK(maker_of(main, "y") == "packed_integer_matmul");
+  CHECK(maker_of(main, "w_panels") == "pack_bytes");
+  CHECK(to_text(main.type(value_named(main, "w_panels"))) == "i8[6, 18, 64]");
+  Fixture on_gpu;
+  CHECK(maker_of(on_gpu.prepare(text, TargetKind::cuda).main, "y") == "matmul");
+  CHECK(on_gpu.diagnostics.text(false) == "");
+}
+
 TEST_CASE("prepare: not for a GPU, what is no constant, columns that do not fill panels, no rows") {
   const auto choice = [](const std::string& text, TargetKind target = TargetKind::cpu) {
     Fixture f;

@@ -160,7 +160,7 @@ TEST_CASE("schema: the operators with their operands and attributes") {
   });
   REQUIRE(rule != node["allOf"].end());
   const auto& then = (*rule)["then"];
-  CHECK(then["properties"]["in"] == nlohmann::json{{"type", "array"}, {"minItems", 3}, {"maxItems", 4}});
+  CHECK(then["properties"]["in"] == nlohmann::json{{"type", "array"}, {"minItems", 3}, {"maxItems", 5}});
   CHECK(then["properties"]["causal"]["type"] == "boolean");
   CHECK(then["additionalProperties"] == false);
   CHECK(then["required"] == nlohmann::json{"in"});

@@ -94,6 +94,33 @@ TEST_CASE("simplify: views move in front of elementwise nodes") {
         "x_flipped = flip(x, axis=0)\nv = mul(x_flipped, x_flipped)\ny = neg(v)\n");
 }
 
+// A permute also goes through elementwise nodes that several read, where these lead to one value again.
+TEST_CASE("simplify: transposes move in front of what several elementwise nodes read") {
+  const std::string silu =
+      "- {op: exp, in: x, out: e}\n- {op: sigmoid, in: e, out: g}\n- {op: mul, in: [e, g], out: a}\n";
+  const std::string view = "- {op: transpose, in: a, out: v, perm: [1, 0]}\n- {op: neg, in: v, out: y}\n";
+  CHECK(simplified_nodes(silu + view) ==
+        "x_permuted = transpose(x, perm=[1, 0])\ne = exp(x_permuted)\ng = sigmoid(e)\nv = mul(e, g)\ny = neg(v)\n");
+  // Two such values, one in the other's way.
+  CHECK(simplified_nodes(silu + "- {op: tanh, in: g, out: t}\n- {op: add, in: [a, t], out: h}\n"
+                                "- {op: transpose, in: h, out: v, perm: [1, 0]}\n- {op: neg, in: v, out: y}\n") ==
+        "x_permuted = transpose(x, perm=[1, 0])\ne = exp(x_permuted)\ng = sigmoid(e)\na = mul(e, g)\n"
+        "t = tanh(g)\nv = add(a, t)\ny = neg(v)\n");
+  const auto stays = [&](const std::string& nodes) {
+    return simplified_nodes(nodes + view).find("v = transpose(a") != std::string::npos;
+  };
+  // What is read beside them, or by what has other axes, stays, and so do all.
+  CHECK(
+      stays("- {op: exp, in: x, out: e}\n- {op: sigmoid, in: e, out: g}\n- {op: sum, in: g, out: other, axes: []}\n"
+            "- {op: mul, in: [e, g], out: h}\n- {op: mul, in: [h, other], out: a}\n"));
+  CHECK(
+      stays("- {op: exp, in: x, out: e}\n- {op: sum, in: e, out: m, axes: [1], keepdims: true}\n"
+            "- {op: mul, in: [e, m], out: a}\n"));
+  // Other views than a permute.
+  CHECK(simplified_nodes(silu + "- {op: flip, in: a, out: v, axis: 0}\n- {op: neg, in: v, out: y}\n").find("flip(a") !=
+        std::string::npos);
+}
+
 // An operand without the axis, or with extent 1 along it, is left alone or loses or gains that axis only.
 TEST_CASE("simplify: operands that broadcast are viewed by what they have") {
   const auto of = [](const std::string& operand, const std::string& view) {

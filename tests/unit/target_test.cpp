@@ -20,8 +20,10 @@ namespace fs = std::filesystem;
 std::map<std::string, std::string> files_for(const Target& target, const std::string& example) {
   const fs::path root = repository::root();
   PipelineOptions options;
-  options.graph = (root / "specs" / "graphs" / (example + ".yaml")).string();
-  if (!fs::exists(options.graph)) options.graph = (root / "tests" / "examples" / "graphs" / (example + ".yaml")).string();
+  for (const char* folder : {"specs/graphs", "tests/examples/graphs", "tests/bench/gpu"}) {
+    options.graph = (root / folder / (example + ".yaml")).string();
+    if (fs::exists(options.graph)) break;
+  }
   for (const auto& entry : fs::directory_iterator(root / "specs" / "ops")) {
     options.spec_files.push_back(entry.path().string());
   }
@@ -91,6 +93,25 @@ TEST_CASE("target: weights are packed on the CPU alone, and nothing else differs
     }
     CHECK(packed > 0);
   }
+}
+
+TEST_CASE("target: products of bytes are tensor cores' on GPUs, and the instructions' for bytes on the CPU") {
+  const std::string on_gpu = files_for(cuda_target, "matmul_i8_row_scales").at("stubs/stub_y.cu");
+  CHECK(has(on_gpu, "kgen::integer_matmul(x, columns, epilogue, stream);"));
+  CHECK(has(on_gpu, "kgen::View<const std::int8_t, 2> x"));
+  const std::string on_cpu = files_for(cpu_target, "matmul_i8_row_scales").at("stubs/stub_y.cpp");
+  CHECK_FALSE(has(on_cpu, "byte_matmul"));
+  CHECK(has(on_cpu, "integer_matmul(x, "));
+}
+
+TEST_CASE("target: products of groups of rows share a call, and gather rows where they are read element by element") {
+  for (const Target& target : {cpu_target, cuda_target}) {
+    const std::string stub =
+        files_for(target, "grouped_products").at("stubs/stub_inner" + std::string(target.stub_extension));
+    CHECK(has(stub, "kgen::grouped_matmul(prologue_a, kgen::several(gate, up), ends, epilogue, stream);"));
+  }
+  CHECK(has(files_for(cuda_target, "grouped_swiglu_bf16").at("stubs/stub_y.cu"),
+            "kgen::grouped_matmul(x, kgen::several(w1, w3), ends, epilogue, stream);"));
 }
 
 TEST_CASE("target: the wrapper names the device, and launches independent branches on streams") {

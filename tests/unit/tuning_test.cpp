@@ -1,8 +1,12 @@
 // Compile-time parameters of kernels: rules, what is wrong with them, and the call that they make.
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 #include "generator/emit/stub.hpp"
 #include "generator/pass/lower/lower.hpp"
+#include "generator/tune_graph.hpp"
+#include "tests/unit/own_folder.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;
@@ -48,11 +52,13 @@ std::string messages(const std::string& rules) {
 
 }  // namespace
 
-TEST_CASE("tuning: the last rule that holds for every size gives the kernel its parameters") {
+TEST_CASE("tuning: the last rule that holds for every size and gives a parameter counts") {
   const std::string rules =
       "- {kernel: kgen::matmul, parameters: {TileN: 512}}\n"
       "- {kernel: kgen::matmul, when: M <= 64 && T == f32, parameters: {TileM: 48}}\n";
-  CHECK(call_under(rules, "1..64") == "kgen::matmul<48>(a, b, c, stream)");
+  CHECK(call_under(rules, "1..64") == "kgen::matmul<48, 512>(a, b, c, stream)");
+  CHECK(call_under(rules + "- {kernel: kgen::matmul, when: M <= 8, parameters: {TileN: 128}}\n", "1..8") ==
+        "kgen::matmul<48, 128>(a, b, c, stream)");
   CHECK(call_under(rules, "1..65") == "kgen::matmul<96, 512>(a, b, c, stream)");
   CHECK(call_under(rules, "1..64", "bf16") == "kgen::matmul<96, 512>(a, b, c, stream)");
   CHECK(call_under("- {kernel: kgen::matmul, parameters: {TileM: 96}}\n", "1..64") == "kgen::matmul(a, b, c, stream)");
@@ -71,6 +77,117 @@ fusion: {forbid: [[tuned, plain], [tuned, plain_too], [plain, plain_too]]}
 )");
   StubTable table;
   CHECK(lower(fused, f.ops, "stub_", table) == std::vector<std::uint32_t>{0, 1, 1});
+}
+
+namespace {
+
+// The tuning of that graph with the repository's operators and kernels, for a target.
+std::optional<TuningPlans> tuning_of(const std::string& graph, TargetKind target, Session& session) {
+  const OwnFolder folder;
+  const std::string path = folder.path + "/g.yaml";
+  std::ofstream(path) << graph;
+  PipelineOptions options;
+  options.graph = path;
+  for (const auto& entry : std::filesystem::directory_iterator(repository::root() / "specs" / "ops"))
+    options.spec_files.push_back(entry.path().string());
+  options.signatures = (repository::root() / "templates" / "kgen" / "signatures.yaml").string();
+  options.include_directories = {(repository::root() / "templates").string()};
+  options.target = target;
+  options.architecture = target == TargetKind::cpu    ? Architecture::none
+                         : target == TargetKind::cuda ? Architecture::sm_90a
+                                                      : Architecture::gfx942;
+  return plan_tuning(options, session);
+}
+
+const std::string two_products = R"(graph: mlp
+dims: {M: 1..64}
+inputs: {x: "f32[M, 32]", first: "f32[32, 48]", second: "bf16[48, 16]"}
+nodes:
+- {op: matmul, in: [x, first], out: hidden}
+- {op: relu, in: hidden, out: bent}
+- {op: cast, in: bent, out: narrow, to: bf16}
+- {op: matmul, in: [narrow, second], out: y}
+outputs: [y]
+)";
+
+}  // namespace
+
+TEST_CASE("tune: each candidate gives every kernel the next of its tuned parameters' values") {
+  Session session;
+  const auto tuning = tuning_of(two_products, TargetKind::cpu, session);
+  CHECK(session.diagnostics.text(false) == "");
+  REQUIRE(tuning.has_value());
+  const auto& [calls, candidates] = tuning->project;
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].kernel == "kgen::matmul");
+  CHECK(calls[0].when == "M <= 64 && K == 32 && N == 48 && T == f32 && target == cpu");
+  CHECK(calls[1].when == "M <= 64 && K == 48 && N == 16 && T == bf16 && target == cpu");
+  CHECK(calls[1].steps == std::vector<std::string>{"y"});
+  REQUIRE(candidates.size() == 10);  // as planned, and 3 of TileM by 3 of TileN
+  CHECK(candidates[0].parameters == std::vector<std::string>{"", ""});
+  CHECK(candidates[1].name == "mlp_candidate_1");
+  CHECK(candidates[1].parameters == std::vector<std::string>{"TileM: 48, TileN: 128", "TileM: 48, TileN: 128"});
+  for (std::size_t i = 0; i < candidates.size(); ++i) CHECK(tuning->plans[i].main.fused.graph.name == candidates[i].name);
+  const auto parameters = [&](std::size_t plan) { return tuning->plans[plan].stubs.back().kernel_parameters; };
+  CHECK(parameters(0).empty());
+  CHECK(parameters(1) == std::vector<std::int64_t>{48, 128});
+  CHECK(parameters(9) == std::vector<std::int64_t>{192, 512});
+}
+
+TEST_CASE("tune: a rule that it writes holds where it was made, and nowhere else") {
+  Session session;
+  const auto tuning = tuning_of(two_products, TargetKind::cpu, session);
+  REQUIRE(tuning.has_value());
+  const std::string rule = "- {kernel: kgen::matmul, when: \"" + tuning->project.calls[0].when + "\", parameters: {TileM: 48}}\n";
+  const auto call = [&](const std::string& range, const std::string& columns) {
+    Fixture f("tuning:\n" + rule);
+    const FusedGraph fused = f.fuse_main("graph: g\ndims: {M: " + range + "}\ninputs: {a: \"f32[M, 32]\", b: \"f32[32, " +
+                                         columns + "]\"}\nnodes: [{op: matmul, in: [a, b], out: c}]\noutputs: [c]\n");
+    StubTable table;
+    lower(fused, f.ops, "stub_", table);
+    return table.take().front().kernel_parameters;
+  };
+  CHECK(call("1..64", "48") == std::vector<std::int64_t>{48});
+  CHECK(call("1..65", "48").empty());
+  CHECK(call("1..64", "49").empty());
+}
+
+TEST_CASE("tune: only parameters that matter where the call is") {
+  Session session;
+  const auto tuning = tuning_of(two_products, TargetKind::cuda, session);
+  REQUIRE(tuning.has_value());
+  const auto& [calls, candidates] = tuning->project;
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].when == "M <= 64 && K == 48 && N == 16 && T == bf16 && architecture == sm_90a");
+  REQUIRE(candidates.size() == 5);
+  CHECK(candidates[2].parameters == std::vector<std::string>{"Columns: 128"});
+}
+
+TEST_CASE("tune, bad: nothing to try") {
+  Session session;
+  CHECK(!tuning_of(two_products, TargetKind::hip, session).has_value());
+  CHECK(session.diagnostics.text(false) ==
+        "error: no kernel that 'mlp' calls has a parameter to try on hip\n"
+        "help: a kernel says so by KGEN_TUNED; kgen explain --all names the kernels\n");
+}
+
+TEST_CASE("tune: the program has the graph's sizes, calls and candidates") {
+  Session session;
+  const auto tuning = tuning_of("graph: g\ndims: {M: 1..8, P: {range: 0..4, from: position}}\n"
+                                "inputs: {x: \"f32[2 * M, 4]\", w: \"f32[4, 4]\", v: \"f32[M]\", position: \"i64[]\"}\n"
+                                "nodes:\n- {op: matmul, in: [x, w], out: y}\n- {op: relu, in: v, out: u}\n"
+                                "- {op: slice, in: w, out: part, axis: 0, begin: P, end: 4}\n- {op: relu, in: part, out: z}\n"
+                                "outputs: [y, z, u]\n",
+                                TargetKind::cpu, session);
+  CHECK(session.diagnostics.text(false) == "");
+  REQUIRE(tuning.has_value());
+  const std::string program = emit_tuning_program(tuning->project, tuning->plans[0], {"g.yaml", "kgen tune g.yaml"}).content;
+  CAPTURE(program);
+  for (const char* line : {"#include \"g_candidate_9/g_candidate_9.hpp\"", "const std::int64_t M = sizes[0];",
+                           "{.shape = {2 * M, 4}},", "{.shape = {}, .value = P},", "{\"P\", 0, 4},",
+                           "{.graph = kgen_graph_g_candidate_0(), .parameters{\"\"}},",
+                           "{.graph = kgen_graph_g_candidate_2(), .parameters{\"TileM: 48, TileN: 256\"}},"})
+    CHECK(program.find(line) != std::string::npos);
 }
 
 TEST_CASE("tuning, bad: kernels, parameters and values that there are not") {

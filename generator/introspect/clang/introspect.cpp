@@ -50,28 +50,30 @@ class RegistrationFinder {
 
  private:
   void add_registrations(const clang::Decl& declaration) {
-    std::vector<OperandFact> facts;
+    std::vector<DeclaredFact> facts;
     const std::size_t known = found.size();
     for (const auto* attribute : declaration.specific_attrs<clang::AnnotateAttr>()) {
       if (attribute->isInherited()) continue;
       if (attribute->getAnnotation() == "kgen.kernel") add(declaration, *attribute);
-      if (attribute->getAnnotation() == "kgen.evaluated") add_fact(facts, OperandFact::Kind::evaluated, *attribute);
-      if (attribute->getAnnotation() == "kgen.in_memory") add_fact(facts, OperandFact::Kind::in_memory, *attribute);
+      if (attribute->getAnnotation() == "kgen.evaluated") add_fact(facts, DeclaredFact::Kind::evaluated, *attribute);
+      if (attribute->getAnnotation() == "kgen.in_memory") add_fact(facts, DeclaredFact::Kind::in_memory, *attribute);
+      if (attribute->getAnnotation() == "kgen.rows") add_fact(facts, DeclaredFact::Kind::rows, *attribute);
+      if (attribute->getAnnotation() == "kgen.tuned") add_fact(facts, DeclaredFact::Kind::tuned, *attribute);
     }
     if (!facts.empty() && found.size() == known) {
       reading_.diagnostics
-          .error(facts.front().where, "this says something of a kernel's operand, and no kernel is here")
+          .error(facts.front().where, "this says something of a kernel, and no kernel is here")
           .advise("write KGEN_KERNEL(operator) in front of it");
     }
     for (std::size_t i = known; i < found.size(); ++i) found[i].facts = facts;
   }
 
-  void add_fact(std::vector<OperandFact>& facts, OperandFact::Kind kind, const clang::AnnotateAttr& attribute) const {
-    OperandFact fact{kind, {}, {}, reading_.at(attribute.getLocation())};
+  void add_fact(std::vector<DeclaredFact>& facts, DeclaredFact::Kind kind, const clang::AnnotateAttr& attribute) const {
+    DeclaredFact fact{kind, {}, {}, reading_.at(attribute.getLocation())};
     for (const clang::Expr* each : attribute.args()) {
       fact.texts.push_back({text_of(*each), reading_.at(each->getBeginLoc())});
     }
-    fact.operand = fact.texts.front().text;
+    fact.name = fact.texts.front().text;
     fact.texts.erase(fact.texts.begin());
     facts.push_back(std::move(fact));
   }

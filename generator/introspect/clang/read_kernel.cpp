@@ -9,6 +9,7 @@
 #include <cctype>
 
 #include "generator/introspect/clang/constraints.hpp"
+#include "generator/introspect/clang/read_facts.hpp"
 
 namespace kgen {
 namespace {
@@ -149,7 +150,7 @@ class KernelReader {
     } else {
       read_function(callable_of(*clang::cast<clang::FunctionDecl>(registration_.declaration), reading_));
     }
-    if (!failed_) read_facts();
+    if (!failed_) failed_ = !read_facts(registration_, kernel_, reading_.diagnostics);
     return failed_ ? std::nullopt : std::optional(std::move(kernel_));
   }
 
@@ -159,36 +160,6 @@ class KernelReader {
     return reading_.diagnostics.error(where, std::move(message))
         .note(registration_.where,
               fmt::format("'{}' is registered here as a kernel of '{}'", kernel_.name, kernel_.op));
-  }
-
-  // What is said beside the declaration of its operands.
-  void read_facts() {
-    for (const OperandFact& fact : registration_.facts) {
-      const auto operand = std::find_if(kernel_.operands.begin(), kernel_.operands.end(),
-                                        [&](const KernelOperand& each) { return each.name == fact.operand; });
-      const std::size_t most = fact.kind == OperandFact::Kind::evaluated ? 2 : 1;
-      if (operand == kernel_.operands.end() || operand->accepts != Accepts::source) {
-        fail(fact.where, fmt::format("'{}' is no operand of '{}' that takes a prologue", fact.operand, kernel_.name))
-            .advise("name one that is a Source");
-      } else if (fact.texts.empty() || fact.texts.size() > most) {
-        fail(fact.where, fmt::format("{} texts are said of '{}'", fact.texts.size(), fact.operand))
-            .advise("write it as: KGEN_EVALUATED(a, \"times\", \"condition\") or KGEN_IN_MEMORY(a, \"condition\")");
-      } else if (fact.kind == OperandFact::Kind::in_memory && !operand->memory.text.empty()) {
-        fail(fact.where, fmt::format("'{}' has such a condition already", fact.operand))
-            .advise("join the two conditions by ||");
-      } else if (fact.kind == OperandFact::Kind::in_memory) {
-        set_text(operand->memory, fact.texts[0]);
-      } else {
-        Evaluations& evaluations = operand->evaluations.emplace_back();
-        set_text(evaluations.times, fact.texts[0]);
-        if (fact.texts.size() > 1) set_text(evaluations.when, fact.texts[1]);
-      }
-    }
-  }
-
-  static void set_text(Expression& expression, const OperandFact::Text& from) {
-    expression.text = from.text;
-    expression.where = from.where;
   }
 
   SourceLocation at(const clang::Decl& declaration) { return reading_.at(declaration.getLocation()); }

@@ -12,15 +12,16 @@
 
 namespace kgen {
 
-// What KGEN_EVALUATED or KGEN_IN_MEMORY says of an operand.
-struct OperandFact {
-  enum class Kind { evaluated, in_memory };
+// What KGEN_EVALUATED or KGEN_IN_MEMORY says of an operand, KGEN_ROWS of a result, or KGEN_TUNED of a compile-time
+// parameter.
+struct DeclaredFact {
+  enum class Kind { evaluated, in_memory, rows, tuned };
   struct Text {
     std::string text;
     SourceLocation where;
   };
   Kind kind = Kind::evaluated;
-  std::string operand;
+  std::string name;         // of the operand or parameter
   std::vector<Text> texts;  // the size and the condition, or the condition
   SourceLocation where;     // the macro
 };
@@ -32,7 +33,7 @@ struct Registration {
   std::string when;
   SourceLocation where;       // the macro
   SourceLocation when_where;  // the condition
-  std::vector<OperandFact> facts;
+  std::vector<DeclaredFact> facts;
 };
 
 // Nothing after an error: what is declared has no meaning as a kernel. The header is left for the caller to name.

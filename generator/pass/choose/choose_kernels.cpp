@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "generator/pass/choose/tune_kernels.hpp"
 
 namespace kgen {
 namespace {
@@ -151,16 +154,6 @@ KernelChoice choice_at(const NodeScope& at, const Candidates& candidates) {
     }
   }
   return choice;
-}
-
-// The last rule for the kernel that holds at the node; null: none does.
-const TuningRule* tuning_at(const NodeScope& at, const KernelSignature& kernel, const OpSet& ops) {
-  if (kernel.parameters.empty()) return nullptr;
-  const auto holds = [&](const TuningRule& rule) {
-    return rule.kernel == kernel.name && (rule.when.empty() || prove(at, rule.when) == Proof::always);
-  };
-  const auto found = std::find_if(ops.tuning.rbegin(), ops.tuning.rend(), holds);
-  return found == ops.tuning.rend() ? nullptr : &*found;
 }
 
 void set_kernel(Node& node, const KernelSignature& kernel) {

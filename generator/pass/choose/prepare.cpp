@@ -9,6 +9,7 @@
 
 #include "generator/pass/choose/choose_kernels.hpp"
 #include "generator/pass/choose/expansion_value.hpp"
+#include "generator/pass/choose/tune_kernels.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
 #include "generator/pass/graph/widening.hpp"
 #include "generator/pass/infer/infer_node.hpp"
@@ -298,8 +299,12 @@ void prepare_graph(Graph& graph, const OpSet& ops, const DimRanges& ranges, Diag
 
 Module prepare(Module module, const OpSet& ops, Diagnostics& diagnostics) {
   const DimRanges ranges = ranges_of(module.main);
-  for (Graph& function : module.functions) prepare_graph(function, ops, ranges, diagnostics);
-  prepare_graph(module.main, ops, ranges, diagnostics);
+  const auto prepare_each = [&](Graph& graph) {
+    prepare_graph(graph, ops, ranges, diagnostics);
+    if (!diagnostics.has_errors()) tune_kernels(graph, ops, ranges);
+  };
+  for (Graph& function : module.functions) prepare_each(function);
+  prepare_each(module.main);
   return module;
 }
 

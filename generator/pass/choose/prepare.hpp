@@ -9,6 +9,7 @@
 // - What two forms compute of the same operands at load is computed once. It is called `<constant>_<local>`.
 // - What an operator that moves elements makes at load keeps their type: a conversion to one that holds all values of
 //   it is put behind (its readers convert as they load), so that weights do not grow.
+// - Rules of tuning may ask what makes an operand: they are applied anew to what there is then.
 // - The types stay those that the node had: nothing is converted but that.
 // Where an operand is constant, and a form is not for other targets alone, the graph records what became of the node,
 // with the reason.

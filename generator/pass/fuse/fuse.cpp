@@ -12,6 +12,7 @@
 #include "generator/pass/fuse/fuse_orders.hpp"
 #include "generator/pass/fuse/fuse_ports.hpp"
 #include "generator/pass/fuse/fuse_reasons.hpp"
+#include "generator/pass/fuse/fuse_row_state.hpp"
 #include "generator/pass/fuse/fuse_siblings.hpp"
 #include "generator/pass/fuse/recompute.hpp"
 #include "generator/pass/graph/source_operand.hpp"
@@ -52,6 +53,7 @@ class Fusion {
         visit(id);
       }
     }
+    if (options_.enabled) take_row_states();
     FusedGraph fused;
     number_groups(fused);
     return fused;
@@ -67,6 +69,7 @@ class Fusion {
   std::vector<std::uint32_t> take_prologues(NodeId id, GrowingGroup& group);
   bool try_kernel_sibling(NodeId id, const std::vector<std::uint32_t>& makers, const GrowingGroup& own);
   void take_shared_prologues(std::uint32_t host);
+  void take_row_states();
   std::vector<std::uint32_t> producers(NodeId id) const;
   void join(NodeId id, const std::vector<std::uint32_t>& ids, GrowingGroup group);
   std::string why_not_ordered(NodeId id, const std::vector<std::uint32_t>& ids) const;
@@ -295,6 +298,26 @@ void Fusion::take_shared_prologues(std::uint32_t host) {
   }
 }
 
+// Rule: a kernel makes numbers of rows for its epilogues itself, once all that read them ride in these.
+void Fusion::take_row_states() {
+  for (std::uint32_t id = 0; id < groups_.size(); ++id) {
+    if (!groups_.alive(id) || groups_.group(id).kind != GroupKind::rows) continue;
+    RowStateJoin joined = with_row_state(facts_, groups_, id);
+    if (joined.host == no_id) continue;
+    const NodeId reader = joined.reads.front().first;
+    const std::vector<std::uint32_t> ids{joined.host, id};
+    const bool can = joined.refusal.empty() || !joined.pays;
+    const Joint joint{can ? std::optional(groups_.group(joined.host)) : std::nullopt, joined.refusal};
+    const std::string why = why_apart(reader, ids, joint, FusionRule::row_state, orders_.forced(reader, {id}));
+    for (const auto& [taker, maker] : joined.reads) {
+      if (!why.empty()) refusals_.replace(taker, maker, why);
+    }
+    if (!why.empty()) continue;
+    groups_.absorb(joined.host, id, std::move(joined.state));
+    orders_.joined(reader, ids);
+  }
+}
+
 void Fusion::visit_structured(NodeId id) {
   GrowingGroup group = alone(facts_, id);
   const std::vector<std::uint32_t> ids = take_prologues(id, group);
@@ -358,6 +381,7 @@ void Fusion::fill_group(Group& group, const GrowingGroup& grown) const {
     }
     std::sort(epilogue.results.begin(), epilogue.results.end());
   }
+  group.row_state = grown.row_state;
   group.loop = grown.loop;
   group.row_axes = grown.row_axes;
   group.at_load = grown.at_load;

@@ -189,12 +189,21 @@ void FuseGroups::join(NodeId node, const std::vector<std::uint32_t>& ids, Growin
   add_node(node, keep);
 }
 
-void FuseGroups::absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue) {
+void FuseGroups::take_in(std::uint32_t host, std::uint32_t guest) {
   const bool read_by_others = groups_[host].read_by_others;
-  std::erase_if(groups_[host].reads, [&](ValueId read) { return group_making(read) == guest; });
+  std::erase_if(groups_[host].reads, [&](ValueId read) { return group_making(facts_.peel(read)) == guest; });
   move_nodes(guest, host);
   groups_[host].read_by_others = read_by_others;
+}
+
+void FuseGroups::absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue) {
+  take_in(host, guest);
   groups_[host].prologues.push_back(std::move(prologue));
+}
+
+void FuseGroups::absorb(std::uint32_t host, std::uint32_t guest, RowState row_state) {
+  take_in(host, guest);
+  groups_[host].row_state = std::move(row_state);
 }
 
 void FuseGroups::pass_view(NodeId node) {

@@ -18,6 +18,7 @@ struct GrowingGroup {
   bool at_load = false;
   std::vector<Prologue> prologues;  // structured: every node but the roots rides in one of these
   std::vector<Epilogue> epilogues;  // or in one of these, of each result at most one
+  RowState row_state;               // or make numbers of rows for those
   std::vector<NodeId> nodes;
   std::vector<ValueId> reads;   // memory that its nodes read; each once
   std::uint32_t depth = 1;      // the longest chain of groups that ends here
@@ -61,6 +62,7 @@ class FuseGroups {
   // `guest`, which nothing but `host` reads, becomes a part of it. What is ready before a group is so where it ends,
   // too: the host stays as deep as it is.
   void absorb(std::uint32_t host, std::uint32_t guest, Prologue prologue);
+  void absorb(std::uint32_t host, std::uint32_t guest, RowState row_state);
   // To be called for each view node, in order: its result is as deep as what it shows.
   void pass_view(NodeId node);
   // The number of a sibling: a live group that reads `value` and was last to do so; or no_id.
@@ -72,6 +74,7 @@ class FuseGroups {
   void add_node(NodeId node, std::uint32_t id);
   void add_read(GrowingGroup& group, ValueId value) const;
   void move_nodes(std::uint32_t from, std::uint32_t to);
+  void take_in(std::uint32_t host, std::uint32_t guest);
 
   const FuseFacts& facts_;
   std::vector<GrowingGroup> groups_;

@@ -8,6 +8,7 @@
 #include "generator/pass/fuse/fuse_ports.hpp"
 #include "generator/pass/fuse/recompute_price.hpp"
 #include "generator/pass/graph/source_operand.hpp"
+#include "generator/spec/streamed_operand.hpp"
 
 namespace kgen {
 namespace {
@@ -449,7 +450,11 @@ Joint with_prologue(const FuseFacts& facts, const FuseGroups& groups, const std:
   }
   const Port port = prologue_port(node, graph.type(value).shape, operand);
   if (std::string why = why_no_loop(facts, port, group.loop, group.nodes); !why.empty()) return refuse(std::move(why));
+  // A GPU's kernel that reads a weight down its columns reads what there is for groups of it as it comes to them.
+  const bool down_columns = graph.target != TargetKind::cpu && streamed_degree(graph, value) != Degree::none &&
+                            evaluations(facts.scope(node), operand, roots) == 1;
   for (const ValueId read : group.reads) {
+    if (down_columns) break;
     if (std::string why = why_not_read(facts, port, group.loop, read); !why.empty()) return refuse(std::move(why));
   }
   GrowingGroup joint = alone(facts, roots.front());

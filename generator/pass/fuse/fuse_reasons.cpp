@@ -27,6 +27,19 @@ std::string prologue_reason(const FuseFacts& facts, const Group& group, const Pr
   return fmt::format("{}, and computes it up to {} times over", taken, times);
 }
 
+bool makes_row_state(const Group& group, NodeId node) {
+  return std::binary_search(group.row_state.nodes.begin(), group.row_state.nodes.end(), node);
+}
+
+// Of what an epilogue reads of each row.
+std::string row_state_reason(const FuseFacts& facts, const Group& group) {
+  const Node& root = facts.graph().nodes[group.root];
+  const auto times = row_evaluations(facts.scope(root), group.epilogues.front().results.front() % root.outputs.size(),
+                                     roots_of(group));
+  return fmt::format("{} makes it of each row for its epilogue, up to {} times over", root.kernel->name,
+                     times ? times->range(facts.ranges()).high : 1);
+}
+
 std::string fused_reason(const FuseFacts& facts, const Group& group, NodeId producer, NodeId consumer) {
   const Graph& graph = facts.graph();
   if (group.kind == GroupKind::rows) return "they walk the same rows";
@@ -34,6 +47,8 @@ std::string fused_reason(const FuseFacts& facts, const Group& group, NodeId prod
   const Node& root = graph.nodes[group.root];
   const std::string& kernel = root.kernel->name;
   const std::vector<NodeId> roots = roots_of(group);
+  if (makes_row_state(group, consumer)) return "they walk the same rows";
+  if (makes_row_state(group, producer)) return row_state_reason(facts, group);
   if (const Prologue* prologue = prologue_of(group, producer)) return prologue_reason(facts, group, *prologue);
   if (root.outputs.size() * roots.size() == 1) return fmt::format("the epilogue of {} takes it", kernel);
   const auto taken_by = std::find_if(group.epilogues.begin(), group.epilogues.end(), [&](const Epilogue& each) {

@@ -173,6 +173,7 @@ bool are_siblings(const Graph& graph, NodeId a, NodeId b) {
   const Node& other = graph.nodes[b];
   const auto operand = own_operand(graph, a);
   if (!operand || one.kernel != other.kernel || one.op != other.op || own_operand(graph, b) != operand) return false;
+  if (one.tuning != other.tuning) return false;
   if (one.inputs.size() != other.inputs.size() || !same_attributes(one.attributes, other.attributes)) return false;
   for (std::size_t i = 0; i < one.inputs.size(); ++i) {
     if (i != *operand && one.inputs[i] != other.inputs[i]) return false;

@@ -18,6 +18,7 @@ enum class FusionRule {
   joint_epilogue,  // the same of several results at a time
   siblings,        // one call of a kernel computes several nodes
   recompute,       // a value is computed again by each stub that needs it
+  row_state,       // numbers of a row that a kernel's epilogues read are made by that kernel
 };
 
 // In the order of the enumerators: "loop", "rows", ...

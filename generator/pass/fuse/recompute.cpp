@@ -73,10 +73,10 @@ class Recomputing {
 // False of a state, and of what is written over in place.
 bool keeps_its_memory(const Graph& graph, ValueId value) {
   while (graph.value(value).kind == ValueKind::result) {
-    const auto* view = std::get_if<IndexMap>(&graph.nodes[graph.value(value).producer].kind);
-    if (!view) return true;
-    if (view->form == ViewRule::Form::update) return false;
-    value = graph.nodes[graph.value(value).producer].inputs[0];
+    const Node& node = graph.nodes[graph.value(value).producer];
+    if (updated_operand(node, graph.value(value).index) != no_id) return false;
+    if (!std::holds_alternative<IndexMap>(node.kind)) return true;
+    value = node.inputs[0];
   }
   return graph.value(value).kind != ValueKind::state;
 }
@@ -158,6 +158,7 @@ Group Recomputing::as_original(const Group& group) const {
   rename(same.nodes);
   for (Prologue& prologue : same.prologues) rename(prologue.nodes);
   for (Epilogue& epilogue : same.epilogues) rename(epilogue.nodes);
+  rename(same.row_state.nodes);
   return same;
 }
 
@@ -372,6 +373,7 @@ void number_groups(FusedGraph& fused, const std::vector<NodeId>& new_id) {
       if (prologue.reader != no_id) prologue.reader = new_id[prologue.reader];
     }
     for (Epilogue& epilogue : group.epilogues) renumber(epilogue.nodes);
+    renumber(group.row_state.nodes);
     if (group.root != no_id) group.root = new_id[group.root];
     for (NodeId& sibling : group.siblings) sibling = new_id[sibling];  // in the order of the call
     for (const NodeId id : group.nodes) fused.group_of[id] = index;

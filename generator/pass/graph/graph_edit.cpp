@@ -62,10 +62,9 @@ void number_producers(Graph& graph) {
 
 ValueId updated_state(const Graph& graph, ValueId value) {
   while (graph.value(value).kind == ValueKind::result) {
-    const Node& node = graph.nodes[graph.value(value).producer];
-    const auto* view = std::get_if<IndexMap>(&node.kind);
-    if (!view || view->form != ViewRule::Form::update) return no_id;
-    value = node.inputs[0];
+    const Value& result = graph.value(value);
+    value = updated_operand(graph.nodes[result.producer], result.index);
+    if (value == no_id) return no_id;
   }
   return graph.value(value).kind == ValueKind::state ? value : no_id;
 }

@@ -15,12 +15,18 @@ bool can_keep(const TensorType& type) {
 
 constexpr std::int64_t least_weight = 4096;  // elements: less is not worth a prologue
 
-// Whether the node makes elements of a byte or more of as many that share bytes.
+// Whether the node makes elements of a byte or more of as many that share bytes; or, on a GPU, wider floats of bytes. A
+// CPU packs weights of bytes when the model is loaded.
 bool unpacks(const Graph& graph, const Node& node) {
-  const auto packed = [&](ValueId id) {
-    return id != no_id && graph.value(id).type && is_packed(graph.type(id).dtype);
-  };
   if (!std::holds_alternative<Elementwise>(node.kind) || node.outputs.size() != 1) return false;
+  const bool is_wide_float = graph.target != TargetKind::cpu && graph.value(node.outputs[0]).type &&
+                             info(graph.type(node.outputs[0]).dtype).floating &&
+                             info(graph.type(node.outputs[0]).dtype).bits > 8;
+  const auto packed = [&](ValueId id) {
+    if (id == no_id || !graph.value(id).type || graph.type(id).structure) return false;
+    const DType dtype = graph.type(id).dtype;
+    return is_packed(dtype) || (is_wide_float && info(dtype).bits == 8);
+  };
   if (std::none_of(node.inputs.begin(), node.inputs.end(), packed)) return false;
   const TensorType& made = graph.type(node.outputs[0]);
   const Dim count = element_count(made.shape);
@@ -38,6 +44,13 @@ bool unpacks_as_it_reads(const Graph& graph, const DimRanges& ranges, const Node
   return why_in_memory(scope, operand).empty() && evaluations(scope, operand) == 1;
 }
 
+// A view that only changes the shape: kernels take what is behind it as a prologue.
+bool reshapes(const Node& node) {
+  using Form = ViewRule::Form;
+  const auto* view = std::get_if<IndexMap>(&node.kind);
+  return view && (view->form == Form::reshape || view->form == Form::unsqueeze || view->form == Form::squeeze);
+}
+
 // By ValueId: whether one node reads it, which is a kernel that unpacks it, or can be a part of its prologue.
 std::vector<bool> values_of_prologues(const Graph& graph) {
   const DimRanges ranges = ranges_of(graph);
@@ -48,7 +61,7 @@ std::vector<bool> values_of_prologues(const Graph& graph) {
   }
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     const bool passes = node->outputs.size() == 1 && fits[node->outputs[0]] && read[node->outputs[0]];
-    const bool is_view = std::holds_alternative<IndexMap>(node->kind) && node->inputs.size() == 1;
+    const bool is_view = reshapes(*node);
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       if (node->inputs[i] == no_id) continue;
       const bool may_pass = is_view || (std::holds_alternative<Elementwise>(node->kind) && line_axis(*node, i) < 0);

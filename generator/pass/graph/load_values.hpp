@@ -9,8 +9,8 @@ namespace kgen {
 
 // The constants of a graph, and what nodes compute of nothing else. Results of calls, structs, and tensors of symbolic
 // size are not among them: no buffer is kept from load for those. Neither is what unpacks a weight, and what follows
-// from that, where kernels take it as a prologue and ask for each element once: such a weight is packed so that there
-// is less to keep and to read.
+// from that, where kernels take it as a prologue and ask for each element once: such a weight has few bits so that
+// there is less to keep and to read.
 class LoadValues {
  public:
   // The graph is topologically ordered, its values have types, and it outlives this. Linear in its size.

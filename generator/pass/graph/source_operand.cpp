@@ -25,6 +25,25 @@ std::map<std::string, Dim, std::less<>> call_sizes(const NodeScope& at, const st
   return sums;
 }
 
+// The first whose condition may hold; null: there is none.
+const Evaluations* first_that_may_hold(const NodeScope& at, const std::vector<Evaluations>& declared) {
+  const auto holds = std::find_if(declared.begin(), declared.end(), [&](const Evaluations& each) {
+    return each.when.empty() || prove(at, each.when) != Proof::never;
+  });
+  return holds == declared.end() ? nullptr : &*holds;
+}
+
+// Of a call that computes all of `roots`.
+std::optional<Dim> times_of_call(const NodeScope& at, const Evaluations& declared, const std::vector<NodeId>& roots) {
+  const auto sums = call_sizes(at, roots);
+  NodeScope of_call = at;
+  of_call.sizes = [&](std::string_view name) {
+    const auto found = sums.find(name);
+    return found == sums.end() ? nullptr : &found->second;
+  };
+  return size_at(of_call, declared.times);
+}
+
 }  // namespace
 
 bool is_source(const Node& node, std::size_t operand) {
@@ -40,19 +59,22 @@ std::string why_in_memory(const NodeScope& at, std::size_t operand) {
 }
 
 std::int64_t evaluations(const NodeScope& at, std::size_t operand, const std::vector<NodeId>& roots) {
-  const std::vector<Evaluations>& declared = at.node.kernel->operands[operand].evaluations;
-  const auto holds = std::find_if(declared.begin(), declared.end(), [&](const Evaluations& each) {
-    return each.when.empty() || prove(at, each.when) != Proof::never;
-  });
-  if (holds == declared.end()) return 1;
-  const auto sums = call_sizes(at, roots);
-  NodeScope of_call = at;
-  of_call.sizes = [&](std::string_view name) {
-    const auto found = sums.find(name);
-    return found == sums.end() ? nullptr : &found->second;
-  };
-  const auto times = size_at(of_call, holds->times);
+  const Evaluations* declared = first_that_may_hold(at, at.node.kernel->operands[operand].evaluations);
+  const auto times = declared ? times_of_call(at, *declared, roots) : std::nullopt;
   return times ? std::max<std::int64_t>(times->range(at.ranges).high, 1) : 1;
+}
+
+std::optional<Dim> row_evaluations(const NodeScope& at, std::size_t result, const std::vector<NodeId>& roots) {
+  const Evaluations* declared = first_that_may_hold(at, at.node.kernel->results[result].rows);
+  return declared ? times_of_call(at, *declared, roots) : std::nullopt;
+}
+
+std::string why_no_rows(const NodeScope& at, std::size_t result) {
+  const std::string& kernel = at.node.kernel->name;
+  const std::vector<Evaluations>& declared = at.node.kernel->results[result].rows;
+  if (declared.empty()) return fmt::format("an epilogue of {} sees tiles, and no numbers of whole rows", kernel);
+  return fmt::format("{} makes numbers of a row only where '{}' holds: {}", kernel, declared.front().when.text,
+                     facts_of(at, declared.front().when));
 }
 
 }  // namespace kgen

@@ -17,13 +17,12 @@ namespace {
 // The compile-time parameters of a node's kernel, as far as any is not the default.
 std::vector<std::int64_t> kernel_parameters(const Node& node) {
   std::vector<std::int64_t> values;
-  if (!node.tuning) return values;
+  if (node.tuning.empty()) return values;
   std::size_t needed = 0;
   for (const KernelParameter& parameter : node.kernel->parameters) {
-    const auto& choices = node.tuning->choices;
-    const auto chosen = std::find_if(choices.begin(), choices.end(),
-                                     [&](const auto& each) { return each.parameter == parameter.name; });
-    values.push_back(chosen == choices.end() ? parameter.default_value : chosen->value);
+    const auto chosen = std::find_if(node.tuning.begin(), node.tuning.end(),
+                                     [&](const auto* each) { return each->parameter == parameter.name; });
+    values.push_back(chosen == node.tuning.end() ? parameter.default_value : (*chosen)->value);
     if (values.back() != parameter.default_value) needed = values.size();
   }
   values.resize(needed);
@@ -136,11 +135,37 @@ class Lowering {
       argument.name = attribute.name;
       stub_.kernel_arguments.push_back(std::move(argument));
     }
+    if (!group_.row_state.nodes.empty()) add_row_state();
     std::size_t given = 0;
     for (std::size_t i = 0; i < root.outputs.size(); i += given) {
       given = roots_.size() > 1 ? 1 : static_cast<std::size_t>(kernel->results[i].joint);
       add_kernel_results(i, given);
     }
+  }
+
+  // What makes the numbers of a row, for the epilogues that read them.
+  void add_row_state() {
+    BodyRequest request;
+    request.role = Functor::Role::row_state;
+    request.name = stub_.name + "_rows";
+    request.general = request.name;
+    request.space = {group_.row_state.loop, {static_cast<int>(group_.row_state.loop.size()) - 1}, -1};
+    request.nodes = group_.row_state.nodes;
+    request.of_row = group_.row_state.results;
+    row_state_ = add_functor(std::move(request));
+    for (const FunctorMember& member : stub_.functors[row_state_].members) {
+      ensure(member.view.rank == 2, "fuse lets only rows that a kernel can walk into its epilogues");
+    }
+  }
+
+  bool reads_row_state(const Epilogue& epilogue) const {
+    const std::vector<ValueId>& made = group_.row_state.results;
+    return std::any_of(epilogue.nodes.begin(), epilogue.nodes.end(), [&](NodeId id) {
+      const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
+      return std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+        return input != no_id && std::find(made.begin(), made.end(), facts_.unshaped(input)) != made.end();
+      });
+    });
   }
 
   // The argument for an operand: of each sibling its own, where they differ in it.
@@ -165,7 +190,7 @@ class Lowering {
       request.role = Functor::Role::prologue;
       request.name = fmt::format("{}_prologue_{}", stub_.name, operand.name);
       request.general = request.name;
-      if (of_each) name_after(request, value);
+      if (of_each) name_after(request, facts_.unshaped(value));
       request.space = {graph_.type(value).shape, {}, walked_rank(operand, graph_.type(value).shape)};
       request.nodes = prologue->nodes;
       request.result = value;
@@ -230,8 +255,11 @@ class Lowering {
         request.incoming.push_back(numbered_result(graph_, roots_, each));
         if (group_.epilogues.size() > 1 && roots_.size() > 1) name_after(request, request.incoming.back());
       }
+      const bool of_row = reads_row_state(*epilogue);
+      if (of_row) request.of_row = group_.row_state.results;
       argument.kind = KernelArgument::Kind::functor;
       argument.functor = add_functor(std::move(request));
+      if (of_row) stub_.functors[argument.functor].row_state = row_state_;
       argument.takes = epilogue->results.size();
     }
     stub_.kernel_arguments.push_back(std::move(argument));
@@ -276,6 +304,7 @@ class Lowering {
   std::vector<NodeId> roots_;
   GeneralNames names_;
   std::vector<ValueId> parameters_;
+  std::size_t row_state_ = Functor::none;  // the functor that it is
   StubProgram stub_;
   bool hold_ = false;
   std::vector<HeldValue> held_;
@@ -299,6 +328,7 @@ void use_general_names(StubProgram& stub) {
   for (Functor& functor : stub.functors) {
     functor.name = functor.general;
     for (Functor::Incoming& each : functor.incoming) each.name = each.general;
+    for (Functor::Incoming& each : functor.of_row) each.name = each.general;
     for (FunctorMember& member : functor.members) member.name = member.general;
     for (Statement& statement : functor.statements) statement.names = statement.general;
   }

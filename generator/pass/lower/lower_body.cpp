@@ -22,9 +22,11 @@ class Body {
     functor_.name = request_.name;
     functor_.general = request_.general;
     for (std::size_t i = 0; i < request_.incoming.size(); ++i) receive(request_.incoming[i], i);
+    if (request_.role == Functor::Role::epilogue) receive_row();
     for (const NodeId id : request_.nodes) add_node(graph_.nodes[id]);
     for (const ValueId value : request_.stores) add_store(value);
-    if (request_.role == Functor::Role::rows) keep_shared_rows();
+    if (request_.role == Functor::Role::row_state) return_row();
+    if (rows()) keep_shared_rows();
     const auto merges = in_port() ? Merges{} : common_merges(facts_, request_.space, uses_);
     add_members(merges);
     std::vector<HeldValue> held;
@@ -46,7 +48,19 @@ class Body {
     known_[value] = rounded(root, value, std::move(incoming), false);
   }
 
-  bool rows() const { return request_.role == Functor::Role::rows; }
+  // The numbers of a row are made in lanes of their dtype, as they would be in the epilogue itself.
+  void receive_row() {
+    for (std::size_t i = 0; i < request_.of_row.size(); ++i) {
+      const ValueId value = request_.of_row[i];
+      functor_.of_row.push_back({graph_.value(value).name, names_.of(value), compute_dtype(graph_.type(value).dtype)});
+      known_[value] = {.kind = Operand::Kind::row, .result = i};
+    }
+  }
+  void return_row() {
+    for (const ValueId value : request_.of_row) functor_.state.push_back(known_.at(value));
+  }
+
+  bool rows() const { return request_.role == Functor::Role::rows || request_.role == Functor::Role::row_state; }
   // In a kernel's prologue or epilogue.
   bool in_port() const { return request_.space.kernel_rank >= 0; }
 
@@ -127,7 +141,8 @@ class Body {
   // Whether anything sees the lanes of a value that a node of this functor makes; storing them rounds.
   bool read_in_registers(ValueId value) const {
     const auto is_it = [&](ValueId read) { return read != no_id && behind(read) == value; };
-    return is_it(request_.result) || std::any_of(request_.nodes.begin(), request_.nodes.end(), [&](NodeId id) {
+    return is_it(request_.result) || std::any_of(request_.of_row.begin(), request_.of_row.end(), is_it) ||
+           std::any_of(request_.nodes.begin(), request_.nodes.end(), [&](NodeId id) {
              const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
              return std::any_of(inputs.begin(), inputs.end(), is_it);
            });

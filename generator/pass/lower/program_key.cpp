@@ -77,6 +77,9 @@ void add_operand(Key& key, const Operand& operand) {
 void add_functor(Key& key, const Functor& functor) {
   key.add(functor.role, functor.rank, functor.across, functor.shape_member);
   key.add_each(functor.incoming, [&](const Functor::Incoming& each) { key.add(each.lanes); });
+  key.add_each(functor.of_row, [&](const Functor::Incoming& each) { key.add(each.lanes); });
+  key.add_each(functor.state, [&](const Operand& operand) { add_operand(key, operand); });
+  key.add(functor.row_state);
   key.add_each(functor.loops, [&](const Functor::Loop& loop) {
     key.add(loop.parameter);
     key.add_each(loop.extents,

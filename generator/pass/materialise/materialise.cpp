@@ -71,27 +71,43 @@ const IndexMap* plain_view(const Graph& graph, ValueId value) {
   return view && !is_destination(*view) ? view : nullptr;
 }
 
-// Rule: an update writes into its state's buffer. Nothing but that update may read the version before it, and the
-// version after all updates must be the state's `next`.
-void validate_updates(const Graph& graph, Diagnostics& diagnostics) {
-  std::unordered_map<ValueId, NodeId> update_of;
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.nodes[id];
-    const auto* view = std::get_if<IndexMap>(&node.kind);
-    if (!view || view->form != ViewRule::Form::update) continue;
-    const Value& buffer = graph.value(node.inputs[0]);
-    if (!update_of.emplace(node.inputs[0], id).second) {
-      diagnostics.error(node.where, "'" + buffer.name + "' is updated twice")
-          .note(graph.nodes[update_of[node.inputs[0]]].where, "first updated here")
+// By version of a state: the one that an update in its buffer makes of it.
+using Updates = std::unordered_map<ValueId, ValueId>;
+
+Updates find_updates(const Graph& graph, Diagnostics& diagnostics) {
+  Updates updates;
+  for (const Node& node : graph.nodes) {
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId buffer = updated_operand(node, i);
+      if (buffer == no_id || updated_state(graph, buffer) == no_id) continue;
+      const auto [first, is_first] = updates.emplace(buffer, node.outputs[i]);
+      if (is_first) continue;
+      diagnostics.error(node.where, "'" + graph.value(buffer).name + "' is updated twice")
+          .note(graph.nodes[graph.value(first->second).producer].where, "first updated here")
           .advise("update the result of the first update instead");
     }
   }
+  return updates;
+}
+
+// Whether the node reads, as a kernel, the version that it updates by another operand as well.
+bool reads_beside(const Node& node, ValueId buffer) {
+  const bool is_view = std::holds_alternative<IndexMap>(node.kind);  // of which a part is copied first
+  return !is_view && std::count(node.inputs.begin(), node.inputs.end(), buffer) > 1;
+}
+
+// Rule: an update writes into its state's buffer. Nothing but that update may read the version before it, and the
+// version after all updates must be the state's `next`.
+void validate_updates(const Graph& graph, Diagnostics& diagnostics) {
+  const Updates update_of = find_updates(graph, diagnostics);
+  const auto update_making = [&](ValueId value) -> const Node& { return graph.nodes[graph.value(value).producer]; };
   for (const Node& node : graph.nodes) {
     for (const ValueId input : node.inputs) {
       const auto found = input == no_id ? update_of.end() : update_of.find(input);
-      if (found == update_of.end() || &graph.nodes[found->second] == &node) continue;
-      const Node& update = graph.nodes[found->second];
-      const std::string& after = graph.value(update.outputs[0]).name;
+      if (found == update_of.end()) continue;
+      const Node& update = update_making(found->second);
+      if (&update == &node && !reads_beside(node, input)) continue;
+      const std::string& after = graph.value(found->second).name;
       diagnostics.error(node.where, "'" + graph.value(input).name + "' is read here, but its buffer is updated in place")
           .note(update.where, "updated here, as '" + after + "'")
           .advise("read '" + after + "', or copy what must be kept before the update");
@@ -100,8 +116,8 @@ void validate_updates(const Graph& graph, Diagnostics& diagnostics) {
   const auto refuse_kept = [&](ValueId value, std::string_view as) {
     const auto found = update_of.find(value);
     if (found == update_of.end()) return;
-    const Node& update = graph.nodes[found->second];
-    const std::string& after = graph.value(update.outputs[0]).name;
+    const Node& update = update_making(found->second);
+    const std::string& after = graph.value(found->second).name;
     diagnostics
         .error(update.where, fmt::format("'{}' is {}, but its buffer is updated in place here", graph.value(value).name, as))
         .advise("use '" + after + "', or copy what must be kept before the update");
@@ -112,14 +128,14 @@ void validate_updates(const Graph& graph, Diagnostics& diagnostics) {
   }
   std::unordered_map<ValueId, ValueId> next_of;
   for (const StateData& state : graph.states) next_of[state.value] = state.next;
-  for (const auto& [buffer, id] : update_of) {
-    const ValueId result = graph.nodes[id].outputs[0];
+  for (const auto& [buffer, result] : update_of) {
     if (update_of.contains(result)) continue;
     const ValueId state = updated_state(graph, buffer);
     if (state == no_id || next_of[state] == result) continue;
     diagnostics
-        .error(graph.nodes[id].where, "the state '" + graph.value(state).name + "' is updated in place, but its `next` is not '" +
-                                          graph.value(result).name + "'")
+        .error(update_making(result).where, "the state '" + graph.value(state).name +
+                                                "' is updated in place, but its `next` is not '" +
+                                                graph.value(result).name + "'")
         .advise("declare the state with `next: " + graph.value(result).name + "`");
   }
 }

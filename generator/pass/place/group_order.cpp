@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "generator/pass/graph/graph_edit.hpp"
 #include "generator/pass/graph/layout.hpp"
 
 namespace kgen {
@@ -49,6 +50,12 @@ class Order {
     return destination_view(producer) ? complete(producer) : fused_.group_of[producer];
   }
 
+  // Whether that result is a state, some elements of which were replaced.
+  bool is_updated_in_place(const Node& node, std::size_t output) const {
+    const ValueId buffer = updated_operand(node, output);
+    return buffer != no_id && updated_state(graph_, buffer) != no_id;
+  }
+
   void find_bases();
   void find_readers();
   void add_reads();
@@ -78,8 +85,9 @@ void Order::find_bases() {
 void Order::find_readers() {
   std::vector<bool> overwritten(graph_.values.size(), false);
   for (const Node& node : graph_.nodes) {
-    const auto* view = std::get_if<IndexMap>(&node.kind);
-    if (view && view->form == ViewRule::Form::update) overwritten[node.inputs[0]] = true;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (is_updated_in_place(node, i)) overwritten[updated_operand(node, i)] = true;
+    }
   }
   for (const StateData& state : graph_.states) overwritten[state.value] = state.next != no_id;
   readers_.resize(graph_.values.size());
@@ -127,19 +135,21 @@ void Order::add_old_version(ValueId buffer, ValueId written, Vertex barrier) {
 
 void Order::add_destination(const Node& node) {
   const auto id = static_cast<NodeId>(&node - graph_.nodes.data());
-  const IndexMap* view = destination_view(id);
-  if (!view) return;
-  for (const ValueId input : node.inputs) add_edge(writer_of(input), complete(id));
-  if (view->form == ViewRule::Form::update) add_old_version(node.inputs[0], node.inputs[1], barrier(id));
+  const bool has_parts = destination_view(id) != nullptr;
+  if (has_parts) {
+    for (const ValueId input : node.inputs) add_edge(writer_of(input), complete(id));
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!is_updated_in_place(node, i)) continue;
+    add_old_version(updated_operand(node, i), has_parts ? node.inputs[1] : node.outputs[i], barrier(id));
+  }
 }
 
 // A next value that is not an update overwrites the whole buffer.
 void Order::add_next(std::uint32_t index) {
   const StateData& state = graph_.states[index];
   if (state.next == no_id || state.next == state.value) return;
-  const NodeId producer = graph_.value(state.next).producer;
-  const IndexMap* view = destination_view(producer);
-  if (view && view->form == ViewRule::Form::update) return;
+  if (updated_state(graph_, state.next) == state.value) return;
   add_old_version(state.value, state.next, state_barrier(index));
 }
 

@@ -60,14 +60,16 @@ std::vector<Placement> place_values(const FusedGraph& fused) {
     for (const ValueId output : group.outputs) placements[output] = {Kind::arena, no_id, no_id, {}};
   }
   for (const Node& node : graph.nodes) {
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId buffer = updated_operand(node, i);
+      if (buffer != no_id && placements[buffer].kind == Kind::state) placements[node.outputs[i]] = placements[buffer];
+    }
     const IndexMap* view = view_of(node);
-    if (!view) continue;
+    if (!view || view->form == ViewRule::Form::update) continue;
     Placement& result = placements[node.outputs[0]];
     const Placement& operand = placements[node.inputs[0]];
     if (view->form == ViewRule::Form::concat || view->written_through) {
       result = {Kind::arena, no_id, no_id, {}};
-    } else if (view->form == ViewRule::Form::update) {
-      result = operand;
     } else if (operand.kind != Kind::registers) {
       result = {Kind::view_of, 0, node.inputs[0], *view};
     }
@@ -275,8 +277,8 @@ class Arena {
     return first != no_id && plan_.fused.group_of[first] == plan_.fused.group_of[second];
   }
 
-  // Bars what the group reads through a view or in lines, and what its kernel or a prologue reads. False: the group
-  // holds a view of a value in registers, so that no input is known to be read at the index that is written.
+  // Bars what the group reads through a view or in lines, and what its kernel reads but in an epilogue. False: the
+  // group holds a view of a value in registers, so that no input is known to be read at the index that is written.
   bool bar_inputs(const Group& group) {
     for (const NodeId id : group.nodes) {
       const std::vector<ValueId>& inputs = graph().nodes[id].inputs;
@@ -294,7 +296,7 @@ class Arena {
     return true;
   }
 
-  // What the kernel and its prologues read.
+  // What the kernel and its prologues read, and what it makes numbers of rows of.
   void bar_operands(const Group& group) {
     const auto bar = [&](NodeId id) {
       for (const ValueId input : graph().nodes[id].inputs) {
@@ -304,6 +306,7 @@ class Arena {
     bar(group.root);
     std::for_each(group.siblings.begin(), group.siblings.end(), bar);
     for (const Prologue& prologue : group.prologues) std::for_each(prologue.nodes.begin(), prologue.nodes.end(), bar);
+    std::for_each(group.row_state.nodes.begin(), group.row_state.nodes.end(), bar);
   }
 
   FunctionPlan& plan_;

@@ -15,8 +15,9 @@ using Form = ViewRule::Form;
 
 // What a view of the value could be pulled up to.
 struct Reach {
-  bool loads = false;        // nothing but memory, through elementwise nodes that nothing else reads
-  bool dense_loads = false;  // nothing but dense memory of the value's own shape, and scalars
+  bool loads = false;           // nothing but memory, through elementwise nodes that nothing else reads
+  bool dense_loads = false;     // nothing but dense memory of the value's own shape, and scalars
+  bool permuted_loads = false;  // as `loads`, also through what several read whose results come together again
 };
 
 bool is_static(const Shape& shape) {
@@ -26,39 +27,77 @@ bool is_static(const Shape& shape) {
 Reach reach_of_view(const Node& node, const std::vector<Reach>& reach) {
   const Form form = std::get<IndexMap>(node.kind).form;
   const bool keeps_order = form == Form::reshape || form == Form::unsqueeze || form == Form::squeeze;
-  return {true, form == Form::concat || (keeps_order && reach[node.inputs[0]].dense_loads)};
+  return {true, form == Form::concat || (keeps_order && reach[node.inputs[0]].dense_loads), true};
 }
 
 Reach reach_of_elementwise(const Graph& graph, const Node& node, const std::vector<Reach>& reach) {
   const Shape& shape = graph.type(node.outputs[0]).shape;
-  Reach result{true, true};
+  Reach result{true, true, true};
   for (const ValueId input : node.inputs) {
     if (input == no_id || graph.type(input).shape.empty()) continue;
+    result.permuted_loads = result.permuted_loads && reach[input].permuted_loads;
     result.loads = result.loads && reach[input].loads;
     result.dense_loads = result.dense_loads && reach[input].dense_loads && graph.type(input).shape == shape;
   }
   return result;
 }
 
+// By ValueId: whether all that reads the value are elementwise nodes of its shape, each of which makes one value, and
+// whatever they lead to comes together in one value, which one node reads. A view of that may then be taken of all.
+std::vector<bool> find_shared(const Rewriting& rewriting, const std::vector<std::uint32_t>& readers) {
+  const Graph& graph = rewriting.graph;
+  const auto count = graph.values.size();
+  std::vector<ValueId> end(count, no_id);        // where what was seen of its readers leads
+  std::vector<std::uint32_t> leading(count, 0);  // readers that lead there
+  std::vector<NodeId> last_reader(count, no_id);
+  std::vector<bool> shared(count, false);
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    const bool is_elementwise = std::holds_alternative<Elementwise>(node.kind) && node.outputs.size() == 1;
+    ValueId to = no_id;
+    if (is_elementwise) {
+      const ValueId output = node.outputs[0];
+      const bool all_lead = leading[output] == readers[output] && end[output] != no_id;
+      to = readers[output] == 1 && !all_lead ? output : all_lead ? end[output] : no_id;
+      shared[output] = all_lead && readers[output] > 1;
+    }
+    for (const ValueId input : node.inputs) {
+      if (input == no_id || last_reader[input] == static_cast<NodeId>(i)) continue;
+      last_reader[input] = static_cast<NodeId>(i);
+      const bool leads = to != no_id && graph.type(input).shape == graph.type(node.outputs[0]).shape;
+      if (!leads || (end[input] != no_id && end[input] != to)) continue;
+      end[input] = to;
+      ++leading[input];
+    }
+  }
+  return shared;
+}
+
 // By ValueId.
-std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std::uint32_t>& readers) {
+std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std::uint32_t>& readers,
+                              const std::vector<bool>& shared) {
   const Graph& graph = rewriting.graph;
   std::vector<Reach> reach(graph.values.size());
-  for (const GraphInput& input : graph.inputs) reach[input.value] = {true, !input.strided};
-  for (const ConstantData& constant : graph.constants) reach[constant.value] = {true, true};
+  for (const GraphInput& input : graph.inputs) reach[input.value] = {true, !input.strided, true};
+  for (const ConstantData& constant : graph.constants) reach[constant.value] = {true, true, true};
   // The strides of a state are those of its greatest size.
-  for (const StateData& state : graph.states) reach[state.value] = {true, is_static(graph.type(state.value).shape)};
+  for (const StateData& state : graph.states) {
+    reach[state.value] = {true, is_static(graph.type(state.value).shape), true};
+  }
   for (const Node& node : graph.nodes) {
     Reach result;
     if (std::holds_alternative<IndexMap>(node.kind)) {
       result = reach_of_view(node, reach);
     } else if (std::holds_alternative<Call>(node.kind) || std::holds_alternative<Opaque>(node.kind)) {
-      result = {true, true};
+      result = {true, true, true};
     } else if (std::holds_alternative<Elementwise>(node.kind)) {
       const ValueId output = node.outputs[0];
-      const bool one_reader = node.outputs.size() == 1 && readers[output] == 1 && !rewriting.named[output];
+      const bool is_between = node.outputs.size() == 1 && !rewriting.named[output];
       const bool at_own_position = std::get<Elementwise>(node.kind).line_axes.empty();
-      if (one_reader && at_own_position) result = reach_of_elementwise(graph, node, reach);
+      if (is_between && at_own_position && (readers[output] == 1 || shared[output])) {
+        result = reach_of_elementwise(graph, node, reach);
+        if (shared[output]) result.loads = result.dense_loads = false;
+      }
     }
     for (const ValueId output : node.outputs) reach[output] = result;
   }
@@ -128,6 +167,29 @@ std::optional<Views> views_of_operand(const IndexMap& view, const Shape& operand
   return std::nullopt;
 }
 
+// The axes of `parts` in the order in which `permute` has those of `whole`, each of which is some of them as one.
+std::optional<std::vector<int>> axes_of_parts(const Shape& parts, const Shape& whole, const IndexMap& permute) {
+  std::vector<std::vector<int>> runs;
+  std::size_t next = 0;
+  for (const Dim& extent : whole) {
+    std::vector<int> run;
+    Dim count(1);
+    while (next < parts.size() && (run.empty() || count != extent)) {
+      count = count * parts[next];
+      run.push_back(static_cast<int>(next++));
+    }
+    if (count != extent) return std::nullopt;
+    runs.push_back(std::move(run));
+  }
+  if (next != parts.size()) return std::nullopt;
+  std::vector<int> axes;
+  for (const int axis : permute.axes) {
+    const std::vector<int>& run = runs[static_cast<std::size_t>(axis)];
+    axes.insert(axes.end(), run.begin(), run.end());
+  }
+  return axes;
+}
+
 // What the name of a viewed operand ends in.
 std::string_view suffix_of(Form form) {
   switch (form) {
@@ -161,7 +223,9 @@ class Sweep {
       : rewriting_(rewriting),
         graph_(rewriting.graph),
         readers_(count_readers(graph_)),
-        reach_(find_reach(rewriting, readers_)) {
+        shared_(find_shared(rewriting, readers_)),
+        reach_(find_reach(rewriting, readers_, shared_)),
+        viewed_in_place_(graph_.values.size(), false) {
     reversed_.reserve(graph_.nodes.size());
   }
 
@@ -184,7 +248,30 @@ class Sweep {
 
  private:
   void place(Node node) {
-    if (!give_to_maker(node)) reversed_.push_back(std::move(node));
+    if (give_to_maker(node)) return;
+    permute_earlier(node);
+    reversed_.push_back(std::move(node));
+  }
+
+  // permute(reshape(e)) becomes reshape(permute(e)), where the reshape makes axes one that stay beside each other, and
+  // cannot go in front of what makes e itself, while a permute can.
+  void permute_earlier(Node& node) {
+    const NodeId maker = maker_for_view(node);
+    if (maker == no_id || std::get<IndexMap>(node.kind).form != Form::permute) return;
+    Node& inner = graph_.nodes[maker];
+    const auto* reshape = std::get_if<IndexMap>(&inner.kind);
+    if (!reshape || reshape->form != Form::reshape) return;
+    const ValueId base = inner.inputs[0], operand = node.inputs[0];
+    const Reach& reach = reach_[base];
+    if (!reach.loads || reach.dense_loads || readers_[base] != 1 || rewriting_.named[base]) return;
+    const auto axes = axes_of_parts(graph_.type(base).shape, graph_.type(operand).shape, std::get<IndexMap>(node.kind));
+    if (!axes) return;
+    IndexMap permute = permutation(*axes), joined = reshaping(graph_.type(node.outputs[0]).shape);
+    if (!view_op(rewriting_, permute) || !view_op(rewriting_, joined)) return;
+    graph_.value(operand).type->shape = viewed_shape(permute, graph_.type(base).shape);
+    set_view(rewriting_, inner, std::move(permute));
+    set_view(rewriting_, node, std::move(joined));
+    changed_ = true;
   }
 
   // Lets the node that makes a view's operand, for this view only, make what the view shows. Where the view's result is
@@ -208,7 +295,8 @@ class Sweep {
     const Value& value = graph_.value(operand);
     const bool is_new = operand >= reach_.size();  // made by this sweep
     if (is_new || value.kind != ValueKind::result || shows_everything(*view, value.type->shape)) return no_id;
-    return readers_[operand] == 1 && !rewriting_.named[operand] ? value.producer : no_id;
+    const bool for_all = readers_[operand] == 1 || (shared_[operand] && view->form == Form::permute);
+    return for_all && !rewriting_.named[operand] ? value.producer : no_id;
   }
 
   // A view that meets another goes on as one with it.
@@ -228,7 +316,9 @@ class Sweep {
     if (!kind || !kind->line_axes.empty()) return false;
     const IndexMap& view = std::get<IndexMap>(node.kind);
     const ValueId operand = node.inputs[0];
-    if (!(view.form == Form::reshape ? reach_[operand].dense_loads : reach_[operand].loads)) return false;
+    const Reach& reach = reach_[operand];
+    const bool is_permute = view.form == Form::permute, is_reshape = view.form == Form::reshape;
+    if (!(is_permute ? reach.permuted_loads : is_reshape ? reach.dense_loads : reach.loads)) return false;
     const Shape& whole = graph_.type(operand).shape;
     if (whole.empty()) return false;  // no operand would give the result its axes
     for (const ValueId input : elementwise.inputs) {
@@ -262,9 +352,13 @@ class Sweep {
   // Has the operand viewed by the node that makes it, or appends views of it to `views`. The value to read in its
   // place.
   ValueId view_operand(const Pulled& pulled, ValueId operand, std::vector<Node>& views) {
+    if (operand < viewed_in_place_.size() && viewed_in_place_[operand]) return operand;  // for another of its readers
     const Views chain =
         *views_of_operand(std::get<IndexMap>(pulled.view_node.kind), graph_.type(operand).shape, pulled.whole);
-    if (chain.size() == 1 && give_to_maker(view_node(pulled, chain[0], operand, operand))) return operand;
+    if (chain.size() == 1 && give_to_maker(view_node(pulled, chain[0], operand, operand))) {
+      if (shared_[operand]) viewed_in_place_[operand] = true;
+      return operand;
+    }
     ValueId current = operand;
     for (const IndexMap& each : chain) {
       const TensorType type{graph_.type(current).dtype, viewed_shape(each, graph_.type(current).shape)};
@@ -287,7 +381,9 @@ class Sweep {
   Rewriting& rewriting_;
   Graph& graph_;
   const std::vector<std::uint32_t> readers_;
+  const std::vector<bool> shared_;
   const std::vector<Reach> reach_;
+  std::vector<bool> viewed_in_place_;          // by ValueId: of those that are shared
   std::unordered_map<NodeId, Pulled> pulled_;  // by elementwise node
   std::vector<Node> reversed_;
   bool changed_ = false;

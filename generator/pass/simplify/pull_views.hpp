@@ -10,7 +10,11 @@
 //   reshape of each cost nothing;
 // - all the way or not at all: through elementwise nodes that nothing else reads, until each operand is memory (an
 //   input, a constant, a state, what a call or an opaque kernel makes, or a view of any of these). Behind a reduction
-//   or a structured kernel a view would keep f out of that kernel's stub.
+//   or a structured kernel a view would keep f out of that kernel's stub. A permute also goes through elementwise nodes
+//   that several read, where these are elementwise too and lead to one value again, as x * sigmoid(x) has it.
+//
+// A permute goes in front of a reshape that could not be pulled (one that joins an axis to one that an operand is
+// broadcast along: groups of weights), where that only joins axes.
 //
 // A view that meets another one on its way goes on as one with it, where the two can be one (see simplify_views.hpp).
 // A value that a directive names, and an elementwise result that is observed, stay where they are.

@@ -159,8 +159,9 @@ bool PlacementVerifier::is_version_of_state(ValueId id) const {
   const std::uint32_t index = plan_.placements[id].index;
   if (index >= graph_.states.size()) return false;
   if (graph_.states[index].next == id) return true;
-  if (!is_whole(id) || view_of(id)->form != ViewRule::Form::update) return false;
-  const Placement& buffer = plan_.placements[producer(id)->inputs[0]];
+  const ValueId operand = producer(id) ? updated_operand(*producer(id), graph_.value(id).index) : no_id;
+  if (operand == no_id) return false;
+  const Placement& buffer = plan_.placements[operand];
   return buffer.kind == Kind::state && buffer.index == index;
 }
 

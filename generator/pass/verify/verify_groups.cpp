@@ -16,10 +16,13 @@ constexpr std::size_t most_problems = 5;
 bool needs_root(GroupKind kind) { return kind == GroupKind::structured || kind == GroupKind::call; }
 
 // Whether a group of that kind may hold such a node, as its root or beside it.
-bool may_hold(GroupKind group, const NodeKind& node, bool is_root) {
+bool may_hold(const Group& of, const NodeKind& node, NodeId id, bool is_root) {
+  const GroupKind group = of.kind;
   if (is_root && group == GroupKind::call) return std::holds_alternative<Call>(node);
   if (is_root) return std::holds_alternative<Structured>(node) || std::holds_alternative<Opaque>(node);
-  if (std::holds_alternative<Reduction>(node)) return group == GroupKind::rows;
+  if (std::holds_alternative<Reduction>(node)) {
+    return group == GroupKind::rows || std::binary_search(of.row_state.nodes.begin(), of.row_state.nodes.end(), id);
+  }
   return std::holds_alternative<Elementwise>(node) && group != GroupKind::call;
 }
 
@@ -46,6 +49,7 @@ class GroupVerifier {
       verify_kinds(group);
       verify_siblings(group);
       verify_ports(group);
+      verify_row_state(group);
     }
     find_memory();
     for (std::uint32_t group = 0; group < fused_.groups.size(); ++group) verify_reads(group);
@@ -59,6 +63,7 @@ class GroupVerifier {
   struct Port {
     bool rides = false;
     const Prologue* prologue = nullptr;  // null: none
+    bool makes_rows = false;             // the numbers of rows
   };
   // How a view has the elements: as they are, but for axes of extent 1; by other axes; or in another order, or not all.
   enum class Order { same, by_other_axes, another };
@@ -85,6 +90,9 @@ class GroupVerifier {
   void verify_kinds(const Group& group);
   void verify_siblings(const Group& group);
   void verify_results(const Group& group);
+  ValueId number_of_row(const Group& group, ValueId value) const;
+  void verify_number_of_row(const Group& group, ValueId input, ValueId taken);
+  void verify_row_state(const Group& group);
   void verify_ports(const Group& group);
   void find_memory();
   void show(const Node& node, const IndexMap& view);
@@ -136,7 +144,7 @@ void GroupVerifier::verify_members() {
 
 void GroupVerifier::verify_kinds(const Group& group) {
   for (const NodeId id : group.nodes) {
-    if (!may_hold(group.kind, graph_.nodes[id].kind, is_root(group, id))) {
+    if (!may_hold(group, graph_.nodes[id].kind, id, is_root(group, id))) {
       problem_at(id, "is of a kind that its group cannot hold");
     }
   }
@@ -196,10 +204,57 @@ void GroupVerifier::verify_results(const Group& group) {
   }
 }
 
+// The number of a row that `value` is, or shows through views; no_id: none.
+ValueId GroupVerifier::number_of_row(const Group& group, ValueId value) const {
+  const std::vector<NodeId>& makers = group.row_state.nodes;
+  while (value != no_id && graph_.value(value).kind == ValueKind::result) {
+    const NodeId maker = graph_.value(value).producer;
+    if (std::binary_search(makers.begin(), makers.end(), maker)) return value;
+    if (!is_view(maker)) break;
+    value = graph_.nodes[maker].inputs[0];
+  }
+  return no_id;
+}
+
+// Of `input`, which an epilogue on `taken` reads: what a kernel makes of its rows is one number each, of rows as many
+// as the result has; and only epilogues on results of which the declaration says so read it.
+void GroupVerifier::verify_number_of_row(const Group& group, ValueId input, ValueId taken) {
+  const ValueId made = number_of_row(group, input);
+  if (made == no_id) return;
+  const RowState& state = group.row_state;
+  const KernelSignature* kernel = graph_.nodes[group.root].kernel;
+  if (!kernel || kernel->results[graph_.value(taken).index].rows.empty()) {
+    problem(made, "is made of each row for an epilogue of a kernel that makes no such numbers");
+  }
+  Shape one = graph_.type(taken).shape;
+  if (!one.empty()) one.back() = Dim(1);
+  const bool fits = one.size() > 1 && graph_.type(input).shape == one && state.loop.size() == one.size() &&
+                    std::equal(one.begin(), one.end() - 1, state.loop.begin()) &&
+                    element_count(graph_.type(made).shape) == element_count(one);
+  if (!fits) problem(made, "is not one number for each row that its epilogue takes");
+  if (std::find(state.results.begin(), state.results.end(), made) == state.results.end()) {
+    problem(made, "is read by an epilogue, and not among the numbers that are made of each row");
+  }
+}
+
+void GroupVerifier::verify_row_state(const Group& group) {
+  if (group.row_state.nodes.empty()) return;
+  if (group.kind != GroupKind::structured) {
+    return problem_at(group.row_state.nodes.front(), "makes numbers of rows for no kernel");
+  }
+  const std::vector<NodeId> roots = roots_of(group);
+  for (const Epilogue& epilogue : group.epilogues) {
+    const ValueId taken = numbered_result(graph_, roots, epilogue.results.front());
+    for (const NodeId id : epilogue.nodes) {
+      for (const ValueId input : graph_.nodes[id].inputs) verify_number_of_row(group, input, taken);
+    }
+  }
+}
+
 // Each node of a kernel's group rides in one port; what a prologue makes ends in its operand.
 void GroupVerifier::verify_ports(const Group& group) {
   if (!needs_root(group.kind)) {
-    const bool has_ports = !group.prologues.empty() || !group.epilogues.empty();
+    const bool has_ports = !group.prologues.empty() || !group.epilogues.empty() || !group.row_state.nodes.empty();
     if (has_ports) problem_at(group.nodes[0], "is in a group with ports of no kernel");
     return;
   }
@@ -223,6 +278,7 @@ void GroupVerifier::verify_ports(const Group& group) {
   for (const Epilogue& epilogue : group.epilogues) {
     for (const NodeId id : epilogue.nodes) add(id, {true, nullptr});
   }
+  for (const NodeId id : group.row_state.nodes) add(id, {true, nullptr, true});
   for (const NodeId id : group.nodes) {
     if (!ports_[id].rides) problem_at(id, "rides in no port");
     const std::vector<ValueId>& inputs = graph_.nodes[id].inputs;
@@ -233,6 +289,13 @@ void GroupVerifier::verify_ports(const Group& group) {
                         (prologue->reader == no_id || prologue->reader == id);
       const bool stays = !prologue || ports_[id].prologue == prologue || ends;
       if (!stays) problem_at(maker, "leaves the prologue that it rides in");
+      const bool made_here = maker != no_id && fused_.group_of[maker] == index;
+      if (made_here && ports_[id].makes_rows && !ports_[maker].makes_rows) {
+        problem_at(id, "makes a number of a row of what its own kernel makes");
+      }
+      if (made_here && ports_[maker].makes_rows && is_root(group, id)) {
+        problem_at(maker, "is a number of a row, and its kernel reads it from memory");
+      }
     }
   }
 }

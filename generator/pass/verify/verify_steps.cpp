@@ -35,7 +35,7 @@ bool stores_apart(const Graph& graph, const Group& group) {
   return false;
 }
 
-// The values that the kernel of a structured group reads, and those that its prologues read.
+// The values that the kernel of a structured group reads, and those that its prologues and row programs read.
 std::unordered_set<ValueId> kernel_operands(const PlacedGraph& placed, const Group& group) {
   const Graph& graph = placed.graph();
   std::unordered_set<ValueId> operands;
@@ -44,6 +44,9 @@ std::unordered_set<ValueId> kernel_operands(const PlacedGraph& placed, const Gro
   }
   for (const Prologue& prologue : group.prologues) {
     for (const NodeId id : prologue.nodes) operands.insert(graph.nodes[id].inputs.begin(), graph.nodes[id].inputs.end());
+  }
+  for (const NodeId id : group.row_state.nodes) {
+    operands.insert(graph.nodes[id].inputs.begin(), graph.nodes[id].inputs.end());
   }
   return operands;
 }
@@ -126,6 +129,7 @@ class Walk {
   void verify_in_place(ValueId input, ValueId output, const Group& group);
   void run_call(const Step& step, const Group& group);
   bool overwritten_since(ValueId part) const;
+  ValueId version_before(ValueId whole) const;
   bool meet(ValueId part, ValueId other) const;
   std::pair<std::vector<Bytes>, std::vector<Bytes>> box_of(ValueId part) const;
 
@@ -344,13 +348,21 @@ void Walk::write(ValueId value, const Group& group) {
   writers_.add(value, step_, *order_);
 }
 
+// What lies in the buffer of a state until `whole` does.
+ValueId Walk::version_before(ValueId whole) const {
+  const Value& value = graph().value(whole);
+  const ValueId buffer = updated_operand(graph().nodes[value.producer], value.index);
+  const bool in_place = buffer != no_id && placed_.placement(buffer).kind == Kind::state;
+  return in_place ? buffer : graph().states[placed_.placement(whole).index].value;
+}
+
 // The buffer of a state goes from one version to the next; whoever reads the old one must have done so.
 void Walk::write_state(ValueId value, ValueId whole, const Group& group) {
   ValueId& version = version_[placed_.placement(whole).index];
   if (version == whole) return;  // another part of the same version
   const Node* destination = placed_.destination(whole);
   const bool update = destination && std::get<IndexMap>(destination->kind).form == ViewRule::Form::update;
-  const ValueId before = update ? destination->inputs[0] : graph().states[placed_.placement(whole).index].value;
+  const ValueId before = version_before(whole);
   if (version != before) {
     problem(fmt::format("'{}' is written into a buffer that holds '{}' instead of '{}'", name(whole), name(version),
                         name(before)));
@@ -475,6 +487,14 @@ bool may_be_in_place(const PlacedGraph& placed, const Group& group, ValueId inpu
   const TensorType& from = graph.type(input);
   const TensorType& to = graph.type(output);
   if (group.kind == GroupKind::call) return refuse("a call reads its operands whenever it likes");
+  const NodeId maker = graph.value(output).producer;
+  if (updated_operand(graph.nodes[maker], graph.value(output).index) == input) {
+    const bool read_beside = std::any_of(group.nodes.begin(), group.nodes.end(), [&](NodeId id) {
+      const std::vector<ValueId>& inputs = graph.nodes[id].inputs;
+      return std::count(inputs.begin(), inputs.end(), input) > (id == maker ? 1 : 0);
+    });
+    return read_beside ? refuse("it is read beside what updates it") : true;
+  }
   if (placed.roots[output] != output || placed.destination(output)) return refuse("it is written in parts");
   if (element_bits(from) != element_bits(to)) return refuse("their elements differ in size");
   const bool structured = group.kind == GroupKind::structured;

@@ -194,6 +194,10 @@ void ViewVerifier::verify_functor(const StubProgram& stub, const Functor& functo
   for (const FunctorMember& member : functor.members) {
     if (member.line_axis >= 0) continue;
     const std::optional<Extents> seen = verify_view(stub, member.view, loops, step);
+    if (functor.role == Functor::Role::row_state && seen && seen->size() != 2) {
+      return problem(fmt::format("{} walks '{}' by other axes than the rows of {}", stub.name,
+                                 name(step.arguments[member.view.parameter]), functor.name));
+    }
     if (!in_kernel || !seen) continue;
     verify_loop(stub, member.view, loops, step);
     if (walked && *walked != *seen) {

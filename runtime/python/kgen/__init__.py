@@ -23,7 +23,7 @@ from ._errors import (
     PlanError,
     WeightsError,
 )
-from ._load import load, load_built
+from ._load import load, load_built, load_library
 from ._model import Model, Profile, ProfileRow, State
 from ._plan import Plan, plan
 
@@ -45,6 +45,7 @@ __all__ = [
     "from_torch",
     "load",
     "load_built",
+    "load_library",
     "plan",
 ]
 

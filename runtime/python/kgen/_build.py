@@ -81,7 +81,8 @@ def _content_of(source: Path) -> str:
     files = sorted(path for path in source.rglob("*") if path.is_file() and ".kgen" not in path.relative_to(source).parts)
     names = [str(path.relative_to(source)) for path in files]
     runtime = sorted((home() / "lib").glob("**/libkgen_runtime*.a"))
-    stamps = [f"{path}:{path.stat().st_mtime_ns}" for path in [home() / "bin" / "kgen", *runtime]]
+    generator = home() / "bin" / "kgen"  # its date is that of the headers
+    stamps = [f"{path}:{path.stat().st_mtime_ns}" for path in [generator, *runtime] if path.is_file()]
     tools = [os.environ.get(name, "") for name in ("CXX", "CXXFLAGS", "CUDACXX", "HIPCXX", "LDFLAGS", "CMAKE_ARGS")]
     return hash_of([*files, _project], str(source), *names, *stamps, *tools)
 

@@ -79,6 +79,30 @@ def load_built(
     return make_model(library, graph_of(source_folder), source_folder, options)
 
 
+def load_library(
+    library: PathLike,
+    weights: Optional[PathLike] = None,
+    *,
+    graph: Optional[str] = None,
+    threads: int = 0,
+    check: bool = False,
+    device: int = 0,
+    eager: bool = False,
+    synchronous: bool = False,
+) -> Model:
+    """Loads a shared library that kgen.build made, here or on another machine: no generator and no compiler are needed.
+
+    library   what kgen.build returned: "work/build/block-0123456789abcdef.so"
+    graph     its name; without it what the name of the file says
+
+    Further arguments as for kgen.load; `weights` is by default the folder of the library. Raises kgen.Error for a library of
+    something else."""
+    path = Path(library).resolve()
+    name = graph if graph is not None else path.stem.rpartition("-")[0] or path.stem
+    options: Dict[str, Any] = dict(threads=threads, check=check, device=device, eager=eager, synchronous=synchronous)
+    return make_model(path, name, path.parent, {**options, "weights_directory": _weights(weights, path.parent)})
+
+
 def _cache() -> Path:
     named = os.environ.get("KGEN_CACHE")
     return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgen"

@@ -62,7 +62,7 @@ class State:
             return numpy.empty(self.shape, own)
         memory = (ctypes.c_char * size).from_address(address)
         memory._model = self._model  # type: ignore[attr-defined]  # which the memory is a part of
-        array = numpy.frombuffer(memory, dtype=own).reshape(self.shape)
+        array: Any = numpy.frombuffer(memoryview(memory), dtype=own).reshape(self.shape)
         if copy or (dtype is not None and numpy.dtype(dtype) != own):
             return array.astype(dtype or own)
         return array
@@ -178,7 +178,7 @@ def make_model(library: Path, graph: str, source: Path, options: Dict[str, Any])
 
 
 def _describe(model: Model) -> str:
-    lines = [f"The graph {model.graph}, whose source is in {model.source}.", ""]
+    lines = [f"The graph {model.graph}, in {model.source}.", ""]
     names = ", ".join(one.name for one in model.inputs)
     lines += [f"    {', '.join(one.name for one in model.outputs)} = model({names})", "", "Inputs:"]
     for one in model.inputs:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Optional, Sequence, Union
 
-from ._errors import PlanError
+from ._errors import BuildError, PlanError
 from ._home import generator
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -43,10 +43,12 @@ def arguments_of(
 
 
 def run_kgen(arguments: Sequence[str]) -> str:
-    """What kgen prints. Raises PlanError with the whole text where it fails."""
+    """What kgen prints. Raises PlanError with the whole text where it fails, BuildError where it cannot start."""
     result = subprocess.run(
         [str(generator()), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
     )
+    if result.returncode == 127:  # what the loader and the shell say of a program that cannot start
+        raise BuildError(f"the generator cannot start: {result.stdout.strip()}", tool="kgen")
     if result.returncode != 0:
         raise PlanError(result.stdout.rstrip() or f"kgen ended with status {result.returncode}")
     return result.stdout.rstrip()

@@ -282,10 +282,11 @@ nb::object Model::allocate(const Parameter& parameter, std::vector<std::int64_t>
                                                ": memory of the GPU is allocated by PyTorch alone; "
                                                "give the output with out=");
   }
-  static const nb::object* const empty = new nb::object(nb::module_::import_("numpy").attr("empty"));
+  static std::atomic<PyObject*> empty;
+  const auto find = []() -> nb::object { return nb::module_::import_("numpy").attr("empty"); };
   nb::list extents;
   for (const std::int64_t extent : shape) extents.append(extent);
-  nb::object array = (*empty)(nb::tuple(extents), numpy_dtype(parameter));
+  nb::object array = found_once(empty, find)(nb::tuple(extents), numpy_dtype(parameter));
   tensor.borrow(array, parameter, true);
   return array;
 }

@@ -101,27 +101,36 @@ bool is_true_attribute(nb::handle object, nb::handle name) {
 
 // What PyTorch's own __dlpack__ asks of a tensor, which its table of C functions does not.
 void require_plain_torch(nb::handle tensor, const Parameter& parameter) {
-  static const nb::object* const requires_grad = new nb::object(nb::steal(PyUnicode_InternFromString("requires_grad")));
-  if (is_true_attribute(tensor, *requires_grad)) {
-    static const nb::object* const enabled = new nb::object(nb::module_::import_("torch").attr("is_grad_enabled"));
-    if (nb::cast<bool>((*enabled)())) {
+  static std::atomic<PyObject*> requires_grad, is_grad_enabled, is_neg;
+  const auto name = [] { return nb::steal(PyUnicode_InternFromString("requires_grad")); };
+  if (is_true_attribute(tensor, found_once(requires_grad, name))) {
+    const auto find = []() -> nb::object { return nb::module_::import_("torch").attr("is_grad_enabled"); };
+    if (nb::cast<bool>(found_once(is_grad_enabled, find)())) {
       refuse(parameter,
              "the tensor requires a gradient, and kgen computes none; pass x.detach(), or call under "
              "torch.no_grad()");
     }
   }
-  static const nb::object* const is_negative = new nb::object(nb::module_::import_("torch").attr("is_neg"));
+  const auto find = []() -> nb::object { return nb::module_::import_("torch").attr("is_neg"); };
   PyObject* argument = tensor.ptr();
-  const nb::object negative = nb::steal(PyObject_Vectorcall(is_negative->ptr(), &argument, 1, nullptr));
+  const nb::object negative = nb::steal(PyObject_Vectorcall(found_once(is_neg, find).ptr(), &argument, 1, nullptr));
   if (!negative.is_valid()) throw nb::python_error();
   if (negative.is(nb::handle(Py_True))) {
     refuse(parameter, "the tensor is a negated view, whose memory holds other numbers; pass x.resolve_neg()");
   }
 }
 
+// Whether nothing may write to the framework's tensors, of which their capsules say nothing.
+bool is_immutable(nb::handle object) {
+  const std::string module = nb::cast<std::string>(nb::str(nb::getattr(object.type(), "__module__", nb::str(""))));
+  const std::string framework = module.substr(0, module.find('.'));
+  return framework == "jax" || framework == "jaxlib" || framework == "tensorflow";
+}
+
 bool is_numpy_array(nb::handle object) {
-  static const nb::object* const type = new nb::object(nb::module_::import_("numpy").attr("ndarray"));
-  return object.type().ptr() == type->ptr();
+  static std::atomic<PyObject*> type;
+  const auto find = []() -> nb::object { return nb::module_::import_("numpy").attr("ndarray"); };
+  return object.type().ptr() == found_once(type, find).ptr();
 }
 
 }  // namespace
@@ -272,6 +281,9 @@ void Borrowed::use(const Py_buffer& buffer, DLDataType dtype, const Parameter& p
 
 // What anything else has: capsules, as the Python specification of DLPack says.
 void Borrowed::borrow_capsule(nb::handle object, const Parameter& parameter, bool writable) {
+  if (writable && is_immutable(object)) {
+    refuse(parameter, "the framework's tensors (" + class_name(object) + ") never change; call without out=");
+  }
   try {
     const nb::tuple device = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
     nb::dict arguments;

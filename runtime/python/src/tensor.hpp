@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,17 @@ class Borrowed {
   ManagedTensorVersioned* managed_ = nullptr;
   nb::object kept_;
 };
+
+// An object that is found at its first use, and kept. Without a lock: what finds it may let another thread run Python, which
+// would come here and wait for the lock with the interpreter's in its hands.
+template <class Find>
+nb::handle found_once(std::atomic<PyObject*>& kept, Find find) {
+  if (PyObject* object = kept.load(std::memory_order_acquire)) return object;
+  nb::object found = find();
+  PyObject* expected = nullptr;
+  if (kept.compare_exchange_strong(expected, found.ptr(), std::memory_order_acq_rel)) return found.release();
+  return expected;
+}
 
 // The DLPack type of a NumPy dtype's name; code 255 where there is none.
 DLDataType dtype_named(const std::string& name);

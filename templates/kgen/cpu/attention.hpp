@@ -36,6 +36,10 @@ struct AttentionProblem {
   Rule rule;
   std::int64_t B, S, H, D, keys, key_heads, group;
 
+  // With the keys that sequence b has.
+  AttentionProblem of_sequence(std::int64_t b) const {
+    return {q, k, v, mask, scale, rule, B, S, H, D, rule.keys_of(b, keys), key_heads, group};
+  }
   std::int64_t rows() const { return S * group; }
   std::int64_t query_of(std::int64_t row) const { return row / group; }
   std::int64_t head_of(std::int64_t row, std::int64_t key_head) const { return key_head * group + row % group; }
@@ -245,9 +249,10 @@ void add_values(const Problem& problem, const PackedKeys<T>& packed, std::int64_
 
 // Rows of one head, from `rows.begin` to `rows.end`: at most AttentionBlock<T>::rows.
 template <class T, class Problem, class Out>
-void attend_block(const Problem& problem, std::int64_t b, std::int64_t key_head, Range rows,
-                  const PackedKeys<T>& packed, const Out& out) {
+void attend_block(const Problem& all, std::int64_t b, std::int64_t key_head, Range rows, const PackedKeys<T>& packed,
+                  const Out& out) {
   using Register = RegisterTile<T>;
+  const Problem problem = all.of_sequence(b);
   const std::int64_t count = rows.end - rows.begin;
   const std::int64_t row_panels = (count + Register::rows - 1) / Register::rows;
   const std::int64_t stride = packed.padded_D();
@@ -307,6 +312,7 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
     const std::int64_t count = std::min(at_once, heads - first);
     parallel_for(threads, count * shape.blocks(), [&](std::int64_t i) {
       const std::int64_t head = first + i / shape.blocks();
+      if (shape.range(i % shape.blocks()).begin >= problem.rule.keys_of(head / problem.key_heads, problem.keys)) return;
       const auto k =
           problem.k.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
       const auto v =
@@ -326,7 +332,8 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
 
 // All rows of the key heads in `heads` of one batch. Heads are innermost in memory, so they go together over the keys.
 template <class T, class Problem, class Out>
-void attend_few_rows(const Problem& problem, std::int64_t b, Range heads, const Out& out) {
+void attend_few_rows(const Problem& all, std::int64_t b, Range heads, const Out& out) {
+  const Problem problem = all.of_sequence(b);
   const std::int64_t rows = problem.rows(), D = problem.D, count = (heads.end - heads.begin) * rows;
   T* output = scratch<T>(output_scratch, count * D);
   T* query = scratch<T>(query_scratch, count * D);

@@ -30,24 +30,33 @@ struct SeenTaps {
   }
 };
 
+// body(seen, filter, count) for each line of taps that see the image: where the first of them sees channel `channel`,
+// and stands in the filters, and how many there are along the last axis.
+template <int A, class X, class F, class Body>
+KGEN_FN void for_each_line(const X& x, const F& filters, const ConvolutionShape<A>& sizes, const SeenTaps<A>& taps,
+                           std::int64_t channel, const Body& body) {
+  if (taps.none()) return;
+  const auto offset = [](const auto& view, const auto& at) KGEN_LAMBDA { return element_offset(view.strides(), at); };
+  Index<A> tap = taps.begin;
+  do {
+    Index<A + 1> from = taps.from;
+    for (int axis = 0; axis < A - 1; ++axis) from[axis + 1] += (tap[axis] - taps.begin[axis]) * sizes.dilations[axis];
+    body(x.data() + offset(x, join(from, Index<1>{channel})),
+         filters.data() + offset(filters, join(tap, Index<2>{0, channel})), taps.end[A - 1] - taps.begin[A - 1]);
+  } while (advance(tap, A - 1, taps.begin, taps.end));
+}
+
 // The sum over the taps of channels `channel` to channel + W - 1, which are neighbours in both Views.
 template <int W, class T, int A, class X, class F>
 KGEN_FN Vec<T, W> sum_of_taps(const X& x, const F& filters, const ConvolutionShape<A>& sizes, const SeenTaps<A>& taps,
                               std::int64_t channel) {
   Vec<T, W> sum(T(0));
-  if (taps.none()) return sum;
-  const auto offset = [](const auto& view, const auto& at) KGEN_LAMBDA { return element_offset(view.strides(), at); };
-  const std::int64_t x_step = sizes.dilations[A - 1] * x.stride(A), filter_step = filters.stride(A - 1);
-  Index<A> tap = taps.begin;
-  do {
-    Index<A + 1> from = taps.from;
-    for (int axis = 0; axis < A - 1; ++axis) from[axis + 1] += (tap[axis] - taps.begin[axis]) * sizes.dilations[axis];
-    auto seen = x.data() + offset(x, join(from, Index<1>{channel}));
-    auto filter = filters.data() + offset(filters, join(tap, Index<2>{0, channel}));
-    for (std::int64_t i = taps.begin[A - 1]; i < taps.end[A - 1]; ++i, seen += x_step, filter += filter_step) {
+  for_each_line(x, filters, sizes, taps, channel, [&](auto seen, auto filter, std::int64_t count) KGEN_LAMBDA {
+    const std::int64_t x_step = sizes.dilations[A - 1] * x.stride(A), filter_step = filters.stride(A - 1);
+    for (std::int64_t i = 0; i < count; ++i, seen += x_step, filter += filter_step) {
       sum = multiply_add(convert<T>(load_elements<W>(seen)), convert<T>(load_elements<W>(filter)), sum);
     }
-  } while (advance(tap, A - 1, taps.begin, taps.end));
+  });
   return sum;
 }
 

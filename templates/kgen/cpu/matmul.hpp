@@ -17,6 +17,8 @@
 #include "kgen/cpu/caches.hpp"
 #include "kgen/cpu/pairs.hpp"
 #include "kgen/cpu/panels.hpp"
+#include "kgen/cpu/quads.hpp"
+#include "kgen/cpu/row_state.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/several.hpp"
 
@@ -44,6 +46,7 @@ template <int Width, class T, class S>
 void pack_left(T* panels, const S& source, Range depth, Range rows) {
   const std::int64_t elements = (depth.end - depth.begin) * Width;
   if constexpr (std::is_same_v<T, Pair>) return pack_pairs<Width>(panels, elements, source, depth, rows);
+  if constexpr (std::is_same_v<T, Quad>) return pack_quads<Width>(panels, elements, source, depth, rows);
   if (is_transposed(source)) {
     if constexpr (is_view<S>) {
       pack_along_width<Width>(panels, elements, source.template permute<1, 0>(), depth, rows.begin,
@@ -441,9 +444,8 @@ inline constexpr bool are_bf16_memory = is_bf16_memory<A>&& is_bf16_memory<B>;
 template <class A, class... B>
 inline constexpr bool are_bf16_memory<A, Several<B...>> = is_bf16_memory<A> && (is_bf16_memory<B> && ...);
 
-// The bits that a caller asks for at least are fewer than there are.
-template <int TileM, int TileN, int, class A, class B, class C>
-void matmul(const A& a, const B& b, const C& c, Stream stream) {
+template <int TileM, int TileN, class A, class B, class C>
+void matmul_of_tiles(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
   const std::int64_t M = a.shape()[0], K = a.shape()[1];
   std::int64_t N = 0, gain = 0;
@@ -460,6 +462,17 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
     if (in_lines) return packed_matmul<TileM, TileN, T, Pair>(a, b, c, threads);
   }
   packed_matmul<TileM, TileN, T>(a, b, c, threads);
+}
+
+// The bits that a caller asks for at least are fewer than there are; prologues make elements, and columns of tiles are
+// Hopper's.
+template <int TileM, int TileN, int, int Degree = 0, int Columns = 0, class A, class B, class C>
+void matmul(const A& a, const B& b, const C& c, Stream stream) {
+  if constexpr (uses_rows<C>) {
+    return with_row_states(c, stream, [&](const auto& known) { matmul<TileM, TileN, 0>(a, b, known, stream); });
+  } else {
+    return matmul_of_tiles<TileM, TileN>(a, b, c, stream);
+  }
 }
 
 }  // namespace kgen::cpu

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "kgen/cpu/matmul.hpp"
+#include "kgen/cpu/quads.hpp"
 
 namespace kgen::cpu {
 
@@ -81,7 +82,8 @@ struct PanelTile {
 
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Rows + i] * right(k, j),
 // for i < Rows and j < Vectors registers of columns. `right` is the first row of a panel, or of a part of one; the next
-// panel is `next_panel` elements further. P: T, or pairs of what is multiplied, as U is then (pairs.hpp).
+// panel is `next_panel` elements further. P: T, or pairs or fours of what is multiplied, as U is then (pairs.hpp,
+// quads.hpp).
 template <int Rows, int Vectors, class P, class T, class U>
 inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U* right, std::int64_t next_panel,
                                                          std::int64_t depth, T* sums, std::int64_t stride, bool fresh) {
@@ -229,7 +231,7 @@ void multiply_block(const Left& left, Range row_panels, std::int64_t block, cons
     multiply_rows<Rows, Panels>(left, row_panels, block, count, pairs, count * panel_columns, sums, stride);
   } else {
     const U* from = right + depth.begin * panel_columns;
-    if constexpr (!std::is_same_v<T, U>) {
+    if constexpr (!std::is_same_v<typename Left::element_type, U>) {
       if (row_panels.end - row_panels.begin > few_row_panels) {
         const T* converted = convert_panels<T, Panels>(from, next_panel, count);
         return multiply_rows<Rows, Panels>(left, row_panels, block, count, converted, count * panel_columns, sums,
@@ -294,15 +296,21 @@ TileOrder tiles_of(std::int64_t rows, std::int64_t tile_rows, std::int64_t colum
   return {row_tiles, Tiling(columns, TileN / Count, least, panel_columns), piece};
 }
 
-// `data` and `columns`: of each right operand.
+// The depth of K elements, in what is multiplied.
+template <class P>
+constexpr std::int64_t depth_of(std::int64_t K) {
+  return std::is_same_v<P, Pair> ? pairs_of(K) : std::is_same_v<P, Quad> ? quads_of(K) : K;
+}
+
+// `data` and `columns`: of each right operand, whose panels have `panel_rows` rows.
 template <int Rows, int TileM, int TileN, class T, class P = T, class A, class U, int Total, class C>
-void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64_t (&columns)[Total], const C& c,
-                     int threads) {
+void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64_t (&columns)[Total],
+                     std::int64_t panel_rows, const C& c, int threads) {
   using Left = Packed<P, Rows>;
   // More rows together where panels are converted for them.
-  constexpr std::int64_t tile_rows = (std::is_same_v<T, U> ? TileM : 2 * TileM) / Rows * Rows;
-  const std::int64_t M = a.shape()[0], K = a.shape()[1], depth = std::is_same_v<P, Pair> ? pairs_of(K) : K;
-  const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1);
+  constexpr std::int64_t tile_rows = (std::is_same_v<P, U> ? TileM : 2 * TileM) / Rows * Rows;
+  const std::int64_t M = a.shape()[0], depth = depth_of<P>(a.shape()[1]);
+  const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(P)) * std::max<std::int64_t>(depth, 1);
   const std::int64_t tiles_at_once = std::max<std::int64_t>(1, (64 << 20) / (row_bytes * tile_rows));
   const std::int64_t block = std::min((M + Rows - 1) / Rows * Rows, tiles_at_once * tile_rows);
   const DepthBlocks blocks = DepthBlocks::of<T>(depth);
@@ -313,15 +321,35 @@ void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64
     const Left left{left_data, (rows + Rows - 1) / Rows, blocks};
     left.pack(threads, a, m, rows);
     for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
-      PackedRights<U, Count, std::remove_cvref_t<decltype(sink)>> rights{{}, columns[First], K, sink};
+      PackedRights<U, Count, std::remove_cvref_t<decltype(sink)>> rights{{}, columns[First], panel_rows, sink};
       std::copy_n(data + First, Count, rights.data);
-      const TileOrder tiles = tiles_of<Rows, TileN, T, U, Count>(rows, tile_rows, rights.columns, K, threads);
+      const TileOrder tiles = tiles_of<Rows, TileN, T, U, Count>(rows, tile_rows, rights.columns, panel_rows, threads);
       parallel_for(threads, tiles.count(), [&](std::int64_t i) {
         const Index<2> tile = tiles[i];
         compute_panel_tile<Rows, T>(left, m, rights, tiles.rows.range(tile[0]), tiles.columns.range(tile[1]));
       });
     });
   }
+}
+
+// multiply.operator()<Rows>() with as many rows in a panel of the left operand as leave few of them idle: of 16 rows, 8 in
+// two panels take 0.7 of the time of 12. `Most`: of the register tile; `Beyond`: up to 8 also where it has fewer.
+template <int Most, bool Beyond, class Multiply>
+void with_row_panels(std::int64_t M, const Multiply& multiply) {
+  if (M == 1) return multiply.template operator()<1>();
+  if (M == 2) return multiply.template operator()<2>();
+  if (M <= 4) return multiply.template operator()<4>();
+  if constexpr (Beyond && Most < 6) {
+    if (M <= 6) return multiply.template operator()<6>();
+  }
+  if constexpr (Beyond && Most <= 8) {
+    if (M > Most && M <= 8) return multiply.template operator()<8>();
+  }
+  if constexpr (Most > 8) {
+    const bool fewer = (M + 7) / 8 * 8 < (M + Most - 1) / Most * Most;
+    if (M <= 32 && fewer) return multiply.template operator()<8>();
+  }
+  multiply.template operator()<Most>();
 }
 
 // `panels` in one piece, panel after panel: themselves, unless a view shows them otherwise; then they are copied to
@@ -356,17 +384,13 @@ void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c
   });
   if (M == 0 || N == 0) return;
   const int threads = threads_for(stream, std::max(M * N * K / 64, N * K / 4));
-  // Few rows are computed together, by a kernel that has no more of them than it must.
-  const auto multiply = [&]<int Rows>() { multiply_packed<Rows, TileM, TileN, T>(a, data, columns, c, threads); };
-  if (M == 1) return multiply.template operator()<1>();
-  if (M == 2) return multiply.template operator()<2>();
-  if (M <= 4) return multiply.template operator()<4>();
-  if (M <= 6 && M > most_rows) return multiply.template operator()<6>();
-  if (M <= 8 && (M > most_rows || most_rows > 8)) return multiply.template operator()<8>();
   if constexpr (has_pairs && is_bf16_memory<A> && std::is_same_v<U, bf16>) {
-    if (lies_in_lines(a)) return multiply_packed<most_rows, TileM, TileN, T, Pair>(a, data, columns, c, threads);
+    if (M > 8 && lies_in_lines(a)) {
+      return multiply_packed<most_rows, TileM, TileN, T, Pair>(a, data, columns, K, c, threads);
+    }
   }
-  multiply.template operator()<most_rows>();
+  with_row_panels<most_rows, true>(
+      M, [&]<int Rows>() { multiply_packed<Rows, TileM, TileN, T>(a, data, columns, K, c, threads); });
 }
 
 }  // namespace kgen::cpu

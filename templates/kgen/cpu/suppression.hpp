@@ -10,8 +10,8 @@
 namespace kgen::cpu {
 
 // `kept` has room for all that may stay.
-template <class T>
-void suppress_line(const Suppression<T>& work, std::int64_t line, Rectangle* kept) {
+template <class Corner, class Score>
+void suppress_line(const Suppression<Corner, Score>& work, std::int64_t line, Rectangle* kept) {
   const std::int64_t candidates = work.order.extent(2), most = work.out.extent(2);
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < candidates && count < most; ++i) {
@@ -26,8 +26,8 @@ void suppress_line(const Suppression<T>& work, std::int64_t line, Rectangle* kep
   for (; count < most; ++count) work.give(line, count, -1);
 }
 
-template <class T>
-void suppress(const Suppression<T>& work, Stream stream) {
+template <class Corner, class Score>
+void suppress(const Suppression<Corner, Score>& work, Stream stream) {
   const std::int64_t candidates = work.order.extent(2), most = std::min(work.out.extent(2), candidates);
   const std::int64_t wanted = threads_for(stream, work.lines() * candidates * 16);
   parallel(static_cast<int>(std::min(wanted, work.lines())), [&](Team team) {

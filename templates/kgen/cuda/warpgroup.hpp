@@ -6,6 +6,8 @@
 #include <optional>
 #include <type_traits>
 
+#include "kgen/gpu/asked_once.hpp"
+
 namespace kgen::gpu {
 
 using TensorMap = CUtensorMap;
@@ -115,6 +117,11 @@ KGEN_FN void settle(float (&sums)[Count]) {
   KGEN_UNROLL
   for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(sums[i]) : : "memory");
 }
+template <int Count>
+KGEN_FN void settle(std::int32_t (&sums)[Count]) {
+  KGEN_UNROLL
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(sums[i]) : : "memory");
+}
 template <int Count, RegisterShare Share>
 KGEN_FN void hold_registers() {
   if constexpr (Share == RegisterShare::less) {
@@ -131,10 +138,12 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 }
 
 // clang-format off
-#define KGEN_SUMS_4(first) "+f"(sums[first]), "+f"(sums[first + 1]), "+f"(sums[first + 2]), "+f"(sums[first + 3])
-#define KGEN_SUMS_8(first)                                                                                 \
-  "+f"(sums[first]), "+f"(sums[first + 1]), "+f"(sums[first + 2]), "+f"(sums[first + 3]),                  \
-  "+f"(sums[first + 4]), "+f"(sums[first + 5]), "+f"(sums[first + 6]), "+f"(sums[first + 7])
+// KGEN_SUM, KGEN_SCALES: of floats, and further down of integers, whose operands have no sign to change.
+#define KGEN_SUM "+f"
+#define KGEN_SCALES ", 1, 1"
+#define KGEN_SUMS_4(first) \
+  KGEN_SUM(sums[first]), KGEN_SUM(sums[first + 1]), KGEN_SUM(sums[first + 2]), KGEN_SUM(sums[first + 3])
+#define KGEN_SUMS_8(first) KGEN_SUMS_4(first), KGEN_SUMS_4(first + 4)
 #define KGEN_SUMS_16(first) KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8)
 #define KGEN_SUMS_32(first) \
   KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8), KGEN_SUMS_8(first + 16), KGEN_SUMS_8(first + 24)
@@ -181,7 +190,7 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   asm volatile(                                                                                                \
       "{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #adds_number ", 0;\n"                                         \
       "wgmma.mma_async.sync.aligned.m64n" #columns kind " {" KGEN_NUMBERS_##count "}, "                        \
-      "%" #a_number ", %" #b_number ", adds, 1, 1;\n}"                                                         \
+      "%" #a_number ", %" #b_number ", adds" KGEN_SCALES ";\n}"                                                \
       : KGEN_SUMS_##count(0)                                                                                   \
       : "l"(a), "l"(b), "r"(adds))
 #define KGEN_WGMMA_OF(type)                                                  \
@@ -224,6 +233,30 @@ KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int a
   }
 }
 
+#undef KGEN_SUM
+#undef KGEN_SCALES
+#define KGEN_SUM "+r"
+#define KGEN_SCALES ""
+template <class T, int N, bool Transposed, bool TransposedLeft = false>
+KGEN_FN void wgmma(std::int32_t (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
+  static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 128 || N == 192 || N == 256);
+  static_assert(!Transposed && !TransposedLeft);
+  using A = typename T::left_type;
+  using B = typename T::right_type;
+  if constexpr (std::is_signed_v<A> && std::is_signed_v<B>) {
+    KGEN_WGMMA_DEEP_OF("k32.s32.s8.s8");
+  } else if constexpr (std::is_signed_v<A>) {
+    KGEN_WGMMA_DEEP_OF("k32.s32.s8.u8");
+  } else if constexpr (std::is_signed_v<B>) {
+    KGEN_WGMMA_DEEP_OF("k32.s32.u8.s8");
+  } else {
+    KGEN_WGMMA_DEEP_OF("k32.s32.u8.u8");
+  }
+}
+#undef KGEN_SUM
+#undef KGEN_SCALES
+#define KGEN_SUM "+f"
+
 template <class T, int N, bool Transposed>
 KGEN_FN void wgmma(float (&sums)[N / 2], const std::uint32_t (&left)[4], std::uint64_t b, int adds) {
   static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
@@ -251,6 +284,7 @@ KGEN_FN void multiply_tile(float (&sums)[4], const std::uint32_t (&a)[4], const 
 }
 
 #undef KGEN_MULTIPLY_TILE
+#undef KGEN_SUM
 #undef KGEN_SUMS_4
 #undef KGEN_SUMS_8
 #undef KGEN_SUMS_16
@@ -299,13 +333,13 @@ KGEN_FN void wgmma_fence() {}
 KGEN_FN void wgmma_commit() {}
 template <int Left>
 KGEN_FN void wgmma_wait(Where = Where::here()) {}
-template <int Count>
-KGEN_FN void settle(float (&)[Count]) {}
+template <class S, int Count>
+KGEN_FN void settle(S (&)[Count]) {}
 template <int Count, RegisterShare Share>
 KGEN_FN void hold_registers() {}
 KGEN_FN std::uint64_t descriptor(const void*, int, int) { return 0; }
 template <class T, int N, bool Transposed, bool TransposedLeft = false>
-KGEN_FN void wgmma(float (&)[N / 2], std::uint64_t, std::uint64_t, int) {}
+KGEN_FN void wgmma(wgmma_sum_t<T> (&)[N / 2], std::uint64_t, std::uint64_t, int) {}
 template <class T, int N, bool Transposed>
 KGEN_FN void wgmma(float (&)[N / 2], const std::uint32_t (&)[4], std::uint64_t, int) {}
 template <class T>
@@ -381,13 +415,23 @@ std::optional<TensorMap> tensor_map(const PatchedMemory<Rank>& memory) {
 // Whether `kernel`, which declares `threads` where it has_warpgroups and fewer elsewhere, was compiled for what the
 // current device can do: machine code of sm_90 has the device's number, and none of its tensor cores.
 inline bool runs_warpgroups(const void* kernel, int threads) {
-  int device = 0, major = 0;
-  cudaFuncAttributes attributes;
-  const bool asked = cudaGetDevice(&device) == cudaSuccess &&
-                     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-                     (major != 9 || cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess);
-  if (!asked) (void)cudaGetLastError();  // that nobody else meets it
-  return asked && major == 9 && attributes.maxThreadsPerBlock >= threads;
+  static AskedOnce<int> known;  // how many threads it runs so; 0: it does not; -1: there was no answer
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    (void)cudaGetLastError();  // that nobody else meets it
+    return false;
+  }
+  const auto ask = [&] {
+    int major = 0;
+    cudaFuncAttributes attributes{};
+    const bool asked = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                       (major != 9 || cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess);
+    if (asked) return major == 9 ? attributes.maxThreadsPerBlock : 0;
+    (void)cudaGetLastError();
+    return -1;
+  };
+  const auto is_answer = [](int most) { return most >= 0; };
+  return known({device, kernel}, is_answer, ask) >= threads;
 }
 
 }  // namespace kgen::gpu

@@ -21,6 +21,7 @@ template <class T, class Rule>
 struct AttentionBlocks : AttentionShape<T, Rule> {
   int tile = attention_lanes;  // keys in shared memory at a time, at most as many
 
+  KGEN_FN AttentionBlocks of_sequence(std::int64_t b) const { return {AttentionShape<T, Rule>::of_sequence(b), tile}; }
   KGEN_FN std::int64_t blocks_per_head() const { return (this->rows() + attention_teams - 1) / attention_teams; }
   KGEN_FN std::int64_t pitch() const { return this->D + 1; }  // of keys and values, so that lanes read different banks
 };
@@ -105,15 +106,17 @@ KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionBlocks
 
 template <class T, class Rule, class Q, class K, class V, class Mask, class Out>
 KGEN_GLOBAL(attention_threads, 4)
-attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionBlocks<T, Rule> shape) {
+attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionBlocks<T, Rule> all) {
   take_turn();
   SharedMemory shared;
-  const AttentionMemory<T> memory(shared, shape);
+  const AttentionMemory<T> memory(shared, all);
   const int lane = thread_index() % attention_lanes, team = thread_index() / attention_lanes;
-  const std::int64_t blocks = shape.B * shape.key_heads * shape.blocks_per_head();
+  const std::int64_t blocks = all.B * all.key_heads * all.blocks_per_head();
   for (std::int64_t block = block_index(); block < blocks; block += block_count()) {
-    const std::int64_t head = block / shape.blocks_per_head(), first_row = block % shape.blocks_per_head() * attention_teams;
-    const std::int64_t b = head / shape.key_heads, key_head = head % shape.key_heads, last = shape.rows() - 1;
+    const std::int64_t head = block / all.blocks_per_head(),
+                       first_row = block % all.blocks_per_head() * attention_teams;
+    const std::int64_t b = head / all.key_heads, key_head = head % all.key_heads, last = all.rows() - 1;
+    const AttentionBlocks<T, Rule> shape = all.of_sequence(b);
     // Teams beyond the last row compute it once more, since others wait for them.
     const std::int64_t row = first_row + team < last ? first_row + team : last;
     const std::int64_t last_row = first_row + attention_teams - 1 < last ? first_row + attention_teams - 1 : last;
@@ -123,7 +126,7 @@ attention_kernel(Q q, K k, V v, Mask mask, Out out, AttentionBlocks<T, Rule> sha
       memory.sums[d] = 0;
     }
     RunningSoftmax<T> state;
-    const std::int64_t all = shape.keys_seen(last_row), end = all < shape.keys ? all : shape.keys;
+    const std::int64_t seen = shape.keys_seen(last_row), end = seen < shape.keys ? seen : shape.keys;
     for (std::int64_t first = shape.first_key(first_row); first < end; first += shape.tile) {
       const std::int64_t count = first + shape.tile < end ? shape.tile : end - first;
       {

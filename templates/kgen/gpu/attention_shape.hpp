@@ -18,6 +18,12 @@ struct AttentionShape {
   T scale;
   Rule rule;
 
+  // With the keys that sequence b has.
+  KGEN_FN AttentionShape of_sequence(std::int64_t b) const {
+    AttentionShape shape = *this;
+    shape.keys = static_cast<Size>(rule.keys_of(b, keys));
+    return shape;
+  }
   KGEN_FN Size rows() const { return S * group; }
   // Keys that the query of a row sees: those before this one, which may be beyond the last,
   KGEN_FN Size keys_seen(Size row) const {

@@ -33,7 +33,7 @@ lay_out_kernel(View<const T, 2> from, T* to, std::int64_t pitch, std::int64_t ti
       for (int i = 0; i < each; ++i) {
         const int inner = thread_index() % edge, outer = thread_index() / edge + i * (LineTile::threads / edge);
         const Index<2> at{line + (turned ? inner : outer), first + (turned ? outer : inner)};
-        elements[i] = T(0.0f);
+        elements[i] = T{};
         if (at[0] < from.extent(0) && at[1] < from.extent(1)) {
           elements[i] = load_run<1>(from.data() + at[0] * from.stride(0) + at[1] * from.stride(1), 0, {})[0];
         }

@@ -9,6 +9,9 @@
 #include "kgen/gpu/device.hpp"
 #include "kgen/stream.hpp"
 
+#if !defined(KGEN_SIMT)
+#include "kgen/gpu/asked_once.hpp"
+#endif
 #if defined(KGEN_HIP)
 #include "kgen/hip/api.hpp"
 #elif !defined(KGEN_SIMT)
@@ -65,13 +68,22 @@ inline void require(api::Status status, Stream stream, const std::string& doing)
                     api::name(status) + ")");
 }
 
-inline DeviceLimits device_limits(Stream stream) {
-  int device = 0, multiprocessors = 0, bytes = 0, clusters = 0;
+inline int current_device(Stream stream) {
+  int device = 0;
   require(api::get_device(&device), stream, "asking for the current device");
-  require(api::multiprocessors(&multiprocessors, device), stream, "asking for the device's multiprocessors");
-  require(api::shared_bytes(&bytes, device), stream, "asking for the device's shared memory");
-  require(api::has_clusters(&clusters, device), stream, "asking whether the device has clusters");
-  return {multiprocessors, bytes, clusters != 0 ? most_cluster_blocks : 1};
+  return device;
+}
+
+inline DeviceLimits device_limits(Stream stream) {
+  static AskedOnce<DeviceLimits> known;
+  const int device = current_device(stream);
+  return known({device}, [&]() -> DeviceLimits {
+    int multiprocessors = 0, bytes = 0, clusters = 0;
+    require(api::multiprocessors(&multiprocessors, device), stream, "asking for the device's multiprocessors");
+    require(api::shared_bytes(&bytes, device), stream, "asking for the device's shared memory");
+    require(api::has_clusters(&clusters, device), stream, "asking whether the device has clusters");
+    return {multiprocessors, bytes, clusters != 0 ? most_cluster_blocks : 1};
+  });
 }
 
 inline std::int64_t most_blocks(int threads) { return api::most_blocks(threads); }
@@ -97,8 +109,14 @@ void launch(const Grid& grid, bool early, Stream stream, void (*kernel)(Paramete
   }
   constexpr std::int64_t granted = 48 * 1024;  // without asking
   if (grid.shared_bytes > granted) {
-    require(api::allow_shared(reinterpret_cast<const void*>(kernel), static_cast<int>(grid.shared_bytes)), stream,
-            doing());
+    static AskedOnce<std::int64_t> known;  // what was granted, which only grows
+    const AskedOf what{current_device(stream), reinterpret_cast<const void*>(kernel)};
+    const auto is_enough = [&](std::int64_t bytes) { return grid.shared_bytes <= bytes; };
+    const auto grant = [&] {
+      require(api::allow_shared(what.kernel, static_cast<int>(grid.shared_bytes)), stream, doing());
+      return grid.shared_bytes;
+    };
+    known(what, is_enough, grant);
   }
   const api::Status status = api::launch(grid, early, stream.handle, kernel, arguments...);
   if (status != api::success) require(status, stream, doing());

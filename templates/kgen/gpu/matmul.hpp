@@ -7,7 +7,9 @@
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/row_state.hpp"
 #include "kgen/gpu/tensor_core_matmul.hpp"
+#include "kgen/gpu/unpacked_matmul.hpp"
 #include "kgen/math.hpp"
 #include "kgen/several.hpp"
 
@@ -181,18 +183,10 @@ bool runs_along_rows(const S& source) {
   }
 }
 
-// The tiles that a caller chooses are the CPU's.
-template <int, int, int LeastBits, class A, class B, class C>
-void matmul(const A& a, const B& b, const C& c, Stream stream) {
+template <class A, class B, class C>
+void plain_matmul(const A& a, const B& b, const C& c, Stream stream) {
   using T = source_lane_t<A, 2>;
   constexpr int products = several_count<B>;
-#if defined(KGEN_WARPGROUPS)
-  if constexpr (has_warpgroup_matmul<LeastBits, A, B, C>) {
-    if (tensor_core_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
-  } else if constexpr (has_streamed_matmul<A, B, C>) {
-    if (streamed_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream)) return;
-  }
-#endif
   MatmulShape<products> shape{a.shape()[0], a.shape()[1], {}, runs_along_rows(a), {}};
   int product = 0;
   for_each_of(b, [&](const auto& each) {
@@ -208,6 +202,26 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
   const auto seen = [](const auto& object) { return with_access(object, MatmulTile::lanes); };
   launch_early(grid, stream, matmul_kernel<T, A, B, C>, with_each(a, seen), with_each(b, seen), with_each(c, seen),
                shape, tiles);
+}
+
+// TileM and TileN are the CPU's.
+template <int TileM, int TileN, int LeastBits, int Degree = 0, int Columns = 0, class A, class B, class C>
+void matmul(const A& a, const B& b, const C& c, Stream stream) {
+#if defined(KGEN_WARPGROUPS)
+  if constexpr (has_warpgroup_matmul<LeastBits, A, B, C>) {
+    if (tensor_core_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream, Columns)) return;
+  } else if constexpr (!uses_rows<C> && has_streamed_matmul<A, B, C>) {
+    using Left = std::remove_const_t<typename A::element_type>;
+    if (streamed_matmul<Left, Degree>(a, b, c, stream) || unpacked_matmul<Left>(a, b, c, stream)) return;
+  }
+#endif
+  if constexpr (uses_rows<C>) {
+    if (a.shape()[0] == 0) return;
+    with_row_states(c, stream,
+                    [&](const auto& known, Stream rest) { matmul<TileM, TileN, LeastBits, Degree, Columns>(a, b, known, rest); });
+  } else {
+    plain_matmul(a, b, c, stream);
+  }
 }
 
 }  // namespace kgen::gpu

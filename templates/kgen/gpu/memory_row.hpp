@@ -25,7 +25,7 @@ struct RowSharing {
 
 // Room for values of a row, [pieces][lanes], where `lanes` threads side by side compute one row each.
 struct RowScratch {
-  unsigned char* memory;
+  unsigned char* memory;  // null: there is none, and what is kept is computed anew
   int lane, lanes;
   std::int64_t taken = 0;
 
@@ -130,7 +130,7 @@ class MemoryRow {
       return row;
     } else {
       using T = row_lane_t<A, V, Piece<K>>;
-      if (sharing_.parts > 1) return MemoryKeep<T, V, A>{row, nullptr, 0};
+      if (sharing_.parts > 1 || scratch_.memory == nullptr) return MemoryKeep<T, V, A>{row, nullptr, 0};
       auto* values = scratch_.template take<Vec<T, V>>(pieces_);
       for_each_computed<T>(row, [&](std::int64_t number, const Vec<T, V>& lanes)
                                     KGEN_LAMBDA { values[number * scratch_.lanes] = lanes; });

@@ -1,6 +1,8 @@
 // Matrix multiplication of few rows on tensor cores, where a prologue makes the right operands of what comes from
 // memory (weights of few bits, and scales of groups of them): at the speed at which that comes, each element is made
-// once, in the registers from which the tensor cores take it (multiply_tile()).
+// once, in the registers from which the tensor cores take it (multiply_tile()). Where a prologue is affine in what is
+// streamed, and the same for all rows of a step, the tensor cores multiply by the codes themselves, as pairs
+// (code_pairs.hpp), and what the prologue makes of 0 and of 1 is applied to a step's sums.
 //
 // A wave goes down 16 columns, 128 rows at a time: a thread loads 32 rows of 2 columns, two steps ahead, and the same
 // 32 columns of the left operand's rows. Which of them the tensor cores multiply as which number in depth does not
@@ -8,6 +10,7 @@
 #pragma once
 
 #include "kgen/gpu/added_sums.hpp"
+#include "kgen/gpu/code_pairs.hpp"
 #include "kgen/gpu/streamed_source.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
@@ -15,12 +18,13 @@
 
 namespace kgen::gpu {
 
-// Rows: of the left operand; Columns: of a tile, of all products that it is of.
-template <class T, int Rows, int Columns>
+// Rows: of the left operand, at a time; Columns: of a tile, of all products that it is of. Degree: that of kgen::matmul
+// where codes are multiplied, 0 where elements are.
+template <class T, int Rows, int Columns, int Degree>
 struct StreamedMatmul {
   static constexpr int rows = Rows, columns = Columns, wave_columns = 16;
-  // A thread has `lanes` of a column in a step, and makes `part` of them at a time.
-  static constexpr int lanes = 32, part = 8, depth = 4 * lanes;
+  // A thread has `lanes` of a column in a step, of `ahead` that are on their way, and makes `part` of them at a time.
+  static constexpr int lanes = 32, part = 8, depth = 4 * lanes, ahead = 2;
   static constexpr int most_waves = 8, threads = most_waves * wave_size;  // of a block
   static constexpr int blocks = 2, places = blocks * most_waves;          // of waves, on a multiprocessor
   static constexpr int pitch = Columns + 4;  // 2 rows further and 1 column further are 32 different banks
@@ -49,10 +53,10 @@ struct StreamedMatmul {
   struct Left {
     const T* rows[Rows / 8];  // at the next step's columns
 
-    KGEN_FN Left(const View<const T, 2>& a, int column) {
+    KGEN_FN Left(const View<const T, 2>& a, int first_row, int column) {
       KGEN_UNROLL
       for (int i = 0; i < Rows / 8; ++i) {
-        const std::int64_t row = i * 8 + thread_index() % wave_size / 4, last = a.extent(0) - 1;
+        const std::int64_t row = first_row + i * 8 + thread_index() % wave_size / 4, last = a.extent(0) - 1;
         rows[i] = a.data() + (row < last ? row : last) * a.stride(0) + column;
       }
     }
@@ -60,17 +64,19 @@ struct StreamedMatmul {
       KGEN_UNROLL
       for (int i = 0; i < Rows / 8; ++i) rows[i] += columns;
     }
+    // `part` of a row's columns of the step, from number `first` on.
+    KGEN_FN Block<16> load(int row, int first) const { return load_constant<16>(rows[row] + first); }
   };
 
   // sums += what a thread has of a step, by the left operand's rows. Beyond the last row of b both are 0.
   template <class Source>
-  KGEN_FN static void multiply_step(Sums& sums, const Left& left, const Source& b, const Weights<Source>& weights,
-                                    bool beyond) {
+  KGEN_FN static void multiply_elements(Sums& sums, const Left& left, const Source& b, const Weights<Source>& weights,
+                                        bool beyond) {
     Block<16> blocks[Rows / 8][lanes / part];  // on their way together
     KGEN_UNROLL
     for (int i = 0; i < Rows / 8 * (lanes / part); ++i) {
-      const int rows = i / (lanes / part), place = i % (lanes / part);
-      blocks[rows][place] = beyond ? Block<16>{} : load_constant<16>(left.rows[rows] + place * part);
+      const int row = i / (lanes / part), place = i % (lanes / part);
+      blocks[row][place] = beyond ? Block<16>{} : left.load(row, place * part);
     }
     KGEN_UNROLL
     for (int first = 0; first < lanes; first += part) {
@@ -93,10 +99,68 @@ struct StreamedMatmul {
     }
   }
 
+  // The same by codes, of whole steps: all threads of a column have what the prologue makes of 0 and of 1.
+  template <class Source>
+  KGEN_FN static void multiply_codes(Sums& sums, const Left& left, const Source& b, const Weights<Source>& weights) {
+    using Codes = CodePairs<T, streamed_element_t<Source>>;
+    constexpr bool has_offset = Degree == 2;
+    constexpr int words = lanes / Codes::elements, words_of_block = part / Codes::elements;
+    constexpr std::uint32_t one = pair_of<T>(1), ones[] = {one, one, one, one};
+    Sums codes = {}, totals = {};  // of the left operand's rows by the codes, and by 1
+    Block<16> blocks[Rows / 8];
+    KGEN_UNROLL
+    for (int word = 0; word < words; ++word) {
+      std::uint32_t pairs[2][Codes::pairs];
+      KGEN_UNROLL
+      for (int i = 0; i < 2; ++i) {
+        const auto& streamed = weights.pieces[i].streamed;
+        Codes::convert(streamed[word / 4].words[word % 4], pairs[i]);
+      }
+      if (word % words_of_block == 0) {
+        KGEN_UNROLL
+        for (int row = 0; row < Rows / 8; ++row) blocks[row] = left.load(row, word / words_of_block * part);
+      }
+      KGEN_UNROLL
+      for (int rows = 0; rows < Rows / 8; ++rows) {
+        std::uint32_t right[Codes::pairs];
+        pair_up<Codes::elements>(blocks[rows].words + word % words_of_block * (Codes::elements / 2), right);
+        KGEN_UNROLL
+        for (int i = 0; i < Codes::pairs; i += 2) {
+          const std::uint32_t tile[] = {pairs[0][i], pairs[1][i], pairs[0][i + 1], pairs[1][i + 1]};
+          const std::uint32_t of_rows[] = {right[i], right[i + 1]};
+          multiply_tile<T>(codes[rows], tile, of_rows);
+          if constexpr (has_offset) multiply_tile<T>(totals[rows], ones, of_rows);
+        }
+      }
+    }
+    KGEN_UNROLL
+    for (int column = 0; column < 2; ++column) {
+      using Streamed = typename Weights<Source>::Streamed;
+      const float offset = has_offset ? Streamed::of_code(b, weights.pieces[column], 0) : 0.0f;
+      const float slope = Streamed::of_code(b, weights.pieces[column], Codes::one) - offset;
+      KGEN_UNROLL
+      for (int i = 0; i < Rows / 8 * 2; ++i) {
+        float& sum = sums[i / 2][column * 2 + i % 2];
+        sum = __builtin_fmaf(slope, codes[i / 2][column * 2 + i % 2], sum);
+        if constexpr (has_offset) sum = __builtin_fmaf(offset, totals[i / 2][column * 2 + i % 2], sum);
+      }
+    }
+  }
+
+  template <class Source>
+  KGEN_FN static void multiply_step(Sums& sums, const Left& left, const Source& b, const Weights<Source>& weights,
+                                    [[maybe_unused]] bool beyond) {
+    if constexpr (Degree != 0) {
+      multiply_codes(sums, left, b, weights);
+    } else {
+      multiply_elements(sums, left, b, weights, beyond);
+    }
+  }
+
   // A wave: the sums of 16 columns from `column` on, of which those before `end` are there, over its part of the depth.
   template <class Source>
-  KGEN_FN static void multiply(Sums& sums, const View<const T, 2>& a, const Source& b, std::int64_t column,
-                               std::int64_t end) {
+  KGEN_FN static void multiply(Sums& sums, const View<const T, 2>& a, int first_row, const Source& b,
+                               std::int64_t column, std::int64_t end) {
     const int lane = thread_index() % wave_size, waves = block_threads() / wave_size;
     const int K = static_cast<int>(a.extent(1)), stride = waves * depth;
     const std::int64_t last = end - 1, own = column + lane / 4;
@@ -104,26 +168,26 @@ struct StreamedMatmul {
     const int first = begin + lane % 4 * lanes;
     typename Weights<Source>::Streamed columns[] = {{b, {first, own < last ? own : last}, stride},
                                                     {b, {first, own + 8 < last ? own + 8 : last}, stride}};
-    Left left(a, first);
-    Weights<Source> next[2] = {};
+    Left left(a, first_row, first);
+    Weights<Source> next[ahead] = {};
     const auto load = [&](Weights<Source>& to, int from) KGEN_LAMBDA {
       if (from + depth <= K || from + lane % 4 * lanes < K) to = {{columns[0].load(b), columns[1].load(b)}};
     };
-    // One step of two that are on their way: its registers are free for the one behind the other.
+    // One of the steps that are on their way: its registers are free for the one behind the others.
     const auto step = [&](Weights<Source>& weights, bool beyond) KGEN_LAMBDA {
       multiply_step(sums, left, b, weights, beyond);
-      load(weights, begin + 2 * stride);
+      load(weights, begin + ahead * stride);
       left.advance(stride);
       begin += stride;
     };
-    load(next[0], begin);
-    load(next[1], begin + stride);
-    while (begin + stride + depth <= K) {
-      step(next[0], false);
-      step(next[1], false);
+    KGEN_UNROLL
+    for (int i = 0; i < ahead; ++i) load(next[i], begin + i * stride);
+    while (begin + (ahead - 1) * stride + depth <= K) {
+      KGEN_UNROLL
+      for (int i = 0; i < ahead; ++i) step(next[i], false);
     }
     KGEN_UNROLL
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < ahead; ++i) {
       if (begin < K) step(next[i], begin + lane % 4 * lanes >= K);
     }
   }
@@ -141,16 +205,19 @@ struct StreamedMatmul {
 
   // All columns of a tile that are of one product, from `column` on; they stand from `place` on in the tile.
   template <int Own, class Source>
-  KGEN_FN static void multiply_columns(float* to, const View<const T, 2>& a, const Source& b, std::int64_t column,
-                                       std::int64_t end, int place) {
+  KGEN_FN static void multiply_columns(float* to, const View<const T, 2>& a, int first_row, const Source& b,
+                                       std::int64_t column, std::int64_t end, int place) {
     KGEN_NO_UNROLL
     for (int i = 0; i < Own; i += wave_columns) {
       Sums sums = {};
-      multiply(sums, a, b, column + i, end);
+      multiply(sums, a, first_row, b, column + i, end);
       put(to, sums, place + i);
     }
   }
 };
+
+// In how many parts so many rows are multiplied.
+KGEN_FN constexpr int passes_of(int M, int rows) { return (M + rows - 1) / rows; }
 
 template <class Matmul, class T, class B, class C>
 KGEN_GLOBAL((has_warpgroups ? Matmul::threads : 1), Matmul::blocks)
@@ -160,10 +227,15 @@ streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulShape<severa
     const int waves = block_threads() / wave_size;
     float* partial = shared.take<float>(waves * Matmul::rows * Matmul::pitch);
     take_turn();
+    // Neighbouring blocks have the same columns, and of the rows so many each.
+    const int passes = passes_of(static_cast<int>(shape.M), Matmul::rows);
+    const int tile = static_cast<int>(block_index()) / passes;
+    const int first_row = (static_cast<int>(block_index()) - tile * passes) * Matmul::rows;
     const auto compute = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       constexpr int own = Matmul::columns / Count;
       const auto multiply = [&]<int... I>(std::integer_sequence<int, I...>) KGEN_LAMBDA {
-        (Matmul::template multiply_columns<own>(partial, a, nth<First + I>(b), origin[1], end, I * own), ...);
+        (Matmul::template multiply_columns<own>(partial, a, first_row, nth<First + I>(b), origin[1], end, I * own),
+         ...);
       };
       constexpr std::make_integer_sequence<int, Count> products;
       {
@@ -173,11 +245,12 @@ streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulShape<severa
       const auto added = [&](int row, int column) KGEN_LAMBDA {
         Vec<float, 4> sum(0);
         for (int wave = 0; wave < waves; ++wave) {
-          sum = sum + load_lanes<4>(partial + (wave * Matmul::rows + row) * Matmul::pitch + column);
+          sum = sum + load_lanes<4>(partial + (wave * Matmul::rows + row - first_row) * Matmul::pitch + column);
         }
         return sum;
       };
-      const PieceRange all{thread_index(), static_cast<int>(shape.M) * (own / 4), block_threads()};
+      const int left = static_cast<int>(shape.M) - first_row, own_rows = left < Matmul::rows ? left : Matmul::rows;
+      const PieceRange all{first_row * (own / 4) + thread_index(), (first_row + own_rows) * (own / 4), block_threads()};
       const int first = static_cast<int>(origin[1]), last = static_cast<int>(end);
       if (shape.lanes != Lanes::any) {
         emit_added<true, own>(added, known<Lanes::whole_vectors>(sink), first, last, all, products);
@@ -185,7 +258,7 @@ streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulShape<severa
         emit_added<false, own>(added, sink, first, last, all, products);
       }
     };
-    at_tile<Matmul::columns>(static_cast<int>(block_index()), c, shape, compute);
+    at_tile<Matmul::columns>(tile, c, shape, compute);
   }
 }
 
@@ -197,6 +270,14 @@ struct StreamsAll {
 template <class... S>
 struct StreamsAll<Several<S...>> {
   static constexpr bool value = (streamed_fields<S>().fits && ...);
+};
+template <class T, class S>
+struct HasPairs {
+  static constexpr bool value = CodePairs<T, streamed_element_t<S>>::exist;
+};
+template <class T, class... S>
+struct HasPairs<T, Several<S...>> {
+  static constexpr bool value = (HasPairs<T, S>::value && ...);
 };
 template <class A>
 inline constexpr bool is_left_of_tiles = is_memory_of<bf16, A> || is_memory_of<f16, A>;
@@ -223,44 +304,52 @@ inline int waves_of_tile(int tiles, int steps, int most, int places, int multipr
   return best;
 }
 
-template <class T, int Rows, class A, class B, class C>
+template <class T, int Rows, int Degree, class A, class B, class C>
 bool launch_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
                             Stream stream) {
-  using Matmul = StreamedMatmul<T, Rows, 16 * most_together<C, several_count<B>>>;
+  using Matmul = StreamedMatmul<T, Rows, 16 * most_together<C, several_count<B>>, Degree>;
   const auto kernel = streamed_matmul_kernel<Matmul, T, B, C>;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
   for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
     shape.tiles += shape.template order<Matmul::columns>(First, Count).columns;
   });
-  const int multiprocessors = device_limits(stream).multiprocessors;
-  const int waves =
-      waves_of_tile(shape.tiles, shape.steps(Matmul::depth), Matmul::most_waves, Matmul::places, multiprocessors);
-  bool fits = true;
+  const int multiprocessors = device_limits(stream).multiprocessors,
+            passes = passes_of(static_cast<int>(shape.M), Rows);
+  const int waves = waves_of_tile(shape.tiles * passes, shape.steps(Matmul::depth), Matmul::most_waves, Matmul::places,
+                                  multiprocessors);
+  bool fits = Degree == 0 || shape.K % Matmul::depth == 0;
   for_each_of(b, [&]<class Source>(const Source& each) {
-    fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, waves * Matmul::depth);
+    const std::int64_t rows = Degree == 0 ? Matmul::lanes : Matmul::depth;
+    fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, waves * Matmul::depth, rows);
   });
   if (!fits) return false;
-  const Grid grid{"streamed_matmul", shape.tiles, waves * wave_size, Matmul::shared(waves)};
+  const Grid grid{"streamed_matmul", std::int64_t{shape.tiles} * passes, waves * wave_size, Matmul::shared(waves)};
   launch_early(grid, stream, kernel, a, b, with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
   return true;
 }
 
 // c = a * b for each of b, where a has few rows: false where it has not, or where device, compiler or where operands
 // lie do not allow it.
-template <class T, class A, class B, class C>
+template <class T, int Degree, class A, class B, class C>
 bool streamed_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  constexpr int most_rows = 16;  // of more, memory of what the prologue makes is faster
+  constexpr int most_rows = 16, most_rows_by_codes = 32;  // of more, memory of what the prologue makes is faster
   WarpgroupMatmulShape<several_count<B>> shape{a.extent(0), a.extent(1), {}, 0, whole_lanes(c, 8)};
-  constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
-  bool fits = shape.M > 0 && shape.M <= most_rows && has_vectors(a, 8) && shape.K > 0 && shape.K < most;
+  constexpr std::int64_t most = 1 << 28;  // places are counted in 32 bits, tiles as well
+  bool fits = shape.M > 0 && shape.M <= most_rows_by_codes && has_vectors(a, 8) && shape.K > 0 && shape.K < most;
   int product = 0;
   for_each_of(b, [&](const auto& each) {
     const std::int64_t N = shape.N[product++] = each.shape()[1];
     fits = fits && N > 0 && N < most;
   });
   if (!fits) return false;
-  return shape.M <= 8 ? launch_streamed_matmul<T, 8>(a, b, c, shape, stream)
-                      : launch_streamed_matmul<T, 16>(a, b, c, shape, stream);
+  if constexpr (Degree != 0 && detail::HasPairs<T, B>::value) {
+    const bool launched = shape.M <= 8 ? launch_streamed_matmul<T, 8, Degree>(a, b, c, shape, stream)
+                                       : launch_streamed_matmul<T, 16, Degree>(a, b, c, shape, stream);
+    if (launched) return true;
+  }
+  if (shape.M > most_rows) return false;
+  return shape.M <= 8 ? launch_streamed_matmul<T, 8, 0>(a, b, c, shape, stream)
+                      : launch_streamed_matmul<T, 16, 0>(a, b, c, shape, stream);
 }
 
 }  // namespace kgen::gpu

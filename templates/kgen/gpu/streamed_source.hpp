@@ -14,6 +14,7 @@ struct StreamedFields {
   int streamed = 0;  // which of them has the fewest bits an element: the first of those
   int bits = 0;      // of that one
   bool fits = true;  // it has no other fields than numbers, scalars and Views of a matrix whose columns are one axis
+  int of = -1;       // that one's number among the fields
 };
 
 namespace detail {
@@ -36,19 +37,34 @@ struct StreamedField<Flattened<V, 2, 1>> {
 template <class... Fields>
 consteval StreamedFields streamed_fields_of_tuple(std::tuple<Fields&...>*) {
   StreamedFields all;
+  int number = -1;
   const auto look = [&]<class Field>() {
+    ++number;
     all.fits = all.fits && Field::fits;
     if (Field::bits == 0) return;
     if (all.bits == 0 || Field::bits < all.bits) {
       all.streamed = all.views;
       all.bits = Field::bits;
+      all.of = number;
     }
     ++all.views;
   };
   (look.template operator()<StreamedField<std::remove_const_t<Fields>>>(), ...);
-  all.fits = all.fits && all.bits > 0 && all.bits <= 8;  // more take too many registers
+  all.fits = all.fits && all.bits >= 4 && all.bits <= 8;  // more take too many registers
   return all;
 }
+
+// What is streamed of a prologue.
+template <int Number, class... Fields>
+struct StreamedElement;
+template <int Number, class First, class... Rest>
+struct StreamedElement<Number, First, Rest...> : StreamedElement<Number - 1, Rest...> {};
+template <class First, class... Rest>
+struct StreamedElement<0, First, Rest...> {
+  using type = std::remove_const_t<typename First::element_type>;
+};
+template <class... Fields, int Number>
+StreamedElement<Number, Fields...> streamed_element(std::tuple<Fields&...>*, std::integral_constant<int, Number>);
 }  // namespace detail
 
 template <class S>
@@ -59,6 +75,11 @@ consteval StreamedFields streamed_fields() {
     return detail::streamed_fields_of_tuple(static_cast<decltype(fields_of(std::declval<const S&>()))*>(nullptr));
   }
 }
+
+template <class S>
+using streamed_element_t =
+    typename decltype(detail::streamed_element(static_cast<decltype(fields_of(std::declval<S&>()))*>(nullptr),
+                                               std::integral_constant<int, streamed_fields<S>().of>()))::type;
 
 // A prologue S of a matrix, W lanes down one of its columns at a time, from one step of rows to the next.
 template <class S, int W>
@@ -74,8 +95,8 @@ class StreamedSource {
   };
 
   // Whether each operand lies as a StreamedSource wants it that goes down in steps of multiples of `step` rows, on the
-  // host.
-  static bool fits(const S& source, std::int64_t step) {
+  // host; and each of the others, unless it has one element for a whole column, has one for a multiple of `rows`.
+  static bool fits(const S& source, std::int64_t step, std::int64_t rows = W) {
     bool all = true;
     int number = 0;
     for_each_view(source, [&](const auto& view) {
@@ -85,7 +106,8 @@ class StreamedSource {
         const int lines = V::rank - 2;
         const std::int64_t length = view.extent(lines);
         all = all && length % W == 0 && view.stride(lines) == (streamed ? 1 : 0);
-        if (V::rank == 3) all = all && (view.extent(0) == 1 || step % length == 0);
+        const bool one_line = V::rank == 2 || view.extent(0) == 1;
+        all = all && (one_line || (step % length == 0 && (streamed || length % rows == 0)));
         for (int axis = 0; axis < V::rank && streamed; ++axis) {
           const bool one = axis == lines || view.extent(axis) == 1;
           all = all && (one || view.stride(axis) * fields.bits % 128 == 0);
@@ -141,6 +163,12 @@ class StreamedSource {
       ++number;
     });
     return seen.template load<Part>(Index<2>{});
+  }
+
+  // The prologue of an element of that code.
+  KGEN_FN static float of_code(const S& source, Pieces pieces, std::uint32_t code) {
+    pieces.streamed[0].words[0] = code;
+    return static_cast<float>(lanes<1>(source, pieces, 0).data);
   }
 
  private:

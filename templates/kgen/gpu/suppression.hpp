@@ -11,9 +11,9 @@ namespace kgen::gpu {
 inline constexpr int suppress_threads = 256;
 
 // suppressed: [lines, N]; all threads of a block see the same of it behind each phase, and so go the same way.
-template <class T>
+template <class Corner, class Score>
 KGEN_GLOBAL(suppress_threads, 4)
-suppress_kernel(Suppression<T> work, unsigned char* suppressed) {
+suppress_kernel(Suppression<Corner, Score> work, unsigned char* suppressed) {
   take_turn();
   const std::int64_t candidates = work.order.extent(2), most = work.out.extent(2);
   for (std::int64_t line = block_index(); line < work.lines(); line += block_count()) {
@@ -38,11 +38,11 @@ suppress_kernel(Suppression<T> work, unsigned char* suppressed) {
   }
 }
 
-template <class T>
-void suppress(const Suppression<T>& work, Stream stream) {
+template <class Corner, class Score>
+void suppress(const Suppression<Corner, Score>& work, Stream stream) {
   const Workspace memory(work.lines() * work.order.extent(2), stream);
   const Grid grid{"suppress", blocks_for(work.lines(), suppress_threads), suppress_threads, 0};
-  launch_early(grid, stream, suppress_kernel<T>, work, memory.data());
+  launch_early(grid, stream, suppress_kernel<Corner, Score>, work, memory.data());
 }
 
 }  // namespace kgen::gpu

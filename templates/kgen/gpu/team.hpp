@@ -65,6 +65,7 @@ struct WaveTeam {
   static constexpr int least_size = Lanes, blocks = 1;
   static constexpr std::int64_t shared() { return 0; }  // bytes that a block's teams need
 
+  WaveTeam() = default;
   KGEN_FN explicit WaveTeam(SharedMemory&) {}
   KGEN_FN int rank() const { return thread_index() % Lanes; }
   KGEN_FN int size() const { return Lanes; }

@@ -53,13 +53,29 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
   return tensor_core_matmul<T, BDeep>(with_each(a, engine_takes(false)), with_each(b, engine_takes(BDeep)), c, shape,
                                       limits, stream);
 }
+
+// The kernel that makes the numbers of its rows itself: it takes few of them. Those of a single row are there sooner by a
+// launch ahead (tests/bench/H200.md).
+template <class T, class A, class B, class C, class Shape>
+bool multiply_few_rows(const A& a, const B& b, const C& c, const Shape& shape, bool deep, Stream stream) {
+  if constexpr (deep_only<T>) {
+    return false;
+  } else {
+    if (shape.M == 1) return false;
+    const DeviceLimits limits = device_limits(stream);
+    return deep ? skinny_matmul<T, true>(a, b, c, shape, limits, stream)
+                : skinny_matmul<T, false>(a, b, c, shape, limits, stream);
+  }
+}
 }  // namespace detail
 
-// c = a * b for each of b: false where device or compiler do not allow it.
+// c = a * b for each of b: false where device or compiler do not allow it, or where numbers of rows must be made ahead.
+// columns: of a tile of more than 64 rows; 0: what the sizes suggest.
 template <class T, class A, class B, class C>
-bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream) {
+bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream, int columns = 0) {
   WarpgroupMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, 0, whole_lanes(c, 8)};
   constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
+  shape.columns_asked = columns;
   bool fits = shape.M > 0 && shape.M < most && shape.K > 0 && shape.K < most, deep = true;
   int product = 0;
   std::int64_t tiles = 0;
@@ -70,10 +86,14 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream) {
     tiles += (shape.M + 127) / 128 * ((N + 63) / 64);
   });
   if (!fits || tiles >= most) return false;
-  if constexpr (!deep_only<T>) {
-    if (!deep) return detail::lay_out_and_multiply<T, false>(a, b, c, shape, stream);
+  if constexpr (uses_rows<C>) {
+    return detail::multiply_few_rows<T>(a, b, c, shape, deep, stream);
+  } else {
+    if constexpr (!deep_only<T>) {
+      if (!deep) return detail::lay_out_and_multiply<T, false>(a, b, c, shape, stream);
+    }
+    return detail::lay_out_and_multiply<T, true>(a, b, c, shape, stream);
   }
-  return detail::lay_out_and_multiply<T, true>(a, b, c, shape, stream);
 }
 
 }  // namespace kgen::gpu

@@ -22,7 +22,8 @@
 //                                        operands in shared memory; Transposed: b's columns are along its lines, else
 //                                        its depth; TransposedLeft: so are a's rows, both of 16 bits alone. Without
 //                                        `adds`, sums = a * b. T: bf16, f16; f8e4m3 and f8e5m2, whose sums keep 13 bits
-//                                        of mantissa; float, of whose mantissa 10 bits are read (tf32).
+//                                        of mantissa; float, of whose mantissa 10 bits are read (tf32); BytePair, with
+//                                        sums of std::int32_t, which wrap.
 //                                        Thread t has rows t / 32 * 16 + t % 32 / 4 + 0 and 8, of each 8 columns
 //                                        those from t % 4 * 2 on: sums[column / 8 * 4 + (row is the second) * 2 +
 //                                        column % 2]
@@ -61,12 +62,26 @@ inline constexpr int warpgroup_threads = 128;
 // that what the tensor cores read together lies in different banks. Tiles begin at multiples of 1024 bytes.
 inline constexpr int swizzle_bytes = 128, tile_alignment = 1024;
 
+// Integers of 8 bits as operands of a product: which ones, the left and the right one are.
+template <class Left, class Right>
+struct BytePair {
+  using left_type = Left;
+  using right_type = Right;
+  std::uint8_t byte;
+};
+template <class T>
+inline constexpr bool is_byte_pair = false;
+template <class Left, class Right>
+inline constexpr bool is_byte_pair<BytePair<Left, Right>> = true;
+template <class T>
+using wgmma_sum_t = std::conditional_t<is_byte_pair<T>, std::int32_t, float>;
+
 // Of which the tensor cores take operands alone whose lines are along their depth; and of whose sums they keep so little
 // that a stage's are added up elsewhere.
 template <class T>
 inline constexpr bool deep_only = sizeof(T) != 2;
 template <class T>
-inline constexpr bool sums_are_short = sizeof(T) == 1;
+inline constexpr bool sums_are_short = sizeof(T) == 1 && !is_byte_pair<T>;
 
 enum class RegisterShare { less, more };  // than the launch gave
 

@@ -26,7 +26,7 @@ struct WarpgroupProduct {
   static_assert(BDeep || !deep_only<T>);
 
   // Begins sums += a * b, for one stage's depth; without `adds` sums = a * b.
-  KGEN_FN static void multiply(float (&sums)[N / 2], const T* a, const T* b, bool adds) {
+  KGEN_FN static void multiply(wgmma_sum_t<T> (&sums)[N / 2], const T* a, const T* b, bool adds) {
     KGEN_UNROLL
     for (int k = 0; k < depth; k += step) {
       wgmma<T, N, !BDeep>(sums, boxed_operand<T, 64, true>(a, k), boxed_operand<T, depth, BDeep>(b, k), adds || k > 0);
@@ -66,6 +66,7 @@ struct WarpgroupMatmulShape {
   int groups = 1;
   int blocks = 1;   // that share the depth of a tile
   int batches = 1;  // of M rows each, one behind the other: each begins at a multiple of batch_rows()
+  int columns_asked = 0;  // of a tile; 0: what takes the least time
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
   KGEN_FN int tiles_across(int product, int columns) const {
@@ -86,6 +87,15 @@ struct WarpgroupMatmulShape {
     return {group * N[product] + (static_cast<int>(tile) - group * each) * columns, (group + 1) * N[product]};
   }
   KGEN_FN int steps(int depth) const { return static_cast<int>((K + depth - 1) / depth); }
+  // Counts the tiles of all sinks.
+  template <int Columns, class C>
+  void count_tiles(const C& c) {
+    tiles = 0;
+    for_each_sink<Count>(c, [&]<int First, int Together>(const auto&) {
+      const TileOrder own = order<Columns>(First, Together);
+      tiles += own.rows * own.columns;
+    });
+  }
 };
 
 // body.operator()<First, Count>(sink, origin, end) for a tile: it is of the products First to First + Count, which
@@ -138,6 +148,7 @@ struct WarpgroupMatmul {
   }
 
   // A warpgroup: multiplies half of the rows of each tile, and gives the sums to its sink.
+  // Written out, and not by multiply_tile(): with its arguments at hand nvcc spills 20 bytes and more.
   template <int Products, class C>
   KGEN_FN static void multiply(Pipeline& pipeline, const C& c, const WarpgroupMatmulShape<Products>& shape) {
     const int first_row = (thread_index() - loading_threads) / warpgroup_threads * 64;
@@ -145,7 +156,7 @@ struct WarpgroupMatmul {
                                                                std::int64_t end) KGEN_LAMBDA {
       constexpr int columns = Columns / Count;
       using Product = WarpgroupProduct<T, columns, BDeep>;
-      float sums[Count][columns / 2] = {};  // else those of the tile before would live until here
+      wgmma_sum_t<T> sums[Count][columns / 2] = {};  // else those of the tile before would live until here
       if constexpr (sums_are_short<T>) {
         const auto add = [&](const auto&... held) KGEN_LAMBDA {
           KGEN_UNROLL
@@ -194,6 +205,67 @@ struct WarpgroupMatmul {
         emit_sums_in_turn<columns, 1>(sums, sink, origin, extents);
       }
     });
+  }
+
+  // A tile of which this warpgroup has no rows.
+  KGEN_FN static void skip_tile(Pipeline& pipeline, int steps) {
+    for (int k = 0; k < steps; ++k) pipeline.read();
+  }
+
+  // multiply() of a tile that begins at `origin`, of `steps` stages, and gives the sums to its sink as far as
+  // `extents`. IsAlone: the kernel has no other sink. Width: so many columns of each product are multiplied.
+  template <int Count, bool IsAlone, int Width = Columns / Count, class C>
+  KGEN_FN static void multiply_tile(Pipeline& pipeline, const C& sink, Index<2> origin, Index<2> extents, int steps,
+                                    Lanes lanes) {
+    const int first_row = (thread_index() - loading_threads) / warpgroup_threads * 64;
+    constexpr int columns = Columns / Count;
+    using Product = WarpgroupProduct<T, Width, BDeep>;
+    wgmma_sum_t<T> sums[Count][Width / 2] = {};  // else those of the tile before would live until here
+    if constexpr (sums_are_short<T>) {
+      const auto add = [&](const auto&... held) KGEN_LAMBDA {
+        KGEN_UNROLL
+        for (int i = 0; i < Count; ++i) {
+          Product::template add<held_columns>(sums[i], first_row * depth, i * columns * depth, held...);
+        }
+      };
+      for (int k = 0; k + 1 < steps; k += 2) {
+        const auto first = pipeline.read(), second = pipeline.read();
+        add(first, second);
+      }
+      if (steps % 2 != 0) add(pipeline.read());
+    } else {
+      typename Pipeline::Reading held;  // what products that are under way still read
+      for (int k = 0; k < steps; ++k) {
+        auto stage = pipeline.read();
+        wgmma_fence();
+        KGEN_UNROLL
+        for (int i = 0; i < Count; ++i) {
+          Product::multiply(sums[i], stage->a + first_row * depth, stage->b + i * columns * depth, k > 0);
+        }
+        wgmma_commit();
+        wgmma_wait<1>();
+        held = std::move(stage);
+      }
+      wgmma_wait<0>();
+    }
+    KGEN_UNROLL
+    for (int i = 0; i < Count; ++i) settle(sums[i]);
+    origin[0] += first_row;
+    // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
+    // Tiles at the ends of results go the same way where the sink is shorter still, and alone.
+    constexpr int views = view_count<std::remove_cvref_t<decltype(sink)>>;
+    constexpr bool is_short = views <= 4, is_shortest = views <= 2 && IsAlone;
+    const bool inside = origin[0] + 64 <= extents[0] && origin[1] + Width <= extents[1];
+    const bool constant = lanes == Lanes::constant_whole_vectors;
+    if (is_short && constant && inside) {
+      emit_sums<TileEnd::inside, Width>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+    } else if (is_shortest && constant) {
+      emit_sums<TileEnd::vectors, Width>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+    } else if (lanes != Lanes::any) {
+      emit_sums_in_turn<Width, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
+    } else {
+      emit_sums_in_turn<Width, 1>(sums, sink, origin, extents);
+    }
   }
 };
 
@@ -280,10 +352,7 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
   const std::optional<Loads> loads = make();
   if (!loads) return false;
-  for_each_sink<Products>(c, [&]<int First, int Count>(const auto&) {
-    const TileOrder order = shape.template order<Columns>(First, Count);
-    shape.tiles += order.rows * order.columns;
-  });
+  shape.template count_tiles<Columns>(c);
   const Grid grid{Loads::name, std::min(shape.tiles, limits.multiprocessors), Matmul::threads,
                   Matmul::Pipeline::shared()};
   const bool aligned = shape.groups == 1 || shape.N[0] % 8 == 0;  // groups begin at multiples of 8 columns
@@ -348,9 +417,10 @@ bool launch_copied(const A& a, const B& b, const C& c, const WarpgroupMatmulShap
 }
 
 // Wider tiles read each element fewer times; narrower ones take less time where wider ones would leave multiprocessors
-// idle, though memory slows the narrowest down. Which of these columns of a tile take the least.
+// idle, though memory slows the narrowest down. Which of these columns of a tile take the least, or those asked for.
 template <int... Columns, int Products>
 int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors) {
+  if (((shape.columns_asked == Columns) || ...)) return shape.columns_asked;
   const auto time = [](int columns) { return columns == 256 ? 256 : columns == 192 ? 198 : columns == 128 ? 141 : 96; };
   int best = 0;
   std::int64_t least = 0;

@@ -40,7 +40,8 @@ KGEN_FN std::uint64_t boxed_operand(const T* tile, int k) {
 
 // The 4 lanes of a quad have each 2 neighbours in 4 groups of 8 columns, lanes[2 * group + i]: afterwards lane i has
 // all of group i.
-KGEN_FN void gather_columns(float (&lanes)[8]) {
+template <class Sum>
+KGEN_FN void gather_columns(Sum (&lanes)[8]) {
   const int lane = thread_index() % 4;
   KGEN_UNROLL
   for (int bit = 1; bit <= 2; bit *= 2) {
@@ -50,10 +51,10 @@ KGEN_FN void gather_columns(float (&lanes)[8]) {
       if ((group & bit) != 0) continue;
       KGEN_UNROLL
       for (int i = 0; i < 2; ++i) {
-        float &low = lanes[2 * group + i], &high = lanes[2 * (group + bit) + i];
-        const float sent = upper ? low : high;
-        const float got =
-            std::bit_cast<float>(shuffle_xor(std::bit_cast<std::uint32_t>(sent), bit, wave_size, Where::here()));
+        Sum &low = lanes[2 * group + i], &high = lanes[2 * (group + bit) + i];
+        const Sum sent = upper ? low : high;
+        const Sum got =
+            std::bit_cast<Sum>(shuffle_xor(std::bit_cast<std::uint32_t>(sent), bit, wave_size, Where::here()));
         low = upper ? got : low;
         high = upper ? high : got;
       }
@@ -70,12 +71,11 @@ enum class TileEnd {
 
 // Sums of a warpgroup on their way to a sink, in steps: 4 neighbouring threads have 32 columns of a row, each of them 8
 // at a time.
-template <int N, int Count>
+template <class Sum, int N, int Count>
 struct SumsInSteps {
   static constexpr int lanes = 8, columns = 4 * lanes, of_row = N / columns, all = 2 * of_row;
   static constexpr std::make_integer_sequence<int, Count> products{};
-  using Sums = float[Count][N / 2];
-  using Lanes = float[Count][lanes];
+  using Lanes = Sum[Count][lanes];
 
   Index<2> origin, extents;  // of the first sum, and how far results go
 
@@ -112,7 +112,7 @@ struct SumsInSteps {
     if (at[0] >= extents[0]) return;
     KGEN_NO_UNROLL
     for (int first = 0; first < lanes && at[1] < extents[1]; first += W, at[1] += W) {
-      float some[Count][W] = {};
+      Sum some[Count][W] = {};
       KGEN_UNROLL
       for (int each = 0; each < lanes; ++each) {
         KGEN_UNROLL
@@ -127,14 +127,14 @@ struct SumsInSteps {
 
 // Gives the sink what a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as `extents`.
 // The sink's code stands here for each step.
-template <TileEnd End, int N, int Count, class C>
-KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
-  using Steps = SumsInSteps<N, Count>;
+template <TileEnd End, int N, class Sum, int Count, class C>
+KGEN_FN void emit_sums(const Sum (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
+  using Steps = SumsInSteps<Sum, N, Count>;
   const Steps steps{origin, extents};
   KGEN_UNROLL
   for (int step = 0; step < Steps::all; ++step) {
     if (End != TileEnd::inside && !steps.has_rows(step)) continue;
-    float own[Count][Steps::lanes];
+    Sum own[Count][Steps::lanes];
     KGEN_UNROLL
     for (int product = 0; product < Count; ++product) {
       KGEN_UNROLL
@@ -147,14 +147,14 @@ KGEN_FN void emit_sums(const float (&sums)[Count][N / 2], const C& c, Index<2> o
 
 // The same, but the sink's code, which may be long, stands here once, for W lanes: 1, or where the extents are multiples
 // of it more.
-template <int N, int W, int Count, class C>
-KGEN_FN void emit_sums_in_turn(const float (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
-  using Steps = SumsInSteps<N, Count>;
+template <int N, int W, class Sum, int Count, class C>
+KGEN_FN void emit_sums_in_turn(const Sum (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
+  using Steps = SumsInSteps<Sum, N, Count>;
   const Steps steps{origin, extents};
   KGEN_NO_UNROLL
   for (int step = 0; step < Steps::all; ++step) {
     if (!steps.has_rows(step)) continue;
-    float own[Count][Steps::lanes];
+    Sum own[Count][Steps::lanes];
     KGEN_UNROLL
     for (int each = 0; each < Steps::all; ++each) {
       KGEN_UNROLL

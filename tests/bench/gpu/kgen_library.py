@@ -68,11 +68,11 @@ class Library:
 
 
 class Model:
-    def __init__(self, library, graph, weights=None):
+    def __init__(self, library, graph, weights=None, eager=0):
         """`weights`: the folder of the graph's safetensors files; without, the working directory."""
         self.library, self.graph = library, graph
         self.handle = ctypes.c_void_p()
-        options = LoadOptions(weights_directory=str(weights).encode() if weights else None)
+        options = LoadOptions(weights_directory=str(weights).encode() if weights else None, eager=eager)
         library.require(library.c.kgen_model_load(graph, ctypes.byref(options), ctypes.byref(self.handle)))
 
     def output_dtypes(self):
@@ -81,11 +81,23 @@ class Model:
             self.library.require(self.library.c.kgen_graph_output(self.graph, index, ctypes.byref(info)))
             yield DTYPES[info.dtype_name.decode()]
 
+    def close(self):
+        self.library.c.kgen_model_free(self.handle)
+        self.handle = None
+
     def run(self, inputs, outputs):
         """Queues a call on these tensors in PyTorch's current stream."""
+        self.prepared(inputs, outputs)()
+
+    def prepared(self, inputs, outputs):
+        """What makes that call."""
         held = [[as_dlpack(tensor) for tensor in tensors] for tensors in (inputs, outputs)]
         arrays = [(ctypes.c_void_p * len(side))(*[pointer for _, pointer in side]) for side in held]
         stream = torch.cuda.current_stream().cuda_stream
-        self.library.require(
-            self.library.c.kgen_model_run_on(self.handle, arrays[0], len(inputs), arrays[1], len(outputs), stream)
-        )
+
+        def call(held=held):
+            self.library.require(
+                self.library.c.kgen_model_run_on(self.handle, arrays[0], len(inputs), arrays[1], len(outputs), stream)
+            )
+
+        return call

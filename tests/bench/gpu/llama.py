@@ -4,7 +4,7 @@ import json
 import pathlib
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -26,19 +26,105 @@ class Size:
 
 
 LLAMA_3_8B = Size(layers=32, D=4096, H=32, G=8, E=128, F=14336, V=128256, T=8192)
+# What one CUDA graph decodes at every position: the same, of more sequences, and a small one to compare every step of.
+REPLAYED_8B = replace(LLAMA_3_8B, B=64)
+REPLAYED_SMALL = Size(layers=4, D=512, H=8, G=2, E=64, F=1408, V=2048, T=256, B=64, S=64)
 
 
-def graph_text(size, name="llama"):
-    """specs/graphs/llama_tiny.yaml at this size, in bf16."""
-    text = (ROOT / "specs/graphs/llama_tiny.yaml").read_text().replace("llama_tiny", name).replace("f32[", "bf16[")
+GROUP = 128  # weights of 4 bits along the depth that have one scale
+STORED = ("bf16", "f8e4m3", "int4")  # types of weights of products: of few bits with scales, in lines along the depth
+
+
+def with_stored_weights(text, stored):
+    """The graph's text with its products' weights of that type, dequantised in front of each product."""
+    if stored == "bf16":
+        return text
+    names, indents = [], {}
+
+    def constant(match):
+        indent, name, depth, columns, file = match.groups()[:5]
+        key = match[6] or match[7]
+        names.append(name)
+        codes, scale = ((f"f8e4m3[{columns}, {depth}]", f"bf16[{columns}, 1]") if stored == "f8e4m3" else
+                        (f"i4[{columns}, {depth}/{GROUP}, {GROUP}]", f"bf16[{columns}, {depth}/{GROUP}, 1]"))
+        return (f'{indent}{name}_codes: {{type: "{codes}", file: {file}, key: "{key}"}}\n'
+                f'{indent}{name}_scale: {{type: "{scale}", file: {file}, key: "{key}.scale"}}')
+
+    def product(match):
+        indent, _, name, _ = match.groups()
+        depth, columns = sizes[name]
+        lines = [f"{{op: dequantize_linear, in: [{name}_codes, {name}_scale], out: {name}_numbers}}"]
+        if stored == "int4":
+            lines.append(f"{{op: reshape, in: {name}_numbers, out: {name}_lines, shape: [{columns}, {depth}]}}")
+        last = f"{name}_lines" if stored == "int4" else f"{name}_numbers"
+        lines.append(f"{{op: transpose, in: {last}, out: {name}, perm: [1, 0]}}")
+        return "".join(f"{indent}- {line}\n" for line in lines) + match.group(0)
+
+    pattern = r'^( +)(w\w+|lm_head): \{type: "bf16\[([^,\]]+), ([^\]]+)\]", file: ([^,]+), key: (?:"([^"]+)"|(\w+))\}'
+    sizes = {match[2]: (match[3], match[4]) for match in re.finditer(pattern, text, re.M)}
+    text = re.sub(pattern, constant, text, flags=re.M)
+    text, found = re.subn(r"^( +)- \{op: matmul, in: \[(\w+), (\w+)\], out: (\w+)\}$", product, text, flags=re.M)
+    assert found == len(names) == 8, (found, names)
+    return text
+
+
+def stored_weight(weight, stored):
+    """(codes, scale) of a weight [depth, columns], in lines along the depth, and the weight that they stand for."""
+    import torch
+
+    lines = weight.t().float()
+    if stored == "f8e4m3":
+        scale = (lines.abs().amax(1, keepdim=True) / 448).to(torch.bfloat16)
+        codes = (lines / scale.float()).to(torch.float8_e4m3fn)
+        return codes, scale, codes.float().mul_(scale.float()).t()
+    groups = lines.unflatten(1, (-1, GROUP))
+    scale = (groups.abs().amax(2, keepdim=True) / 7).to(torch.bfloat16)
+    codes = (groups / scale.float()).round_().clamp_(-8, 7)
+    exact = (codes * scale.float()).flatten(1).t()
+    pairs = codes.to(torch.int8).flatten(1).unflatten(1, (-1, 2)) & 15
+    return (pairs[..., 0] | pairs[..., 1] << 4).view(torch.uint8), scale, exact
+
+
+def graph_text(size, name="llama", replayed=False, stored="bf16"):
+    """specs/graphs/llama_tiny.yaml at this size, in bf16; `replayed`: llama_decode.yaml, whose positions the device has;
+    `stored`: the weights of its products."""
+    example = "llama_decode" if replayed else "llama_tiny"
+    text = (ROOT / f"specs/graphs/{example}.yaml").read_text().replace(f"graph: {example}", f"graph: {name}")
+    text = text.replace(f"{example}.safetensors", "llama.safetensors").replace("f32[", "bf16[")
     sizes = {letter: str(getattr(size, letter)) for letter in "DHGEFVT"}
-    sizes |= {"B": f"1..{size.B}", "S": f"1..{size.S}", "P": f"{{range: 0..{size.T - 1}, from: position}}"}
+    sizes |= {"B": f"1..{size.B}", "S": f"1..{size.S}"}
+    if not replayed:
+        sizes["P"] = f"{{range: 0..{size.T - 1}, from: position}}"
     for dim, extent in sizes.items():
         text, found = re.subn(rf"^(  {dim}: ).*$", rf"\g<1>{extent}", text, flags=re.M)
         assert found == 1, dim
     text, found = re.subn(r"repeat: \d+", f"repeat: {size.layers}", text)
     assert found == 1
-    return text
+    return with_stored_weights(text, stored)
+
+
+def graph_name(stored):
+    return "llama" if stored == "bf16" else f"llama_{stored}"
+
+
+class Weights(dict):
+    """Tensors by the graph's keys, as files have them, and what those of few bits stand for, in f32."""
+
+    def __init__(self, tensors=(), exact=()):
+        super().__init__(tensors)
+        self.exact = dict(exact)
+
+    def stored_as(self, stored):
+        if stored == "bf16":
+            return self
+        tensors, exact = dict(self), {}
+        for key, weight in self.items():
+            if weight.dim() == 2 and key not in ("cos", "sin"):
+                tensors[key], tensors[key + ".scale"], exact[key] = stored_weight(weight, stored)
+        return Weights(tensors, exact)
+
+    def number(self, key, dtype):
+        return self.exact.get(key, self.get(key)).to(dtype)
 
 
 def random_weights(size, seed=0):
@@ -63,7 +149,7 @@ def random_weights(size, seed=0):
                "wo": normal(size.H * size.E, size.D), "w_gate": normal(size.D, size.F),
                "w_up": normal(size.D, size.F), "w_down": normal(size.F, size.D)}
         weights |= {f"layers.{layer}.{name}": weight for name, weight in own.items()}
-    return weights
+    return Weights(weights)
 
 
 def write_safetensors(weights, path):
@@ -71,50 +157,63 @@ def write_safetensors(weights, path):
 
     header, begin = {}, 0
     for name, weight in weights.items():
-        header[name] = {"dtype": "BF16", "shape": list(weight.shape), "data_offsets": [begin, begin + weight.nbytes]}
+        dtype = {torch.bfloat16: "BF16", torch.float8_e4m3fn: "F8_E4M3", torch.uint8: "U8"}[weight.dtype]
+        header[name] = {"dtype": dtype, "shape": list(weight.shape), "data_offsets": [begin, begin + weight.nbytes]}
         begin += weight.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with path.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for weight in weights.values():
-            file.write(weight.view(torch.uint8).cpu().numpy().data)
+            file.write(weight.contiguous().view(torch.uint8).cpu().numpy().data)
 
 
 class Reference:
     """The same in PyTorch, with a cache of its own, in one type for all but the weights."""
 
-    def __init__(self, size, weights, dtype, slots=None):
+    def __init__(self, size, weights, dtype, slots=None, batch=1):
         import torch
 
-        shape = (1, slots or size.T, size.G, size.E)
-        self.size, self.weights, self.dtype = size, weights, dtype
+        shape = (batch, slots or size.T, size.G, size.E)
+        self.size, self.weights, self.dtype, self.rounded = size, weights, dtype, {}
         self.cache = [[torch.zeros(shape, device="cuda", dtype=dtype) for _ in range(2)] for _ in range(size.layers)]
 
     def weight(self, name):
-        return self.weights[name].to(self.dtype)
+        import torch
+
+        if self.weights.exact and self.dtype != torch.float32 and name not in self.rounded:
+            self.rounded[name] = self.weights.number(name, self.dtype)
+        return self.rounded[name] if name in self.rounded else self.weights.number(name, self.dtype)
 
     def heads(self, x, weight):
         return (x @ weight).unflatten(-1, (-1, self.size.E))
 
-    def layer(self, number, h, turn, position):
+    def angles(self, table, position, tokens):
+        return self.weight(table)[position:position + tokens, None]
+
+    def attend(self, q, k, v, cache, position):
+        """Of tokens that follow each other from `position` on, those of all sequences."""
         import torch
         import torch.nn.functional as F
 
-        keys, values = self.cache[number]
+        end = position + q.shape[1]
+        for part, new in zip(cache, (k, v)):
+            part[:, position:end] = new
+        seen = [part[:, :end].transpose(1, 2) for part in cache]
+        mask = None
+        if q.shape[1] > 1 and position > 0:
+            mask = torch.ones(q.shape[1], end, device="cuda", dtype=torch.bool).tril(position)
+        return F.scaled_dot_product_attention(q.transpose(1, 2), *seen, attn_mask=mask, enable_gqa=True,
+                                              is_causal=q.shape[1] > 1 and position == 0)
+
+    def layer(self, number, h, turn, position):
+        import torch.nn.functional as F
+
         own = {name: self.weight(f"layers.{number}.{name}") for name in
                ("attention_norm", "mlp_norm", "wq", "wk", "wv", "wo", "w_gate", "w_up", "w_down")}
-        end = position + h.shape[1]
         x = F.rms_norm(h, h.shape[-1:], own["attention_norm"], 1e-5)
-        q = turn(self.heads(x, own["wq"]))
-        keys[:, position:end] = turn(self.heads(x, own["wk"]))
-        values[:, position:end] = self.heads(x, own["wv"])
-        seen = [part[:, :end].transpose(1, 2) for part in (keys, values)]
-        mask = None
-        if h.shape[1] > 1 and position > 0:
-            mask = torch.ones(h.shape[1], end, device="cuda", dtype=torch.bool).tril(position)
-        attended = F.scaled_dot_product_attention(q.transpose(1, 2), *seen, attn_mask=mask, enable_gqa=True,
-                                                  is_causal=h.shape[1] > 1 and position == 0)
+        q, k, v = (self.heads(x, own[name]) for name in ("wq", "wk", "wv"))
+        attended = self.attend(turn(q), turn(k), v, self.cache[number], position)
         h = h + attended.transpose(1, 2).flatten(2) @ own["wo"]
         x = F.rms_norm(h, h.shape[-1:], own["mlp_norm"], 1e-5)
         return h + (F.silu(x @ own["w_gate"]) * (x @ own["w_up"])) @ own["w_down"]
@@ -124,7 +223,7 @@ class Reference:
         import torch.nn.functional as F
 
         h = x.to(self.dtype)
-        cos, sin = (self.weight(name)[position:position + h.shape[1], None] for name in ("cos", "sin"))
+        cos, sin = (self.angles(name, position, h.shape[1]) for name in ("cos", "sin"))
 
         def turn(heads):
             first, second = heads.chunk(2, -1)
@@ -135,11 +234,42 @@ class Reference:
         return F.rms_norm(h, h.shape[-1:], self.weight("final_norm"), 1e-5) @ self.weight("lm_head")
 
 
+class ReferenceAtPositions(Reference):
+    """The same of tokens [B, S] at positions of their own; those at -1 are none, and what comes of them means nothing."""
+
+    def angles(self, table, positions, tokens):
+        return self.weight(table)[positions][:, :, None]
+
+    def attend(self, q, k, v, cache, positions):
+        import torch
+        import torch.nn.functional as F
+
+        sequences, columns = (positions >= 0).nonzero(as_tuple=True)
+        for part, new in zip(cache, (k, v)):
+            part[sequences, positions[sequences, columns]] = new[sequences, columns]
+        slots = torch.arange(cache[0].shape[1], device="cuda")
+        mask = slots <= positions.clamp(min=0)[:, None, :, None]  # [B, 1, S, slots]
+        return F.scaled_dot_product_attention(q.transpose(1, 2), *(part.transpose(1, 2) for part in cache),
+                                              attn_mask=mask, enable_gqa=True)
+
+
+# What scripts/gpu_bundle plans, by the name of the graph.
+GRAPHS = {
+    "llama": (LLAMA_3_8B, False, "bf16"),
+    "llama_replayed": (REPLAYED_8B, True, "bf16"),
+    "llama_small": (REPLAYED_SMALL, True, "bf16"),
+    "llama_f8e4m3": (LLAMA_3_8B, False, "f8e4m3"),
+    "llama_int4": (LLAMA_3_8B, False, "int4"),
+}
+
+
 def main():
-    """Writes the graph for scripts/gpu_bundle, which has no PyTorch."""
+    """llama.py FILE: writes the graph that the file is named after, for scripts/gpu_bundle, which has no PyTorch."""
     import sys
 
-    pathlib.Path(sys.argv[1]).write_text(graph_text(LLAMA_3_8B))
+    file = pathlib.Path(sys.argv[1])
+    size, replayed, stored = GRAPHS[file.stem]
+    file.write_text(graph_text(size, file.stem, replayed, stored))
 
 
 if __name__ == "__main__":

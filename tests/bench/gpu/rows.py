@@ -79,6 +79,44 @@ def product(title, graph, m, n, k, compute, weights=1, transposed=False, bias=Fa
     return Row(title, graph, make, compute, operations=2 * weights * m * n * k, most=most)
 
 
+def grouped_products(x, matrices, ends):
+    """Rows of x times the matrix of their group; in float64 group by group, which PyTorch's own knows in bf16 alone."""
+    if x.dtype != torch.float64:
+        return torch._grouped_mm(x, matrices, offs=ends)
+    begins = [0, *ends.tolist()]
+    return torch.cat([x[begin:end] @ matrix for begin, end, matrix in zip(begins, begins[1:], matrices)])
+
+
+def mixture(title, graph, tokens, top, experts, n, k, compute, weights=1, most=1.30):
+    """A row of `tokens` tokens that go to `top` experts each, drawn evenly, times matrices [k, n] of theirs."""
+
+    def make():
+        counts = torch.bincount(torch.rand(tokens, experts, device="cuda").topk(top).indices.flatten(), minlength=experts)
+        x = normal(tokens * top, k) * 0.1
+        return [x, *(normal(experts, k, n) for _ in range(weights)), counts.cumsum(0).to(torch.int32)]
+
+    def moved(inputs, outputs):
+        x, *matrices, ends = inputs
+        used = int((ends.diff(prepend=ends.new_zeros(1)) > 0).sum())
+        return sum(tensor.nbytes for tensor in [x, ends, *outputs]) + used * sum(each[0].nbytes for each in matrices)
+
+    return Row(title, graph, make, compute, moved=moved, operations=2 * weights * tokens * top * n * k, most=most)
+
+
+def int8_row_scales(x, w, x_scale, w_scale):
+    if x_scale.dtype == torch.float64:
+        return ((x.double() @ w.double().t()) * x_scale * w_scale,)
+    return ((torch._int_mm(x, w.t()).float() * x_scale * w_scale).to(torch.bfloat16),)
+
+
+def int8_inputs(m, n, k):
+    def make():
+        x, w = (torch.randint(-128, 128, shape, device="cuda", dtype=torch.int8) for shape in [(m, k), (n, k)])
+        return [x, w, torch.rand(m, 1, device="cuda"), torch.rand(n, device="cuda")]
+
+    return make
+
+
 # What may follow a product: the graph, and what product() is told of it.
 EPILOGUES = [
     ("matmul_bf16", {"compute": lambda x, w: (x @ w,)}),
@@ -308,6 +346,15 @@ ROWS = [
     product("matmul + bias + relu 8192^3", EPILOGUES[2][0], 8192, 8192, 8192, **EPILOGUES[2][1]),
     product("matmul + bias + gelu + residual 8192x4096x4096", EPILOGUES[3][0], 8192, 4096, 4096, **EPILOGUES[3][1]),
     product("silu(x W1) * (x W3) 8192x14336x4096", EPILOGUES[4][0], 8192, 14336, 4096, **EPILOGUES[4][1]),
+    mixture("grouped matmul, 64 experts, 4096 tokens, top 8, 2048x1408", "grouped_matmul_bf16", 4096, 8, 64, 1408, 2048,
+            lambda x, w, ends: (grouped_products(x, w, ends),)),
+    mixture("grouped matmul, 64 experts, 16 tokens, top 8, 2048x1408", "grouped_matmul_bf16", 16, 8, 64, 1408, 2048,
+            lambda x, w, ends: (grouped_products(x, w, ends),)),
+    mixture("grouped silu(x W1) * (x W3), 64 experts, 4096 tokens, top 8, 2048x1408", "grouped_swiglu_bf16", 4096, 8, 64, 1408,
+            2048, lambda x, w1, w3, ends: (F.silu(grouped_products(x, w1, ends)) * grouped_products(x, w3, ends),), weights=2),
+    # The floor is bf16's: at most half of it.
+    Row("matmul i8, row scales 8192^3", "matmul_i8_row_scales", int8_inputs(8192, 8192, 8192), int8_row_scales,
+        operations=2 * 8192**3, most=0.55),
     attention("attention causal 4x32x4096x128", 4, 4096, 32, 128, 4096, 32, True),
     attention("attention 4x32x4096x128", 4, 4096, 32, 128, 4096, 32, False),
     attention("attention causal 2048, 32 of 8 heads", 1, 2048, 32, 128, 2048, 8, True),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 
 from ._graph import Dim, Operand, Unsupported, Value
@@ -77,8 +78,14 @@ class Builder:
     def constant(self, tensor: torch.Tensor, wanted: str) -> Value:
         raise NotImplementedError
 
+    def wants(self, result: int) -> bool:
+        """Whether anything reads this one of the operator's results."""
+        raise NotImplementedError
+
     def cast(self, value: Operand, dtype: torch.dtype) -> Operand:
-        """The value in the dtype; numbers are written as it wants them."""
+        """The value in the dtype; numbers are written as it wants them, and symbolic sizes become values."""
+        if isinstance(value, sympy.Expr):
+            value = self.emit("dim_value", [], torch.int64, (), dim=value)
         if isinstance(value, Value):
             return value if value.dtype == dtype else self.emit("cast", [value], dtype, value.shape, to=dtype)
         if value is None or dtype == torch.bool:
@@ -171,6 +178,8 @@ def _comparison(op: str) -> Rule:
 
 def _example(side: Operand) -> Any:
     """Something of the dtype and of as many axes, for PyTorch's rules of promotion."""
+    if isinstance(side, sympy.Expr):
+        return 1
     return torch.empty([1] * side.rank, dtype=side.dtype) if isinstance(side, Value) else side
 
 
@@ -190,7 +199,7 @@ def _reduction(op: str) -> Rule:
 
 
 for _name in IDENTITY:
-    RULES[_name] = lambda b, out, x, *_, **__: x
+    RULES[_name] = lambda b, out, x, *_, **__: (x, None) if isinstance(out, tuple) else x
 RULES.update({name: _unary(op) for name, op in UNARY.items()})
 RULES.update({name: binary(op) for name, op in BINARY.items()})
 RULES.update({name: _comparison(op) for name, op in COMPARISONS.items()})
@@ -222,7 +231,7 @@ def _(b: Builder, out: Value, left: Operand, right: Operand, alpha: float = 1) -
 
 @aten("rsub")
 def _(b: Builder, out: Value, left: Operand, right: Operand, alpha: float = 1) -> Value:
-    return _sum("sub", b, out, right, left, 1) if alpha == 1 else refuse("alpha of rsub")
+    return _sum("sub", b, out, right, left, alpha)
 
 
 @aten("div")
@@ -238,9 +247,9 @@ def _(b: Builder, out: Value, left: Operand, right: Operand, rounding_mode: Opti
 
 @aten("pow.Tensor_Scalar")
 def _(b: Builder, out: Value, x: Value, exponent: float) -> Value:
-    whole = {2: "square", 1: "copy"}
-    parts = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"} if out.dtype.is_floating_point else {}
-    op = {**whole, **parts}.get(exponent)
+    whole: Dict[float, str] = {2: "square", 1: "copy"}
+    parts: Dict[float, str] = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"} if out.dtype.is_floating_point else {}
+    op = whole.get(exponent) or parts.get(exponent)
     return b.emit(op, [b.cast(x, out.dtype)], out.dtype, out.shape) if op else binary("pow")(b, out, x, exponent)
 
 
@@ -285,8 +294,11 @@ def _(b: Builder, out: Value, x: Value, approximate: str = "none") -> Value:
 
 @aten("elu")
 def _(b: Builder, out: Value, x: Value, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Value:
-    require(input_scale == 1, "input_scale of elu other than 1")
-    value = b.emit("elu", [x], out.dtype, out.shape, alpha=float(alpha))
+    if input_scale != 1:  # celu's
+        require(abs(alpha * input_scale - 1) < 1e-6, "an input_scale of elu that is not 1 / alpha")
+        value = b.emit("celu", [x], out.dtype, out.shape, alpha=float(alpha))
+    else:
+        value = b.emit("elu", [x], out.dtype, out.shape, alpha=float(alpha))
     return value if scale == 1 else b.emit("mul", [value, float(scale)], out.dtype, out.shape)
 
 
@@ -307,8 +319,12 @@ def _(b: Builder, out: Value, x: Value) -> Value:
 
 @aten("softplus")
 def _(b: Builder, out: Value, x: Value, beta: float = 1, threshold: float = 20) -> Value:
-    require(beta == 1, "beta of softplus other than 1")
-    return b.emit("softplus", [x], out.dtype, out.shape)
+    if beta == 1 and threshold >= 20:  # beyond which both are x in f32
+        return b.emit("softplus", [x], out.dtype, out.shape)
+    scaled = b.emit("mul", [x, float(beta)], out.dtype, out.shape)
+    soft = b.emit("div", [b.emit("softplus", [scaled], out.dtype, out.shape), float(beta)], out.dtype, out.shape)
+    beyond = b.emit("greater", [scaled, float(threshold)], torch.bool, out.shape)
+    return b.emit("where", [beyond, x, soft], out.dtype, out.shape)
 
 
 @aten("softmax.int", "_softmax", "log_softmax.int", "_log_softmax")
@@ -340,8 +356,12 @@ RULES["mv"] = RULES["dot"] = RULES["mm"]
 
 @aten("addmm", "baddbmm")
 def _(b: Builder, out: Value, bias: Value, left: Value, right: Value, beta: float = 1, alpha: float = 1) -> Value:
-    require(beta == 1 and alpha == 1, "beta and alpha other than 1")
-    return b.emit("add", [b.emit("matmul", [left, right], out.dtype, out.shape), bias], out.dtype, out.shape)
+    product = b.emit("matmul", [left, right], out.dtype, out.shape)
+    if alpha != 1:
+        product = b.emit("mul", [product, b.cast(alpha, out.dtype)], out.dtype, out.shape)
+    if beta != 1:
+        bias = b.emit("mul", [bias, b.cast(beta, out.dtype)], out.dtype, bias.shape)
+    return b.emit("add", [product, bias], out.dtype, out.shape)
 
 
 @aten("linear")
@@ -352,56 +372,58 @@ def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = N
     return b.reshape(b.emit("linear", operands, out.dtype, (1, *out.shape) if line else out.shape), out.shape)
 
 
+def _mask(b: Builder, q: Value, k: Value, mask: Optional[Value], is_causal: bool) -> Optional[Value]:
+    """What is added to the scores: one of truth says what is seen; is_causal of queries fewer or more than keys is one too."""
+    if is_causal and q.shape[-2] != k.shape[-2]:
+        ones = b.broadcast(b.constant(torch.ones((), dtype=torch.bool), "seen"), (q.shape[-2], k.shape[-2]))
+        mask = b.emit("trilu", [ones], torch.bool, ones.shape, diagonal=0, upper=False)
+    if mask is None:
+        return None
+    if mask.dtype == torch.bool:
+        shown = b.constant(torch.zeros((), dtype=q.dtype), "shown")
+        mask = b.emit("where", [mask, shown, float("-inf")], q.dtype, mask.shape)
+    return b.broadcast(b.tensor(mask, q.dtype), (*q.shape[:-1], k.shape[-2]))
+
+
 @aten("scaled_dot_product_attention")
 def _(b: Builder, out: Value, q: Value, k: Value, v: Value, mask: Optional[Value] = None, dropout_p: float = 0,
       is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Value:  # fmt: skip
-    require(q.rank == 4, "attention of tensors that have not four axes")
-    heads = [b.transpose(x, [0, 2, 1, 3]) for x in (q, k, v)]
-    queries, keys = q.shape[2], k.shape[2]
+    require(not dropout_p, "dropout in attention")
+    require(q.rank == k.rank == v.rank and q.shape[:-3] == k.shape[:-3], "attention of tensors of several forms")
+    added = _mask(b, q, k, mask, is_causal)
+
+    def heads(x: Value) -> Value:  # [..., H, L, E] as [B, L, H, E]
+        front = x.shape[:-3] if x.rank > 3 else ()
+        whole = (size_of(front), x.shape[-3] if x.rank > 2 else 1, *x.shape[-2:])
+        return b.transpose(b.reshape(x, whole), [0, 2, 1, 3])
+
+    operands: List[Operand] = [heads(x) for x in (q, k, v)]
+    if added is not None:
+        operands.append(b.reshape(added, (size_of(q.shape[:-3]), q.shape[-3] if q.rank > 2 else 1, *added.shape[-2:])))
     extra: Dict[str, Any] = {} if scale is None else {"scale": float(scale)}
-    if is_causal:
-        require(queries == keys, "is_causal with another number of keys than of queries; give a mask")
+    if is_causal and added is None:
         extra["causal"] = True
-    operands: List[Operand] = [*heads]
-    if mask is not None:
-        scores = (q.shape[0], q.shape[1], queries, keys)
-        if mask.dtype == torch.bool:
-            mask = b.emit("where", [mask, b.constant(torch.zeros((), dtype=q.dtype), "shown"), float("-inf")], q.dtype, mask.shape)
-        operands.append(b.broadcast(b.tensor(mask, q.dtype), scores))
-    shape = [out.shape[axis] for axis in (0, 2, 1, 3)]
-    return b.transpose(b.emit("attention", operands, out.dtype, shape, **extra), [0, 2, 1, 3])
+    batch, length, count = (operands[0].shape[axis] for axis in (0, 1, 2))  # type: ignore[union-attr]
+    result = b.emit("attention", operands, out.dtype, (batch, length, count, v.shape[-1]), **extra)
+    return b.reshape(b.transpose(result, [0, 2, 1, 3]), out.shape)
 
 
-def _pair(values: Any, count: int) -> List[int]:
-    listed = list(values) if isinstance(values, (list, tuple)) else [values]
-    return listed * count if len(listed) == 1 else listed
+def _attention(b: Builder, out: Any, *rest: Any, **named: Any) -> Any:
+    require(not any(b.wants(i) for i in range(1, len(out))), "results of attention beside the first")
+    named = {name: value for name, value in named.items() if name in ("scale", "is_causal", "mask")}
+    result = RULES["scaled_dot_product_attention"](b, out[0], *rest, **named)
+    return (result, *[None] * (len(out) - 1))
 
 
-@aten("convolution", "conv1d", "conv2d")
-def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = None, stride: Any = 1, padding: Any = 0,
-      dilation: Any = 1, *rest: Any) -> Value:  # fmt: skip
-    transposed, groups = (rest[0], rest[2]) if len(rest) == 3 else (False, rest[0] if rest else 1)
-    require(not transposed, "transposed convolution")
-    axes = weight.rank - 2
-    require(axes in (1, 2), f"convolution over {axes} axes")
-    require(x.rank == weight.rank, "convolution of an image without a batch")
-    stride, dilation = _pair(stride, axes), _pair(dilation, axes)
-    before = after = _pair(padding, axes)
-    if isinstance(padding, str):
-        spans = [dilation[i] * (int(weight.shape[2 + i]) - 1) for i in range(axes)]
-        before = [0 if padding == "valid" else span // 2 for span in spans]
-        after = [0 if padding == "valid" else span - span // 2 for span in spans]
-    last = [0, *range(2, x.rank), 1]
-    operands = [b.transpose(x, last), b.transpose(weight, [*range(2, x.rank), 1, 0])]
-    shape = [out.shape[axis] for axis in last]
-    if axes == 2:
-        named: Dict[str, Any] = {"strides": stride, "pads": [*before, *after], "dilations": dilation}
-    else:
-        named = {"stride": stride[0], "pads": [before[0], after[0]], "dilation": dilation[0]}
-    result = b.emit(f"conv{axes}d", operands, out.dtype, shape, **named, group=groups)
-    if bias is not None:
-        result = b.emit("add", [result, bias], out.dtype, shape)
-    return b.transpose(result, [0, x.rank - 1, *range(1, x.rank - 1)])
+@aten("_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_flash_attention")
+def _(b: Builder, out: Any, q: Value, k: Value, v: Value, dropout_p: float = 0, is_causal: bool = False, _debug: bool = False, *,
+      attn_mask: Optional[Value] = None, scale: Optional[float] = None) -> Any:  # fmt: skip
+    return _attention(b, out, q, k, v, attn_mask, dropout_p, is_causal, scale=scale)
+
+
+@aten("_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention")
+def _(b: Builder, out: Any, q: Value, k: Value, v: Value, bias: Optional[Value], _sums: bool, dropout_p: float = 0, is_causal: bool = False, _debug: bool = False, *, scale: Optional[float] = None) -> Any:  # fmt: skip
+    return _attention(b, out, q, k, v, bias, dropout_p, is_causal, scale=scale)
 
 
 # ---- normalisation -------------------------------------------------------------------------------------------------------
@@ -417,10 +439,11 @@ def _(b: Builder, out: Any, x: Value, shape: Sequence[int], weight: Operand = No
 
 @aten("rms_norm", "_fused_rms_norm")
 def _(b: Builder, out: Any, x: Value, shape: Sequence[int], weight: Operand = None, eps: Optional[float] = None) -> Any:
-    require(len(shape) == 1, "rms_norm over several axes")
     epsilon = torch.finfo(x.dtype).eps if eps is None else eps
-    weight = b.constant(torch.ones(shape, dtype=x.dtype), "ones") if weight is None else weight
-    result = b.emit("rms_norm", [x, weight], x.dtype, x.shape, epsilon=float(epsilon))
+    weight = b.constant(torch.ones([int(extent) for extent in shape], dtype=x.dtype), "ones") if weight is None else weight
+    size = size_of(shape)
+    lines, flat = b.reshape(x, (*x.shape[: x.rank - len(shape)], size)), b.reshape(b.tensor(weight, x.dtype), (size,))
+    result = b.reshape(b.emit("rms_norm", [lines, flat], x.dtype, lines.shape, epsilon=float(epsilon)), x.shape)
     return (result, None) if isinstance(out, tuple) else result
 
 
@@ -442,51 +465,34 @@ def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, mean: Valu
     if not isinstance(out, tuple):
         require(not rest[0], "batch_norm in training")
     eps = rest[-1] if isinstance(out, tuple) else rest[2]
-    weight = weight or b.constant(torch.ones(mean.shape, dtype=x.dtype), "ones")  # type: ignore[arg-type]
-    bias = bias or b.constant(torch.zeros(mean.shape, dtype=x.dtype), "zeros")  # type: ignore[arg-type]
+    weight = weight or b.constant(torch.ones(mean.shape, dtype=x.dtype), "ones")
+    bias = bias or b.constant(torch.zeros(mean.shape, dtype=x.dtype), "zeros")
     parts = [b.cast(part, x.dtype) for part in (weight, bias, mean, variance)]
     result = b.emit("batch_norm", [x, *parts], x.dtype, x.shape, epsilon=float(eps))
     return (result, None, None) if isinstance(out, tuple) else result
 
 
-# ---- pooling -------------------------------------------------------------------------------------------------------------
+@aten("_native_batch_norm_legit.no_stats")
+def _(b: Builder, out: Any, x: Value, weight: Operand, bias: Operand, _training: bool, _momentum: float, eps: float) -> Any:
+    require(not b.wants(1) and not b.wants(2), "the statistics of batch_norm")
+    axes = [axis for axis in range(x.rank) if axis != 1]
+    one = tuple(x.shape[1] if axis == 1 else 1 for axis in range(x.rank))
+    mean = b.emit("mean", [x], x.dtype, one, axes=axes, keepdims=True)
+    variance = b.emit("variance", [x], x.dtype, one, axes=axes, keepdims=True)
+    root = b.emit("rsqrt", [b.emit("add", [variance, float(eps)], x.dtype, one)], x.dtype, one)
+    result = b.emit("mul", [b.emit("sub", [x, mean], x.dtype, x.shape), root], x.dtype, x.shape)
+    for op, part in (("mul", weight), ("add", bias)):
+        if isinstance(part, Value):
+            result = b.emit(op, [result, b.reshape(part, one)], x.dtype, x.shape)
+    return result, None, None
 
 
-def _window(x: Value, window: Any, stride: Any, padding: Any, dilation: Any) -> Dict[str, List[int]]:
-    axes = len(window) if isinstance(window, (list, tuple)) else 1
-    front = [1] * (x.rank - axes)
-    pads = [0] * (x.rank - axes) + _pair(padding, axes)
-    return {
-        "window": front + _pair(window, axes),
-        "strides": front + (_pair(stride, axes) if stride not in (None, []) else _pair(window, axes)),
-        "pads": pads + pads,
-        "dilations": front + _pair(dilation, axes),
-    }
-
-
-@aten("max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices", "max_pool3d_with_indices")
-def _(b: Builder, out: Any, x: Value, window: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
-    first = out[0] if isinstance(out, tuple) else out
-    result = b.emit("max_pool", [x], x.dtype, first.shape, **_window(x, window, stride, padding, dilation), ceil_mode=ceil_mode)
-    return (result, None) if isinstance(out, tuple) else result
-
-
-@aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
-def _(b: Builder, out: Value, x: Value, window: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor: Any = None) -> Value:  # fmt: skip
-    require(divisor is None, "divisor_override")
-    named = _window(x, window, stride, padding, 1)
-    return b.emit("average_pool", [x], x.dtype, out.shape, **named, ceil_mode=ceil_mode, count_include_pad=count_include_pad)
-
-
-@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d")
-def _(b: Builder, out: Value, x: Value, size: Sequence[int]) -> Value:
-    axes = list(range(x.rank - len(size), x.rank))
-    if all(extent == 1 for extent in size):
-        return b.emit("mean", [x], x.dtype, out.shape, axes=axes, keepdims=True)
-    window = []
-    for axis, extent in zip(axes, size):
-        whole = x.shape[axis]
-        require(isinstance(whole, int) and whole % extent == 0, "adaptive pooling whose windows differ in size")
-        window.append(whole // extent)
-    named = _window(x, window, window, 0, 1)
-    return b.emit("average_pool", [x], x.dtype, out.shape, **named, ceil_mode=False, count_include_pad=True)
+@aten("instance_norm")
+def _(b: Builder, out: Value, x: Value, weight: Operand = None, bias: Operand = None, mean: Operand = None, variance: Operand = None,
+      uses_input: bool = True, _momentum: float = 0.1, eps: float = 1e-5, *_: Any) -> Value:  # fmt: skip
+    channels = [int(x.shape[1])]
+    weight = weight or b.constant(torch.ones(channels, dtype=x.dtype), "ones")
+    bias = bias or b.constant(torch.zeros(channels, dtype=x.dtype), "zeros")
+    if not uses_input:
+        return b.emit("batch_norm", [x, weight, bias, mean, variance], x.dtype, x.shape, epsilon=float(eps))
+    return b.emit("instance_norm", [x, weight, bias], x.dtype, x.shape, epsilon=float(eps))

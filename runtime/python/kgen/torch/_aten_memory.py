@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from ._aten import RULES, Builder, aten, axes_of, axis_of, binary, refuse, require, size_of
-from ._graph import Dim, Operand, Unsupported, Value
+from ._graph import Dim, Operand, Value
 
 # ---- views ---------------------------------------------------------------------------------------------------------------
 
@@ -48,7 +48,10 @@ def _(b: Builder, out: Value, x: Value, repeats: Sequence[int]) -> Value:
     value = b.reshape(x, [1] * (len(repeats) - x.rank) + list(x.shape))
     for axis, times in enumerate(repeats):
         if times != 1:
-            require(isinstance(times, int), "repeat by a symbolic number")
+            if not isinstance(times, int):  # beside an axis of its own, and joined with it
+                apart = b.broadcast(b.reshape(value, (*value.shape[:axis], 1, *value.shape[axis:])), (*value.shape[:axis], times, *value.shape[axis:]))  # fmt: skip
+                value = b.reshape(apart, (*value.shape[:axis], value.shape[axis] * times, *value.shape[axis + 1 :]))
+                continue
             shape = [extent * times if i == axis else extent for i, extent in enumerate(value.shape)]
             value = b.emit("concat", [value] * times, x.dtype, shape, axis=axis)
     return value
@@ -134,19 +137,26 @@ def _(b: Builder, out: Value, x: Value, dims: Sequence[int]) -> Value:
 
 @aten("roll")
 def _(b: Builder, out: Value, x: Value, shifts: Sequence[int], dims: Sequence[int] = ()) -> Value:
-    require(bool(dims), "roll over all elements")
+    if not dims:
+        flat = Value(x.dtype, (size_of(x.shape),))
+        return b.reshape(RULES["roll"](b, flat, b.reshape(x, flat.shape), shifts, (0,)), x.shape)
     for shift, dim in zip(shifts, dims):
         axis = axis_of(dim, x.rank)
         extent = x.shape[axis]
-        require(isinstance(extent, int), "roll along a symbolic axis")
-        at = extent - shift % extent
+        if not isinstance(extent, int):
+            count = b.emit("iota", [], torch.int64, (extent,), count=extent)
+            size = b.emit("dim_value", [], torch.int64, (), dim=extent)
+            index = b.emit("mod", [b.emit("sub", [count, shift], torch.int64, (extent,)), size], torch.int64, (extent,))
+            x = _take(b, x, axis, index)
+            continue
+        at = extent - shift % extent if extent else 0
         if at != extent:
             parts = [b.slice(x, axis, at, extent), b.slice(x, axis, 0, at)]
             x = b.emit("concat", parts, x.dtype, x.shape, axis=axis)
     return x
 
 
-@aten("constant_pad_nd", "pad", "reflection_pad1d", "reflection_pad2d", "replication_pad2d")
+@aten("constant_pad_nd", "pad")
 def _(b: Builder, out: Value, x: Value, padding: Sequence[int], *rest: Any, mode: str = "constant") -> Value:
     value: Any = 0
     if rest and isinstance(rest[0], str):
@@ -165,8 +175,9 @@ def _(b: Builder, out: Value, x: Value, padding: Sequence[int], *rest: Any, mode
     return b.emit("pad", [x], x.dtype, out.shape, pads=pads, **extra) if any(pads) else x
 
 
-for _name, _mode in (("reflection_pad1d", "reflect"), ("reflection_pad2d", "reflect"), ("replication_pad2d", "edge")):
-    RULES[_name] = lambda b, out, x, padding, _rule=RULES["pad"], _mode=_mode: _rule(b, out, x, padding, mode=_mode)
+for _name, _mode in (("reflection_pad", "reflect"), ("replication_pad", "edge")):
+    for _axes in "123":
+        RULES[f"{_name}{_axes}d"] = lambda b, out, x, padding, _rule=RULES["pad"], _mode=_mode: _rule(b, out, x, padding, mode=_mode)
 
 # ---- indexing and selection ----------------------------------------------------------------------------------------------
 
@@ -188,15 +199,6 @@ def _take(b: Builder, x: Value, axis: int, indices: Value) -> Value:
 @aten("index_select")
 def _(b: Builder, out: Value, x: Value, dim: int, indices: Value) -> Value:
     return _take(b, x, axis_of(dim, x.rank), indices)
-
-
-@aten("index.Tensor")
-def _(b: Builder, out: Value, x: Value, indices: Sequence[Optional[Value]]) -> Value:
-    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
-    require(len(given) == 1, "indices along several axes at once")
-    axis, index = given[0]
-    require(index.dtype != torch.bool, "a mask as index, whose result has a size that follows from data")
-    return _take(b, x, axis, index)
 
 
 @aten("gather")
@@ -258,9 +260,7 @@ def _(b: Builder, out: Tuple[Value, ...], x: Value, k: int, dim: int = -1, large
 
 
 @aten("sort")
-def _(b: Builder, out: Tuple[Value, ...], x: Value, dim: Any = -1, descending: bool = False, *_: Any, **named: Any) -> Any:
-    if isinstance(dim, bool) or named:
-        raise Unsupported("sort.stable")
+def _(b: Builder, out: Tuple[Value, ...], x: Value, dim: int = -1, descending: bool = False, **_: Any) -> Any:
     extra = {"axis": axis_of(dim, x.rank), "descending": descending}
     return b.emit("sort", [x], x.dtype, x.shape, **extra), b.emit("argsort", [x], torch.int64, x.shape, **extra)
 
@@ -278,6 +278,11 @@ def _(b: Builder, out: Value, x: Value, diagonal: int = 0, upper: bool = False) 
     return b.emit("trilu", [x], x.dtype, x.shape, diagonal=diagonal, upper=upper)
 
 
+@aten("argsort")
+def _(b: Builder, out: Value, x: Value, dim: int = -1, descending: bool = False, **_: Any) -> Value:
+    return b.emit("argsort", [x], torch.int64, x.shape, axis=axis_of(dim, x.rank), descending=descending)
+
+
 RULES["triu"] = lambda b, out, *x, _rule=RULES["tril"], **k: _rule(b, out, *x, **k, upper=True)
 
 
@@ -290,7 +295,10 @@ def _(b: Builder, out: Value, x: Value, dim: Any = None, unbiased: Any = None, k
     count = size_of([x.shape[axis] for axis in axes])
     if not correction:
         return value
-    require(isinstance(count, int), "variance with a correction over symbolic axes")
+    if not isinstance(count, int):
+        number = b.tensor(b.emit("dim_value", [], torch.int64, (), dim=count), x.dtype)
+        less = b.emit("maximum", [b.emit("sub", [number, float(correction)], x.dtype, ()), 0.0], x.dtype, ())
+        return b.emit("mul", [value, b.emit("div", [number, less], x.dtype, ())], x.dtype, out.shape)
     return b.emit("mul", [value, count / max(count - float(correction), 0.0) if count > correction else float("nan")], x.dtype, out.shape)
 
 
@@ -298,27 +306,38 @@ def _(b: Builder, out: Value, x: Value, dim: Any = None, unbiased: Any = None, k
 
 
 @aten("full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "new_zeros", "new_ones", "new_full", "scalar_tensor",
-      "empty", "empty_like", "new_empty")  # fmt: skip
+      "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "fill")  # fmt: skip
 def _(b: Builder, out: Value, *arguments: Any, number: Any = None, **_: Any) -> Value:
     number = arguments[-1] if number is None else number
-    require(not isinstance(number, Value), "a tensor as the number of full")
+    if isinstance(number, Value):
+        return b.broadcast(b.tensor(number, out.dtype), out.shape)
     return b.broadcast(b.constant(torch.tensor(number, dtype=out.dtype), "number"), out.shape)
 
 
-for _name in ("zeros", "zeros_like", "new_zeros", "empty", "empty_like", "new_empty", "ones", "ones_like", "new_ones"):
+for _name in ("zeros", "zeros_like", "new_zeros", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided",
+              "empty_permuted", "ones", "ones_like", "new_ones"):  # fmt: skip
     RULES[_name] = lambda b, out, *x, _rule=RULES["full"], _number=int("ones" in _name), **k: _rule(b, out, number=_number)
 
 
 @aten("arange")
 def _(b: Builder, out: Value, *arguments: Any, **_: Any) -> Value:
-    begin, end, step = {1: (0, arguments[0], 1), 2: (*arguments, 1), 3: arguments}[len(arguments)]
+    begin, _end, step = {1: (0, arguments[0], 1), 2: (*arguments, 1), 3: arguments}[len(arguments)]
     count = out.shape[0]
-    ones = b.broadcast(b.constant(torch.ones((), dtype=out.dtype), "number"), (count,))
-    require(isinstance(begin, (int, float)) and isinstance(step, (int, float)), "arange from a symbolic number")
-    value = b.emit("cumsum", [ones], out.dtype, (count,), axis=0, exclusive=True)
+    whole = isinstance(begin, int) and isinstance(step, int)
+    extra = {name: number for name, number, usual in (("start", begin, 0), ("step", step, 1)) if whole and number != usual}
+    places = b.emit("iota", [], torch.int64, (count,), count=count, **extra)
+    if whole:
+        return b.tensor(places, out.dtype)
+    wide = out.dtype if out.dtype.is_floating_point else torch.int64
+    value = b.tensor(places, wide)
     if step != 1:
-        value = b.emit("mul", [value, b.cast(step, out.dtype)], out.dtype, (count,))
-    return b.emit("add", [value, b.cast(begin, out.dtype)], out.dtype, (count,)) if begin else value
+        require(isinstance(step, (int, float)), "arange by a symbolic step")
+        value = b.emit("mul", [value, b.cast(step, wide)], wide, (count,))
+    if isinstance(begin, (int, float)):
+        first: Operand = b.cast(begin, wide)
+    else:
+        first = b.tensor(b.emit("dim_value", [], torch.int64, (), dim=begin), wide)
+    return b.tensor(b.emit("add", [value, first], wide, (count,)), out.dtype)
 
 
 @aten("copy.default")

@@ -56,14 +56,15 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Opti
         report = Report(left=["everything: gradients are needed; call under torch.no_grad()"])
         _tell(report)
         return module.forward
-    decompositions = torch._decomp.core_aten_decompositions()
+    decompositions: Any = torch._decomp.core_aten_decompositions()
     from ._aten import rule_of
 
     table = {op: rule for op, rule in decompositions.items() if rule_of(name_of(op)) is None}
-    compiler: Callable[..., Any] = aot_autograd(
+    compiler: Any = aot_autograd(
         fw_compiler=lambda graph, inputs: _compile(graph, folder, settings), decompositions=table, keep_inference_input_mutations=False
     )
-    return compiler(module, example_inputs)
+    compiled: Callable[..., Any] = compiler(module, example_inputs)
+    return compiled
 
 
 def _compile(module: GraphModule, folder: Path, settings: Dict[str, Any]) -> Callable[..., Any]:
@@ -76,9 +77,10 @@ def _compile(module: GraphModule, folder: Path, settings: Dict[str, Any]) -> Cal
         if isinstance(part, GraphModule):
             setattr(fused, name, _planned(part, folder, settings, report))
     _tell(report)
-    from functorch.compile import make_boxed_func
+    from torch._functorch._aot_autograd.utils import make_boxed_func
 
-    return make_boxed_func(fused.forward)
+    boxed: Callable[..., Any] = make_boxed_func(fused.forward)
+    return boxed
 
 
 def _tell(report: Report) -> None:
@@ -141,7 +143,8 @@ def _range(tensors: Sequence[FxNode], symbol: Any) -> Any:
     for node in tensors:
         for extent in node.meta["val"].shape:
             if isinstance(extent, torch.SymInt) and extent.node.expr == symbol:
-                return range_of(extent.node.shape_env.var_to_range.get(symbol))
+                known: Any = extent.node.shape_env
+                return range_of(known.var_to_range.get(symbol))
     return range_of(None)
 
 

@@ -9,8 +9,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import torch
 from torch.fx import Node as FxNode
 
-from . import _aten_memory  # noqa: F401  (its rules)
+from . import _aten_memory, _aten_windows  # noqa: F401  (their rules)
 from ._aten import Builder, rule_of
+from ._aten_indexing import REFUSED
 from ._graph import Dim, ExportError, Graph, Node, Operand, Unsupported, Value, dtype_names, extent_of, extents_of
 
 DEFAULT_GREATEST = 1 << 20  # of a dim to which PyTorch gives no limit
@@ -58,6 +59,7 @@ class Converter(Builder):
         self.values: Dict[FxNode, Any] = {}
         self.problems: List[str] = []
         self._wanted = self._path = ""
+        self._node: Optional[FxNode] = None
         self._small: Dict[Any, Value] = {}
 
     # ---- what rules ask for
@@ -81,6 +83,10 @@ class Converter(Builder):
         if key is not None:
             self._small[key] = value
         return value
+
+    def wants(self, result: int) -> bool:
+        assert self._node is not None
+        return any(user.target is not operator.getitem or user.args[1] == result for user in self._node.users)
 
     # ---- nodes
 
@@ -106,9 +112,11 @@ class Converter(Builder):
             if picked is None and node.users:
                 raise Unsupported("this result of the operator")
             return picked
-        rule = rule_of(name_of(node.target))
+        name = name_of(node.target)
+        rule = rule_of(name)
         if rule is None:
-            raise Unsupported("kgen has no such operator")
+            raise Unsupported(REFUSED.get(name) or REFUSED.get(name.split(".")[0]) or "kgen has no such operator")
+        self._node = node
         keywords = {name: value for name, value in keywords.items() if name not in _placing}
         out = _outline(node.meta["val"])
         try:
@@ -185,7 +193,7 @@ def add_dims(graph: Graph, tensors: Sequence[Any], names: Mapping[Any, str], ran
 def range_of(bounds: Any) -> Tuple[int, int]:
     """PyTorch's range of a symbol, with an end."""
     low = int(bounds.lower) if bounds is not None and bounds.lower.is_finite else 0
-    high = bounds.upper if bounds is not None else None
+    high: Any = bounds.upper if bounds is not None else None
     is_open = high is None or not getattr(high, "is_Integer", False) or int(high) > DEFAULT_GREATEST
     return max(low, 0), DEFAULT_GREATEST if is_open else int(high)
 

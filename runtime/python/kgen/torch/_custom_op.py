@@ -152,4 +152,4 @@ class _Function(torch.nn.Module):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
-        self.forward = function  # type: ignore[assignment]
+        self.forward = function

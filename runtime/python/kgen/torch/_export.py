@@ -71,7 +71,8 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
     program = program.run_decompositions({})
     for _ in range(4):
         unknown = {node.target for node in program.graph.nodes if not is_known(node)}
-        table = {op: rule for op, rule in torch.export.default_decompositions().items() if op in unknown}
+        decompositions: Any = torch.export.default_decompositions()
+        table = {op: rule for op, rule in decompositions.items() if op in unknown}
         if not table:
             break
         program = program.run_decompositions(table)

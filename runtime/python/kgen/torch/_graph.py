@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-import sympy
+import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 from torch.utils._sympy.functions import CleanDiv, FloorDiv
 

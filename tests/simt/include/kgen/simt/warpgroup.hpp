@@ -260,6 +260,25 @@ void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
     detail::multiply<T, N, Transposed>(sums, left, shared, b, adds != 0);
   });
 }
+template <class T, int N, bool Transposed, bool TransposedLeft = false>
+void wgmma(std::int32_t (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
+  static_assert(!Transposed && !TransposedLeft);
+  const int thread = simt::thread_index() % warpgroup_threads;
+  const unsigned char* shared = simt::shared_memory();
+  simt::begin_product([=, &sums] {
+    const int row = thread / 32 * 16 + thread % 32 / 4, column = thread % 4 * 2;
+    for (int i = 0; i < N / 2; ++i) {
+      auto sum = static_cast<std::uint32_t>(adds != 0 ? sums[i] : 0);
+      for (int k = 0; k < 32; ++k) {
+        const float left = detail::operand_element<typename T::left_type, false>(shared, a, row + i / 2 % 2 * 8, k);
+        const float right =
+            detail::operand_element<typename T::right_type, false>(shared, b, i / 4 * 8 + column + i % 2, k);
+        sum += static_cast<std::uint32_t>(static_cast<std::int32_t>(left * right));
+      }
+      sums[i] = static_cast<std::int32_t>(sum);
+    }
+  });
+}
 // A quad's lanes have the left operand of a row: they meet when the product is waited for, and it is read then.
 template <class T, int N, bool Transposed>
 void wgmma(float (&sums)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, int adds) {
@@ -313,8 +332,8 @@ void wgmma_wait(Where where = Where::here()) {
   simt::wait_products({where.line, where.file}, Left);
   simt::exchange({{where.line, where.file}, 0, 32, "wgmma_wait"}, 0, simt::thread_index() % 32);
 }
-template <int Count>
-void settle(float (&)[Count]) {}
+template <class Sum, int Count>
+void settle(Sum (&)[Count]) {}
 template <int Count, RegisterShare Share>
 void hold_registers() {}
 

@@ -1,0 +1,201 @@
+"""What of ATen moves a window over its operand: convolutions and pooling."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+
+from ._aten import RULES, Builder, aten, require
+from ._graph import Dim, Value
+
+# ---- convolutions --------------------------------------------------------------------------------------------------------
+
+
+def _each(values: Any, count: int) -> List[int]:
+    """One number for each axis."""
+    listed = list(values) if isinstance(values, (list, tuple)) else [values]
+    return listed * count if len(listed) == 1 else listed
+
+
+def _convolve(b: Builder, out: Value, image: Value, filters: Value, bias: Optional[Value], stride: Sequence[int], pads: Sequence[int],
+              dilation: Sequence[int], groups: int) -> Value:  # fmt: skip
+    """Of an image [N, ..., C] and filters [..., C / group, O]; the result is PyTorch's, [N, O, ...]."""
+    axes = image.rank - 2
+    shape = [out.shape[0], *out.shape[2:], out.shape[1]]
+    named: Dict[str, Any] = {"strides": list(stride), "pads": list(pads), "dilations": list(dilation)}
+    if axes == 1:
+        named = {"stride": stride[0], "pads": list(pads), "dilation": dilation[0]}
+    result = b.emit(f"conv{axes}d", [image, filters], out.dtype, shape, **named, group=groups)
+    if bias is not None:
+        result = b.emit("add", [result, bias], out.dtype, shape)
+    return b.transpose(result, [0, axes + 1, *range(1, axes + 1)])
+
+
+def _batched(b: Builder, out: Value, x: Value, weight: Value) -> "tuple[Value, Value]":
+    """The image and the result with an axis of batches, which one image may lack."""
+    axes = weight.rank - 2
+    require(axes in (1, 2, 3), f"convolution over {axes} axes")
+    if x.rank == weight.rank:
+        return x, out
+    return b.reshape(x, (1, *x.shape)), Value(out.dtype, (1, *out.shape))
+
+
+@aten("conv1d", "conv2d", "conv3d")
+def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = None, stride: Any = 1, padding: Any = 0,
+      dilation: Any = 1, groups: int = 1) -> Value:  # fmt: skip
+    x, whole = _batched(b, out, x, weight)
+    axes = weight.rank - 2
+    stride, dilation = _each(stride, axes), _each(dilation, axes)
+    if isinstance(padding, str):
+        spans = [dilation[i] * (int(weight.shape[2 + i]) - 1) if padding == "same" else 0 for i in range(axes)]
+        pads = [*(span // 2 for span in spans), *(span - span // 2 for span in spans)]
+    else:
+        pads = _each(padding, axes) * 2
+    image = b.transpose(x, [0, *range(2, x.rank), 1])
+    filters = b.transpose(weight, [*range(2, x.rank), 1, 0])
+    return b.reshape(_convolve(b, whole, image, filters, bias, stride, pads, dilation, groups), out.shape)
+
+
+def _spread(b: Builder, image: Value, axis: int, stride: int) -> Value:
+    """The image with stride - 1 zeros between its elements along an axis."""
+    if stride == 1:
+        return image
+    extent = image.shape[axis]
+    apart = b.reshape(image, (*image.shape[: axis + 1], 1, *image.shape[axis + 1 :]))
+    pads = [0] * (2 * apart.rank)
+    pads[apart.rank + axis + 1] = stride - 1
+    shape = [*image.shape[: axis + 1], stride, *image.shape[axis + 1 :]]
+    padded = b.emit("pad", [apart], image.dtype, shape, pads=pads, value=b.cast(0, image.dtype))
+    joined = b.reshape(padded, [extent * stride if i == axis else size for i, size in enumerate(image.shape)])
+    return b.slice(joined, axis, 0, extent * stride - (stride - 1))
+
+
+@aten("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value] = None, stride: Any = 1, padding: Any = 0,
+      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Value:  # fmt: skip
+    """The convolution of the image with zeros between its elements, by the filters turned round."""
+    x, whole = _batched(b, out, x, weight)
+    axes = weight.rank - 2
+    stride, padding, more, dilation = (_each(one, axes) for one in (stride, padding, output_padding, dilation))
+    kernel = [int(extent) for extent in weight.shape[2:]]
+    image = b.transpose(x, [0, *range(2, x.rank), 1])
+    front, back = [], []
+    for i in range(axes):
+        image = _spread(b, image, i + 1, stride[i])
+        reach = (kernel[i] - 1) * dilation[i]
+        front.append(reach - padding[i])
+        back.append(reach - padding[i] + more[i])
+        if front[i] < 0 or back[i] < 0:
+            image = b.slice(image, i + 1, max(-front[i], 0), image.shape[i + 1] - max(-back[i], 0))
+    pads = [max(pad, 0) for pad in front + back]
+    inputs, outputs = int(weight.shape[0]), int(weight.shape[1])
+    grouped = b.reshape(weight, (groups, inputs // groups, outputs, *kernel))
+    turned = b.transpose(grouped, [*range(3, 3 + axes), 1, 0, 2])
+    filters = b.reshape(turned, (*kernel, inputs // groups, groups * outputs))
+    for axis in range(axes):
+        filters = b.emit("flip", [filters], filters.dtype, filters.shape, axis=axis)
+    return b.reshape(_convolve(b, whole, image, filters, bias, [1] * axes, pads, dilation, groups), out.shape)
+
+
+@aten("convolution", "_convolution")
+def _(b: Builder, out: Value, x: Value, weight: Value, bias: Optional[Value], stride: Any, padding: Any, dilation: Any,
+      transposed: bool, output_padding: Any, groups: int, *_: Any) -> Value:  # fmt: skip
+    if transposed:
+        turned: Value = RULES["conv_transpose2d"](b, out, x, weight, bias, stride, padding, output_padding, groups, dilation)
+        return turned
+    plain: Value = RULES["conv2d"](b, out, x, weight, bias, stride, padding, dilation, groups)
+    return plain
+
+
+# ---- pooling -------------------------------------------------------------------------------------------------------------
+
+
+def _window(x: Value, window: Any, stride: Any, padding: Any, dilation: Any, axes: int) -> Dict[str, List[int]]:
+    front = [1] * (x.rank - axes)
+    pads = [0] * (x.rank - axes) + _each(padding, axes)
+    return {
+        "window": front + _each(window, axes),
+        "strides": front + (_each(stride, axes) if stride not in (None, []) else _each(window, axes)),
+        "pads": pads + pads,
+        "dilations": front + _each(dilation, axes),
+    }
+
+
+def _max_pool(axes: int) -> Any:
+    def rule(b: Builder, out: Any, x: Value, window: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:  # fmt: skip
+        named = {**_window(x, window, stride, padding, dilation, axes), "ceil_mode": ceil_mode}
+        if not isinstance(out, tuple):
+            return b.emit("max_pool", [x], x.dtype, out.shape, **named)
+        if not b.wants(1):
+            return b.emit("max_pool", [x], x.dtype, out[0].shape, **named), None
+        # kgen numbers the elements of x, PyTorch those of a plane.
+        types = [(x.dtype, out[0].shape), (torch.int64, out[1].shape)]
+        values, indices = b.emit_many("max_pool_with_indices", [x], types, **named)
+        plane: Dim = 1
+        for extent in x.shape[x.rank - axes :]:
+            plane = plane * extent
+        size = plane if isinstance(plane, int) else b.emit("dim_value", [], torch.int64, (), dim=plane)
+        return values, b.emit("mod", [indices, size], torch.int64, out[1].shape)
+
+    return rule
+
+
+def _average_pool(axes: int) -> Any:
+    def rule(b: Builder, out: Value, x: Value, window: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor: Any = None) -> Value:  # fmt: skip
+        named = {**_window(x, window, stride, padding, 1, axes), "ceil_mode": ceil_mode}
+        if divisor is not None:
+            total = b.emit("sum_pool", [x], x.dtype, out.shape, **named)
+            return b.emit("div", [total, b.cast(divisor, x.dtype)], x.dtype, out.shape)
+        return b.emit("average_pool", [x], x.dtype, out.shape, **named, count_include_pad=count_include_pad)
+
+    return rule
+
+
+for _axes in (1, 2, 3):
+    for _name in (f"max_pool{_axes}d", f"max_pool{_axes}d_with_indices"):
+        RULES[_name] = _max_pool(_axes)
+    RULES[f"avg_pool{_axes}d"] = _average_pool(_axes)
+
+
+@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
+def _(b: Builder, out: Value, x: Value, size: Sequence[int]) -> Value:
+    axes = list(range(x.rank - len(size), x.rank))
+    if all(extent == 1 for extent in size):
+        return b.emit("mean", [x], x.dtype, out.shape, axes=axes, keepdims=True)
+    extents = [x.shape[axis] for axis in axes]
+    require(all(isinstance(extent, int) for extent in extents), "adaptive pooling of symbolic axes to more than one element")
+    if all(int(extent) % wanted == 0 for extent, wanted in zip(extents, size)):
+        window = [int(extent) // wanted for extent, wanted in zip(extents, size)]
+        named = _window(x, window, window, 0, 1, len(axes))
+        return b.emit("average_pool", [x], x.dtype, out.shape, **named, ceil_mode=False, count_include_pad=True)
+    for axis, extent, wanted in zip(axes, extents, size):
+        x = _averaged(b, x, axis, int(extent), wanted)
+    return x
+
+
+def _averaged(b: Builder, x: Value, axis: int, extent: int, wanted: int) -> Value:
+    """Along one axis, over windows that differ in size: a matrix product."""
+    shares = torch.zeros(extent, wanted, dtype=x.dtype)
+    for place in range(wanted):
+        begin, end = place * extent // wanted, -((place + 1) * extent // -wanted)
+        shares[begin:end, place] = 1 / (end - begin)
+    perm = [i for i in range(x.rank) if i != axis] + [axis]
+    last = b.transpose(x, perm)
+    pooled = b.emit("matmul", [last, b.constant(shares, "shares")], x.dtype, (*last.shape[:-1], wanted))
+    return b.transpose(pooled, [perm.index(i) for i in range(x.rank)])
+
+
+@aten("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
+def _(b: Builder, out: Any, x: Value, size: Sequence[int]) -> Any:
+    first = out[0] if isinstance(out, tuple) else out
+    require(not isinstance(out, tuple) or not b.wants(1), "the indices of adaptive_max_pool")
+    axes = list(range(x.rank - len(size), x.rank))
+    window = []
+    for axis, wanted in zip(axes, size):
+        extent = x.shape[axis]
+        require(isinstance(extent, int) and extent % wanted == 0, "adaptive max pooling whose windows differ in size")
+        window.append(int(extent) // wanted)
+    named = _window(x, window, window, 0, 1, len(axes))
+    result = b.emit("max_pool", [x], x.dtype, first.shape, **named, ceil_mode=False)
+    return (result, None) if isinstance(out, tuple) else result

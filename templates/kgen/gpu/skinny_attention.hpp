@@ -1,0 +1,434 @@
+// Attention of few queries, at the speed at which keys and values come from memory. At most 16 rows of queries of a
+// head of keys are the left operand of products that a single wave does (multiply_tile), so that no wave waits for
+// another: one thread has the copy engine bring keys and values to a ring of stages (TilePipeline), and each wave has
+// its own keys of a stage, of which it keeps the running softmax and the weighted sum of values. Waves put theirs
+// together in shared memory, and the blocks of a cluster, which share the keys of a head, in each other's.
+//
+// Why not warpgroup_attention.hpp: of its 128 rows a decode with 4 rows has a use for 4, which made 1.1 us of products
+// and as much of exponentials for 128 keys that memory brings in 2 us to a multiprocessor, and its blocks' results went
+// through memory to a second kernel. 32 heads of 8, 8192 keys: 18.0 us that way, 14.2 this way (tests/bench/H200.md).
+#pragma once
+
+#include "kgen/gpu/attention_scores.hpp"
+#include "kgen/gpu/merge_attention.hpp"
+#include "kgen/gpu/tile_pipeline.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+inline constexpr int skinny_attention_rows = 16;
+
+// What some of the keys give for each row: the sum of values by weights 2^(score - maximum), and the weights' sum. Of
+// Width elements, by 4 of them.
+template <int Width>
+struct AttendedKeys {
+  static constexpr int pitch = Width + 4;  // rows begin in different banks
+  float sums[skinny_attention_rows * pitch], maximum[skinny_attention_rows], total[skinny_attention_rows];
+
+  KGEN_FN void put(int row, int d, const float (&four)[4]) {
+    Block<16> block;
+    memcpy(&block, four, sizeof(block));
+    store_shared(sums + row * pitch + d, block);
+  }
+};
+
+// The same for one row and 4 elements, of several that have been put together, always in their order.
+struct AttendedPiece {
+  Vec<float, 4> sum{0};
+  float maximum = -std::numeric_limits<float>::infinity(), total = 0;
+
+  template <int Width, class From>
+  KGEN_FN AttendedPiece(int row, int d, int count, const From& from, std::integral_constant<int, Width>) {
+    constexpr int together = 4;  // loads on their way: another block's shared memory is far
+    KGEN_NO_UNROLL
+    for (int first = 0; first < count; first += together) {
+      float maxima[together], totals[together], lanes[together][4], top = maximum;
+      KGEN_UNROLL
+      for (int i = 0; i < together; ++i) {
+        const AttendedKeys<Width>& part = *from(first + i < count ? first + i : count - 1);
+        maxima[i] = part.maximum[row];
+        totals[i] = first + i < count ? part.total[row] : 0.0f;
+        const Block<16> words = load_block<16>(part.sums + row * AttendedKeys<Width>::pitch + d, Access{});
+        memcpy(lanes[i], &words, sizeof(words));
+      }
+      KGEN_UNROLL
+      for (int i = 0; i < together; ++i) top = totals[i] == 0 ? top : greater(top, maxima[i]);
+      const float subtract = top == -std::numeric_limits<float>::infinity() ? 0.0f : top;
+      const float earlier = power_of_two(maximum - subtract);
+      sum = sum * Vec<float, 4>(earlier);
+      total *= earlier;
+      maximum = top;
+      KGEN_UNROLL
+      for (int i = 0; i < together; ++i) {
+        if (totals[i] == 0) continue;  // no keys, or none that counts: its sums may be anything
+        const float weight = power_of_two(maxima[i] - subtract);
+        total = fmaf(totals[i], weight, total);
+        sum = sum + load_lanes<4>(lanes[i]) * Vec<float, 4>(weight);
+      }
+    }
+  }
+  KGEN_FN Vec<float, 4> mean() const { return sum * Vec<float, 4>(total == 0 ? 0.0f : divide(1.0f, total)); }
+};
+
+// How blocks share the keys of a head: so many clusters of so many blocks.
+struct SkinnyOrder {
+  int heads, blocks = 1, parts = 1;  // heads: of all batches; blocks: of a cluster; parts: clusters of a head
+
+  KGEN_FN int all() const { return heads * blocks * parts; }
+};
+
+template <class T, int Width, class Rule, class Q, class Mask, class Out>
+struct SkinnyAttention {
+  static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T)), lines = Width / line;
+  // Keys of a wave, and of the waves that share a stage: the copy engine takes its time for each box, so that boxes are
+  // large. While some waves have one stage, others have the next.
+  static constexpr int keys = Width > 64 ? 16 : 32, together = 4, stage_keys = together * keys;
+  static constexpr int stages = Width > 128 ? 3 : 6, groups = Width > 128 ? 1 : 2, waves = groups * together;
+  static constexpr int attending_threads = waves * wave_size, threads = attending_threads + wave_size;
+  static constexpr int rows = skinny_attention_rows, piece = 8;
+  struct alignas(tile_alignment) Stage {
+    T keys[stage_keys * Width], values[stage_keys * Width];
+  };
+  using Pipeline = TilePipeline<Stage, stages, 1>;
+  using Keys = AttendedKeys<Width>;
+  using width = std::integral_constant<int, Width>;
+  static constexpr std::int64_t shared() { return Pipeline::shared() + shared_bytes<Keys>(1); }
+  static_assert(waves * sizeof(Keys) <= stages * sizeof(Stage) && sizeof(Keys) >= rows * Width * sizeof(T));
+
+  const Q& q;
+  const Mask& mask;
+  const Out& out;
+  const WarpgroupShape<Rule>& shape;
+  const AttentionParts& parts;
+  SkinnyOrder order;
+
+  // Of the keys of a head, in stages: those that a block goes over.
+  struct Share {
+    int head, part, begin, end;  // the head of all batches
+  };
+  KGEN_FN Share share() const {
+    const int each = order.blocks * order.parts, block = static_cast<int>(block_index());
+    const int head = block / each, number = block - head * each;
+    const WarpgroupShape<Rule> own = shape.of_sequence(head / shape.key_heads);
+    const int seen = own.keys_seen(own.rows() - 1), last = seen < own.keys ? seen : own.keys;
+    const int begin = Rule::is_local ? shape.first_key(0) / stage_keys : 0, end = (last + stage_keys - 1) / stage_keys;
+    const std::int64_t all = end > begin ? end - begin : 0;
+    return {head, number / order.blocks, begin + static_cast<int>(all * number / each),
+            begin + static_cast<int>(all * (number + 1) / each)};
+  }
+
+  // Brings the rows of queries to shared memory, zeros behind them, in boxes of lines as keys are.
+  KGEN_FN void stage_queries(const Share& share, T* staged) const {
+    const RowsOfScores<Rule, Mask> counted = rows_of(share);
+    constexpr int pieces = Width / piece;
+    KGEN_NO_UNROLL
+    for (int i = thread_index(); i < rows * pieces; i += attending_threads) {
+      const int row = i / pieces, d = i % pieces * piece;
+      T elements[piece] = {};
+      if (row < shape.rows() && d < shape.D) {
+        Index<4> at = counted.query(row);
+        at[3] = d;
+        store_elements(elements, q.template load<piece>(at));
+      }
+      Block<16> block;
+      memcpy(&block, elements, sizeof(block));
+      store_shared(staged + d / line * rows * line + row * line + (d % line / piece ^ row % 8) * piece, block);
+    }
+  }
+
+  // Fills stage after stage of a block's keys: those that the ring holds at once, or with `behind` those behind them.
+  KGEN_FN void load(Pipeline& ring, const EngineKeys& engine, const Share& share, bool behind) const {
+    const int b = share.head / shape.key_heads, head = share.head - b * shape.key_heads;
+    const int held = share.end - share.begin < stages ? share.end : share.begin + stages;
+    for (int stage = behind ? held : share.begin; stage < (behind ? share.end : held); ++stage) {
+      const auto filling = ring.fill();
+      KGEN_UNROLL
+      for (int d = 0; d < Width; d += line) {
+        copy_tile(filling->keys + d * stage_keys, engine.k, filling.arrival(), d, head, stage * stage_keys, b);
+      }
+      KGEN_UNROLL
+      for (int d = 0; d < Width; d += line) {
+        copy_tile(filling->values + d * stage_keys, engine.v, filling.arrival(), d, head, stage * stage_keys, b);
+      }
+    }
+  }
+
+  // What a wave finds of its keys.
+  struct Found {
+    float sums[Width / 8][4] = {};
+    RowsSoftmax softmax;
+  };
+  KGEN_FN void attend(Pipeline& ring, const Share& share, const T* staged, Found& found) const {
+    const int wave = thread_index() / wave_size, first_key = wave % together * keys;
+    const RowsOfScores<Rule, Mask> counted = rows_of(share);
+    const Query query(staged);
+    KGEN_NO_UNROLL
+    for (int stage = share.begin; stage < share.end; ++stage) {
+      const auto tile = ring.read();
+      if ((stage - share.begin) % groups != wave / together) continue;
+      float scores[keys / 2], correction[2];
+      query.multiply(scores, tile->keys + first_key * line);
+      counted.mask_scores(scores, stage * stage_keys + first_key);
+      found.softmax.advance(scores, counted.factor(), correction);
+      KGEN_UNROLL
+      for (int i = 0; i < Width / 2; ++i) found.sums[i / 4][i % 4] *= correction[i / 2 % 2];
+      add_values(found.sums, scores, tile->values + first_key * line);
+      wave_barrier();  // all lanes have read it
+    }
+  }
+  // Leaves it in shared memory.
+  KGEN_FN void put(Keys& to, const Found& found) const {
+    const int lane = thread_index() % wave_size;
+    const float factor = RowsOfScores<Rule, Mask>::factor(shape);
+    const float totals[2] = {found.softmax.sum(0), found.softmax.sum(1)};
+    KGEN_UNROLL
+    for (int second = 0; second < 2; ++second) {
+      const int row = lane / 4 + 8 * second;
+      if (row >= shape.rows()) continue;
+      if (lane % 4 == 0) {
+        to.maximum[row] = found.softmax.maximum[second] * factor;
+        to.total[row] = totals[second];
+      }
+      KGEN_UNROLL
+      for (int i = 0; i < lines * 4; ++i) {
+        const int of_head = i / 4, odd = i / 2 % 2, half = i % 2 * 4;
+        float four[4];
+        KGEN_UNROLL
+        for (int e = 0; e < 4; ++e) four[e] = found.sums[of_head * piece + half + e][second * 2 + odd];
+        to.put(row, of_head * line + (lane % 4 * 2 + odd) * piece + half, four);
+      }
+    }
+  }
+
+  // The result of a piece, to the sink or for the second kernel.
+  KGEN_FN void emit(const Share& share, int row, int d, const AttendedPiece& result) const {
+    if (order.parts > 1) {
+      const std::int64_t row_of_part = std::int64_t{share.head} * shape.rows() + row;
+      parts.of_part(share.part, 0, parts.lines, shape.D).store(Index<2>{row_of_part, d}, result.mean());
+      if (d == 0) parts.logarithm(share.part, row_of_part) = result.maximum + log2f(result.total);
+      return;
+    }
+    Index<4> at = rows_of(share).query(row);
+    at[3] = d;
+    store_to(out, at, result.mean());
+  }
+
+  // act(row, d) for this thread's pieces of 4 elements, of those from `part` of `parts` of all on.
+  template <class Act>
+  KGEN_FN void for_each_piece(int part, int parts, const Act& act) const {
+    const int of_row = shape.D / 4;
+    const std::int64_t all = std::int64_t{shape.rows()} * of_row;
+    const int end = static_cast<int>(all * (part + 1) / parts);
+    KGEN_NO_UNROLL
+    for (int i = static_cast<int>(all * part / parts) + thread_index(); i < end; i += threads) {
+      act(i / of_row, i % of_row * 4);
+    }
+  }
+
+ private:
+  KGEN_FN RowsOfScores<Rule, Mask> rows_of(const Share& share) const {
+    const int b = share.head / shape.key_heads;
+    return {shape, mask, b, share.head - b * shape.key_heads, 0, rows, thread_index() % wave_size / 4};
+  }
+
+  // Piece number i of 16 bytes of a line, where the engine puts it.
+  KGEN_FN static Block<16> piece_of(const T* box, int of_line, int i) {
+    return load_block<16>(box + of_line * line + (i ^ of_line % 8) * piece, Access{});
+  }
+
+  // The rows of queries, as a wave multiplies them. Which elements of a head a step of the product has is of no matter,
+  // as long as both operands have the same: a lane takes whole pieces, and lanes of two neighbouring keys different
+  // banks. Wide heads leave no registers for them.
+  struct Query {
+    static constexpr bool is_held = Width <= 64;
+    static constexpr int words = 4, pieces = is_held ? 2 * lines : 1;
+    const T* staged;
+    Block<16> held[pieces][2];
+
+    KGEN_FN static int piece_number(int i) { return thread_index() % 4 * 2 + i % 2; }
+
+    KGEN_FN explicit Query(const T* staged) : staged(staged) {
+      if constexpr (is_held) {
+        KGEN_UNROLL
+        for (int i = 0; i < pieces; ++i) {
+          held[i][0] = element(i, 0);
+          held[i][1] = element(i, 1);
+        }
+      }
+    }
+    // Piece i of this lane's, of both rows.
+    KGEN_FN Block<16> element(int i, int second) const {
+      return piece_of(staged + i / 2 * rows * line, thread_index() % wave_size / 4 + 8 * second, piece_number(i));
+    }
+    KGEN_FN void multiply(float (&scores)[keys / 2], const T* keys_of_stage) const {
+      const int column = thread_index() % wave_size / 4;
+      float sums[keys / 8][2][4] = {};  // of two halves, that the products wait less for each other
+      KGEN_UNROLL
+      for (int i = 0; i < 2 * lines; ++i) {
+        const Block<16> first = is_held ? held[i % pieces][0] : element(i, 0);
+        const Block<16> other = is_held ? held[i % pieces][1] : element(i, 1);
+        KGEN_UNROLL
+        for (int group = 0; group < keys / 8; ++group) {
+          const Block<16> key =
+              piece_of(keys_of_stage + i / 2 * stage_keys * line, group * 8 + column, piece_number(i));
+          KGEN_UNROLL
+          for (int word = 0; word < words; word += 2) {
+            const std::uint32_t left[4] = {first.words[word], other.words[word], first.words[word + 1],
+                                           other.words[word + 1]};
+            const std::uint32_t right[2] = {key.words[word], key.words[word + 1]};
+            multiply_tile<T>(sums[group][word / 2], left, right);
+          }
+        }
+      }
+      KGEN_UNROLL
+      for (int i = 0; i < keys / 2; ++i) scores[i] = sums[i / 4][0][i % 4] + sums[i / 4][1][i % 4];
+    }
+  };
+
+  // Neighbour `i` of 8 of two keys, as a pair.
+  KGEN_FN static std::uint32_t pair_of(const Block<16>& first, const Block<16>& second, int i) {
+    const std::uint32_t low = first.words[i / 2], high = second.words[i / 2];
+    return i % 2 == 0 ? (low & 0xffffu) | high << 16 : low >> 16 | (high & 0xffff0000u);
+  }
+
+  // sums += weights * values: sums[8 * line + i] have of this lane's two columns neighbour i of a piece each, so that
+  // lanes read whole pieces.
+  KGEN_FN static void add_values(float (&sums)[Width / 8][4], const float (&weights)[keys / 2], const T* values) {
+    const int lane = thread_index() % wave_size, column = lane / 4, key = lane % 4 * 2;
+    KGEN_UNROLL
+    for (int step = 0; step < keys / 16; ++step) {
+      std::uint32_t left[4];
+      KGEN_UNROLL
+      for (int i = 0; i < 4; ++i) left[i] = as_pair<T>(weights + step * 8 + i * 2);
+      KGEN_UNROLL
+      for (int of_head = 0; of_head < lines; ++of_head) {
+        const T* box = values + of_head * stage_keys * line;
+        Block<16> own[4];
+        KGEN_UNROLL
+        for (int i = 0; i < 4; ++i) own[i] = piece_of(box, step * 16 + key + i / 2 * 8 + i % 2, column);
+        KGEN_UNROLL
+        for (int i = 0; i < piece; ++i) {
+          const std::uint32_t right[2] = {pair_of(own[0], own[1], i), pair_of(own[2], own[3], i)};
+          multiply_tile<T>(sums[of_head * piece + i], left, right);
+        }
+      }
+    }
+  }
+};
+
+template <class T, int Width, class Rule, class Q, class Mask, class Out>
+KGEN_GLOBAL((has_warpgroups ? SkinnyAttention<T, Width, Rule, Q, Mask, Out>::threads : 1), 1)
+skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask mask, Out out, WarpgroupShape<Rule> shape,
+                        AttentionParts parts, SkinnyOrder order) {
+  if constexpr (has_warpgroups) {
+    using Attention = SkinnyAttention<T, Width, Rule, Q, Mask, Out>;
+    using Keys = typename Attention::Keys;
+    const Attention attention{q, mask, out, shape, parts, order};
+    const int wave = thread_index() / wave_size;
+    SharedMemory shared, again;
+    typename Attention::Pipeline ring(shared, Attention::waves);
+    Keys* own = shared.take<Keys>(1);
+    T* const staged = reinterpret_cast<T*>(own);                // queries, before there are results
+    Keys* const of_waves = again.take<Keys>(Attention::waves);  // in the ring's place, once all of that has been read
+    const auto of_wave = [&](int i) KGEN_LAMBDA { return of_waves + i; };
+    take_turn();
+    const auto share = attention.share();
+    const bool loads = wave == Attention::waves, is_loader = loads && thread_index() % wave_size == 0;
+    typename Attention::Found found;
+    {
+      const BlockPhase staging;
+      if (is_loader) attention.load(ring, engine, share, false);
+      if (!loads) attention.stage_queries(share, staged);
+    }
+    {
+      const BlockPhase attending;
+      if (is_loader) attention.load(ring, engine, share, true);
+      if (!loads) attention.attend(ring, share, staged, found);
+    }
+    {
+      const BlockPhase putting;
+      if (!loads) attention.put(*of_wave(wave), found);
+    }
+    constexpr typename Attention::width width;
+    if (order.blocks == 1) {
+      attention.for_each_piece(0, 1, [&](int row, int d) KGEN_LAMBDA {
+        attention.emit(share, row, d, AttendedPiece(row, d, Attention::waves, of_wave, width));
+      });
+      return;
+    }
+    {
+      const ClusterPhase gathering;
+      attention.for_each_piece(0, 1, [&](int row, int d) KGEN_LAMBDA {
+        const AttendedPiece result(row, d, Attention::waves, of_wave, width);
+        float four[4];
+        store_lanes(four, result.sum);
+        own->put(row, d, four);
+        if (d != 0) return;
+        own->maximum[row] = result.maximum;
+        own->total[row] = result.total;
+      });
+    }
+    const ClusterStay adding;
+    attention.for_each_piece(cluster_rank(), order.blocks, [&](int row, int d) KGEN_LAMBDA {
+      const auto of_block = [&](int block) KGEN_LAMBDA { return cluster_shared(own, block); };
+      attention.emit(share, row, d, AttendedPiece(row, d, order.blocks, of_block, width));
+    });
+  }
+}
+
+// How many blocks of a cluster share the keys of a head, at most so many. On an H200 clusters of 4 and 8 do not find
+// room on all multiprocessors, and those of 3 or 6 on fewer still: 16 heads of 8192 keys take 22.0 us with 4 blocks
+// each, 23.7 with 6 and 29.7 with 8, which need two rounds; 32 heads 37.6 with 2, 41.4 with 3 and 48.6 with 4.
+inline int blocks_of_keys(int heads, int most, const DeviceLimits& limits) {
+  const auto rounds = [&](int blocks) {
+    return (std::int64_t{heads} * blocks + limits.multiprocessors - 1) / limits.multiprocessors;
+  };
+  int best = most >= 2 && limits.cluster_blocks >= 2 && rounds(2) < rounds(1) * 2 ? 2 : 1;
+  for (int blocks = 4; blocks <= std::min(most, limits.cluster_blocks); blocks *= 2) {
+    if (std::int64_t{heads} * blocks * 4 <= std::int64_t{limits.multiprocessors} * 3) best = blocks;
+  }
+  return best;
+}
+
+// False where there are many queries, or where device or compiler do not allow it.
+template <int Width, class T, class Rule, class Q, class Mask, class Out>
+bool skinny_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
+                      const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
+  using Attention = SkinnyAttention<T, Width, Rule, Q, Mask, Out>;
+  const auto kernel = skinny_attention_kernel<T, Width, Rule, Q, Mask, Out>;
+  if (shape.rows() > Attention::rows) return false;
+  const DeviceLimits limits = device_limits(stream);
+  if (limits.shared_bytes < Attention::shared()) return false;
+  if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
+  const auto keys = heads_in_memory(k, Attention::stage_keys), values = heads_in_memory(v, Attention::stage_keys);
+  if (!keys || !values) return false;
+  const std::optional<TensorMap> key_map = tensor_map<T>(*keys), value_map = tensor_map<T>(*values);
+  if (!key_map || !value_map) return false;
+  std::int64_t seen = shape.keys;
+  if constexpr (Rule::is_local)
+    seen = std::min<std::int64_t>(seen, std::int64_t{shape.rule.left} + shape.rule.right + shape.S);
+  const int most = std::max(1, static_cast<int>(seen / Attention::stage_keys));
+  SkinnyOrder order{shape.B * shape.key_heads};
+  order.blocks = blocks_of_keys(order.heads, most, limits);
+  // A second kernel pays where clusters leave most multiprocessors idle, and their blocks have many stages. Clusters
+  // that find no room wait for all others.
+  constexpr int many = 8;
+  if (order.all() * 4 <= limits.multiprocessors) {
+    order.parts = std::max(1, std::min(limits.multiprocessors * 3 / 4 / order.all(), most / (many * order.blocks)));
+  }
+  const std::int64_t lines = std::int64_t{order.heads} * shape.rows();
+  const bool splits = order.parts > 1;
+  const Workspace workspace(splits ? AttentionParts::bytes(order.parts, lines, shape.D) : 0, stream);
+  const AttentionParts parts =
+      splits ? AttentionParts(workspace.data(), order.parts, lines, shape.D) : AttentionParts();
+  const Grid grid{"skinny_attention", order.all(), Attention::threads, Attention::shared(), order.blocks};
+  launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map}, with_access(mask, 2),
+               with_access(out, 4), shape, parts, order);
+  if (splits) merge_attention(parts, out, shape, stream);
+  return true;
+}
+
+}  // namespace kgen::gpu
+
+#endif
