@@ -17,6 +17,7 @@
 
 // KGEN_FN: everything inside a kernel's innermost loops, on the host as well. The CPU compilers must inline it, also
 // without optimisation: it passes vector registers by value. KGEN_LAMBDA: the same for a lambda, after its parameters.
+// KGEN_LONG_FN: one so long, and asked for at so many places, that on the CPU it stands once and is called.
 // KGEN_GLOBAL(threads, blocks): a kernel that is launched on a GPU, in blocks of at most so many threads, of which so
 // many are to find registers in a multiprocessor at once. KGEN_GRID_CONSTANT: before a parameter of such a kernel that
 // the device reads where it lies.
@@ -25,6 +26,7 @@
 // KGEN_NO_UNROLL: before one whose copies would only take registers.
 #if defined(__CUDACC__) || defined(__HIP__)
 #define KGEN_FN inline __host__ __device__ __attribute__((always_inline))
+#define KGEN_LONG_FN KGEN_FN
 #define KGEN_LAMBDA __attribute__((always_inline))
 #if defined(KGEN_HIP)
 #define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads)
@@ -42,6 +44,7 @@
 #endif
 #else
 #define KGEN_FN inline __attribute__((always_inline))
+#define KGEN_LONG_FN inline __attribute__((noinline))
 #define KGEN_LAMBDA __attribute__((always_inline))
 #define KGEN_GLOBAL(threads, blocks) void
 #define KGEN_GRID_CONSTANT

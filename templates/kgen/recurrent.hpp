@@ -39,8 +39,9 @@ struct Activation {
   double clip;  // sums are held within -clip and clip before; 0: they are not
 
   template <class T, int W>
-  KGEN_FN Vec<T, W> operator()(Vec<T, W> x) const {
+  KGEN_LONG_FN Vec<T, W> operator()(const Vec<T, W>& sums) const {
     using enum RecurrentActivation;
+    Vec<T, W> x = sums;
     if (clip > 0) x = minimum(maximum(x, Vec<T, W>(T(-clip))), Vec<T, W>(T(clip)));
     const Vec<T, W> a(static_cast<T>(alpha)), b(static_cast<T>(beta)), zero(T(0)), one(T(1));
     switch (kind) {

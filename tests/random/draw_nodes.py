@@ -104,7 +104,7 @@ def broadcasting(scope: Scope, op: Operator) -> None:
     for index, operand in enumerate(op.operands[1:len(inputs)], 1):  # numbers alone do not say their dtype
         if not any(isinstance(other, str) for other, each in zip(inputs, op.operands) if each.type == operand.type):
             inputs[index] = scope.need(Type(bound.get(operand.type, operand.type), shape))
-    attributes = attributes_of(scope, op, len(shape))
+    attributes = attributes_of(scope, op, len(scope.type_of(first).shape))  # axes are those of the first operand
     results = [Type(dtype_of(each, bound, attributes), shape if each.pattern is None else ()) for each in op.results]
     scope.add_node(op.name, inputs, results, attributes)
 

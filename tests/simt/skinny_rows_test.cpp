@@ -87,7 +87,7 @@ TEST_CASE("skinny rows: several products, apart and jointly, of which some use t
 }
 
 TEST_CASE("skinny rows: of many rows, or one, the numbers are made by a launch ahead") {
-  check(1, 8, 2040, 2040, 12, "rows, a wave each x1, skinny_matmul x8");
+  check(1, 8, 2040, 2040, 12, "rows, a block each x1, skinny_matmul x8");
   check(17, 72, 64, 136, 1, "rows, a wave each x3, skinny_matmul x1");
   check(130, 72, 64, 64, 1, "rows, a wave each x17, warpgroup_matmul x1");
 }

@@ -173,6 +173,7 @@ struct RowsOfScores {
   template <int Count>
   KGEN_FN void add_mask(float (&scores)[Count], int column) const {
     constexpr float log2_e = 1.44269504f;
+    const int left = shape.keys - column;  // keys
     KGEN_UNROLL
     for (int second = 0; second < 2; ++second) {
       if (row + second * 8 >= shape.rows()) continue;
@@ -181,9 +182,9 @@ struct RowsOfScores {
       for (int i = 2 * second; i < Count; i += 4) {
         const Index<4> at{b, from[2], from[1], column + i / 4 * 8};
         float added[2] = {0, 0};
-        if (at[3] + 2 <= shape.keys) {
+        if (i / 4 * 8 + 2 <= left) {
           store_lanes(added, convert<float>(mask.template load<2>(at)));
-        } else if (at[3] < shape.keys) {
+        } else if (i / 4 * 8 < left) {
           added[0] = convert<float>(mask.template load<1>(at)).data;
         }
         scores[i] += added[0] * log2_e;

@@ -148,62 +148,14 @@ struct WarpgroupMatmul {
   }
 
   // A warpgroup: multiplies half of the rows of each tile, and gives the sums to its sink.
-  // Written out, and not by multiply_tile(): with its arguments at hand nvcc spills 20 bytes and more.
   template <int Products, class C>
   KGEN_FN static void multiply(Pipeline& pipeline, const C& c, const WarpgroupMatmulShape<Products>& shape) {
-    const int first_row = (thread_index() - loading_threads) / warpgroup_threads * 64;
     for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto& sink, Index<2> origin,
                                                                std::int64_t end) KGEN_LAMBDA {
       constexpr int columns = Columns / Count;
-      using Product = WarpgroupProduct<T, columns, BDeep>;
       wgmma_sum_t<T> sums[Count][columns / 2] = {};  // else those of the tile before would live until here
-      if constexpr (sums_are_short<T>) {
-        const auto add = [&](const auto&... held) KGEN_LAMBDA {
-          KGEN_UNROLL
-          for (int i = 0; i < Count; ++i) {
-            Product::template add<held_columns>(sums[i], first_row * depth, i * columns * depth, held...);
-          }
-        };
-        const int steps = shape.steps(depth);
-        for (int k = 0; k + 1 < steps; k += 2) {
-          const auto first = pipeline.read(), second = pipeline.read();
-          add(first, second);
-        }
-        if (steps % 2 != 0) add(pipeline.read());
-      } else {
-        typename Pipeline::Reading held;  // what products that are under way still read
-        for (int k = 0; k < shape.steps(depth); ++k) {
-          auto stage = pipeline.read();
-          wgmma_fence();
-          KGEN_UNROLL
-          for (int i = 0; i < Count; ++i) {
-            Product::multiply(sums[i], stage->a + first_row * depth, stage->b + i * columns * depth, k > 0);
-          }
-          wgmma_commit();
-          wgmma_wait<1>();
-          held = std::move(stage);
-        }
-        wgmma_wait<0>();
-      }
-      KGEN_UNROLL
-      for (int i = 0; i < Count; ++i) settle(sums[i]);
-      const Index<2> extents{shape.row_end(origin[0]), end};
-      origin[0] += first_row;
-      // The loads of some steps of a short sink are under way together; those of a long one would find no registers. Tiles
-      // at the ends of results go the same way where the sink is shorter still, and alone.
-      constexpr int views = view_count<std::remove_cvref_t<decltype(sink)>>;
-      constexpr bool is_short = views <= 4, is_shortest = views <= 2 && Count == Products;
-      const bool inside = origin[0] + 64 <= extents[0] && origin[1] + columns <= extents[1];
-      const bool constant = shape.lanes == Lanes::constant_whole_vectors;
-      if (is_short && constant && inside) {
-        emit_sums<TileEnd::inside, columns>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-      } else if (is_shortest && constant) {
-        emit_sums<TileEnd::vectors, columns>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-      } else if (shape.lanes != Lanes::any) {
-        emit_sums_in_turn<columns, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
-      } else {
-        emit_sums_in_turn<columns, 1>(sums, sink, origin, extents);
-      }
+      add_stages(pipeline, sums, [&] { return shape.steps(depth); });
+      emit_tile<Count == Products>(sums, sink, origin, Index<2>{shape.row_end(origin[0]), end}, shape.lanes);
     });
   }
 
@@ -217,30 +169,42 @@ struct WarpgroupMatmul {
   template <int Count, bool IsAlone, int Width = Columns / Count, class C>
   KGEN_FN static void multiply_tile(Pipeline& pipeline, const C& sink, Index<2> origin, Index<2> extents, int steps,
                                     Lanes lanes) {
-    const int first_row = (thread_index() - loading_threads) / warpgroup_threads * 64;
-    constexpr int columns = Columns / Count;
-    using Product = WarpgroupProduct<T, Width, BDeep>;
     wgmma_sum_t<T> sums[Count][Width / 2] = {};  // else those of the tile before would live until here
+    add_stages(pipeline, sums, [&] { return steps; });
+    emit_tile<IsAlone>(sums, sink, origin, extents, lanes);
+  }
+
+ private:
+  // The first of this warpgroup's rows of a tile.
+  KGEN_FN static int first_row() { return (thread_index() - loading_threads) / warpgroup_threads * 64; }
+
+  // Adds up this warpgroup's rows of a tile of steps() stages, as many columns of each product as there are sums for.
+  // steps: asked again rather than kept in a register.
+  template <int Count, int Half, class Steps>
+  KGEN_FN static void add_stages(Pipeline& pipeline, wgmma_sum_t<T> (&sums)[Count][Half], const Steps& steps) {
+    constexpr int columns = Columns / Count;
+    const int first = first_row() * depth;
+    using Product = WarpgroupProduct<T, 2 * Half, BDeep>;
     if constexpr (sums_are_short<T>) {
       const auto add = [&](const auto&... held) KGEN_LAMBDA {
         KGEN_UNROLL
         for (int i = 0; i < Count; ++i) {
-          Product::template add<held_columns>(sums[i], first_row * depth, i * columns * depth, held...);
+          Product::template add<held_columns>(sums[i], first, i * columns * depth, held...);
         }
       };
-      for (int k = 0; k + 1 < steps; k += 2) {
-        const auto first = pipeline.read(), second = pipeline.read();
-        add(first, second);
+      for (int k = 0; k + 1 < steps(); k += 2) {
+        const auto one = pipeline.read(), other = pipeline.read();
+        add(one, other);
       }
-      if (steps % 2 != 0) add(pipeline.read());
+      if (steps() % 2 != 0) add(pipeline.read());
     } else {
       typename Pipeline::Reading held;  // what products that are under way still read
-      for (int k = 0; k < steps; ++k) {
+      for (int k = 0; k < steps(); ++k) {
         auto stage = pipeline.read();
         wgmma_fence();
         KGEN_UNROLL
         for (int i = 0; i < Count; ++i) {
-          Product::multiply(sums[i], stage->a + first_row * depth, stage->b + i * columns * depth, k > 0);
+          Product::multiply(sums[i], stage->a + first, stage->b + i * columns * depth, k > 0);
         }
         wgmma_commit();
         wgmma_wait<1>();
@@ -250,21 +214,29 @@ struct WarpgroupMatmul {
     }
     KGEN_UNROLL
     for (int i = 0; i < Count; ++i) settle(sums[i]);
-    origin[0] += first_row;
+  }
+
+  // Gives this warpgroup's sums of a tile that begins at `origin` to its sink, as far as `extents`.
+  template <bool IsAlone, int Count, int Half, class C>
+  KGEN_FN static void emit_tile(const wgmma_sum_t<T> (&sums)[Count][Half], const C& sink, Index<2> origin,
+                                Index<2> extents, Lanes lanes) {
+    constexpr int width = 2 * Half;
+    constexpr int at_once = sums_are_short<T> ? 4 : 8;  // of more, ptxas keeps some of the sums in memory
+    origin[0] += first_row();
     // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
     // Tiles at the ends of results go the same way where the sink is shorter still, and alone.
     constexpr int views = view_count<std::remove_cvref_t<decltype(sink)>>;
     constexpr bool is_short = views <= 4, is_shortest = views <= 2 && IsAlone;
-    const bool inside = origin[0] + 64 <= extents[0] && origin[1] + Width <= extents[1];
+    const bool inside = origin[0] + 64 <= extents[0] && origin[1] + width <= extents[1];
     const bool constant = lanes == Lanes::constant_whole_vectors;
     if (is_short && constant && inside) {
-      emit_sums<TileEnd::inside, Width>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+      emit_sums<TileEnd::inside, width, at_once>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
     } else if (is_shortest && constant) {
-      emit_sums<TileEnd::vectors, Width>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
+      emit_sums<TileEnd::vectors, width, at_once>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
     } else if (lanes != Lanes::any) {
-      emit_sums_in_turn<Width, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
+      emit_sums_in_turn<width, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
     } else {
-      emit_sums_in_turn<Width, 1>(sums, sink, origin, extents);
+      emit_sums_in_turn<width, 1>(sums, sink, origin, extents);
     }
   }
 };

@@ -126,8 +126,8 @@ struct SumsInSteps {
 };
 
 // Gives the sink what a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as `extents`.
-// The sink's code stands here for each step.
-template <TileEnd End, int N, class Sum, int Count, class C>
+// The sink's code stands here for each step; the loads of up to `AtOnce` steps may be under way together.
+template <TileEnd End, int N, int AtOnce = N, class Sum, int Count, class C>
 KGEN_FN void emit_sums(const Sum (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
   using Steps = SumsInSteps<Sum, N, Count>;
   const Steps steps{origin, extents};
@@ -141,6 +141,7 @@ KGEN_FN void emit_sums(const Sum (&sums)[Count][N / 2], const C& c, Index<2> ori
       for (int lane = 0; lane < Steps::lanes; ++lane) own[product][lane] = sums[product][Steps::place(step, lane)];
     }
     Steps::gather(own);
+    if (step % AtOnce == 0) wave_barrier();  // across which no load is moved
     steps.template store_within<End>(c, steps.position(step), own, Steps::products);
   }
 }
