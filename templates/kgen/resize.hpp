@@ -210,9 +210,10 @@ struct WeightedElements {
       if (map.same[Axis] != 0) return x.template load<W>(at);
       return line<W>(at);
     } else {
-      if (map.same[Axis] != 0) return sum<Axis + 1, W>(at);
       Vec<T, W> total(T(0));
-      for_each_tap(Axis, map.position(Axis, at[Axis]), [&](std::int64_t element, T share) KGEN_LAMBDA {
+      // What follows is long: it stands here once for axes that stay as they are, too.
+      const double place = map.same[Axis] != 0 ? static_cast<double>(at[Axis]) : map.position(Axis, at[Axis]);
+      for_each_tap(Axis, place, [&](std::int64_t element, T share) KGEN_LAMBDA {
         at[Axis] = element;
         total = multiply_add(Vec<T, W>(share), sum<Axis + 1, W>(at), total);
       });

@@ -118,7 +118,7 @@ struct Tiling {
 
 // Gives `count` sums of each of `Count` results, `distance` apart, to their sink.
 template <int Count, class T, class C>
-KGEN_FN void emit_rows(const C& c, const T* sums, std::int64_t distance, Index<2> at, std::int64_t count) {
+KGEN_FN void emit_results(const C& c, const T* sums, std::int64_t distance, Index<2> at, std::int64_t count) {
   if constexpr (Count == 1) {
     emit_row(c, sums, at, count);
   } else {
@@ -129,6 +129,17 @@ KGEN_FN void emit_rows(const C& c, const T* sums, std::int64_t distance, Index<2
       (std::make_integer_sequence<int, Count>{});
     };
     for_each_lane(0, count, step);
+  }
+}
+
+// The same for `rows` rows of sums, `stride` apart. The sink's code, which may be long, stands here once, whatever
+// makes the sums: it takes most of the time to build a stub.
+template <int Count, class T, class C>
+[[gnu::noinline]] void emit_rows(const C& given, const T* sums, std::int64_t stride, std::int64_t distance,
+                                 Index<2> at, std::int64_t rows, std::int64_t count) {
+  const C c = given;  // whose Views no result overwrites, as the compiler then knows
+  for (std::int64_t row = 0; row < rows; ++row) {
+    emit_results<Count>(c, sums + row * stride, distance, Index<2>{at[0] + row, at[1]}, count);
   }
 }
 
@@ -179,10 +190,8 @@ void compute_tile(const DepthBlocks& blocks, const Left& left, const LeftToCome&
     }
     (std::make_integer_sequence<int, Count>{});
   }
-  for (std::int64_t row = 0; row < row_count; ++row) {
-    emit_rows<Count>(c, sums + row * stride, distance,
-                     Index<2>{origin[0] + rows.begin + row, origin[1] + columns.begin}, column_count);
-  }
+  emit_rows<Count>(c, sums, stride, distance, Index<2>{origin[0] + rows.begin, origin[1] + columns.begin}, row_count,
+                   column_count);
 }
 
 // How a product is cut into tiles, so that the sums take a quarter of the second-level cache, and a block of the right
@@ -417,9 +426,7 @@ void unpacked_matmul(const A& a, const B& b, const C& c, Stream stream, int thre
         (left.multiply(sums + I * M * stride, stride, nth<First + I>(b), columns.begin, count), ...);
       }
       (std::make_integer_sequence<int, Count>{});
-      for (std::int64_t m = 0; m < M; ++m) {
-        emit_rows<Count>(sink, sums + m * stride, M * stride, Index<2>{m, columns.begin}, count);
-      }
+      emit_rows<Count>(sink, sums, stride, M * stride, Index<2>{0, columns.begin}, M, count);
     });
   });
 }

@@ -280,10 +280,8 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights
       for (int product = 0; product < Count; ++product) multiply(block, product, panels);
     }
   }
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    emit_rows<Count>(rights.c, sums + (row - rows.begin) * stride, distance, Index<2>{first + row, columns.begin},
-                     columns.end - columns.begin);
-  }
+  emit_rows<Count>(rights.c, sums, stride, distance, Index<2>{first + rows.begin, columns.begin},
+                   rows.end - rows.begin, columns.end - columns.begin);
 }
 
 // The tiles of products whose left operand has `rows` rows.
