@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "generator/pass/choose/tune_kernels.hpp"
 
 namespace kgen {
 namespace {
@@ -215,7 +214,6 @@ void choose_kernel(Graph& graph, Node& node, KernelTable& table, const DimRanges
   const NodeScope at = scope_at(graph, node, ranges, constants);
   KernelChoice choice = choice_at(at, candidates);
   if (choice.kernel) {
-    node.tuning = tuning_at(at, *choice.kernel, table.ops);
     set_kernel(node, *choice.kernel);
   } else if (is_composite) {
     choice.reason = "no kernel takes it";

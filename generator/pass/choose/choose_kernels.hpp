@@ -5,8 +5,7 @@
 //   - what it takes as numbers of C++ is known now: no attribute depends on a symbolic dim;
 //   - its `when` holds for every value of the symbolic dims (see spec/node_expression.hpp); an operand is `constant`
 //     where it is among the graph's LoadValues.
-// Where there was a choice, the graph records it with the reasons. Of the rules of tuning that hold at the node, the
-// last that gives a compile-time parameter of the kernel counts.
+// Where there was a choice, the graph records it with the reasons.
 #pragma once
 
 #include <unordered_map>

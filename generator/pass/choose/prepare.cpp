@@ -283,6 +283,8 @@ void prepare_graph(Graph& graph, const OpSet& ops, const DimRanges& ranges, Diag
   const auto has_form = [](const Node& node) { return node.op && !node.op->prepared.empty(); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), has_form)) return;
   Preparer state{graph, ops, {ops, {}}, ranges, diagnostics, UniqueNames(graph), LoadValues(graph), {}, {}, {}};
+  const auto is_prepared = [&](const Node& node) { return may_be_prepared(state, node); };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_prepared)) return;
   for (const Node& node : graph.nodes) {
     if (!may_be_prepared(state, node)) {
       state.nodes.push_back(node);

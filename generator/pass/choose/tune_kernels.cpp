@@ -5,11 +5,12 @@
 #include <string_view>
 
 #include "generator/pass/choose/choose_kernels.hpp"
+#include "generator/pass/graph/load_values.hpp"
 
 namespace kgen {
+namespace {
 
 std::vector<const TuningRule::Choice*> tuning_at(const NodeScope& at, const KernelSignature& kernel, const OpSet& ops) {
-  if (kernel.parameters.empty()) return {};
   std::map<std::string_view, const TuningRule::Choice*> last;
   for (const TuningRule& rule : ops.tuning) {
     if (rule.kernel != kernel.name || (!rule.when.empty() && prove(at, rule.when) != Proof::always)) continue;
@@ -19,6 +20,8 @@ std::vector<const TuningRule::Choice*> tuning_at(const NodeScope& at, const Kern
   for (const auto& [parameter, choice] : last) choices.push_back(choice);
   return choices;
 }
+
+}  // namespace
 
 void tune_kernels(Graph& graph, const OpSet& ops, const DimRanges& ranges) {
   const auto has_choices = [](const Node& node) { return node.kernel && !node.kernel->parameters.empty(); };

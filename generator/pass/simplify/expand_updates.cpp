@@ -1,5 +1,6 @@
 #include "generator/pass/simplify/expand_updates.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,8 @@ void expand(Rewriting& rewriting, Node& update, std::vector<Node>& nodes) {
 
 void expand_updates(Rewriting& rewriting, Diagnostics& diagnostics) {
   Graph& graph = rewriting.graph;
+  const auto is_one = [&](const Node& node) { return is_expanded(graph, node); };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_one)) return;
   std::vector<Node> nodes;
   nodes.reserve(graph.nodes.size());
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
