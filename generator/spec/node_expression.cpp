@@ -241,7 +241,7 @@ std::optional<Term> targets_named(const Setting& in, std::string_view name) {
 
 std::optional<Term> term_named(const Setting& in, std::string_view name) {
   if (in.at) {
-    if (Size extent = extent_named(*in.at, name)) return std::move(extent);
+    if (Size extent = extent_named(*in.at, name)) return extent;
   }
   if (in_patterns(in.op, name) || std::find(in.sizes.begin(), in.sizes.end(), name) != in.sizes.end()) return Size();
   if (const AttributeSpec* spec = in.op.attribute(name)) return attribute_named(in, *spec);
