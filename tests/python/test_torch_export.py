@@ -105,7 +105,7 @@ class Exports(unittest.TestCase):
         )
         text = exported.graph.read_text()
         self.assertIn("B: 0..8", text)
-        self.assertIn('layers_0_weight: {type: "f32[48, 24]", file: "mlp.safetensors", key: "layers.0.weight"}', text)
+        self.assertIn('layers_0_weight: {type: "f32[48, 24]", file: mlp.safetensors, key: "layers.0.weight"}', text)
         self.assertIn("out: layers_0}", text)
 
     def test_bert(self) -> None:
@@ -117,7 +117,7 @@ class Exports(unittest.TestCase):
         exported = self.compare("bert", torch_models.Bert(), [example(2, 7), example(1, 13)], dims)
         text = exported.graph.read_text()
         self.assertIn('key: "layers.{index}.norm2.weight"', text)
-        self.assertIn("{call: layers, in: [norm, mul], out: layers_1_norm2, repeat: 2}", text)
+        self.assertIn("- {call: layers, in: [norm, mul], out: layers_1_norm2, repeat: 2}", text)
 
     def test_llama(self) -> None:
         dims = {"x": {0: Dim("B", max=4), 1: Dim("L", min=2, max=64)}}
@@ -155,6 +155,40 @@ class Exports(unittest.TestCase):
                     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(torch.from_dlpack(model.state["cache"]), module.cache, rtol=1e-5, atol=1e-5)
         self.assertEqual(model.state["count"].numpy(), 3)
+
+    def test_layers_with_caches(self) -> None:
+        module = torch_models.CachedDecoder().eval()
+        folder = graphs.work / "torch" / "caches"
+        exported = kgen.from_torch(module, (torch.randn(2, 3, 8), torch.arange(3)), path=folder / "caches.yaml")
+        text = exported.graph.read_text()
+        self.assertIn("- {call: layers, in: [embed, at], out: layers_3, repeat: 4}", text)
+        self.assertIn('k_cache: {type: "f32[2, 16, 8]", next: index_put}', text)
+        self.assertEqual(text.count("op: scatter"), 2)
+        model = exported.load(folder=folder)
+        with torch.no_grad():
+            for step in range(3):
+                x, at = torch.randn(2, 3, 8), torch.arange(3) + 3 * step
+                torch.testing.assert_close(model(x, at), module(x, at), rtol=1e-5, atol=1e-5)
+        caches = [name for name in model.state if name.startswith("layers.k_cache[")]
+        self.assertEqual(len(caches), 4)
+        for name, layer in zip(caches, module.layers):
+            torch.testing.assert_close(torch.from_dlpack(model.state[name]), layer.k_cache, rtol=1e-5, atol=1e-5)
+
+    def test_layers_that_begin_later(self) -> None:
+        class Stack(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.blocks = nn.ModuleList(torch_models.BertLayer(16, 2) for _ in range(4))
+                self.blocks[0].down = nn.Identity()
+                self.blocks[0].up = nn.Linear(16, 16)
+
+            def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+                for block in self.blocks:
+                    x = block(x, mask)
+                return x
+
+        exported = self.compare("later", Stack(), [(torch.randn(2, 5, 16), torch.randn(2, 1, 1, 5))])
+        self.assertIn('key: "blocks.{index+1}.norm.weight"', exported.graph.read_text())
 
     def test_all_that_is_unknown_is_listed(self) -> None:
         class Strange(nn.Module):

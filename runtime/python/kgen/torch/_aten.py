@@ -96,10 +96,19 @@ class Builder:
         cast = self.cast(value, dtype)
         return cast if isinstance(cast, Value) else self.constant(torch.tensor(cast, dtype=dtype), "number")
 
+    def source(self, value: Value, op: str) -> Optional[Tuple[Value, Dict[str, Any]]]:
+        """What an operator of this name made the value of, and its attributes; None where something else made it."""
+        raise NotImplementedError
+
     def reshape(self, value: Value, shape: Sequence[Dim]) -> Value:
+        before = self.source(value, "reshape")
+        value = before[0] if before else value
         return value if tuple(shape) == value.shape else self.emit("reshape", [value], value.dtype, shape, shape=list(shape))
 
     def transpose(self, value: Value, perm: Sequence[int]) -> Value:
+        before = self.source(value, "transpose")
+        if before:
+            value, perm = before[0], [before[1]["perm"][axis] for axis in perm]
         if list(perm) == list(range(value.rank)):
             return value
         return self.emit("transpose", [value], value.dtype, [value.shape[axis] for axis in perm], perm=list(perm))
@@ -305,6 +314,13 @@ def _(b: Builder, out: Value, x: Value, alpha: float = 1, scale: float = 1, inpu
 @aten("leaky_relu")
 def _(b: Builder, out: Value, x: Value, negative_slope: float = 0.01) -> Value:
     return b.emit("leaky_relu", [x], out.dtype, out.shape, alpha=float(negative_slope))
+
+
+@aten("rrelu_with_noise_functional", "rrelu_with_noise")
+def _(b: Builder, out: Any, x: Value, _noise: Value, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *_: Any) -> Any:
+    require(not training, "rrelu in training")
+    result = b.emit("leaky_relu", [x], x.dtype, x.shape, alpha=(lower + upper) / 2)
+    return (result, None) if isinstance(out, tuple) else result
 
 
 @aten("hardsigmoid")

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from ._aten import RULES, Builder, aten, axis_of, require, size_of
+from ._aten_memory import take
 from ._graph import Dim, Operand, Unsupported, Value
 
 # Core operators without a rule, and why: said beside the line of the user's module.
@@ -102,9 +103,16 @@ class _Indexed:
         return b.transpose(b.reshape(written, self.moved_shape), back)
 
 
+def _only_index(indices: Sequence[Optional[Value]]) -> Optional[Tuple[int, Value]]:
+    """The axis and the tensor, where one axis is indexed."""
+    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    return given[0] if len(given) == 1 and given[0][1].dtype != torch.bool else None
+
+
 @aten("index.Tensor", "_unsafe_index")
 def _(b: Builder, out: Value, x: Value, indices: Sequence[Optional[Value]]) -> Value:
-    return _Indexed(b, x, indices).result(out)
+    only = _only_index(indices)
+    return take(b, x, *only) if only else _Indexed(b, x, indices).result(out)
 
 
 @aten("index_put", "_unsafe_index_put")
@@ -115,7 +123,17 @@ def _(b: Builder, out: Value, x: Value, indices: Sequence[Optional[Value]], valu
         require(values.rank == 0 and not accumulate, "a mask as index, but with one number as the value")
         mask = b.reshape(first, (*first.shape, *[1] * (x.rank - first.rank)))
         return b.emit("where", [mask, values, x], x.dtype, x.shape)
-    return _Indexed(b, x, indices).updated(x, values, "add" if accumulate else "none")
+    reduction = "add" if accumulate else "none"
+    only = _only_index(indices)
+    if only is None:
+        return _Indexed(b, x, indices).updated(x, values, reduction)
+    axis, index = only  # x keeps its form, so that a cache is written where it lies
+    values = b.broadcast(values, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
+    count = size_of(index.shape)
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    flat = b.reshape(index, [count if i == axis else 1 for i in range(x.rank)])
+    extra = {"reduction": reduction} if accumulate else {}
+    return b.emit("scatter", [x, flat, b.reshape(values, shape)], x.dtype, x.shape, axis=axis, **extra)
 
 
 @aten("masked_scatter")
