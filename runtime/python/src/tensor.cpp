@@ -57,7 +57,8 @@ std::string class_name(nb::handle object) { return nb::type_name(object.type()).
 // What Python raised, with the parameter before it; interrupts stay what they are.
 [[noreturn]] void refuse_raised(const Parameter& parameter, nb::python_error& error) {
   if (!error.matches(PyExc_Exception)) throw nb::python_error(error);
-  const std::string message = parameter.title() + ": " + nb::str(error.value()).c_str();
+  const std::string said = nb::str(error.value()).c_str();
+  const std::string message = parameter.title() + ": " + said.substr(0, said.find('\n'));  // behind it PyTorch's own stack
   nb::raise_from(error, PyExc_TypeError, "%s", message.c_str());
   throw nb::python_error();
 }
@@ -189,6 +190,9 @@ bool Borrowed::borrow_exchange(nb::handle object, const Parameter& parameter, bo
   require_plain_torch(object, parameter);
   if (found->tensor_from_object(object.ptr(), &tensor) != 0) {
     nb::python_error error;
+    const std::string layout = nb::str(nb::getattr(object, "layout", nb::str("torch.strided"))).c_str();
+    if (layout != "torch.strided")
+      refuse(parameter, "the layout is " + layout + ", expected torch.strided; pass x.to_dense()");
     refuse_raised(parameter, error);
   }
   kept_ = nb::borrow(object);

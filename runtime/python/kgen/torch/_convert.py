@@ -48,7 +48,7 @@ def is_known(node: FxNode) -> bool:
 
 def line_of(node: FxNode) -> str:
     """The line of the user's module that a node comes from: "model.py:12: y = f(x)"."""
-    frames = re.findall(r'File "([^"]+)", line (\d+), in \w+\n\s*([^\n]*)', node.meta.get("stack_trace") or "")
+    frames = re.findall(r'File "([^"]+)", line (\d+), in [^\n]+\n\s*([^\n]*)', node.meta.get("stack_trace") or "")
     own = [frame for frame in frames if "/torch/" not in frame[0]]
     if not frames:
         return "(no line is known)"

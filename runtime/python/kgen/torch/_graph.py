@@ -111,7 +111,7 @@ def dim_text(dim: Dim, names: Dict[sympy.Symbol, str]) -> str:
         return str(int(dim))
     if dim.is_Symbol:
         if dim not in names:
-            raise Unsupported(f"the size {dim} follows from data")
+            raise Unsupported(f"the size {dim} is no extent of an input: it follows from data, or is an argument of its own")
         return names[dim]
     if isinstance(dim, (FloorDiv, CleanDiv)):
         over, under = (_in_brackets(part, names) for part in dim.args)
