@@ -190,6 +190,30 @@ class Exports(unittest.TestCase):
         exported = self.compare("later", Stack(), [(torch.randn(2, 5, 16), torch.randn(2, 1, 1, 5))])
         self.assertIn('key: "blocks.{index+1}.norm.weight"', exported.graph.read_text())
 
+    def test_what_a_reader_sees(self) -> None:
+        """Heads that are shared are not repeated, what changes nothing is not written, and norms are called as in the module."""
+
+        class Shared(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.norm = nn.BatchNorm1d(4)
+
+            def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple:
+                batch, groups, length, width = k.shape
+                keys, values = (one[:, :, None].expand(batch, groups, 2, length, width).reshape(batch, 2 * groups, length, width) for one in (k, v))
+                attended = nn.functional.scaled_dot_product_attention(q, keys, values).transpose(1, 2)
+                rows, columns = torch.arange(batch)[:, None] + 0, torch.arange(length)[None, :]
+                return attended.transpose(1, 2) * 1.0, torch.relu(self.norm(q[:, :, 0])), attended[rows, columns]
+
+        examples = [(torch.randn(b, 4, n, 8), torch.randn(b, 2, n, 8), torch.randn(b, 2, n, 8)) for b, n in ((2, 5), (3, 4))]
+        dims = {0: Dim("B", max=4), 2: Dim("L", min=2, max=9)}
+        text = self.compare("shared", Shared(), examples, {"q": dims, "k": dims, "v": dims}).graph.read_text()
+        self.assertNotIn("broadcast_to, in: unsqueeze", text)
+        self.assertNotIn("[B, 2, 2, L, 8]", text)
+        self.assertIn("out: norm,", text)
+        for useless in (", 1]", ", 0]", "op: less"):
+            self.assertNotIn(useless + ", out" if useless[0] == "," else useless, text)
+
     def test_all_that_is_unknown_is_listed(self) -> None:
         class Strange(nn.Module):
             def forward(self, x: torch.Tensor) -> tuple:

@@ -39,6 +39,13 @@ def _broadcast_shape(values: Sequence[Value]) -> Tuple[Dim, ...]:
     return tuple(shape)
 
 
+def _counts_up(b: Builder, index: Value) -> bool:
+    """Whether it is one of 0, 1, 2, ..., so that none is negative."""
+    while made := b.source(index, "reshape") or b.source(index, "broadcast_to"):
+        index = made[0]
+    return b.is_counting(index)
+
+
 class _Indexed:
     """x[indices], of which several are tensors: x as lines behind the axes that are indexed, and the line of each index."""
 
@@ -70,13 +77,13 @@ class _Indexed:
         total: Optional[Value] = None
         for index, extent in zip(indices, extents):
             index = b.tensor(index, torch.int64)
-            if len(indices) > 1:
-                size = extent if isinstance(extent, int) else b.emit("dim_value", [], torch.int64, (), dim=extent)
+            size = extent if isinstance(extent, int) or len(indices) == 1 else b.emit("dim_value", [], torch.int64, (), dim=extent)
+            if len(indices) > 1 and not _counts_up(b, index):
                 negative = b.emit("less", [index, 0], torch.bool, index.shape)
                 wrapped = b.emit("add", [index, size], torch.int64, index.shape)
                 index = b.emit("where", [negative, wrapped, index], torch.int64, index.shape)
-                if total is not None:
-                    total = b.emit("mul", [total, size], torch.int64, total.shape)
+            if total is not None:
+                total = b.emit("mul", [total, size], torch.int64, total.shape)
             total = index if total is None else b.emit("add", [total, index], torch.int64, _broadcast_shape([total, index]))
         assert total is not None
         return b.broadcast(total, self.shape)

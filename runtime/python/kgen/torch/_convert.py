@@ -67,15 +67,20 @@ class Converter(Builder):
         self._node: Optional[FxNode] = None
         self._small: Dict[Any, Value] = {}
         self._makers: Dict[int, Node] = {}
+        self._sizes: Dict[Any, Value] = {}
 
     # ---- what rules ask for
 
     def emit_many(self, op: str, operands: Sequence[Operand], types: Sequence[Tuple[torch.dtype, Sequence[Dim]]], /, **attributes: Any) -> List[Value]:  # fmt: skip
+        if op == "dim_value" and attributes["dim"] in self._sizes:
+            return [self._sizes[attributes["dim"]]]
         results = [Value(dtype, tuple(shape)) for dtype, shape in types]
         for result in results:
             if result.dtype not in dtype_names:
                 raise Unsupported(f"{result.dtype} is no dtype of graphs")
         self.graph.nodes.append(Node(op, list(operands), results, attributes))
+        if op == "dim_value":
+            self._sizes[attributes["dim"]] = results[0]
         self._makers.update((id(result), self.graph.nodes[-1]) for result in results)
         return results
 
@@ -87,6 +92,10 @@ class Converter(Builder):
         if node is None or node.op != op or not isinstance(node.operands[0], Value):
             return None
         return node.operands[0], node.attributes
+
+    def is_counting(self, value: Value) -> bool:
+        node = self._makers.get(id(value))
+        return node is not None and node.op == "iota" and all(node.attributes.get(name, 0) >= 0 for name in ("start", "step"))
 
     def constant(self, tensor: torch.Tensor, wanted: str) -> Value:
         key = (tensor.dtype, tuple(tensor.shape), str(tensor.tolist())) if tensor.numel() < 16 else None

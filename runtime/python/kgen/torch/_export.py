@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,7 +179,7 @@ def _wanted_name(node: Any) -> str:
     path = path_of(node)
     if not path:
         return re.sub(r"_(default|tensor|int|scalar)$", "", node.name)
-    users = list(node.users)
+    users = [reader for user in node.users for reader in (user.users if user.target is operator.getitem else [user])]
     is_last = bool(users) and all((path_of(user) or "") != path and not (path_of(user) or "").startswith(path + ".") for user in users)
     return path if is_last else f"{path}_{op_of(node)}"
 
