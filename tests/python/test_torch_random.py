@@ -12,6 +12,7 @@ import kgen
 import kgen.torch
 import torch
 from torch import nn
+from torch.export import Dim
 
 SEED = int(os.environ.get("KGEN_RANDOM_SEED", "1"))
 GRAPHS = int(os.environ.get("KGEN_RANDOM_GRAPHS", "3"))
@@ -116,26 +117,63 @@ class Stacks(nn.Module):
         return [stack((line, image)[i % 2]) for i, stack in enumerate(self.stacks)]
 
 
+SHAPES: List[Shape] = [(2, 4, 9), (2, 4, 9, 6)]
+DYNAMIC = {0: Dim("B", min=2, max=8), 2: Dim("W", min=5, max=40)}
+
+
+def takes_any_size(stack: nn.Module, x: torch.Tensor) -> bool:
+    """Whether PyTorch can export it so, and kgen has a form of its sizes."""
+    try:
+        program = torch.export.export(stack, (x,), dynamic_shapes=(DYNAMIC,), strict=False)
+        kgen.from_torch(program, path=graphs.work / "trial" / "trial.yaml")
+    except Exception as problem:
+        refused = isinstance(problem, kgen.torch.ExportError)
+        assert not refused or "symbolic" in str(problem) or "has no form" in str(problem), problem
+        return False
+    return True
+
+
 class Random(unittest.TestCase):
+    def compare(self, number: int, model: kgen.Model, module: Stacks, inputs: Tuple[torch.Tensor, ...]) -> None:
+        found: Any = model(*inputs)
+        with torch.no_grad():
+            plain = module.float()(*inputs)
+            exact = module.double()(*(one.double() for one in inputs))
+        for i, (one, f32, f64) in enumerate(zip(found, plain, exact)):
+            with self.subTest(seed=number, stack=str(module.stacks[i]), inputs=[one.shape for one in inputs]):
+                self.assertEqual((one.dtype, one.shape), (f32.dtype, f32.shape))
+                greatest = max(1.0, float(f64.abs().max()))
+                allowed = 1e-5 * greatest + 8 * float((f32.double() - f64).abs().max())
+                self.assertLessEqual(float((one.double() - f64).abs().max()), allowed)
+
     def test_stacks(self) -> None:
         for number in range(SEED, SEED + GRAPHS):
             draw = random.Random(number)
             torch.manual_seed(number)
-            shapes = [(2, 4, 9), (2, 4, 7, 6)]
-            module = Stacks([draw_stack(draw, shapes[i % 2]) for i in range(STACKS)]).eval()
-            inputs = tuple(torch.rand(shape) * 4 - 2 for shape in shapes)
+            module = Stacks([draw_stack(draw, SHAPES[i % 2]) for i in range(STACKS)]).eval()
+            inputs = tuple(torch.rand(shape) * 4 - 2 for shape in SHAPES)
             folder = graphs.work / f"random_{number}"
             model = kgen.from_torch(module, inputs, path=folder / f"random_{number}.yaml").load(folder=folder)
-            found: Any = model(*inputs)
-            with torch.no_grad():
-                plain = module(*inputs)
-                exact = module.double()(*(one.double() for one in inputs))
-            for i, (one, f32, f64) in enumerate(zip(found, plain, exact)):
-                with self.subTest(seed=number, stack=str(module.stacks[i])):
-                    self.assertEqual((one.dtype, one.shape), (f32.dtype, f32.shape))
-                    greatest = max(1.0, float(f64.abs().max()))
-                    allowed = 1e-5 * greatest + 8 * float((f32.double() - f64).abs().max())
-                    self.assertLessEqual(float((one.double() - f64).abs().max()), allowed)
+            self.compare(number, model, module, inputs)
+
+    def test_stacks_of_any_size(self) -> None:
+        number = SEED + 1000
+        draw = random.Random(number)
+        torch.manual_seed(number)
+        inputs = tuple(torch.rand(shape) * 4 - 2 for shape in SHAPES)
+        stacks: List[nn.Module] = []
+        while len(stacks) < STACKS:
+            side = len(stacks) % 2
+            stack = draw_stack(draw, SHAPES[side]).eval()
+            if takes_any_size(stack, inputs[side]):
+                stacks.append(stack)
+        module = Stacks(stacks).eval()
+        folder = graphs.work / f"random_{number}"
+        exported = kgen.from_torch(module, inputs, path=folder / f"random_{number}.yaml", dynamic_shapes=(DYNAMIC, DYNAMIC))
+        model = exported.load(folder=folder)
+        for batch, width in ((2, 9), (3, 7), (8, 12), (2, 31)):
+            line, image = torch.rand(batch, 4, width) * 4 - 2, torch.rand(batch, 4, width, 6) * 4 - 2
+            self.compare(number, model, module, (line, image))
 
 
 if __name__ == "__main__":
