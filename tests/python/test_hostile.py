@@ -145,7 +145,7 @@ class Hostile(unittest.TestCase):
         array = numpy.ones((3, 4), "f4")
         proxy = weakref.proxy(array)
         del array
-        with self.assertRaisesRegex((TypeError, ReferenceError), "input 'gate'|no longer exists"):
+        with self.assertRaisesRegex(TypeError, r"^input 'gate' \(f32\[M, 4\]\): weakly-referenced object no longer exists$"):
             self.model(numpy.ones((3, 4), "f4"), proxy)
 
     def test_arrays_that_change_while_they_are_asked(self) -> None:

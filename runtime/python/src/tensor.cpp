@@ -63,6 +63,15 @@ std::string class_name(nb::handle object) { return nb::type_name(object.type()).
   throw nb::python_error();
 }
 
+// What else it raises than that it has none says why it is no tensor: a weak reference to one that was freed.
+bool has_dlpack(nb::handle object, const Parameter& parameter) {
+  const nb::object method = nb::steal(PyObject_GetAttrString(object.ptr(), "__dlpack__"));
+  if (method.is_valid()) return true;
+  nb::python_error error;
+  if (!error.matches(PyExc_AttributeError)) refuse_raised(parameter, error);
+  return false;
+}
+
 // The table of a type, found once for each type. Types that are looked up are kept.
 const ExchangeApi* exchange_api_of(nb::handle type) {
   struct Entry {
@@ -174,7 +183,7 @@ void Borrowed::borrow(nb::handle object, const Parameter& parameter, bool writab
   }
   if (borrow_exchange(object, parameter, writable)) return;
   if (!writable && borrow_scalar(object, parameter)) return;
-  if (nb::hasattr(object, "__dlpack__")) return borrow_capsule(object, parameter, writable);
+  if (has_dlpack(object, parameter)) return borrow_capsule(object, parameter, writable);
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
     producer = Producer::numpy;
     return borrow_buffer(object, parameter, writable);
