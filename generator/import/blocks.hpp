@@ -1,4 +1,5 @@
-// Nodes that stand in a model several times, alike but for their weights and state, as one function that is called for each.
+// Nodes that stand in a model several times, alike but for their weights and state, as one function that is called for
+// each.
 #pragma once
 
 #include <map>

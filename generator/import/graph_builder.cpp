@@ -116,7 +116,8 @@ bool GraphBuilder::add_graph(const Graph& graph, Diagnostics& diagnostics) {
     };
     const auto later = std::find_if(node.inputs.begin(), node.inputs.end(), is_made_later);
     if (later != node.inputs.end()) {
-      diagnostics.error(node.where, fmt::format("it reads '{}', which a node behind it makes", graph_.value(*later).name))
+      const std::string& name = graph_.value(*later).name;
+      diagnostics.error(node.where, fmt::format("it reads '{}', which a node behind it makes", name))
           .advise("write the nodes in the order in which they can be computed");
       return false;
     }

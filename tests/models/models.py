@@ -1,5 +1,5 @@
-"""Models as a user brings them: exported by PyTorch and imported, or written by kgen.from_torch; planned, built and run, and compared with PyTorch in f64.
-See scripts/models."""
+"""Models as a user brings them: exported by PyTorch and imported, or written by kgen.from_torch; planned, built and run, and
+compared with PyTorch in f64. See scripts/models."""
 
 import argparse
 import inspect

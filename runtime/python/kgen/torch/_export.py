@@ -52,7 +52,9 @@ def from_torch(
 
     Names follow the module: the parameter `layers.3.wq.weight` is `layers_3_wq_weight`. Layers that do the same, one after
     the other, are written once, as a function that is called for each (`kgen import` finds them, as it does in models of
-    ONNX), with weights and state of its own. Buffers that the module changes become state, which begins as zero. Raises ExportError, which lists every operator that kgen lacks with its line of the module.
+    ONNX), with weights and state of its own. Buffers that the module changes become state, which begins as zero.
+
+    Raises ExportError, which lists every operator that kgen lacks with its line of the module.
     """
     target = Path(path)
     program = module
