@@ -58,7 +58,8 @@ class FileImporter {
       : options_(options), diagnostics_(session.diagnostics), session_(session) {}
 
   std::optional<ImportReport> run() {
-    return options_.model.ends_with(".yaml") ? fold() : import_onnx();
+    const bool is_graph = options_.model.ends_with(".yaml") || options_.model.ends_with(".yml");
+    return is_graph ? fold() : import_onnx();
   }
 
  private:

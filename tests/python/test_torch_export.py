@@ -227,6 +227,14 @@ class Exports(unittest.TestCase):
             self.assertRegex(text, rf"(?s){operator}[^\n]*\n    [^\n]*test_torch_export\.py:\d+: [^\n]*")
             self.assertIn(line, text)
 
+    def test_where_it_is_written(self) -> None:
+        folder = graphs.work / "written" / "below"
+        exported = kgen.from_torch(nn.Linear(3, 2), (torch.randn(4, 3),), path=folder / "line.yml", name="my line")
+        self.assertEqual(sorted(path.name for path in folder.iterdir()), ["line.yml", "my_line.safetensors"])
+        self.assertIn("graph: my_line", exported.graph.read_text())
+        with self.assertRaisesRegex(ValueError, r"path: '.*line' is no name of a graph; write '.*line\.yaml'"):
+            kgen.from_torch(nn.Linear(3, 2), (torch.randn(4, 3),), path=folder / "line")
+
     def test_what_cannot_be_state(self) -> None:
         class Counted(nn.Module):
             def __init__(self) -> None:

@@ -46,7 +46,7 @@ def from_torch(
 
     module           a torch.nn.Module, which torch.export exports, or an ExportedProgram
     example_inputs   what it is called with; `kwargs` by name
-    path             the graph.yaml to write
+    path             the graph.yaml to write; its folder is made
     name             of the graph; by default of the file
     dynamic_shapes   which sizes are symbolic, as torch.export.export takes it: {"x": {0: Dim("B", max=8)}}
 
@@ -57,6 +57,8 @@ def from_torch(
     Raises ExportError, which lists every operator that kgen lacks with its line of the module.
     """
     target = Path(path)
+    if target.suffix not in (".yaml", ".yml"):
+        raise ValueError(f"path: '{target}' is no name of a graph; write '{target.with_suffix('.yaml')}'")
     program = module
     if not isinstance(program, ExportedProgram):
         with torch.no_grad():
