@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "generator/base/cpp_names.hpp"
+#include "generator/import/fold_graph.hpp"
 #include "generator/import/onnx_services.hpp"
 #include "generator/import/tensor_data.hpp"
+#include "generator/load/load_graph.hpp"
 #include "generator/load/load_import_rules.hpp"
 #include "generator/write/disk.hpp"
 
@@ -56,6 +58,29 @@ class FileImporter {
       : options_(options), diagnostics_(session.diagnostics), session_(session) {}
 
   std::optional<ImportReport> run() {
+    const bool is_graph = options_.model.ends_with(".yaml") || options_.model.ends_with(".yml");
+    return is_graph ? fold() : import_onnx();
+  }
+
+ private:
+  // A graph whose layers are written out, which keeps its weights where they are.
+  std::optional<ImportReport> fold() {
+    if (!options_.bound.empty() || !options_.dims.empty() || !options_.example.empty()) {
+      diagnostics_.error({}, "--bind, --dim and --example are for models of ONNX")
+          .advise("say in the graph what is known of its inputs and dims");
+      return std::nullopt;
+    }
+    const SourceText* text = session_.sources.read(options_.model, diagnostics_);
+    const auto module = text ? load_graph(*text, session_.ops, diagnostics_) : std::nullopt;
+    const auto folded = module ? fold_graph(*module, session_.ops, diagnostics_) : std::nullopt;
+    if (!folded || !replace_file(options_.output, *folded, diagnostics_)) return std::nullopt;
+    ImportReport report;
+    report.nodes = module->main.nodes.size();
+    for (const ConstantData& each : module->main.constants) report.weights += !each.file.empty();
+    return report;
+  }
+
+  std::optional<ImportReport> import_onnx() {
     const ImportRules rules = load_rules(options_.rules, session_);
     const OnnxServices* onnx = diagnostics_.has_errors() ? nullptr : onnx_services(diagnostics_);
     if (!onnx) return std::nullopt;
@@ -80,7 +105,6 @@ class FileImporter {
     return report;
   }
 
- private:
   void copy(const Diagnostics& said) {
     for (const Diagnostic& each : said.all()) {
       Diagnostic& same = each.severity == Severity::error ? diagnostics_.error(each.where, each.message)

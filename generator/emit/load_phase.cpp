@@ -9,7 +9,7 @@ namespace kgen {
 namespace {
 
 bool differs_by_call(const ConstantData& constant) {
-  return std::string_view(constant.key).find("{index}") != std::string_view::npos;
+  return std::string_view(constant.key).find("{index") != std::string_view::npos;
 }
 
 // Finds the value whose memory another is a view or a part of.

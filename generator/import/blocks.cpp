@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "generator/import/move_shared_ahead.hpp"
+#include "generator/import/numbered_names.hpp"
 #include "generator/import/repeated_runs.hpp"
 #include "generator/import/yaml_text.hpp"
 
@@ -28,10 +29,14 @@ class BlockFinder {
         order_(order),
         place_(graph_.nodes.size(), nowhere),
         is_output_(graph_.values.size(), false),
+        state_before_(graph_.values.size(), no_id),
         readers_(graph_.values.size()),
         taken_(order.size(), false),
         first_equal_(first_equal_constants(builder)) {
     for (const ValueId each : outputs) is_output_[each] = true;
+    for (const StateData& state : graph_.states) {
+      if (state.next != no_id) state_before_[state.next] = state.value;
+    }
     for (std::size_t i = 0; i < order.size(); ++i) tokens_.push_back(token(i));
     move_shared_ahead(graph_, order_, tokens_);
     for (std::size_t i = 0; i < order.size(); ++i) place_[order_[i]] = i;
@@ -258,8 +263,15 @@ class BlockFinder {
   }
 
   bool is_read_outside(const Block& block, std::size_t instance, ValueId value) const {
-    return is_output_[value] || std::any_of(readers_[value].begin(), readers_[value].end(),
-                                            [&](std::size_t each) { return !is_inside(block, instance, each); });
+    return is_given(block, value) || std::any_of(readers_[value].begin(), readers_[value].end(),
+                                                 [&](std::size_t each) { return !is_inside(block, instance, each); });
+  }
+
+  // To the graph's callers, or to its next run.
+  bool is_given(const Block& block, ValueId value) const {
+    const auto holds = [&](const Block::Row& row) { return std::find(row.begin(), row.end(), value) != row.end(); };
+    const bool is_kept_inside = std::any_of(block.following.begin(), block.following.end(), holds);
+    return is_output_[value] || (state_before_[value] != no_id && !is_kept_inside);
   }
 
   // Nodes that read nothing of the instance's own. A view stays where it is read: it is no memory.
@@ -300,6 +312,8 @@ class BlockFinder {
     hoist(block);
     find_inputs(block);
     find_outputs(block);
+    const auto has_no_key = [&](const Block::Row& row) { return !indexed_key(keys_of(row)); };
+    if (builder_.keeps_keys() && std::any_of(block.weights.begin(), block.weights.end(), has_no_key)) return;
     const bool is_left = std::find(block.hoisted.begin(), block.hoisted.end(), false) != block.hoisted.end();
     if (!is_left || block.outputs.empty() || copies_of(block) * most_copies > block.starts.size() * block.size) return;
     for (const std::size_t start : block.starts) {
@@ -307,6 +321,12 @@ class BlockFinder {
       std::fill(begin, begin + static_cast<std::ptrdiff_t>(block.size), true);
     }
     found_.push_back(std::move(block));
+  }
+
+  std::vector<std::string> keys_of(const Block::Row& row) const {
+    std::vector<std::string> keys;
+    for (const ValueId each : row) keys.push_back(builder_.tensor_of(each)->key);
+    return keys;
   }
 
   // Views that are written to memory only to be handed over: a function reads dense memory.
@@ -348,13 +368,35 @@ class BlockFinder {
     const bool same = is_same(row);
     const auto is_stored = [&](ValueId each) { return builder_.tensor_of(each) != nullptr; };
     const bool small = graph_.value(row[0]).kind == ValueKind::constant && !builder_.stored_of(row[0]);
-    if (same && small) {
+    if (auto following = following_of(block, row)) {
+      block.states.push_back(std::move(row));
+      block.following.push_back(std::move(*following));
+    } else if (same && small) {
       block.fixed.push_back(row[0]);
     } else if (std::all_of(row.begin(), row.end(), is_stored) && (!same || row.size() == 1)) {
       block.weights.push_back(std::move(row));
     } else {
       block.inputs.push_back(std::move(row));
     }
+  }
+
+  // Of state that each instance has for itself: what it makes of it. Nothing: the row is something else.
+  std::optional<Block::Row> following_of(const Block& block, const Block::Row& row) const {
+    Block::Row following;
+    std::optional<std::pair<std::size_t, std::uint32_t>> place;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (graph_.value(row[i]).kind != ValueKind::state || is_output_[row[i]]) return std::nullopt;
+      const ValueId next = graph_.states[graph_.value(row[i]).index].next;
+      const std::size_t from = maker(next);
+      if (!is_inside(block, i, from)) return std::nullopt;
+      const std::pair here(from - block.starts[i], graph_.value(next).index);
+      if (place && *place != here) return std::nullopt;
+      place = here;
+      const auto is_inside_it = [&](std::size_t each) { return is_inside(block, i, each); };
+      if (!std::all_of(readers_[row[i]].begin(), readers_[row[i]].end(), is_inside_it)) return std::nullopt;
+      following.push_back(next);
+    }
+    return following;
   }
 
   // The result of the first instance of which the later ones' is the row's; nothing: it is handed on by none.
@@ -409,7 +451,7 @@ class BlockFinder {
         const auto is_far = [&](std::size_t each) {
           return !is_inside(block, i, each) && !is_inside(block, i + 1, each);
         };
-        if (is_output_[row[i]] || std::any_of(readers_[row[i]].begin(), readers_[row[i]].end(), is_far)) return;
+        if (is_given(block, row[i]) || std::any_of(readers_[row[i]].begin(), readers_[row[i]].end(), is_far)) return;
       }
     }
     block.inputs = std::move(handed_in);
@@ -423,6 +465,7 @@ class BlockFinder {
   std::vector<NodeId> order_;
   std::vector<std::size_t> place_;  // by node: where it stands; nowhere: it is not written
   std::vector<bool> is_output_;
+  std::vector<ValueId> state_before_;  // by value: the state that it replaces; no_id: none
   std::vector<std::vector<std::size_t>> readers_;  // by value: places, ascending
   std::vector<std::uint64_t> tokens_;
   std::vector<bool> taken_;

@@ -1,4 +1,5 @@
-// Nodes that stand in a model several times, alike but for their weights, as one function that is called for each.
+// Nodes that stand in a model several times, alike but for their weights and state, as one function that is called for
+// each.
 #pragma once
 
 #include <map>
@@ -17,6 +18,8 @@ struct Block {
   std::vector<std::size_t> starts;  // where the instances begin among the nodes, ascending
   std::vector<Row> inputs, outputs;
   std::vector<Row> weights;    // stored, of the instances' own
+  // What each instance keeps between calls for itself, and the values, made by it, that replace it.
+  std::vector<Row> states, following;
   std::vector<ValueId> fixed;  // small constants that all of them have, the first of those that are equal
   // By place: the same in all instances, so that the first one's stands in front of the calls, and serves all.
   std::vector<bool> hoisted;

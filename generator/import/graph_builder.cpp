@@ -93,6 +93,39 @@ ImportedValue GraphBuilder::add_stored(std::string_view name, StoredTensor tenso
   return operand;
 }
 
+bool GraphBuilder::add_graph(const Graph& graph, Diagnostics& diagnostics) {
+  graph_ = graph;
+  ranges_ = ranges_of(graph);
+  keeps_keys_ = true;
+  for (const ConstantData& constant : graph.constants) {
+    if (!graph.value(constant.value).type) {
+      numbers_.insert(constant.value);
+      graph_.value(constant.value).name = to_text(constant.values[0]);
+    }
+    if (constant.file.empty()) continue;
+    StoredTensor tensor;
+    tensor.key = constant.key;
+    tensor.dtype = graph.type(constant.value).dtype;
+    stored_values_.emplace(constant.value, stored_.size());
+    stored_.push_back(std::move(tensor));
+  }
+  for (Node& node : graph_.nodes) {
+    given_.push_back(node.attributes);
+    const auto is_made_later = [&](ValueId each) {
+      return each != no_id && !graph_.value(each).type && graph_.value(each).kind == ValueKind::result;
+    };
+    const auto later = std::find_if(node.inputs.begin(), node.inputs.end(), is_made_later);
+    if (later != node.inputs.end()) {
+      const std::string& name = graph_.value(*later).name;
+      diagnostics.error(node.where, fmt::format("it reads '{}', which a node behind it makes", name))
+          .advise("write the nodes in the order in which they can be computed");
+      return false;
+    }
+    if (!infer_node(graph_, node, ranges_, diagnostics)) return false;
+  }
+  return true;
+}
+
 const StoredTensor* GraphBuilder::stored_of(ValueId value) const {
   const auto found = stored_values_.find(value);
   return found == stored_values_.end() ? nullptr : &stored_[found->second];

@@ -64,6 +64,12 @@ class GraphBuilder {
   ImportedValue add_constant(std::string_view name, const Content& content);
   ImportedValue add_stored(std::string_view name, StoredTensor tensor);
 
+  // Everything of a graph's file: dims, inputs, constants, state, and its nodes, which are typed. Its weights stay in
+  // their file, by the keys that they have. False after an error.
+  bool add_graph(const Graph& graph, Diagnostics& diagnostics);
+  // Whether stored tensors keep their keys, as nobody writes them again.
+  bool keeps_keys() const { return keeps_keys_; }
+
   // How sizes that are read as data come into the graph: nothing after an error.
   using SizeWriter = std::function<std::optional<ImportedValue>(const ImportedValue& sizes, Diagnostics& diagnostics)>;
   void write_sizes_with(SizeWriter writer) { write_sizes_ = std::move(writer); }
@@ -112,6 +118,7 @@ class GraphBuilder {
   Graph graph_;
   DimRanges ranges_;
   std::vector<Attributes> given_;
+  bool keeps_keys_ = false;
   std::set<ValueId> numbers_;
   std::map<const Content*, std::pair<std::shared_ptr<const Content>, ValueId>> constants_;
   CountedAxes counted_;

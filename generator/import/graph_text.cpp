@@ -23,11 +23,13 @@ class TextWriter {
   WrittenGraph write() {
     find_live();
     find_what_is_called();
-    text_ = fmt::format("# {}\ngraph: {}\n", comment_text(what_.comment), what_.name);
+    if (!what_.comment.empty()) text_ = fmt::format("# {}\n", comment_text(what_.comment));
+    text_ += fmt::format("graph: {}\n", what_.name);
     if (!what_.doc.empty()) text_ += fmt::format("doc: {}\n", yaml_string(what_.doc));
     write_dims();
     write_inputs();
     write_constants();
+    write_states();
     write_functions();
     text_ += "nodes:\n";
     write_nodes();
@@ -47,6 +49,9 @@ class TextWriter {
     live_nodes_.assign(graph_.nodes.size(), false);
     live_values_.assign(graph_.values.size(), false);
     for (const auto& output : what_.outputs) live_values_[output.value] = true;
+    for (const StateData& state : graph_.states) {
+      if (state.next != no_id) live_values_[state.next] = true;
+    }
     for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
       const Node& node = graph_.nodes[id];
       live_nodes_[id] =
@@ -97,8 +102,10 @@ class TextWriter {
 
   // Without what says which layer it is of.
   static std::string name_in_layer(const Called& called, const std::vector<std::string>& names) {
-    if (const auto common = numbered_name(names))
-      return common->after.find_first_not_of("._/:") == std::string::npos ? common->before : common->after;
+    if (const auto common = numbered_name(names)) {
+      if (common->after.find_first_not_of("._/:") != std::string::npos) return common->after;
+      return NameTable().claim(common->before) == called.name ? "out" : common->before;  // the layer's own
+    }
     const std::string first = NameTable().claim(names[0]), start = called.name + "_";
     const auto behind = first.starts_with(start) ? first.find_first_not_of("0123456789", start.size()) : first.npos;
     return behind == first.npos || behind == start.size() ? names[0] : first.substr(behind);
@@ -134,6 +141,7 @@ class TextWriter {
     for (std::size_t i = handed_on; i < block.inputs.size(); ++i)
       name(block.inputs[i][0], name_in_layer(called, known_names(block.inputs[i])));
     for (const Block::Row& row : block.weights) name(row[0], name_of_weight(called, row));
+    for (const Block::Row& row : block.states) name(row[0], name_in_layer(called, known_names(row)));
     for (const ValueId each : block.fixed) name(each, graph_.value(each).name);
     for (std::size_t at = 0; at < block.size; ++at) {
       const Node& first = graph_.nodes[order_[block.starts[0] + at]];
@@ -164,7 +172,10 @@ class TextWriter {
     if (graph_.dims.empty()) return;
     text_ += "dims:\n";
     for (const DimDeclaration& dim : graph_.dims) {
-      text_ += fmt::format("  {}: {}..{}\n", yaml_name(dim.name), dim.range.low, dim.range.high);
+      const std::string range = fmt::format("{}..{}", dim.range.low, dim.range.high);
+      text_ += dim.from.empty() ? fmt::format("  {}: {}\n", yaml_name(dim.name), range)
+                                : fmt::format("  {}: {{range: {}, from: {}}}\n", yaml_name(dim.name), range,
+                                              yaml_name(dim.from));
     }
   }
 
@@ -175,6 +186,10 @@ class TextWriter {
       const std::string& name = name_of(input.value);
       const std::string type = to_text(graph_.type(input.value));
       const auto known = what_.input_names.find(input.value);
+      if (input.strided) {
+        text_ += fmt::format("  {}: {{type: \"{}\", strided: true}}\n", yaml_name(name), type);
+        continue;
+      }
       const bool renamed = known != what_.input_names.end() && known->second != name;
       text_ += renamed ? fmt::format("  {}: {{type: \"{}\", doc: {}}}\n", yaml_name(name), type,
                                      yaml_string(known->second + " in the model"))
@@ -205,6 +220,26 @@ class TextWriter {
       section += fmt::format("  {}: {}\n", yaml_name(name_of(constant.value)), constant_text(constant));
     }
     if (!section.empty()) text_ += "constants:\n" + section;
+  }
+
+  std::string state_text(const TensorType& type, ValueId next) {
+    const std::string following = next == no_id ? "" : ", next: " + yaml_name(name_of(next));
+    return fmt::format("{{type: \"{}\"{}}}", to_text(type), following);
+  }
+
+  // Those that no function has for itself.
+  void write_states() {
+    std::set<ValueId> within;
+    for (const Called& each : called_) {
+      for (const Block::Row& row : each.block.states) within.insert(row.begin(), row.end());
+    }
+    std::string section;
+    for (const StateData& state : graph_.states) {
+      if (within.contains(state.value)) continue;
+      section += fmt::format("  {}: {}\n", yaml_name(name_of(state.value)),
+                             state_text(graph_.type(state.value), state.next));
+    }
+    if (!section.empty()) text_ += "state:\n" + section;
   }
 
   // In the order of the nodes, each instance: visit(called, instance, where it begins).
@@ -282,6 +317,12 @@ class TextWriter {
       text_ += fmt::format("      {}: {}\n", yaml_name(name_of(each)),
                            constant_text(graph_.constants[graph_.value(each).index]));
     }
+    if (!block.states.empty()) text_ += "    state:\n";
+    for (std::size_t i = 0; i < block.states.size(); ++i) {
+      const ValueId state = block.states[i][0];
+      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(state)),
+                           state_text(graph_.type(state), block.following[i][0]));
+    }
     text_ += "    nodes:\n";
     for (std::size_t at = 0; at < block.size; ++at) {
       if (!block.hoisted[at]) write_node(order_[block.starts[0] + at], "      ");
@@ -300,15 +341,15 @@ class TextWriter {
 
   // The keys that the model has, where these are numbered as the calls are; others are given.
   std::string key_of(const Called& called, const Block::Row& row) {
-    const auto own = indexed_key(known_names(row));
-    std::string key = own ? *own : fmt::format("{}.{{index}}.{}", called.name, name_of(row[0]));
-    const auto numbered = [&](std::size_t i) {
-      const auto brace = key.find("{index}");
-      return fmt::format("{}{}{}", key.substr(0, brace), i, key.substr(brace + 7));
-    };
-    for (std::size_t i = 0; i < row.size() && !own;) {
+    if (auto own = indexed_key(known_names(row))) {
+      for (const ValueId each : row) add_weight(*builder_.tensor_of(each), builder_.tensor_of(each)->key);
+      return *own;
+    }
+    std::string start = called.name + ".", end = "." + name_of(row[0]);
+    const auto numbered = [&](std::size_t i) { return start + std::to_string(i) + end; };
+    for (std::size_t i = 0; i < row.size();) {
       if (taken_keys_.contains(numbered(i))) {
-        key += "_";
+        end += "_";
         i = 0;
       } else {
         ++i;
@@ -316,9 +357,9 @@ class TextWriter {
     }
     for (std::size_t i = 0; i < row.size(); ++i) {
       add_weight(*builder_.tensor_of(row[i]), numbered(i));
-      if (!own) taken_keys_.insert(numbered(i));
+      taken_keys_.insert(numbered(i));
     }
-    return key;
+    return start + "{index}" + end;
   }
 
   // ---- nodes ------------------------------------------------------------------------------------------------------

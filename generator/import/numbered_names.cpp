@@ -38,11 +38,17 @@ std::optional<NumberedName> numbered_name(const std::vector<std::string>& names)
 std::optional<std::string> indexed_key(const std::vector<std::string>& keys) {
   const auto common = numbered_name(keys);
   if (!common) return std::nullopt;
+  constexpr std::size_t longest_number = 9;
+  const std::size_t end = keys[0].find_first_not_of("0123456789", common->before.size());
+  const std::string begin = keys[0].substr(common->before.size(), end - common->before.size());
+  if (begin.empty() || begin.size() > longest_number) return std::nullopt;
+  const int first = std::stoi(begin);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i] != common->before + std::to_string(i) + common->after) return std::nullopt;
+    if (keys[i] != common->before + std::to_string(first + static_cast<int>(i)) + common->after) return std::nullopt;
   }
-  std::string key = common->before + "{index}" + common->after;
-  return key.find("{index}") == key.rfind("{index}") ? std::optional(key) : std::nullopt;
+  const std::string mark = first == 0 ? "{index}" : "{index+" + std::to_string(first) + "}";
+  if (keys[0].find("{index") != std::string::npos) return std::nullopt;
+  return common->before + mark + common->after;
 }
 
 }  // namespace kgen

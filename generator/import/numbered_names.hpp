@@ -14,7 +14,7 @@ struct NumberedName {
 // Nothing where the first two differ by more than numbers, or there is one.
 std::optional<NumberedName> numbered_name(const std::vector<std::string>& names);
 
-// "model.layers.{index}.wq", where that makes all the names from 0 on.
+// "model.layers.{index}.wq", where that makes all the names, counted from 0 on; "{index+3}", where it is from 3 on.
 std::optional<std::string> indexed_key(const std::vector<std::string>& keys);
 
 }  // namespace kgen

@@ -231,6 +231,7 @@ void read_module(ModuleContext& context, Graph& main) {
   if (const Yaml dims = root.find("dims"); dims && !dims.is_empty()) read_dim_declarations(dims, context);
   main.dims = context.declarations;
   if (const Yaml numerics = root.find("numerics")) read_numerics(numerics, main, context.diagnostics);
+  if (const Yaml doc = root.find("doc"); doc && doc.is_scalar()) main.doc = doc.text();
   const Numerics numerics = main.numerics;
   if (const Yaml functions = root.find("functions"); functions && !functions.is_empty()) {
     read_functions(functions, numerics, context);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -94,16 +95,33 @@ void read_values(Yaml value, const TensorType& type, ConstantData& constant, Dia
   diagnostic.advise("write every element in row-major order, or one number that all elements have");
 }
 
+// "{index}" and "{index+3}", of constants of functions.
+void validate_index(Yaml key, std::string_view text, const GraphContext& context) {
+  constexpr std::string_view mark = "{index";
+  for (auto at = text.find(mark); at != text.npos; at = text.find(mark, at + 1)) {
+    if (!context.is_function) {
+      context.diagnostics()
+          .error(key.where(), "'{index}' has a meaning only in the constants of a function")
+          .note("there it stands for the number of the call");
+      return;
+    }
+    const std::string_view rest = text.substr(at + mark.size(), text.find('}', at) - at - mark.size());
+    const auto number = rest.starts_with('+') ? integer_from_text(rest.substr(1)) : std::nullopt;
+    const bool is_closed = text.find('}', at) != text.npos;
+    if (is_closed && (rest.empty() || (number && *number >= 0 && *number < 1'000'000'000))) continue;
+    context.diagnostics()
+        .error(key.where(), fmt::format("'{}' does not say which tensor each call reads", text))
+        .advise("write {index} for the number of the call, counted from 0, or {index+1} for the one behind it");
+    return;
+  }
+}
+
 void read_file_reference(Yaml entry, Yaml file, ConstantData& constant, const GraphContext& context) {
   constant.file = read_text(file, "'file'", context.diagnostics()).value_or("");
   const Yaml key = require_key(entry, "key", "a constant from a file", context.diagnostics());
   if (!key) return;
   constant.key = read_text(key, "'key'", context.diagnostics()).value_or("");
-  if (!context.is_function && constant.key.find("{index}") != std::string::npos) {
-    context.diagnostics()
-        .error(key.where(), "'{index}' has a meaning only in the constants of a function")
-        .note("there it stands for the number of the call");
-  }
+  validate_index(key, constant.key, context);
 }
 
 // {type: ..., values: ...} or {type: ..., file: ..., key: ...}

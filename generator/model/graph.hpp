@@ -62,7 +62,7 @@ struct ConstantData {
   ValueId value = no_id;
   std::vector<Number> values;       // row-major; one element means a splat; empty: from the file
   std::string file;                 // relative to the graph's file
-  std::string key;                  // in functions may hold "{index}": the number of the call
+  std::string key;                  // in functions may hold "{index}", or "{index+1}": the number of the call
 };
 
 // A buffer that calls read and update. `next` is the value that replaces it after a call.
@@ -216,6 +216,7 @@ struct DimDeclaration {
 
 struct Graph {
   std::string name;
+  std::string doc;                   // main: what it computes, for people; may be empty
   std::vector<DimDeclaration> dims;  // functions: those of the module
   std::vector<Value> values;
   std::vector<Node> nodes;           // load: as written; after infer: topologically ordered

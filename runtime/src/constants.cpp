@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -13,13 +14,19 @@
 namespace kgen {
 namespace {
 
-constexpr std::string_view index_mark = "{index}";
+constexpr std::string_view index_mark = "{index";  // "{index}", or "{index+3}": the number of the call, and so much more
 
 std::string key_of_call(std::string_view key, std::int64_t call) {
   std::string text(key);
-  const std::string index = std::to_string(call);
-  for (auto at = text.find(index_mark); at != std::string::npos; at = text.find(index_mark, at + index.size())) {
-    text.replace(at, index_mark.size(), index);
+  for (auto at = text.find(index_mark); at != std::string::npos;) {
+    const auto end = text.find('}', at);
+    if (end == std::string::npos) break;
+    std::int64_t more = 0;
+    const char* begin = text.data() + at + index_mark.size();
+    if (*begin == '+') std::from_chars(begin + 1, text.data() + end, more);
+    const std::string index = std::to_string(call + more);
+    text.replace(at, end + 1 - at, index);
+    at = text.find(index_mark, at + index.size());
   }
   return text;
 }

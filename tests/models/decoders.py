@@ -93,5 +93,6 @@ def cases() -> list[Case]:
         decoder("qwen2", qwen2, 2, 2, 64, 2000),
         Case("mixtral_block", MixtralBlock, lambda s: {"x": normal(s["batch"], s["sequence"], 1024)}, ["y"],
              dims={"batch": (1, 8), "sequence": (1, 128)}, dynamic={"x": {0: "batch", 1: "sequence"}},
-             sizes=[{"batch": 2, "sequence": 5}, {"batch": 1, "sequence": 3}], recognised={"rms_norm": 1, "silu": 1}),
+             sizes=[{"batch": 2, "sequence": 5}, {"batch": 1, "sequence": 3}], recognised={"rms_norm": 1, "silu": 1},
+             spelt_out=("rms_norm",)),
     ]

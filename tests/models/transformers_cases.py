@@ -87,5 +87,5 @@ def cases() -> list[Case]:
              lambda s: {"ids": tokens(2000, s["batch"], s["sequence"]), "encoded": normal(s["batch"], 150, 384)}, ["logits"],
              dims={"batch": (1, 16), "sequence": (2, 448)}, dynamic={"ids": {0: "batch", 1: "sequence"}, "encoded": {0: "batch"}},
              sizes=[{"batch": 2, "sequence": 7}, {"batch": 1, "sequence": 3}],
-             exporters=("dynamo",)),  # the older one does not know what transformers masks with (aten::diff)
+             exporters=("dynamo", "from_torch")),  # the older one does not know what transformers masks with (aten::diff)
     ]

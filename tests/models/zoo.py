@@ -24,7 +24,8 @@ class Case:
     sizes: list[Sizes] = field(default_factory=lambda: [{}])
     recognised: dict[str, int] = field(default_factory=dict)
     launches: int = 0
-    exporters: tuple[str, ...] = ("dynamo", "script")
+    spelt_out: tuple[str, ...] = ()  # of `recognised`, what the model spells just as kgen would, so that nothing is to be read
+    exporters: tuple[str, ...] = ("dynamo", "script", "from_torch")
 
 
 def normal(*shape: int) -> torch.Tensor:

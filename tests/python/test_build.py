@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -94,6 +96,39 @@ class Edits(unittest.TestCase):
         self.assertRegex(str(caught.exception), r"stub_y\.cpp:\d+:\d+: error: .*Vac")
         stub.write_text(stub.read_text().replace(" + kgen::Vac", ""))
         self.assertEqual(kgen.load(path, folder=folder)(x).tolist(), [0, 0, 1, 2])
+
+
+def load_in_process(folder: str, queue: multiprocessing.Queue) -> None:
+    x = numpy.full((2, 4), 3, "f4")
+    try:
+        queue.put(float(kgen.load(Path(folder) / "gated.yaml", folder=folder)(x, x)[0].max()))
+    except Exception as error:
+        queue.put(repr(error))
+
+
+class AtOnce(unittest.TestCase):
+    def test_processes_and_threads_build_one_folder(self) -> None:
+        """Nothing is planned or built yet; all of them want it, and one of them does it."""
+        folder = graphs.work / "at_once"
+        shutil.rmtree(folder, ignore_errors=True)
+        path = graphs.write(graphs.GATED, folder)
+        context = multiprocessing.get_context("spawn")
+        queue: multiprocessing.Queue = context.Queue()
+        processes = [context.Process(target=load_in_process, args=(str(folder), queue)) for _ in range(3)]
+        for process in processes:
+            process.start()
+        x = numpy.full((2, 4), 3, "f4")
+        found: list = []
+        threads = [threading.Thread(target=lambda: found.append(float(kgen.load(path, folder=folder)(x, x)[0].max()))) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found += [queue.get(timeout=300) for _ in processes]
+        for process in processes:
+            process.join()
+        self.assertEqual(found, [9.0] * 6)
+        self.assertEqual(len(list((folder / "build").glob("gated-*.so"))), 1)
 
 
 class Tools(unittest.TestCase):

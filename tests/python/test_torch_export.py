@@ -105,7 +105,7 @@ class Exports(unittest.TestCase):
         )
         text = exported.graph.read_text()
         self.assertIn("B: 0..8", text)
-        self.assertIn('layers_0_weight: {type: "f32[48, 24]", file: "mlp.safetensors", key: "layers.0.weight"}', text)
+        self.assertIn('layers_0_weight: {type: "f32[48, 24]", file: mlp.safetensors, key: "layers.0.weight"}', text)
         self.assertIn("out: layers_0}", text)
 
     def test_bert(self) -> None:
@@ -117,7 +117,7 @@ class Exports(unittest.TestCase):
         exported = self.compare("bert", torch_models.Bert(), [example(2, 7), example(1, 13)], dims)
         text = exported.graph.read_text()
         self.assertIn('key: "layers.{index}.norm2.weight"', text)
-        self.assertIn("{call: layers, in: [norm, mul], out: layers_1_norm2, repeat: 2}", text)
+        self.assertIn("- {call: layers, in: [norm, mul], out: layers_1_norm2, repeat: 2}", text)
 
     def test_llama(self) -> None:
         dims = {"x": {0: Dim("B", max=4), 1: Dim("L", min=2, max=64)}}
@@ -156,6 +156,64 @@ class Exports(unittest.TestCase):
         torch.testing.assert_close(torch.from_dlpack(model.state["cache"]), module.cache, rtol=1e-5, atol=1e-5)
         self.assertEqual(model.state["count"].numpy(), 3)
 
+    def test_layers_with_caches(self) -> None:
+        module = torch_models.CachedDecoder().eval()
+        folder = graphs.work / "torch" / "caches"
+        exported = kgen.from_torch(module, (torch.randn(2, 3, 8), torch.arange(3)), path=folder / "caches.yaml")
+        text = exported.graph.read_text()
+        self.assertIn("- {call: layers, in: [embed, at], out: layers_3, repeat: 4}", text)
+        self.assertIn('k_cache: {type: "f32[2, 16, 8]", next: index_put}', text)
+        self.assertEqual(text.count("op: scatter"), 2)
+        model = exported.load(folder=folder)
+        with torch.no_grad():
+            for step in range(3):
+                x, at = torch.randn(2, 3, 8), torch.arange(3) + 3 * step
+                torch.testing.assert_close(model(x, at), module(x, at), rtol=1e-5, atol=1e-5)
+        caches = [name for name in model.state if name.startswith("layers.k_cache[")]
+        self.assertEqual(len(caches), 4)
+        for name, layer in zip(caches, module.layers):
+            torch.testing.assert_close(torch.from_dlpack(model.state[name]), layer.k_cache, rtol=1e-5, atol=1e-5)
+
+    def test_layers_that_begin_later(self) -> None:
+        class Stack(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.blocks = nn.ModuleList(torch_models.BertLayer(16, 2) for _ in range(4))
+                self.blocks[0].down = nn.Identity()
+                self.blocks[0].up = nn.Linear(16, 16)
+
+            def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+                for block in self.blocks:
+                    x = block(x, mask)
+                return x
+
+        exported = self.compare("later", Stack(), [(torch.randn(2, 5, 16), torch.randn(2, 1, 1, 5))])
+        self.assertIn('key: "blocks.{index+1}.norm.weight"', exported.graph.read_text())
+
+    def test_what_a_reader_sees(self) -> None:
+        """Heads that are shared are not repeated, what changes nothing is not written, and norms are called as in the module."""
+
+        class Shared(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.norm = nn.BatchNorm1d(4)
+
+            def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple:
+                batch, groups, length, width = k.shape
+                keys, values = (one[:, :, None].expand(batch, groups, 2, length, width).reshape(batch, 2 * groups, length, width) for one in (k, v))
+                attended = nn.functional.scaled_dot_product_attention(q, keys, values).transpose(1, 2)
+                rows, columns = torch.arange(batch)[:, None] + 0, torch.arange(length)[None, :]
+                return attended.transpose(1, 2) * 1.0, torch.relu(self.norm(q[:, :, 0])), attended[rows, columns]
+
+        examples = [(torch.randn(b, 4, n, 8), torch.randn(b, 2, n, 8), torch.randn(b, 2, n, 8)) for b, n in ((2, 5), (3, 4))]
+        dims = {0: Dim("B", max=4), 2: Dim("L", min=2, max=9)}
+        text = self.compare("shared", Shared(), examples, {"q": dims, "k": dims, "v": dims}).graph.read_text()
+        self.assertNotIn("broadcast_to, in: unsqueeze", text)
+        self.assertNotIn("[B, 2, 2, L, 8]", text)
+        self.assertIn("out: norm,", text)
+        for useless in (", 1]", ", 0]", "op: less"):
+            self.assertNotIn(useless + ", out" if useless[0] == "," else useless, text)
+
     def test_all_that_is_unknown_is_listed(self) -> None:
         class Strange(nn.Module):
             def forward(self, x: torch.Tensor) -> tuple:
@@ -168,6 +226,14 @@ class Exports(unittest.TestCase):
         for operator, line in (("_fft_r2c", "torch.fft.rfft(x)"), ("linalg_qr", "torch.linalg.qr(x)"), ("index.Tensor", "x[x > 0]")):
             self.assertRegex(text, rf"(?s){operator}[^\n]*\n    [^\n]*test_torch_export\.py:\d+: [^\n]*")
             self.assertIn(line, text)
+
+    def test_where_it_is_written(self) -> None:
+        folder = graphs.work / "written" / "below"
+        exported = kgen.from_torch(nn.Linear(3, 2), (torch.randn(4, 3),), path=folder / "line.yml", name="my line")
+        self.assertEqual(sorted(path.name for path in folder.iterdir()), ["line.yml", "my_line.safetensors"])
+        self.assertIn("graph: my_line", exported.graph.read_text())
+        with self.assertRaisesRegex(ValueError, r"path: '.*line' is no name of a graph; write '.*line\.yaml'"):
+            kgen.from_torch(nn.Linear(3, 2), (torch.randn(4, 3),), path=folder / "line")
 
     def test_what_cannot_be_state(self) -> None:
         class Counted(nn.Module):

@@ -133,7 +133,12 @@ class Operators(unittest.TestCase):
         for bad, text in (
             (x.clone().requires_grad_(), "input 'x' .*requires a gradient"),
             (x.to("meta"), "input 'x'"),
-            (x.to_sparse(), "input 'x'"),
+            (x.to_sparse(), r"^input 'x' \(f32\[M, 4\]\): the layout is torch.sparse_coo, expected torch.strided; pass x.to_dense\(\)$"),
+            (x.to_sparse_csr(), "the layout is torch.sparse_csr"),
+            (x.to_mkldnn(), "the layout is torch._mkldnn"),
+            (torch.nn.Parameter(x), "input 'x' .*requires a gradient"),
+            (x.t(), "input 'x': axis 0 is 4|input 'x': the strides|input 'x': axis 1 is 3"),
+            (x.half(), "input 'x': the element type is f16, expected f32"),
             (x.to(torch.complex64), "input 'x'"),
             (torch.view_as_complex(torch.randn(3, 4, 2)).conj().imag, "input 'x' .*negated"),
         ):
@@ -145,6 +150,30 @@ class Operators(unittest.TestCase):
         freed.untyped_storage().resize_(0)
         with self.assertRaisesRegex(kgen.ArgumentError, "input 'gate': the data pointer is null"):
             model(x, freed)
+
+    def test_other_modes_of_pytorch(self) -> None:
+        """Neither autocast nor inference mode changes what is computed; what traces tensors without memory is refused."""
+        model = graphs.load(graphs.GATED)
+        x = torch.randn(3, 4)
+        expected = (x * x).sum(1)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            for total in (model(x, x)[1], self.ops.gated(x, x)[1]):
+                self.assertEqual(total.dtype, torch.float32)
+                torch.testing.assert_close(total, expected)
+            compiled = torch.compile(lambda x: self.ops.gated(x, x)[1], fullgraph=True, backend="aot_eager")
+            torch.testing.assert_close(compiled(x), expected)
+        with torch.inference_mode():
+            inside = x.clone()
+            torch.testing.assert_close(model(inside, inside)[1], expected)
+        torch.testing.assert_close(model(inside, x)[1], expected)
+        with self.assertRaisesRegex(TypeError, "^input 'x'"):
+            torch.vmap(lambda row: model(row, x)[1])(torch.randn(2, 3, 4))
+        with self.assertRaisesRegex(TypeError, "^input 'x' .*requires a gradient"):
+            torch.func.grad(lambda one: model(one, x)[1].sum())(x)
+        with torch._subclasses.FakeTensorMode():
+            fake = torch.empty(3, 4)
+        with self.assertRaisesRegex((TypeError, kgen.ArgumentError), "^input 'x'"):
+            model(fake, x)
 
     def test_graph_op(self) -> None:
         folder = graphs.work / "graph_op"
@@ -189,6 +218,33 @@ class Backend(unittest.TestCase):
         report = kgen.torch.reports[-1]
         self.assertEqual(len(report.planned), 2)
         self.assertRegex("\n".join(report.left), r"linalg_qr\.default: kgen has no such operator: .*test_torch_ops\.py:\d+: y = torch\.linalg\.qr")
+
+    def test_without_inputs(self) -> None:
+        compiled = self.compile(lambda: torch.arange(5) * 2, "no_inputs")
+        self.assertTrue(torch.equal(compiled(), torch.arange(5) * 2))
+
+    def test_what_comes_with_it(self) -> None:
+        """Inputs that are changed, results that share memory, dicts, numbers, state and branches."""
+        counted = torch.nn.Module()
+        counted.register_buffer("count", torch.zeros(()))
+
+        def changing(x: torch.Tensor, named: dict, number: int) -> tuple:
+            x.add_(1)
+            counted.count += 1
+            y = torch.relu(x) * number
+            if number > 2:
+                y = y @ named["w"]
+            return y, y.view(-1), x.t(), {"sum": y.sum() + counted.count}
+
+        compiled = self.compile(changing, "changing")
+        for number in (2, 3, 4, 5):
+            x, w = torch.randn(3, 4), torch.randn(4, 4)
+            one, other = x.clone(), x.clone()
+            before = counted.count.clone()
+            found = compiled(one, {"w": w}, number)
+            counted.count.copy_(before)
+            torch.testing.assert_close(found, changing(other, {"w": w}, number))
+            torch.testing.assert_close(one, other)
 
     def test_edits(self) -> None:
         folder = graphs.work / "backend" / "edits"

@@ -179,6 +179,9 @@ TEST_CASE("Tensors of another dtype or shape, and keys that are not there") {
   constant.calls = 2;
   CHECK_OUTCOME(load(file, constant), KGEN_MISSING_WEIGHT,
                 "'w.safetensors' has no tensor 'layer.0.w'; nearest of its 2: 'w', 'w_scale'");
+  constant.key = "{index+9}.{index}.{index";
+  CHECK_OUTCOME(load(file, constant), KGEN_MISSING_WEIGHT,
+                "'w.safetensors' has no tensor '9.0.{index'; nearest of its 2: 'w', 'w_scale'");
   CHECK_OUTCOME(load(toy::safetensors("{}", "")), KGEN_MISSING_WEIGHT,
                 "'w.safetensors' has no tensor 'w'; it holds none");
 }

@@ -232,7 +232,10 @@ TEST_CASE("import: numbers in names") {
   CHECK_FALSE(numbered_name({"a.0", "a.0"}));
   CHECK_FALSE(numbered_name({"a.0"}));
   CHECK(indexed_key({"l.0.w", "l.1.w", "l.2.w"}) == "l.{index}.w");
-  CHECK_FALSE(indexed_key({"l.1.w", "l.2.w"}));
+  CHECK(indexed_key({"l.1.w", "l.2.w"}) == "l.{index+1}.w");
+  CHECK(indexed_key({"2", "3", "4"}) == "{index+2}");
+  CHECK_FALSE(indexed_key({"l.1.w", "l.3.w"}));
+  CHECK_FALSE(indexed_key({"l.99999999999.w", "l.100000000000.w"}));
   CHECK_FALSE(indexed_key({"l.0.w", "l.01.w"}));
   CHECK_FALSE(indexed_key({"{index}.0.w", "{index}.1.w"}));
 }

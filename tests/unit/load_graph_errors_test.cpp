@@ -429,6 +429,32 @@ note: it holds whole numbers from 0 to 1
 )text");
 }
 
+TEST_CASE("load, bad: which tensor each call reads") {
+  CHECK_EQ(graph_messages(R"yaml(graph: g
+inputs: {x: "f32[2]"}
+functions:
+  f:
+    inputs: {x: "f32[2]"}
+    constants:
+      a: {type: f32[2], file: w.safetensors, key: "w.{index-1}"}
+      b: {type: f32[2], file: w.safetensors, key: "w.{index"}
+      c: {type: f32[2], file: w.safetensors, key: "w.{index+2}"}
+    nodes: [{op: add, in: [x, a], out: s}, {op: add, in: [s, b], out: t}, {op: add, in: [t, c], out: y}]
+    outputs: [y]
+nodes: [{call: f, in: x, out: y}]
+outputs: [y]
+)yaml"),
+           R"text(graph.yaml:7:52: error: 'w.{index-1}' does not say which tensor each call reads
+    7 |       a: {type: f32[2], file: w.safetensors, key: "w.{index-1}"}
+      |                                                    ^
+help: write {index} for the number of the call, counted from 0, or {index+1} for the one behind it
+graph.yaml:8:52: error: 'w.{index' does not say which tensor each call reads
+    8 |       b: {type: f32[2], file: w.safetensors, key: "w.{index"}
+      |                                                    ^
+help: write {index} for the number of the call, counted from 0, or {index+1} for the one behind it
+)text");
+}
+
 TEST_CASE("load, bad: constants of 64 bits") {
   CHECK_EQ(graph_messages(R"yaml(graph: g
 inputs: {x: "i64[2]"}

@@ -57,9 +57,19 @@ std::string class_name(nb::handle object) { return nb::type_name(object.type()).
 // What Python raised, with the parameter before it; interrupts stay what they are.
 [[noreturn]] void refuse_raised(const Parameter& parameter, nb::python_error& error) {
   if (!error.matches(PyExc_Exception)) throw nb::python_error(error);
-  const std::string message = parameter.title() + ": " + nb::str(error.value()).c_str();
+  const std::string said = nb::str(error.value()).c_str();
+  const std::string message = parameter.title() + ": " + said.substr(0, said.find('\n'));  // behind it PyTorch's own stack
   nb::raise_from(error, PyExc_TypeError, "%s", message.c_str());
   throw nb::python_error();
+}
+
+// What else it raises than that it has none says why it is no tensor: a weak reference to one that was freed.
+bool has_dlpack(nb::handle object, const Parameter& parameter) {
+  const nb::object method = nb::steal(PyObject_GetAttrString(object.ptr(), "__dlpack__"));
+  if (method.is_valid()) return true;
+  nb::python_error error;
+  if (!error.matches(PyExc_AttributeError)) refuse_raised(parameter, error);
+  return false;
 }
 
 // The table of a type, found once for each type. Types that are looked up are kept.
@@ -173,7 +183,7 @@ void Borrowed::borrow(nb::handle object, const Parameter& parameter, bool writab
   }
   if (borrow_exchange(object, parameter, writable)) return;
   if (!writable && borrow_scalar(object, parameter)) return;
-  if (nb::hasattr(object, "__dlpack__")) return borrow_capsule(object, parameter, writable);
+  if (has_dlpack(object, parameter)) return borrow_capsule(object, parameter, writable);
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
     producer = Producer::numpy;
     return borrow_buffer(object, parameter, writable);
@@ -189,6 +199,9 @@ bool Borrowed::borrow_exchange(nb::handle object, const Parameter& parameter, bo
   require_plain_torch(object, parameter);
   if (found->tensor_from_object(object.ptr(), &tensor) != 0) {
     nb::python_error error;
+    const std::string layout = nb::str(nb::getattr(object, "layout", nb::str("torch.strided"))).c_str();
+    if (layout != "torch.strided")
+      refuse(parameter, "the layout is " + layout + ", expected torch.strided; pass x.to_dense()");
     refuse_raised(parameter, error);
   }
   kept_ = nb::borrow(object);

@@ -35,7 +35,7 @@ struct ConstantInfo {
   std::vector<std::int64_t> shape;
   std::vector<ConstantElement> values = {};  // row-major; one value fills the whole shape; empty: from the file, or no elements
   const char* file = nullptr;       // safetensors, relative to the weights directory
-  const char* key = nullptr;        // may hold "{index}", the number of the call
+  const char* key = nullptr;        // may hold "{index}" or "{index+1}", the number of the call
   int calls = 1;
   bool load_only = false;  // runs do not read it: it is there while load needs it
 };

@@ -96,10 +96,23 @@ class Builder:
         cast = self.cast(value, dtype)
         return cast if isinstance(cast, Value) else self.constant(torch.tensor(cast, dtype=dtype), "number")
 
+    def source(self, value: Value, op: str) -> Optional[Tuple[Value, Dict[str, Any]]]:
+        """What an operator of this name made the value of, and its attributes; None where something else made it."""
+        raise NotImplementedError
+
+    def is_counting(self, value: Value) -> bool:
+        """Whether the value is an iota from 0 on or more, upwards."""
+        raise NotImplementedError
+
     def reshape(self, value: Value, shape: Sequence[Dim]) -> Value:
+        before = self.source(value, "reshape")
+        value = before[0] if before else value
         return value if tuple(shape) == value.shape else self.emit("reshape", [value], value.dtype, shape, shape=list(shape))
 
     def transpose(self, value: Value, perm: Sequence[int]) -> Value:
+        before = self.source(value, "transpose")
+        if before:
+            value, perm = before[0], [before[1]["perm"][axis] for axis in perm]
         if list(perm) == list(range(value.rank)):
             return value
         return self.emit("transpose", [value], value.dtype, [value.shape[axis] for axis in perm], perm=list(perm))
@@ -112,6 +125,10 @@ class Builder:
         shape = [extent if i == axis else size for i, size in enumerate(value.shape)]
         extra = {"step": step} if step != 1 else {}
         return self.emit("slice", [value], value.dtype, shape, axis=axis, begin=begin, end=end, **extra)
+
+
+def is_number(operand: Operand, number: int) -> bool:
+    return isinstance(operand, (int, float)) and not isinstance(operand, bool) and operand == number
 
 
 def axis_of(dim: int, rank: int) -> int:
@@ -161,6 +178,8 @@ def binary(op: str) -> Rule:
         if op == "pow" and not out.dtype.is_floating_point:
             powers = [b.cast(b.cast(side, out.dtype), torch.float64) for side in (left, right)]
             return b.tensor(b.emit("pow", powers, torch.float64, out.shape), out.dtype)
+        if op == "mul" and is_number(right, 1) and isinstance(left, Value):
+            return b.tensor(left, out.dtype)
         name = ON_BOOLS.get(op, op) if out.dtype == torch.bool else op
         return b.emit(name, [b.cast(left, out.dtype), b.cast(right, out.dtype)], out.dtype, out.shape)
 
@@ -215,6 +234,8 @@ def _sum(op: str, b: Builder, out: Value, left: Operand, right: Operand, alpha: 
             right = b.emit("mul", [right, b.cast(alpha, out.dtype)], out.dtype, right.shape)
         else:
             right = right * alpha  # type: ignore[operator]
+    if is_number(right, 0) and isinstance(left, Value) and not out.dtype.is_floating_point:
+        return b.tensor(left, out.dtype)
     name = ON_BOOLS.get(op, op) if out.dtype == torch.bool else op
     return b.emit(name, [b.cast(left, out.dtype), right], out.dtype, out.shape)
 
@@ -307,6 +328,13 @@ def _(b: Builder, out: Value, x: Value, negative_slope: float = 0.01) -> Value:
     return b.emit("leaky_relu", [x], out.dtype, out.shape, alpha=float(negative_slope))
 
 
+@aten("rrelu_with_noise_functional", "rrelu_with_noise")
+def _(b: Builder, out: Any, x: Value, _noise: Value, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *_: Any) -> Any:
+    require(not training, "rrelu in training")
+    result = b.emit("leaky_relu", [x], x.dtype, x.shape, alpha=(lower + upper) / 2)
+    return (result, None) if isinstance(out, tuple) else result
+
+
 @aten("hardsigmoid")
 def _(b: Builder, out: Value, x: Value) -> Value:
     return b.emit("hard_sigmoid", [x], out.dtype, out.shape, alpha=1 / 6, beta=0.5)
@@ -385,12 +413,29 @@ def _mask(b: Builder, q: Value, k: Value, mask: Optional[Value], is_causal: bool
     return b.broadcast(b.tensor(mask, q.dtype), (*q.shape[:-1], k.shape[-2]))
 
 
+def _before_repeat(b: Builder, x: Value) -> Optional[Value]:
+    """[B, G, L, E] where x is that with each of its heads several times, as models have it that share them: attention does."""
+    joined = b.source(x, "reshape")
+    repeated = b.source(joined[0], "broadcast_to") if joined else None
+    apart = b.source(repeated[0], "reshape") if repeated else None
+    if not joined or not repeated or not apart or joined[0].rank != 5 or x.rank != 4:
+        return None
+    batch, groups, one, length, width = repeated[0].shape
+    times = joined[0].shape[2]
+    if one != 1 or joined[0].shape != (batch, groups, times, length, width) or x.shape != (batch, groups * times, length, width):
+        return None
+    return b.reshape(repeated[0], (batch, groups, length, width))
+
+
 @aten("scaled_dot_product_attention")
 def _(b: Builder, out: Value, q: Value, k: Value, v: Value, mask: Optional[Value] = None, dropout_p: float = 0,
       is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Value:  # fmt: skip
     require(not dropout_p, "dropout in attention")
     require(q.rank == k.rank == v.rank and q.shape[:-3] == k.shape[:-3], "attention of tensors of several forms")
     added = _mask(b, q, k, mask, is_causal)
+    shared = [_before_repeat(b, x) for x in (k, v)]
+    if shared[0] is not None and shared[1] is not None and shared[0].shape[:-1] == shared[1].shape[:-1]:
+        k, v = shared[0], shared[1]
 
     def heads(x: Value) -> Value:  # [..., H, L, E] as [B, L, H, E]
         front = x.shape[:-3] if x.rank > 3 else ()

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from ._aten import RULES, Builder, aten, axis_of, require, size_of
+from ._aten_memory import take
 from ._graph import Dim, Operand, Unsupported, Value
 
 # Core operators without a rule, and why: said beside the line of the user's module.
@@ -36,6 +37,13 @@ def _broadcast_shape(values: Sequence[Value]) -> Tuple[Dim, ...]:
         extents = [value.shape[axis - rank + value.rank] for value in values if axis - rank + value.rank >= 0]
         shape.append(next((extent for extent in extents if extent != 1), 1))
     return tuple(shape)
+
+
+def _counts_up(b: Builder, index: Value) -> bool:
+    """Whether it is one of 0, 1, 2, ..., so that none is negative."""
+    while made := b.source(index, "reshape") or b.source(index, "broadcast_to"):
+        index = made[0]
+    return b.is_counting(index)
 
 
 class _Indexed:
@@ -69,13 +77,13 @@ class _Indexed:
         total: Optional[Value] = None
         for index, extent in zip(indices, extents):
             index = b.tensor(index, torch.int64)
-            if len(indices) > 1:
-                size = extent if isinstance(extent, int) else b.emit("dim_value", [], torch.int64, (), dim=extent)
+            size = extent if isinstance(extent, int) or len(indices) == 1 else b.emit("dim_value", [], torch.int64, (), dim=extent)
+            if len(indices) > 1 and not _counts_up(b, index):
                 negative = b.emit("less", [index, 0], torch.bool, index.shape)
                 wrapped = b.emit("add", [index, size], torch.int64, index.shape)
                 index = b.emit("where", [negative, wrapped, index], torch.int64, index.shape)
-                if total is not None:
-                    total = b.emit("mul", [total, size], torch.int64, total.shape)
+            if total is not None:
+                total = b.emit("mul", [total, size], torch.int64, total.shape)
             total = index if total is None else b.emit("add", [total, index], torch.int64, _broadcast_shape([total, index]))
         assert total is not None
         return b.broadcast(total, self.shape)
@@ -102,9 +110,16 @@ class _Indexed:
         return b.transpose(b.reshape(written, self.moved_shape), back)
 
 
+def _only_index(indices: Sequence[Optional[Value]]) -> Optional[Tuple[int, Value]]:
+    """The axis and the tensor, where one axis is indexed."""
+    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    return given[0] if len(given) == 1 and given[0][1].dtype != torch.bool else None
+
+
 @aten("index.Tensor", "_unsafe_index")
 def _(b: Builder, out: Value, x: Value, indices: Sequence[Optional[Value]]) -> Value:
-    return _Indexed(b, x, indices).result(out)
+    only = _only_index(indices)
+    return take(b, x, *only) if only else _Indexed(b, x, indices).result(out)
 
 
 @aten("index_put", "_unsafe_index_put")
@@ -115,7 +130,17 @@ def _(b: Builder, out: Value, x: Value, indices: Sequence[Optional[Value]], valu
         require(values.rank == 0 and not accumulate, "a mask as index, but with one number as the value")
         mask = b.reshape(first, (*first.shape, *[1] * (x.rank - first.rank)))
         return b.emit("where", [mask, values, x], x.dtype, x.shape)
-    return _Indexed(b, x, indices).updated(x, values, "add" if accumulate else "none")
+    reduction = "add" if accumulate else "none"
+    only = _only_index(indices)
+    if only is None:
+        return _Indexed(b, x, indices).updated(x, values, reduction)
+    axis, index = only  # x keeps its form, so that a cache is written where it lies
+    values = b.broadcast(values, (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :]))
+    count = size_of(index.shape)
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    flat = b.reshape(index, [count if i == axis else 1 for i in range(x.rank)])
+    extra = {"reduction": reduction} if accumulate else {}
+    return b.emit("scatter", [x, flat, b.reshape(values, shape)], x.dtype, x.shape, axis=axis, **extra)
 
 
 @aten("masked_scatter")

@@ -147,7 +147,7 @@ def _(b: Builder, out: Value, x: Value, shifts: Sequence[int], dims: Sequence[in
             count = b.emit("iota", [], torch.int64, (extent,), count=extent)
             size = b.emit("dim_value", [], torch.int64, (), dim=extent)
             index = b.emit("mod", [b.emit("sub", [count, shift], torch.int64, (extent,)), size], torch.int64, (extent,))
-            x = _take(b, x, axis, index)
+            x = take(b, x, axis, index)
             continue
         at = extent - shift % extent if extent else 0
         if at != extent:
@@ -187,7 +187,7 @@ def _(b: Builder, out: Value, weight: Value, indices: Value, *_: Any) -> Value:
     return b.emit("embedding", [indices, weight], out.dtype, out.shape)
 
 
-def _take(b: Builder, x: Value, axis: int, indices: Value) -> Value:
+def take(b: Builder, x: Value, axis: int, indices: Value) -> Value:
     """x[:, indices] along one axis, indices of any shape."""
     count = size_of(indices.shape)
     flat = b.reshape(indices, [count if i == axis else 1 for i in range(x.rank)])
@@ -198,7 +198,7 @@ def _take(b: Builder, x: Value, axis: int, indices: Value) -> Value:
 
 @aten("index_select")
 def _(b: Builder, out: Value, x: Value, dim: int, indices: Value) -> Value:
-    return _take(b, x, axis_of(dim, x.rank), indices)
+    return take(b, x, axis_of(dim, x.rank), indices)
 
 
 @aten("gather")

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import torch
 
 from ._aten import RULES, Builder, aten, require
-from ._graph import Dim, Value
+from ._graph import Dim, Operand, Value
 
 # ---- convolutions --------------------------------------------------------------------------------------------------------
 
@@ -186,16 +186,29 @@ def _averaged(b: Builder, x: Value, axis: int, extent: int, wanted: int) -> Valu
     return b.transpose(pooled, [perm.index(i) for i in range(x.rank)])
 
 
+def _greatest(b: Builder, x: Value, axis: int, extent: int, wanted: int) -> Value:
+    """Along one axis, over windows that differ in size."""
+    one = tuple(1 if i == axis else size for i, size in enumerate(x.shape))
+    parts: List[Operand] = []
+    for place in range(wanted):
+        part = b.slice(x, axis, place * extent // wanted, -((place + 1) * extent // -wanted))
+        parts.append(b.emit("max", [part], x.dtype, one, axes=[axis], keepdims=True))
+    shape = tuple(wanted if i == axis else size for i, size in enumerate(x.shape))
+    return b.emit("concat", parts, x.dtype, shape, axis=axis) if wanted > 1 else b.reshape(parts[0], shape)  # type: ignore[arg-type]
+
+
 @aten("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
 def _(b: Builder, out: Any, x: Value, size: Sequence[int]) -> Any:
     first = out[0] if isinstance(out, tuple) else out
     require(not isinstance(out, tuple) or not b.wants(1), "the indices of adaptive_max_pool")
     axes = list(range(x.rank - len(size), x.rank))
-    window = []
-    for axis, wanted in zip(axes, size):
-        extent = x.shape[axis]
-        require(isinstance(extent, int) and extent % wanted == 0, "adaptive max pooling whose windows differ in size")
-        window.append(int(extent) // wanted)
+    extents = [x.shape[axis] for axis in axes]
+    require(all(isinstance(extent, int) for extent in extents), "adaptive pooling of symbolic axes")
+    if any(int(extent) % wanted for extent, wanted in zip(extents, size)):
+        for axis, extent, wanted in zip(axes, extents, size):
+            x = _greatest(b, x, axis, int(extent), wanted)
+        return (x, None) if isinstance(out, tuple) else x
+    window = [int(extent) // wanted for extent, wanted in zip(extents, size)]
     named = _window(x, window, window, 0, 1, len(axes))
     result = b.emit("max_pool", [x], x.dtype, first.shape, **named, ceil_mode=False)
     return (result, None) if isinstance(out, tuple) else result

@@ -178,10 +178,16 @@ class _Planned(torch.nn.Module):
         self._model = model
         output = next(node for node in part.graph.nodes if node.op == "output")
         self._is_tuple = isinstance(output.args[0], (tuple, list))
+        results = output.args[0] if self._is_tuple else [output.args[0]]
+        self._results = [node.meta["val"] for node in results]
 
     def forward(self, *arguments: Any) -> Any:
         given = [one.detach().contiguous() for one, wanted in zip(arguments, self._tensors) if wanted]
-        result = self._model(*given)
+        if given:
+            result = self._model(*given)
+        else:  # nothing says whose tensors, and where
+            out = tuple(torch.empty(one.shape, dtype=one.dtype, device=one.device) for one in self._results)
+            result = self._model(out=out if len(out) > 1 else out[0])
         return (result,) if self._is_tuple and not isinstance(result, tuple) else result
 
 

@@ -24,6 +24,11 @@ def name_of(target: Any) -> str:
     return ""
 
 
+def op_of(node: FxNode) -> str:
+    """ "index_put" of torch.ops.aten.index_put.default."""
+    return name_of(node.target).split(".")[0].strip("_") or "value"
+
+
 def is_size(node: FxNode) -> bool:
     """Whether a node computes a size, not a tensor."""
     return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool))
@@ -43,7 +48,7 @@ def is_known(node: FxNode) -> bool:
 
 def line_of(node: FxNode) -> str:
     """The line of the user's module that a node comes from: "model.py:12: y = f(x)"."""
-    frames = re.findall(r'File "([^"]+)", line (\d+), in \w+\n\s*([^\n]*)', node.meta.get("stack_trace") or "")
+    frames = re.findall(r'File "([^"]+)", line (\d+), in [^\n]+\n\s*([^\n]*)', node.meta.get("stack_trace") or "")
     own = [frame for frame in frames if "/torch/" not in frame[0]]
     if not frames:
         return "(no line is known)"
@@ -58,22 +63,39 @@ class Converter(Builder):
         self.graph = graph
         self.values: Dict[FxNode, Any] = {}
         self.problems: List[str] = []
-        self._wanted = self._path = ""
+        self._wanted = ""
         self._node: Optional[FxNode] = None
         self._small: Dict[Any, Value] = {}
+        self._makers: Dict[int, Node] = {}
+        self._sizes: Dict[Any, Value] = {}
 
     # ---- what rules ask for
 
     def emit_many(self, op: str, operands: Sequence[Operand], types: Sequence[Tuple[torch.dtype, Sequence[Dim]]], /, **attributes: Any) -> List[Value]:  # fmt: skip
+        if op == "dim_value" and attributes["dim"] in self._sizes:
+            return [self._sizes[attributes["dim"]]]
         results = [Value(dtype, tuple(shape)) for dtype, shape in types]
         for result in results:
             if result.dtype not in dtype_names:
                 raise Unsupported(f"{result.dtype} is no dtype of graphs")
-        self.graph.nodes.append(Node(op, list(operands), results, attributes, self._path))
+        self.graph.nodes.append(Node(op, list(operands), results, attributes))
+        if op == "dim_value":
+            self._sizes[attributes["dim"]] = results[0]
+        self._makers.update((id(result), self.graph.nodes[-1]) for result in results)
         return results
 
     def emit(self, op: str, operands: Sequence[Operand], dtype: torch.dtype, shape: Sequence[Dim], /, **attributes: Any) -> Value:
         return self.emit_many(op, operands, [(dtype, shape)], **attributes)[0]
+
+    def source(self, value: Value, op: str) -> Optional[Tuple[Value, Dict[str, Any]]]:
+        node = self._makers.get(id(value))
+        if node is None or node.op != op or not isinstance(node.operands[0], Value):
+            return None
+        return node.operands[0], node.attributes
+
+    def is_counting(self, value: Value) -> bool:
+        node = self._makers.get(id(value))
+        return node is not None and node.op == "iota" and all(node.attributes.get(name, 0) >= 0 for name in ("start", "step"))
 
     def constant(self, tensor: torch.Tensor, wanted: str) -> Value:
         key = (tensor.dtype, tuple(tensor.shape), str(tensor.tolist())) if tensor.numel() < 16 else None
@@ -94,7 +116,7 @@ class Converter(Builder):
         """One call of a function; its result gets the name that is wanted, those on the way that with an addition."""
         if is_size(node) or is_assertion(node):
             return
-        self._wanted, self._path = wanted, path_of(node) or ""
+        self._node, self._wanted = node, wanted
         nodes_before = len(self.graph.nodes)
         try:
             result = self._converted(node)
@@ -116,7 +138,6 @@ class Converter(Builder):
         rule = rule_of(name)
         if rule is None:
             raise Unsupported(REFUSED.get(name) or REFUSED.get(name.split(".")[0]) or "kgen has no such operator")
-        self._node = node
         keywords = {name: value for name, value in keywords.items() if name not in _placing}
         out = _outline(node.meta["val"])
         try:
@@ -138,6 +159,8 @@ class Converter(Builder):
         return extent_of(argument) if isinstance(argument, torch.SymInt) else argument
 
     def _name(self, result: Any, nodes_before: int) -> None:
+        assert self._node is not None
+        place = self._wanted.removesuffix(op_of(self._node))
         last = [value for value in (result if isinstance(result, tuple) else (result,)) if isinstance(value, Value)]
         for value in last:
             if not value.name:
@@ -145,7 +168,7 @@ class Converter(Builder):
         for node in self.graph.nodes[nodes_before:]:
             for value in node.results:
                 if not value.name:
-                    value.name = self.graph.names.new(f"{self._wanted}_{node.op}")
+                    value.name = self.graph.names.new(f"{place}_{node.op}")
 
     def output(self, value: Value, wanted: str) -> Value:
         """The value as a result of the graph of its own: inputs, constants and what is a result already are copied."""

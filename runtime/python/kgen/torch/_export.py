@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,9 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from .._load import load
 from .._model import Model
-from .._plan import PathLike
-from ._convert import Converter, add_dims, is_known, line_of, name_of, path_of, range_of
+from .._plan import PathLike, run_kgen
+from ._convert import Converter, add_dims, is_known, line_of, op_of, path_of, range_of
 from ._graph import ExportError, Graph, Unsupported, Value, extents_of
-from ._repeat import write_repeated_once
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,19 @@ def from_torch(
 
     module           a torch.nn.Module, which torch.export exports, or an ExportedProgram
     example_inputs   what it is called with; `kwargs` by name
-    path             the graph.yaml to write
+    path             the graph.yaml to write; its folder is made
     name             of the graph; by default of the file
     dynamic_shapes   which sizes are symbolic, as torch.export.export takes it: {"x": {0: Dim("B", max=8)}}
 
-    Names follow the module, and modules of a list that do the same, one after the other, are written once, as a function: the parameter `layers.3.wq.weight` is `layers_3_wq_weight`. Buffers that it changes become state,
-    which begins as zero. Raises ExportError, which lists every operator that kgen lacks with its line of the module.
+    Names follow the module: the parameter `layers.3.wq.weight` is `layers_3_wq_weight`. Layers that do the same, one after
+    the other, are written once, as a function that is called for each (`kgen import` finds them, as it does in models of
+    ONNX), with weights and state of its own. Buffers that the module changes become state, which begins as zero.
+
+    Raises ExportError, which lists every operator that kgen lacks with its line of the module.
     """
     target = Path(path)
+    if target.suffix not in (".yaml", ".yml"):
+        raise ValueError(f"path: '{target}' is no name of a graph; write '{target.with_suffix('.yaml')}'")
     program = module
     if not isinstance(program, ExportedProgram):
         with torch.no_grad():
@@ -63,6 +68,7 @@ def from_torch(
     program = _decomposed(program)
     graph = _graph_of(program, name or target.stem, _dim_names(program, dynamic_shapes))
     graph.write(target)
+    run_kgen(["import", str(target), "-o", str(target), "--quiet", "--color", "never"])  # layers are written once
     return Exported(target, tuple(v.name for v in graph.inputs), tuple(v.name for v in graph.outputs))
 
 
@@ -83,11 +89,9 @@ def _dim_names(program: ExportedProgram, dynamic_shapes: Any) -> Dict[Any, str]:
     """The names that the user gave to symbols, by torch.export.Dim."""
     user = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
     examples = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
-    given: List[Any] = []
-    if isinstance(dynamic_shapes, Mapping):
+    given = _specs_of(dynamic_shapes)
+    if isinstance(dynamic_shapes, Mapping) and not set(dynamic_shapes) - set(user):
         given = [dynamic_shapes.get(name) for name in user]
-    elif isinstance(dynamic_shapes, (list, tuple)):
-        given = list(dynamic_shapes)
     names: Dict[Any, str] = {}
     for name, spec in zip(user, given):
         example = examples.get(name)
@@ -99,6 +103,15 @@ def _dim_names(program: ExportedProgram, dynamic_shapes: Any) -> Dict[Any, str]:
             if getattr(dim, "__name__", None) and not isinstance(extents[axis], int):
                 names.setdefault(extents[axis], str(dim.__name__))
     return names
+
+
+def _specs_of(shapes: Any) -> List[Any]:
+    """What is said of each tensor, in the order of the inputs: {axis: Dim}, None, or a list for all axes."""
+    if isinstance(shapes, Mapping) and not any(isinstance(key, int) for key in shapes):
+        return [spec for value in shapes.values() for spec in _specs_of(value)]
+    if isinstance(shapes, (list, tuple)) and any(isinstance(item, (Mapping, list, tuple)) for item in shapes):
+        return [spec for item in shapes for spec in _specs_of(item)]
+    return [shapes]
 
 
 def _graph_of(program: ExportedProgram, name: str, dim_names: Dict[Any, str]) -> Graph:
@@ -120,7 +133,6 @@ def _graph_of(program: ExportedProgram, name: str, dim_names: Dict[Any, str]) ->
     _add_outputs(program, converter, {node.name: node for node in nodes}, states)
     converter.require_no_problems("the module")
     _check_sizes(graph)
-    write_repeated_once(graph)
     return graph
 
 
@@ -169,12 +181,11 @@ def _add_inputs(
 def _wanted_name(node: Any) -> str:
     """The module, and for all but its last operator the operator."""
     path = path_of(node)
-    op = name_of(node.target).split(".")[0].strip("_") or "value"
     if not path:
         return re.sub(r"_(default|tensor|int|scalar)$", "", node.name)
-    users = list(node.users)
+    users = [reader for user in node.users for reader in (user.users if user.target is operator.getitem else [user])]
     is_last = bool(users) and all((path_of(user) or "") != path and not (path_of(user) or "").startswith(path + ".") for user in users)
-    return path if is_last else f"{path}_{op}"
+    return path if is_last else f"{path}_{op_of(node)}"
 
 
 def _add_outputs(program: ExportedProgram, converter: Converter, nodes: Dict[str, Any], states: Dict[str, Value]) -> None:

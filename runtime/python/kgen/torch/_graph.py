@@ -73,37 +73,21 @@ Operand = Union[Value, int, float, bool, None]
 
 @dataclass
 class Node:
-    """An operator or call of the graph."""
+    """An operator of the graph."""
 
     op: str
     operands: List[Operand]
     results: List[Value]
     attributes: Dict[str, Any] = field(default_factory=dict)
-    path: str = ""
-    """The module that it comes from: "layers.3.attention"."""
-    is_call: bool = False
-    """Whether `op` is a function of the graph."""
 
 
 @dataclass
 class Constant:
-    """Of the graph or of a function: numbers, or a tensor in the file."""
+    """Numbers, or a tensor in the file."""
 
     value: Value
     key: Optional[str]
     numbers: Tuple[str, ...] = ()
-
-
-@dataclass
-class Function:
-    """What is written once and called for each of several modules."""
-
-    name: str
-    doc: str
-    inputs: List[Value]
-    constants: List[Constant]
-    nodes: List[Node]
-    outputs: List[Value]
 
 
 def extents_of(tensor: torch.Tensor) -> Tuple[Dim, ...]:
@@ -127,7 +111,7 @@ def dim_text(dim: Dim, names: Dict[sympy.Symbol, str]) -> str:
         return str(int(dim))
     if dim.is_Symbol:
         if dim not in names:
-            raise Unsupported(f"the size {dim} follows from data")
+            raise Unsupported(f"the size {dim} is no extent of an input: it follows from data, or is an argument of its own")
         return names[dim]
     if isinstance(dim, (FloorDiv, CleanDiv)):
         over, under = (_in_brackets(part, names) for part in dim.args)
@@ -181,7 +165,6 @@ class Graph:
         self.dims: Dict[sympy.Symbol, Tuple[str, int, int]] = {}
         self.inputs: List[Value] = []
         self.constants: List[Constant] = []
-        self.functions: List[Function] = []
         self.weights: Dict[str, torch.Tensor] = {}
         self.states: List[Tuple[Value, Value]] = []
         self.nodes: List[Node] = []
@@ -233,24 +216,14 @@ class Graph:
             lines.append("state:")
             for state, following in self.states:
                 lines.append(f"  {state.name}: {{type: {json.dumps(self.type_of(state))}, next: {following.name}}}")
-        if self.functions:
-            lines += ["functions:", *(line for function in self.functions for line in self._function_lines(function))]
         lines += ["nodes:", *(self._node_text(node) for node in self.nodes)]
         lines.append(f"outputs: [{', '.join(json.dumps(value.name) for value in self.outputs)}]")
         return "\n".join(lines) + "\n"
 
-    def _function_lines(self, function: Function) -> List[str]:
-        lines = [f"  {function.name}:", f"    doc: {json.dumps(function.doc)}", "    inputs:"]
-        lines += [f"      {value.name}: {json.dumps(self.type_of(value))}" for value in function.inputs]
-        if function.constants:
-            lines += ["    constants:", *(f"      {self._constant_text(constant)}" for constant in function.constants)]
-        lines += ["    nodes:", *(f"    {self._node_text(node)}" for node in function.nodes)]
-        return [*lines, f"    outputs: [{', '.join(json.dumps(value.name) for value in function.outputs)}]"]
-
     def _node_text(self, node: Node) -> str:
         operands = [_operand_text(operand) for operand in node.operands]
         results = [json.dumps(result.name) if len(result.name) == 1 else result.name for result in node.results]
-        parts = [f"{'call' if node.is_call else 'op'}: {node.op}", f"in: {_one_or_list(operands)}", f"out: {_one_or_list(results)}"]
+        parts = [f"op: {node.op}", f"in: {_one_or_list(operands)}", f"out: {_one_or_list(results)}"]
         parts += [f"{key}: {self._attribute_text(value)}" for key, value in node.attributes.items()]
         return f"- {{{', '.join(parts)}}}"
 
@@ -265,8 +238,22 @@ class Graph:
             return number_text(value)
         return self.text_of(value)
 
+    def _drop_unread(self) -> None:
+        """Nodes whose results nothing reads: views that others were made of without them."""
+        read = {id(value) for value in self.outputs} | {id(following) for _, following in self.states}
+        kept = []
+        for node in reversed(self.nodes):
+            if any(id(result) in read for result in node.results):
+                kept.append(node)
+                read |= {id(operand) for operand in node.operands}
+        self.nodes = kept[::-1]
+        self.constants = [constant for constant in self.constants if id(constant.value) in read]
+        keys = {constant.key for constant in self.constants}
+        self.weights = {key: tensor for key, tensor in self.weights.items() if key in keys}
+
     def write(self, path: Path) -> None:
         """The file, and the weights beside it."""
+        self._drop_unread()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.text(), encoding="utf-8")
         if self.weights:
