@@ -64,6 +64,16 @@ TEST_CASE("import: named dims are kept, and ranges may be given") {
   CHECK(section(imported(m, options), "inputs:") == "inputs:\n  x: f32[4, 8]\n  \"y\": f32[4, 1]\n");
 }
 
+TEST_CASE("import: the range of a dim is found by the name that it has in the graph, too") {
+  const OnnxModel m = model({symbolic_info("x", "batch size", {8}), symbolic_info("batch", "batch", {1})}, {node("Relu", {"x"}, {"z"})}, {"z"});
+  ImportOptions options;
+  options.dims["batch_size"] = {1, 16};
+  options.dims["batch_2"] = {1, 4};
+  CHECK(section(imported(m, options), "dims:") == "dims:\n  batch_size: 1..16\n  batch_2: 1..4\n");
+  options.dims = {{"batch size", {7, 7}}, {"batch", {2, 4}}};
+  CHECK(section(imported(m, options), "inputs:") == "inputs:\n  x: f32[7, 8]\n  batch: f32[batch_2, 1]\n");
+}
+
 TEST_CASE("import: small weights stand in the graph, large ones beside it, scalars among the operands") {
   Diagnostics diagnostics;
   const ImportResult result = import_with(model({tensor_info("x", {20})},
