@@ -237,7 +237,10 @@ class ModelImporter {
       const bool is_made = found->id == no_id && builder_.graph().value(operand.id).kind == ValueKind::result;
       if (is_made) copies_.emplace(operand.id, claim(output.name));
       const auto counted = operand.counted;
-      const bool added = add_output(claim(output.name), output.name, std::move(operand));
+      // What is an input too has two places in memory, and two names.
+      const bool is_input = input_names_.contains(operand.id) && input_names_.at(operand.id) == output.name;
+      const std::string name = is_input ? names_.claim(output.name) : claim(output.name);
+      const bool added = add_output(name, output.name, std::move(operand));
       if (counted && added) counts.emplace_back(outputs_.size() - 1, *counted);
     }
     add_counts(counts);

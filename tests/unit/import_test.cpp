@@ -74,6 +74,12 @@ TEST_CASE("import: the range of a dim is found by the name that it has in the gr
   CHECK(section(imported(m, options), "inputs:") == "inputs:\n  x: f32[7, 8]\n  batch: f32[batch_2, 1]\n");
 }
 
+TEST_CASE("import: an input that is an output too is copied") {
+  const std::string text = imported(model({tensor_info("x", {2})}, {node("Relu", {"x"}, {"y"})}, {"x", "y"}));
+  CHECK(section(text, "nodes:") == "nodes:\n  - {op: relu, in: x, out: \"y\"}\n  - {op: copy, in: x, out: x_2}\n");
+  CHECK(section(text, "outputs:") == "outputs:\n  x_2: x_2  # x in the model\n  \"y\": \"y\"\n");
+}
+
 TEST_CASE("import: small weights stand in the graph, large ones beside it, scalars among the operands") {
   Diagnostics diagnostics;
   const ImportResult result = import_with(model({tensor_info("x", {20})},
