@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "generator/base/cpp_names.hpp"
 #include "generator/import/shorten.hpp"
+#include "generator/import/yaml_text.hpp"
 #include "generator/pass/infer/infer_node.hpp"
 
 namespace kgen {
@@ -221,6 +223,44 @@ bool stands_as_number(const OpSpec& op, const std::vector<BuilderArgument>& inpu
   return false;
 }
 
+// Whether those that are needed are given, and texts are among their choices.
+bool attributes_stand(const OpSpec& op, const Attributes& attributes, Diagnostics& diagnostics) {
+  for (const AttributeSpec& spec : op.attributes) {
+    const AttributeValue* given = find_attribute(attributes, spec.name);
+    if (!given && spec.required()) {
+      diagnostics.error({}, fmt::format("'{}' needs the attribute '{}'", op.name, spec.name));
+      return false;
+    }
+    const auto* text = given ? std::get_if<std::string>(given) : nullptr;
+    const auto& allowed = spec.allowed;
+    if (!text || allowed.empty() || std::find(allowed.begin(), allowed.end(), *text) != allowed.end()) continue;
+    diagnostics.error({}, fmt::format("'{}' of '{}' cannot be '{}'", spec.name, op.name, *text))
+        .note(fmt::format("the choices are {}", quoted_list(allowed)));
+    return false;
+  }
+  return true;
+}
+
+// What a node is given that it would not have without: a default goes without saying.
+Attributes without_defaults(const OpSpec& op, Attributes attributes) {
+  std::erase_if(attributes, [&](const auto& given) {
+    const AttributeSpec& spec = *op.attribute(given.first);
+    if (!spec.default_value) return false;
+    // A default of one value stands for as many as a list with a count has.
+    const auto repeats = [&](const auto& list) {
+      const auto& one = std::get<std::remove_cvref_t<decltype(list)>>(*spec.default_value);
+      if (list == one) return true;
+      return one.size() == 1 && !spec.count.empty() && !list.empty() &&
+             std::all_of(list.begin(), list.end(), [&](const auto& each) { return each == one[0]; });
+    };
+    if (given.second.index() != spec.default_value->index()) return false;
+    if (const auto* dims = std::get_if<std::vector<Dim>>(&given.second)) return repeats(*dims);
+    if (const auto* numbers = std::get_if<std::vector<Number>>(&given.second)) return repeats(*numbers);
+    return yaml_attribute(given.second) == yaml_attribute(*spec.default_value);  // as the graph's reader sees it
+  });
+  return attributes;
+}
+
 const OpSpec* view_op(const OpSet& ops, ViewRule::Form form) {
   const auto found =
       std::find_if(ops.ops.begin(), ops.ops.end(), [&](const OpSpec& op) { return op.view && op.view->form == form; });
@@ -267,11 +307,7 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     }
   }
   node.inputs.resize(std::max(node.inputs.size(), op.operands.size()), no_id);
-  for (const AttributeSpec& spec : op.attributes) {
-    if (!spec.required() || find_attribute(attributes, spec.name)) continue;
-    diagnostics.error({}, fmt::format("'{}' needs the attribute '{}'", op.name, spec.name));
-    return std::nullopt;
-  }
+  if (!attributes_stand(op, attributes, diagnostics)) return std::nullopt;
   const auto id = static_cast<NodeId>(graph_.nodes.size());
   std::vector<ImportedValue> results;
   for (std::size_t i = 0; i < op.results.size(); ++i) {
@@ -304,7 +340,7 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
   }
   for (const ValueId value : node.outputs) results.push_back(result_of(value));
   graph_.nodes.push_back(std::move(node));
-  given_.push_back(std::move(attributes));
+  given_.push_back(without_defaults(*graph_.nodes.back().op, std::move(attributes)));
   return results;
 }
 

@@ -408,8 +408,9 @@ class TextWriter {
       }
     }
     for (const ValueId each : node.outputs) outputs.push_back(yaml_name(name_of(each)));
-    text_ +=
-        fmt::format("{}- {{op: {}, in: {}, out: {}", indent, node.op->name, one_or_list(inputs), one_or_list(outputs));
+    text_ += fmt::format("{}- {{op: {}", indent, node.op->name);
+    if (!inputs.empty()) text_ += fmt::format(", in: {}", one_or_list(inputs));
+    text_ += fmt::format(", out: {}", one_or_list(outputs));
     for (const auto& [name, value] : builder_.given_attributes(id))
       text_ += fmt::format(", {}: {}", name, yaml_attribute(value));
     text_ += "}\n";

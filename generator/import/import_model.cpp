@@ -106,6 +106,25 @@ class ModelImporter {
       if (scope.values.contains(input.name) || scope.poisoned.contains(input.name)) continue;  // a weight
       if (!import_input(input, scope)) scope.poisoned.insert(input.name);
     }
+    report_unknown_dims();
+  }
+
+  // A range of a dim that no input has would change nothing, unseen.
+  void report_unknown_dims() {
+    std::set<std::string> known;
+    for (const auto& [parameter, symbol] : symbols_) known.insert({parameter, symbol.identifier});
+    for (const OnnxValueInfo& input : model_.graph.inputs) {
+      if (!input.shape) continue;
+      for (const OnnxValueInfo::Dim& dim : *input.shape) {
+        if (is_name(dim.parameter)) known.insert(dim.parameter);
+      }
+    }
+    for (const auto& [name, range] : options_.dims) {
+      if (known.contains(name)) continue;
+      Diagnostic& said = error("it has no dim '{}'", name);
+      if (known.empty()) said.note("none of its inputs has a dim without a number");
+      if (!known.empty()) said.note("its dims are " + quoted_list({known.begin(), known.end()}));
+    }
   }
 
   bool import_input(const OnnxValueInfo& input, ImportScope& scope) {
@@ -178,18 +197,16 @@ class ModelImporter {
     return true;
   }
 
+  // A dim's range is found by the model's name of it, and by the identifier that stands for it in the graph.
   Dim symbol_of(const std::string& parameter) {
-    const auto found = symbols_.find(parameter);
-    if (found != symbols_.end()) return found->second;
-    const auto given = options_.dims.find(parameter);
+    if (const auto found = symbols_.find(parameter); found != symbols_.end()) return found->second.dim;
+    const std::string name = names_.claim(parameter);
+    auto given = options_.dims.find(parameter);
+    if (given == options_.dims.end()) given = options_.dims.find(name);
     const DimRange range = given == options_.dims.end() ? usual_range : given->second;
-    Dim dim(range.low);
-    if (range.low != range.high) {
-      const std::string name = names_.claim(parameter);
-      builder_.add_dim(name, range);
-      dim = Dim::symbol(name);
-    }
-    symbols_.emplace(parameter, dim);
+    if (range.low != range.high) builder_.add_dim(name, range);
+    const Dim dim = range.low == range.high ? Dim(range.low) : Dim::symbol(name);
+    symbols_.emplace(parameter, Symbol{name, dim});
     return dim;
   }
 
@@ -220,7 +237,10 @@ class ModelImporter {
       const bool is_made = found->id == no_id && builder_.graph().value(operand.id).kind == ValueKind::result;
       if (is_made) copies_.emplace(operand.id, claim(output.name));
       const auto counted = operand.counted;
-      const bool added = add_output(claim(output.name), output.name, std::move(operand));
+      // What is an input too has two places in memory, and two names.
+      const bool is_input = input_names_.contains(operand.id) && input_names_.at(operand.id) == output.name;
+      const std::string name = is_input ? names_.claim(output.name) : claim(output.name);
+      const bool added = add_output(name, output.name, std::move(operand));
       if (counted && added) counts.emplace_back(outputs_.size() - 1, *counted);
     }
     add_counts(counts);
@@ -279,7 +299,12 @@ class ModelImporter {
   GraphBuilder builder_;
   NodeImporter nodes_;
   std::map<std::string, std::string> identifiers_;  // by the model's names
-  std::map<std::string, Dim> symbols_;
+  // A dim of the model's, which one range may have made a number of.
+  struct Symbol {
+    std::string identifier;
+    Dim dim;
+  };
+  std::map<std::string, Symbol> symbols_;
   std::map<ValueId, std::string> input_names_, copies_;
   std::vector<GraphText::Output> outputs_;
 };

@@ -22,7 +22,7 @@ struct ImportOptions {
   std::string model;         // its path
   std::string graph_name;    // an identifier
   std::string weights_file;  // the safetensors file, as the graph names it
-  std::map<std::string, DimRange, std::less<>> dims;   // ranges by the model's names
+  std::map<std::string, DimRange, std::less<>> dims;   // ranges by the model's names, or by the graph's
   std::map<std::string, Content, std::less<>> bound;   // inputs that have one value, by the model's names
 };
 

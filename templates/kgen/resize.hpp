@@ -284,7 +284,7 @@ void resize_nearest_to(const X& x, Index<N> sizes, Numbers<N> scales, ResizeCoor
 namespace detail {
 
 template <int R, class X, class Weight, class Out>
-void resize_weighted(const X& x, const Weight& weight, const ResizeMap<R>& map, const Index<R>& sizes,
+void resize_weighted(const X& x, const Weight& weight, ResizeMap<R> map, const Index<R>& sizes,
                      const Numbers<R>& scales, bool antialias, bool exclude_outside, double outside, const Out& out,
                      Stream stream) {
   Numbers<R> widths{};
@@ -292,6 +292,7 @@ void resize_weighted(const X& x, const Weight& weight, const ResizeMap<R>& map, 
     const double shrinks =
         scales[i] > 0 ? 1 / scales[i] : static_cast<double>(map.extents[i]) / static_cast<double>(sizes[i]);
     widths.values[i] = antialias && shrinks > 1 ? shrinks : 1;
+    if (widths.values[i] > 1) map.same[i] = 0;  // a place that is an element weighs its neighbours too
   }
   using T = source_lane_t<X, R>;
   const WeightedElements<R, X, Weight> source{x, map, weight, widths, exclude_outside, static_cast<T>(outside)};

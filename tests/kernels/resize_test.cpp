@@ -165,6 +165,7 @@ TEST_CASE("resize: smaller without aliasing") {
   for (const bool exclude : {false, true}) {
     check_weighted(x.view(), {{5, 17}, {}, ResizeCoordinates::half_pixel, true, exclude});
     check_weighted(x.view(), {{20, 9}, {}, ResizeCoordinates::align_corners, true, exclude});
+    for (const auto coordinates : all_coordinates) check_weighted(x.view(), {{1, 1}, {}, coordinates, true, exclude});
   }
 }
 

@@ -82,10 +82,10 @@ def cases() -> list[Case]:
         Case("minilm", minilm, lambda s: sentences(**s), ["sentence"], recognised={"attention": 6}, **TEXT),
         Case("vit", vit, lambda s: {"image": normal(s["batch"], 3, 96, 96)}, ["logits"], dynamic={"image": {0: "batch"}}, **batch),
         Case("whisper_encoder", whisper_encoder, lambda s: {"features": normal(s["batch"], 80, 300)}, ["encoded"],
-             dynamic={"features": {0: "batch"}}, **batch),
+             dynamic={"features": {0: "batch"}}, recognised={"attention": 2}, **batch),
         Case("whisper_decoder", lambda: spread(WhisperDecoder()),
              lambda s: {"ids": tokens(2000, s["batch"], s["sequence"]), "encoded": normal(s["batch"], 150, 384)}, ["logits"],
              dims={"batch": (1, 16), "sequence": (2, 448)}, dynamic={"ids": {0: "batch", 1: "sequence"}, "encoded": {0: "batch"}},
-             sizes=[{"batch": 2, "sequence": 7}, {"batch": 1, "sequence": 3}],
+             sizes=[{"batch": 2, "sequence": 7}, {"batch": 1, "sequence": 3}], recognised={"attention": 4},
              exporters=("dynamo", "from_torch")),  # the older one does not know what transformers masks with (aten::diff)
     ]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dims import Dim
+from draw_diamonds import draw_diamonds
 from draw_heads import draw_heads
 from draw_nodes import draw_node, draw_sibling
 from draw_norms import draw_norms
@@ -84,6 +85,8 @@ def draw_nodes(scope: Scope, count: int) -> None:
                 draw_shared(scope)
             elif scope.chance(0.08):
                 draw_norms(scope)
+            elif scope.chance(0.06):
+                draw_diamonds(scope)
             else:
                 draw_node(scope, weighted_operator(scope))
         except NotPossible:

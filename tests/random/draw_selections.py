@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import number_formats
 from dims import Dim, count_of
 from graph import Type
 from scope import NotPossible, Scope
@@ -80,7 +81,17 @@ def einsum(scope: Scope, op: Operator) -> None:
     scope.add_node(op.name, operands, [Type(dtype, tuple(extents[letter] for letter in made))], {"equation": equation})
 
 
+def bitcast(scope: Scope, op: Operator) -> None:
+    """Integers as others of their width."""
+    x = scope.pick_or_make(list(number_formats.INTEGERS), [0, 1, 2, 2, 3])
+    type_ = scope.type_of(x)
+    other = scope.one_of(f"{sign}{type_.dtype[1:]}" for sign in "iu")
+    scope.add_node(op.name, [x], [Type(other, type_.shape)], {"to": other})
+
+
 HINTS: dict[str, Callable[[Scope, Operator], None]] = {
+    "bitcast": bitcast,
+    "bit_copy": bitcast,
     "iota": iota,
     "dim_value": dim_value,
     "bincount": bincount,

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+import number_formats
 import references
 from enclosure import Exact, Floats, Value, anything
 from references import SUM, number_as, one
@@ -128,7 +129,15 @@ def lp_pool(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [power(total, 1 / at["p"])]
 
 
+def bitcast(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    """Of integers alone: what is known within bounds has no bits that are known (tests/conformance/type_models.py)."""
+    (x,) = operands
+    return [Exact(at["to"], x.value.view(number_formats.storage_dtype(at["to"])), x.unknown)]
+
+
 OPERATORS: dict[str, Rule] = {
+    "bitcast": bitcast,
+    "bit_copy": bitcast,
     "iota": iota,
     "dim_value": dim_value,
     "bincount": bincount,

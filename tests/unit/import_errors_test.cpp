@@ -61,6 +61,22 @@ TEST_CASE("import: types and shapes that kgen has not") {
   CHECK(import_problems(model({tensor_info("x", {-3})}, {node("Relu", {"x"}, {"y"})}, {"y"})) == "m.onnx: input 'x' has an extent of -3");
 }
 
+TEST_CASE("import: a word that the operator does not know") {
+  CHECK(import_problems(model({tensor_info("x", {2}), tensor_info("i", {2}, onnx_int64)},
+                              {node("ScatterElements", {"x", "i", "x"}, {"y"}, {word("reduction", "and")})}, {"y"}, {}, 18)) ==
+        "m.onnx: the node of 'y' (ScatterElements): 'reduction' of 'scatter' cannot be 'and'\n"
+        "note: the choices are 'none', 'add', 'mul', 'max' and 'min'");
+}
+
+TEST_CASE("import: a range of a dim that the model has not") {
+  OnnxModel m = model({symbolic_info("x", "batch size", {8})}, {node("Relu", {"x"}, {"y"})}, {"y"});
+  ImportOptions options;
+  options.dims["sequence"] = {1, 16};
+  CHECK(import_problems(m, options) == "m.onnx: it has no dim 'sequence'\nnote: its dims are 'batch size' and 'batch_size'");
+  m.graph.inputs = {tensor_info("x", {8})};
+  CHECK(import_problems(m, options) == "m.onnx: it has no dim 'sequence'\nnote: none of its inputs has a dim without a number");
+}
+
 TEST_CASE("import: weights whose data do not fit") {
   OnnxTensor small = floats("w", {4}, {1, 2});
   CHECK(import_problems(model({tensor_info("x", {4})}, {node("Add", {"x", "w"}, {"y"})}, {"y"}, {small})) ==

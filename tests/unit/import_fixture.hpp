@@ -83,6 +83,11 @@ inline OnnxAttribute real(std::string name, double value) {
   attribute.real = value;
   return attribute;
 }
+inline OnnxAttribute word(std::string name, std::string value) {
+  OnnxAttribute attribute{std::move(name), OnnxAttribute::Kind::text};
+  attribute.text = std::move(value);
+  return attribute;
+}
 inline OnnxAttribute reference(std::string name, std::string to) {
   OnnxAttribute attribute{std::move(name), OnnxAttribute::Kind::real};
   attribute.reference = std::move(to);
