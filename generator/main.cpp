@@ -451,8 +451,10 @@ CLI::App* add_tune(CLI::App& app, Arguments& arguments) {
 }
 
 CLI::App* add_import(CLI::App& app, Arguments& arguments) {
-  CLI::App* import = add_verb(app, "import", "Write an ONNX model as a graph, its weights beside it; or a graph once more, its layers once");
-  import->add_option("model", arguments.import.model, "The model, or a graph whose layers are written out: graph.yaml")->required()->type_name("MODEL.onnx");
+  CLI::App* import =
+      add_verb(app, "import", "Write an ONNX model as a graph, its weights beside it; or a graph's layers once");
+  import->add_option("model", arguments.import.model, "The model, or a graph whose layers are written out: graph.yaml")
+      ->required()->type_name("MODEL.onnx");
   import->add_option("-o,--output", arguments.import.output, "The graph to write; weights go to a .safetensors file beside it")
       ->required()
       ->check(is_named())
