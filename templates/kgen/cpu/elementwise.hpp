@@ -54,14 +54,13 @@ template <int R, class Functor>
   constexpr bool is_copied = sizeof(Functor) <= 256;
   const std::conditional_t<is_copied, Functor, const Functor&> functor = given;
   Index<R> line = box.origin;
-  for (std::int64_t i = 0; i < box.lines; ++i) {
+  for (std::int64_t i = 0; i < box.lines; ++i, ++line[box.across]) {
     const auto step = [&]<int W>(std::int64_t last) KGEN_LAMBDA {
       Index<R> at = line;
       at[R - 1] = last;
       functor.template operator()<W>(at);
     };
     for_each_lane<registers_together<Functor>>(box.origin[R - 1], box.origin[R - 1] + box.length, step);
-    if constexpr (R > 1) ++line[R - 2];  // along which there are several, where there are
   }
 }
 
