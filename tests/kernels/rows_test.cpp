@@ -174,6 +174,15 @@ struct MeanVarianceRow {
   }
 };
 
+struct MaskedRows {
+  View<const bool, 2> masked;
+  View<float, 2> x;
+  template <class Row>
+  KGEN_FN void operator()(Row& row) const {
+    row.store(x, row.map(Where{}, row.load_scalar(masked), 0.0f, row.load(x)));
+  }
+};
+
 struct StatisticsRow {
   View<const float, 2> x;
   View<float, 2> maximum, total;
@@ -576,5 +585,16 @@ TEST_CASE("rows across memory: several axes, axes between, NaN, results of sever
     for (std::size_t i = 0; i < 40000; ++i) column.push_back(long_columns.elements[i * 20 + 19]);
     CHECK(std::abs(center.elements[19] - mean(column)) <= 1e-5);
     CHECK(std::abs(spread.elements[19] - variance(column)) <= 1e-5);
+  }
+}
+
+TEST_CASE("a bool of each row chooses for all of it, in registers as in memory") {
+  for (std::size_t length : {3, 70, 20000}) {
+    const auto x = random_tensor<float>(Index<2>{4, static_cast<std::int64_t>(length)}, 2);
+    const bool masked[] = {true, false, false, true};
+    auto y = x;
+    rows<1>(x.shape, MaskedRows{{masked, {4, 1}}, y.view()});
+    for (std::size_t i = 0; i < y.elements.size(); ++i)
+      REQUIRE(y.elements[i] == (masked[i / length] ? 0 : x.elements[i]));
   }
 }

@@ -7,6 +7,7 @@ completes the few whose shapes hang together by more than the patterns' names, a
 from typing import Any, Callable
 
 import byte_products
+import groups
 import number_formats
 from dims import Dim, Shape, count_of
 from draw_convolutions import channels_first, convolution
@@ -390,6 +391,15 @@ def cast(scope: Scope, op: Operator) -> None:
     scope.converted(x, scope.dtype(number_formats.ALL))
 
 
+def narrow(scope: Scope, op: Operator) -> None:
+    """To f8e5m2 with `saturate`: the infinities that it has without are in no graph that is drawn."""
+    narrow_floats = [name for name, form in number_formats.FLOATS.items() if form.saturates]
+    x = scope.pick_or_make([name for name in number_formats.FLOATS if name not in narrow_floats], RANKS)
+    to = scope.dtype(narrow_floats if scope.chance(0.8) else [*number_formats.FLOATS, "bool"])
+    attributes = {"to": to} | ({"saturate": scope.chance(0.3)} if to != "f8e5m2" else {})
+    scope.add_node(op.name, [x], [Type(to, scope.type_of(x).shape)], attributes)
+
+
 HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "matmul": product,
     "linear": weighted,
@@ -420,7 +430,8 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "one_hot": one_hot,
     "trilu": trilu,
     "cast": cast,
-} | SELECTIONS | LAYERS | byte_products.HINTS
+    "narrow": narrow,
+} | SELECTIONS | LAYERS | byte_products.HINTS | groups.HINTS
 
 # ---- views -----------------------------------------------------------------------------------------------------------
 
@@ -558,9 +569,7 @@ def index_update(scope: Scope, op: Operator) -> None:
             (result,) = scope.add_node(op.name, [result, update], [type_], attributes | {"begin": Dim.of(0)})
         scope.body.states[state].next = result
     else:
-        if any(x == state.next for state in scope.body.states.values()):
-            (x,) = scope.add_node("copy", [x], [type_])
-        scope.add_node(op.name, [x, update], [type_], attributes)
+        scope.add_node(op.name, [groups.not_a_state(scope, x), update], [type_], attributes)
 
 
 FORMS: dict[str, Callable[[Scope, Operator], None]] = {

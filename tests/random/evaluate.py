@@ -87,7 +87,7 @@ class Model:
 
     def finished(self, op: Operator, result: Value, type_: Type) -> Value:
         """A result as those who read it may see it. Floats are rounded to their dtype, or not where that is fused."""
-        if type_.dtype not in number_formats.FLOATS or op.kind == "view" or op.name == "cast":
+        if type_.dtype not in number_formats.FLOATS or op.kind == "view" or op.name in ("cast", "narrow"):
             return result
         surely = self.graph.numerics == "match_unfused" and type_.dtype not in ("f32", "f64")
         return rounded(result, type_.dtype, surely)

@@ -59,8 +59,8 @@ def compute_dtype(dtype: str) -> str:
     return "f64" if dtype == "f64" else "f32"
 
 
-def round_to(dtype: str, x: np.ndarray) -> np.ndarray:
-    """float64 values, each rounded to the nearest of the float dtype, halves to even."""
+def round_to(dtype: str, x: np.ndarray, saturates: bool = True) -> np.ndarray:
+    """float64 values, each rounded to the nearest of the float dtype, halves to even. Where it saturates: unless told not to."""
     form = FLOATS[dtype]
     x = np.asarray(x, np.float64)
     if dtype == "f64":
@@ -70,7 +70,7 @@ def round_to(dtype: str, x: np.ndarray) -> np.ndarray:
         step = np.ldexp(1.0, np.maximum(exponent - 1, form.least_exponent) - form.mantissa_bits)
         rounded = np.where(np.isfinite(x), np.rint(x / step) * step, x)
         overflow = np.abs(rounded) > form.greatest
-        limit = form.greatest if form.saturates else np.inf
+        limit = form.greatest if form.saturates and saturates else np.inf
         rounded = np.where(overflow, np.copysign(limit, rounded), rounded)
         return np.where(rounded == 0, 0.0, rounded) if form.one_zero else rounded
 

@@ -542,6 +542,7 @@ OPERATORS: dict[str, Rule] = {
     "sigmoid": SIGMOID,
     "copy": moved(lambda x, at: x),
     "cast": rules.cast,
+    "narrow": rules.narrow,
     "gather": gather,
     "embedding": embedding,
     "one_hot": one_hot,

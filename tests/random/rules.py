@@ -209,6 +209,17 @@ def cast(operands: list[Value], attributes: dict[str, Any]) -> list[Value]:
     return [Floats(to, np.where(x.unknown, wide.lo, lo), np.where(x.unknown, wide.hi, hi), x.unknown)]
 
 
+def narrow(operands: list[Value], attributes: dict[str, Any]) -> list[Value]:
+    """A cast; where it does not saturate, NaN for what rounds to more than the greatest number."""
+    (value,) = cast(operands, attributes)
+    if attributes["saturate"] or attributes["to"] not in FLOATS or not FLOATS[attributes["to"]].saturates:
+        return [value]
+    form = FLOATS[attributes["to"]]
+    lo, hi = (np.abs(number_formats.round_to(attributes["to"], each, saturates=False)) > form.greatest for each in operands[0].parts()[:2])
+    lost = lo & hi & (np.sign(operands[0].lo) == np.sign(operands[0].hi))
+    return [Floats(value.dtype, np.where(lost, np.nan, value.lo), np.where(lost, np.nan, value.hi), value.nan | lo | hi)]
+
+
 def float_to_float(x: Floats, to: str) -> Floats:
     """A cast that loses nothing of what its operand's dtype holds need not round what a fusion has not rounded to that."""
     source, target = FLOATS[x.dtype], FLOATS[to]

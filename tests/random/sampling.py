@@ -62,6 +62,8 @@ def resize_nearest(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 
 def matrix(extent: int, size: int, weight: Any, at: dict[str, Any]) -> np.ndarray:
     """[size, extent]: what each element weighs for each place."""
+    if not size:
+        return np.zeros((0, extent))
     place = positions(extent, size, at["coordinates"])
     width = max(extent / size, 1.0) if at["antialias"] else 1.0
     taps = np.arange(-2 * extent - 8, 3 * extent + 8)

@@ -63,10 +63,6 @@ def operator_of(entry: dict[str, Any]) -> Operator:
     )
 
 
-# What conversions of packed elements become. Products of groups and updates of caches are compared in tests/examples.
-NOT_DRAWN = {"narrow", "grouped_matmul", "cache_update"}
-
-
 def load(folder: Path) -> dict[str, Operator]:
     """All but what is made when a model is loaded."""
     import yaml  # only here: a bundle's graphs have been drawn
@@ -74,4 +70,4 @@ def load(folder: Path) -> dict[str, Operator]:
     entries = [entry for path in sorted(folder.glob("*.yaml")) for entry in yaml.safe_load(path.read_text())["ops"]]
     within = {node["op"] for entry in entries for form in entry.get("prepared", []) for node in form["nodes"]}
     made = {entry["op"] for entry in entries if entry["op"] in within and entry["kind"] == "structured"}
-    return {entry["op"]: operator_of(entry) for entry in entries if entry["op"] not in made | NOT_DRAWN}
+    return {entry["op"]: operator_of(entry) for entry in entries if entry["op"] not in made}

@@ -87,7 +87,7 @@ class MemoryRow {
   }
   template <class T>
   KGEN_FN auto load_scalar(const View<T, R>& view) const {
-    return view.template load<1>(join(outer_, Index<K>{})).data;
+    return view.template load<1>(join(outer_, Index<K>{}))[0];
   }
 
   template <class T, int Axis>
