@@ -212,6 +212,24 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 ARCHITECTURES = {"cuda": "sm_90a", "hip": "gfx942"}
 
 
+def quick_target(target: str, work: Path) -> Target:
+    """How device code is compiled of many graphs at once. The compiler optimises little: nobody asks what kernels take."""
+    includes = [f"-I{REPOSITORY / 'templates'}", f"-I{REPOSITORY / 'runtime/include'}"]
+    if target == "cuda":
+        nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+        return Target(target, [nvcc, "-cubin", "-std=c++20", "-w", "-arch=sm_90a", "-Ofc=max", "--expt-relaxed-constexpr",
+                               *includes], [], "", ".cu")
+    sys.path.insert(0, str(REPOSITORY / "tests" / "gpu"))
+    import compile_stubs
+
+    scratch = work / "device_libraries_of"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    command = compile_stubs.Hip(argparse.Namespace(arch=ARCHITECTURES[target], rocm_path="/usr", llvm_config="llvm-config-19"),
+                                scratch).command()
+    return Target(target, [*map(str, command), "-w", "-O1", *includes], [], "", ".hip")
+
+
 def compile_for_gpu(test: Test, target: str, kgen: str, work: Path) -> None:
     """All stubs and the wrapper, warnings being errors, no kernel spilling."""
     script = REPOSITORY / "tests" / "gpu" / "compile_stubs.py"
@@ -219,6 +237,22 @@ def compile_for_gpu(test: Test, target: str, kgen: str, work: Path) -> None:
                         "--source", str(REPOSITORY), str(work / test.name / f"{test.name}.yaml")], 900)
     if status:
         test.fail("build", said or f"exit {status}")
+
+
+def build_all(planned: list[Test], target: Target, options: argparse.Namespace, pool: ThreadPoolExecutor) -> dict[str, Path]:
+    """The library of each test; tests that the compiler does not take fail."""
+    groups = [planned[i:i + options.per_unit] for i in range(0, len(planned), options.per_unit)]
+
+    def build(numbered: tuple[int, list[Test]]) -> dict[str, Path]:
+        number, group = numbered
+        folders = {test.name: options.work / test.name / "source" / test.name for test in group}
+        libraries, errors = compile_graphs(target, folders, options.work / "build" / f"unit_{number}.so")
+        for test in group:
+            if test.name in errors:
+                test.fail("build", errors[test.name])
+        return libraries
+
+    return {name: path for some in pool.map(build, enumerate(groups)) for name, path in some.items()}
 
 
 def main() -> int:
@@ -233,6 +267,8 @@ def main() -> int:
     parser.add_argument("--until", choices=("plan", "run"), default="run")
     parser.add_argument("--target", default="cpu", choices=("cpu", "executor", *ARCHITECTURES),
                         help="what to compile for and run on; sources of CUDA and HIP are compiled, and not run")
+    parser.add_argument("--quick", action="store_true", help="compile a GPU's code of many graphs at once, optimised little, and "
+                        "without ceilings for what kernels take")
     parser.add_argument("--per-unit", type=int, default=24, help="graphs in one translation unit")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=20, help="of one run, in seconds")
@@ -261,21 +297,12 @@ def main() -> int:
     with ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(lambda test: plan(test, tools.kgen, options.work, options.target if on_gpu else "cpu"), tests))
         planned = [test for test in tests if not test.stage]
-        if options.until == "run" and on_gpu:
+        if options.until == "run" and on_gpu and options.quick:
+            build_all(planned, quick_target(options.target, options.work), options, pool)
+        elif options.until == "run" and on_gpu:
             list(pool.map(lambda test: compile_for_gpu(test, options.target, tools.kgen, options.work), planned))
         elif options.until == "run":
-            groups = [planned[i:i + options.per_unit] for i in range(0, len(planned), options.per_unit)]
-
-            def build(numbered: tuple[int, list[Test]]) -> dict[str, Path]:
-                number, group = numbered
-                folders = {test.name: options.work / test.name / "source" / test.name for test in group}
-                libraries, errors = compile_graphs(target, folders, options.work / "build" / f"unit_{number}.so")
-                for test in group:
-                    if test.name in errors:
-                        test.fail("build", errors[test.name])
-                return libraries
-
-            libraries = {name: path for some in pool.map(build, enumerate(groups)) for name, path in some.items()}
+            libraries = build_all(planned, target, options, pool)
             built = [test for test in planned if not test.stage]
             list(pool.map(lambda test: execute(test, libraries[test.name], target, options.work, options.timeout), built))
     report(tests, options.verbose)

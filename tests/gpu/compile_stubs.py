@@ -178,13 +178,15 @@ class Hip:
             run([self.binaries / "llvm-as", source, "-o", folder / f"oclc_isa_version_{suffix}.bc"])
         return folder
 
+    def command(self):
+        """To assembly, of the device's code alone."""
+        return [self.binaries / "clang++", "-x", "hip", f"--offload-arch={self.arch}", f"--rocm-path={self.rocm}",
+                "--hip-version=5.2.21153", f"--rocm-device-lib-path={self.libraries}", "--cuda-device-only", "-S",
+                "-std=c++20", "-ffp-contract=fast", "-idirafter", self.rocm / "include"]
+
     def compile(self, source, includes):
-        assembly, _ = run([self.binaries / "clang++", "-x", "hip", f"--offload-arch={self.arch}",
-                           f"--rocm-path={self.rocm}", "--hip-version=5.2.21153",
-                           f"--rocm-device-lib-path={self.libraries}", "--cuda-device-only", "-S", "-O3", "-std=c++20",
-                           "-ffp-contract=fast", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed",
-                           "-Wno-missing-field-initializers", "-idirafter", self.rocm / "include", *includes, source,
-                           "-o", "-"])
+        assembly, _ = run([*self.command(), "-O3", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed",
+                           "-Wno-missing-field-initializers", *includes, source, "-o", "-"])
         return read_amdgpu_metadata(assembly)
 
 

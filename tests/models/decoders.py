@@ -5,6 +5,7 @@ import torch.nn.functional as F
 import transformers
 from torch import nn
 from transformers.cache_utils import DynamicCache
+from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 
 from zoo import Case, normal, spread, tokens
 
@@ -87,6 +88,25 @@ class MixtralBlock(nn.Module):
         return x + (results * shares.flatten(0, 1).t()[:, :, None]).sum(0).view_as(x)
 
 
+def mixtral_experts(how: str) -> nn.Module:
+    """transformers' own: `batched_mm`, each row with the matrix of its expert, or `grouped_mm`, rows sorted by experts. Its
+    loop over experts has a number of steps that only a run knows: no exporter takes it."""
+    config = transformers.MixtralConfig(hidden_size=1024, intermediate_size=3584, num_local_experts=8, num_experts_per_tok=2)
+    config._experts_implementation = how
+    block = MixtralSparseMoeBlock(config)
+    generator = torch.Generator().manual_seed(5)
+    for each in block.parameters():
+        each.data.normal_(0, each.shape[-1]**-0.5, generator=generator)
+    return block
+
+
+def experts_case(how: str, exporters: tuple[str, ...]) -> Case:
+    return Case(f"mixtral_{how}", lambda: mixtral_experts(how), lambda s: {"hidden_states": normal(s["batch"], s["sequence"], 1024)},
+                ["y"], dims={"batch": (1, 8), "sequence": (1, 128)}, dynamic={"hidden_states": {0: "batch", 1: "sequence"}},
+                sizes=[{"batch": 2, "sequence": 5}, {"batch": 1, "sequence": 3}],
+                recognised={"expert_linear": 2} if how == "batched_mm" else {"grouped_matmul": 2}, exporters=exporters)
+
+
 def cases() -> list[Case]:
     return [
         decoder("llama", llama, 2, 4, 64, 2000),
@@ -95,4 +115,6 @@ def cases() -> list[Case]:
              dims={"batch": (1, 8), "sequence": (1, 128)}, dynamic={"x": {0: "batch", 1: "sequence"}},
              sizes=[{"batch": 2, "sequence": 5}, {"batch": 1, "sequence": 3}], recognised={"rms_norm": 1, "silu": 1},
              spelt_out=("rms_norm",)),
+        experts_case("batched_mm", ("dynamo", "from_torch")),
+        experts_case("grouped_mm", ("from_torch",)),
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dims import Dim
-from enclosure import Exact, Value, anything
+from enclosure import Exact, Floats, Value, anything
 from graph import Type
 from rules import Rule, bilinear
 from scope import Scope
@@ -48,6 +48,33 @@ def draw_grouped_product(scope: Scope, op: Operator) -> None:
     else:
         ends = scope.fresh(Type(scope.dtype(op.types["I"]), (groups,)), extent=rows + 1)
     scope.add_node(op.name, [a, b, ends], [Type(dtype, (rows, columns))])
+
+
+def expert_linear(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    x, weight, experts = operands
+    shape = (x.shape[0], weight.shape[1])
+    if experts.unknown.any():
+        return [anything(x.dtype, shape)]
+    place = experts.value.astype(np.int64)
+    place = np.where(place < 0, place + weight.shape[0], place)
+    lost = np.broadcast_to(((place < 0) | (place >= weight.shape[0]))[:, None], shape)
+
+    def product(rows: np.ndarray, matrices: np.ndarray, _: Any) -> np.ndarray:
+        out = np.zeros(shape, np.result_type(rows, matrices))
+        for expert in range(weight.shape[0]):
+            out[place == expert] = rows[place == expert] @ matrices[expert].T
+        return out
+
+    found = bilinear(product, x, weight, {})
+    return [Floats(x.dtype, np.where(lost, np.nan, found.lo), np.where(lost, np.nan, found.hi), found.nan | lost)]
+
+
+def draw_expert_linear(scope: Scope, op: Operator) -> None:
+    dtype, rows, depth, experts = scope.dtype(op.types["T"]), scope.extent(), scope.extent(), Dim.of(scope.one_of([1, 2, 3, 8]))
+    columns = scope.extent()
+    x, weight = scope.need(Type(dtype, (rows, depth))), scope.need(Type(dtype, (experts, columns, depth)))
+    chosen = scope.fresh(Type(scope.dtype(op.types["I"]), (rows,)), extent=experts)
+    scope.add_node(op.name, [x, weight, chosen], [Type(dtype, (rows, columns))])
 
 
 # ---- caches ----------------------------------------------------------------------------------------------------------
@@ -94,5 +121,7 @@ def not_a_state(scope: Scope, value: str) -> str:
     return value
 
 
-OPERATORS: dict[str, Rule] = {"grouped_matmul": grouped_product, "cache_update": cache_update}
-HINTS = {"grouped_matmul": draw_grouped_product, "cache_update": draw_cache_update}
+OPERATORS: dict[str, Rule] = {"grouped_matmul": grouped_product, "cache_update": cache_update,
+                              "expert_linear": expert_linear}
+HINTS = {"grouped_matmul": draw_grouped_product, "cache_update": draw_cache_update,
+         "expert_linear": draw_expert_linear}
