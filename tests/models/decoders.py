@@ -88,12 +88,20 @@ class MixtralBlock(nn.Module):
         return x + (results * shares.flatten(0, 1).t()[:, :, None]).sum(0).view_as(x)
 
 
+class MixtralExperts(MixtralSparseMoeBlock):
+    """In f64 each row with the matrix of its expert: PyTorch has no grouped products of that."""
+
+    def double(self):
+        self.experts.config._experts_implementation = "batched_mm"
+        return super().double()
+
+
 def mixtral_experts(how: str) -> nn.Module:
     """transformers' own: `batched_mm`, each row with the matrix of its expert, or `grouped_mm`, rows sorted by experts. Its
     loop over experts has a number of steps that only a run knows: no exporter takes it."""
     config = transformers.MixtralConfig(hidden_size=1024, intermediate_size=3584, num_local_experts=8, num_experts_per_tok=2)
     config._experts_implementation = how
-    block = MixtralSparseMoeBlock(config)
+    block = MixtralExperts(config)
     generator = torch.Generator().manual_seed(5)
     for each in block.parameters():
         each.data.normal_(0, each.shape[-1]**-0.5, generator=generator)

@@ -76,6 +76,9 @@ CALLS: List[Callable[..., Any]] = [
         aten.index_put(x, [i[0], torch.arange(6)], y[0, :6]), aten.index_put(x, [i[:, 0]], y, True), aten.index_put(x, [m], torch.tensor(2.0)),
         aten.index_put(image, [None, i[0], i[1]], y[0], True), aten.embedding(x, i)],
     lambda x, y, i, m, image: [
+        aten.histc(i[0].float(), 4, 0, 3), aten.histc(x, 5, -0.5, 0.5), aten._grouped_mm(
+            torch.cat([x, y[:, :2]], 1), image.reshape(2, 8, 18)[:, :, :4].contiguous(), torch.tensor([1, 4], dtype=torch.int32))],
+    lambda x, y, i, m, image: [
         aten.scatter.src(x, 0, torch.arange(6)[None] % 4, y[:1]), aten.scatter.value(x, 0, i, 7.0), aten.scatter_add(x, 0, i, y),
         aten.masked_scatter(x, m, y), *(
             aten.scatter_reduce.two(x, 0, i, y, how, include_self=own)

@@ -143,6 +143,29 @@ def _(b: Builder, out: Value, x: Value, indices: Sequence[Optional[Value]], valu
     return b.emit("scatter", [x, flat, b.reshape(values, shape)], x.dtype, x.shape, axis=axis, **extra)
 
 
+@aten("_grouped_mm", "transformers::grouped_mm_fallback")
+def _(b: Builder, out: Value, x: Value, matrices: Value, ends: Optional[Value] = None, bias: Optional[Value] = None, *_: Any, **__: Any) -> Value:
+    require(ends is not None and x.rank == 2 and matrices.rank == 3, "groups of rows, each by a matrix of its own")
+    require(bias is None, "a product of groups without a bias")
+    assert ends is not None
+    return b.cast(b.emit("grouped_matmul", [x, matrices, ends], x.dtype, out.shape), out.dtype)
+
+
+@aten("histc")
+def _(b: Builder, out: Value, x: Value, bins: int = 100, min: float = 0, max: float = 0) -> Value:
+    require(min < max, "limits that the data does not say")
+
+    def flags(op: str, limit: float) -> Value:
+        return b.emit(op, [x, limit], torch.bool, x.shape)
+
+    moved = b.emit("mul", [b.emit("sub", [x, min], x.dtype, x.shape), bins], x.dtype, x.shape)
+    place = b.emit("floor", [b.emit("div", [moved, max - min], x.dtype, x.shape)], x.dtype, x.shape)
+    inside = b.emit("logical_and", [flags("greater_equal", min), flags("less_equal", max)], torch.bool, x.shape)
+    last = b.emit("where", [flags("equal", max), bins - 1, place], x.dtype, x.shape)
+    place = b.emit("cast", [b.emit("where", [inside, last, -1], x.dtype, x.shape)], torch.int64, x.shape, to=torch.int64)
+    return b.cast(b.emit("bincount", [place], torch.int64, out.shape, bins=bins), out.dtype)
+
+
 @aten("masked_scatter")
 def _(b: Builder, out: Value, x: Value, mask: Value, source: Value) -> Value:
     size = size_of(x.shape)

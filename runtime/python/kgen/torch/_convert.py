@@ -18,15 +18,15 @@ DEFAULT_GREATEST = 1 << 20  # of a dim to which PyTorch gives no limit
 
 
 def name_of(target: Any) -> str:
-    """ "add.Tensor" of torch.ops.aten.add.Tensor; "" of what is not ATen's."""
-    if isinstance(target, torch._ops.OpOverload) and target.namespace == "aten":
-        return f"{target._schema.name.split('::')[1]}.{target._overloadname}"
-    return ""
+    """ "add.Tensor" of torch.ops.aten.add.Tensor; of a library that is not ATen "library::name"; "" of what is no operator."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return ""
+    return f"{target._schema.name.removeprefix('aten::')}.{target._overloadname}"
 
 
 def op_of(node: FxNode) -> str:
     """ "index_put" of torch.ops.aten.index_put.default."""
-    return name_of(node.target).split(".")[0].strip("_") or "value"
+    return name_of(node.target).split("::")[-1].split(".")[0].strip("_") or "value"
 
 
 def is_size(node: FxNode) -> bool:
