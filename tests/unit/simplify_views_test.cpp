@@ -54,6 +54,27 @@ TEST_CASE("simplify: views of views are merged") {
         "v = slice(x, axis=0, begin=1, end=3, step=1)\nw = slice(v, axis=1, begin=1, end=3, step=1)\n");
 }
 
+// Rule: a slice or select, along its axis, of a concatenation, that shows elements of one part -> one of that part.
+TEST_CASE("simplify: what shows one part of a concatenation reads that part") {
+  const auto of = [](const std::string& view) {
+    const std::string text = simplified_text(
+        "dims: {M: 4..64}\ninputs: {a: \"f32[M, 8]\", b: \"f32[M, 5]\", c: \"f32[M, M]\"}\nnodes:\n"
+        "- {op: concat, in: [a, b, c], out: v, axis: 1}\n- {op: " +
+        view + ", in: v, out: w}\n- {op: argmax, in: w, out: y, axes: [0]}\noutputs: [y]\n");
+    return text.substr(0, text.find("y = "));
+  };
+  const std::string whole = "v = concat(a, b, c, axis=1)\n";
+  CHECK(of("select, axis: 1, index: 7") == "w = select(a, axis=1, index=7)\n");
+  CHECK(of("select, axis: 1, index: 8") == "w = select(b, axis=1, index=0)\n");
+  CHECK(of("slice, axis: 1, begin: 9, end: 13, step: 3") == "w = slice(b, axis=1, begin=1, end=5, step=3)\n");
+  CHECK(of("slice, axis: 1, begin: 8, end: 13") == "");
+  CHECK(of("slice, axis: 1, begin: 13, end: M+13") == "");
+  CHECK(of("slice, axis: 1, begin: 13") == "");
+  CHECK(of("slice, axis: 1, begin: 7, end: 9") == whole + "w = slice(v, axis=1, begin=7, end=9, step=1)\n");
+  CHECK(of("slice, axis: 1, begin: 14, end: M+13") == whole + "w = slice(v, axis=1, begin=14, end=M + 13, step=1)\n");
+  CHECK(of("slice, axis: 0, begin: 1, end: 3") == whole + "w = slice(v, axis=0, begin=1, end=3, step=1)\n");
+}
+
 // Rule: a reshape that only adds or drops one axis of extent 1 -> unsqueeze, squeeze.
 TEST_CASE("simplify: reshapes by one axis of extent 1") {
   const auto of = [](const std::string& type, const std::string& shape) {

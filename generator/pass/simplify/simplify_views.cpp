@@ -37,6 +37,37 @@ bool merge_with_operand(Rewriting& rewriting, NodeId id) {
   return true;
 }
 
+// Whether a slice or a select shows no more than the first elements of an axis, so many as a part of it has.
+bool lies_in_front(const IndexMap& view, const Dim& part) {
+  if (view.form == Form::slice && view.step == 1 && view.begin == Dim(0) && view.length == part) return true;
+  const Dim length = view.form == Form::slice ? view.length : Dim(1);
+  if (!view.begin.is_constant() || !length.is_constant() || !part.is_constant()) return false;
+  const std::int64_t begin = view.begin.constant(), count = length.constant();
+  return begin >= 0 && view.step > 0 && count > 0 && begin + (count - 1) * view.step < part.constant();
+}
+
+bool read_one_part(Rewriting& rewriting, NodeId id) {
+  Graph& graph = rewriting.graph;
+  Node& node = graph.nodes[id];
+  IndexMap view = std::get<IndexMap>(node.kind);
+  if (view.form != Form::slice && view.form != Form::select) return false;
+  const Node* inner = producer(rewriting, node.inputs[0]);
+  const IndexMap* joined = inner ? std::get_if<IndexMap>(&inner->kind) : nullptr;
+  if (!joined || joined->form != Form::concat || joined->axis != view.axis) return false;
+  for (const ValueId part : inner->inputs) {
+    const Shape& shape = graph.type(part).shape;
+    const Dim& extent = shape[static_cast<std::size_t>(view.axis)];
+    if (lies_in_front(view, extent)) {
+      if (shows_everything(view, shape) && replace_result(rewriting, id, part)) return true;
+      if (!set_view(rewriting, node, std::move(view))) return false;
+      node.inputs[0] = part;
+      return true;
+    }
+    view.begin = view.begin - extent;
+  }
+  return false;
+}
+
 bool simplify_reshape(Rewriting& rewriting, NodeId id) {
   Node& node = rewriting.graph.nodes[id];
   const IndexMap& view = std::get<IndexMap>(node.kind);
@@ -87,7 +118,7 @@ bool simplify_views(Rewriting& rewriting, NodeId id) {
   if (!view || node.outputs.size() != 1) return false;
   if (drop_view(rewriting, id)) return true;
   if (view->form == Form::concat || view->form == Form::update) return false;
-  return merge_with_operand(rewriting, id) || simplify_reshape(rewriting, id);
+  return merge_with_operand(rewriting, id) || read_one_part(rewriting, id) || simplify_reshape(rewriting, id);
 }
 
 }  // namespace kgen

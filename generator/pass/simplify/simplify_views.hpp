@@ -4,6 +4,7 @@
 // - A view of a view -> one view: permute of permute, slice of slice and select of slice (one axis), broadcast of
 //   broadcast, flip of flip (one axis), squeeze of a slice of one element -> select; and any two of reshape, unsqueeze
 //   and squeeze, unless both only add or drop axes of extent 1: those need no dense memory, as a reshape would.
+// - A slice or select, along its axis, of a concatenation, that shows elements of one part -> one of that part.
 // - A reshape that only adds or drops one axis of extent 1 -> unsqueeze, squeeze.
 //
 // Rule for what reads a view: an elementwise operand that is broadcast no further than the operator itself would -> the
