@@ -98,6 +98,7 @@ class Overview {
   void write_graph(const FunctionPlan& function) {
     decisions_ = decisions_by_group(function.fused);
     find_ends(function);
+    said_.clear();
     runner_.assign(function.fused.groups.size(), "");
     for (const std::vector<Step>* steps : {&function.load_steps, &function.steps}) {
       for (const Step& step : *steps) runner_[step.group] = runner_of(function, step);
@@ -148,6 +149,7 @@ class Overview {
                  operators, line.saved == Dim(0) ? "" : fmt::format("; saves {} bytes", line.saved.text()));
     const auto& [end, count] = ends_[step.group];
     if (!end) return;
+    said_.insert(form_of(end->reason));
     writer_.line("  apart from {}: {}{}{}", runner_[function.fused.group_of[end->consumer]], end->reason,
                  end->bytes == Dim(0) ? "" : fmt::format(" (would save {} bytes)", end->bytes.text()),
                  count == 1 ? "" : fmt::format("; and {} more", count - 1));
@@ -179,6 +181,7 @@ class Overview {
     return counts.size() <= most_operators ? text : fmt::format("{} and {} more", text, counts.size() - most_operators);
   }
 
+  // By reason: those that no line above gives.
   void write_refused(const FunctionPlan& function) {
     struct Refusal {
       const Decision* first = nullptr;
@@ -188,13 +191,15 @@ class Overview {
     std::vector<Refusal> refusals;
     for (const Decision& decision : function.fused.decisions) {
       if (decision.fused || decision.producer == no_id || decision.reason.empty()) continue;
-      const auto [found, is_new] = known.emplace(form_of(decision.reason), refusals.size());
+      const std::string form = form_of(decision.reason);
+      if (said_.contains(form)) continue;
+      const auto [found, is_new] = known.emplace(form, refusals.size());
       if (is_new) refusals.push_back({&decision, 0});
       ++refusals[found->second].count;
     }
     if (refusals.empty()) return;
     std::stable_sort(refusals.begin(), refusals.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
-    writer_.line("refused");
+    writer_.line("also refused");
     const auto block = writer_.indent("");
     const auto maker = [&](NodeId node) {
       return written_name(function.fused.graph, function.fused.graph.nodes[node].outputs[0]);
@@ -214,6 +219,7 @@ class Overview {
   std::vector<std::vector<const Decision*>> decisions_;
   std::vector<std::pair<const Decision*, std::size_t>> ends_;
   std::vector<std::string> runner_;
+  std::set<std::string> said_;  // reasons that lines of the graph have given, as form_of()
 };
 
 }  // namespace

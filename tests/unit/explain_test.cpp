@@ -82,9 +82,23 @@ TEST_CASE("explain: in short, what each stub fuses, and why it ends") {
         "    apart from stub_z: 't' is a view, read in place from memory (would save 512 bytes)\n"
         "  stub_z: softmax\n"
         "  stub_other: neg\n"
+        "\n");
+}
+
+TEST_CASE("explain: in short, a reason that a stub's end gives is not said again") {
+  Example example;
+  example.decide("C", "z", "C", false, "its rows are long");
+  example.decide("sum", "z", "sum", false, "its rows are long");
+  example.decide("sum", "z", "sum", false, "'u' is a view, read in place from memory");
+  example.plan.main.fused = example.b.fused();
+  const std::string text = overview(example.plan);
+  CHECK(text.substr(text.find("    apart")) ==
+        "    apart from stub_z: 't' is a view, read in place from memory (would save 512 bytes); and 3 more\n"
+        "  stub_z: softmax\n"
+        "  stub_other: neg\n"
         "\n"
-        "refused\n"
-        "  y -> z: 't' is a view, read in place from memory\n"
+        "also refused\n"
+        "  C -> z and 1 more: its rows are long\n"
         "\n");
 }
 

@@ -83,9 +83,6 @@ in each call
     apart from function layer: a function's stubs are emitted once, for all its calls (would save 1024 bytes)
   function layer
 
-refused
-  y -> z: a function's stubs are emitted once, for all its calls
-
 function layer, 6 times
 
 when the model is loaded
@@ -96,10 +93,6 @@ in each call
   stub_layer_b with kgen::packed_matmul: packed_matmul, relu; saves 1024 bytes
     apart from stub_layer_b: another kernel's stub makes it, and a stub calls one kernel (would save 1024 bytes)
   stub_layer_b with kgen::packed_matmul: packed_matmul, relu; saves 1024 bytes
-
-refused
-  w_panels -> a and 1 more: operand 'panels' of kgen::packed_matmul takes no prologue
-  b -> c: another kernel's stub makes it, and a stub calls one kernel
 
 )");
 }
