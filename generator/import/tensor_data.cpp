@@ -25,6 +25,7 @@ std::string find_external(const OnnxTensor::External& external, const std::strin
     return "";
   };
   if (location.empty()) return refuse("has no name");
+  if (external.location.find('\0') != std::string::npos) return refuse("is no file's name");  // nor all that is opened
   if (location.is_absolute()) return refuse("is an absolute path");
   for (const fs::path& part : location) {
     if (part == "..") return refuse("leads out of the model's folder");

@@ -192,6 +192,7 @@ TEST_CASE("import file: external data are read from the model's folder alone") {
   CHECK(problem("up/secret.bin") == "its external data, 'up/secret.bin', is a link that leads out of the model's folder");
   CHECK(problem("none.bin") == "its external data, 'none.bin', does not exist");
   CHECK(problem("") == "its external data, '', has no name");
+  CHECK(problem(std::string("weights.bin\0.npz", 16)).ends_with("is no file's name"));
   CHECK(problem(".") == "its external data, '.', is no file");
   CHECK(problem("weights.bin", 8) == "its external data, 'weights.bin', is too short");
   CHECK(problem("weights.bin", -1) == "its external data has the wrong offset or length; it needs 16 bytes");

@@ -75,6 +75,23 @@ TEST_CASE("simplify: what shows one part of a concatenation reads that part") {
   CHECK(of("slice, axis: 0, begin: 1, end: 3") == whole + "w = slice(v, axis=0, begin=1, end=3, step=1)\n");
 }
 
+// Rule: parts of a concatenation that are slices of one value, one behind the other, and together all of it -> that value.
+TEST_CASE("simplify: what is taken apart and joined again is not taken apart") {
+  const auto of = [](const std::string& first, const std::string& second, const std::string& parts) {
+    const std::string text = simplified_text(
+        "dims: {M: 4..64}\ninputs: {a: \"f32[M, 8]\", b: \"f32[M, 5]\"}\nnodes:\n- {op: slice, in: a, axis: 1, " + first +
+        ", out: f}\n- {op: slice, in: a, axis: 1, " + second + ", out: s}\n- {op: concat, in: [" + parts +
+        "], out: v, axis: 1}\n- {op: argmax, in: v, out: y, axes: [0]}\noutputs: [y]\n");
+    return text.substr(0, text.find("y = "));
+  };
+  CHECK(of("end: 3", "begin: 3", "f, s") == "");
+  CHECK(of("end: 3", "begin: 3", "b, f, s") == "v = concat(b, a, axis=1)\n");
+  CHECK(of("end: 3", "begin: 3", "f, s, b, f, s") == "v = concat(a, b, a, axis=1)\n");
+  for (const auto* parts : {"s, f", "f, b, s", "f, f"}) CHECK(of("end: 3", "begin: 3", parts).find("= slice(a") < 200);
+  CHECK(of("end: 3", "begin: 4", "f, s").find("= slice(a") < 200);
+  CHECK(of("begin: 1, end: 3", "begin: 3", "f, s").find("= slice(a") < 200);
+}
+
 // Rule: a reshape that only adds or drops one axis of extent 1 -> unsqueeze, squeeze.
 TEST_CASE("simplify: reshapes by one axis of extent 1") {
   const auto of = [](const std::string& type, const std::string& shape) {

@@ -68,6 +68,37 @@ bool read_one_part(Rewriting& rewriting, NodeId id) {
   return false;
 }
 
+// How many parts of a concatenation, from `first` on, show all of one value, slice behind slice; 0: they do not.
+std::size_t parts_of_one(const Rewriting& rewriting, const Node& concat, std::size_t first) {
+  const int axis = std::get<IndexMap>(concat.kind).axis;
+  ValueId source = no_id;
+  Dim end(0);
+  for (std::size_t i = first; i < concat.inputs.size(); ++i) {
+    const Node* part = producer(rewriting, concat.inputs[i]);
+    const IndexMap* view = part ? std::get_if<IndexMap>(&part->kind) : nullptr;
+    if (!view || view->form != Form::slice || view->axis != axis || view->step != 1 || view->begin != end) return 0;
+    if (i == first) source = part->inputs[0];
+    if (part->inputs[0] != source) return 0;
+    end = end + view->length;
+    if (end == rewriting.graph.type(source).shape[static_cast<std::size_t>(axis)]) return i + 1 - first;
+  }
+  return 0;
+}
+
+bool join_parts(Rewriting& rewriting, NodeId id) {
+  Node& node = rewriting.graph.nodes[id];
+  bool changed = false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const std::size_t count = parts_of_one(rewriting, node, i);
+    if (count == 0) continue;
+    node.inputs[i] = producer(rewriting, node.inputs[i])->inputs[0];
+    const auto next = node.inputs.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    node.inputs.erase(next, next + static_cast<std::ptrdiff_t>(count) - 1);
+    changed = true;
+  }
+  return changed;
+}
+
 bool simplify_reshape(Rewriting& rewriting, NodeId id) {
   Node& node = rewriting.graph.nodes[id];
   const IndexMap& view = std::get<IndexMap>(node.kind);
@@ -117,7 +148,8 @@ bool simplify_views(Rewriting& rewriting, NodeId id) {
   const auto* view = std::get_if<IndexMap>(&node.kind);
   if (!view || node.outputs.size() != 1) return false;
   if (drop_view(rewriting, id)) return true;
-  if (view->form == Form::concat || view->form == Form::update) return false;
+  if (view->form == Form::concat) return join_parts(rewriting, id);
+  if (view->form == Form::update) return false;
   return merge_with_operand(rewriting, id) || read_one_part(rewriting, id) || simplify_reshape(rewriting, id);
 }
 
