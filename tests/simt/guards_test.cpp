@@ -178,11 +178,14 @@ std::vector<Case> cases() {
       [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
-        const auto a = random_tensor<bf16>(Index<2>{3, 256}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
-        const auto q = random_tensor<i4>(Index<2>{24, 256}, 3);
+        const auto a = random_tensor<bf16>(Index<2>{17, 640}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
+        const auto q = random_tensor<i4>(Index<2>{24, 640}, 3);
         const View<const i4, 2> down = q.view().permute<1, 0>();
-        Tensor<float, 2> c(Index<2>{3, 24});
-        matmul(a.view(), Scaled{down, scale.view().broadcast_to(down.shape())}, c.view());
+        const Scaled b{down, scale.view().broadcast_to(down.shape())};
+        Tensor<float, 2> c(Index<2>{37, 24});
+        matmul(a.view().slice<0>(0, 3), b, c.view().slice<0>(0, 3));
+        matmul(a.view(), b, c.view().slice<0>(3, 17));                  // by warpgroups
+        matmul<96, 256, 13, 1>(a.view(), b, c.view().slice<0>(20, 17));  // and by codes
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },
@@ -282,7 +285,8 @@ Guards guards_declared() {
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
     const std::set<std::string> of_hopper = {"tile_pipeline.hpp", "skinny_attention.hpp", "streamed_matmul.hpp",
-                                             "warpgroup_attention.hpp", "warpgroup_grouped_matmul.hpp"};
+                                             "warpgroup_attention.hpp", "warpgroup_grouped_matmul.hpp",
+                                             "warpgroup_streamed_matmul.hpp"};
     const std::string file_name = entry.path().filename();
     const bool for_hopper = of_hopper.contains(file_name);
     if (gpu::most_cluster_blocks == 1 && for_hopper) continue;

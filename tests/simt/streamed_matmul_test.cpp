@@ -136,16 +136,27 @@ TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
   check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})}, "matmul x1");  // along columns
 }
 
-TEST_CASE_TEMPLATE("streamed products by codes: groups, rows in several passes, columns and depths", T, bf16, f16) {
+TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths", T, bf16, f16) {
   check<T, double, 1>(1, Weights<i4>(128, 1, 128, 1).grouped(), "streamed_matmul x1");
   check<T, double, 1>(3, Weights<u4>(384, 17, 128, 1).grouped(), "streamed_matmul x2");
   check<T, T, 1>(9, Weights<i4>(1152, 24, 384, 1).grouped(), "unpack x14, skinny_matmul x3");  // groups no step ends in
-  check<T, double, 1>(32, Weights<i4>(640, 20, 128, 1).grouped(), "streamed_matmul x4");
+  check<T, double, 1>(14, Weights<i4>(640, 20, 128, 1).grouped(), "streamed_matmul x2");
   check<T, double, 2>(5, Weights<i4>(768, 24, 256, 1).offset(), "streamed_matmul x2");
-  check<T, double, 2>(18, Weights<u4>(1024, 19, 1024, 1).offset(), "streamed_matmul x4");
+  check<T, double, 2>(16, Weights<u4>(1024, 19, 1024, 1).offset(), "streamed_matmul x2");
   check<T, T, 1>(7, Weights<i4>(160, 33, 160, 1).grouped(), "streamed_matmul x3");  // a last step that is shorter: by elements
   check<T, T, 1>(9, Weights<f8e4m3>(256, 16, 128, 1).grouped(), "streamed_matmul x1");
   check<T, T, 1>(4, Weights<i4>(192, 8, 64, 1).grouped(), "streamed_matmul x1");  // groups shorter than a step: by elements
+}
+
+TEST_CASE_TEMPLATE("streamed products: rows in tiles, by elements and by codes", T, bf16, f16) {
+  check<T>(17, Weights<i4>(384, 8, 64, 1).grouped(), "warpgroup_streamed_matmul x1");
+  check<T>(40, Weights<u4>(128, 130, 128, 1).grouped(), "warpgroup_streamed_matmul x2");
+  check<T, double, 1>(19, Weights<i4>(1152, 24, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
+  check<T, double, 1>(33, Weights<u4>(640, 260, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
+  check<T, double, 2>(31, Weights<i4>(256, 129, 128, 1).offset(), "warpgroup_streamed_matmul x2");
+  check<T, double, 2>(64, Weights<u4>(512, 20, 128, 1).offset(), "warpgroup_streamed_matmul x2");
+  check<T>(20, Weights<f8e4m3>(256, 16, 256, 1).scaled(), "warpgroup_streamed_matmul x1");
+  check<T>(64, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), "warpgroup_streamed_matmul x4");
 }
 
 TEST_CASE("streamed products: of many rows, they are made in memory once") {
@@ -155,21 +166,23 @@ TEST_CASE("streamed products: of many rows, they are made in memory once") {
 }
 
 TEST_CASE("streamed products: several, apart and jointly, in one launch") {
-  Hopper device;
-  const Matrix<bf16> a(Index<2>{6, 256}, 1);
-  const Weights<i4> gate(256, 40, 128, 2), up(256, 40, 128, 3), other(256, 24, 64, 4);
-  Tensor<float, 2> gated(Index<2>{6, 40}), y(Index<2>{6, 24});
-  matmul(a.view(), several(gate.grouped(), up.grouped(), other.grouped()),
-         several(joint<2>(Gated{gated.view()}), y.view()));
-  CHECK(device.take() == "streamed_matmul x4");
-  for_each_position(gated.shape, [&](Index<2> at) {
-    const double value =
-        expected_of<bf16>(a.view(), gate.grouped(), at) * expected_of<bf16>(a.view(), up.grouped(), at);
-    REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
-  });
-  for_each_position(y.shape, [&](Index<2> at) {
-    REQUIRE(std::abs(element(y.view(), at) - expected_of<bf16>(a.view(), other.grouped(), at)) <= 1e-2);
-  });
+  for (const auto& [rows, launches] : {std::pair{6, "streamed_matmul x4"}, {23, "warpgroup_streamed_matmul x2"}}) {
+    Hopper device;
+    const Matrix<bf16> a(Index<2>{rows, 256}, 1);
+    const Weights<i4> gate(256, 40, 128, 2), up(256, 40, 128, 3), other(256, 24, 64, 4);
+    Tensor<float, 2> gated(Index<2>{rows, 40}), y(Index<2>{rows, 24});
+    matmul(a.view(), several(gate.grouped(), up.grouped(), other.grouped()),
+           several(joint<2>(Gated{gated.view()}), y.view()));
+    CHECK(device.take() == launches);
+    for_each_position(gated.shape, [&](Index<2> at) {
+      const double value =
+          expected_of<bf16>(a.view(), gate.grouped(), at) * expected_of<bf16>(a.view(), up.grouped(), at);
+      REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+    });
+    for_each_position(y.shape, [&](Index<2> at) {
+      REQUIRE(std::abs(element(y.view(), at) - expected_of<bf16>(a.view(), other.grouped(), at)) <= 1e-2);
+    });
+  }
 }
 
 TEST_CASE("streamed products: NaN and infinity reach the results that they belong to, and no others") {

@@ -54,6 +54,14 @@ class ClusterSums {
   float* sums_;
 };
 
+// This block's part of a depth that a cluster's blocks share, in steps.
+struct ClusterDepth {
+  int first, last;
+  KGEN_FN ClusterDepth(int steps, int blocks)
+      : first(static_cast<int>(std::int64_t{steps} * cluster_rank() / blocks)),
+        last(static_cast<int>(std::int64_t{steps} * (cluster_rank() + 1) / blocks)) {}
+};
+
 // Blocks: of a multiprocessor.
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
@@ -72,17 +80,8 @@ struct SkinnyMatmul {
   template <class C>
   static constexpr int threads = loading_end + RowStates<C, Rows>::waves* wave_size;
 
-  // This block's part of the depth, in stages.
-  struct Depth {
-    int first, last;
-    template <int Products>
-    KGEN_FN explicit Depth(const WarpgroupMatmulShape<Products>& shape)
-        : first(static_cast<int>(std::int64_t{shape.steps(depth)} * cluster_rank() / shape.blocks)),
-          last(static_cast<int>(std::int64_t{shape.steps(depth)} * (cluster_rank() + 1) / shape.blocks)) {}
-  };
-
   // A warpgroup: the sums of its columns over this block's depth.
-  KGEN_FN static void multiply(Pipeline& pipeline, const Sums& partial, Depth part) {
+  KGEN_FN static void multiply(Pipeline& pipeline, const Sums& partial, ClusterDepth part) {
     const int first_column = thread_index() / warpgroup_threads * 64;
     float sums[Rows / 2];
     {
@@ -134,6 +133,17 @@ struct SkinnyMatmul {
     emit_added<Whole, Results::own>(add, c, column, N, {share.first + thread_index(), share.end, multiplying_threads},
                                     products);
   }
+
+  // The same as the sink takes them.
+  template <int Count, class C, class Shape>
+  KGEN_FN static void emit_tile(const Sums& partial, const C& c, int column, int N, const Shape& shape) {
+    constexpr std::make_integer_sequence<int, Count> products;
+    if (shape.lanes != Lanes::any) {
+      emit<true>(partial, known<Lanes::whole_vectors>(c), column, N, shape, products);
+    } else {
+      emit<false>(partial, c, column, N, shape, products);
+    }
+  }
 };
 
 template <class Matmul, class Loads, int Products, class C>
@@ -144,7 +154,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size, loads.bytes());
     const typename Matmul::Sums partial(shared);
     const RowStates<C, Matmul::rows> states(shared);
-    const typename Matmul::Depth part(shape);
+    const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
     take_turn();
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       const typename Matmul::template Share<Count> share(shape);
@@ -162,13 +172,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       const ClusterStay adding;
       if (thread_index() >= Matmul::multiplying_threads) return;
       const auto& sink = states.known(given, share.first_row());
-      constexpr std::make_integer_sequence<int, Count> products;
-      const int first = static_cast<int>(origin[1]), last = static_cast<int>(end);
-      if (shape.lanes != Lanes::any) {
-        Matmul::template emit<true>(partial, known<Lanes::whole_vectors>(sink), first, last, shape, products);
-      } else {
-        Matmul::template emit<false>(partial, sink, first, last, shape, products);
-      }
+      Matmul::template emit_tile<Count>(partial, sink, static_cast<int>(origin[1]), static_cast<int>(end), shape);
     };
     at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);
   }

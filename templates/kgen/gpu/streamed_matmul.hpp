@@ -328,21 +328,29 @@ bool launch_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulS
   return true;
 }
 
-// c = a * b for each of b, where a has few rows: false where it has not, or where device, compiler or where operands
-// lie do not allow it.
-template <class T, int Degree, class A, class B, class C>
-bool streamed_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  constexpr int most_rows = 16, most_rows_by_codes = 32;  // of more, memory of what the prologue makes is faster
+// The product's shape: nothing where these kernels do not take it.
+template <class A, class B, class C>
+std::optional<WarpgroupMatmulShape<several_count<B>>> streamed_shape(const A& a, const B& b, const C& c) {
   WarpgroupMatmulShape<several_count<B>> shape{a.extent(0), a.extent(1), {}, 0, whole_lanes(c, 8)};
   constexpr std::int64_t most = 1 << 28;  // places are counted in 32 bits, tiles as well
-  bool fits = shape.M > 0 && shape.M <= most_rows_by_codes && has_vectors(a, 8) && shape.K > 0 && shape.K < most;
+  bool fits = shape.M > 0 && shape.M < most && has_vectors(a, 8) && shape.K > 0 && shape.K < most;
   int product = 0;
   for_each_of(b, [&](const auto& each) {
     const std::int64_t N = shape.N[product++] = each.shape()[1];
     fits = fits && N > 0 && N < most;
   });
-  if (!fits) return false;
-  if constexpr (Degree != 0 && detail::HasPairs<T, B>::value) {
+  if (!fits) return std::nullopt;
+  return shape;
+}
+
+// c = a * b for each of b, where a has few rows: false where it has not, or where device, compiler or where operands
+// lie do not allow it.
+template <class T, int Degree, class A, class B, class C>
+bool streamed_matmul_by_waves(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+                              Stream stream) {
+  constexpr int most_rows = 16, most_rows_by_codes = 32;  // of more, memory of what the prologue makes is faster
+  if (shape.M > most_rows_by_codes) return false;
+  if constexpr (Degree != 0) {
     const bool launched = shape.M <= 8 ? launch_streamed_matmul<T, 8, Degree>(a, b, c, shape, stream)
                                        : launch_streamed_matmul<T, 16, Degree>(a, b, c, shape, stream);
     if (launched) return true;

@@ -3,8 +3,8 @@
 
 #include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
-#include "kgen/gpu/streamed_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
+#include "kgen/gpu/warpgroup_streamed_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 

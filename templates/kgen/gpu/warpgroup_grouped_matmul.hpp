@@ -163,7 +163,7 @@ skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I,
     take_turn();
     constexpr int most_rows = Matmul::Tiles::rows;
     const RowGroups groups(shared, ends, shape.M, most_rows);
-    const typename Matmul::Depth depth(shape);
+    const ClusterDepth depth(shape.steps(Matmul::depth), shape.blocks);
     const auto compute = [&]<int First, int Count>(const auto& sink, const GroupRows& rows, int column) KGEN_LAMBDA {
       {
         const BlockPhase multiplying;
