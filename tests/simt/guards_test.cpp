@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "kgen/gpu/laid_out.hpp"
 #include "kgen/attention.hpp"
 #include "kgen/bincount.hpp"
 #include "kgen/convolution.hpp"
 #include "kgen/cumsum.hpp"
 #include "kgen/elementwise.hpp"
+#include "kgen/gpu/laid_out.hpp"
 #include "kgen/grouped_matmul.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
@@ -178,14 +178,21 @@ std::vector<Case> cases() {
       [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
-        const auto a = random_tensor<bf16>(Index<2>{17, 640}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
+        const auto a = random_tensor<bf16>(Index<2>{33, 640}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
         const auto q = random_tensor<i4>(Index<2>{24, 640}, 3);
         const View<const i4, 2> down = q.view().permute<1, 0>();
         const Scaled b{down, scale.view().broadcast_to(down.shape())};
-        Tensor<float, 2> c(Index<2>{37, 24});
+        Tensor<float, 2> c(Index<2>{72, 24});
         matmul(a.view().slice<0>(0, 3), b, c.view().slice<0>(0, 3));
-        matmul(a.view(), b, c.view().slice<0>(3, 17));                  // by warpgroups
-        matmul<96, 256, 13, 1>(a.view(), b, c.view().slice<0>(20, 17));  // and by codes
+        matmul(a.view(), b, c.view().slice<0>(3, 33));                   // by warpgroups
+        matmul<96, 256, 13, 1>(a.view(), b, c.view().slice<0>(36, 33));  // and by codes
+#if defined(KGEN_WARPGROUPS)
+        const auto few = a.view().slice<0>(0, 3);
+        const auto of_few = c.view().slice<0>(69, 3);
+        const gpu::DeviceLimits limits = gpu::device_limits({});
+        const auto shape = gpu::staged_shape<Scaled>(of_few, *gpu::streamed_shape(few, b, of_few), limits);
+        gpu::staged_matmul<bf16, 0>(few, b, of_few, shape, limits, {});
+#endif
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },
@@ -272,8 +279,8 @@ bool goes_wrong(const Case& run, const std::vector<float>& expected) {
   return false;
 }
 
-// How many guards each header of the kernel library declares for this device, and how often it waits; of these, where it
-// says that it does so for time alone: "warpgroup_attention.hpp:61".
+// How many guards each header of the kernel library declares for this device, and how often it waits; of these, where
+// it says that it does so for time alone: "warpgroup_attention.hpp:61".
 struct Guards {
   std::map<std::string, int> count;
   std::set<std::string> for_time;
@@ -284,9 +291,9 @@ Guards guards_declared() {
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
-    const std::set<std::string> of_hopper = {"tile_pipeline.hpp", "skinny_attention.hpp", "streamed_matmul.hpp",
-                                             "warpgroup_attention.hpp", "warpgroup_grouped_matmul.hpp",
-                                             "warpgroup_streamed_matmul.hpp"};
+    const std::set<std::string> of_hopper = {
+        "tile_pipeline.hpp",       "skinny_attention.hpp",         "streamed_matmul.hpp",          "staged_matmul.hpp",
+        "warpgroup_attention.hpp", "warpgroup_grouped_matmul.hpp", "warpgroup_streamed_matmul.hpp"};
     const std::string file_name = entry.path().filename();
     const bool for_hopper = of_hopper.contains(file_name);
     if (gpu::most_cluster_blocks == 1 && for_hopper) continue;

@@ -89,16 +89,16 @@ double expected_of(const auto& a, const auto& b, Index<2> at) {
   return sum;
 }
 
-// Exact: what its elements are rounded to on their way; double where they are not. Degree: of b in its codes.
-template <class T, class Exact = T, int Degree = 0>
-void check(std::int64_t M, const auto& b, const std::string& launches) {
+// Exact: what its elements are rounded to on their way; double where they are not.
+template <class Exact, class T>
+void check_product(std::int64_t M, const auto& b, const std::string& launches, const auto& multiply) {
   const Index<2> extents = b.shape();
   const Matrix<T> a(Index<2>{M, extents[0]}, 1);
   for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
     Hopper device;
     simt::device().order = order;
     Tensor<float, 2> c(Index<2>{M, extents[1]});
-    matmul<96, 256, 13, Degree>(a.view(), b, c.view());
+    multiply(a.view(), c.view());
     CHECK(device.take() == launches);
     for_each_position(c.shape, [&](Index<2> at) {
       const double value = expected_of<Exact>(a.view(), b, at);
@@ -106,6 +106,26 @@ void check(std::int64_t M, const auto& b, const std::string& launches) {
       REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-4 * (1 + static_cast<double>(extents[0])));
     });
   }
+}
+
+// Degree: of b in its codes.
+template <class T, class Exact = T, int Degree = 0>
+void check(std::int64_t M, const auto& b, const std::string& launches) {
+  check_product<Exact, T>(M, b, launches, [&](const auto& a, const auto& c) { matmul<96, 256, 13, Degree>(a, b, c); });
+}
+
+template <class T, int Degree, class B>
+bool multiply_in_stages(const auto& a, const B& b, const auto& c) {
+  const gpu::DeviceLimits limits = gpu::device_limits({});
+  const auto shape = gpu::staged_shape<B>(c, *gpu::streamed_shape(a, b, c), limits);
+  return gpu::staged_matmul<T, Degree>(a, b, c, shape, limits, {});
+}
+
+// In stages, however small it is.
+template <class T, class Exact = T, int Degree = 0>
+void check_staged(std::int64_t M, const auto& b, int blocks) {
+  check_product<Exact, T>(M, b, "staged_matmul x" + std::to_string(blocks),
+                          [&](const auto& a, const auto& c) { CHECK(multiply_in_stages<T, Degree>(a, b, c)); });
 }
 
 }  // namespace
@@ -128,7 +148,7 @@ TEST_CASE("streamed products: zero points of half a byte each, a scale for each 
 }
 
 TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
-  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "matmul x1");     // groups of less than a thread has
+  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "matmul x1");  // groups of less than a thread has
   check<bf16>(2, Weights<i4>(192, 8, 96, 1).grouped(), "unpack x1, skinny_matmul x1");  // in which no step ends
   const Weights<i4> across(128, 64, 32, 1);
   const auto lines = random_tensor<i4>(Index<2>{64, 64}, 1);
@@ -143,19 +163,44 @@ TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths
   check<T, double, 1>(14, Weights<i4>(640, 20, 128, 1).grouped(), "streamed_matmul x2");
   check<T, double, 2>(5, Weights<i4>(768, 24, 256, 1).offset(), "streamed_matmul x2");
   check<T, double, 2>(16, Weights<u4>(1024, 19, 1024, 1).offset(), "streamed_matmul x2");
-  check<T, T, 1>(7, Weights<i4>(160, 33, 160, 1).grouped(), "streamed_matmul x3");  // a last step that is shorter: by elements
+  check<T, T, 1>(7, Weights<i4>(160, 33, 160, 1).grouped(),
+                 "streamed_matmul x3");  // a last step that is shorter: by elements
   check<T, T, 1>(9, Weights<f8e4m3>(256, 16, 128, 1).grouped(), "streamed_matmul x1");
-  check<T, T, 1>(4, Weights<i4>(192, 8, 64, 1).grouped(), "streamed_matmul x1");  // groups shorter than a step: by elements
+  check<T, T, 1>(4, Weights<i4>(192, 8, 64, 1).grouped(),
+                 "streamed_matmul x1");  // groups shorter than a step: by elements
 }
 
-TEST_CASE_TEMPLATE("streamed products: rows in tiles, by elements and by codes", T, bf16, f16) {
-  check<T>(17, Weights<i4>(384, 8, 64, 1).grouped(), "warpgroup_streamed_matmul x1");
+TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and beyond a stage's", T, bf16, f16) {
+  check_staged<T>(17, Weights<i4>(384, 8, 64, 1).grouped(), 1);
+  check_staged<T>(30, Weights<u4>(128, 130, 128, 1).grouped(), 2);
+  check_staged<T, double, 1>(1, Weights<i4>(1152, 24, 128, 1).grouped(), 2);
+  check_staged<T, double, 1>(8, Weights<u4>(2176, 1, 128, 1).grouped(), 3);
+  check_staged<T, double, 1>(32, Weights<u4>(640, 260, 128, 1).grouped(), 3);
+  check_staged<T, double, 2>(16, Weights<i4>(256, 129, 128, 1).offset(), 2);
+  check_staged<T, double, 2>(25, Weights<u4>(512, 20, 128, 1).offset(), 1);
+  check_staged<T>(9, Weights<f8e4m3>(256, 16, 256, 1).scaled(), 1);
+  check_staged<T>(32, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), 4);
+}
+
+TEST_CASE("staged products: what does not lie so is refused") {
+  Hopper device;
+  const Matrix<bf16> a(Index<2>{2, 192}, 1), whole(Index<2>{2, 128}, 1), many(Index<2>{33, 128}, 1);
+  Tensor<float, 2> c(Index<2>{2, 8}), more(Index<2>{33, 8});
+  const Weights<i4> shorter(192, 8, 64, 1), b(128, 8, 64, 1);
+  CHECK_FALSE(multiply_in_stages<bf16, 0>(a.view(), shorter.grouped(), c.view()));  // not whole steps
+  CHECK_FALSE(multiply_in_stages<bf16, 1>(whole.view(), b.grouped(), c.view()));    // groups shorter than a step
+  CHECK_FALSE(multiply_in_stages<bf16, 0>(many.view(), b.grouped(), more.view()));
+  CHECK(multiply_in_stages<bf16, 0>(whole.view(), b.grouped(), c.view()));
+}
+
+TEST_CASE_TEMPLATE("streamed products: more rows in tiles, by elements and by codes", T, bf16, f16) {
+  check<T>(33, Weights<i4>(384, 8, 64, 1).grouped(), "warpgroup_streamed_matmul x1");
   check<T>(40, Weights<u4>(128, 130, 128, 1).grouped(), "warpgroup_streamed_matmul x2");
-  check<T, double, 1>(19, Weights<i4>(1152, 24, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
-  check<T, double, 1>(33, Weights<u4>(640, 260, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
-  check<T, double, 2>(31, Weights<i4>(256, 129, 128, 1).offset(), "warpgroup_streamed_matmul x2");
+  check<T, double, 1>(39, Weights<i4>(1152, 24, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
+  check<T, double, 1>(63, Weights<u4>(640, 260, 128, 1).grouped(), "warpgroup_streamed_matmul x3");
+  check<T, double, 2>(51, Weights<i4>(256, 129, 128, 1).offset(), "warpgroup_streamed_matmul x2");
   check<T, double, 2>(64, Weights<u4>(512, 20, 128, 1).offset(), "warpgroup_streamed_matmul x2");
-  check<T>(20, Weights<f8e4m3>(256, 16, 256, 1).scaled(), "warpgroup_streamed_matmul x1");
+  check<T>(33, Weights<f8e4m3>(256, 16, 256, 1).scaled(), "warpgroup_streamed_matmul x1");
   check<T>(64, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), "warpgroup_streamed_matmul x4");
 }
 
@@ -166,13 +211,19 @@ TEST_CASE("streamed products: of many rows, they are made in memory once") {
 }
 
 TEST_CASE("streamed products: several, apart and jointly, in one launch") {
-  for (const auto& [rows, launches] : {std::pair{6, "streamed_matmul x4"}, {23, "warpgroup_streamed_matmul x2"}}) {
+  for (const auto& [rows, launches] :
+       {std::pair{6, "streamed_matmul x4"}, {23, "staged_matmul x2"}, {45, "warpgroup_streamed_matmul x2"}}) {
     Hopper device;
     const Matrix<bf16> a(Index<2>{rows, 256}, 1);
     const Weights<i4> gate(256, 40, 128, 2), up(256, 40, 128, 3), other(256, 24, 64, 4);
     Tensor<float, 2> gated(Index<2>{rows, 40}), y(Index<2>{rows, 24});
-    matmul(a.view(), several(gate.grouped(), up.grouped(), other.grouped()),
-           several(joint<2>(Gated{gated.view()}), y.view()));
+    const auto b = several(gate.grouped(), up.grouped(), other.grouped());
+    const auto c = several(joint<2>(Gated{gated.view()}), y.view());
+    if (rows == 23) {
+      CHECK(multiply_in_stages<bf16, 0>(a.view(), b, c));
+    } else {
+      matmul(a.view(), b, c);
+    }
     CHECK(device.take() == launches);
     for_each_position(gated.shape, [&](Index<2> at) {
       const double value =

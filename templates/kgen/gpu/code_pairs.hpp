@@ -75,15 +75,20 @@ requires(is_packed_integer<Q> && (std::is_same_v<T, bf16> || std::is_same_v<T, f
   static constexpr int bits = element_bits<Q>, elements = 32 / bits, pairs = elements / 2;
   static constexpr std::uint32_t one = 1;
 
-  KGEN_FN static void convert(std::uint32_t word, std::uint32_t (&to)[pairs]) {
-    constexpr float power = std::is_same_v<T, bf16> ? 128.0f : 1024.0f;
-    constexpr std::uint32_t sign = std::is_signed_v<compute_t<Q>> ? 1u << (bits - 1) : 0;
-    constexpr std::uint32_t mask = ((1u << bits) - 1) * 0x10001u, raised = pair_of<T>(power) ^ sign * 0x10001u;
+  // By how much raised pairs are more than the integers; and whether sums of products by them keep the precision of T.
+  static constexpr std::uint32_t sign = std::is_signed_v<compute_t<Q>> ? 1u << (bits - 1) : 0;
+  static constexpr float power = std::is_same_v<T, bf16> ? 128.0f : 1024.0f, raised = power + static_cast<float>(sign);
+  static constexpr bool raised_is_precise = std::is_same_v<T, bf16>;
+
+  KGEN_FN static void convert_raised(std::uint32_t word, std::uint32_t (&to)[pairs]) {
+    constexpr std::uint32_t mask = ((1u << bits) - 1) * 0x10001u;
     KGEN_UNROLL
-    for (int i = 0; i < pairs; ++i) {
-      to[i] = subtract_pairs<T>(mask_and_turn(word >> bits * i, mask, raised),
-                                pair_of<T>(power + static_cast<float>(sign)));
-    }
+    for (int i = 0; i < pairs; ++i) to[i] = mask_and_turn(word >> bits * i, mask, pair_of<T>(power) ^ sign * 0x10001u);
+  }
+  KGEN_FN static void convert(std::uint32_t word, std::uint32_t (&to)[pairs]) {
+    convert_raised(word, to);
+    KGEN_UNROLL
+    for (int i = 0; i < pairs; ++i) to[i] = subtract_pairs<T>(to[i], pair_of<T>(raised));
   }
 };
 

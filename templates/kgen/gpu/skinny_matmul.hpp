@@ -2,65 +2,16 @@
 // memory. The parts are warpgroup_matmul.hpp's, with these differences: the columns of the right operands are the rows
 // of what is multiplied, so that a tile of 64 of them goes with as few as 8 rows of the left one; the depth of a tile
 // is shared by the blocks of a cluster, as many as keep all multiprocessors' loads on their way; and the sums meet in
-// shared memory (ClusterSums), from which the sink gets 4 neighbours of a row at a time.
+// shared memory (cluster_sums.hpp), from which the sink gets 4 neighbours of a row at a time.
 #pragma once
 
-#include "kgen/gpu/added_sums.hpp"
+#include "kgen/gpu/cluster_sums.hpp"
 #include "kgen/gpu/row_state.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
-
-// What the blocks of a cluster have each of a tile's sums, of Rows x Columns: each writes its own to its shared memory,
-// and adds up a part of all of them, always in the blocks' order.
-template <int Rows, int Columns>
-class ClusterSums {
-  static constexpr int pitch = Columns + 4;  // 2 rows further and 1 column further are 32 different banks
-
- public:
-  static constexpr std::int64_t shared() { return shared_bytes<float>(Rows * pitch); }
-
-  KGEN_FN explicit ClusterSums(SharedMemory& memory) : sums_(memory.take<float>(Rows * pitch)) {}
-
-  // A warpgroup's sums of 64 columns from `column` on: as wgmma leaves them, with columns for rows.
-  KGEN_FN void put(const float (&sums)[Rows / 2], int column) const {
-    const int thread = thread_index() % warpgroup_threads;
-    float* to = sums_ + thread % 4 * 2 * pitch + column + thread / wave_size * 16 + thread % wave_size / 4;
-    KGEN_UNROLL
-    for (int i = 0; i < Rows / 2; ++i) to[(i / 4 * 8 + i % 2) * pitch + i / 2 % 2 * 8] = sums[i];
-  }
-  // 4 columns of a row, added up over `blocks`. Neighbouring threads have neighbouring columns: another block's shared
-  // memory is slow but for whole lines.
-  KGEN_FN Vec<float, 4> add(int row, int column, int blocks) const {
-    Vec<float, 4> sum(0);
-    constexpr int together = 4;  // loads of more, with those of a sink behind them, find no registers
-    KGEN_NO_UNROLL
-    for (int first = 0; first < blocks; first += together) {
-      KGEN_UNROLL
-      for (int block = first; block < first + together; ++block) {
-        if (block >= blocks) continue;
-        const Block<16> words = load_block<16>(cluster_shared(sums_, block) + row * pitch + column, Access{});
-        float lanes[4];
-        memcpy(lanes, &words, sizeof(words));
-        sum = sum + load_lanes<4>(lanes);
-      }
-    }
-    return sum;
-  }
-
- private:
-  float* sums_;
-};
-
-// This block's part of a depth that a cluster's blocks share, in steps.
-struct ClusterDepth {
-  int first, last;
-  KGEN_FN ClusterDepth(int steps, int blocks)
-      : first(static_cast<int>(std::int64_t{steps} * cluster_rank() / blocks)),
-        last(static_cast<int>(std::int64_t{steps} * (cluster_rank() + 1) / blocks)) {}
-};
 
 // Blocks: of a multiprocessor.
 template <class T, int Rows, int Blocks, bool BDeep>
@@ -110,40 +61,7 @@ struct SkinnyMatmul {
     partial.put(zeros, thread_index() / warpgroup_threads * 64);
   }
 
-  // This block's share of the results of a tile of `Count` products, in pieces of 4 neighbours of a row.
-  template <int Count>
-  struct Share {
-    static constexpr int own = columns / Count, of_row = own / 4;
-    int first, end;
-    template <class Shape>
-    KGEN_FN explicit Share(const Shape& shape)
-        : first(static_cast<int>(shape.M) * of_row * cluster_rank() / shape.blocks),
-          end(static_cast<int>(shape.M) * of_row * (cluster_rank() + 1) / shape.blocks) {}
-    KGEN_FN int first_row() const { return first / of_row; }
-    KGEN_FN int end_row() const { return (end + of_row - 1) / of_row; }
-  };
-
-  // That share, to the sink: Whole vectors of them, or one by one.
-  template <bool Whole, class C, class Shape, int... I>
-  KGEN_FN static void emit(const Sums& partial, const C& c, int column, int N, const Shape& shape,
-                           std::integer_sequence<int, I...> products) {
-    using Results = Share<static_cast<int>(sizeof...(I))>;
-    const Results share(shape);
-    const auto add = [&](int row, int place) KGEN_LAMBDA { return partial.add(row, place, shape.blocks); };
-    emit_added<Whole, Results::own>(add, c, column, N, {share.first + thread_index(), share.end, multiplying_threads},
-                                    products);
-  }
-
-  // The same as the sink takes them.
-  template <int Count, class C, class Shape>
-  KGEN_FN static void emit_tile(const Sums& partial, const C& c, int column, int N, const Shape& shape) {
-    constexpr std::make_integer_sequence<int, Count> products;
-    if (shape.lanes != Lanes::any) {
-      emit<true>(partial, known<Lanes::whole_vectors>(c), column, N, shape, products);
-    } else {
-      emit<false>(partial, c, column, N, shape, products);
-    }
-  }
+  using Results = ClusterResults<columns, multiplying_threads>;
 };
 
 template <class Matmul, class Loads, int Products, class C>
@@ -157,7 +75,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
     take_turn();
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
-      const typename Matmul::template Share<Count> share(shape);
+      const typename Matmul::Results::template Share<Count> share(shape);
       {
         const ClusterPhase multiplying;
         if (thread_index() < Matmul::multiplying_threads) {
@@ -172,7 +90,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
       const ClusterStay adding;
       if (thread_index() >= Matmul::multiplying_threads) return;
       const auto& sink = states.known(given, share.first_row());
-      Matmul::template emit_tile<Count>(partial, sink, static_cast<int>(origin[1]), static_cast<int>(end), shape);
+      Matmul::Results::template emit_tile<Count>(partial, sink, static_cast<int>(origin[1]), static_cast<int>(end), shape);
     };
     at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);
   }

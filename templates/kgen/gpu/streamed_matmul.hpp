@@ -1,53 +1,28 @@
-// Matrix multiplication of few rows on tensor cores, where a prologue makes the right operands of what comes from
-// memory (weights of few bits, and scales of groups of them): at the speed at which that comes, each element is made
-// once, in the registers from which the tensor cores take it (multiply_tile()). Where a prologue is affine in what is
-// streamed, and the same for all rows of a step, the tensor cores multiply by the codes themselves, as pairs
-// (code_pairs.hpp), and what the prologue makes of 0 and of 1 is applied to a step's sums.
+// Matrix multiplication of few rows on tensor cores by what a prologue makes of the right operand as it comes from
+// memory (streamed_tiles.hpp): of any number of columns, and any depth.
 //
-// A wave goes down 16 columns, 128 rows at a time: a thread loads 32 rows of 2 columns, two steps ahead, and the same
-// 32 columns of the left operand's rows. Which of them the tensor cores multiply as which number in depth does not
-// matter as long as both operands agree. The waves of a block share the depth, and add up in shared memory.
+// A wave goes down 16 columns, 128 rows at a time: a thread loads its rows of 2 columns, two steps ahead, and its
+// columns of the left operand's rows. The waves of a block share the depth, and add up in shared memory.
 #pragma once
 
 #include "kgen/gpu/added_sums.hpp"
-#include "kgen/gpu/code_pairs.hpp"
-#include "kgen/gpu/streamed_source.hpp"
-#include "kgen/gpu/warpgroup_matmul.hpp"
+#include "kgen/gpu/streamed_tiles.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
 
-// Rows: of the left operand, at a time; Columns: of a tile, of all products that it is of. Degree: that of kgen::matmul
-// where codes are multiplied, 0 where elements are.
+// Rows: of the left operand, at a time; Columns: of a tile, of all products that it is of. Degree: StreamedTiles'.
 template <class T, int Rows, int Columns, int Degree>
 struct StreamedMatmul {
-  static constexpr int rows = Rows, columns = Columns, wave_columns = 16;
-  // A thread has `lanes` of a column in a step, of `ahead` that are on their way, and makes `part` of them at a time.
-  static constexpr int lanes = 32, part = 8, depth = 4 * lanes, ahead = 2;
-  static constexpr int most_waves = 8, threads = most_waves * wave_size;  // of a block
-  static constexpr int blocks = 2, places = blocks * most_waves;          // of waves, on a multiprocessor
+  using Tiles = StreamedTiles<T, Rows, 1, Degree>;
+  using Sums = typename Tiles::Sums;
+  static constexpr int rows = Rows, columns = Columns, wave_columns = Tiles::columns;
+  static constexpr int lanes = Tiles::lanes, depth = Tiles::depth, ahead = 2;  // steps that are on their way
+  static constexpr int most_waves = 8, threads = most_waves * wave_size;       // of a block
+  static constexpr int blocks = 2, places = blocks * most_waves;               // of waves, on a multiprocessor
   static constexpr int pitch = Columns + 4;  // 2 rows further and 1 column further are 32 different banks
   static constexpr std::int64_t shared(int waves) { return shared_bytes<float>(waves * Rows * pitch); }
-
-  using Sums = float[Rows / 8][4];
-
-  // The elements of 2 columns that a thread has of a step, as words.
-  template <class Source>
-  struct Weights {
-    using Streamed = StreamedSource<Source, lanes>;
-    typename Streamed::Pieces pieces[2];
-
-    // Those of `part` elements of each column, from number `first` on.
-    KGEN_FN void convert(const Source& b, int first, std::uint32_t (&words)[2][part / 2]) const {
-      KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) {
-        T elements[part];
-        store_elements(elements, Streamed::template lanes<part>(b, pieces[i], first));
-        memcpy(words[i], elements, sizeof(elements));
-      }
-    }
-  };
 
   // A thread's part of the left operand: its own row of each 8, or the last one, and of a step its columns.
   struct Left {
@@ -64,118 +39,46 @@ struct StreamedMatmul {
       KGEN_UNROLL
       for (int i = 0; i < Rows / 8; ++i) rows[i] += columns;
     }
-    // `part` of a row's columns of the step, from number `first` on.
     KGEN_FN Block<16> load(int row, int first) const { return load_constant<16>(rows[row] + first); }
   };
+  // The same with a step's columns in registers, on their way together: 0 beyond the last one.
+  struct LoadedLeft {
+    Block<16> blocks[Rows / 8][lanes / Tiles::part];
 
-  // sums += what a thread has of a step, by the left operand's rows. Beyond the last row of b both are 0.
-  template <class Source>
-  KGEN_FN static void multiply_elements(Sums& sums, const Left& left, const Source& b, const Weights<Source>& weights,
-                                        bool beyond) {
-    Block<16> blocks[Rows / 8][lanes / part];  // on their way together
-    KGEN_UNROLL
-    for (int i = 0; i < Rows / 8 * (lanes / part); ++i) {
-      const int row = i / (lanes / part), place = i % (lanes / part);
-      blocks[row][place] = beyond ? Block<16>{} : left.load(row, place * part);
-    }
-    KGEN_UNROLL
-    for (int first = 0; first < lanes; first += part) {
-      std::uint32_t words[2][part / 2];
-      weights.convert(b, first, words);
-      if (beyond) {
-        KGEN_UNROLL
-        for (int i = 0; i < part / 2; ++i) words[0][i] = words[1][i] = 0;
-      }
+    KGEN_FN LoadedLeft(const Left& left, bool beyond) {
       KGEN_UNROLL
-      for (int rows = 0; rows < Rows; rows += 8) {
-        const Block<16>& block = blocks[rows / 8][first / part];
-        KGEN_UNROLL
-        for (int i = 0; i < part / 2; i += 2) {
-          const std::uint32_t tile[] = {words[0][i], words[1][i], words[0][i + 1], words[1][i + 1]};
-          const std::uint32_t right[] = {block.words[i], block.words[i + 1]};
-          multiply_tile<T>(sums[rows / 8], tile, right);
-        }
+      for (int i = 0; i < Rows / 8 * (lanes / Tiles::part); ++i) {
+        const int row = i / (lanes / Tiles::part), place = i % (lanes / Tiles::part);
+        blocks[row][place] = beyond ? Block<16>{} : left.load(row, place * Tiles::part);
       }
     }
-  }
-
-  // The same by codes, of whole steps: all threads of a column have what the prologue makes of 0 and of 1.
-  template <class Source>
-  KGEN_FN static void multiply_codes(Sums& sums, const Left& left, const Source& b, const Weights<Source>& weights) {
-    using Codes = CodePairs<T, streamed_element_t<Source>>;
-    constexpr bool has_offset = Degree == 2;
-    constexpr int words = lanes / Codes::elements, words_of_block = part / Codes::elements;
-    constexpr std::uint32_t one = pair_of<T>(1), ones[] = {one, one, one, one};
-    Sums codes = {}, totals = {};  // of the left operand's rows by the codes, and by 1
-    Block<16> blocks[Rows / 8];
-    KGEN_UNROLL
-    for (int word = 0; word < words; ++word) {
-      std::uint32_t pairs[2][Codes::pairs];
-      KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) {
-        const auto& streamed = weights.pieces[i].streamed;
-        Codes::convert(streamed[word / 4].words[word % 4], pairs[i]);
-      }
-      if (word % words_of_block == 0) {
-        KGEN_UNROLL
-        for (int row = 0; row < Rows / 8; ++row) blocks[row] = left.load(row, word / words_of_block * part);
-      }
-      KGEN_UNROLL
-      for (int rows = 0; rows < Rows / 8; ++rows) {
-        std::uint32_t right[Codes::pairs];
-        pair_up<Codes::elements>(blocks[rows].words + word % words_of_block * (Codes::elements / 2), right);
-        KGEN_UNROLL
-        for (int i = 0; i < Codes::pairs; i += 2) {
-          const std::uint32_t tile[] = {pairs[0][i], pairs[1][i], pairs[0][i + 1], pairs[1][i + 1]};
-          const std::uint32_t of_rows[] = {right[i], right[i + 1]};
-          multiply_tile<T>(codes[rows], tile, of_rows);
-          if constexpr (has_offset) multiply_tile<T>(totals[rows], ones, of_rows);
-        }
-      }
-    }
-    KGEN_UNROLL
-    for (int column = 0; column < 2; ++column) {
-      using Streamed = typename Weights<Source>::Streamed;
-      const float offset = has_offset ? Streamed::of_code(b, weights.pieces[column], 0) : 0.0f;
-      const float slope = Streamed::of_code(b, weights.pieces[column], Codes::one) - offset;
-      KGEN_UNROLL
-      for (int i = 0; i < Rows / 8 * 2; ++i) {
-        float& sum = sums[i / 2][column * 2 + i % 2];
-        sum = __builtin_fmaf(slope, codes[i / 2][column * 2 + i % 2], sum);
-        if constexpr (has_offset) sum = __builtin_fmaf(offset, totals[i / 2][column * 2 + i % 2], sum);
-      }
-    }
-  }
-
-  template <class Source>
-  KGEN_FN static void multiply_step(Sums& sums, const Left& left, const Source& b, const Weights<Source>& weights,
-                                    [[maybe_unused]] bool beyond) {
-    if constexpr (Degree != 0) {
-      multiply_codes(sums, left, b, weights);
-    } else {
-      multiply_elements(sums, left, b, weights, beyond);
-    }
-  }
+    KGEN_FN const Block<16>& load(int row, int first) const { return blocks[row][first / Tiles::part]; }
+  };
 
   // A wave: the sums of 16 columns from `column` on, of which those before `end` are there, over its part of the depth.
   template <class Source>
   KGEN_FN static void multiply(Sums& sums, const View<const T, 2>& a, int first_row, const Source& b,
                                std::int64_t column, std::int64_t end) {
+    using Weights = typename Tiles::template Weights<Source>;
     const int lane = thread_index() % wave_size, waves = block_threads() / wave_size;
     const int K = static_cast<int>(a.extent(1)), stride = waves * depth;
     const std::int64_t last = end - 1, own = column + lane / 4;
     int begin = thread_index() / wave_size * depth;  // of the wave's step
     const int first = begin + lane % 4 * lanes;
-    typename Weights<Source>::Streamed columns[] = {{b, {first, own < last ? own : last}, stride},
-                                                    {b, {first, own + 8 < last ? own + 8 : last}, stride}};
+    typename Weights::Streamed columns[] = {{b, {first, own < last ? own : last}, stride},
+                                            {b, {first, own + 8 < last ? own + 8 : last}, stride}};
     Left left(a, first_row, first);
-    Weights<Source> next[ahead] = {};
-    const auto load = [&](Weights<Source>& to, int from) KGEN_LAMBDA {
-      if (from + depth <= K || from + lane % 4 * lanes < K) to = {{columns[0].load(b), columns[1].load(b)}};
+    Weights next[ahead][1] = {};
+    const auto load = [&](Weights(&to)[1], int from) KGEN_LAMBDA {
+      if (from + depth <= K || from + lane % 4 * lanes < K) to[0] = {{columns[0].load(b), columns[1].load(b)}};
     };
     // One of the steps that are on their way: its registers are free for the one behind the others.
-    const auto step = [&](Weights<Source>& weights, bool beyond) KGEN_LAMBDA {
-      multiply_step(sums, left, b, weights, beyond);
+    const auto step = [&](Weights(&weights)[1], bool beyond) KGEN_LAMBDA {
+      if constexpr (Degree != 0) {
+        Tiles::multiply(sums, left, b, weights, false);
+      } else {
+        Tiles::multiply(sums, LoadedLeft(left, beyond), b, weights, beyond);
+      }
       load(weights, begin + ahead * stride);
       left.advance(stride);
       begin += stride;
@@ -192,17 +95,6 @@ struct StreamedMatmul {
     }
   }
 
-  // Puts them where the block adds up.
-  KGEN_FN static void put(float* to, const Sums& sums, int column) {
-    const int lane = thread_index() % wave_size;
-    to += (thread_index() / wave_size * Rows + lane % 4 * 2) * pitch + column + lane / 4;
-    KGEN_UNROLL
-    for (int rows = 0; rows < Rows; rows += 8) {
-      KGEN_UNROLL
-      for (int i = 0; i < 4; ++i) to[(rows + i % 2) * pitch + i / 2 * 8] = sums[rows / 8][i];
-    }
-  }
-
   // All columns of a tile that are of one product, from `column` on; they stand from `place` on in the tile.
   template <int Own, class Source>
   KGEN_FN static void multiply_columns(float* to, const View<const T, 2>& a, int first_row, const Source& b,
@@ -211,7 +103,7 @@ struct StreamedMatmul {
     for (int i = 0; i < Own; i += wave_columns) {
       Sums sums = {};
       multiply(sums, a, first_row, b, column + i, end);
-      put(to, sums, place + i);
+      Tiles::put(to + thread_index() / wave_size * Rows * pitch + place + i, pitch, sums);
     }
   }
 };
@@ -348,16 +240,9 @@ std::optional<WarpgroupMatmulShape<several_count<B>>> streamed_shape(const A& a,
 template <class T, int Degree, class A, class B, class C>
 bool streamed_matmul_by_waves(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                               Stream stream) {
-  constexpr int most_rows = 16, most_rows_by_codes = 32;  // of more, memory of what the prologue makes is faster
-  if (shape.M > most_rows_by_codes) return false;
-  if constexpr (Degree != 0) {
-    const bool launched = shape.M <= 8 ? launch_streamed_matmul<T, 8, Degree>(a, b, c, shape, stream)
-                                       : launch_streamed_matmul<T, 16, Degree>(a, b, c, shape, stream);
-    if (launched) return true;
-  }
-  if (shape.M > most_rows) return false;
-  return shape.M <= 8 ? launch_streamed_matmul<T, 8, 0>(a, b, c, shape, stream)
-                      : launch_streamed_matmul<T, 16, 0>(a, b, c, shape, stream);
+  constexpr int most_rows = Degree == 0 ? 16 : 32;  // of more, memory of what the prologue makes is faster
+  if (shape.M <= 8) return launch_streamed_matmul<T, 8, Degree>(a, b, c, shape, stream);
+  return shape.M <= most_rows && launch_streamed_matmul<T, 16, Degree>(a, b, c, shape, stream);
 }
 
 }  // namespace kgen::gpu

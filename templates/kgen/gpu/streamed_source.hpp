@@ -3,8 +3,13 @@
 // weights).
 #pragma once
 
+#include <optional>
+
 #include "kgen/fields.hpp"
 #include "kgen/gpu/access.hpp"
+#include "kgen/gpu/warpgroup.hpp"
+
+#if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
 
@@ -118,6 +123,30 @@ class StreamedSource {
     return all;
   }
 
+  // What is streamed, for which fits() holds, as lines of bytes of which the copy engine brings 128 each of so many
+  // columns: nothing where the columns are not a line each.
+  static std::optional<BoxedMemory<2>> boxed(const S& source, int columns) {
+    const std::int64_t rows = source.shape()[0], all_columns = source.shape()[1];
+    std::optional<BoxedMemory<2>> boxed;
+    int number = 0;
+    for_each_view(source, [&](const auto& view) {
+      using V = std::remove_cvref_t<decltype(view)>;
+      if constexpr (V::rank >= 2) {
+        if (number++ != fields.streamed) return;
+        constexpr int lines = V::rank - 2;
+        if (lines > 0 && view.extent(0) > 1 && view.stride(0) != view.extent(lines)) return;
+        const std::int64_t bytes = rows * fields.bits / 8, pitch = view.stride(lines + 1) * fields.bits / 8;
+        boxed = {first_byte(view.data()),
+                 {bytes, all_columns},
+                 {1, all_columns > 1 ? pitch : (bytes + 15) / 16 * 16},
+                 {swizzle_bytes, columns}};
+      } else {
+        ++number;
+      }
+    });
+    return boxed;
+  }
+
   // From row at[0], a multiple of W, of column at[1] on, and from there in steps of `step` rows, for which fits()
   // holds.
   KGEN_FN StreamedSource(const S& source, Index<2> at, std::int64_t step) {
@@ -132,19 +161,29 @@ class StreamedSource {
   // Loads the next ones.
   KGEN_FN Pieces load(const S& source) {
     Pieces pieces;
+    load_single(source, pieces);
     int number = 0;
     for_each_view(source, [&](const auto& view) KGEN_LAMBDA {
-      const auto from = view.data() + places_[number];
       if (number == fields.streamed) {
+        const auto from = view.data() + places_[number];
         KGEN_UNROLL
         for (int i = 0; i < blocks; ++i) pieces.streamed[i] = load_passing<16>(first_byte(from) + 16 * i);
-      } else {
-        keep(pieces.single[number], from);
+        places_[number] += steps_[number];
       }
-      places_[number] += steps_[number];
       ++number;
     });
     return pieces;
+  }
+  // The same but for what is streamed.
+  KGEN_FN void load_single(const S& source, Pieces& pieces) {
+    int number = 0;
+    for_each_view(source, [&](const auto& view) KGEN_LAMBDA {
+      if (number != fields.streamed) {
+        keep(pieces.single[number], view.data() + places_[number]);
+        places_[number] += steps_[number];
+      }
+      ++number;
+    });
   }
 
   // The prologue of `Part` of these lanes, from number `first` on.
@@ -217,3 +256,5 @@ class StreamedSource {
 };
 
 }  // namespace kgen::gpu
+
+#endif

@@ -182,7 +182,7 @@ skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I,
       constexpr std::make_integer_sequence<int, Count> products;
       const int N = static_cast<int>(shape.N[First]);
       const auto emit = [&]<bool Whole, class S>(const S& seen) KGEN_LAMBDA {
-        Matmul::template emit<Whole>(partial, RowsFrom<S>{seen, rows.first}, column, N, own, products);
+        Matmul::Results::template emit<Whole>(partial, RowsFrom<S>{seen, rows.first}, column, N, own, products);
       };
       if (shape.lanes != Lanes::any) {
         emit.template operator()<true>(known<Lanes::whole_vectors>(sink));

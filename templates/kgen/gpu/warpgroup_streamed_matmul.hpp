@@ -1,11 +1,11 @@
-// The products of streamed_matmul.hpp of more rows: a warpgroup takes what it made of 64 columns' weights from its
+// The products of staged_matmul.hpp of more rows: a warpgroup takes what it made of 64 columns' weights from its
 // registers, and the left operand from shared memory, where a tile of 128 columns needs it once. There its depth is
 // in the order in which a thread's loads of weights leave it to the tensor cores. Tiles share the depth among the
 // blocks of a cluster, and their sums meet, as those of skinny_matmul.hpp.
 #pragma once
 
-#include "kgen/gpu/skinny_matmul.hpp"
-#include "kgen/gpu/streamed_matmul.hpp"
+#include "kgen/gpu/cluster_sums.hpp"
+#include "kgen/gpu/staged_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
@@ -59,12 +59,11 @@ requires(Degree != 0) struct StreamedOrder<T, Source, Degree> {
 // Rows: of the left operand. Degree: as StreamedMatmul's.
 template <class T, int Rows, int Degree>
 struct WarpgroupStreamedMatmul {
-  using Skinny = SkinnyMatmul<T, Rows, 1, true>;
-  using Few = StreamedMatmul<T, 16, 16, Degree>;
-  using Sums = typename Skinny::Sums;
-  static constexpr int rows = Rows, columns = Skinny::columns;
+  using Tiles = StreamedTiles<T, Rows, 1, Degree>;
+  static constexpr int rows = Rows, columns = 128;
+  using Sums = ClusterSums<Rows, columns>;
   // A thread has `lanes` of each of 2 columns in a step.
-  static constexpr int lanes = Few::lanes, depth = Few::depth, products = depth / 16;
+  static constexpr int lanes = Tiles::lanes, depth = Tiles::depth, products = depth / 16;
   // A step of the left operand.
   struct alignas(tile_alignment) Stage {
     T a[Rows * depth];
@@ -72,18 +71,21 @@ struct WarpgroupStreamedMatmul {
   static constexpr int stages = 4, loading_threads = warpgroup_threads;
   using Pipeline = TilePipeline<Stage, stages, loading_threads>;
   // The first threads multiply.
-  static constexpr int multiplying_threads = Skinny::multiplying_threads, threads = multiplying_threads + loading_threads;
+  static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = multiplying_threads + loading_threads;
+  using Results = ClusterResults<columns, multiplying_threads>;
   static constexpr int loading_registers = 80, multiplying_registers = 208;
   static constexpr std::int64_t shared() { return Pipeline::shared() + Sums::shared(); }
 
   // A warpgroup: fills stage after stage with the left operand's rows, the last one again for those behind it. A thread
-  // has 32 columns of a step, as those that multiply have of the weights, of every 32nd row, and two steps on their way.
+  // has 32 columns of a step, as those that multiply have of the weights, of every 32nd row, and two steps on their
+  // way.
   template <class Order>
   class Left {
     static constexpr int unit = Order::unit, blocks = lanes / 8, of_thread = (Rows + 31) / 32;
 
    public:
-    KGEN_FN Left(const View<const T, 2>& a, int step) : row_((thread_index() - multiplying_threads) / 4), piece_(thread_index() % 4) {
+    KGEN_FN Left(const View<const T, 2>& a, int step)
+        : row_((thread_index() - multiplying_threads) / 4), piece_(thread_index() % 4) {
       const std::int64_t last = a.extent(0) - 1;
       KGEN_UNROLL
       for (int i = 0; i < of_thread; ++i) {
@@ -153,8 +155,8 @@ struct WarpgroupStreamedMatmul {
   template <class Source>
   KGEN_FN static void multiply(Pipeline& pipeline, float (&sums)[Rows / 2], const Source& b, std::int64_t column,
                                std::int64_t end, ClusterDepth part) {
-    using Weights = typename Few::template Weights<Source>;
-    constexpr int ahead = element_bits<streamed_element_t<Source>> > 4 ? 3 : 4;  // steps on their way
+    using Weights = typename Tiles::template Weights<Source>;
+    constexpr int ahead = element_bits < streamed_element_t < Source >>> 4 ? 3 : 4;  // steps on their way
     const int thread = thread_index() % warpgroup_threads, lane = thread % wave_size;
     const std::int64_t last = end - 1, own = column + thread / wave_size * 16 + lane / 4;
     const int first = part.first * depth + lane % 4 * lanes, steps = part.last - part.first;
@@ -273,28 +275,25 @@ warpgroup_streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulSh
       }
       const ClusterStay adding;
       if (thread_index() >= Matmul::multiplying_threads) return;
-      Matmul::Skinny::template emit_tile<Count>(partial, sink, static_cast<int>(origin[1]), static_cast<int>(end), shape);
+      Matmul::Results::template emit_tile<Count>(partial, sink, static_cast<int>(origin[1]), static_cast<int>(end),
+                                                 shape);
     };
     at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);
   }
 }
 
-template <class T, int Rows, int Degree, class A, class B, class C>
-bool launch_warpgroup_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
-                                      Stream stream) {
-  using Matmul = WarpgroupStreamedMatmul<T, Rows, Degree>;
+// c = a * b for each of b, of at most 64 rows: false where device, compiler or where operands lie do not allow it.
+template <class T, int Degree, class A, class B, class C>
+bool warpgroup_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
+                               const DeviceLimits& limits, Stream stream) {
+  using Matmul = WarpgroupStreamedMatmul<T, 64, Degree>;
   const auto kernel = warpgroup_streamed_matmul_kernel<Matmul, Degree, T, B, C>;
-  const DeviceLimits limits = device_limits(stream);
-  bool fits = shape.K % Matmul::depth == 0 && limits.shared_bytes >= Matmul::shared();
+  bool fits = shape.M <= Matmul::rows && shape.K % Matmul::depth == 0 && limits.shared_bytes >= Matmul::shared();
   for_each_of(b, [&]<class Source>(const Source& each) {
     constexpr std::int64_t least = Degree == 0 ? Matmul::lanes : Matmul::depth;
     fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, Matmul::depth, least);
   });
   if (!fits || !runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
-  shape.tiles = 0;
-  for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
-    shape.tiles += shape.template order<Matmul::columns>(First, Count).columns;
-  });
   shape.blocks = blocks_of_depth(shape.tiles, shape.steps(Matmul::depth), limits);
   const Grid grid{"warpgroup_streamed_matmul", std::int64_t{shape.tiles} * shape.blocks, Matmul::threads,
                   Matmul::shared(), shape.blocks};
@@ -303,40 +302,29 @@ bool launch_warpgroup_streamed_matmul(const A& a, const B& b, const C& c, Warpgr
 }
 
 namespace detail {
-// Whether the left operand's order is the same for each of several: of elements it always is.
-template <class S>
-struct StreamsAlike {
-  static constexpr bool value = true;
-};
-template <class S, class... Rest>
-struct StreamsAlike<Several<S, Rest...>> {
-  static constexpr bool value = (std::is_same_v<streamed_element_t<S>, streamed_element_t<Rest>> && ...);
-};
+template <class T, int Degree, class A, class B, class C, class Shape>
+bool streamed_matmul_of_degree(const A& a, const B& b, const C& c, const Shape& shape, Stream stream) {
+  if constexpr (StreamedAlike<B>::value) {
+    const DeviceLimits limits = device_limits(stream);
+    const auto staged = staged_shape<B>(c, shape, limits);
+    if (shape.M > 32) return warpgroup_streamed_matmul<T, Degree>(a, b, c, staged, limits, stream);
+    if (pays_staging(staged, limits) && staged_matmul<T, Degree>(a, b, c, staged, limits, stream)) return true;
+    return streamed_matmul_by_waves<T, Degree>(a, b, c, shape, stream) ||
+           staged_matmul<T, Degree>(a, b, c, staged, limits, stream);
+  } else {
+    return streamed_matmul_by_waves<T, Degree>(a, b, c, shape, stream);
+  }
+}
 }  // namespace detail
 
-// c = a * b for each of b, of at most 64 rows: false where device, compiler or where operands lie do not allow it.
-template <class T, int Degree, class A, class B, class C>
-bool streamed_matmul_by_warpgroups(const A& a, const B& b, const C& c,
-                                   const WarpgroupMatmulShape<several_count<B>>& shape, Stream stream) {
-  if (shape.M <= 16) return launch_warpgroup_streamed_matmul<T, 16, Degree>(a, b, c, shape, stream);
-  if (shape.M <= 32) return launch_warpgroup_streamed_matmul<T, 32, Degree>(a, b, c, shape, stream);
-  return shape.M <= 64 && launch_warpgroup_streamed_matmul<T, 64, Degree>(a, b, c, shape, stream);
-}
-
-// The same by whichever kernel is faster for so many rows (tests/bench/H200.md).
+// c = a * b for each of b, where a has few rows, by whichever kernel takes it and is faster (tests/bench/H200.md).
 template <class T, int Degree, class A, class B, class C>
 bool streamed_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  constexpr int most_rows_of_waves = 16;
   constexpr int degree = detail::HasPairs<T, B>::value ? Degree : 0;
   const auto shape = streamed_shape(a, b, c);
   if (!shape) return false;
-  if (shape->M > most_rows_of_waves) {
-    if constexpr (degree != 0 && detail::StreamsAlike<B>::value) {
-      if (streamed_matmul_by_warpgroups<T, degree>(a, b, c, *shape, stream)) return true;
-    }
-    if (streamed_matmul_by_warpgroups<T, 0>(a, b, c, *shape, stream)) return true;
-  }
-  return streamed_matmul_by_waves<T, degree>(a, b, c, *shape, stream);
+  return detail::streamed_matmul_of_degree<T, degree>(a, b, c, *shape, stream) ||
+         (degree != 0 && detail::streamed_matmul_of_degree<T, 0>(a, b, c, *shape, stream));
 }
 
 }  // namespace kgen::gpu

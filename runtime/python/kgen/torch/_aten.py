@@ -5,7 +5,7 @@ above it that kgen computes whole; of one that is not here, PyTorch's own decomp
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, overload
 
 import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
@@ -82,6 +82,10 @@ class Builder:
         """Whether anything reads this one of the operator's results."""
         raise NotImplementedError
 
+    @overload
+    def cast(self, value: Value, dtype: torch.dtype) -> Value: ...
+    @overload
+    def cast(self, value: Operand, dtype: torch.dtype) -> Operand: ...
     def cast(self, value: Operand, dtype: torch.dtype) -> Operand:
         """The value in the dtype; numbers are written as it wants them, and symbolic sizes become values."""
         if isinstance(value, sympy.Expr):
