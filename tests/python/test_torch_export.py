@@ -134,6 +134,30 @@ class Exports(unittest.TestCase):
         examples = [(torch.randn(2, length), torch.zeros(1, past)) for length, past in ((5, 3), (7, 9))]
         self.compare("positions", Positions(), examples, dims)
 
+    def test_adaptive_pooling_of_symbolic_axes(self) -> None:
+        class Pooled(nn.Module):
+            def forward(self, x: torch.Tensor) -> tuple:
+                F = nn.functional
+                halved = F.relu(x)[:, :, ::2]
+                return (
+                    F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (3, 2)), F.adaptive_max_pool2d(x, 4),
+                    F.adaptive_avg_pool2d(x, (None, 3)), F.adaptive_avg_pool2d(halved, (2, 5)), F.adaptive_max_pool1d(x[0], 1),
+                    F.adaptive_avg_pool2d(torch.cat([x, x], 2), (x.shape[2], 4)), F.adaptive_avg_pool3d(x, (2, 3, 8)),
+                )  # fmt: skip
+
+        examples = [(torch.randn(2, 3, height, 8),) for height in (7, 12, 5, 31)]
+        dims = {"x": {2: Dim("H", min=4, max=40)}}
+        text = self.compare("pooled", Pooled(), examples, dims, tolerance=1e-5).graph.read_text()
+        self.assertIn("begin: H/3, end: (2*H + 2)/3", text)
+
+        class Square(nn.Module):
+            def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+                return nn.functional.adaptive_avg_pool2d(x, (2, y.shape[0]))
+
+        shapes = {"x": {3: Dim("H", min=4, max=40)}, "y": {0: Dim("W", min=2, max=4)}}
+        with self.assertRaisesRegex(kgen.torch.ExportError, r"(?s)of the size H to W, .*adaptive_avg_pool2d\(x, \(2, y.shape\[0\]\)\)"):
+            kgen.from_torch(Square(), (torch.randn(2, 3, 4, 8), torch.randn(3)), path=graphs.work / "square.yaml", dynamic_shapes=shapes)
+
     def test_resnet(self) -> None:
         self.compare("resnet", torch_models.ResNetBlock(), [(torch.randn(2, 3, 33, 33),)], tolerance=1e-4)
 

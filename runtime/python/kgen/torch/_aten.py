@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
+from torch.utils._sympy.functions import FloorDiv
 
 from ._graph import Dim, Operand, Unsupported, Value
 
@@ -121,7 +122,9 @@ class Builder:
         return value if tuple(shape) == value.shape else self.emit("broadcast_to", [value], value.dtype, shape, shape=list(shape))
 
     def slice(self, value: Value, axis: int, begin: Dim, end: Dim, step: int = 1) -> Value:
-        extent = (end - begin + step - 1) // step if isinstance(end - begin, int) else end - begin
+        extent = end - begin
+        if step != 1:
+            extent = (extent + step - 1) // step if isinstance(extent, int) else FloorDiv(extent + step - 1, step)
         shape = [extent if i == axis else size for i, size in enumerate(value.shape)]
         extra = {"step": step} if step != 1 else {}
         return self.emit("slice", [value], value.dtype, shape, axis=axis, begin=begin, end=end, **extra)
