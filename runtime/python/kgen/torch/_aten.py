@@ -11,7 +11,7 @@ import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ._graph import Dim, Operand, Unsupported, Value
+from ._graph import Dim, Graph, Operand, Unsupported, Value
 
 # The same value, in inference.
 IDENTITY = """alias.default clone.default contiguous.default detach.default lift_fresh_copy.default dropout.default
@@ -69,6 +69,8 @@ def rule_of(name: str) -> Optional[Rule]:
 
 class Builder:
     """What rules write with. Raises Unsupported."""
+
+    graph: Graph
 
     def emit(self, op: str, operands: Sequence[Operand], dtype: torch.dtype, shape: Sequence[Dim], /, **attributes: Any) -> Value:
         raise NotImplementedError
