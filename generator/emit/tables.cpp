@@ -22,6 +22,7 @@ std::string number_text(const Number& number) {
   const double real = number.real();
   if (std::isnan(real)) return "std::numeric_limits<double>::quiet_NaN()";
   if (std::isinf(real)) return fmt::format("{}std::numeric_limits<double>::infinity()", real < 0 ? "-" : "");
+  if (real == 0 && std::signbit(real)) return "-0.0";  // -0 would be a whole number, which has no sign there
   if (number == integer_range(DType::i64).low) return "std::numeric_limits<std::int64_t>::min()";
   const bool needs_suffix = number.is_whole() && !number.as_signed();
   return fmt::format("{}{}", number, needs_suffix ? "u" : "");
@@ -53,30 +54,44 @@ void write_row(Writer& writer, std::vector<std::string> items, const TableRow& r
   write_list(writer, "{", items, "},");
 }
 
+// Where the elements come from; nothing where none are given.
+void add_given(std::vector<std::string>& items, const GivenElements& given) {
+  if (!given.file.empty()) {
+    items.push_back(".file = " + cpp_string(given.file));
+    items.push_back(".key = " + cpp_string(given.key));
+  } else if (!given.values.empty()) {
+    // Each number is an item of its own, so that lines break between them.
+    items.push_back(".values = {" + number_text(given.values.front()));
+    for (std::size_t i = 1; i < given.values.size(); ++i) items.push_back(number_text(given.values[i]));
+    items.back() += "}";
+  }
+}
+
 void write_constant(Writer& writer, const Plan& plan, const TableRow& row, const CallNumbers& numbers) {
   const ConstantData& constant = graph_of(plan, row.graph).fused.graph.constants[row.index];
   std::vector<std::string> items = row_items(plan, row, constant.value);
-  if (!constant.file.empty()) {
-    items.push_back(".file = " + cpp_string(constant.file));
-    items.push_back(".key = " + cpp_string(constant.key));
-  } else if (!constant.values.empty()) {
-    // Each number is an item of its own, so that lines break between them.
-    items.push_back(".values = {" + number_text(constant.values.front()));
-    for (std::size_t i = 1; i < constant.values.size(); ++i) items.push_back(number_text(constant.values[i]));
-    items.back() += "}";
-  }
+  add_given(items, constant);
   write_row(writer, std::move(items), row, numbers);
 }
 
-void write_buffers(Writer& writer, const Plan& plan, std::string_view member, const std::vector<TableRow>& rows,
-                   const CallNumbers& numbers) {
+void write_state(Writer& writer, const Plan& plan, const TableRow& row, const CallNumbers& numbers) {
+  const StateData& state = graph_of(plan, row.graph).fused.graph.states[row.index];
+  std::vector<std::string> items = row_items(plan, row, state.value);
+  add_given(items, state.initial);
+  write_row(writer, std::move(items), row, numbers);
+}
+
+void write_persistent(Writer& writer, const Plan& plan, const TableRow& row, const CallNumbers& numbers) {
+  write_row(writer, row_items(plan, row, graph_of(plan, row.graph).persistent[row.index]), row, numbers);
+}
+
+// A section of the descriptor: write_one(writer, plan, row, numbers) for each row.
+template <class WriteOne>
+void write_rows(Writer& writer, const Plan& plan, std::string_view member, const std::vector<TableRow>& rows,
+                const CallNumbers& numbers, WriteOne write_one) {
   if (rows.empty()) return;
   const auto block = writer.block(fmt::format(".{}{{", member), "},");
-  for (const TableRow& row : rows) {
-    const FunctionPlan& owner = graph_of(plan, row.graph);
-    const ValueId value = member == "states" ? owner.fused.graph.states[row.index].value : owner.persistent[row.index];
-    write_row(writer, row_items(plan, row, value), row, numbers);
-  }
+  for (const TableRow& row : rows) write_one(writer, plan, row, numbers);
 }
 
 void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<Argument>& arguments,
@@ -186,12 +201,9 @@ void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, co
   writer.line(".name = {},", cpp_string(graph.name));
   write_tensors(writer, graph, "inputs", input_arguments(graph), target);
   write_tensors(writer, graph, "outputs", output_arguments(graph), target);
-  if (!tables.constants.empty()) {
-    const auto block = writer.block(".constants{", "},");
-    for (const TableRow& row : tables.constants) write_constant(writer, plan, row, numbers);
-  }
-  write_buffers(writer, plan, "states", tables.states, numbers);
-  write_buffers(writer, plan, "persistents", tables.persistents, numbers);
+  write_rows(writer, plan, "constants", tables.constants, numbers, write_constant);
+  write_rows(writer, plan, "states", tables.states, numbers, write_state);
+  write_rows(writer, plan, "persistents", tables.persistents, numbers, write_persistent);
 }
 
 }  // namespace kgen

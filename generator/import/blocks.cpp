@@ -396,7 +396,20 @@ class BlockFinder {
       if (!std::all_of(readers_[row[i]].begin(), readers_[row[i]].end(), is_inside_it)) return std::nullopt;
       following.push_back(next);
     }
-    return following;
+    return begin_alike(row) ? std::optional(following) : std::nullopt;
+  }
+
+  // Whether one text says what all states of a row begin as: a key that is numbered as they are, or the same.
+  bool begin_alike(const Block::Row& row) const {
+    const auto same = [](const Number& one, const Number& other) { return same_bits(one, other); };
+    std::vector<std::string> keys;
+    const GivenElements& first = graph_.states[graph_.value(row[0]).index].initial;
+    for (const ValueId each : row) {
+      const GivenElements& initial = graph_.states[graph_.value(each).index].initial;
+      if (initial.file != first.file || !std::ranges::equal(initial.values, first.values, same)) return false;
+      keys.push_back(initial.key);
+    }
+    return indexed_key(keys) || std::ranges::all_of(keys, [&](const std::string& each) { return each == keys[0]; });
   }
 
   // The result of the first instance of which the later ones' is the row's; nothing: it is handed on by none.

@@ -28,15 +28,22 @@ bool validate(const Module& module, Diagnostics& diagnostics) {
 // The one file that the weights are in.
 std::optional<std::string> weights_file(const Graph& graph, Diagnostics& diagnostics) {
   std::string file;
-  for (const ConstantData& constant : graph.constants) {
-    if (constant.file.empty() || constant.file == file) continue;
+  const auto add = [&](ValueId value, const GivenElements& given) {
+    if (given.file.empty() || given.file == file) return true;
     if (!file.empty()) {
-      diagnostics.error(graph.value(constant.value).where,
-                        fmt::format("weights of several files: '{}' and '{}'", file, constant.file))
+      diagnostics
+          .error(graph.value(value).where, fmt::format("weights of several files: '{}' and '{}'", file, given.file))
           .advise("put them into one file");
-      return std::nullopt;
+      return false;
     }
-    file = constant.file;
+    file = given.file;
+    return true;
+  };
+  for (const ConstantData& constant : graph.constants) {
+    if (!add(constant.value, constant)) return std::nullopt;
+  }
+  for (const StateData& state : graph.states) {
+    if (!add(state.value, state.initial)) return std::nullopt;
   }
   return file;
 }

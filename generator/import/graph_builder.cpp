@@ -78,7 +78,7 @@ ImportedValue GraphBuilder::add_input(std::string_view name, TensorType type) {
 ImportedValue GraphBuilder::add_constant(std::string_view name, const Content& content) {
   const TensorType type{content.dtype, to_shape(content.shape), nullptr};
   ImportedValue operand{type, add_value(std::string(name), ValueKind::constant, type), nullptr, std::string(name)};
-  ConstantData data{operand.id, {}, "", ""};
+  ConstantData data{{}, operand.id};
   for (const ContentElement& element : content.elements) data.values.push_back(number_of(element).value_or(0));
   graph_.value(operand.id).index = static_cast<std::uint32_t>(graph_.constants.size());
   graph_.constants.push_back(std::move(data));
@@ -89,7 +89,7 @@ ImportedValue GraphBuilder::add_stored(std::string_view name, StoredTensor tenso
   const TensorType type{tensor.dtype, to_shape(tensor.shape), nullptr};
   ImportedValue operand{type, add_value(std::string(name), ValueKind::constant, type), nullptr, std::string(name)};
   graph_.value(operand.id).index = static_cast<std::uint32_t>(graph_.constants.size());
-  graph_.constants.push_back({operand.id, {}, "", tensor.key});
+  graph_.constants.push_back({{{}, "", tensor.key}, operand.id});
   stored_values_.emplace(operand.id, stored_.size());
   stored_.push_back(std::move(tensor));
   return operand;
@@ -152,7 +152,7 @@ ValueId GraphBuilder::add_number(const Number& number) {
   const ValueId id = add_value("", ValueKind::constant, std::nullopt);
   graph_.value(id).name = to_text(number);
   graph_.value(id).index = static_cast<std::uint32_t>(graph_.constants.size());
-  graph_.constants.push_back({id, {number}, "", ""});
+  graph_.constants.push_back({{{number}, "", ""}, id});
   numbers_.insert(id);
   return id;
 }

@@ -222,10 +222,22 @@ class TextWriter {
     if (!section.empty()) text_ += "constants:\n" + section;
   }
 
-  std::string state_text(const TensorType& type, ValueId next) {
-    const std::string following = next == no_id ? "" : ", next: " + yaml_name(name_of(next));
-    return fmt::format("{{type: \"{}\"{}}}", to_text(type), following);
+  // `state`, as those of all instances are written, which may be one.
+  std::string state_text(const StateData& state, const std::vector<std::string>& keys) {
+    const TensorType& type = graph_.type(state.value);
+    const GivenElements& initial = state.initial;
+    std::string text = fmt::format("{{type: \"{}\"", to_text(type));
+    if (state.next != no_id) text += ", next: " + yaml_name(name_of(state.next));
+    if (!initial.file.empty()) {
+      text += fmt::format(", file: {}, key: {}", yaml_name(initial.file),
+                          yaml_string(indexed_key(keys).value_or(initial.key)));
+    } else if (!initial.values.empty()) {
+      text += ", " + values_text(initial.values, type.dtype, text.size());
+    }
+    return text + "}";
   }
+
+  const StateData& data_of(ValueId state) const { return graph_.states[graph_.value(state).index]; }
 
   // Those that no function has for itself.
   void write_states() {
@@ -236,8 +248,7 @@ class TextWriter {
     std::string section;
     for (const StateData& state : graph_.states) {
       if (within.contains(state.value)) continue;
-      section += fmt::format("  {}: {}\n", yaml_name(name_of(state.value)),
-                             state_text(graph_.type(state.value), state.next));
+      section += fmt::format("  {}: {}\n", yaml_name(name_of(state.value)), state_text(state, {}));
     }
     if (!section.empty()) text_ += "state:\n" + section;
   }
@@ -270,15 +281,20 @@ class TextWriter {
       add_weight(*stored, stored->key);
       return stored_text(type, stored->key);
     }
-    const auto& values = constant.values;
+    if (type.shape.empty() && type.dtype == DType::f32) return yaml_number(constant.values[0], type.dtype);
+    const std::string start = fmt::format("{{type: \"{}\", ", to_text(type));
+    return start + values_text(constant.values, type.dtype, start.size()) + "}";
+  }
+
+  // One for all that are the same; lines are broken, the first of which has as many columns ahead.
+  static std::string values_text(const std::vector<Number>& values, DType dtype, std::size_t column) {
     const bool same = !values.empty() && std::all_of(values.begin(), values.end(),
                                                      [&](const Number& each) { return same_bits(each, values[0]); });
-    if (same && type.shape.empty() && type.dtype == DType::f32) return yaml_number(values[0], type.dtype);
-    if (same) return fmt::format("{{type: \"{}\", values: {}}}", to_text(type), yaml_number(values[0], type.dtype));
-    std::string text = fmt::format("{{type: \"{}\", values: [", to_text(type));
-    std::size_t column = text.size() + 4;
+    if (same) return "values: " + yaml_number(values[0], dtype);
+    std::string text = "values: [";
+    column += text.size() + 4;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::string each = yaml_number(values[i], type.dtype) + (i + 1 < values.size() ? "," : "");
+      const std::string each = yaml_number(values[i], dtype) + (i + 1 < values.size() ? "," : "");
       column += each.size() + 1;
       if (column > widest_line) {
         text += "\n    ";
@@ -288,7 +304,7 @@ class TextWriter {
       }
       text += each;
     }
-    return text + "]}";
+    return text + "]";
   }
 
   // ---- functions --------------------------------------------------------------------------------------------------
@@ -319,9 +335,10 @@ class TextWriter {
     }
     if (!block.states.empty()) text_ += "    state:\n";
     for (std::size_t i = 0; i < block.states.size(); ++i) {
-      const ValueId state = block.states[i][0];
-      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(state)),
-                           state_text(graph_.type(state), block.following[i][0]));
+      std::vector<std::string> keys;
+      for (const ValueId each : block.states[i]) keys.push_back(data_of(each).initial.key);
+      const StateData& first = data_of(block.states[i][0]);
+      text_ += fmt::format("      {}: {}\n", yaml_name(name_of(first.value)), state_text(first, keys));
     }
     text_ += "    nodes:\n";
     for (std::size_t at = 0; at < block.size; ++at) {

@@ -244,7 +244,7 @@ class NodeReader {
     }
     const auto id = static_cast<ValueId>(graph.values.size());
     graph.values.push_back(std::move(value));
-    graph.constants.push_back({id, {number}, "", ""});
+    graph.constants.push_back({{{number}, "", ""}, id});
     context_.used.push_back(true);
     return id;
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,9 +85,9 @@ bool read_elements(Yaml value, const TensorType& type, std::size_t axis, std::ve
   return true;
 }
 
-void read_values(Yaml value, const TensorType& type, ConstantData& constant, Diagnostics& diagnostics) {
-  if (!read_elements(value, type, 0, constant.values, diagnostics)) return;
-  const std::size_t count = constant.values.size();
+void read_values(Yaml value, const TensorType& type, GivenElements& given, Diagnostics& diagnostics) {
+  if (!read_elements(value, type, 0, given.values, diagnostics)) return;
+  const std::size_t count = given.values.size();
   if (count == 1) return;  // a splat
   const Dim expected = element_count(type.shape);
   if (expected == Dim(static_cast<std::int64_t>(count))) return;
@@ -95,13 +96,13 @@ void read_values(Yaml value, const TensorType& type, ConstantData& constant, Dia
   diagnostic.advise("write every element in row-major order, or one number that all elements have");
 }
 
-// "{index}" and "{index+3}", of constants of functions.
+// "{index}" and "{index+3}", of constants and state of functions.
 void validate_index(Yaml key, std::string_view text, const GraphContext& context) {
   constexpr std::string_view mark = "{index";
   for (auto at = text.find(mark); at != text.npos; at = text.find(mark, at + 1)) {
     if (!context.is_function) {
       context.diagnostics()
-          .error(key.where(), "'{index}' has a meaning only in the constants of a function")
+          .error(key.where(), "'{index}' has a meaning only in the constants and state of a function")
           .note("there it stands for the number of the call");
       return;
     }
@@ -116,12 +117,23 @@ void validate_index(Yaml key, std::string_view text, const GraphContext& context
   }
 }
 
-void read_file_reference(Yaml entry, Yaml file, ConstantData& constant, const GraphContext& context) {
-  constant.file = read_text(file, "'file'", context.diagnostics()).value_or("");
-  const Yaml key = require_key(entry, "key", "a constant from a file", context.diagnostics());
-  if (!key) return;
-  constant.key = read_text(key, "'key'", context.diagnostics()).value_or("");
-  validate_index(key, constant.key, context);
+void read_file_reference(Yaml file, Yaml key, GivenElements& given, const GraphContext& context) {
+  given.file = read_text(file, "'file'", context.diagnostics()).value_or("");
+  given.key = read_text(key, "'key'", context.diagnostics()).value_or("");
+  validate_index(key, given.key, context);
+}
+
+// False after an error. `what`: "a constant".
+bool require_fixed_shape(Yaml type_text, const TensorType& type, std::string_view what, std::string_view advice,
+                         Diagnostics& diagnostics) {
+  const auto symbolic =
+      std::find_if(type.shape.begin(), type.shape.end(), [](const Dim& extent) { return !extent.is_constant(); });
+  if (symbolic == type.shape.end()) return true;
+  diagnostics
+      .error(type_text.where(), fmt::format("the shape of {} must be numbers; {} is known only when the graph runs",
+                                            what, symbolic->text()))
+      .advise(std::string(advice));
+  return false;
 }
 
 // {type: ..., values: ...} or {type: ..., file: ..., key: ...}
@@ -135,16 +147,13 @@ std::optional<TensorType> read_long_constant(Yaml entry, ConstantData& constant,
     diagnostics.error(entry.where(), values ? "a constant has either 'values' or 'file', not both"
                                             : "a constant needs 'values', or 'file' and 'key'");
   }
-  if (file) read_file_reference(entry, file, constant, context);
+  if (file) {
+    const Yaml key = require_key(entry, "key", "a constant from a file", diagnostics);
+    if (key) read_file_reference(file, key, constant, context);
+  }
   auto type = type_text ? read_tensor_type(type_text, context.module.dims, diagnostics) : std::nullopt;
-  if (!type) return std::nullopt;
-  for (const Dim& extent : type->shape) {
-    if (extent.is_constant()) continue;
-    diagnostics
-        .error(type_text.where(), fmt::format("the shape of a constant must be numbers; {} is known only when "
-                                              "the graph runs",
-                                              extent.text()))
-        .advise("a constant of fewer axes is broadcast where it is used");
+  if (!type || !require_fixed_shape(type_text, *type, "a constant",
+                                    "a constant of fewer axes is broadcast where it is used", diagnostics)) {
     return std::nullopt;
   }
   if (values) read_values(values, *type, constant, diagnostics);
@@ -167,18 +176,43 @@ void read_constant(const Yaml::Entry& entry, GraphContext& context) {
   context.graph.constants.push_back(std::move(constant));
 }
 
+// What a state begins as: `values`, or `file` and `key`; neither: zero.
+void read_initial(Yaml entry, Yaml type_text, const TensorType& type, GivenElements& initial, GraphContext& context) {
+  Diagnostics& diagnostics = context.diagnostics();
+  const Yaml values = entry.find("values");
+  if (values && (entry.find("file") || entry.find("key"))) {
+    diagnostics.error(entry.where(), "a state begins as its 'values' or as what is in a 'file', not both");
+    return;
+  }
+  const bool is_splat = values && !values.is_sequence();
+  if (values) {
+    read_values(values, type, initial, diagnostics);
+  } else if (entry.find("file") || entry.find("key")) {
+    const Yaml file = require_key(entry, "file", "a state with a 'key'", diagnostics);
+    const Yaml key = require_key(entry, "key", "a state from a file", diagnostics);
+    if (file && key) read_file_reference(file, key, initial, context);
+  } else {
+    return;
+  }
+  if (is_splat) return;
+  require_fixed_shape(type_text, type, "a state that begins as given elements",
+                      "one number, `values: 1.0`, is what all elements of any shape begin as", diagnostics);
+}
+
 void read_state(const Yaml::Entry& entry, GraphContext& context) {
   const ValueId id = define_value(context, entry.key, ValueKind::state);
+  StateData state{id, no_id, entry.key.where()};
   Yaml type = entry.value;
   if (type.is_mapping()) {
-    validate_keys(entry.value, {"type", "next", "doc"}, "a state", context.diagnostics());
+    validate_keys(entry.value, {"type", "next", "values", "file", "key", "doc"}, "a state", context.diagnostics());
     type = require_key(entry.value, "type", "a state", context.diagnostics());
   }
   auto tensor = type ? read_tensor_type(type, context.module.dims, context.diagnostics()) : std::nullopt;
+  if (tensor && entry.value.is_mapping()) read_initial(entry.value, type, *tensor, state.initial, context);
   if (id == no_id) return;
   context.graph.value(id).index = static_cast<std::uint32_t>(context.graph.states.size());
   context.graph.value(id).type = std::move(tensor);
-  context.graph.states.push_back({id, no_id, entry.key.where()});
+  context.graph.states.push_back(std::move(state));
 }
 
 void read_next_state(const Yaml::Entry& entry, GraphContext& context) {

@@ -56,13 +56,16 @@ struct GraphInput {
   bool strided = false;  // any strides are accepted; otherwise the caller must pass dense row-major memory
 };
 
-// Where a constant's data comes from. Scalars and small lists stand in `values`; the rest in a safetensors file. Both
-// are empty for a constant of no elements.
-struct ConstantData {
-  ValueId value = no_id;
+// Where the elements of a constant or a state come from. Scalars and small lists stand in `values`; the rest in a
+// safetensors file. Both are empty where there are no elements, or none are given.
+struct GivenElements {
   std::vector<Number> values;       // row-major; one element means a splat; empty: from the file
   std::string file;                 // relative to the graph's file
   std::string key;                  // in functions may hold "{index}", or "{index+1}": the number of the call
+};
+
+struct ConstantData : GivenElements {
+  ValueId value = no_id;
 };
 
 // A buffer that calls read and update. `next` is the value that replaces it after a call.
@@ -70,6 +73,7 @@ struct StateData {
   ValueId value = no_id;
   ValueId next = no_id;  // no_id: never updated
   SourceLocation where;
+  GivenElements initial = {};  // what it holds after load; none: zero
 };
 
 // The kinds of node. A new operator never adds one.

@@ -103,7 +103,7 @@ typedef struct kgen_load_options {
   int synchronous; /* GPU: 1: wait after every stub, so that the error of a kernel names its stub */
 } kgen_load_options;
 
-/* Loads weights, computes what depends on constants alone, and zeroes the state. `options` may be NULL. `*model` is
+/* Loads weights, computes what depends on constants alone, and sets the state. `options` may be NULL. `*model` is
  * freed with kgen_model_free, and must not outlive the code of `graph`. */
 kgen_status kgen_model_load(const kgen_graph* graph, const kgen_load_options* options, kgen_model** model);
 void kgen_model_free(kgen_model* model);
@@ -134,14 +134,14 @@ kgen_status kgen_model_run_on(kgen_model* model, const DLTensor* const* inputs, 
 kgen_status kgen_model_output_shapes(kgen_model* model, const DLTensor* const* inputs, int input_count,
                                      int64_t* const* shapes, int output_count);
 
-/* State, such as a KV cache: zero after load, kept between runs. A function called N times has N of each of its states,
- * named "layer.k_cache[0]" and on. */
+/* State, such as a KV cache: after load what the graph says, or zero; kept between runs. A function called N times has
+ * N of each of its states, named "layer.k_cache[0]" and on. */
 int kgen_model_state_count(const kgen_model* model);
 kgen_status kgen_model_state_name(const kgen_model* model, int index, const char** name);
 /* A view of the whole buffer (symbolic dims at their greatest), dense, on the model's device, to be read or written
  * between runs. Its memory and shape belong to the model. */
 kgen_status kgen_model_state(kgen_model* model, int index, DLTensor* view);
-/* Every state becomes zero. */
+/* Every state becomes what it was after load. */
 kgen_status kgen_model_reset_state(kgen_model* model);
 
 /* ---- Profiling: the time of every stub --------------------------------------------------------------------------- */

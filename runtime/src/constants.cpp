@@ -110,13 +110,13 @@ class Staging {
   std::size_t next_ = 0;
 };
 
-Constants::Constants(const GraphInfo& graph, const std::string& weights_directory, const DeviceApi& api,
+Constants::Constants(std::span<const ConstantInfo> infos, const std::string& weights_directory, const DeviceApi& api,
                      StreamHandle stream)
-    : graph_(graph), directory_(weights_directory), api_(api), stream_(stream), rows_(graph.constants.size()) {
-  for (std::size_t row = 0; row < rows_.size(); ++row) find(graph.constants[row], rows_[row]);
+    : infos_(infos), directory_(weights_directory), api_(api), stream_(stream), rows_(infos.size()) {
+  for (std::size_t row = 0; row < rows_.size(); ++row) find(infos[row], rows_[row]);
   if (api.is_host) {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (!graph.constants[row].load_only) keep_on_host(row);
+      if (!infos[row].load_only) keep_on_host(row);
     }
   } else {
     keep_on_device();
@@ -165,7 +165,7 @@ void Constants::give_back_pages(const Stored& stored) const noexcept {
 
 // On the CPU.
 void Constants::keep_on_host(std::size_t index) {
-  const ConstantInfo& constant = graph_.constants[index];
+  const ConstantInfo& constant = infos_[index];
   Row& row = rows_[index];
   for (std::size_t call = 0; call < row.size(); ++call) {
     if (call > 0 && same_for_all_calls(constant)) {
@@ -185,7 +185,7 @@ void Constants::keep_on_device() {
   std::vector<Copy> copies;
   std::int64_t total = 0;
   for (std::size_t row = 0; row < rows_.size(); ++row) {
-    const ConstantInfo& constant = graph_.constants[row];
+    const ConstantInfo& constant = infos_[row];
     if (constant.load_only || bytes_of(constant) == 0) continue;
     for (std::size_t call = 0; call < rows_[row].size(); ++call) {
       if (call > 0 && same_for_all_calls(constant)) break;
@@ -203,7 +203,7 @@ void Constants::keep_on_device() {
   }
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     for (Stored& stored : rows_[row]) {
-      if (same_for_all_calls(graph_.constants[row])) stored.data = rows_[row][0].data;
+      if (same_for_all_calls(infos_[row])) stored.data = rows_[row][0].data;
     }
   }
 }
@@ -234,7 +234,7 @@ void Constants::bring(const ConstantInfo& constant, Stored& stored) {
 }
 
 const std::byte* Constants::data(std::size_t row, std::int64_t call) {
-  const ConstantInfo& constant = graph_.constants[row];
+  const ConstantInfo& constant = infos_[row];
   Stored& stored = rows_[row][static_cast<std::size_t>(call)];
   if (!constant.load_only || stored.data != nullptr) return stored.data;
   if (!is_loading_) {
@@ -250,7 +250,7 @@ void Constants::give_back_read() const noexcept {
 }
 
 void Constants::release(std::size_t row, std::int64_t call) {
-  const ConstantInfo& constant = graph_.constants[row];
+  const ConstantInfo& constant = infos_[row];
   if (!constant.load_only) {
     fail(KGEN_INTERNAL, "the wrapper gives up constant '", constant.name, "', which runs read");
   }
@@ -263,7 +263,7 @@ void Constants::release(std::size_t row, std::int64_t call) {
 
 void Constants::finish_load() {
   for (std::size_t row = 0; row < rows_.size(); ++row) {
-    if (!graph_.constants[row].load_only) continue;
+    if (!infos_[row].load_only) continue;
     for (std::size_t call = 0; call < rows_[row].size(); ++call) release(row, static_cast<std::int64_t>(call));
   }
   for (File& file : files_) {

@@ -1,4 +1,4 @@
-// The constants of a loaded graph, by row and call.
+// The constants of a loaded graph, or what its states begin as, by row and call.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class Staging;
 class Constants {
  public:
   // Opens the files, and finds every constant there. Throws Error.
-  Constants(const GraphInfo& graph, const std::string& weights_directory, const DeviceApi& api, StreamHandle stream);
+  Constants(std::span<const ConstantInfo> infos, const std::string& weights_directory, const DeviceApi& api,
+            StreamHandle stream);
   ~Constants();
   Constants(const Constants&) = delete;
   Constants& operator=(const Constants&) = delete;
@@ -62,7 +63,7 @@ class Constants {
   void bring(const ConstantInfo& constant, Stored& stored);
   void give_back_pages(const Stored& stored) const noexcept;
 
-  const GraphInfo& graph_;
+  const std::span<const ConstantInfo> infos_;
   const std::string directory_;
   const DeviceApi& api_;
   StreamHandle stream_;

@@ -26,6 +26,24 @@ BufferTable allocate(const std::vector<Info>& infos, const DeviceApi& api, Strea
   return table;
 }
 
+// Of the states that begin as given elements.
+std::vector<std::size_t> rows_of_given(const GraphInfo& graph) {
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < graph.states.size(); ++row) {
+    if (graph.states[row].file != nullptr || !graph.states[row].values.empty()) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<ConstantInfo> given_states(const GraphInfo& graph, const std::vector<std::size_t>& rows) {
+  std::vector<ConstantInfo> infos;
+  for (const std::size_t row : rows) {
+    const StateInfo& state = graph.states[row];
+    infos.push_back({state.name, state.type, state.shape, state.values, state.file, state.key, state.calls});
+  }
+  return infos;
+}
+
 std::vector<StateElement> name_states(const GraphInfo& graph) {
   std::vector<StateElement> elements;
   for (std::size_t row = 0; row < graph.states.size(); ++row) {
@@ -82,6 +100,21 @@ std::size_t scalar_bytes(const GraphInfo& graph) {
 
 }  // namespace
 
+InitialStates::InitialStates(const GraphInfo& graph, const std::string& weights_directory, const DeviceApi& api,
+                             StreamHandle stream)
+    : rows_(rows_of_given(graph)), infos_(given_states(graph, rows_)), values_(infos_, weights_directory, api, stream) {
+  values_.finish_load();
+}
+
+void InitialStates::copy_to(const BufferTable& states, const DeviceApi& api, StreamHandle stream) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const auto bytes = static_cast<std::size_t>(checked_bytes(infos_[i].shape, infos_[i].type));
+    for (int call = 0; call < infos_[i].calls && bytes > 0; ++call) {
+      api.copy(states.data(rows_[i], call), values_.data(i, call), bytes, stream);
+    }
+  }
+}
+
 std::unique_ptr<kgen_model> load_model(const GraphInfo& graph, const LoadOptions& options) {
   require_loadable(graph, options);
   require_device(graph, options.device);
@@ -98,7 +131,8 @@ kgen_model::kgen_model(const kgen::GraphInfo& graph_info, const kgen::LoadOption
       options(load_options),
       api(*graph.device),
       streams(api),
-      constants(graph, options.weights_directory, api, streams.own()),
+      constants(graph.constants, options.weights_directory, api, streams.own()),
+      initial_states(graph, options.weights_directory, api, streams.own()),
       states(kgen::allocate(graph.states, api, streams.own())),
       persistents(kgen::allocate(graph.persistents, api, streams.own())),
       state_elements(kgen::name_states(graph)),
@@ -113,6 +147,7 @@ kgen_model::kgen_model(const kgen::GraphInfo& graph_info, const kgen::LoadOption
     arena.release();  // runs have their own needs
   }
   constants.finish_load();
+  initial_states.copy_to(states, api, streams.own());
   api.wait_for_stream(streams.own());
 }
 
@@ -228,6 +263,7 @@ void kgen_model::reset_state() {
   if (states.memory.size() == 0) return;
   if (runs.finished() != nullptr) api.wait(streams.own(), runs.finished());
   api.fill(states.memory.data(), 0, states.memory.size(), streams.own());
+  initial_states.copy_to(states, api, streams.own());
   api.wait_for_stream(streams.own());
 }
 

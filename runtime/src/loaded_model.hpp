@@ -41,6 +41,20 @@ struct BufferTable {
   }
 };
 
+// What the states begin as that do not begin as zero: kept where they are, for a reset.
+class InitialStates {
+ public:
+  InitialStates(const GraphInfo& graph, const std::string& weights_directory, const DeviceApi& api,
+                StreamHandle stream);
+
+  void copy_to(const BufferTable& states, const DeviceApi& api, StreamHandle stream);
+
+ private:
+  std::vector<std::size_t> rows_;  // which state each of `infos_` is of
+  std::vector<ConstantInfo> infos_;
+  Constants values_;
+};
+
 // One state of one call, as the C ABI numbers them.
 struct StateElement {
   std::string name;
@@ -57,6 +71,7 @@ struct kgen_model {
   const kgen::DeviceApi& api;
   kgen::Streams streams;  // outlives the memory that comes and goes in its order
   kgen::Constants constants;
+  kgen::InitialStates initial_states;
   kgen::BufferTable states;
   kgen::BufferTable persistents;
   std::vector<kgen::StateElement> state_elements;

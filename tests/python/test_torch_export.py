@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import unittest
 from typing import Any, Callable, List, Sequence
 
@@ -133,6 +134,30 @@ class Exports(unittest.TestCase):
         examples = [(torch.randn(2, length), torch.zeros(1, past)) for length, past in ((5, 3), (7, 9))]
         self.compare("positions", Positions(), examples, dims)
 
+    def test_adaptive_pooling_of_symbolic_axes(self) -> None:
+        class Pooled(nn.Module):
+            def forward(self, x: torch.Tensor) -> tuple:
+                F = nn.functional
+                halved = F.relu(x)[:, :, ::2]
+                return (
+                    F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (3, 2)), F.adaptive_max_pool2d(x, 4),
+                    F.adaptive_avg_pool2d(x, (None, 3)), F.adaptive_avg_pool2d(halved, (2, 5)), F.adaptive_max_pool1d(x[0], 1),
+                    F.adaptive_avg_pool2d(torch.cat([x, x], 2), (x.shape[2], 4)), F.adaptive_avg_pool3d(x, (2, 3, 8)),
+                )  # fmt: skip
+
+        examples = [(torch.randn(2, 3, height, 8),) for height in (7, 12, 5, 31)]
+        dims = {"x": {2: Dim("H", min=4, max=40)}}
+        text = self.compare("pooled", Pooled(), examples, dims, tolerance=1e-5).graph.read_text()
+        self.assertIn("begin: H/3, end: (2*H + 2)/3", text)
+
+        class Square(nn.Module):
+            def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+                return nn.functional.adaptive_avg_pool2d(x, (2, y.shape[0]))
+
+        shapes = {"x": {3: Dim("H", min=4, max=40)}, "y": {0: Dim("W", min=2, max=4)}}
+        with self.assertRaisesRegex(kgen.torch.ExportError, r"(?s)of the size H to W, .*adaptive_avg_pool2d\(x, \(2, y.shape\[0\]\)\)"):
+            kgen.from_torch(Square(), (torch.randn(2, 3, 4, 8), torch.randn(3)), path=graphs.work / "square.yaml", dynamic_shapes=shapes)
+
     def test_resnet(self) -> None:
         self.compare("resnet", torch_models.ResNetBlock(), [(torch.randn(2, 3, 33, 33),)], tolerance=1e-4)
 
@@ -235,18 +260,61 @@ class Exports(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, r"path: '.*line' is no name of a graph; write '.*line\.yaml'"):
             kgen.from_torch(nn.Linear(3, 2), (torch.randn(4, 3),), path=folder / "line")
 
-    def test_what_cannot_be_state(self) -> None:
-        class Counted(nn.Module):
+    def test_state_that_does_not_begin_as_zero(self) -> None:
+        """One number, numbers in the file, a type of few bits, and none; a reset brings them back."""
+
+        class Running(nn.Module):
             def __init__(self) -> None:
                 super().__init__()
-                self.register_buffer("count", torch.ones(()))
+                self.register_buffer("count", torch.ones((), dtype=torch.int64))
+                self.register_buffer("mean", torch.randn(2, 5))
+                self.register_buffer("low", torch.full((3,), -0.0, dtype=torch.bfloat16))
+                self.register_buffer("seen", torch.tensor([True, False]))
 
-            def forward(self, x: torch.Tensor) -> torch.Tensor:
-                self.count += 1
-                return x + self.count
+            def forward(self, x: torch.Tensor) -> tuple:
+                self.count += 2
+                self.mean.mul_(0.5).add_(x)
+                self.low.copy_(-self.low)
+                self.seen.logical_xor_(x[:, 0] > 0)
+                return self.mean * self.count, 1 / self.low.float(), self.seen.clone()
 
-        with self.assertRaisesRegex(kgen.torch.ExportError, "the buffer 'count' .* begins as zero"):
-            kgen.from_torch(Counted(), (torch.randn(2),), path=graphs.work / "counted.yaml")
+        module = Running().eval()
+        folder = graphs.work / "torch" / "running"
+        exported = kgen.from_torch(module, (torch.randn(2, 5),), path=folder / "running.yaml")
+        text = exported.graph.read_text()
+        self.assertRegex(text, r"count: \{type: \"i64\[\]\", next: \w+, values: 1\}")
+        self.assertRegex(text, r"mean: \{type: \"f32\[2, 5\]\", next: \w+, file: running.safetensors, key: \"?mean\"?\}")
+        self.assertRegex(text, r"low: \{type: \"bf16\[3\]\", next: \w+, values: -0.0\}")
+        model = exported.load(folder=folder)
+        for _ in range(2):
+            reference = copy.deepcopy(module)
+            with torch.no_grad():
+                for _ in range(3):
+                    x = torch.randn(2, 5)
+                    for found, expected in zip(model(x), reference(x)):
+                        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+            for name, buffer in reference.named_buffers():
+                torch.testing.assert_close(torch.from_dlpack(model.state[name]), buffer, rtol=1e-5, atol=1e-5)
+            model.reset_state()
+            for name, buffer in module.named_buffers():
+                self.assertTrue(torch.equal(torch.from_dlpack(model.state[name]), buffer), name)
+
+    def test_layers_with_state_of_their_own(self) -> None:
+        module = torch_models.CachedDecoder().eval()
+        for layer in module.layers:
+            nn.init.normal_(layer.k_cache)
+            nn.init.ones_(layer.v_cache)
+        folder = graphs.work / "torch" / "begun"
+        exported = kgen.from_torch(module, (torch.randn(2, 3, 8), torch.arange(3)), path=folder / "begun.yaml")
+        text = exported.graph.read_text()
+        self.assertIn("repeat: 4}", text)
+        self.assertIn('file: begun.safetensors, key: "layers.{index}.k_cache"}', text)
+        self.assertRegex(text, r"v_cache: \{.*, values: 1\}")
+        model = exported.load(folder=folder)
+        with torch.no_grad():
+            for step in range(2):
+                x, at = torch.randn(2, 3, 8), torch.arange(3) + 3 * step
+                torch.testing.assert_close(model(x, at), module(x, at), rtol=1e-5, atol=1e-5)
 
 
 if __name__ == "__main__":

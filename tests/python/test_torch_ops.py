@@ -219,6 +219,32 @@ class Backend(unittest.TestCase):
         self.assertEqual(len(report.planned), 2)
         self.assertRegex("\n".join(report.left), r"linalg_qr\.default: kgen has no such operator: .*test_torch_ops\.py:\d+: y = torch\.linalg\.qr")
 
+    def test_results_lie_as_in_eager(self) -> None:
+        """What reads memory by strides, inside the graph or behind it, reads the same numbers."""
+
+        def function(x: torch.Tensor, image: torch.Tensor, filters: torch.Tensor) -> tuple:
+            turned, pixels = x.t() + 1, torch.relu(torch.nn.functional.conv2d(image, filters))
+            inside = torch.as_strided(torch.exp(x.t()), (2, 2), (1, 2))
+            gaps = torch.as_strided(torch.sin(x)[:, ::2], (2,), (1,))
+            return turned, turned.t().view(-1), pixels, pixels.permute(0, 2, 3, 1), inside, gaps
+
+        tensors = [torch.randn(2, 3, 5, 5), torch.randn(4, 3, 2, 2)]
+        last = [one.to(memory_format=torch.channels_last) for one in tensors]
+        compiled = self.compile(function, "strides")
+        for images in (tensors, last):
+            x = torch.randn(3, 4)
+            found, expected = compiled(x, *images), function(x, *images)
+            torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+            self.assertEqual([one.stride() for one in found], [one.stride() for one in expected])
+        self.assertRegex("\n".join(kgen.torch.reports[-1].left), r"exp\.default: as_strided reads its memory: .*inside = ")
+
+    def test_sizes_beyond_those_of_the_model(self) -> None:
+        compiled = self.compile(lambda x: x + 1, "large", dynamic=True)
+        for size in (5, 7, (1 << 20) + 1):
+            x = torch.randn(size)
+            self.assertTrue(torch.equal(compiled(x), x + 1))
+        self.assertRegex(kgen.torch.reports[-1].left[-1], r"calls of .*: dim D0 is 1048577 .*expected 2\.\.1048576")
+
     def test_without_inputs(self) -> None:
         compiled = self.compile(lambda: torch.arange(5) * 2, "no_inputs")
         self.assertTrue(torch.equal(compiled(), torch.arange(5) * 2))

@@ -69,7 +69,7 @@ def draw_weights(rng: np.random.Generator, graph: Graph) -> dict[str, np.ndarray
     weights = {}
     calls = sum(node.repeat for node in graph.main.nodes if node.call)
     for body in graph.bodies:
-        for constant in body.constants.values():
+        for constant in [*body.constants.values(), *body.states.values()]:
             for index in range(calls if "{index}" in constant.key else 1):
                 if constant.key:
                     shape = at(constant.type, {})

@@ -12,7 +12,7 @@ import number_formats
 import references
 from dims import Dim
 from enclosure import Value, exactly, rounded
-from graph import Body, Graph, Node, Type
+from graph import Body, Constant, Graph, Node, State, Type
 from specs import Operator
 
 
@@ -39,29 +39,32 @@ class Model:
     def run_body(self, body: Body, index: int, sizes: dict[str, int], values: dict[str, Value]) -> list[Value]:
         """Adds to `values` what the body computes."""
         for name, constant in body.constants.items():
-            shape = at(constant.type, sizes)
-            key = constant.key.replace("{index}", str(index))
-            data = self.weights[key] if key else np.asarray(constant.values)
-            data = data.reshape(shape) if data.size != 1 else np.broadcast_to(data.reshape(()), shape)
-            values[name] = exactly(constant.type.dtype, data)
+            values[name] = self.given(constant, index, sizes)
         for name, state in body.states.items():
-            values[name] = self.window(name, index, state.type, sizes).map(np.copy)
+            values[name] = self.window(name, index, state, sizes).map(np.copy)
         for node in body.nodes:
             results = self.run_call(node, sizes, values) if node.call else self.run_node(node, body, sizes, values)
             values |= zip(node.outputs, results)
         for name, state in body.states.items():
-            for part, new in zip(self.window(name, index, state.type, sizes).parts(),
+            for part, new in zip(self.window(name, index, state, sizes).parts(),
                                  stored(values[state.next]).parts()):
                 part[...] = new
         return [values[name] for name in body.outputs]
 
-    def window(self, name: str, index: int, type_: Type, sizes: dict[str, int]) -> Value:
-        """What calls of these sizes see of a buffer for the greatest ones, zero at first."""
+    def given(self, constant: Constant, index: int, sizes: dict[str, int]) -> Value:
+        """The elements of a constant, or those that a state begins as."""
+        shape = at(constant.type, sizes)
+        key = constant.key.replace("{index}", str(index))
+        data = self.weights[key] if key else np.asarray(0 if constant.values is None else constant.values)
+        data = data.reshape(shape) if data.size != 1 else np.broadcast_to(data.reshape(()), shape)
+        return exactly(constant.type.dtype, data)
+
+    def window(self, name: str, index: int, state: State, sizes: dict[str, int]) -> Value:
+        """What calls of these sizes see of a buffer for the greatest ones."""
         greatest = {each: symbol.high for each, symbol in self.graph.symbols.items()}
         if (name, index) not in self.state:
-            zeros = np.zeros(at(type_, greatest))
-            self.state[name, index] = exactly(type_.dtype, zeros).map(np.copy)
-        whole = (..., *(slice(0, extent.at(sizes)) for extent in type_.shape))
+            self.state[name, index] = self.given(state, index, greatest).map(np.copy)
+        whole = (..., *(slice(0, extent.at(sizes)) for extent in state.type.shape))
         return self.state[name, index].map(lambda part: part[whole])
 
     def run_call(self, node: Node, sizes: dict[str, int], values: dict[str, Value]) -> list[Value]:

@@ -33,8 +33,9 @@ class Constant:
 
 
 @dataclass
-class State:
-    type: Type
+class State(Constant):
+    """Of neither values nor a key: zero at first."""
+
     next: str = ""
 
 
@@ -155,6 +156,12 @@ def node_text(node: Node) -> str:
     return "{" + ", ".join(f"{key}: {text_of(value)}" for key, value in fields.items()) + "}"
 
 
+def held_text(given: Constant, weights: str) -> str:
+    if given.key:
+        return f", file: {weights}, key: \"{given.key}\""
+    return "" if given.values is None else f", values: {text_of(given.values)}"
+
+
 def body_lines(body: Body, weights: str) -> list[str]:
     lines = ["inputs:"] if body.inputs else []
     for name, each in body.inputs.items():
@@ -162,10 +169,10 @@ def body_lines(body: Body, weights: str) -> list[str]:
                                       else each.type.text))
     lines += ["constants:"] if body.constants else []
     for name, constant in body.constants.items():
-        held = (f"file: {weights}, key: \"{constant.key}\"" if constant.key else f"values: {text_of(constant.values)}")
-        lines.append(f'  {name}: {{type: "{constant.type.text}", {held}}}')
+        lines.append(f'  {name}: {{type: "{constant.type.text}"{held_text(constant, weights)}}}')
     lines += ["state:"] if body.states else []
-    lines += [f'  {name}: {{type: "{state.type.text}", next: {state.next}}}' for name, state in body.states.items()]
+    for name, state in body.states.items():
+        lines.append(f'  {name}: {{type: "{state.type.text}", next: {state.next}{held_text(state, weights)}}}')
     lines += ["nodes:", *(f"  - {node_text(node)}" for node in body.nodes)]
     return [*lines, f"outputs: [{', '.join(body.outputs)}]"]
 

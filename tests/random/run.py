@@ -36,7 +36,7 @@ class Outcome:
 def types_of_weights(graph: Graph, weights: dict[str, np.ndarray]) -> dict[str, str]:
     calls = sum(node.repeat for node in graph.main.nodes if node.call)
     return {each.key.replace("{index}", str(index)): each.type.dtype for body in graph.bodies
-            for each in body.constants.values() if each.key for index in range(max(calls, 1))}
+            for each in [*body.constants.values(), *body.states.values()] if each.key for index in range(max(calls, 1))}
 
 
 @dataclass

@@ -159,17 +159,20 @@ class Scope:
 
     def fresh_constant(self, wanted: Type, count: int) -> str:
         name = self.new_name("c")
-        constant = Constant(wanted)
+        self.body.constants[name] = constant = Constant(wanted)
+        self.give(constant, name, count)
+        return self.made(name, wanted)
+
+    def give(self, constant: Constant, name: str, count: int) -> None:
+        """Elements."""
         if count > 12 or self.chance(0.3):
             of_each_call = self.body is not self.graph.main and self.chance(0.8)
             constant.key = name + (".{index}" if of_each_call else "")
-        else:
-            values = [self.element(wanted.dtype) for _ in range(1 if self.chance(0.3) else count)]
-            constant.values = values[0] if len(values) == 1 else values
-        if constant.values == []:
+        elif count == 0:
             raise NotPossible
-        self.body.constants[name] = constant
-        return self.made(name, wanted)
+        else:
+            values = [self.element(constant.type.dtype) for _ in range(1 if self.chance(0.3) else count)]
+            constant.values = values[0] if len(values) == 1 else values
 
     def element(self, dtype: str) -> Any:
         """A number that the dtype holds exactly."""
@@ -195,7 +198,12 @@ class Scope:
 
     def add_state(self, type_: Type) -> str:
         name = self.new_name("s")
-        self.body.states[name] = State(type_)
+        self.body.states[name] = state = State(type_)
+        count = count_of(type_.shape).constant
+        if count and self.chance(0.4):
+            self.give(state, name, count)
+        elif count is None and self.chance(0.4):
+            state.values = self.element(type_.dtype)
         self.body.types[name] = type_
         return name
 

@@ -405,6 +405,21 @@ TEST_CASE("Constants, states and results of load are the device's, and everythin
   CHECK(fake::live_handles() == before);
 }
 
+TEST_CASE("What a state begins as is brought to the device once, and copied there at a reset") {
+  kgen::GraphInfo graph = graph_that_runs([](kgen::Call& call) { call.state<float, 1>(0, {3}).data()[2] = 9; });
+  graph.states = {{.name = "s", .type = kgen::ElementType::f32, .shape = {3}, .values = {0.5, 1.5, 2.5}}};
+  const toy::ModelPointer model = load(graph);
+  DLTensor state;
+  REQUIRE(kgen_model_state(model.get(), 0, &state) == KGEN_OK);
+  CHECK(static_cast<float*>(state.data)[2] == 2.5F);
+  CHECK_OUTCOME(run(model.get()), KGEN_OK, "");
+  CHECK(static_cast<float*>(state.data)[2] == 9);
+  fake::take_log();
+  REQUIRE(kgen_model_reset_state(model.get()) == KGEN_OK);
+  CHECK(fake::only(fake::take_log(), {"copy"}).size() == 1);
+  CHECK(static_cast<float*>(state.data)[2] == 2.5F);
+}
+
 TEST_CASE("A constant larger than the staging buffers arrives whole") {
   kgen::GraphInfo graph = graph_that_runs([](kgen::Call& call) {
     const auto large = call.constant<std::int32_t, 1>(0);

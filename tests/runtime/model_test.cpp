@@ -49,7 +49,7 @@ TEST_CASE("A graph of another version, without check functions, or with bad opti
   graph.abi = 77;
   CHECK_OUTCOME(
       load(graph), KGEN_ABI_MISMATCH,
-      "the graph was emitted for version 77 of the runtime's interface, but this is version 4; plan it again with "
+      "the graph was emitted for version 77 of the runtime's interface, but this is version 5; plan it again with "
       "this kgen");
   kgen_tensor_info info;
   CHECK(kgen_graph_input(kgen::as_c(graph), 0, &info) == KGEN_ABI_MISMATCH);
@@ -195,6 +195,52 @@ TEST_CASE("State is named, kept between runs, and reset") {
   REQUIRE(kgen_model_reset_state(model.get()) == KGEN_OK);
   CHECK(static_cast<std::int64_t*>(runs.data)[1] == 0);
   CHECK(static_cast<float*>(total.data)[1] == 0);
+}
+
+TEST_CASE("State begins as the graph says, also after a reset") {
+  kgen::GraphInfo graph = graph_that_runs([](kgen::Call& call) {
+    for (int i = 0; i < 2; ++i) {
+      const auto stored = call.state<float, 1>(1, {6}, i);
+      for (int at = 0; at < 6; ++at) stored.data()[at] += 100;
+    }
+    call.state<kgen::bf16, 1>(2, {3}).data()[1] = kgen::bf16(9.0F);
+  });
+  graph.states.push_back({.name = "f.stored",
+                          .type = kgen::ElementType::f32,
+                          .shape = {6},
+                          .file = "weights.safetensors",
+                          .key = "layers.{index}.weight",
+                          .calls = 2});
+  graph.states.push_back({.name = "half", .type = kgen::ElementType::bf16, .shape = {3}, .values = {0.5}});
+  kgen_load_options options = {};
+  options.weights_directory = toy::weights_folder;
+  kgen_model* model = nullptr;
+  REQUIRE(kgen_model_load(kgen::as_c(graph), &options, &model) == KGEN_OK);
+  const toy::ModelPointer owner(model, kgen_model_free);
+  const auto check = [&] {
+    DLTensor buffer, first, second, half;
+    REQUIRE(kgen_model_state(model, 0, &buffer) == KGEN_OK);
+    REQUIRE(kgen_model_state(model, 1, &first) == KGEN_OK);
+    REQUIRE(kgen_model_state(model, 2, &second) == KGEN_OK);
+    REQUIRE(kgen_model_state(model, 3, &half) == KGEN_OK);
+    CHECK(static_cast<float*>(buffer.data)[7] == 0);
+    for (int at = 0; at < 6; ++at) {
+      CHECK(static_cast<float*>(first.data)[at] == static_cast<float>(at + 1));
+      CHECK(static_cast<float*>(second.data)[at] == static_cast<float>(10 * (at + 1)));
+    }
+    for (int at = 0; at < 3; ++at) CHECK(static_cast<float>(static_cast<kgen::bf16*>(half.data)[at]) == 0.5F);
+  };
+  check();
+  REQUIRE(kgen_model_run(model, nullptr, 0, nullptr, 0) == KGEN_OK);
+  DLTensor second;
+  REQUIRE(kgen_model_state(model, 2, &second) == KGEN_OK);
+  CHECK(static_cast<float*>(second.data)[0] == 110);
+  REQUIRE(kgen_model_reset_state(model) == KGEN_OK);
+  check();
+  graph.states[1].shape = {7};
+  const Outcome outcome = load(graph, options);
+  CHECK(outcome.status == KGEN_BAD_WEIGHTS);
+  CHECK(outcome.message.ends_with("tensor 'layers.0.weight' is F32[6], expected F32[7]"));
 }
 
 TEST_CASE("A graph describes its tensors") {

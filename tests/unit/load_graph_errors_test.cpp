@@ -415,7 +415,7 @@ graph.yaml:9:6: error: a constant needs 'values', or 'file' and 'key'
 graph.yaml:10:6: error: a constant from a file needs the key 'key'
    10 |   f: {type: f32[2], file: w.safetensors}
       |      ^
-graph.yaml:11:48: error: '{index}' has a meaning only in the constants of a function
+graph.yaml:11:48: error: '{index}' has a meaning only in the constants and state of a function
    11 |   g: {type: f32[2], file: w.safetensors, key: "w.{index}"}
       |                                                ^
 note: there it stands for the number of the call

@@ -210,16 +210,22 @@ inputs: {x: f32[B, 8], position: i64[]}
 state:
   cache: {type: f32[B, 4096], next: all}
   still: f32[8]
+  ones: {type: "f32[B]", values: 1}
+  stored: {type: "f32[2]", file: w.safetensors, key: stored}
 nodes:
-  - {op: concat, in: [cache, x, still], out: all, axis: 1}
+  - {op: concat, in: [cache, x, still, ones, stored], out: all, axis: 1}
   - {op: slice, in: all, out: y, axis: 1, begin: P}
 outputs: {result: y, twice: y}
 )yaml");
   const Graph& graph = file.main();
-  REQUIRE_EQ(graph.states.size(), 2);
+  REQUIRE_EQ(graph.states.size(), 4);
   CHECK_EQ(graph.value(graph.states[0].value).name, "cache");
   CHECK_EQ(graph.value(graph.states[0].next).name, "all");
   CHECK_EQ(graph.states[1].next, no_id);
+  CHECK(graph.states[1].initial.values.empty());
+  CHECK_EQ(graph.states[2].initial.values, std::vector<Number>{1});
+  CHECK_EQ(graph.states[3].initial.file, "w.safetensors");
+  CHECK_EQ(graph.states[3].initial.key, "stored");
   CHECK_EQ(to_text(*value_named(graph, "cache").type), "f32[B, 4096]");
   CHECK_EQ(graph.dims[1].from, "position");
   CHECK_EQ(graph.dims[1].range.high, 4095);

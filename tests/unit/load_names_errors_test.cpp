@@ -6,6 +6,46 @@
 
 namespace kgen {
 
+TEST_CASE("load, bad: what a state begins as") {
+  CHECK_EQ(graph_messages(R"yaml(graph: g
+dims: {B: 1..4}
+inputs: {x: "f32[B]"}
+state:
+  a: {type: "f32[2]", values: [1, 2, 3]}
+  b: {type: "f32[B]", values: [1]}
+  c: {type: "f32[B]", file: w.safetensors, key: c}
+  d: {type: "f32[2]", key: d}
+  e: {type: "f32[2]", file: w.safetensors, key: "{index}"}
+  f: {type: "f32[2]", file: w.safetensors, values: 1}
+nodes:
+  - {op: relu, in: x, out: y}
+outputs: [y]
+)yaml"),
+           R"text(graph.yaml:5:31: error: 3 values for f32[2], which has 2 elements
+    5 |   a: {type: "f32[2]", values: [1, 2, 3]}
+      |                               ^
+help: write every element in row-major order, or one number that all elements have
+graph.yaml:6:14: error: the shape of a state that begins as given elements must be numbers; B is known only when the graph runs
+    6 |   b: {type: "f32[B]", values: [1]}
+      |              ^
+help: one number, `values: 1.0`, is what all elements of any shape begin as
+graph.yaml:7:14: error: the shape of a state that begins as given elements must be numbers; B is known only when the graph runs
+    7 |   c: {type: "f32[B]", file: w.safetensors, key: c}
+      |              ^
+help: one number, `values: 1.0`, is what all elements of any shape begin as
+graph.yaml:8:6: error: a state with a 'key' needs the key 'file'
+    8 |   d: {type: "f32[2]", key: d}
+      |      ^
+graph.yaml:9:50: error: '{index}' has a meaning only in the constants and state of a function
+    9 |   e: {type: "f32[2]", file: w.safetensors, key: "{index}"}
+      |                                                  ^
+note: there it stands for the number of the call
+graph.yaml:10:6: error: a state begins as its 'values' or as what is in a 'file', not both
+   10 |   f: {type: "f32[2]", file: w.safetensors, values: 1}
+      |      ^
+)text");
+}
+
 TEST_CASE("load, bad: names") {
   CHECK_EQ(graph_messages(R"yaml(graph: namespace
 dims: {2B: 1..4}

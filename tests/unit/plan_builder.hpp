@@ -33,15 +33,17 @@ class PlanBuilder {
                         const std::string& key = "") {
     const bool in_file = values.empty() && std::find(shape.begin(), shape.end(), Dim(0)) == shape.end();
     const ValueId id = add(name, ValueKind::constant, fused_.graph.constants.size(), DType::f32, std::move(shape));
-    fused_.graph.constants.push_back({id, std::move(values), in_file ? "weights.safetensors" : "",
-                                      !in_file      ? ""
-                                      : key.empty() ? name
-                                                    : key});
+    GivenElements given{std::move(values), "", ""};
+    if (in_file) {
+      given.file = "weights.safetensors";
+      given.key = key.empty() ? name : key;
+    }
+    fused_.graph.constants.push_back({std::move(given), id});
     return *this;
   }
-  PlanBuilder& state(const std::string& name, Shape shape) {
+  PlanBuilder& state(const std::string& name, Shape shape, GivenElements initial = {}) {
     const ValueId id = add(name, ValueKind::state, fused_.graph.states.size(), DType::f32, std::move(shape));
-    fused_.graph.states.push_back({id, no_id, {}});
+    fused_.graph.states.push_back({id, no_id, {}, std::move(initial)});
     return *this;
   }
   PlanBuilder& next(const std::string& state, const std::string& value) {

@@ -175,6 +175,21 @@ return kgen::as_c(graph);
 })"));
 }
 
+TEST_CASE("wrapper: what a state begins as stands in its row") {
+  PlanBuilder b("begins");
+  b.input("x", {8})
+      .state("scale", {8}, {{}, "m.safetensors", "layers.0.scale"})
+      .state("count", {}, {{2}, "", ""})
+      .elementwise("y", {"x", "scale", "count"})
+      .alone(GroupKind::elementwise, "y")
+      .outputs({"y"});
+  CHECK(has_lines(source_of(plan_of(b)), R"(
+.states{
+{.name = "scale", .type = kgen::ElementType::f32, .shape = {8}, .file = "m.safetensors", .key = "layers.0.scale"},
+{.name = "count", .type = kgen::ElementType::f32, .shape = {}, .values = {2}},
+},)"));
+}
+
 TEST_CASE("wrapper: a constant of no elements is in no file") {
   PlanBuilder b("no_elements");
   b.input("x", {0}).constant("w", {0}, {}).elementwise("y", {"x", "w"}).alone(GroupKind::elementwise, "y").outputs({"y"});
@@ -187,6 +202,7 @@ TEST_CASE("wrapper: inline values of constants, with infinities, within the widt
   PlanBuilder b("inline_values");
   std::vector<Number> values(100, 0.25);
   values[1] = -std::numeric_limits<double>::infinity();
+  values[99] = -0.0;
   b.input("x", {100})
       .constant("w", {100}, values)
       .elementwise("y", {"x", "w"})
@@ -195,6 +211,7 @@ TEST_CASE("wrapper: inline values of constants, with infinities, within the widt
   const std::string source = source_of(plan_of(b));
   CHECK(source.find(".shape = {100}, .values = {0.25,") != std::string::npos);
   CHECK(source.find("-std::numeric_limits<double>::infinity(), 0.25") != std::string::npos);
+  CHECK(source.find("0.25, -0.0}") != std::string::npos);
   CHECK(source.find("#include <limits>") != std::string::npos);
   std::istringstream lines(source);
   for (std::string line; std::getline(lines, line);) {

@@ -46,7 +46,7 @@ ValueId add_constant(Graph& graph, std::string name, std::optional<TensorType> t
                           .type = std::move(type),
                           .index = static_cast<std::uint32_t>(graph.constants.size()),
                           .where = where});
-  graph.constants.push_back({id, std::move(values), {}, {}});
+  graph.constants.push_back({{std::move(values), {}, {}}, id});
   return id;
 }
 

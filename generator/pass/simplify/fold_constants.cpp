@@ -233,7 +233,7 @@ bool fold_constants(Rewriting& rewriting, NodeId id) {
   value.kind = ValueKind::constant;
   value.producer = no_id;
   value.index = static_cast<std::uint32_t>(graph.constants.size());
-  graph.constants.push_back({result, std::move(*elements), {}, {}});
+  graph.constants.push_back({{std::move(*elements), {}, {}}, result});
   rewriting.removed[id] = true;
   return true;
 }

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
+#include <memory_resource>
 
 #include "runtime/python/src/errors.hpp"
 
@@ -68,6 +70,28 @@ bool may_be_a_size(const DLTensor& tensor) {
          tensor.data != nullptr;
 }
 
+// What the shapes of the outputs depend on, number by number, until visit(number) is false. Whether it never was.
+template <class Visit>
+bool visit_key(std::span<const DLTensor* const> inputs, Visit visit) {
+  for (const DLTensor* tensor : inputs) {
+    if (!visit(tensor->ndim)) return false;
+    for (int axis = 0; axis < tensor->ndim; ++axis) {
+      if (!visit(tensor->shape[axis])) return false;
+    }
+    if (!may_be_a_size(*tensor)) continue;
+    std::int64_t value = 0;
+    std::memcpy(&value, static_cast<const char*>(tensor->data) + tensor->byte_offset, sizeof(value));
+    if (!visit(value)) return false;
+  }
+  return true;
+}
+
+bool is_key_of(const std::vector<std::int64_t>& key, std::span<const DLTensor* const> inputs) {
+  std::size_t place = 0;
+  return visit_key(inputs, [&](std::int64_t each) { return place < key.size() && key[place++] == each; }) &&
+         place == key.size();
+}
+
 // What PyTorch's allocator says of an error.
 void note_error(void* context, const char*, const char* message) { *static_cast<std::string*>(context) = message; }
 
@@ -108,12 +132,14 @@ void Model::require_usable_here() const {
 
 nb::object Model::call(nb::args arguments, nb::kwargs keywords) {
   require_usable_here();
-  std::vector<nb::handle> objects(inputs_.size());
+  alignas(std::max_align_t) std::byte room[4096];  // for what a call keeps, but where there are many tensors
+  std::pmr::monotonic_buffer_resource memory(room, sizeof(room));
+  std::pmr::vector<nb::handle> objects(inputs_.size(), &memory);
   nb::object out = nb::none();
   bind(arguments, keywords, objects, out);
 
-  std::vector<Borrowed> tensors(inputs_.size()), results(outputs_.size());
-  Inputs inputs(inputs_.size());
+  std::pmr::vector<Borrowed> tensors(inputs_.size(), &memory), results(outputs_.size(), &memory);
+  std::pmr::vector<const DLTensor*> inputs(inputs_.size(), &memory);
   const Borrowed* first = nullptr;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     tensors[i].borrow(objects[i], inputs_[i], false);
@@ -121,13 +147,12 @@ nb::object Model::call(nb::args arguments, nb::kwargs keywords) {
     if (first == nullptr && tensors[i].producer != Producer::none && !inputs_[i].on_host) first = &tensors[i];
   }
 
-  std::vector<nb::object> made(outputs_.size());
-  std::vector<DLTensor*> outputs(outputs_.size());
-  std::vector<std::vector<std::int64_t>> shapes;  // outlives the tensors that point to them
+  std::pmr::vector<nb::object> made(outputs_.size(), &memory);
+  std::pmr::vector<DLTensor*> outputs(outputs_.size(), &memory);
   if (out.is_none()) {
-    shapes = shapes_of(inputs);
+    const std::shared_ptr<const Shapes> shapes = shapes_of(inputs);
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
-      made[i] = allocate(outputs_[i], shapes[i], first, results[i]);
+      made[i] = allocate(outputs_[i], shapes->outputs[i], first, results[i]);
     }
   } else {
     borrow_outputs(out, results);
@@ -144,24 +169,32 @@ nb::object Model::call(nb::args arguments, nb::kwargs keywords) {
   }
   library_.require(status);
   if (!out.is_none()) return out;
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+  const nb::handle like = first == nullptr ? nb::handle() : objects[static_cast<std::size_t>(first - tensors.data())];
+  return finished(made, results, first, like);
+}
+
+nb::object Model::finished(std::span<nb::object> made, std::span<Borrowed> results, const Borrowed* first,
+                           nb::handle first_object) const {
+  for (std::size_t i = 0; i < made.size(); ++i) {
     if (!made[i].is_valid()) {
       made[i] = results[i].release_to(*first->api);
     } else if (first != nullptr && first->producer == Producer::other) {
-      const nb::handle like = objects[static_cast<std::size_t>(first - tensors.data())];
-      made[i] = nb::module_::import_("kgen._frameworks").attr("from_numpy")(made[i], like);
+      made[i] = nb::module_::import_("kgen._frameworks").attr("from_numpy")(made[i], first_object);
     }
   }
   if (made.size() == 1) return made[0];
-  nb::list list;
-  for (const nb::object& result : made) list.append(result);
-  return nb::tuple(list);
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(made.size())));
+  if (!tuple.is_valid()) throw nb::python_error();
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i), made[i].release().ptr());
+  }
+  return tuple;
 }
 
 double Model::time_interface(nb::sequence inputs, nb::sequence outputs, int count) {
   if (nb::len(inputs) != inputs_.size()) raise_type_error("expected the inputs " + names_of(inputs_));
   std::vector<Borrowed> tensors(inputs_.size()), results(outputs_.size());
-  Inputs in;
+  std::vector<const DLTensor*> in;
   std::vector<DLTensor*> out;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const nb::object item = inputs[i];
@@ -178,7 +211,7 @@ double Model::time_interface(nb::sequence inputs, nb::sequence outputs, int coun
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / count;
 }
 
-void Model::bind(nb::args arguments, nb::kwargs keywords, std::vector<nb::handle>& inputs, nb::object& out) const {
+void Model::bind(nb::args arguments, nb::kwargs keywords, std::span<nb::handle> inputs, nb::object& out) const {
   if (arguments.size() > inputs.size()) {
     raise_type_error(std::to_string(arguments.size()) + " inputs were passed, expected " +
                      std::to_string(inputs.size()) + ": " + names_of(inputs_));
@@ -202,7 +235,7 @@ void Model::bind(nb::args arguments, nb::kwargs keywords, std::vector<nb::handle
   }
 }
 
-void Model::borrow_outputs(nb::handle out, std::vector<Borrowed>& tensors) const {
+void Model::borrow_outputs(nb::handle out, std::span<Borrowed> tensors) const {
   if (!nb::isinstance<nb::tuple>(out) && !nb::isinstance<nb::list>(out)) {
     if (tensors.size() != 1) {
       raise_type_error("out is one tensor, expected a tuple of " + std::to_string(tensors.size()) + ": " +
@@ -220,32 +253,21 @@ void Model::borrow_outputs(nb::handle out, std::vector<Borrowed>& tensors) const
   }
 }
 
-std::vector<std::int64_t> Model::key_of(const Inputs& inputs) const {
-  std::vector<std::int64_t> key;
-  key.reserve(4 * inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const DLTensor& tensor = *inputs[i];
-    key.push_back(tensor.ndim);
-    key.insert(key.end(), tensor.shape, tensor.shape + tensor.ndim);
-    if (may_be_a_size(tensor)) {
-      std::int64_t value = 0;
-      std::memcpy(&value, static_cast<const char*>(tensor.data) + tensor.byte_offset, sizeof(value));
-      key.push_back(value);
-    }
-  }
-  return key;
-}
-
-std::vector<std::vector<std::int64_t>> Model::shapes_of(const Inputs& inputs) {
-  std::vector<std::int64_t> key = key_of(inputs);
+std::shared_ptr<const Model::Shapes> Model::shapes_of(Inputs inputs) {
+  std::shared_ptr<const Shapes> last;
   {
     const std::lock_guard lock(shapes_mutex_);
-    if (!shapes_.outputs.empty() && shapes_.key == key) return shapes_.outputs;
+    last = shapes_;
   }
-  std::vector<std::vector<std::int64_t>> shapes;
+  if (last != nullptr && is_key_of(last->key, inputs)) return last;
+  auto shapes = std::make_shared<Shapes>();
+  visit_key(inputs, [&](std::int64_t each) {
+    shapes->key.push_back(each);
+    return true;
+  });
   std::vector<std::int64_t*> places;
-  for (const Parameter& output : outputs_) shapes.emplace_back(output.dims.size());
-  for (auto& shape : shapes) places.push_back(shape.data());
+  for (const Parameter& output : outputs_) shapes->outputs.emplace_back(output.dims.size());
+  for (auto& shape : shapes->outputs) places.push_back(shape.data());
   kgen_status status;
   {
     const nb::gil_scoped_release asking;
@@ -255,19 +277,19 @@ std::vector<std::vector<std::int64_t>> Model::shapes_of(const Inputs& inputs) {
   }
   library_.require(status);
   const std::lock_guard lock(shapes_mutex_);
-  shapes_ = {std::move(key), shapes};
+  shapes_ = shapes;
   return shapes;
 }
 
 // Of a framework with a table of C functions memory that becomes its tensor after the run; else the tensor itself.
-nb::object Model::allocate(const Parameter& parameter, std::vector<std::int64_t>& shape, const Borrowed* first,
+nb::object Model::allocate(const Parameter& parameter, const std::vector<std::int64_t>& shape, const Borrowed* first,
                            Borrowed& tensor) const {
   if (first != nullptr && first->producer == Producer::exchange) {
     DLTensor prototype{};
     prototype.device = device_;
     prototype.ndim = static_cast<int>(shape.size());
     prototype.dtype = parameter.dtype;
-    prototype.shape = shape.data();
+    prototype.shape = const_cast<std::int64_t*>(shape.data());  // DLTensor has no const form
     ManagedTensorVersioned* managed = nullptr;
     std::string message;
     if (first->api->allocate(&prototype, &managed, &message, note_error) != 0) {
@@ -284,9 +306,12 @@ nb::object Model::allocate(const Parameter& parameter, std::vector<std::int64_t>
   }
   static std::atomic<PyObject*> empty;
   const auto find = []() -> nb::object { return nb::module_::import_("numpy").attr("empty"); };
-  nb::list extents;
-  for (const std::int64_t extent : shape) extents.append(extent);
-  nb::object array = found_once(empty, find)(nb::tuple(extents), numpy_dtype(parameter));
+  const nb::object extents = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  if (!extents.is_valid()) throw nb::python_error();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    PyTuple_SET_ITEM(extents.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
+  }
+  nb::object array = found_once(empty, find)(extents, numpy_dtype(parameter));
   tensor.borrow(array, parameter, true);
   return array;
 }

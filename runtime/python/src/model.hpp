@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,14 +55,16 @@ class Model {
     std::vector<std::int64_t> key;
     std::vector<std::vector<std::int64_t>> outputs;
   };
-  using Inputs = std::vector<const DLTensor*>;
+  using Inputs = std::span<const DLTensor* const>;
 
-  void bind(nb::args arguments, nb::kwargs keywords, std::vector<nb::handle>& inputs, nb::object& out) const;
-  void borrow_outputs(nb::handle out, std::vector<Borrowed>& tensors) const;
-  std::vector<std::int64_t> key_of(const Inputs& inputs) const;
-  std::vector<std::vector<std::int64_t>> shapes_of(const Inputs& inputs);
-  nb::object allocate(const Parameter& parameter, std::vector<std::int64_t>& shape, const Borrowed* first,
+  void bind(nb::args arguments, nb::kwargs keywords, std::span<nb::handle> inputs, nb::object& out) const;
+  void borrow_outputs(nb::handle out, std::span<Borrowed> tensors) const;
+  std::shared_ptr<const Shapes> shapes_of(Inputs inputs);
+  nb::object allocate(const Parameter& parameter, const std::vector<std::int64_t>& shape, const Borrowed* first,
                       Borrowed& tensor) const;
+  // The new outputs `made`, or where there is none the tensor that its memory becomes; one, or a tuple.
+  nb::object finished(std::span<nb::object> made, std::span<Borrowed> results, const Borrowed* first,
+                      nb::handle first_object) const;
   void* stream_of(const Borrowed* first) const;
   void require_usable_here() const;
   DLTensor state_view(const std::string& name);
@@ -75,7 +78,7 @@ class Model {
   unsigned process_;  // counts forks
   std::mutex run_mutex_;
   std::mutex shapes_mutex_;
-  Shapes shapes_;  // of the last call
+  std::shared_ptr<const Shapes> shapes_;  // of the last call
 };
 
 }  // namespace kgen::python

@@ -69,7 +69,7 @@ NB_MODULE(_kgen, module) {
       .def("_state_memory", &Model::state_memory)
       .def("_state_dtype", &Model::state_dtype)
       .def("_state_shape", &Model::state_shape)
-      .def("reset_state", &Model::reset_state, "Makes every state zero.")
+      .def("reset_state", &Model::reset_state, "Makes every state what it was after load.")
       .def("_profile_start", &Model::profile_start)
       .def("_profile_stop", &Model::profile_stop)
       .def("_profile", &Model::profile);

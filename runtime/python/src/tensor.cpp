@@ -98,6 +98,10 @@ const ExchangeApi* exchange_api_of(nb::handle type) {
   return api;
 }
 
+nb::handle interned_once(std::atomic<PyObject*>& kept, const char* text) {
+  return found_once(kept, [&] { return nb::steal(PyUnicode_InternFromString(text)); });
+}
+
 bool is_true_attribute(nb::handle object, nb::handle name) {
   PyObject* value = PyObject_GetAttr(object.ptr(), name.ptr());
   if (value == nullptr) {
@@ -112,8 +116,7 @@ bool is_true_attribute(nb::handle object, nb::handle name) {
 // What PyTorch's own __dlpack__ asks of a tensor, which its table of C functions does not.
 void require_plain_torch(nb::handle tensor, const Parameter& parameter) {
   static std::atomic<PyObject*> requires_grad, is_grad_enabled, is_neg;
-  const auto name = [] { return nb::steal(PyUnicode_InternFromString("requires_grad")); };
-  if (is_true_attribute(tensor, found_once(requires_grad, name))) {
+  if (is_true_attribute(tensor, interned_once(requires_grad, "requires_grad"))) {
     const auto find = []() -> nb::object { return nb::module_::import_("torch").attr("is_grad_enabled"); };
     if (nb::cast<bool>(found_once(is_grad_enabled, find)())) {
       refuse(parameter,
@@ -121,9 +124,9 @@ void require_plain_torch(nb::handle tensor, const Parameter& parameter) {
              "torch.no_grad()");
     }
   }
-  const auto find = []() -> nb::object { return nb::module_::import_("torch").attr("is_neg"); };
-  PyObject* argument = tensor.ptr();
-  const nb::object negative = nb::steal(PyObject_Vectorcall(found_once(is_neg, find).ptr(), &argument, 1, nullptr));
+  PyObject* argument = tensor.ptr();  // the method: torch.is_neg(x) takes twice as long
+  const nb::object negative =
+      nb::steal(PyObject_VectorcallMethod(interned_once(is_neg, "is_neg").ptr(), &argument, 1, nullptr));
   if (!negative.is_valid()) throw nb::python_error();
   if (negative.is(nb::handle(Py_True))) {
     refuse(parameter, "the tensor is a negated view, whose memory holds other numbers; pass x.resolve_neg()");
@@ -152,13 +155,16 @@ DLDataType dtype_named(const std::string& name) {
   return {255, 0, 0};
 }
 
-nb::object numpy_dtype(const Parameter& parameter) {
-  const nb::module_ numpy = nb::module_::import_("numpy");
-  for (const NamedType& type : named_types) {
-    if (!equal(type.dtype, parameter.dtype)) continue;
-    const bool is_own = nb::hasattr(numpy, type.name);
-    const nb::module_ module = is_own ? numpy : nb::module_::import_("ml_dtypes");
-    return numpy.attr("dtype")(module.attr(type.name));
+nb::handle numpy_dtype(const Parameter& parameter) {
+  static std::atomic<PyObject*> dtypes[std::size(named_types)];
+  for (std::size_t i = 0; i < std::size(named_types); ++i) {
+    if (!equal(named_types[i].dtype, parameter.dtype)) continue;
+    return found_once(dtypes[i], [&]() -> nb::object {
+      const nb::module_ numpy = nb::module_::import_("numpy");
+      const bool is_own = nb::hasattr(numpy, named_types[i].name);
+      const nb::module_ module = is_own ? numpy : nb::module_::import_("ml_dtypes");
+      return numpy.attr("dtype")(module.attr(named_types[i].name));
+    });
   }
   refuse(parameter, "NumPy has no such type; give the output with out=");
 }

@@ -4,11 +4,12 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
+#include <iterator>
 #include <string>
 #include <vector>
 
-#include "runtime/python/src/dlpack_protocol.hpp"
 #include "kgen_runtime.h"
+#include "runtime/python/src/dlpack_protocol.hpp"
 
 namespace kgen::python {
 
@@ -87,6 +88,6 @@ nb::handle found_once(std::atomic<PyObject*>& kept, Find find) {
 // The DLPack type of a NumPy dtype's name; code 255 where there is none.
 DLDataType dtype_named(const std::string& name);
 // NumPy's dtype for a DLPack type: one of ml_dtypes where NumPy has none itself.
-nb::object numpy_dtype(const Parameter& parameter);
+nb::handle numpy_dtype(const Parameter& parameter);
 
 }  // namespace kgen::python

@@ -15,7 +15,7 @@ namespace kgen {
 class Call;
 
 // Grows whenever the tables or Call change so that older emitted source would misbehave.
-inline constexpr int abi_version = 4;
+inline constexpr int abi_version = 5;
 
 // An element of a constant, as the emitted source has it: whole numbers of 64 bits are exact.
 using ConstantElement = std::variant<std::int64_t, std::uint64_t, double>;
@@ -44,6 +44,10 @@ struct StateInfo {
   const char* name;
   ElementType type;
   std::vector<std::int64_t> shape;  // the greatest
+  // What it begins as, given as a constant's elements are; neither values nor a file: zero.
+  std::vector<ConstantElement> values = {};
+  const char* file = nullptr;
+  const char* key = nullptr;
   int calls = 1;
 };
 

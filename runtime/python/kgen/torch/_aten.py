@@ -9,8 +9,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, overloa
 
 import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
+from torch.utils._sympy.functions import FloorDiv
 
-from ._graph import Dim, Operand, Unsupported, Value
+from ._graph import Dim, Graph, Operand, Unsupported, Value
 
 # The same value, in inference.
 IDENTITY = """alias.default clone.default contiguous.default detach.default lift_fresh_copy.default dropout.default
@@ -69,6 +70,8 @@ def rule_of(name: str) -> Optional[Rule]:
 class Builder:
     """What rules write with. Raises Unsupported."""
 
+    graph: Graph
+
     def emit(self, op: str, operands: Sequence[Operand], dtype: torch.dtype, shape: Sequence[Dim], /, **attributes: Any) -> Value:
         raise NotImplementedError
 
@@ -125,7 +128,9 @@ class Builder:
         return value if tuple(shape) == value.shape else self.emit("broadcast_to", [value], value.dtype, shape, shape=list(shape))
 
     def slice(self, value: Value, axis: int, begin: Dim, end: Dim, step: int = 1) -> Value:
-        extent = (end - begin + step - 1) // step if isinstance(end - begin, int) else end - begin
+        extent = end - begin
+        if step != 1:
+            extent = (extent + step - 1) // step if isinstance(extent, int) else FloorDiv(extent + step - 1, step)
         shape = [extent if i == axis else size for i, size in enumerate(value.shape)]
         extra = {"step": step} if step != 1 else {}
         return self.emit("slice", [value], value.dtype, shape, axis=axis, begin=begin, end=end, **extra)

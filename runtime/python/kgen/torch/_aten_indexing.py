@@ -148,7 +148,7 @@ def _(b: Builder, out: Value, x: Value, matrices: Value, ends: Optional[Value] =
     require(ends is not None and x.rank == 2 and matrices.rank == 3, "groups of rows, each by a matrix of its own")
     require(bias is None, "a product of groups without a bias")
     assert ends is not None
-    return b.cast(b.emit("grouped_matmul", [x, matrices, ends], x.dtype, out.shape), out.dtype)
+    return b.tensor(b.emit("grouped_matmul", [x, matrices, ends], x.dtype, out.shape), out.dtype)
 
 
 @aten("histc")
@@ -163,7 +163,7 @@ def _(b: Builder, out: Value, x: Value, bins: int = 100, min: float = 0, max: fl
     inside = b.emit("logical_and", [flags("greater_equal", min), flags("less_equal", max)], torch.bool, x.shape)
     last = b.emit("where", [flags("equal", max), bins - 1, place], x.dtype, x.shape)
     place = b.emit("cast", [b.emit("where", [inside, last, -1], x.dtype, x.shape)], torch.int64, x.shape, to=torch.int64)
-    return b.cast(b.emit("bincount", [place], torch.int64, out.shape, bins=bins), out.dtype)
+    return b.tensor(b.emit("bincount", [place], torch.int64, out.shape, bins=bins), out.dtype)
 
 
 @aten("masked_scatter")

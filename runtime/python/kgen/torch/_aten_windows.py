@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
+from torch.utils._sympy.functions import FloorDiv
 
 from ._aten import RULES, Builder, aten, require
 from ._graph import Dim, Operand, Value
@@ -158,27 +160,33 @@ for _axes in (1, 2, 3):
     RULES[f"avg_pool{_axes}d"] = _average_pool(_axes)
 
 
-@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
-def _(b: Builder, out: Value, x: Value, size: Sequence[int]) -> Value:
-    axes = list(range(x.rank - len(size), x.rank))
-    if all(extent == 1 for extent in size):
-        return b.emit("mean", [x], x.dtype, out.shape, axes=axes, keepdims=True)
-    extents = [x.shape[axis] for axis in axes]
-    require(all(isinstance(extent, int) for extent in extents), "adaptive pooling of symbolic axes to more than one element")
-    if all(int(extent) % wanted == 0 for extent, wanted in zip(extents, size)):
-        window = [int(extent) // wanted for extent, wanted in zip(extents, size)]
-        named = _window(x, window, window, 0, 1, len(axes))
-        return b.emit("average_pool", [x], x.dtype, out.shape, **named, ceil_mode=False, count_include_pad=True)
-    for axis, extent, wanted in zip(axes, extents, size):
-        x = _averaged(b, x, axis, int(extent), wanted)
-    return x
+def _ends(extent: Dim, wanted: int, place: int) -> Tuple[Dim, Dim]:
+    """Where the window at this place of an axis that is pooled to so many elements begins and ends."""
+    if isinstance(extent, int):
+        return place * extent // wanted, -((place + 1) * extent // -wanted)
+    begin = FloorDiv(place * extent, wanted) if place > 0 else 0
+    return begin, FloorDiv((place + 1) * extent + wanted - 1, wanted) if place + 1 < wanted else extent
 
 
-def _averaged(b: Builder, x: Value, axis: int, extent: int, wanted: int) -> Value:
+def _by_windows(b: Builder, op: str, x: Value, axis: int, wanted: int) -> Value:
+    """Along one axis, over windows that differ in size, or whose sizes the run knows: a reduction of each."""
+    one = tuple(1 if i == axis else size for i, size in enumerate(x.shape))
+    parts: List[Operand] = []
+    for place in range(wanted):
+        part = b.slice(x, axis, *_ends(x.shape[axis], wanted, place)) if wanted > 1 else x
+        parts.append(b.emit(op, [part], x.dtype, one, axes=[axis], keepdims=True))
+    shape = tuple(wanted if i == axis else size for i, size in enumerate(x.shape))
+    return b.emit("concat", parts, x.dtype, shape, axis=axis) if wanted > 1 else b.reshape(parts[0], shape)  # type: ignore[arg-type]
+
+
+def _averaged(b: Builder, x: Value, axis: int, wanted: int) -> Value:
     """Along one axis, over windows that differ in size: a matrix product."""
+    extent = x.shape[axis]
+    if not isinstance(extent, int):
+        return _by_windows(b, "mean", x, axis, wanted)
     shares = torch.zeros(extent, wanted, dtype=x.dtype)
     for place in range(wanted):
-        begin, end = place * extent // wanted, -((place + 1) * extent // -wanted)
+        begin, end = _ends(extent, wanted, place)
         shares[begin:end, place] = 1 / (end - begin)
     perm = [i for i in range(x.rank) if i != axis] + [axis]
     last = b.transpose(x, perm)
@@ -186,29 +194,47 @@ def _averaged(b: Builder, x: Value, axis: int, extent: int, wanted: int) -> Valu
     return b.transpose(pooled, [perm.index(i) for i in range(x.rank)])
 
 
-def _greatest(b: Builder, x: Value, axis: int, extent: int, wanted: int) -> Value:
-    """Along one axis, over windows that differ in size."""
-    one = tuple(1 if i == axis else size for i, size in enumerate(x.shape))
-    parts: List[Operand] = []
-    for place in range(wanted):
-        part = b.slice(x, axis, place * extent // wanted, -((place + 1) * extent // -wanted))
-        parts.append(b.emit("max", [part], x.dtype, one, axes=[axis], keepdims=True))
-    shape = tuple(wanted if i == axis else size for i, size in enumerate(x.shape))
-    return b.emit("concat", parts, x.dtype, shape, axis=axis) if wanted > 1 else b.reshape(parts[0], shape)  # type: ignore[arg-type]
+def _greatest(b: Builder, x: Value, axis: int, wanted: int) -> Value:
+    return _by_windows(b, "max", x, axis, wanted)
+
+
+def _adaptive(b: Builder, x: Value, size: Sequence[Dim], whole: str, pool: str, one_axis: Any) -> Value:
+    """By `whole` to one element, by `pool` over windows of one size, and else axis by axis. An axis that keeps its extent is
+    left alone."""
+    require(0 not in size, "adaptive pooling to no element")
+    axes = list(range(x.rank - len(size), x.rank))
+    result = (*x.shape[: -len(size)], *size)
+    if all(extent == 1 for extent in size):
+        return b.emit(whole, [x], x.dtype, result, axes=axes, keepdims=True)
+    ratios = [_ratio(x.shape[axis], wanted) for axis, wanted in zip(axes, size)]
+    if all(ratio is not None for ratio in ratios):
+        named = {**_window(x, ratios, ratios, 0, 1, len(axes)), "ceil_mode": False}
+        extra = {"count_include_pad": True} if pool == "average_pool" else {}
+        return b.emit(pool, [x], x.dtype, result, **named, **extra)
+    for axis, ratio, wanted in zip(axes, ratios, size):
+        if ratio == 1:
+            continue
+        what = f"adaptive pooling of the size {b.graph.text_of(x.shape[axis])} to {b.graph.text_of(wanted)}"
+        require(isinstance(wanted, int), f"{what}, which is no fixed part of it")
+        x = one_axis(b, x, axis, wanted)
+    return x
+
+
+def _ratio(extent: Dim, wanted: Dim) -> Optional[int]:
+    """How many times as much, where that is a whole number that is known."""
+    if isinstance(extent, int) and isinstance(wanted, int):
+        return extent // wanted if wanted and extent % wanted == 0 else None
+    ratio = sympy.simplify(sympy.sympify(extent) / wanted)
+    return int(ratio) if ratio.is_Integer and ratio > 0 else None
+
+
+@aten("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
+def _(b: Builder, out: Value, x: Value, size: Sequence[Dim]) -> Value:
+    return _adaptive(b, x, size, "mean", "average_pool", _averaged)
 
 
 @aten("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
-def _(b: Builder, out: Any, x: Value, size: Sequence[int]) -> Any:
-    first = out[0] if isinstance(out, tuple) else out
+def _(b: Builder, out: Any, x: Value, size: Sequence[Dim]) -> Any:
     require(not isinstance(out, tuple) or not b.wants(1), "the indices of adaptive_max_pool")
-    axes = list(range(x.rank - len(size), x.rank))
-    extents = [x.shape[axis] for axis in axes]
-    require(all(isinstance(extent, int) for extent in extents), "adaptive pooling of symbolic axes")
-    if any(int(extent) % wanted for extent, wanted in zip(extents, size)):
-        for axis, extent, wanted in zip(axes, extents, size):
-            x = _greatest(b, x, axis, int(extent), wanted)
-        return (x, None) if isinstance(out, tuple) else x
-    window = [int(extent) // wanted for extent, wanted in zip(extents, size)]
-    named = _window(x, window, window, 0, 1, len(axes))
-    result = b.emit("max_pool", [x], x.dtype, first.shape, **named, ceil_mode=False)
+    result = _adaptive(b, x, size, "max", "max_pool", _greatest)
     return (result, None) if isinstance(out, tuple) else result

@@ -15,7 +15,7 @@ from torch.fx import Node as FxNode
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from .._errors import BuildError, Error, PlanError
+from .._errors import ArgumentError, BuildError, PlanError
 from .._load import _cache, load
 from ._convert import Converter, _outline, add_dims, is_assertion, is_size, line_of, name_of, range_of
 from ._graph import Graph, Unsupported, Value, extents_of
@@ -101,6 +101,8 @@ class _Support(OperatorSupportBase):
     def is_node_supported(self, submodules: Any, node: FxNode) -> bool:
         if node.op != "call_function" or is_assertion(node) or is_size(node):
             return False
+        if _memory_is_read(node):
+            return self._refuse(f"{name_of(node.target)}: as_strided reads its memory: {line_of(node)}")
         converter = Converter(Graph("trial"))
         for operand in node.all_input_nodes:
             outline = _outline(operand.meta.get("val"))
@@ -111,10 +113,25 @@ class _Support(OperatorSupportBase):
                 converter.values[operand] = outline
         converter.convert(node, node.name)
         for problem in converter.problems:
-            line = problem.replace("\n    ", ": ")
-            if line not in self._report.left:
-                self._report.left.append(line)
+            self._refuse(problem.replace("\n    ", ": "))
         return not converter.problems
+
+    def _refuse(self, line: str) -> bool:
+        if line not in self._report.left:
+            self._report.left.append(line)
+        return False
+
+
+def _memory_is_read(node: FxNode) -> bool:
+    """Whether as_strided reads the memory of a node as it lies, perhaps through views of it: kgen's results lie elsewhere."""
+    return any(
+        "as_strided" in str(user.target) or (_is_view(user) and user.args[0] is node and _memory_is_read(user)) for user in node.users
+    )
+
+
+def _is_view(node: FxNode) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)
 
 
 def _graph_of(part: GraphModule, name: str) -> Graph:
@@ -165,30 +182,73 @@ def _planned(part: GraphModule, folder: Path, settings: Dict[str, Any], report: 
         return part
     report.planned.append(f"{len(operators)} operators in {model.source}")
     (work / "report.txt").write_text(str(report) + "\n", encoding="utf-8")
-    return _Planned(model, part)
+    return _Planned(model, part, report)
 
 
 class _Planned(torch.nn.Module):
-    """A part of a module that a model computes."""
+    """A part of a module that a model computes; `part`, PyTorch's own, computes it for sizes that are too large for the model."""
 
-    def __init__(self, model: Any, part: GraphModule) -> None:
+    def __init__(self, model: Any, part: GraphModule, report: Report) -> None:
         super().__init__()
         nodes = [node for node in part.graph.nodes if node.op == "placeholder"]
         self._tensors = [isinstance(node.meta.get("val"), torch.Tensor) for node in nodes]
         self._model = model
+        self._part = part
+        self._report = report
         output = next(node for node in part.graph.nodes if node.op == "output")
         self._is_tuple = isinstance(output.args[0], (tuple, list))
         results = output.args[0] if self._is_tuple else [output.args[0]]
         self._results = [node.meta["val"] for node in results]
+        orders = [_memory_order(one) for one in self._results]
+        self._orders = [(i, order, _inverse(order)) for i, order in enumerate(orders) if order is not None]
 
     def forward(self, *arguments: Any) -> Any:
-        given = [one.detach().contiguous() for one, wanted in zip(arguments, self._tensors) if wanted]
+        given = [one.detach().resolve_neg().contiguous() for one, wanted in zip(arguments, self._tensors) if wanted]
+        try:
+            result = self._call(given)
+        except ArgumentError as problem:
+            if problem.status != "KGEN_DIM_OUT_OF_RANGE":
+                raise
+            line = f"calls of {self._model.source}: {problem}"
+            if line not in self._report.left:
+                self._report.left.append(line)
+            return self._part(*arguments)
+        results = list(result) if isinstance(result, tuple) else [result]
+        for i, order, inverse in self._orders:
+            results[i] = results[i].permute(order).contiguous().permute(inverse)
+        return tuple(results) if self._is_tuple else results[0]
+
+    def _call(self, given: List[torch.Tensor]) -> Any:
         if given:
-            result = self._model(*given)
-        else:  # nothing says whose tensors, and where
-            out = tuple(torch.empty(one.shape, dtype=one.dtype, device=one.device) for one in self._results)
-            result = self._model(out=out if len(out) > 1 else out[0])
-        return (result,) if self._is_tuple and not isinstance(result, tuple) else result
+            return self._model(*given)
+        # nothing says whose tensors, and where
+        out = tuple(torch.empty(one.shape, dtype=one.dtype, device=one.device) for one in self._results)
+        return self._model(out=out if len(out) > 1 else out[0])
+
+
+def _memory_order(tensor: torch.Tensor) -> Optional[List[int]]:
+    """The axes of a result as PyTorch's own lies in memory, the farthest apart first, as after a transpose or in channels_last:
+    what reads it may go by that. None: as they are, or no order of dense memory."""
+    sizes, strides = ([_hint(extent) for extent in each] for each in (tensor.shape, tensor.stride()))
+    if None in sizes or None in strides:
+        return None
+    order = sorted(range(len(sizes)), key=lambda axis: -strides[axis])  # type: ignore[operator]
+    dense = 1
+    for axis in reversed(order):
+        if sizes[axis] != 1 and strides[axis] != dense:
+            return None
+        dense *= sizes[axis]  # type: ignore[operator]
+    return None if order == sorted(order) else order
+
+
+def _hint(extent: Any) -> Optional[int]:
+    """A size, or what it was when the graph was traced."""
+    known: Any = extent.node.hint if isinstance(extent, torch.SymInt) else extent
+    return None if known is None else int(known)
+
+
+def _inverse(order: Optional[List[int]]) -> List[int]:
+    return [order.index(axis) for axis in range(len(order))] if order is not None else []
 
 
 def register() -> None:

@@ -173,7 +173,7 @@ class Converter(Builder):
     def output(self, value: Value, wanted: str) -> Value:
         """The value as a result of the graph of its own: inputs, constants and what is a result already are copied."""
         computed = any(value in node.results for node in self.graph.nodes)
-        if computed and value not in self.graph.outputs and value not in (following for _, following in self.graph.states):
+        if computed and value not in self.graph.outputs and value not in (state.following for state in self.graph.states):
             return value
         copy = self.emit("copy", [value], value.dtype, value.shape)
         copy.name = self.graph.names.new(wanted)

@@ -52,7 +52,7 @@ def from_torch(
 
     Names follow the module: the parameter `layers.3.wq.weight` is `layers_3_wq_weight`. Layers that do the same, one after
     the other, are written once, as a function that is called for each (`kgen import` finds them, as it does in models of
-    ONNX), with weights and state of its own. Buffers that the module changes become state, which begins as zero.
+    ONNX), with weights and state of its own. Buffers that the module changes become state, which begins as they are.
 
     Raises ExportError, which lists every operator that kgen lacks with its line of the module.
     """
@@ -163,12 +163,7 @@ def _add_inputs(
         tensor = program.state_dict.get(spec.target)
         tensor = program.constants[spec.target] if tensor is None else tensor
         if spec.target in mutated:
-            if tensor.any():
-                raise ExportError(
-                    f"the buffer '{spec.target}' is changed by the module and begins with values other than zero; the state "
-                    "of a graph begins as zero"
-                )
-            states[spec.target] = converter.values[node] = graph.value(tensor, spec.target)
+            states[spec.target] = converter.values[node] = graph.state(tensor, spec.target)
             continue
         identity = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.numel() == 0 and spec.target)
         if identity not in weights:
@@ -195,7 +190,8 @@ def _add_outputs(program: ExportedProgram, converter: Converter, nodes: Dict[str
         if spec.kind == OutputKind.BUFFER_MUTATION:
             following = converter.values.get(nodes[spec.arg.name])
             if isinstance(following, Value):
-                graph.states.append((states[spec.target], converter.output(following, spec.target + "_next")))
+                state = next(each for each in graph.states if each.value is states[spec.target])
+                state.following = converter.output(following, spec.target + "_next")
         elif spec.kind == OutputKind.USER_OUTPUT:
             name = getattr(spec.arg, "name", None)
             value = converter.values.get(nodes[name]) if name in nodes else None

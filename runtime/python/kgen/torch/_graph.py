@@ -83,11 +83,18 @@ class Node:
 
 @dataclass
 class Constant:
-    """Numbers, or a tensor in the file."""
+    """Numbers, or a tensor in the file. Of a state, neither: zero."""
 
     value: Value
     key: Optional[str]
     numbers: Tuple[str, ...] = ()
+
+
+@dataclass
+class State(Constant):
+    """What a buffer begins as, and the value that it holds after a call."""
+
+    following: Optional[Value] = None
 
 
 def extents_of(tensor: torch.Tensor) -> Tuple[Dim, ...]:
@@ -166,7 +173,7 @@ class Graph:
         self.inputs: List[Value] = []
         self.constants: List[Constant] = []
         self.weights: Dict[str, torch.Tensor] = {}
-        self.states: List[Tuple[Value, Value]] = []
+        self.states: List[State] = []
         self.nodes: List[Node] = []
         self.outputs: List[Value] = []
 
@@ -180,19 +187,37 @@ class Graph:
         """A constant: in the file of weights under `key`, or its numbers where it has few and no key."""
         result = self.value(tensor, wanted)
         if key is None and tensor.numel() <= 16:
-            numbers = tuple(number_text(number) for number in tensor.detach().cpu().flatten().tolist())
-            self.constants.append(Constant(result, None, numbers))
+            self.constants.append(Constant(result, None, numbers_of(tensor)))
             return result
         key = key or result.name
         self.weights[key] = tensor
         self.constants.append(Constant(result, key))
         return result
 
+    def state(self, tensor: torch.Tensor, wanted: str) -> Value:
+        """A state that begins as the tensor is: zero, one number, or what lies in the file of weights under its name."""
+        result = self.value(tensor, wanted)
+        bits = tensor.detach().cpu().contiguous().reshape(-1, 1).view(torch.uint8)
+        if not bits.any():
+            self.states.append(State(result, None))
+        elif torch.equal(bits, bits[:1].expand(bits.shape)):
+            self.states.append(State(result, None, numbers_of(tensor.flatten()[:1])))
+        else:
+            self.weights[wanted] = tensor
+            self.states.append(State(result, wanted))
+        return result
+
     def _constant_text(self, constant: Constant) -> str:
-        what = f"values: [{', '.join(constant.numbers)}]"
+        parts = [f"type: {json.dumps(self.type_of(constant.value))}"]
+        if isinstance(constant, State) and constant.following:
+            parts.append(f"next: {constant.following.name}")
         if constant.key is not None:
-            what = f"file: {json.dumps(self.name + '.safetensors')}, key: {json.dumps(constant.key)}"
-        return f"{constant.value.name}: {{type: {json.dumps(self.type_of(constant.value))}, {what}}}"
+            parts.append(f"file: {json.dumps(self.name + '.safetensors')}, key: {json.dumps(constant.key)}")
+        elif not isinstance(constant, State):
+            parts.append(f"values: [{', '.join(constant.numbers)}]")
+        elif constant.numbers:
+            parts.append(f"values: {constant.numbers[0]}")
+        return f"{constant.value.name}: {{{', '.join(parts)}}}"
 
     def type_of(self, value: Value) -> str:
         return f"{dtype_names[value.dtype]}[{', '.join(self.text_of(dim) for dim in value.shape)}]"
@@ -213,9 +238,7 @@ class Graph:
         if self.constants:
             lines += ["constants:", *(f"  {self._constant_text(constant)}" for constant in self.constants)]
         if self.states:
-            lines.append("state:")
-            for state, following in self.states:
-                lines.append(f"  {state.name}: {{type: {json.dumps(self.type_of(state))}, next: {following.name}}}")
+            lines += ["state:", *(f"  {self._constant_text(state)}" for state in self.states)]
         lines += ["nodes:", *(self._node_text(node) for node in self.nodes)]
         lines.append(f"outputs: [{', '.join(json.dumps(value.name) for value in self.outputs)}]")
         return "\n".join(lines) + "\n"
@@ -240,7 +263,7 @@ class Graph:
 
     def _drop_unread(self) -> None:
         """Nodes whose results nothing reads: views that others were made of without them."""
-        read = {id(value) for value in self.outputs} | {id(following) for _, following in self.states}
+        read = {id(value) for value in self.outputs} | {id(state.following) for state in self.states}
         kept = []
         for node in reversed(self.nodes):
             if any(id(result) in read for result in node.results):
@@ -248,7 +271,7 @@ class Graph:
                 read |= {id(operand) for operand in node.operands}
         self.nodes = kept[::-1]
         self.constants = [constant for constant in self.constants if id(constant.value) in read]
-        keys = {constant.key for constant in self.constants}
+        keys = {constant.key for constant in [*self.constants, *self.states]}
         self.weights = {key: tensor for key, tensor in self.weights.items() if key in keys}
 
     def write(self, path: Path) -> None:
@@ -258,6 +281,10 @@ class Graph:
         path.write_text(self.text(), encoding="utf-8")
         if self.weights:
             write_safetensors(path.parent / f"{self.name}.safetensors", self.weights)
+
+
+def numbers_of(tensor: torch.Tensor) -> Tuple[str, ...]:
+    return tuple(number_text(number) for number in tensor.detach().cpu().flatten().tolist())
 
 
 def _operand_text(operand: Operand) -> str:
