@@ -95,6 +95,23 @@ TEST_CASE("threads share the work") {
   }
 }
 
+TEST_CASE("tiles cover a side, and threads get nearly the same of it") {
+  for (std::int64_t extent = 1; extent < 700; ++extent) {
+    for (int threads : {2, 3, 4}) {
+      for (std::int64_t wanted : {threads, threads + 1, 4 * threads}) {
+        const auto tiling = cpu::Tiling::balanced(extent, 256, wanted, 32, 1, threads);
+        INFO("extent ", extent, ", threads ", threads, ", wanted ", wanted);
+        REQUIRE(tiling.tile <= 256);
+        REQUIRE(tiling.range(tiling.count - 1).end == extent);
+        REQUIRE(tiling.range(tiling.count - 1).begin < extent);
+        const std::int64_t units = (extent + 31) / 32, turns = (tiling.count + threads - 1) / threads;
+        REQUIRE(tiling.count <= std::max({wanted, std::int64_t{threads}, (extent + 255) / 256}));
+        if (extent <= 256 * threads) REQUIRE(turns * tiling.tile / 32 == (units + threads - 1) / threads);
+      }
+    }
+  }
+}
+
 TEST_CASE("every number of rows up to some tens, beside right operands in rows and in columns") {
   const std::int64_t N = 83, K = 145;
   for (std::int64_t M = 1; M <= 40; ++M) {
