@@ -95,6 +95,7 @@ TEST_CASE("threads share the work") {
   }
 }
 
+#if !defined(KGEN_GPU) && !defined(KGEN_SIMT)
 TEST_CASE("tiles cover a side, and threads get nearly the same of it") {
   for (std::int64_t extent = 1; extent < 700; ++extent) {
     for (int threads : {2, 3, 4}) {
@@ -111,6 +112,7 @@ TEST_CASE("tiles cover a side, and threads get nearly the same of it") {
     }
   }
 }
+#endif
 
 TEST_CASE("every number of rows up to some tens, beside right operands in rows and in columns") {
   const std::int64_t N = 83, K = 145;
