@@ -22,8 +22,18 @@ from enclosure import Exact, Value, exactly, mid  # noqa: E402
 from graph import Body, Constant, Graph, Input, Node, State, Type  # noqa: E402
 
 OPERATORS = specs.load(TESTS.parent / "specs" / "ops")
-DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8, "i16": torch.int16,
-          "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8, "bool": torch.bool}
+DTYPES = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i8": torch.int8,
+    "i16": torch.int16,
+    "i32": torch.int32,
+    "i64": torch.int64,
+    "u8": torch.uint8,
+    "bool": torch.bool,
+}
 NOT_ATTRIBUTES = {"op", "call", "in", "out", "repeat"}
 
 
@@ -43,7 +53,10 @@ class Interpreted(evaluate.Model):
         self.graph.functions = {name: body_of(each, sizes) for name, each in (self.read.get("functions") or {}).items()}
         self.graph.main = body_of(self.read, sizes)
         self.counted: dict[str, int] = {}
-        values = {name: exactly(self.graph.main.inputs[name].type.dtype, array_of(one)) for name, one in zip(self.input_names, tensors)}
+        values = {
+            name: exactly(self.graph.main.inputs[name].type.dtype, array_of(one))
+            for name, one in zip(self.input_names, tensors)
+        }
         with np.errstate(all="ignore"):
             results = tuple(map(tensor_of, self.run_body(self.graph.main, 0, {}, values)))
         if out is not None:
@@ -56,7 +69,13 @@ class Interpreted(evaluate.Model):
         sizes: dict[str, int] = {}
         for name, tensor in zip(self.input_names, tensors, strict=True):
             dtype, extents = parts_of(self.read["inputs"][name])
-            assert DTYPES[dtype] == tensor.dtype and len(extents) == tensor.dim(), (name, dtype, extents, tensor.dtype, tensor.shape)
+            assert DTYPES[dtype] == tensor.dtype and len(extents) == tensor.dim(), (
+                name,
+                dtype,
+                extents,
+                tensor.dtype,
+                tensor.shape,
+            )
             sizes |= {text: extent for text, extent in zip(extents, tensor.shape) if text.isidentifier()}
         for name, entry in (self.read.get("dims") or {}).items():
             if isinstance(entry, dict):
@@ -86,7 +105,7 @@ class Interpreted(evaluate.Model):
         body = self.graph.functions[node.op]
         operands, results = [values[name] for name in node.inputs], []
         for _ in range(node.repeat):
-            operands = results + operands[len(results):]
+            operands = results + operands[len(results) :]
             index = self.counted.get(node.op, 0)
             self.counted[node.op] = index + 1
             results = self.run_body(body, index, sizes, dict(zip(body.inputs, operands)))
@@ -94,8 +113,14 @@ class Interpreted(evaluate.Model):
 
     def run_node(self, node: Node, body: Body, sizes: dict[str, int], values: dict[str, Value]) -> list[Value]:
         op = self.operators[node.op]
-        operands = [values[each] if isinstance(each, str) else each if each is None else composites.references.number_as(
-            evaluate.number_dtype(op, node, position, values), each) for position, each in enumerate(node.inputs)]
+        operands = [
+            values[each]
+            if isinstance(each, str)
+            else each
+            if each is None
+            else composites.references.number_as(evaluate.number_dtype(op, node, position, values), each)
+            for position, each in enumerate(node.inputs)
+        ]
         results = composites.OPERATORS[op.name](operands, evaluate.attributes_of(op, node, operands, sizes))
         return [known(each) for each in results]
 
@@ -104,7 +129,9 @@ def known(value: Value) -> Value:
     """One that it may be: bounds would only grow from operator to operator."""
     if isinstance(value, Exact):
         return exactly(value.dtype, value.value)
-    return exactly(value.dtype, number_formats.round_to(value.dtype, mid(value)))
+    inner = np.where(np.isinf(value.lo), value.hi, value.lo)  # of bounds one of which went beyond the greatest number
+    middle = np.where(np.isfinite(value.lo) & np.isfinite(value.hi), mid(value), inner)
+    return exactly(value.dtype, number_formats.round_to(value.dtype, middle))
 
 
 class Yaml12(yaml.SafeLoader):
@@ -116,8 +143,11 @@ Yaml12.yaml_implicit_resolvers = {
     for first, each in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 Yaml12.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(true|false)$"), list("tf"))
-Yaml12.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(
-    r"^([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?(?<=[.eE\d])(?=$)|[-+]?\.inf|\.nan)$"), list("-+.0123456789"))
+Yaml12.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?(?<=[.eE\d])(?=$)|[-+]?\.inf|\.nan)$"),
+    list("-+.0123456789"),
+)
 
 
 def parts_of(entry: Any) -> tuple[str, list[str]]:
@@ -149,9 +179,13 @@ def body_of(read: dict[str, Any], sizes: dict[str, int]) -> Body:
     for entry in read["nodes"]:
         inputs, outputs = (each if isinstance(each, list) else [each] for each in (entry.get("in", []), entry["out"]))
         attributes = {name: attribute(value, sizes) for name, value in entry.items() if name not in NOT_ATTRIBUTES}
-        body.nodes.append(Node(entry.get("op") or entry["call"], inputs, outputs, attributes, "call" in entry, entry.get("repeat", 1)))
+        body.nodes.append(
+            Node(entry.get("op") or entry["call"], inputs, outputs, attributes, "call" in entry, entry.get("repeat", 1))
+        )
     outputs = read["outputs"]
-    body.outputs = list(outputs.values()) if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs]
+    body.outputs = (
+        list(outputs.values()) if isinstance(outputs, dict) else outputs if isinstance(outputs, list) else [outputs]
+    )
     return body
 
 

@@ -78,8 +78,11 @@ bool has_dlpack(nb::handle object, const Parameter& parameter) {
 
 // PyTorch's tensors, and those of classes that derive from it, as Parameter.
 bool is_torch_type(nb::handle type) {
-  const nb::handle torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");  // there where a tensor of it is
-  if (!torch.is_valid()) return false;
+  const nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));  // there where a tensor of it is
+  if (!torch.is_valid()) {
+    PyErr_Clear();
+    return false;
+  }
   const nb::object tensor = nb::getattr(torch, "Tensor", nb::none());
   return PyType_Check(tensor.ptr()) != 0 && PyObject_IsSubclass(type.ptr(), tensor.ptr()) == 1;
 }

@@ -25,7 +25,11 @@ def _before_repeat(b: Builder, x: Value) -> Optional[Value]:
         return None
     batch, groups, one, length, width = repeated[0].shape
     times = joined[0].shape[2]
-    if one != 1 or joined[0].shape != (batch, groups, times, length, width) or x.shape != (batch, groups * times, length, width):
+    if (
+        one != 1
+        or joined[0].shape != (batch, groups, times, length, width)
+        or x.shape != (batch, groups * times, length, width)
+    ):
         return None
     return b.reshape(repeated[0], (batch, groups, length, width))
 
@@ -65,7 +69,9 @@ def _(b: Builder, out: Value, q: Value, k: Value, v: Value, mask: Optional[Value
 
     def with_heads(x: Value) -> Value:  # [..., H, L, E], of one batch axis
         heads = x.shape[-3] if x.rank > 2 else 1
-        return b.reshape(b.broadcast(x, (*front, *x.shape[-3:])) if x.rank > 3 else x, (size_of(front), heads, *x.shape[-2:]))
+        return b.reshape(
+            b.broadcast(x, (*front, *x.shape[-3:])) if x.rank > 3 else x, (size_of(front), heads, *x.shape[-2:])
+        )
 
     is_whole = is_causal and q.shape[-2] == k.shape[-2]
     is_spelt = q.dtype == torch.float64

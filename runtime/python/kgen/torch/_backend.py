@@ -61,7 +61,9 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Opti
 
     table = {op: rule for op, rule in decompositions.items() if rule_of(name_of(op)) is None}
     compiler: Any = aot_autograd(
-        fw_compiler=lambda graph, inputs: _compile(graph, folder, settings), decompositions=table, keep_inference_input_mutations=False
+        fw_compiler=lambda graph, inputs: _compile(graph, folder, settings),
+        decompositions=table,
+        keep_inference_input_mutations=False,
     )
     compiled: Callable[..., Any] = compiler(module, example_inputs)
     return compiled
@@ -138,7 +140,9 @@ class _Support(OperatorSupportBase):
         try:
             converter.convert(node, node.name)
         except Exception as error:  # a mistake of kgen's: PyTorch computes what it was made on
-            return self._refuse(f"{name_of(node.target)}: kgen failed ({type(error).__name__}: {error}): {line_of(node)}")
+            return self._refuse(
+                f"{name_of(node.target)}: kgen failed ({type(error).__name__}: {error}): {line_of(node)}"
+            )
         for problem in converter.problems:
             self._refuse(problem.replace("\n    ", ": "))
         return not converter.problems
@@ -152,14 +156,17 @@ class _Support(OperatorSupportBase):
 def _memory_is_read(node: FxNode) -> bool:
     """Whether as_strided reads the memory of a node as it lies, perhaps through views of it: kgen's results lie elsewhere."""
     return any(
-        ("as_strided" in str(user.target) and not is_same(user)) or (_is_view(user) and user.args[0] is node and _memory_is_read(user))
+        ("as_strided" in str(user.target) and not is_same(user))
+        or (_is_view(user) and user.args[0] is node and _memory_is_read(user))
         for user in node.users
     )
 
 
 def _is_view(node: FxNode) -> bool:
     schema = getattr(node.target, "_schema", None)
-    return schema is not None and any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)
+    return schema is not None and any(
+        each.alias_info is not None and not each.alias_info.is_write for each in schema.returns
+    )
 
 
 def _graph_of(part: GraphModule, name: str) -> Tuple[Graph, List[int]]:
@@ -176,7 +183,9 @@ def _graph_of(part: GraphModule, name: str) -> Tuple[Graph, List[int]]:
             converter.values[node] = graph.value(example, node.name)
             graph.inputs.append(converter.values[node])
             taken.append(i)
-        elif isinstance(example, torch.SymInt) and graph.takes_size(extent_of(example), node.name, range_of_size(example)):
+        elif isinstance(example, torch.SymInt) and graph.takes_size(
+            extent_of(example), node.name, range_of_size(example)
+        ):
             taken.append(i)
     for node in part.graph.nodes:
         if node.op == "call_function":
@@ -228,7 +237,9 @@ class _Planned(torch.nn.Module):
     def __init__(self, model: Any, part: GraphModule, report: Report, taken: List[int]) -> None:
         super().__init__()
         self._taken = taken
-        self._has_tensors = any(node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor) for node in part.graph.nodes)
+        self._has_tensors = any(
+            node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor) for node in part.graph.nodes
+        )
         self._model = model
         self._part = part
         self._report = report
@@ -242,8 +253,7 @@ class _Planned(torch.nn.Module):
     def forward(self, *arguments: Any) -> Any:
         given = [_dense(arguments[i]) for i in self._taken]
         try:
-            with torch.no_grad():
-                result = self._call(given)
+            result = self._call(given)
         except ArgumentError as problem:
             if problem.status != "KGEN_DIM_OUT_OF_RANGE":
                 raise
