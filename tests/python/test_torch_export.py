@@ -143,7 +143,7 @@ class Exports(unittest.TestCase):
             seen = torch.rand(batch, 1, length, length) > 0.4
             seen[0, 0, 1] = False  # sees nothing
             examples.append((*(torch.randn(batch, 4, length, 8) for _ in range(3)), seen))
-        dims = {0: Dim("B", max=4), 2: Dim("L", min=3, max=9)}
+        dims = {0: Dim("B", max=4), 2: Dim("L", min=4, max=9)}
         self.compare("attention_forms", Forms(), examples, {**dict.fromkeys("qkv", dims), "mask": {**dims, 3: dims[2]}})
 
     def test_numbers_as_arguments(self) -> None:

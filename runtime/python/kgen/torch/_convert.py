@@ -216,7 +216,8 @@ def add_dims(graph: Graph, tensors: Sequence[Any], names: Mapping[Any, str]) -> 
 
 def range_of_size(size: torch.SymInt) -> Tuple[int, int]:
     """PyTorch's range of a size, with an end."""
-    bounds: Any = size.node.shape_env.bound_sympy(size.node.expr)
+    known: Any = size.node.shape_env
+    bounds: Any = known.bound_sympy(size.node.expr)
     low = int(bounds.lower) if getattr(bounds.lower, "is_Integer", False) else 0
     is_open = not getattr(bounds.upper, "is_Integer", False) or int(bounds.upper) > DEFAULT_GREATEST
     return max(low, 0), DEFAULT_GREATEST if is_open else int(bounds.upper)
