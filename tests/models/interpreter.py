@@ -122,16 +122,24 @@ class Interpreted(evaluate.Model):
             for position, each in enumerate(node.inputs)
         ]
         results = composites.OPERATORS[op.name](operands, evaluate.attributes_of(op, node, operands, sizes))
-        return [known(each) for each in results]
+        return [known(each, self.dtype_of(op, node, i, values) or each.dtype) for i, each in enumerate(results)]
+
+    def dtype_of(self, op: specs.Operator, node: Node, result: int, values: dict[str, Value]) -> str:
+        """That of the operands whose type the result has; "" where it has none's."""
+        wanted = op.results[min(result, len(op.results) - 1)].type
+        for i, each in enumerate(node.inputs):
+            if isinstance(each, str) and op.operands[min(i, len(op.operands) - 1)].type == wanted:
+                return values[each].dtype
+        return ""
 
 
-def known(value: Value) -> Value:
-    """One that it may be: bounds would only grow from operator to operator."""
+def known(value: Value, dtype: str) -> Value:
+    """One that it may be: bounds would only grow from operator to operator. Of this dtype, in which it is stored."""
     if isinstance(value, Exact):
-        return exactly(value.dtype, value.value)
+        return exactly(dtype, value.value)
     inner = np.where(np.isinf(value.lo), value.hi, value.lo)  # of bounds one of which went beyond the greatest number
     middle = np.where(np.isfinite(value.lo) & np.isfinite(value.hi), mid(value), inner)
-    return exactly(value.dtype, number_formats.round_to(value.dtype, middle))
+    return exactly(dtype, number_formats.round_to(dtype, middle))
 
 
 class Yaml12(yaml.SafeLoader):
