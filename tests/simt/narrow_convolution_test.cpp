@@ -1,5 +1,5 @@
-// Convolution of few channels in each group by the tensor cores' products of a wave, as the executor does them, against the
-// plain sum in double; and depthwise convolution by plain arithmetic.
+// Convolution of few channels in each group by the tensor cores' products of a wave, as the executor does them, against
+// the plain sum in double; and depthwise convolution by plain arithmetic.
 #include "kgen/gpu/warpgroup.hpp"
 
 #if defined(KGEN_WARPGROUPS)

@@ -15,7 +15,7 @@ using namespace kgen::simt_testing;
 
 namespace {
 
-// Whatever kernel is the better one for them.
+// By this kernel, whichever the rule has for them.
 template <int A>
 void convolve(const Case<A>& c, const auto& x, const auto& filters, const auto& out) {
   using T = view_element_t<std::remove_cvref_t<decltype(x)>>;
@@ -89,7 +89,7 @@ TEST_CASE("warpgroup convolution: what the engine does not take is copied throug
     const auto first = random_tensor<bf16>(Index<4>{c.x[0], c.x[3], c.x[1], c.x[2]}, 3);
     const auto torch = random_tensor<bf16>(Index<4>{c.filters[3], c.filters[2], c.filters[0], c.filters[1]}, 4);
     check<2, bf16>(c, first.view().permute<0, 2, 3, 1>(), torch.view().permute<2, 3, 1, 0>(), launches,
-                   simt::Order::reverse);
+                   by_warpgroups, simt::Order::reverse);
     const auto channels = random_tensor<bf16>(Index<4>{c.filters[3], c.filters[0], c.filters[1], c.filters[2]}, 5);
     check<2, bf16>(c, x.view().flip<1>().flip<2>(), channels.view().permute<1, 2, 3, 0>(), launches, by_warpgroups);
   }

@@ -1,5 +1,5 @@
-// Images and filters copied to where the copy engine takes them: channels are neighbours, and those of a place begin at a
-// multiple of 16 bytes.
+// Images and filters copied to where the copy engine takes them: channels are neighbours, and those of a place begin at
+// a multiple of 16 bytes.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@
 
 namespace kgen::gpu {
 
-// A block copies places x channels of an image. Neighbouring threads read neighbours, along whichever axis those are, and
-// write pieces of 16 bytes.
+// A block copies places x channels of an image. Neighbouring threads read neighbours, along whichever axis those are,
+// and write pieces of 16 bytes.
 template <class T>
 struct ChannelsTile {
   static_assert(sizeof(T) == 2);

@@ -23,9 +23,9 @@ inline constexpr bool are_images_of_16_bits<View<X, R>, View<F, R>> =
 template <class X, class F>
 inline constexpr bool has_tensor_core_convolution = detail::are_images_of_16_bits<X, F>;
 
-// Whether so many channels of each group are better multiplied by waves than by warpgroups. These multiply 64 channels by
-// 64 columns at least, zeros where there are fewer, 3 times as fast; and groups of which 64 are several, only by way of
-// registers.
+// Whether so many channels of each group are better multiplied by waves than by warpgroups. These multiply 64 channels
+// by 64 columns at least, zeros where there are fewer, 3 times as fast; and groups of which 64 are several, only by way
+// of registers.
 template <int A>
 bool is_narrow(const ConvolutionShape<A>& sizes, std::int64_t group, std::int64_t columns) {
   if (sizes.channels >= 64 || (group == 1 && element_count(sizes.filter) == 1)) return false;

@@ -1,6 +1,6 @@
-// Depthwise convolutions on a GPU, by plain arithmetic, at the rate of memory: a thread has the results of some positions
-// along one axis, for a vector of channels, in registers. What it reads of a line it multiplies by several taps before it
-// reads on. Lines above and below come from the first-level cache, the filter from shared memory.
+// Depthwise convolutions on a GPU, by plain arithmetic, at the rate of memory: a thread has the results of some
+// positions along one axis, for a vector of channels, in registers. What it reads of a line it multiplies by several
+// taps before it reads on. Lines above and below come from the first-level cache, the filter from shared memory.
 #pragma once
 
 #include <bit>
@@ -21,15 +21,15 @@ struct DepthwiseOrder {
   int channels, taps;
   int lane_bits, unit_bits;  // of a thread's number in its block
   int vectors, units, lines;
-  int spacing;      // between a thread's positions
-  bool slides;      // which is such that what a position sees by one tap, its neighbour sees by the one before
-  Divider phases;   // of units whose positions alternate
+  int spacing;     // between a thread's positions
+  bool slides;     // which is such that what a position sees by one tap, its neighbour sees by the one before
+  Divider phases;  // of units whose positions alternate
   Positions<3> blocks;
   Positions<A> line, tap;
 };
 
-// What lies along an axis, to be loaded where it is inside of the image, else 0: without a branch, so that several are on
-// their way together. Of memory as it is stored, which takes fewer registers.
+// What lies along an axis, to be loaded where it is inside of the image, else 0: without a branch, so that several are
+// on their way together. Of memory as it is stored, which takes fewer registers.
 template <int W, int Axis, class X, int R>
 struct SeenLine {
   const X& x;
@@ -74,7 +74,7 @@ template <int W, bool Across, class T, int A>
 struct Depthwise {
   static_assert(A >= 2 && (!Across || W == 1));
   static constexpr int threads = 256, results = 7;  // images often have a multiple of it
-  static constexpr int together = 5;  // of a thread's loads
+  static constexpr int together = 5;                // of a thread's loads
   static constexpr int axis = Across ? A - 2 : A - 1;
   using Lane = Vec<T, W>;
   using Order = DepthwiseOrder<A>;

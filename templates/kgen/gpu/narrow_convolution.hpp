@@ -1,7 +1,7 @@
-// Convolutions of few channels in each group on the tensor cores of Hopper, by products of single waves: the pixels that a
-// tile of the result sees come to shared memory once, whichever taps see them, and the filters stay there. What a wave
-// multiplies it takes from there by an offset for each pair of neighbours in depth, so that depth is as dense as two
-// channels allow, where the copy engine's patches would fill 128 bytes for each tap.
+// Convolutions of few channels in each group on the tensor cores of Hopper, by products of single waves: the pixels
+// that a tile of the result sees come to shared memory once, whichever taps see them, and the filters stay there. What
+// a wave multiplies it takes from there by an offset for each pair of neighbours in depth, so that depth is as dense as
+// two channels allow, where the copy engine's patches would fill 128 bytes for each tap.
 #pragma once
 
 #include "kgen/gpu/channels_last.hpp"
@@ -24,9 +24,9 @@ struct NarrowOperands {
 template <class T, int Tiles, int A>
 struct NarrowConvolution {
   static constexpr int threads = 256, waves = threads / wave_size;
-  static constexpr int together = 4 / Tiles;                 // groups of a chunk
+  static constexpr int together = 4 / Tiles;                   // groups of a chunk
   static constexpr int row_tiles = NarrowShape<A>::row_tiles;  // of 16 positions, that a wave multiplies at once
-  static constexpr int lanes = 8;                            // channels of a piece of 16 bytes
+  static constexpr int lanes = 8;                              // channels of a piece of 16 bytes
   static constexpr Access constant{true, true, true};
   using Shape = NarrowShape<A>;
   using Sums = float[row_tiles][4][4];
@@ -36,8 +36,8 @@ struct NarrowConvolution {
     int offset;
     std::uint32_t mask;
   };
-  // A position of a tile, or a pixel that it sees: where along each axis from the tile's first one on, images first, and
-  // how far that is in memory: for a position that of its first pixel in `image`, for a pixel that in x.
+  // A position of a tile, or a pixel that it sees: where along each axis from the tile's first one on, images first,
+  // and how far that is in memory: for a position that of its first pixel in `image`, for a pixel that in x.
   struct alignas(16) Place {
     int offset;
     std::uint16_t at[6];
@@ -146,7 +146,8 @@ struct NarrowConvolution {
     KGEN_FN Window(const Shape& shape, const NearView<T, A + 2>& x, const Index<A + 1>& origin) {
       from[0] = static_cast<int>(origin[0]);
       KGEN_UNROLL
-      for (int axis = 0; axis < A; ++axis) from[axis + 1] = shape.axes[axis].seen(static_cast<int>(origin[axis + 1]), 0);
+      for (int axis = 0; axis < A; ++axis)
+        from[axis + 1] = shape.axes[axis].seen(static_cast<int>(origin[axis + 1]), 0);
       offset = 0;
       KGEN_UNROLL
       for (int axis = 0; axis < A + 1; ++axis) offset += from[axis] * x.steps[axis];
@@ -233,8 +234,8 @@ struct NarrowConvolution {
     return Place::load(shared.positions + (position < shape.all_positions ? position : 0)).offset;
   }
 
-  // add(step, left) for each step: left(a, m, group) is what a group of row tile m has, as multiply_tile() takes it, from
-  // channel `first` of a pixel on.
+  // add(step, left) for each step: left(a, m, group) is what a group of row tile m has, as multiply_tile() takes it,
+  // from channel `first` of a pixel on.
   template <class Add>
   KGEN_FN static void for_each_step(const Shared& shared, const Shape& shape, int first_position, int first,
                                     const Add& add) {
@@ -242,7 +243,8 @@ struct NarrowConvolution {
     if (shape.in_eights) {  // whose rows are 16 aligned bytes: 4 instructions in one
       int rows[row_tiles];
       KGEN_UNROLL
-      for (int m = 0; m < row_tiles; ++m) rows[m] = first_pixel(shared, shape, first_position + m * 16 + lane % 16) + first;
+      for (int m = 0; m < row_tiles; ++m)
+        rows[m] = first_pixel(shared, shape, first_position + m * 16 + lane % 16) + first;
       const Pair* pairs = shared.pairs + lane / 16 * 4;
       KGEN_NO_UNROLL
       for (int step = 0; step < shape.steps; ++step, pairs += 8) {
@@ -301,7 +303,7 @@ struct NarrowConvolution {
   template <int W, class Out>
   KGEN_FN static void emit(const Sums& sums, const Shared& shared, const Out& out, const Shape& shape,
                            const Index<A + 1>& origin, int chunk, int first_position) {
-    constexpr bool once = W == 1 || view_count<Out> > 4;  // that the sink's code stands here
+    constexpr bool once = W == 1 || view_count < Out >> 4;  // that the sink's code stands here
     const int lane = thread_index() % wave_size;
     const int group = shape.group_of(chunk, together) + lane % 4 / Tiles;
     const int within = shape.column_of(chunk, 8 * Tiles) + lane % 4 % Tiles * 8;
@@ -398,9 +400,8 @@ struct NarrowConvolution {
       }
       return offset;
     });
-    stage_places(shared.pixels, shape.all_pixels, shape.pixels, [&](const Index<A + 1>& at) KGEN_LAMBDA {
-      return operands.x.offset(join(at, Index<1>{0}));
-    });
+    stage_places(shared.pixels, shape.all_pixels, shape.pixels,
+                 [&](const Index<A + 1>& at) KGEN_LAMBDA { return operands.x.offset(join(at, Index<1>{0})); });
     {
       const BlockPhase placing;
       stage_filters(shared, operands.filters, shape, first_chunk);

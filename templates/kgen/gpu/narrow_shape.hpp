@@ -9,8 +9,9 @@
 
 namespace kgen::gpu {
 
-// A chunk is 4 tiles of 8 columns, of one group or several; a bundle, whose filters a block keeps, is some chunks. A run
-// is a stretch of depth that lies without gaps in shared memory: the channels of a tap, or those of a filter's whole line.
+// A chunk is 4 tiles of 8 columns, of one group or several; a bundle, whose filters a block keeps, is some chunks. A
+// run is a stretch of depth that lies without gaps in shared memory: the channels of a tap, or those of a filter's
+// whole line.
 template <int A>
 struct NarrowShape {
   static constexpr int row_tiles = 4;
@@ -31,9 +32,9 @@ struct NarrowShape {
   Positions<A + 1> positions, tiles;
   // What a tile sees.
   int all_pixels, all_pieces, pitch, group_pitch, staged;  // elements between pixels, and between groups of a pixel
-  int pixel_steps[A + 1];  // elements to the next along each axis
-  bool in_eights;          // of channels, each 16 aligned bytes
-  bool vectors;            // that come as such
+  int pixel_steps[A + 1];                                  // elements to the next along each axis
+  bool in_eights;                                          // of channels, each 16 aligned bytes
+  bool vectors;                                            // that come as such
   Positions<A + 1> pixels;
   Divider pieces, group_of_element;
 
@@ -129,7 +130,8 @@ void cut_tiles(NarrowShape<A>& shape, std::int64_t most) {
 template <int A>
 void cut_depth(NarrowShape<A>& shape, const ConvolutionShape<A>& sizes, const NarrowRequest& request) {
   const WindowAxis& last = shape.axes[A - 1];
-  // Positions begin at words: an odd number of channels lies without gaps where they are an even number of pixels apart.
+  // Positions begin at words: an odd number of channels lies without gaps where they are an even number of pixels
+  // apart.
   const bool dense = shape.groups == 1 && shape.channels % 2 != 0 && last.stride % 2 == 0 && last.dilation == 1;
   shape.taps_of_run = dense ? last.filter : 1;
   shape.run = shape.taps_of_run * shape.channels;
@@ -169,8 +171,8 @@ std::optional<NarrowShape<A>> narrow_shape(const ConvolutionShape<A>& sizes, std
 
   // Chunks of a bundle: such that its groups have about 128 bytes of a pixel, or parts of one group's columns.
   const int of_pixel = std::max(1, 64 / (shape.channels * shape.groups_of_chunk));
-  int chunks = shape.chunks_of_group == 1 ? std::min({of_pixel, shape.all_chunks, 4})
-                                          : (shape.chunks_of_group % 2 == 0 ? 2 : 1);
+  int chunks =
+      shape.chunks_of_group == 1 ? std::min({of_pixel, shape.all_chunks, 4}) : (shape.chunks_of_group % 2 == 0 ? 2 : 1);
   // Two blocks of a multiprocessor, of which one loads while the other multiplies; else one.
   const std::int64_t whole = request.shared_bytes, half = whole / 2 - 1024;
   for (const std::int64_t available : {half, whole}) {
@@ -188,7 +190,8 @@ std::optional<NarrowShape<A>> narrow_shape(const ConvolutionShape<A>& sizes, std
         if (!fills || shared(shape) > available) continue;
         shape.all_pieces = shape.all_pixels * (shape.staged / 8);
         const std::int64_t residents = std::clamp<std::int64_t>(whole / (shared(shape) + 1024), 1, 2);
-        const std::int64_t at_once = (residents * request.multiprocessors + shape.bundle_count - 1) / shape.bundle_count;
+        const std::int64_t at_once =
+            (residents * request.multiprocessors + shape.bundle_count - 1) / shape.bundle_count;
         shape.tiles_at_once = static_cast<int>(std::min<std::int64_t>(at_once, shape.all_tiles));
         return shape;
       }

@@ -47,8 +47,8 @@ std::optional<View<const T, 2>> filter_matrix(const View<const T, R>& filters) {
 }
 }  // namespace detail
 
-// The images as the copy engine is told of them, 128 pixels at a time, but for where they lie: nothing where it does not
-// take windows that move so.
+// The images as the copy engine is told of them, 128 pixels at a time, but for where they lie: nothing where it does
+// not take windows that move so.
 template <class T, int A>
 std::optional<PatchedMemory<A + 2>> image_windows(const PatchOperands<T, A>& operands) {
   const ConvolutionShape<A>& sizes = operands.sizes;
@@ -146,8 +146,8 @@ bool convolve_copied(const PatchOperands<T, A>& operands, const C& c, const Warp
                                                       [&] { return copied_patches<64, BDeep>(operands); });
 }
 
-// Whether no box of a group's channels reaches another group's, which NaN and infinity would not bear: they are multiplied
-// by 0.
+// Whether no box of a group's channels reaches another group's, which NaN and infinity would not bear: they are
+// multiplied by 0.
 template <class T, int A>
 bool has_own_boxes(const PatchOperands<T, A>& operands) {
   return operands.group == 1 || operands.sizes.channels % OperandTiles<T, 64>::depth == 0;
@@ -160,7 +160,8 @@ bool warpgroup_convolution(const PatchOperands<T, A>& operands, const Out& out, 
   const auto& [x, filters, sizes, group] = operands;
   const std::int64_t columns = filters.extent(A + 1);
   if ((sizes.positions() + 127) / 128 * columns >= 1 << 30) return false;  // tiles
-  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(), {columns / group}, 0, Lanes::any, static_cast<int>(group)};
+  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(),          {columns / group}, 0,
+                                Lanes::any,        static_cast<int>(group)};
   const bool aligned = group == 1 || shape.N[0] % 8 == 0;
   const NumberedRows<Out, A + 1> sink{out, operands.shape().rows};
   if (aligned) shape.lanes = whole_lanes(sink, 8);
