@@ -46,42 +46,6 @@ bool engine_takes_filters(const PatchOperands<T, A>& operands) {
   return takes(A + 1) || takes(A);
 }
 
-// The bytes of a copy of images, or filters, with their channels last: 0 where they are no lines of places.
-template <class T, int A>
-std::int64_t copied_image_bytes(const PatchOperands<T, A>& operands) {
-  const auto images = merged<1, A>(operands.x);
-  return images ? shared_bytes<T>(images->extent(0) * images->extent(1) * padded_channels<T>(images->extent(2))) : 0;
-}
-template <class T, int A>
-std::int64_t copied_filter_bytes(const PatchOperands<T, A>& operands) {
-  const auto taps = merged<0, A>(operands.filters);
-  return taps ? shared_bytes<T>(taps->extent(0) * taps->extent(2) * padded_channels<T>(taps->extent(1))) : 0;
-}
-// Copies them, behind which channels that are not there are zeros.
-template <class T, int A>
-bool copy_images(PatchOperands<T, A>& operands, unsigned char* memory, Stream stream) {
-  T* to = reinterpret_cast<T*>(memory);
-  Index<A + 2> extents = operands.x.shape();
-  extents[A + 1] = padded_channels<T>(extents[A + 1]);
-  if (!copy_channels_last<T>(*merged<1, A>(operands.x), to, stream)) return false;
-  operands.x = View<const T, A + 2>(to, extents);
-  return true;
-}
-template <class T, int A>
-bool copy_filters(PatchOperands<T, A>& operands, unsigned char* memory, Stream stream) {
-  T* to = reinterpret_cast<T*>(memory);
-  const View<const T, 3> columns = merged<0, A>(operands.filters)->template permute<2, 0, 1>();
-  if (!copy_channels_last<T>(columns, to, stream)) return false;
-  Index<A + 2> extents = operands.filters.shape(), strides{};
-  extents[A] = padded_channels<T>(extents[A]);
-  const Index<A> taps = dense_strides(first_axes<A>(extents));
-  for (int axis = 0; axis < A; ++axis) strides[axis] = taps[axis] * extents[A];
-  strides[A] = 1;
-  strides[A + 1] = columns.extent(1) * extents[A];
-  operands.filters = View<const T, A + 2>(to, extents, strides);
-  return true;
-}
-
 // Operands that lie otherwise are copied first: their elements are read once for that, and for each tap by threads that
 // bring them from anywhere. False where they are no lines of places, or windows move otherwise than the engine has it.
 template <class T, int A, class Out>

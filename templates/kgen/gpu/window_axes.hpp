@@ -42,7 +42,7 @@ struct NearView {
   }
   static bool fits(const View<const T, R>& view) {
     const Span span(view);
-    return span.end - span.begin < std::uintptr_t{1} << 31;
+    return (span.end - span.begin) / sizeof(T) < std::uintptr_t{1} << 31;
   }
   KGEN_FN int offset(const Index<R>& at) const {
     int offset = 0;
