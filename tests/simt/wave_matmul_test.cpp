@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "kgen/batched_matmul.hpp"
+#include "kgen/grouped_matmul.hpp"
 #include "kgen/ops/conversion.hpp"
 #include "products.hpp"
 
@@ -62,7 +64,8 @@ template <class E>
 struct ScaledTensor {
   Tensor<E, 2> x;
   Tensor<float, 2> scale;
-  explicit ScaledTensor(Index<2> shape) : x(random_tensor<E>(shape, 7)), scale(random_tensor<float>(Index<2>{shape[0], 1}, 8)) {}
+  explicit ScaledTensor(Index<2> shape)
+      : x(random_tensor<E>(shape, 7)), scale(random_tensor<float>(Index<2>{shape[0], 1}, 8)) {}
   Scaled<E> source() const {
     const View<const E, 2> all = x.view();
     return {all, scale.view().template broadcast_to<2>(all.shape())};
@@ -150,7 +153,8 @@ TEST_CASE("waves: prologues of either operand") {
     const auto down = random_tensor<std::int8_t>(Index<2>{75, K}, 3);  // weights that lie as [N, K]
     const auto scale = random_tensor<float>(Index<2>{1, 75}, 4);
     const View<const std::int8_t, 2> weights = std::as_const(down).view().permute<1, 0>();
-    check<bf16>(left.view(), Scaled<std::int8_t>{weights, scale.view().broadcast_to(weights.shape())}, "wave_matmul x2");
+    check<bf16>(left.view(), Scaled<std::int8_t>{weights, scale.view().broadcast_to(weights.shape())},
+                "wave_matmul x2");
   }
 }
 
@@ -162,16 +166,17 @@ TEST_CASE("waves: a prologue is evaluated as often as matmul's declaration says"
   matmul(Counted{a.view(), &of_a}, b.view(), c.view());
   matmul(a.view(), Counted{b.view(), &of_b}, c.view());
   CHECK(device.take() == "wave_matmul x6, wave_matmul x6");
-  for (const int count : of_a) REQUIRE(count == (264 + 127) / 128);
-  // At the end of lines it may ask for some again, whose values it drops.
-  for (std::size_t i = 0; i < of_b.size(); ++i) REQUIRE((i % 264 >= 256 || of_b[i] == 2));
+  // Beyond the end of the depth, or of columns, it asks for the last ones again, and drops what it gets.
+  for (std::size_t i = 0; i < of_a.size(); ++i) REQUIRE((i % 64 >= 56 || of_a[i] == (264 + 127) / 128));
+  for (std::size_t i = 0; i < of_b.size(); ++i) REQUIRE((i % 264 >= 256 || i / 264 == 63 || of_b[i] == 256 / 128));
 }
 
 TEST_CASE("waves: which operands, sinks and devices") {
   using View16 = View<const bf16, 2>;
   using Sink = View<bf16, 2>;
   static_assert(std::is_same_v<gpu::wave_element_t<View16, View16>, bf16>);
-  static_assert(std::is_same_v<gpu::wave_element_t<Scaled<float>, Several<View<const f16, 2>, View<const f16, 2>>>, f16>);
+  static_assert(
+      std::is_same_v<gpu::wave_element_t<Scaled<float>, Several<View<const f16, 2>, View<const f16, 2>>>, f16>);
   static_assert(std::is_same_v<gpu::wave_element_t<View16, Several<Scaled<float>, Scaled<float>>>, bf16>);
   static_assert(std::is_same_v<gpu::wave_element_t<View<const f8e4m3, 2>, View<const f8e4m3, 2>>, bf16>);
   static_assert(std::is_same_v<gpu::wave_element_t<View<const float, 2>, Scaled<float>>, void>);
@@ -230,16 +235,61 @@ TEST_CASE("waves: NaN and infinity reach the results that they belong to, and no
   });
 }
 
-TEST_CASE("waves: a block that goes from tile to tile") {
+TEST_CASE("waves: batches of matrices, of which one is repeated") {
   NoHopper device;
-  simt::device().most_blocks = 1;
+  const auto a = random_tensor<bf16>(Index<3>{3, 130, 40}, 1), b = random_tensor<bf16>(Index<3>{3, 40, 24}, 2);
+  const auto turned = random_tensor<bf16>(Index<3>{1, 24, 40}, 3), odd = random_tensor<bf16>(Index<3>{3, 40, 23}, 4);
+  const auto expect = [&](const View<const bf16, 3>& left, const View<const bf16, 3>& right,
+                          const std::string& launches) {
+    Tensor<float, 3> c(Index<3>{3, 130, right.extent(2)});
+    batched_matmul(left, right, c.view());
+    CHECK(device.take() == launches);
+    for_each_position(c.shape, [&](Index<3> at) {
+      const View<const bf16, 2> matrix = right.select<0>(right.extent(0) == 1 ? 0 : at[0]);
+      const double value = expected(left.select<0>(at[0]), matrix, Index<2>{at[1], at[2]});
+      REQUIRE(std::abs(element(c.view(), at) - value) <= 1e-3);
+    });
+  };
+  const View<const bf16, 3> left = a.view(), lines = turned.view();
+  expect(left, b.view(), "wave_batched_matmul x6");
+  expect(left, lines.permute<0, 2, 1>(), "wave_batched_matmul x6");
+  expect(left, odd.view(), "batched_matmul x9");  // in no whole vectors
+}
+
+TEST_CASE("waves: groups of rows, whose ends only the device knows, and rows in none") {
+  NoHopper device;
+  simt::device().shared_bytes = 64 * 1024;
+  const auto a = random_tensor<bf16>(Index<2>{200, 40}, 1);
+  const auto b = random_tensor<bf16>(Index<3>{3, 40, 24}, 2), up = random_tensor<bf16>(Index<3>{3, 40, 24}, 3);
+  const auto turned = random_tensor<bf16>(Index<3>{3, 24, 40}, 4);
+  const std::int64_t ends[] = {5, 140, 190};
+  const View<const std::int64_t, 1> of_groups(ends, Index<1>{3});
+  const View<const bf16, 2> left = a.view();
+  const View<const bf16, 3> lines = turned.view();
+  const auto value = [&](const View<const bf16, 3>& matrices, Index<2> at) {
+    const int group = at[0] < 5 ? 0 : at[0] < 140 ? 1 : 2;
+    return at[0] < 190 ? expected(left, matrices.select<0>(group), at) : 0.0;
+  };
+  Tensor<float, 2> c(Index<2>{200, 24});
+  for (const View<const bf16, 3>& matrices : {View<const bf16, 3>(b.view()), lines.permute<0, 2, 1>()}) {
+    grouped_matmul(left, matrices, of_groups, c.view());
+    CHECK(device.take() == "wave_grouped_matmul x5");
+    for_each_position(c.shape,
+                      [&](Index<2> at) { REQUIRE(std::abs(element(c.view(), at) - value(matrices, at)) <= 1e-3); });
+  }
+  grouped_matmul(left, several(b.view(), up.view()), of_groups, Gated{c.view()});
+  CHECK(device.take() == "wave_grouped_matmul x5");
+  for_each_position(c.shape, [&](Index<2> at) {
+    REQUIRE(std::abs(element(c.view(), at) - value(b.view(), at) * value(up.view(), at)) <= 1e-2);
+  });
+}
+
+TEST_CASE("waves: more tiles than a grid has blocks are not theirs") {
+  NoHopper device;
   const Matrix<bf16> a(Index<2>{140, 72}, 1), b(Index<2>{72, 200}, 2);
   Tensor<float, 2> c(Index<2>{140, 200});
-  for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
-    simt::device().order = order;
-    std::fill(c.elements.begin(), c.elements.end(), 0.0f);
-    matmul(a.view(), b.view(), c.view());
-    CHECK(device.take() == "wave_matmul x1");
-    expect_product(c, a, b, [](Index<2>, double product) { return product; });
-  }
+  simt::device().most_blocks = 3;
+  matmul(a.view(), b.view(), c.view());
+  CHECK(device.take() == "matmul x3");
+  expect_product(c, a, b, [](Index<2>, double product) { return product; });
 }

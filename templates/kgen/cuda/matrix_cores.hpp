@@ -21,10 +21,10 @@ KGEN_FN void multiply_tile(float (&sums)[4], const std::uint32_t (&a)[4], const 
 }
 #undef KGEN_MULTIPLY_TILE
 
-#define KGEN_LOAD_MATRICES(form)                                                     \
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4" form ".b16 {%0, %1, %2, %3}, [%4];"   \
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])      \
-               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(from)))     \
+#define KGEN_LOAD_MATRICES(form)                                                   \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4" form ".b16 {%0, %1, %2, %3}, [%4];" \
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])    \
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(from)))   \
                : "memory")
 template <bool Turned>
 KGEN_FN void load_matrices(std::uint32_t (&words)[4], const void* from) {

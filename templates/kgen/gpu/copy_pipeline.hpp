@@ -7,10 +7,9 @@
 
 namespace kgen::gpu {
 
-// All threads of the block take the same steps, of which each is read() of a stage and then fill() of what is read so many
-// steps `ahead`. In front of the first step fill() is called for what these begin with.
-// What is acquired is released: a stage is being filled for as long as its Filling lives. It is read until the next
-// read().
+// All threads of the block take the same steps, of which each is read() of a stage and then fill() of what is read so
+// many steps `ahead`. In front of the first step fill() is called for what these begin with. What is acquired is
+// released: a stage is being filled for as long as its Filling lives. It is read until the next read().
 template <class Stage, int Stages>
 class CopyPipeline {
  public:
@@ -20,13 +19,15 @@ class CopyPipeline {
   KGEN_FN explicit CopyPipeline(Stage* stages) : stages_(stages) {}
 
   // What begins to come when this is made, and has been put in its place when it goes: copies by then may be on their
-  // way. Loads: their begin(stage, k) and end(stage).
-  template <class Loads>
+  // way. Loads: their begin<Whole>(stage, k) and end<Whole>(stage).
+  template <bool Whole, class Loads>
   class Filling {
    public:
-    KGEN_FN Filling(Stage& stage, Loads& loads, std::int64_t k) : stage_(stage), loads_(loads) { loads.begin(stage, k); }
+    KGEN_FN Filling(Stage& stage, Loads& loads, std::int64_t k) : stage_(stage), loads_(loads) {
+      loads.template begin<Whole>(stage, k);
+    }
     KGEN_FN ~Filling() {
-      loads_.end(stage_);
+      loads_.template end<Whole>(stage_);
       commit_copies();
     }
     Filling(const Filling&) = delete;
@@ -38,9 +39,9 @@ class CopyPipeline {
   };
 
   // The stage that nobody reads any more, with what `loads` brings of the depth from k on.
-  template <class Loads>
-  KGEN_FN Filling<Loads> fill(Loads& loads, std::int64_t k) {
-    return Filling<Loads>(stages_[next(filled_)], loads, k);
+  template <bool Whole, class Loads>
+  KGEN_FN Filling<Whole, Loads> fill(Loads& loads, std::int64_t k) {
+    return Filling<Whole, Loads>(stages_[next(filled_)], loads, k);
   }
   // The stage that was filled first.
   KGEN_FN const Stage& read() {

@@ -1,5 +1,5 @@
-// Sums of matrix products on their way from the registers of a wave, or of a warpgroup, to a sink: 8 lanes at a time, as
-// far as the results go. And the order of tiles.
+// Sums of matrix products on their way from the registers of a wave, or of a warpgroup, to a sink: 8 lanes at a time,
+// as far as the results go. And the order of tiles.
 #pragma once
 
 #include <bit>
@@ -49,8 +49,8 @@ KGEN_FN void gather_columns(Sum (&lanes)[8]) {
 
 // Where results end in a tile.
 enum class TileEnd {
-  inside,    // nowhere, so that no branch keeps a sink's loads apart
-  vectors,   // between two vectors of 8 columns, or below some row
+  inside,   // nowhere, so that no branch keeps a sink's loads apart
+  vectors,  // between two vectors of 8 columns, or below some row
   anywhere,
 };
 
@@ -130,8 +130,8 @@ KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origi
   }
 }
 
-// The same, but the sink's code, which may be long, stands here once, for W lanes: 1, or where the extents are multiples
-// of it more.
+// The same, but the sink's code, which may be long, stands here once, for W lanes: 1, or where the extents are
+// multiples of it more.
 template <class Layout, int W, class Sums, int Count, class C>
 KGEN_FN void emit_in_turn(const Sums (&sums)[Count], const C& c, Index<2> origin, Index<2> extents) {
   using Sum = std::remove_all_extents_t<Sums>;

@@ -1,8 +1,8 @@
-// Matrix multiplication on a GPU: by Hopper's warpgroups where operands and device allow (tensor_core_matmul.hpp, and with
-// prologues streamed_matmul.hpp); else of bf16, f16 and what these hold by the matrix cores that other devices have as well,
-// with any prologues (wave_matmul.hpp); else, right for any operands, with one tile of each in shared memory at a time. The
-// tiles of several products are blocks of one launch; where a sink takes several jointly, a block computes the same tile
-// of each.
+// Matrix multiplication on a GPU: by Hopper's warpgroups where operands and device allow (tensor_core_matmul.hpp, and
+// with prologues streamed_matmul.hpp); else of bf16, f16 and what these hold by the matrix cores that other devices have
+// as well, with any prologues (wave_matmul.hpp); else, right for any operands, with one tile of each in shared memory at
+// a time. The tiles of several products are blocks of one launch; where a sink takes several jointly, a block computes
+// the same tile of each.
 #pragma once
 
 #include "kgen/gpu/block.hpp"

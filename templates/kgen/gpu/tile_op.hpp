@@ -14,9 +14,9 @@
 
 namespace kgen::gpu {
 
-// How `Extent` rows of a left operand, or columns of a right one, lie in shared memory, 64 bytes of their depth: in lines
-// along the depth (Deep) or across it. The pieces of 16 bytes of a line change places by the line's number, so that what a
-// wave reads or writes at a time lies in different banks.
+// How `Extent` rows of a left operand, or columns of a right one, lie in shared memory, 64 bytes of their depth: in
+// lines along the depth (Deep) or across it. The pieces of 16 bytes of a line change places by the line's number, so
+// that what a wave reads or writes at a time lies in different banks.
 template <class T, int Extent, bool Deep>
 struct TileLayout {
   static constexpr int lanes = 16 / static_cast<int>(sizeof(T)), depth = 4 * lanes;
@@ -27,7 +27,8 @@ struct TileLayout {
 
   // Where a piece of a line is.
   KGEN_FN static int piece(int line, int number) {
-    constexpr int banks = pieces < 8 ? pieces : 8;  // of 16 bytes, that a line reaches: two lines reach all of them, or one
+    constexpr int banks =
+        pieces < 8 ? pieces : 8;  // of 16 bytes, that a line reaches: two lines reach all of them, or one
     return (line * pieces + (number ^ line / (8 / banks) % banks)) * lanes;
   }
   // And an element of a row or column.
@@ -109,15 +110,19 @@ struct MmaTile {
   }
 };
 
+// One of two numbers, without a branch and without a choice between addresses.
+KGEN_FN float one_of(bool first, float a, float b) {
+  const std::uint32_t mask = first ? ~0u : 0u;
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) & mask) | (std::bit_cast<std::uint32_t>(b) & ~mask));
+}
 // Exchanges 4 of a lane's 8 sums for 4 of the lane that is `Distance` away: the lower lanes give their last and get the
 // other's first.
 template <int Distance>
 KGEN_FN void exchange_halves(float (&got)[4], const float (&lanes)[8], bool upper) {
   KGEN_UNROLL
   for (int i = 0; i < 4; ++i) {
-    const float sent = upper ? lanes[i] : lanes[4 + i];
-    got[i] = std::bit_cast<float>(
-        shuffle_xor(std::bit_cast<std::uint32_t>(sent), Distance, wave_size, Where::here()));
+    const auto sent = std::bit_cast<std::uint32_t>(one_of(upper, lanes[i], lanes[4 + i]));
+    got[i] = std::bit_cast<float>(shuffle_xor(sent, Distance, wave_size, Where::here()));
   }
 }
 
@@ -150,8 +155,8 @@ struct MfmaTile {
     exchange_halves<32>(got, lanes, upper);
     KGEN_UNROLL
     for (int i = 0; i < 4; ++i) {
-      lanes[i] = upper ? got[i] : lanes[i];
-      lanes[4 + i] = upper ? lanes[4 + i] : got[i];
+      lanes[i] = one_of(upper, got[i], lanes[i]);
+      lanes[4 + i] = one_of(upper, lanes[4 + i], got[i]);
     }
   }
   KGEN_FN static int first_row(int) { return 0; }
@@ -184,11 +189,11 @@ struct WmmaTile {
     float got[4], own[4];
     exchange_halves<16>(got, lanes, upper);
     KGEN_UNROLL
-    for (int i = 0; i < 4; ++i) own[i] = upper ? lanes[4 + i] : lanes[i];
+    for (int i = 0; i < 4; ++i) own[i] = one_of(upper, lanes[4 + i], lanes[i]);
     KGEN_UNROLL
     for (int i = 0; i < 4; ++i) {
-      lanes[2 * i] = upper ? got[i] : own[i];
-      lanes[2 * i + 1] = upper ? own[i] : got[i];
+      lanes[2 * i] = one_of(upper, got[i], own[i]);
+      lanes[2 * i + 1] = one_of(upper, own[i], got[i]);
     }
   }
   KGEN_FN static int first_row(int) { return 0; }

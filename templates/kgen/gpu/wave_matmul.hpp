@@ -1,7 +1,7 @@
 // Matrix multiplication on matrix cores that each wave uses alone: mma.sync of NVIDIA's devices from sm_80 on, MFMA and
 // WMMA of AMD's. Tiles of the operands come to a ring of stages (CopyPipeline), from memory or through what a prologue
-// makes of it (TileLoad); each wave multiplies its part of them (DeviceTile, which a variant swaps), and its sums go from
-// its registers to the sink, 8 lanes at a time (emit_tile).
+// makes of it (TileLoad); each wave multiplies its part of them (DeviceTile, which a variant swaps), and its sums go
+// from its registers to the sink, 8 lanes at a time (emit_tile).
 #pragma once
 
 #include "kgen/gpu/copy_pipeline.hpp"
@@ -37,12 +37,13 @@ struct WaveMatmulTile {
   using Pipeline = CopyPipeline<Stage<T>, stages>;
 };
 
-// Of `Count` products. What runs along its rows, or columns, is read so.
+// Of `Count` products. Operands whose neighbours in memory are in neighbouring lines of a tile are read across these.
 template <int Count>
 struct WaveMatmulShape {
   std::int64_t M, K, N[Count];
   Lanes lanes;  // of what the sinks read and write: whole vectors of 8, or any
   bool a_across, b_across[Count];
+  Lanes a_lanes = Lanes::any, b_lanes[Count] = {};  // of what prologues read
 
   // The tiles of the products from number `first` on that are computed `Together`, and where one begins.
   template <int Together>
@@ -65,12 +66,13 @@ struct WaveMatmulShape {
   }
 };
 
-// A wave's part of a tile of `Count` products, as the rows of Op's tiles and their columns. It is as a Layout of emit_sums
-// wants it.
-template <class Op, int Count>
+// A wave's part of a tile of `Count` products, as the rows of Op's tiles and their columns. It is as a Layout of
+// emit_sums wants it.
+template <class Op, int Count, bool BDeep>
 struct WavePart {
   static constexpr int of_product = WaveMatmulTile::columns / Count, waves = WaveMatmulTile::threads / wave_size;
-  static constexpr int columns = Count == 1 ? 64 : 32;
+  // Of eight waves, those of RDNA 3, which find registers so.
+  static constexpr int columns = Count == 1 && (waves == 4 || !BDeep) ? 64 : 32;
   static constexpr int across = of_product / columns, rows = WaveMatmulTile::rows / (waves / across);
   static constexpr int down_tiles = rows / Op::rows, across_tiles = columns / Op::columns;
   using Sums = float[down_tiles][across_tiles][Op::sums];
@@ -81,7 +83,7 @@ struct WavePart {
   // sums += what stands in these tiles of the operands.
   template <class Left, class Right, class T>
   KGEN_FN static void multiply(Sums& sums, const T* a, const T* b) {
-    KGEN_UNROLL
+    KGEN_UNROLL_STEPS
     for (int k = 0; k < Left::depth; k += Op::depth) {
       typename Op::Right right[across_tiles];
       KGEN_UNROLL
@@ -116,31 +118,36 @@ struct WavePart {
 
 // The tile at `origin` of the products First to First + Count, which `c` takes together, up to row `M` and column `N`.
 // BDeep: right operands are given as their columns, [N, K].
-template <class Op, class T, bool BDeep, int First, int Count, bool IsAlone, class A, class B, class C, class Shape, int... I>
+template <class Op, class T, bool BDeep, int First, int Count, bool IsAlone, class A, class B, class C, class Shape,
+          int... I>
 KGEN_FN void multiply_tile_of(typename WaveMatmulTile::Stage<T>* stages, const A& a, const B& b, const C& c,
                               const Shape& shape, Index<2> origin, std::integer_sequence<int, I...>) {
   using Tile = WaveMatmulTile;
-  using Part = WavePart<Op, Count>;
+  using Part = WavePart<Op, Count, BDeep>;
   using Left = TileLayout<T, Tile::rows, true>;
   using Right = TileLayout<T, Part::of_product, BDeep>;
   const std::int64_t N = shape.N[First];
   typename Part::Sums sums[Count] = {};
-  {
-    const BlockPhase multiplying;  // behind which the stages are another tile's
-    auto loads = loads_together(
-        TileLoad<T, Left, 0, Tile::threads, A>({a, origin[0], shape.M, shape.K, shape.a_across}),
-        TileLoad<T, Right, Left::elements + I * Right::elements, Tile::threads,
-                 std::remove_cvref_t<decltype(nth<First + I>(b))>>(
-            {nth<First + I>(b), origin[1], N, shape.K, shape.b_across[First + I]})...);
+  auto loads = loads_together(
+      TileLoad<T, Left, 0, Tile::threads, A>({a, origin[0], shape.M, shape.K, shape.a_across, shape.a_lanes}),
+      TileLoad<T, Right, Left::elements + I * Right::elements, Tile::threads,
+               std::remove_cvref_t<decltype(nth<First + I>(b))>>(
+          {nth<First + I>(b), origin[1], N, shape.K, shape.b_across[First + I], shape.b_lanes[First + I]})...);
+  const auto add_stages = [&]<bool Whole>() KGEN_LAMBDA {
     Tile::Pipeline<T> pipeline(stages);
     constexpr int ahead = Tile::Pipeline<T>::ahead * Left::depth;
-    for (std::int64_t k = 0; k < ahead; k += Left::depth) pipeline.fill(loads, k);
+    for (std::int64_t k = 0; k < ahead; k += Left::depth) pipeline.template fill<Whole>(loads, k);
     for (std::int64_t k = 0; k < shape.K; k += Left::depth) {
       const auto& stage = pipeline.read();
-      const auto next = pipeline.fill(loads, k + ahead);
+      const auto next = pipeline.template fill<Whole>(loads, k + ahead);
       const T* right = stage.elements + Left::elements;
       (Part::template multiply<Left, Right>(sums[I], stage.elements, right + I * Right::elements), ...);
     }
+  };
+  if (loads.is_whole()) {
+    add_stages.template operator()<true>();
+  } else if constexpr (!decltype(loads)::always_whole) {
+    add_stages.template operator()<false>();
   }
   origin[0] += Part::row();
   origin[1] += Part::column();
@@ -159,24 +166,22 @@ inline constexpr bool runs_waves = has_matrix_cores && !(has_warpgroups && is_me
 
 template <class Op, class T, bool BDeep, class A, class B, class C>
 KGEN_GLOBAL((runs_waves<T, A, B> ? WaveMatmulTile::threads : 1), 2)
-wave_matmul_kernel(A a, B b, C c, WaveMatmulShape<several_count<B>> shape, std::int64_t tiles) {
+wave_matmul_kernel(A a, B b, C c, WaveMatmulShape<several_count<B>> shape) {
   if constexpr (runs_waves<T, A, B>) {
     take_turn();
     SharedMemory shared;
     constexpr int products = several_count<B>;
     auto* stages = shared.take<WaveMatmulTile::Stage<T>>(WaveMatmulTile::stages);
-    for (std::int64_t tile = block_index(); tile < tiles; tile += block_count()) {
-      std::int64_t rest = tile;
-      for_each_sink<products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
-        const std::int64_t own = shape.template tiles<Count>(First);
-        if (Count == products || (rest >= 0 && rest < own)) {
-          const Index<2> origin = shape.template origin<Count>(First, static_cast<int>(rest));
-          multiply_tile_of<Op, T, BDeep, First, Count, Count == products>(
-              stages, a, b, sink, shape, origin, std::make_integer_sequence<int, Count>{});
-        }
-        rest -= own;
-      });
-    }
+    std::int64_t rest = block_index();  // a block has one tile
+    for_each_sink<products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
+      const std::int64_t own = shape.template tiles<Count>(First);
+      if (Count == products || (rest >= 0 && rest < own)) {
+        const Index<2> origin = shape.template origin<Count>(First, static_cast<int>(rest));
+        multiply_tile_of<Op, T, BDeep, First, Count, Count == products>(stages, a, b, sink, shape, origin,
+                                                                        std::make_integer_sequence<int, Count>{});
+      }
+      rest -= own;
+    });
   }
 }
 
@@ -200,7 +205,8 @@ struct ElementInMemory<Several<First, Rest...>> {
     using Type = void;
   };
   template <class... S>
-  requires(sizeof...(S) > 0) struct Behind<S...> : ElementInMemory<Several<S...>> {};
+  requires(sizeof...(S) > 0) struct Behind<S...> : ElementInMemory<Several<S...>> {
+  };
   using Type = std::conditional_t<std::is_void_v<Own>, typename Behind<Rest...>::Type, Own>;
 };
 
@@ -219,8 +225,8 @@ struct Multiplied<void> {
 // What the operands become, of which one must lie in memory to say what they are; void: no matrix cores multiply them.
 template <class A, class B>
 using wave_element_t = typename detail::Multiplied<
-    std::conditional_t<std::is_void_v<typename detail::ElementInMemory<A>::Type>, typename detail::ElementInMemory<B>::Type,
-                       typename detail::ElementInMemory<A>::Type>>::Type;
+    std::conditional_t<std::is_void_v<typename detail::ElementInMemory<A>::Type>,
+                       typename detail::ElementInMemory<B>::Type, typename detail::ElementInMemory<A>::Type>>::Type;
 
 template <class A, class B, class C>
 inline constexpr bool has_wave_matmul =
@@ -258,22 +264,17 @@ template <class Op, class T, bool BDeep, class A, class B, class C>
 bool launch_wave_matmul(const A& a, const B& b, const C& c, WaveMatmulShape<several_count<B>> shape, Stream stream) {
   constexpr int products = several_count<B>;
   std::int64_t tiles = 0;
-  bool fits = shape.K >= 0;
-  for_each_sink<products>(c, [&]<int First, int Count>(const auto&) {
-    const std::int64_t own = shape.template tiles<Count>(First);
-    fits = fits && own < std::int64_t{1} << 31;
-    tiles += own;
-  });
+  for_each_sink<products>(c, [&]<int First, int Count>(const auto&) { tiles += shape.template tiles<Count>(First); });
   const auto kernel = wave_matmul_kernel<Op, T, BDeep, A, B, C>;
   const std::int64_t bytes = WaveMatmulTile::Pipeline<T>::shared();
-  if (!fits || device_limits(stream).shared_bytes < bytes ||
+  if (tiles > most_blocks(WaveMatmulTile::threads) || device_limits(stream).shared_bytes < bytes ||
       !runs_threads(reinterpret_cast<const void*>(kernel), WaveMatmulTile::threads, stream)) {
     return false;
   }
   if (tiles == 0) return true;
   const auto seen = [](const auto& object) { return with_access(object, 8); };
-  const Grid grid{"wave_matmul", blocks_for(tiles, WaveMatmulTile::threads), WaveMatmulTile::threads, bytes};
-  launch_early(grid, stream, kernel, with_each(a, seen), with_each(b, seen), with_each(c, seen), shape, tiles);
+  const Grid grid{"wave_matmul", tiles, WaveMatmulTile::threads, bytes};
+  launch_early(grid, stream, kernel, with_each(a, seen), with_each(b, seen), with_each(c, seen), shape);
   return true;
 }
 }  // namespace detail
@@ -301,7 +302,8 @@ S in_vectors(const S& operand, bool across, LaidOut<T>& laid_out) {
 // c = a * b for each of b: false where device or compiler do not allow it. Op: of matrix cores.
 template <class T, class Op = DeviceTile<T>, class A, class B, class C>
 bool wave_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  WaveMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, whole_lanes(c, 8), runs_across(a), {}};
+  WaveMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1],      {}, whole_lanes(c, 8), runs_across(a),
+                                          {},           whole_lanes(a, 8), {}};
   const bool deep = has_deep_columns<T>(b);
   std::int64_t bytes = 0;
   const auto count = [&](const auto& operand, bool across) {
@@ -313,6 +315,7 @@ bool wave_matmul(const A& a, const B& b, const C& c, Stream stream) {
   int product = 0;
   for_each_of(b, [&](const auto& each) {
     shape.N[product] = each.shape()[1];
+    shape.b_lanes[product] = whole_lanes(each, 8);
     shape.b_across[product++] = runs_across(each);
     count(each, deep);
   });

@@ -3,6 +3,7 @@
 // prologue makes of it.
 #pragma once
 
+#include "kgen/batch.hpp"
 #include "kgen/gpu/layout.hpp"
 #include "kgen/gpu/tile_op.hpp"
 #include "kgen/several.hpp"
@@ -15,8 +16,15 @@ struct TileSource {
   const S& source;
   std::int64_t first, extent;  // of its rows or columns: where this block's begin, and how many there are
   std::int64_t K;
-  bool across;  // neighbours in memory are in neighbouring lines
+  bool across;               // neighbours in memory are in neighbouring lines
+  Lanes lanes = Lanes::any;  // of what it reads, where a launch has looked
 };
+
+// Whether what a launch has seen of its Views may be written into a copy of it.
+template <class S>
+inline constexpr bool may_be_known = true;
+template <int R, class S>
+inline constexpr bool may_be_known<MatrixOf<R, S>> = false;
 
 // Brings tile after tile of an operand, Layout's, to element `Place` of a stage: together all Threads of a block.
 template <class T, class Layout, int Place, int Threads, class S>
@@ -28,28 +36,33 @@ class TileLoad {
  public:
   KGEN_FN explicit TileLoad(const TileSource<S>& from) : from_(from) {}
 
-  // Begins to bring the depth from k on; end() of the same stage puts in place what comes through registers.
-  template <class Stage>
+  // Whether all pieces of all tiles are there or not, and none in part, and load without a branch.
+  static constexpr bool always_whole = copies;
+  KGEN_FN bool is_whole() const {
+    const Index<2> all = extents();
+    return copies || (may_be_known<S> && from_.lanes == Lanes::constant_whole_vectors && all[0] > 0 && all[1] > 0 &&
+                      all[1] % lanes == 0);
+  }
+
+  // Begins to bring the depth from k on; end() of the same stage puts in place what comes through registers. Whole: as
+  // is_whole() says. Then nothing stands between what loads and what is multiplied meanwhile.
+  template <bool Whole, class Stage>
   KGEN_FN void begin(Stage& stage, std::int64_t k) {
     k_ = k;
-    if (k >= from_.K) return;
     if constexpr (copies) {
       copy(stage.elements + Place);
-    } else if (is_whole()) {
-      KGEN_UNROLL
-      for (int i = 0; i < of_thread; ++i) {
-        const Index<2> at = position(i);
-        held_[i] = load(nearest(at));  // no branch, so that all of them load together
-        if (count(at) == 0) held_[i] = {};
-      }
+    } else if constexpr (Whole && may_be_known<S>) {
+      hold(known<Lanes::constant_whole_vectors>(from_.source));
+    } else if (has_whole_pieces()) {
+      hold(from_.source);
     } else {
       load_in_turn(stage.elements + Place);
     }
   }
-  template <class Stage>
+  template <bool Whole, class Stage>
   KGEN_FN void end(Stage& stage) {
     if constexpr (!copies) {
-      if (k_ >= from_.K || !is_whole()) return;
+      if (!Whole && !has_whole_pieces()) return;
       KGEN_UNROLL
       for (int i = 0; i < of_thread; ++i) store_shared(stage.elements + Place + place(i), held_[i]);
     }
@@ -83,11 +96,11 @@ class TileLoad {
     const std::int64_t left = at[0] < extents()[0] ? extents()[1] - at[1] : 0;
     return left < 0 ? 0 : left < lanes ? static_cast<int>(left) : lanes;
   }
-  // Whether each piece of a tile is there or not, and none in part.
-  KGEN_FN bool is_whole() const {
+  // Whether each piece of this tile is there or not.
+  KGEN_FN bool has_whole_pieces() const {
     constexpr int width = Layout::pieces * lanes;
     const std::int64_t length = extents()[1], begin = Layout::deep ? k_ : from_.first;
-    return length >= lanes && (length % lanes == 0 || begin + width <= length);
+    return extents()[0] > 0 && length >= lanes && (length % lanes == 0 || begin + width <= length);
   }
   // The position, or where that has no whole piece another that has one.
   KGEN_FN Index<2> nearest(Index<2> at) const {
@@ -104,12 +117,24 @@ class TileLoad {
       copy_async(tile + place(i), from, there * static_cast<int>(sizeof(T)));
     }
   }
-  KGEN_FN Block<16> load(Index<2> at) const {
+  template <class Source>
+  KGEN_FN static Block<16> load(const Source& source, Index<2> at) {
     T elements[lanes];
-    store_elements(elements, from_.source.template load<lanes>(at));
+    store_elements(elements, source.template load<lanes>(at));
     Block<16> block;
     memcpy(&block, elements, sizeof(block));
     return block;
+  }
+  template <class Source>
+  KGEN_FN void hold(const Source& source) {
+    KGEN_UNROLL
+    for (int i = 0; i < of_thread; ++i) {
+      const Index<2> at = position(i);
+      const Block<16> block = load(source, nearest(at));  // no branch, so that all of them load together
+      const std::uint32_t there = count(at) > 0 ? ~0u : 0u;
+      KGEN_UNROLL
+      for (int word = 0; word < 4; ++word) held_[i].words[word] = block.words[word] & there;
+    }
   }
   // At the end of lines that are no whole pieces: there are few such tiles.
   KGEN_FN void load_in_turn(T* tile) const {
@@ -119,7 +144,7 @@ class TileLoad {
       const int there = count(at);
       T* to = tile + place(i);
       if (there == lanes) {
-        store_shared(to, load(at));
+        store_shared(to, load(from_.source, at));
         continue;
       }
       KGEN_NO_UNROLL
@@ -142,28 +167,32 @@ struct TileLoads {
   First first;
   TileLoads<Rest...> rest;
 
-  template <class Stage>
+  static constexpr bool always_whole = First::always_whole && TileLoads<Rest...>::always_whole;
+  KGEN_FN bool is_whole() const { return first.is_whole() && rest.is_whole(); }
+  template <bool Whole, class Stage>
   KGEN_FN void begin(Stage& stage, std::int64_t k) {
-    first.begin(stage, k);
-    rest.begin(stage, k);
+    first.template begin<Whole>(stage, k);
+    rest.template begin<Whole>(stage, k);
   }
-  template <class Stage>
+  template <bool Whole, class Stage>
   KGEN_FN void end(Stage& stage) {
-    first.end(stage);
-    rest.end(stage);
+    first.template end<Whole>(stage);
+    rest.template end<Whole>(stage);
   }
 };
 template <class Last>
 struct TileLoads<Last> {
   Last first;
 
-  template <class Stage>
+  static constexpr bool always_whole = Last::always_whole;
+  KGEN_FN bool is_whole() const { return first.is_whole(); }
+  template <bool Whole, class Stage>
   KGEN_FN void begin(Stage& stage, std::int64_t k) {
-    first.begin(stage, k);
+    first.template begin<Whole>(stage, k);
   }
-  template <class Stage>
+  template <bool Whole, class Stage>
   KGEN_FN void end(Stage& stage) {
-    first.end(stage);
+    first.template end<Whole>(stage);
   }
 };
 template <class Last>

@@ -1,5 +1,5 @@
-// kgen/gpu/matrix_cores.hpp for AMD's devices: MFMA from CDNA 2 on, whose products of bf16 it has as those of f16, and WMMA
-// of RDNA 3.
+// kgen/gpu/matrix_cores.hpp for AMD's devices: MFMA from CDNA 2 on, whose products of bf16 it has as those of f16, and
+// WMMA of RDNA 3.
 #pragma once
 
 namespace kgen::gpu {

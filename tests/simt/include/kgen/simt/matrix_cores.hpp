@@ -30,7 +30,8 @@ void see_wave(const char* name, const Own& own, const Body& body) {
 template <class T>
 float element_of(const std::uint32_t* words, int i) {
   T element;
-  std::memcpy(&element, reinterpret_cast<const unsigned char*>(words) + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+  std::memcpy(&element, reinterpret_cast<const unsigned char*>(words) + static_cast<std::size_t>(i) * sizeof(T),
+              sizeof(T));
   return static_cast<float>(element);
 }
 
