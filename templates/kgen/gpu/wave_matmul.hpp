@@ -71,7 +71,7 @@ struct WaveMatmulShape {
 template <class Op, int Count, bool BDeep>
 struct WavePart {
   static constexpr int of_product = WaveMatmulTile::columns / Count, waves = WaveMatmulTile::threads / wave_size;
-  // Of eight waves, those of RDNA 3, which find registers so.
+  // Where there are eight waves, those of RDNA 3: of two ways the one for which its compiler finds registers.
   static constexpr int columns = Count == 1 && (waves == 4 || !BDeep) ? 64 : 32;
   static constexpr int across = of_product / columns, rows = WaveMatmulTile::rows / (waves / across);
   static constexpr int down_tiles = rows / Op::rows, across_tiles = columns / Op::columns;
@@ -136,7 +136,7 @@ KGEN_FN void multiply_tile_of(typename WaveMatmulTile::Stage<T>* stages, const A
   const auto add_stages = [&]<bool Whole>() KGEN_LAMBDA {
     Tile::Pipeline<T> pipeline(stages);
     constexpr int ahead = Tile::Pipeline<T>::ahead * Left::depth;
-    for (std::int64_t k = 0; k < ahead; k += Left::depth) pipeline.template fill<Whole>(loads, k);
+    for (std::int64_t k = 0; k < ahead && shape.K > 0; k += Left::depth) pipeline.template fill<Whole>(loads, k);
     for (std::int64_t k = 0; k < shape.K; k += Left::depth) {
       const auto& stage = pipeline.read();
       const auto next = pipeline.template fill<Whole>(loads, k + ahead);
@@ -283,7 +283,7 @@ bool launch_wave_matmul(const A& a, const B& b, const C& c, WaveMatmulShape<seve
 template <class T, class S>
 bool lies_in_vectors(const S& operand, bool across) {
   if constexpr (is_memory_of<T, S>) {
-    return has_vectors(across ? with_turned_axes(operand) : operand, 8);
+    return element_count(operand.shape()) == 0 || has_vectors(across ? with_turned_axes(operand) : operand, 8);
   } else {
     return true;
   }
