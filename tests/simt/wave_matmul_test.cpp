@@ -180,6 +180,8 @@ TEST_CASE("waves: which operands, sinks and devices") {
   static_assert(std::is_same_v<gpu::wave_element_t<View16, Several<Scaled<float>, Scaled<float>>>, bf16>);
   static_assert(std::is_same_v<gpu::wave_element_t<View<const f8e4m3, 2>, View<const f8e4m3, 2>>, bf16>);
   static_assert(std::is_same_v<gpu::wave_element_t<View<const float, 2>, Scaled<float>>, void>);
+  static_assert(std::is_same_v<gpu::wave_element_t<View16, View<const float, 2>>, void>);
+  static_assert(std::is_same_v<gpu::wave_element_t<Scaled<float>, Several<View16, View<const f16, 2>>>, void>);
   static_assert(std::is_same_v<gpu::wave_element_t<Scaled<float>, Scaled<float>>, void>);
   static_assert(std::is_same_v<gpu::wave_element_t<View<const std::int32_t, 2>, View<const std::int32_t, 2>>, void>);
   static_assert(gpu::has_wave_matmul<View16, View16, Sink>);

@@ -188,45 +188,35 @@ wave_matmul_kernel(A a, B b, C c, WaveMatmulShape<several_count<B>> shape) {
 // ---- launches
 
 namespace detail {
-// The type of the elements of an operand, or of the first of several, that lies in memory; void where none does.
+// What matrix cores multiply where the operands of a product are S: elements of 8 bits as what holds them; void:
+// nothing. A prologue does not say what its results are elements of.
+struct Unsaid;
+template <class A, class B>
+using agreed_t = std::conditional_t<std::is_same_v<A, Unsaid>, B,
+                                    std::conditional_t<std::is_same_v<B, Unsaid> || std::is_same_v<A, B>, A, void>>;
 template <class S>
-struct ElementInMemory {
-  using Type = void;
+struct Multiplied {
+  using Type = Unsaid;
 };
 template <class E, int R>
-struct ElementInMemory<View<E, R>> {
-  using Type = std::remove_const_t<E>;
+struct Multiplied<View<E, R>> {
+  using Element = std::remove_const_t<E>;
+  static constexpr bool is_half = std::is_same_v<Element, bf16> || std::is_same_v<Element, f16>;
+  static constexpr bool is_byte = is_narrow_float<Element> && sizeof(Element) == 1;
+  using Type = std::conditional_t<is_half, Element, std::conditional_t<is_byte, bf16, void>>;
 };
-template <class First, class... Rest>
-struct ElementInMemory<Several<First, Rest...>> {
-  using Own = typename ElementInMemory<First>::Type;
-  template <class... S>
-  struct Behind {
-    using Type = void;
-  };
-  template <class... S>
-  requires(sizeof...(S) > 0) struct Behind<S...> : ElementInMemory<Several<S...>> {
-  };
-  using Type = std::conditional_t<std::is_void_v<Own>, typename Behind<Rest...>::Type, Own>;
-};
-
-// What matrix cores multiply where the operands of a product are of type E, which both are: 8 bits as what holds them.
-template <class E>
-struct Multiplied {
-  using Type = std::conditional_t<std::is_same_v<E, bf16> || std::is_same_v<E, f16>, E,
-                                  std::conditional_t<is_narrow_float<E> && sizeof(E) == 1, bf16, void>>;
-};
-template <>
-struct Multiplied<void> {
-  using Type = void;
+template <class Last>
+struct Multiplied<Several<Last>> : Multiplied<Last> {};
+template <class First, class Second, class... Rest>
+struct Multiplied<Several<First, Second, Rest...>> {
+  using Type = agreed_t<typename Multiplied<First>::Type, typename Multiplied<Several<Second, Rest...>>::Type>;
 };
 }  // namespace detail
 
-// What the operands become, of which one must lie in memory to say what they are; void: no matrix cores multiply them.
-template <class A, class B>
-using wave_element_t = typename detail::Multiplied<
-    std::conditional_t<std::is_void_v<typename detail::ElementInMemory<A>::Type>,
-                       typename detail::ElementInMemory<B>::Type, typename detail::ElementInMemory<A>::Type>>::Type;
+// The same of both; void also where none of them lies in memory.
+template <class A, class B,
+          class T = detail::agreed_t<typename detail::Multiplied<A>::Type, typename detail::Multiplied<B>::Type>>
+using wave_element_t = std::conditional_t<std::is_same_v<T, detail::Unsaid>, void, T>;
 
 template <class A, class B, class C>
 inline constexpr bool has_wave_matmul =
