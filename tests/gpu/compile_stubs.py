@@ -32,11 +32,10 @@ REGISTERS = {
                "scan_along_kernel": 64, "scan_across_kernel": 64},
 }
 # Those of sm_90a hold for older and newer devices, too. Waves that multiply alone have all that two blocks of 128 threads
-# find; on CDNA all that four waves of 64 find, of which sums take 64.
+# find.
 WAVES = ("wave_matmul_kernel", "wave_batched_matmul_kernel", "wave_grouped_matmul_kernel")
 REGISTERS["sm_90a"] |= dict.fromkeys(WAVES, 255)
 REGISTERS |= {arch: REGISTERS["sm_90a"] for arch in ("sm_80", "sm_86", "sm_89", "sm_100", "sm_120")}
-REGISTERS |= {arch: dict.fromkeys(WAVES, 320) for arch in ("gfx90a", "gfx942")}
 OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two waves
 # Where scalar registers go to lanes of vector registers, clang keeps 8 or 16 bytes of stack for the swap.
 STACK = {"cuda": 0, "hip": 16}
