@@ -103,7 +103,8 @@ endfunction()
 #   STATIC, SHARED   the kind of library (default: as BUILD_SHARED_LIBS says, as for add_library). Its code is position
 #            independent, so a static one may go into a shared library of yours. A shared one holds the runtime.
 #   TARGET   what to emit for (default: cpu). The project must have the language of a GPU: CUDA or HIP.
-#   ARCH     of a GPU, as `kgen plan --arch` takes it: sm_90a; gfx942, gfx90a, gfx1100 (default: the first of these)
+#   ARCH     of a GPU, as `kgen plan --arch` takes it: sm_90a, sm_80, sm_86, sm_89, sm_100, sm_120; gfx942, gfx90a, gfx1100
+#            (default: the first of these)
 #   SPECS    more operators, as specs/ops/*.yaml
 #   KERNELS  your own kernels, before the built-in ones: folders of headers with their signatures (YAML), or files of
 #            signatures beside their headers. Where the folders are is on the include path of the stubs, so that they

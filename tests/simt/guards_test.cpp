@@ -136,6 +136,12 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
+        const auto a = random_tensor<bf16>(Index<2>{72, 160}, 1), b = random_tensor<bf16>(Index<2>{160, 40}, 2);
+        Tensor<float, 2> c(Index<2>{72, 40});
+        matmul(a.view(), b.view(), c.view());  // by each wave alone
+        return c.elements;
+      },
+      [=] {
         const auto a = random_tensor<float>(Index<2>{70, 20}, 1);
         const auto b = random_tensor<float>(Index<3>{3, 20, 16}, 2);
         const std::int64_t ends[] = {5, 40, 69};
@@ -316,7 +322,7 @@ struct Guards {
 };
 Guards guards_declared() {
   const std::regex guard(gpu::most_cluster_blocks > 1
-                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay) \w+;|\S+\.wait\(|wgmma_wait<\d).*)"
+                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay) \w+;|\S+\.wait\(|wgmma_wait<\d|await_copies<\w).*)"
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {

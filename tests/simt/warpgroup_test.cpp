@@ -93,7 +93,7 @@ TEST_CASE("warpgroups: what the copy engine does not take is copied through regi
   CHECK(way(View<const bf16, 2>(all.data(), Index<2>{1, 32}, Index<2>{37, 1})) == engine);  // which one row has not
   CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{0, 1})) == copied);   // rows that repeat
   simt::device().shared_bytes = 48 * 1024;
-  CHECK(way(all.slice<1>(0, 32)) == "matmul x1");
+  CHECK(way(all.slice<1>(0, 32)) == "wave_matmul x1");
 }
 
 TEST_CASE("warpgroups: blocks that go round the ring from tile to tile, and orders of tiles") {

@@ -121,7 +121,8 @@ TEST_CASE("sizes and conditions are told apart from what is none at any node") {
   CHECK(size_problem(parsed("rank(out)"), op) == "'out' is no operand of 'pad'");
   CHECK(size_problem(parsed("elements(y)"), op) == "'y' is no operand of 'pad'");
   CHECK(condition_problem(parsed("architecture == sm_90"), op) ==
-        "'sm_90' is no size, type or switch of 'pad'; architectures are sm_90a, gfx942, gfx90a, gfx1100");
+        "'sm_90' is no size, type or switch of 'pad'; architectures are sm_90a, sm_80, sm_86, sm_89, sm_100, "
+        "sm_120, gfx942, gfx90a, gfx1100");
   CHECK(condition_problem(parsed("architecture == cuda"), op) ==
         "the architecture is asked for by `architecture == sm_90a`, or !=");
   CHECK(condition_problem(parsed("numerics == exact"), op) ==

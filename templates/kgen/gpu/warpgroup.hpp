@@ -29,14 +29,8 @@
 //                                        column % 2]
 //   wgmma<T, N, Transposed>(sums, a, b, adds)   the same, of a in registers: where sums have columns 2c, 2c + 1 of a
 //                                        row, a[2 * (c / 4 % 2) + (row is the second)] has those of depth
-//   multiply_tile<T>(sums, a, b)         sums += a * b, of 16 rows, 8 columns and 32 bytes of depth, by a wave. Lane t
-//                                        has sums of rows t / 4 and t / 4 + 8, columns t % 4 * 2 and the next one:
-//                                        sums[(row is the second) * 2 + column % 2]. a[2 * i + (row is the second)] are
-//                                        two neighbours in depth of a row, from t % 4 * 2 + 8 * i on, b[i] the same of
-//                                        column t / 4
 //   fence_async_proxy()                  what this thread wrote to shared memory, the tensor cores may read once it has
 //                                        arrived somewhere
-//   wave_barrier(where)                  waits for all threads of the wave
 //   descriptor(tile, leading, stride)    of an operand that lies swizzled by 128 bytes; distances in bytes
 //   wgmma_fence()                        before the first product, and before one whose sums anything else has read or
 //                                        written since
@@ -48,6 +42,7 @@
 
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/launch.hpp"
+#include "kgen/gpu/matrix_cores.hpp"
 
 #if defined(KGEN_CUDA) || (defined(KGEN_SIMT) && KGEN_SIMT_WAVE == 32)
 #define KGEN_WARPGROUPS 1
@@ -125,5 +120,11 @@ struct PatchedMemory {
 #else
 #include "kgen/cuda/warpgroup.hpp"
 #endif
+
+#else
+
+namespace kgen::gpu {
+inline constexpr bool has_warpgroups = false;
+}  // namespace kgen::gpu
 
 #endif

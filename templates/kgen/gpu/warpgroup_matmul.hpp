@@ -220,24 +220,9 @@ struct WarpgroupMatmul {
   template <bool IsAlone, int Count, int Half, class C>
   KGEN_FN static void emit_tile(const wgmma_sum_t<T> (&sums)[Count][Half], const C& sink, Index<2> origin,
                                 Index<2> extents, Lanes lanes) {
-    constexpr int width = 2 * Half;
     constexpr int at_once = sums_are_short<T> ? 4 : 8;  // of more, ptxas keeps some of the sums in memory
     origin[0] += first_row();
-    // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
-    // Tiles at the ends of results go the same way where the sink is shorter still, and alone.
-    constexpr int views = view_count<std::remove_cvref_t<decltype(sink)>>;
-    constexpr bool is_short = views <= 4, is_shortest = views <= 2 && IsAlone;
-    const bool inside = origin[0] + 64 <= extents[0] && origin[1] + width <= extents[1];
-    const bool constant = lanes == Lanes::constant_whole_vectors;
-    if (is_short && constant && inside) {
-      emit_sums<TileEnd::inside, width, at_once>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-    } else if (is_shortest && constant) {
-      emit_sums<TileEnd::vectors, width, at_once>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-    } else if (lanes != Lanes::any) {
-      emit_sums_in_turn<width, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
-    } else {
-      emit_sums_in_turn<width, 1>(sums, sink, origin, extents);
-    }
+    gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents, lanes);
   }
 };
 
@@ -290,12 +275,6 @@ std::optional<BoxedMemory<2>> matrix_in_memory(const View<T, 2>& view, bool acro
 }
 
 namespace detail {
-template <class T, class S>
-inline constexpr bool is_memory_of = false;
-template <class T, class E, int R>
-inline constexpr bool is_memory_of<T, View<E, R>> = std::is_same_v<std::remove_const_t<E>, T>;
-template <class T, class... S>
-inline constexpr bool is_memory_of<T, Several<S...>> = (is_memory_of<T, S> && ...);
 template <class T, class A, class B>
 inline constexpr bool are_memory_of = is_memory_of<T, A> && is_memory_of<T, B>;
 }  // namespace detail
