@@ -206,8 +206,8 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
-        Tensor<float, 2> lines(Index<2>{90, 72});
-        gpu::LaidOut<float> laid_out(reinterpret_cast<unsigned char*>(lines.elements.data()), {});
+        Tensor<float, 2> lines(Index<2>{90, 96});
+        gpu::LaidOut<float, 1> laid_out(reinterpret_cast<unsigned char*>(lines.elements.data()), {});
         const simt::Device before = simt::device();
         simt::device().most_blocks = 1;  // which copies one tile after the other
         laid_out(matrix.view(), true);

@@ -24,8 +24,8 @@ struct TileOrder {
   }
 };
 
-// 32 bytes of depth, from k on, of an operand in boxes of `Lines` lines of 128 bytes, one box after the other. Deep: its
-// lines are along the depth; else 64 of its rows or columns make a line, and another box has the next 64.
+// 32 bytes of depth, from k on, of an operand in boxes of `Lines` lines of 128 bytes, one box after the other. Deep:
+// its lines are along the depth; else 64 of its rows or columns make a line, and another box has the next 64.
 template <class T, int Lines, bool Deep>
 KGEN_FN std::uint64_t boxed_operand(const T* tile, int k) {
   constexpr int size = static_cast<int>(sizeof(T)), line = swizzle_bytes / size, lines_of_8 = 8 * swizzle_bytes;
@@ -38,34 +38,53 @@ KGEN_FN std::uint64_t boxed_operand(const T* tile, int k) {
   }
 }
 
+// Two lanes whose numbers differ in `bit`: the lower one's `high` and the upper one's `low` change places.
+template <class Sum>
+KGEN_FN void exchange(Sum& low, Sum& high, int bit) {
+  const bool upper = (thread_index() & bit) != 0;
+  const Sum sent = upper ? low : high;
+  const Sum got = std::bit_cast<Sum>(shuffle_xor(std::bit_cast<std::uint32_t>(sent), bit, wave_size, Where::here()));
+  low = upper ? got : low;
+  high = upper ? high : got;
+}
+
 // The 4 lanes of a quad have each 2 neighbours in 4 groups of 8 columns, lanes[2 * group + i]: afterwards lane i has
 // all of group i.
 template <class Sum>
 KGEN_FN void gather_columns(Sum (&lanes)[8]) {
-  const int lane = thread_index() % 4;
   KGEN_UNROLL
   for (int bit = 1; bit <= 2; bit *= 2) {
-    const bool upper = (lane & bit) != 0;
     KGEN_UNROLL
     for (int group = 0; group < 4; ++group) {
       if ((group & bit) != 0) continue;
       KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) {
-        Sum &low = lanes[2 * group + i], &high = lanes[2 * (group + bit) + i];
-        const Sum sent = upper ? low : high;
-        const Sum got =
-            std::bit_cast<Sum>(shuffle_xor(std::bit_cast<std::uint32_t>(sent), bit, wave_size, Where::here()));
-        low = upper ? got : low;
-        high = upper ? high : got;
-      }
+      for (int i = 0; i < 2; ++i) exchange(lanes[2 * group + i], lanes[2 * (group + bit) + i], bit);
+    }
+  }
+}
+
+// Of a quad's row each lane has 8 of 32 neighbours: afterwards lane t of the wave has column t, of 8 rows.
+template <class Sum>
+KGEN_FN void turn_rows(Sum (&lanes)[8]) {
+  const int lane = thread_index() % wave_size;
+  KGEN_UNROLL
+  for (int i = 0; i < 8; ++i) {  // rows of the same columns side by side
+    const std::uint32_t word = std::bit_cast<std::uint32_t>(lanes[i]);
+    lanes[i] = std::bit_cast<Sum>(shuffle_from(word, lane % 8 * 4 + lane / 8, wave_size, Where::here()));
+  }
+  KGEN_UNROLL
+  for (int bit = 1; bit <= 4; bit *= 2) {
+    KGEN_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      if ((i & bit) == 0) exchange(lanes[i], lanes[i + bit], bit);
     }
   }
 }
 
 // Where results end in a tile.
 enum class TileEnd {
-  inside,    // nowhere, so that no branch keeps a sink's loads apart
-  vectors,   // between two vectors of 8 columns, or below some row
+  inside,   // nowhere, so that no branch keeps a sink's loads apart
+  vectors,  // between two vectors of 8 columns, or below some row
   anywhere,
 };
 
@@ -104,6 +123,19 @@ struct SumsInSteps {
       store_to(c, at, load_lanes<lanes>(own[I])...);
     } else if (End == TileEnd::anywhere) {
       store_in_turn<1>(c, at, own, products);
+    }
+  }
+  // Rows that turn_rows() has turned, one by one, so that neighbouring threads have neighbours.
+  template <class C, int... I>
+  KGEN_FN void store_rows(const C& c, int step, const Lanes& own, std::integer_sequence<int, I...>) const {
+    Index<2> at = position(step);
+    const int lane = thread_index() % wave_size;
+    at[0] -= lane / 4;
+    at[1] += lane - lane % 4 * lanes;
+    if (at[1] >= extents[1]) return;
+    KGEN_NO_UNROLL
+    for (int row = 0; row < 8 && at[0] < extents[0]; ++row, ++at[0]) {
+      store_to(c, at, Vec<Sum, 1>(chosen(own[I], row))...);
     }
   }
   // W lanes at a time, as far as the results go.
@@ -146,8 +178,8 @@ KGEN_FN void emit_sums(const Sum (&sums)[Count][N / 2], const C& c, Index<2> ori
   }
 }
 
-// The same, but the sink's code, which may be long, stands here once, for W lanes: 1, or where the extents are multiples
-// of it more.
+// The same, but the sink's code, which may be long, stands here once, for W lanes: where the extents are multiples of
+// it more than 1.
 template <int N, int W, class Sum, int Count, class C>
 KGEN_FN void emit_sums_in_turn(const Sum (&sums)[Count][N / 2], const C& c, Index<2> origin, Index<2> extents) {
   using Steps = SumsInSteps<Sum, N, Count>;
@@ -167,7 +199,13 @@ KGEN_FN void emit_sums_in_turn(const Sum (&sums)[Count][N / 2], const C& c, Inde
       }
     }
     Steps::gather(own);
-    steps.template store_in_turn<W>(c, steps.position(step), own, Steps::products);
+    if constexpr (W == 1) {
+      KGEN_UNROLL
+      for (int product = 0; product < Count; ++product) turn_rows(own[product]);
+      steps.store_rows(c, step, own, Steps::products);
+    } else {
+      steps.template store_in_turn<W>(c, steps.position(step), own, Steps::products);
+    }
   }
 }
 
