@@ -21,7 +21,7 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmu
 }
 
 // The same, of operands that lie anywhere: those that the copy engine does not take are copied to where it does.
-// Brought through registers they take longer at any size, but for depths of a stage or two (tests/bench/H200.md).
+// Brought through registers they take longer at any size (tests/bench/H200.md).
 template <class T, bool BDeep, class A, class B, class C>
 bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                           Stream stream) {
