@@ -108,7 +108,6 @@ KGEN_FN void copy_lines(T* to, const CopiedMatrix<T>& matrix, std::int64_t line,
 
 template <class T, class Tiles, bool BDeep, int Products>
 struct CopiedTiles {
-  static constexpr const char* name = "warpgroup_matmul_copied";
   static constexpr int threads = copying_threads, registers = 112;
   CopiedMatrix<T> a, b[Products];
 
