@@ -155,8 +155,10 @@ std::vector<Case> cases() {
         const auto a = random_tensor<bf16>(Index<2>{21, 640}, 1);
         const auto b = random_tensor<bf16>(Index<3>{3, 640, 64}, 2);
         const std::int64_t ends[] = {5, 10, 19};
-        Tensor<float, 2> c(Index<2>{21, 64});
-        grouped_matmul(a.view(), b.view(), View<const std::int64_t, 1>(ends, Index<1>{3}), c.view());
+        const View<const std::int64_t, 1> groups(ends, Index<1>{3});
+        Tensor<float, 2> c(Index<2>{42, 64});
+        grouped_matmul(a.view(), b.view(), groups, c.view().slice<0>(0, 21));
+        grouped_matmul(a.view().slice<1>(0, 64), b.view().slice<1>(0, 64), groups, c.view().slice<0>(21, 21));
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },
@@ -176,8 +178,10 @@ std::vector<Case> cases() {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
         const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
-        Tensor<float, 2> c(Index<2>{16, 64});
-        matmul(a.view(), b.view(), c.view());  // by the blocks of a cluster
+        Tensor<float, 2> c(Index<2>{32, 64});
+        matmul(a.view(), b.view(), c.view().slice<0>(0, 16));  // by the blocks of a cluster
+        const auto stage = a.view().slice<1>(0, 64);           // whose place the sums take
+        matmul(stage, b.view().slice<0>(0, 64), c.view().slice<0>(16, 16));
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },
@@ -212,8 +216,8 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
-        Tensor<float, 2> lines(Index<2>{90, 72});
-        gpu::LaidOut<float> laid_out(reinterpret_cast<unsigned char*>(lines.elements.data()), {});
+        Tensor<float, 2> lines(Index<2>{90, 96});
+        gpu::LaidOut<float, 1> laid_out(reinterpret_cast<unsigned char*>(lines.elements.data()), {});
         const simt::Device before = simt::device();
         simt::device().most_blocks = 1;  // which copies one tile after the other
         laid_out(matrix.view(), true);

@@ -17,6 +17,13 @@ struct NoHopper : TestDevice {
   NoHopper() { simt::device().shared_bytes = 48 * 1024; }
 };
 
+// The launches of a product, those that copy operands ahead of it in a word.
+inline std::string taken(TestDevice& device) {
+  const std::string launches = device.take();
+  const auto last = launches.rfind("lay_out");
+  return last == std::string::npos ? launches : "copied, " + launches.substr(launches.find(", ", last) + 2);
+}
+
 // Rows of `pitch` elements, of which the first are shown, at an aligned address.
 template <class T>
 struct Matrix {

@@ -414,4 +414,27 @@ inline bool runs_warpgroups(const void* kernel, int threads) {
   return known({device, kernel}, is_answer, ask) >= threads;
 }
 
+inline ClustersAtOnce clusters_at_once(const Grid& grid, const DeviceLimits& limits, Stream stream,
+                                       const void* kernel) {
+  static AskedOnce<ClustersAtOnce> known;
+  return known({current_device(stream), kernel}, [&] {
+    detail::grant_shared(grid, stream, kernel);
+    ClustersAtOnce counts{};
+    cudaLaunchAttribute cluster;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.blockDim = dim3(static_cast<unsigned>(grid.threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(grid.shared_bytes);
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    for (int blocks = 1; blocks <= limits.cluster_blocks; ++blocks) {
+      cluster.val.clusterDim.x = static_cast<unsigned>(blocks);
+      config.gridDim = dim3(static_cast<unsigned>(blocks));
+      require(cudaOccupancyMaxActiveClusters(&counts[blocks], kernel, &config), stream, "asking for room for clusters");
+    }
+    return counts;
+  });
+}
+
 }  // namespace kgen::gpu

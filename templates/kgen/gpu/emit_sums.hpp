@@ -23,26 +23,45 @@ struct TileOrder {
   }
 };
 
+// Two lanes whose numbers differ in `bit`: the lower one's `high` and the upper one's `low` change places.
+template <class Sum>
+KGEN_FN void exchange(Sum& low, Sum& high, int bit) {
+  const bool upper = (thread_index() & bit) != 0;
+  const Sum sent = upper ? low : high;
+  const Sum got = std::bit_cast<Sum>(shuffle_xor(std::bit_cast<std::uint32_t>(sent), bit, wave_size, Where::here()));
+  low = upper ? got : low;
+  high = upper ? high : got;
+}
+
 // The 4 lanes of a quad have each 2 neighbours in 4 groups of 8 columns, lanes[2 * group + i]: afterwards lane i has
 // all of group i.
 template <class Sum>
 KGEN_FN void gather_columns(Sum (&lanes)[8]) {
-  const int lane = thread_index() % 4;
   KGEN_UNROLL
   for (int bit = 1; bit <= 2; bit *= 2) {
-    const bool upper = (lane & bit) != 0;
     KGEN_UNROLL
     for (int group = 0; group < 4; ++group) {
       if ((group & bit) != 0) continue;
       KGEN_UNROLL
-      for (int i = 0; i < 2; ++i) {
-        Sum &low = lanes[2 * group + i], &high = lanes[2 * (group + bit) + i];
-        const Sum sent = upper ? low : high;
-        const Sum got =
-            std::bit_cast<Sum>(shuffle_xor(std::bit_cast<std::uint32_t>(sent), bit, wave_size, Where::here()));
-        low = upper ? got : low;
-        high = upper ? high : got;
-      }
+      for (int i = 0; i < 2; ++i) exchange(lanes[2 * group + i], lanes[2 * (group + bit) + i], bit);
+    }
+  }
+}
+
+// Of a quad's row each lane has 8 of 32 neighbours: afterwards lane t of the wave has column t, of 8 rows.
+template <class Sum>
+KGEN_FN void turn_rows(Sum (&lanes)[8]) {
+  const int lane = thread_index() % wave_size;
+  KGEN_UNROLL
+  for (int i = 0; i < 8; ++i) {  // rows of the same columns side by side
+    const std::uint32_t word = std::bit_cast<std::uint32_t>(lanes[i]);
+    lanes[i] = std::bit_cast<Sum>(shuffle_from(word, lane % 8 * 4 + lane / 8, wave_size, Where::here()));
+  }
+  KGEN_UNROLL
+  for (int bit = 1; bit <= 4; bit *= 2) {
+    KGEN_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      if ((i & bit) == 0) exchange(lanes[i], lanes[i + bit], bit);
     }
   }
 }
@@ -62,6 +81,7 @@ enum class TileEnd {
 //   gather(lanes)              the 8 lanes of this thread, of what it and others of its wave have
 //   position(step)             its row, and the first of its columns
 //   first_row(step)            the first row that a thread of this wave has
+//   is_of_quads                whether 4 neighbouring threads have 32 columns of a row, and a wave of 32 lanes 8 rows
 template <class Layout, class Sum, int Count>
 struct SumsInSteps {
   static constexpr int lanes = 8;
@@ -87,6 +107,19 @@ struct SumsInSteps {
       store_to(c, at, load_lanes<lanes>(own[I])...);
     } else if (End == TileEnd::anywhere) {
       store_in_turn<1>(c, at, own, products);
+    }
+  }
+  // Rows that turn_rows() has turned, one by one, so that neighbouring threads have neighbours.
+  template <class C, int... I>
+  KGEN_FN void store_rows(const C& c, int step, const Lanes& own, std::integer_sequence<int, I...>) const {
+    Index<2> at = position(step);
+    const int lane = thread_index() % wave_size;
+    at[0] -= lane / 4;
+    at[1] += lane - lane % 4 * lanes;
+    if (at[1] >= extents[1]) return;
+    KGEN_NO_UNROLL
+    for (int row = 0; row < 8 && at[0] < extents[0]; ++row, ++at[0]) {
+      store_to(c, at, Vec<Sum, 1>(chosen(own[I], row))...);
     }
   }
   // W lanes at a time, as far as the results go.
@@ -130,8 +163,8 @@ KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origi
   }
 }
 
-// The same, but the sink's code, which may be long, stands here once, for W lanes: 1, or where the extents are
-// multiples of it more.
+// The same, but the sink's code, which may be long, stands here once, for W lanes: where the extents are multiples of
+// it more than 1.
 template <class Layout, int W, class Sums, int Count, class C>
 KGEN_FN void emit_in_turn(const Sums (&sums)[Count], const C& c, Index<2> origin, Index<2> extents) {
   using Sum = std::remove_all_extents_t<Sums>;
@@ -152,7 +185,13 @@ KGEN_FN void emit_in_turn(const Sums (&sums)[Count], const C& c, Index<2> origin
       }
     }
     Steps::gather(own);
-    steps.template store_in_turn<W>(c, steps.position(step), own, Steps::products);
+    if constexpr (W == 1 && Layout::is_of_quads) {
+      KGEN_UNROLL
+      for (int product = 0; product < Count; ++product) turn_rows(own[product]);
+      steps.store_rows(c, step, own, Steps::products);
+    } else {
+      steps.template store_in_turn<W>(c, steps.position(step), own, Steps::products);
+    }
   }
 }
 

@@ -38,7 +38,11 @@
 //                                        that nothing may write to their operands, or touch their sums
 //   settle(sums)                         behind the wait: holds what reads the sums behind it
 //   hold_registers<Count, Share>()       setmaxnreg: this warpgroup goes on with so many registers a thread
+//   clusters_at_once(grid, limits, stream, kernel)   how many clusters of a grid's blocks run at once, by their size:
+//                                        those of 3 and more do not find room on all multiprocessors
 #pragma once
+
+#include <array>
 
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/launch.hpp"
@@ -71,8 +75,8 @@ inline constexpr bool is_byte_pair<BytePair<Left, Right>> = true;
 template <class T>
 using wgmma_sum_t = std::conditional_t<is_byte_pair<T>, std::int32_t, float>;
 
-// Of which the tensor cores take operands alone whose lines are along their depth; and of whose sums they keep so little
-// that a stage's are added up elsewhere.
+// Of which the tensor cores take operands alone whose lines are along their depth; and of whose sums they keep so
+// little that a stage's are added up elsewhere.
 template <class T>
 inline constexpr bool deep_only = sizeof(T) != 2;
 template <class T>
@@ -80,8 +84,12 @@ inline constexpr bool sums_are_short = sizeof(T) == 1 && !is_byte_pair<T>;
 
 enum class RegisterShare { less, more };  // than the launch gave
 
-// Memory as a source of boxes, from the innermost axis on, whose elements are neighbours: extents in elements, distances
-// of neighbours along the other axes in bytes, and a box of at most 256 along an axis, and 128 bytes of the innermost.
+// By the blocks of a cluster.
+using ClustersAtOnce = std::array<int, most_cluster_blocks + 1>;
+
+// Memory as a source of boxes, from the innermost axis on, whose elements are neighbours: extents in elements,
+// distances of neighbours along the other axes in bytes, and a box of at most 256 along an axis, and 128 bytes of the
+// innermost.
 template <int Rank>
 struct BoxedMemory {
   const void* data;

@@ -27,6 +27,7 @@ template <int N>
 struct WarpgroupSums {
   static constexpr int lanes = 8, step_columns = 4 * lanes, of_row = N / step_columns;
   static constexpr int rows = 64, columns = N, steps = 2 * of_row;
+  static constexpr bool is_of_quads = true;
 
   template <class Sum>
   KGEN_FN static Sum sum(const Sum (&sums)[N / 2], int step, int lane) {

@@ -99,6 +99,7 @@ struct WavePart {
   }
 
   static constexpr int steps = down_tiles * across_tiles * Op::steps;
+  static constexpr bool is_of_quads = false;
   KGEN_FN static float sum(const Sums& sums, int step, int lane) {
     const int tile = step / Op::steps;
     return Op::sum(sums[tile / across_tiles][tile % across_tiles], step % Op::steps, lane);

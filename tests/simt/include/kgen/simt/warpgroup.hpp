@@ -72,6 +72,11 @@ std::optional<TensorMap> tensor_map(const PatchedMemory<Rank>& memory) {
   return map;
 }
 inline bool runs_warpgroups(const void*, int) { return true; }
+inline ClustersAtOnce clusters_at_once(const Grid&, const DeviceLimits& limits, Stream, const void*) {
+  ClustersAtOnce counts{};
+  for (int blocks = 1; blocks <= limits.cluster_blocks; ++blocks) counts[blocks] = limits.multiprocessors / blocks;
+  return counts;
+}
 
 class Mbarrier {
  public:
