@@ -5,9 +5,9 @@
 
 namespace kgen::gpu {
 
-// Tiles of rows of heads of keys. Heads that run at the same time, a band of them, are few,
-// so that their keys stay in the second-level cache. Of a band, tiles that see many keys come first; a block has them
-// in pairs, the longest with the shortest and so on inwards, which all take equally long where rows see ever more keys.
+// Tiles of rows of heads of keys. Heads that run at the same time, a band of them, are few, so that their keys stay in
+// the second-level cache. Of a band, tiles that see many keys come first; a block has them in pairs, the longest with
+// the shortest and so on inwards, which all take equally long where rows see ever more keys.
 struct AttentionOrder {
   int heads, row_tiles, together;
   int parts = 1;      // of the keys, for blocks of their own

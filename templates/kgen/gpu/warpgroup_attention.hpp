@@ -25,12 +25,14 @@ namespace kgen::gpu {
 
 // What travels in the stages of the ring, keys or values, and what a block keeps of its queries: boxes of lines of 64
 // elements of a head, one after the other, swizzled; lines are keys, or rows. Width: elements of a head, with zeros
-// behind them. As many keys as the registers of Warpgroups that multiply have room for, and shared memory.
-template <class T, int Width, int Warpgroups>
+// behind them. As many keys as the registers of Warpgroups that multiply have room for, with what a mask needs of them
+// if there is one, and shared memory.
+template <class T, int Width, int Warpgroups, bool IsMasked>
 struct AttentionTiles {
   static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T));
   static constexpr int rows = 64, block_rows = Warpgroups * rows;
-  static constexpr int keys = Width > 128 ? 80 : 128, stages = Width > 64 ? 4 : 8, query_stages = Width > 128 ? 1 : 2;
+  static constexpr int keys = Width <= 128 ? 128 : IsMasked ? 64 : 80;
+  static constexpr int stages = Width > 64 ? 4 : 8, query_stages = Width > 128 ? 1 : 2;
   // Registers of a thread that loads, and of one that multiplies: together those that the launch gives.
   static constexpr int loading_registers = Warpgroups > 2 ? 32 : Width > 128 ? 40 : 56;
   static constexpr int multiplying_registers = Warpgroups > 2 ? 160 : Width > 128 ? 232 : 224;
@@ -88,7 +90,7 @@ struct RowsOfHead {
 
 template <class T, int Width, int Warpgroups, class Rule, class Q, class Mask, class Out>
 struct WarpgroupAttention {
-  using Tiles = AttentionTiles<T, Width, Warpgroups>;
+  using Tiles = AttentionTiles<T, Width, Warpgroups, !std::is_same_v<Mask, NoMask>>;
   using Keys = typename Tiles::Keys;
   using Queries = typename Tiles::Queries;
   static constexpr int threads = (1 + Warpgroups) * warpgroup_threads;
