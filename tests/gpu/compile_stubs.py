@@ -40,8 +40,9 @@ OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two w
 # Where scalar registers go to lanes of vector registers, clang keeps 8 or 16 bytes of stack for the swap.
 STACK = {"cuda": 0, "hip": 16}
 # Bytes of stack, which hold spilled registers. Where the roles of a kernel share out its registers anew, the assembler
-# saves one or two of each thread, whatever shares they get.
-SPILLED = {"warpgroup_matmul_kernel": 8, "warpgroup_attention_kernel": 20}
+# saves one or two of each thread, whatever shares they get; of attention's, heads of 256 elements and three warpgroups
+# leave the threads that load few, and those that multiply none for what they need between two tiles of rows.
+SPILLED = {"warpgroup_matmul_kernel": 8, "warpgroup_attention_kernel": 96}
 # Where what a prologue of f32 reads is on its way beside the sums, ptxas saves four registers, or five.
 SPILLED |= {"wave_matmul_kernel": 24}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with

@@ -257,6 +257,43 @@ TEST_CASE("warpgroup attention: sequences of lengths of their own, whose keys bl
   }
 }
 
+TEST_CASE("warpgroup attention: scores that rise tile by tile, a little and beyond what exponentials can hold") {
+  for (const Size& c :
+       {Size{1, 20, 1, 64, 400, 1}, {1, 150, 1, 64, 300, 1}, {1, 20, 1, 128, 400, 1}, {1, 20, 1, 136, 300, 1}}) {
+    for (const float most : {3.0f, 40.0f, 1000.0f}) {
+      Operands<f16> x(c);
+      for_each_position(x.k.shape, [&](Index<4> at) {  // the first keys come last
+        const float factor = 1 + most * static_cast<float>(c.T - at[1]) / static_cast<float>(c.T);
+        x.k.view().store(at, Vec<float, 1>(static_cast<float>(element(x.k.view(), at)) * factor));
+      });
+      const Operands<f16>& read = x;
+      Hopper device;
+      simt::device().multiprocessors = 1;
+      INFO("S ", c.S, " D ", c.D, " up to ", most);
+      Tensor<float, 4> out(x.q.shape);
+      attention(read.q.view(), read.k.view(), read.v.view(), 0.5, false, out.view());
+      CHECK(device.take() == "warpgroup_attention x1");
+      compare(read.q.view(), read.k.view(), read.v.view(), no_mask, 0.5, false, out.view(), 2e-3);
+    }
+  }
+}
+
+TEST_CASE("warpgroup attention: three warpgroups, queries by the copy engine and through registers") {
+  for (const std::int64_t group : {2, 5, 48}) {
+    const Size c{1, group == 48 ? 9 : 130, 2 * group, 64, 260, 2};
+    const Operands<bf16> x(c);
+    for (const bool causal : {false, true}) {
+      Hopper device;
+      simt::device().multiprocessors = 1;
+      INFO("group ", group, " causal ", causal);
+      Tensor<float, 4> out(x.q.shape);
+      attention(x.q.view(), x.k.view(), x.v.view(), 0.2, causal, out.view());
+      CHECK(device.take() == "warpgroup_attention x1");
+      compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.2, causal, out.view(), 8e-3);
+    }
+  }
+}
+
 TEST_CASE("skinny attention: clusters and single blocks, keys split unevenly, in any order of the threads") {
   struct Split {
     Size size;
@@ -332,20 +369,44 @@ TEST_CASE("skinny attention: NaN, infinity, masks that hide all keys") {
   compare(finite.q.view(), finite.k.view(), finite.v.view(), added, 0.3, false, out.view(), 8e-3);
 }
 
-TEST_CASE("warpgroup attention: orders of tiles hold each once") {
-  for (const gpu::AttentionOrder order : {gpu::AttentionOrder{7, 5, 3}, {4, 1, 9}, {3, 4, 1}, {2, 3, 2, 4}}) {
+TEST_CASE("warpgroup attention: blocks have each tile once, and take equally long where rows see ever more keys") {
+  struct Case {
+    gpu::AttentionOrder order;
+    int blocks;
+    double most;  // keys of the block with the most, over the mean
+  };
+  for (const Case& c : {Case{{7, 5, 3}, 4, 1.2},
+                        {{4, 1, 9}, 3, 1.6},
+                        {{3, 4, 1}, 1, 1},
+                        {{2, 3, 2, 4}, 24, 4.1},
+                        {{128, 32, 8}, 132, 1.04},
+                        {{16, 64, 2}, 132, 1.04},
+                        {{8, 64, 8}, 132, 1.04},
+                        {{5, 9, 2}, 7, 1.2},
+                        {{3, 11, 3}, 33, 2}}) {
+    const gpu::AttentionOrder& order = c.order;
     std::vector<int> seen(static_cast<std::size_t>(order.tiles()), 0);
-    for (int tile = 0; tile < order.tiles(); ++tile) {
-      const auto place = order(tile);
-      REQUIRE(place.head >= 0);
-      REQUIRE(place.head < order.heads);
-      REQUIRE(place.row_tile >= 0);
-      REQUIRE(place.row_tile < order.row_tiles);
-      REQUIRE(place.part >= 0);
-      REQUIRE(place.part < order.parts);
-      ++seen[static_cast<std::size_t>((place.head * order.row_tiles + place.row_tile) * order.parts + place.part)];
+    int most = 0, all = 0;
+    for (int block = 0; block < c.blocks; ++block) {
+      int keys = 0, tiles = 0;
+      order.for_each(block, c.blocks, [&](gpu::AttentionOrder::Place place) {
+        REQUIRE(place.head >= 0);
+        REQUIRE(place.head < order.heads);
+        REQUIRE(place.row_tile >= 0);
+        REQUIRE(place.row_tile < order.row_tiles);
+        REQUIRE(place.part >= 0);
+        REQUIRE(place.part < order.parts);
+        ++seen[static_cast<std::size_t>((place.head * order.row_tiles + place.row_tile) * order.parts + place.part)];
+        keys += place.row_tile + 1;
+        ++tiles;
+      });
+      CHECK(tiles <= (order.tiles() <= c.blocks ? 1 : order.tiles()));
+      most = std::max(most, keys);
+      all += keys;
     }
     for (const int times : seen) CHECK(times == 1);
+    INFO("heads ", order.heads, " tiles of rows ", order.row_tiles);
+    CHECK(most <= c.most * all / c.blocks);
   }
 }
 

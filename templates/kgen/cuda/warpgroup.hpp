@@ -34,6 +34,12 @@ class Mbarrier {
                  : "r"(shared_address(&word_)), "r"(bytes)
                  : "memory");
   }
+  KGEN_FN void expect(int bytes) {
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
+                 :
+                 : "r"(shared_address(&word_)), "r"(bytes)
+                 : "memory");
+  }
   KGEN_FN void wait(unsigned parity, Where = Where::here()) {
     std::uint32_t ended;
     do {
@@ -49,6 +55,18 @@ class Mbarrier {
 
  private:
   std::uint64_t word_;
+};
+template <int Count>
+class NamedBarriers {
+ public:
+  static constexpr std::int64_t shared() { return named_barriers_shared<Count>; }
+  KGEN_FN explicit NamedBarriers(SharedMemory& memory) { memory.take<std::byte>(shared()); }
+  KGEN_FN void arrive(int number) {
+    asm volatile("barrier.cta.arrive.aligned %0, 256;" : : "r"(number + 1) : "memory");
+  }
+  KGEN_FN void wait(int number, Where = Where::here()) {
+    asm volatile("barrier.cta.sync.aligned %0, 256;" : : "r"(number + 1) : "memory");
+  }
 };
 KGEN_FN void publish_mbarriers() { asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory"); }
 
@@ -104,6 +122,7 @@ KGEN_FN void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, con
 }
 
 KGEN_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
+KGEN_FN bool any_of_wave(bool holds, Where = Where::here()) { return __any_sync(0xffffffffu, holds) != 0; }
 
 KGEN_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
 KGEN_FN void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
@@ -146,7 +165,9 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 #define KGEN_SUMS_16(first) KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8)
 #define KGEN_SUMS_32(first) \
   KGEN_SUMS_8(first), KGEN_SUMS_8(first + 8), KGEN_SUMS_8(first + 16), KGEN_SUMS_8(first + 24)
+#define KGEN_SUMS_40(first) KGEN_SUMS_32(first), KGEN_SUMS_8(first + 32)
 #define KGEN_SUMS_64(first) KGEN_SUMS_32(first), KGEN_SUMS_32(first + 32)
+#define KGEN_SUMS_88(first) KGEN_SUMS_64(first), KGEN_SUMS_16(first + 64), KGEN_SUMS_8(first + 80)
 #define KGEN_SUMS_96(first) KGEN_SUMS_64(first), KGEN_SUMS_32(first + 64)
 #define KGEN_SUMS_128(first) KGEN_SUMS_96(first), KGEN_SUMS_32(first + 96)
 
@@ -156,10 +177,15 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 #define KGEN_NUMBERS_32 \
   KGEN_NUMBERS_16 ", "  \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define KGEN_NUMBERS_40 KGEN_NUMBERS_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define KGEN_NUMBERS_64 \
   KGEN_NUMBERS_32 ", "  \
   "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define KGEN_NUMBERS_88 \
+  KGEN_NUMBERS_64 ", "  \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+  "%80, %81, %82, %83, %84, %85, %86, %87"
 #define KGEN_NUMBERS_96 \
   KGEN_NUMBERS_64 ", "  \
   "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
@@ -197,7 +223,9 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
   if constexpr (N == 16) KGEN_WGMMA(type, 16, 8, 8, 9, 10, 11, 12);          \
   if constexpr (N == 32) KGEN_WGMMA(type, 32, 16, 16, 17, 18, 19, 20);       \
   if constexpr (N == 64) KGEN_WGMMA(type, 64, 32, 32, 33, 34, 35, 36);       \
+  if constexpr (N == 80) KGEN_WGMMA(type, 80, 40, 40, 41, 42, 43, 44);       \
   if constexpr (N == 128) KGEN_WGMMA(type, 128, 64, 64, 65, 66, 67, 68);     \
+  if constexpr (N == 176) KGEN_WGMMA(type, 176, 88, 88, 89, 90, 91, 92);     \
   if constexpr (N == 192) KGEN_WGMMA(type, 192, 96, 96, 97, 98, 99, 100);    \
   if constexpr (N == 256) KGEN_WGMMA(type, 256, 128, 128, 129, 130, 131, 132)
 #define KGEN_WGMMA_DEEP_OF(kind)                                      \
@@ -216,8 +244,8 @@ KGEN_FN std::uint64_t descriptor(const void* tile, int leading, int stride) {
 
 template <class T, int N, bool Transposed, bool TransposedLeft = false>
 KGEN_FN void wgmma(float (&sums)[N / 2], std::uint64_t a, std::uint64_t b, int adds) {
-  static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 128 || N == 192 || N == 256);
-  static_assert(sizeof(T) == 2 || (!Transposed && !TransposedLeft));
+  static_assert(N == 8 || N == 16 || N == 32 || N == 64 || N == 80 || N == 128 || N == 176 || N == 192 || N == 256);
+  static_assert(sizeof(T) == 2 || (N != 80 && N != 176 && !Transposed && !TransposedLeft));
   if constexpr (std::is_same_v<T, bf16>) {
     KGEN_WGMMA_OF("bf16");
   } else if constexpr (std::is_same_v<T, f16>) {
@@ -272,14 +300,18 @@ KGEN_FN void wgmma(float (&sums)[N / 2], const std::uint32_t (&left)[4], std::ui
 #undef KGEN_SUMS_8
 #undef KGEN_SUMS_16
 #undef KGEN_SUMS_32
+#undef KGEN_SUMS_40
 #undef KGEN_SUMS_64
+#undef KGEN_SUMS_88
 #undef KGEN_SUMS_96
 #undef KGEN_SUMS_128
 #undef KGEN_NUMBERS_4
 #undef KGEN_NUMBERS_8
 #undef KGEN_NUMBERS_16
 #undef KGEN_NUMBERS_32
+#undef KGEN_NUMBERS_40
 #undef KGEN_NUMBERS_64
+#undef KGEN_NUMBERS_88
 #undef KGEN_NUMBERS_96
 #undef KGEN_NUMBERS_128
 #undef KGEN_WGMMA
@@ -298,10 +330,19 @@ class Mbarrier {
   KGEN_FN void init(int) {}
   KGEN_FN void arrive() {}
   KGEN_FN void arrive_and_expect(int) {}
+  KGEN_FN void expect(int) {}
   KGEN_FN void wait(unsigned, Where = Where::here()) {}
 
  private:
   std::uint64_t word_;
+};
+template <int Count>
+class NamedBarriers {
+ public:
+  static constexpr std::int64_t shared() { return named_barriers_shared<Count>; }
+  KGEN_FN explicit NamedBarriers(SharedMemory&) {}
+  KGEN_FN void arrive(int) {}
+  KGEN_FN void wait(int, Where = Where::here()) {}
 };
 KGEN_FN void publish_mbarriers() {}
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int) {}
@@ -311,6 +352,7 @@ KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int, i
 template <int Rank>
 KGEN_FN void copy_patches(void*, const TensorMap&, Mbarrier&, const int (&)[Rank], const int (&)[Rank - 2]) {}
 KGEN_FN void fence_async_proxy() {}
+KGEN_FN bool any_of_wave(bool holds, Where = Where::here()) { return holds; }
 KGEN_FN void wgmma_fence() {}
 KGEN_FN void wgmma_commit() {}
 template <int Left>

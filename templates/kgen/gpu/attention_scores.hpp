@@ -24,12 +24,12 @@ struct EngineKeys {
   TensorMap k, v;
 };
 
-// Keys or values as boxes of `keys` of one head; nothing where the copy engine does not take them: elements of a head
-// are neighbours, and heads, keys and batches lie at multiples of 16 bytes.
+// Keys, values or queries as boxes of `positions` of some heads; nothing where the copy engine does not take them:
+// elements of a head are neighbours, and heads, positions and batches lie at multiples of 16 bytes.
 template <class T>
-std::optional<BoxedMemory<4>> heads_in_memory(const View<const T, 4>& view, int keys) {
+std::optional<BoxedMemory<4>> heads_in_memory(const View<T, 4>& view, int positions, int heads = 1) {
   const auto size = static_cast<std::int64_t>(sizeof(T));
-  BoxedMemory<4> memory{view.data(), {}, {}, {swizzle_bytes / static_cast<int>(size), 1, keys, 1}};
+  BoxedMemory<4> memory{view.data(), {}, {}, {swizzle_bytes / static_cast<int>(size), heads, positions, 1}};
   constexpr int axes[] = {3, 2, 1, 0};  // of the View, the innermost first
   bool fits = (view.extent(3) == 1 || view.stride(3) == 1) && reinterpret_cast<std::uintptr_t>(view.data()) % 16 == 0;
   for (int i = 0; i < 4; ++i) {
@@ -45,7 +45,7 @@ std::optional<BoxedMemory<4>> heads_in_memory(const View<const T, 4>& view, int 
 }
 
 // The running softmax of the two rows of which a thread has scores, those of a quad's columns: the greatest score so
-// far, the same in all threads of the quad, and the sum of exp(score - maximum) of this thread's.
+// far, or one not much less, the same in all threads of the quad; and the sum of exp(score - maximum) of this thread's.
 struct RowsSoftmax {
   float maximum[2] = {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
   float total[2] = {0, 0};
@@ -54,30 +54,73 @@ struct RowsSoftmax {
   // be multiplied by, now that the maximum may be greater.
   template <int Count>
   KGEN_FN void advance(float (&scores)[Count], float factor, float (&correction)[2]) {
+    float greatest[2], sums[2];
+    find_greatest(scores, greatest);
+    raise(greatest, factor, correction);
+    weigh(scores, factor, sums);
+    add(sums);
+  }
+
+  // The same in steps: the greatest of this thread's scores;
+  template <int Count>
+  KGEN_FN static void find_greatest(float (&scores)[Count], float (&greatest)[2]) {
     KGEN_UNROLL
     for (int second = 0; second < 2; ++second) {
-      constexpr int chains = 4;  // of operations that wait for each other
-      float greatest[chains], sum[chains] = {};
+      float chain[chains];
       KGEN_UNROLL
       for (int i = 0; i < Count / 2; ++i) {
-        float& chain = greatest[i % chains];
-        chain = i < chains ? score(scores, second, i) : greater(chain, score(scores, second, i));
+        float& top = chain[i % chains];
+        top = i < chains ? score(scores, second, i) : greater(top, score(scores, second, i));
       }
-      float top = greater(greater(greatest[0], greatest[1]), greater(greatest[2], greatest[3]));
-      top = greater(top, of_neighbour(top, 1));
+      greatest[second] = greater(greater(chain[0], chain[1]), greater(chain[2], chain[3]));
+    }
+  }
+  // whether the maximum will do for them: a softmax is the same whatever number is subtracted, and weights that are
+  // greater than 1, but not by far, are as exact in any float. False of NaN, and where nothing was seen yet;
+  KGEN_FN bool reaches(const float (&greatest)[2], float factor) const {
+    constexpr float slack = 8;
+    return (greatest[0] - maximum[0]) * factor <= slack && (greatest[1] - maximum[1]) * factor <= slack;
+  }
+  // the maximum with them;
+  KGEN_FN void raise(const float (&greatest)[2], float factor, float (&correction)[2]) {
+    KGEN_UNROLL
+    for (int second = 0; second < 2; ++second) {
+      float top = greater(greatest[second], of_neighbour(greatest[second], 1));
       top = greater(maximum[second], greater(top, of_neighbour(top, 2)));
-      // exp(-inf - -inf) is to be 0
-      const float subtract = top == -std::numeric_limits<float>::infinity() ? 0.0f : top * factor;
-      correction[second] = power_of_two(fmaf(maximum[second], factor, -subtract));
+      correction[second] = power_of_two(fmaf(maximum[second], factor, -subtracted(top, factor)));
       maximum[second] = top;
+      total[second] *= correction[second];
+    }
+  }
+  // what they become, and the sums of that;
+  template <int Count>
+  KGEN_FN void weigh(float (&scores)[Count], float factor, float (&sums)[2]) const {
+    KGEN_UNROLL
+    for (int second = 0; second < 2; ++second) {
+      const float subtract = subtracted(maximum[second], factor);
+      float sum[chains] = {};
       KGEN_UNROLL
       for (int i = 0; i < Count / 2; ++i) {
         float& lane = score(scores, second, i);
         lane = power_of_two(fmaf(lane, factor, -subtract));
         sum[i % chains] += lane;
       }
-      total[second] = fmaf(total[second], correction[second], (sum[0] + sum[1]) + (sum[2] + sum[3]));
+      sums[second] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
+  }
+  // whether such sums are those of weights that the maximum will do for;
+  KGEN_FN bool fits(const float (&sums)[2]) const {
+    constexpr float most = 4096;
+    return sums[0] <= most && sums[1] <= most;
+  }
+  KGEN_FN bool has_begun() const {
+    constexpr float nothing = -std::numeric_limits<float>::infinity();
+    return maximum[0] > nothing && maximum[1] > nothing;
+  }
+  // and these with those before.
+  KGEN_FN void add(const float (&sums)[2]) {
+    total[0] += sums[0];
+    total[1] += sums[1];
   }
   // The sum of all of the row's weights, in all threads of the quad.
   KGEN_FN float sum(int second) const {
@@ -86,6 +129,12 @@ struct RowsSoftmax {
   }
 
  private:
+  static constexpr int chains = 4;  // of operations that wait for each other
+
+  // exp(-inf - -inf) is to be 0
+  KGEN_FN static float subtracted(float maximum, float factor) {
+    return maximum == -std::numeric_limits<float>::infinity() ? 0.0f : maximum * factor;
+  }
   // Number i of a row's.
   template <int Count>
   KGEN_FN static float& score(float (&scores)[Count], int second, int i) {
@@ -127,13 +176,17 @@ struct RowsOfScores {
   KGEN_FN static float factor(const WarpgroupShape<Rule>& shape) { return scales_late ? shape.scale : 1.0f; }
   KGEN_FN float factor() const { return factor(shape); }
 
+  // Whether all rows see all of these keys.
+  KGEN_FN bool sees_all(int first_key, int count) const {
+    return first_key + count <= seen_by_all && (!Rule::is_local || first_key >= first_seen_by_all);
+  }
   // Scores of the keys from first_key on: -inf where a row does not see them; with the mask's.
   template <int Count>
   KGEN_FN void mask_scores(float (&scores)[Count], int first_key) const {
     const int column = first_key + thread_index() % 4 * 2;
     if constexpr (!scales_late) scale_scores(scores);
     if constexpr (!std::is_same_v<Mask, NoMask>) add_mask(scores, column);
-    if (first_key + 2 * Count <= seen_by_all && (!Rule::is_local || first_key >= first_seen_by_all)) return;
+    if (sees_all(first_key, 2 * Count)) return;
     const int left[2] = {seen[0] - column, seen[1] - column};
     const int skipped[2] = {first_seen[0] - column, first_seen[1] - column};
     KGEN_UNROLL

@@ -22,8 +22,9 @@ class TilePipeline {
     return (bytes + alignment - 1) / alignment * alignment;
   }
 
-  // All threads of the block together. The engine brings so many bytes of each stage.
-  KGEN_FN TilePipeline(SharedMemory& memory, int reading_warps, int bytes = static_cast<int>(sizeof(Stage)))
+  // All threads of the block together. The engine brings so many bytes of each stage; else so many warps write it.
+  KGEN_FN TilePipeline(SharedMemory& memory, int reading_warps, int bytes = static_cast<int>(sizeof(Stage)),
+                       int filling_warps = FillingThreads / wave_size)
       : bytes_(bytes),
         stages_(memory.take<Stage>(Stages)),
         full_(memory.take<Mbarrier>(Stages)),
@@ -31,7 +32,7 @@ class TilePipeline {
     const BlockPhase making;
     if (thread_index() == 0) {
       for (int i = 0; i < Stages; ++i) {
-        full_[i].init(by_engine ? 1 : FillingThreads / wave_size);
+        full_[i].init(by_engine ? 1 : filling_warps);
         empty_[i].init(reading_warps);
       }
       publish_mbarriers();

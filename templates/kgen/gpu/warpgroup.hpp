@@ -11,7 +11,12 @@
 //     init(arrivals)                     by one thread, and publish_mbarriers() behind the last; then a block's barrier
 //     arrive()                           one arrival
 //     arrive_and_expect(bytes)           one arrival, and that many bytes more in this phase
+//     expect(bytes)                      that many bytes more in this phase
 //     wait(parity, where)                until the phase of that parity has ended
+//   NamedBarriers<Count>(memory)         the block's own barriers, for two warpgroups each: they need no word of shared
+//                                        memory to be looked at again and again
+//     arrive(number)                     by all threads of the one
+//     wait(number, where)                by all of the other, which waits for them
 //   copy_tile(to, map, barrier, at...)   brings the map's box that begins at these indices, the innermost axis' first,
 //                                        zeros outside of the memory: its bytes arrive at the barrier
 //   copy_patches(to, map, barrier, at, offsets)   brings a line of channels from each of the map's pixels (im2col), of
@@ -31,6 +36,7 @@
 //                                        row, a[2 * (c / 4 % 2) + (row is the second)] has those of depth
 //   fence_async_proxy()                  what this thread wrote to shared memory, the tensor cores may read once it has
 //                                        arrived somewhere
+//   any_of_wave(holds, where)            whether it holds for any of them
 //   descriptor(tile, leading, stride)    of an operand that lies swizzled by 128 bytes; distances in bytes
 //   wgmma_fence()                        before the first product, and before one whose sums anything else has read or
 //                                        written since
@@ -81,6 +87,10 @@ template <class T>
 inline constexpr bool deep_only = sizeof(T) != 2;
 template <class T>
 inline constexpr bool sums_are_short = sizeof(T) == 1 && !is_byte_pair<T>;
+
+// What the executor needs for so many barriers.
+template <int Count>
+inline constexpr std::int64_t named_barriers_shared = shared_bytes<std::uint32_t>(Count);
 
 enum class RegisterShare { less, more };  // than the launch gave
 

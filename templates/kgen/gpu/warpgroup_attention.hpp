@@ -1,15 +1,16 @@
 // Attention on the tensor cores of Hopper, as FlashAttention-3 does it (Shah et al., arXiv:2407.08608). A block has 128
-// rows of queries of one head of keys, and goes over its keys from the last tile to the first: one thread has the copy
-// engine bring keys and values to two rings of stages (TilePipeline), two warpgroups take 64 rows each (HeadOfKeys). Of
-// scores that are computed under the products of the tile before, the running softmax makes weights, which go from
-// registers to the next product; while one warpgroup computes exponentials, the other has the tensor cores (Turns).
-// Where there are fewer tiles of rows than multiprocessors, blocks share the keys of one, and merge_attention.hpp puts
-// together what they find.
+// or 192 rows of queries of one head of keys, and goes over its keys from the last tile to the first. Of one warpgroup,
+// a thread has the copy engine bring keys and values to a ring of stages (TilePipeline), and others bring the queries
+// of the block's next tile of rows; two or three take 64 rows each (HeadOfKeys). Of scores that are computed under the
+// products of the tile before, the running softmax makes weights, which go from registers to the next product; while
+// one warpgroup computes exponentials, another has the tensor cores (Turns). Where there are fewer tiles of rows than
+// multiprocessors, blocks share the keys of one, and merge_attention.hpp puts together what they find.
 //
 // Weights are rounded to the type of the values. A value that is NaN or infinite is multiplied by the weight 0 of
 // queries that do not see its key where they see others of its tile of keys.
 #pragma once
 
+#include "kgen/gpu/attention_order.hpp"
 #include "kgen/gpu/attention_scores.hpp"
 #include "kgen/gpu/merge_attention.hpp"
 #include "kgen/gpu/skinny_attention.hpp"
@@ -22,47 +23,53 @@ namespace kgen::gpu {
 
 // ---- parts
 
-// What travels in the stages of both rings, and what a warpgroup keeps of its queries: boxes of lines of 64 elements of
-// a head, one after the other, swizzled; lines are keys, or rows. Width: elements of a head, with zeros behind them.
-template <class T, int Width>
+// What travels in the stages of the ring, keys or values, and what a block keeps of its queries: boxes of lines of 64
+// elements of a head, one after the other, swizzled; lines are keys, or rows. Width: elements of a head, with zeros
+// behind them. As many keys as the registers of Warpgroups that multiply have room for, with what a mask needs of them
+// if there is one, and shared memory.
+template <class T, int Width, int Warpgroups, bool IsMasked>
 struct AttentionTiles {
   static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T));
-  static constexpr int rows = 64, keys = Width > 128 ? 64 : 128, stages = Width > 64 ? 2 : 4;
+  static constexpr int rows = 64, block_rows = Warpgroups * rows;
+  static constexpr int keys = Width <= 128 ? 128 : IsMasked ? 64 : 80;
+  static constexpr int stages = Width > 64 ? 4 : 8, query_stages = Width > 128 ? 1 : 2;
+  // Registers of a thread that loads, and of one that multiplies: together those that the launch gives.
+  static constexpr int loading_registers = Warpgroups > 2 ? 32 : Width > 128 ? 40 : 56;
+  static constexpr int multiplying_registers = Warpgroups > 2 ? 160 : Width > 128 ? 232 : 224;
+  static constexpr bool computes_queries = Warpgroups <= 2;  // or there are registers for the copy engine's alone
   struct alignas(tile_alignment) Keys {
     T lines[keys * Width];
   };
   struct alignas(tile_alignment) Queries {
-    T lines[rows * Width];
+    T lines[block_rows * Width];
   };
 };
 
-// Two warpgroups that have the tensor cores in turn. What one takes it passes to the other.
+// Operands as the copy engine is told of them. Queries that it does not take, or that are computed, come through
+// registers.
+struct AttentionOperands {
+  TensorMap q, k, v;
+  bool brings_queries;
+};
+
+// Some warpgroups that have the tensor cores in turn. What one takes it passes to the next.
+template <int Count>
 class Turns {
  public:
-  static constexpr std::int64_t shared() { return shared_bytes<Mbarrier>(2); }
+  static constexpr std::int64_t shared() { return NamedBarriers<Count>::shared(); }
 
-  // All threads of the block together. `number`: of this warpgroup, 0 or 1.
-  KGEN_FN Turns(SharedMemory& memory, int number)
-      : turns_(memory.take<Mbarrier>(2)), own_(number), parity_(number == 0 ? 1u : 0u) {  // 0 has the first turn
-    const BlockPhase making;
-    if (thread_index() == 0) {
-      for (int i = 0; i < 2; ++i) turns_[i].init(warpgroup_threads / wave_size);
-      publish_mbarriers();
-    }
+  // All threads of the block together. `number`: of this warpgroup, from 0 on; 0 has the first turn.
+  KGEN_FN Turns(SharedMemory& memory, int number) : turns_(memory), own_(number) {
+    if (number == Count - 1) turns_.arrive(0);
   }
   KGEN_FN void take() {
-    turns_[own_].wait(parity_);  // for time alone
-    parity_ ^= 1;
+    turns_.wait(own_);  // for time alone
   }
-  KGEN_FN void pass() const {
-    wave_barrier();
-    if (thread_index() % wave_size == 0) turns_[1 - own_].arrive();
-  }
+  KGEN_FN void pass() { turns_.arrive(own_ + 1 < Count ? own_ + 1 : 0); }
 
  private:
-  Mbarrier* turns_;
+  NamedBarriers<Count> turns_;
   int own_;
-  unsigned parity_;
 };
 
 // A sink of [B, S, H, D] as one of the rows of one head of keys.
@@ -81,45 +88,23 @@ struct RowsOfHead {
 
 // ---- the kernel
 
-// Tiles of rows of heads of keys: heads that run at the same time are few, so that their keys stay in the second-level
-// cache; of these, rows that see many keys come first, and none waits long at the end.
-struct AttentionOrder {
-  int heads, row_tiles, together;
-  int parts = 1;  // of the keys, for blocks of their own
-
-  KGEN_FN int tiles() const { return heads * row_tiles * parts; }
-  struct Place {
-    int head, row_tile, part;  // of the heads of all batches
-  };
-  KGEN_FN Place operator()(int tile) const {
-    const Index<2> place = TileOrder{heads, row_tiles, together}(tile / parts);
-    return {static_cast<int>(place[0]), row_tiles - 1 - static_cast<int>(place[1]), tile % parts};
-  }
-  // act(place) for the tiles of one of `blocks` blocks. Where all tiles are ever shorter, which they are not where
-  // heads come one band after the other, the first block takes the last of every other round, so that all end together:
-  // 97 to 89 us for 2048 queries of 32 heads on an H200.
-  template <class Act>
-  KGEN_FN void for_each(int block, int blocks, const Act& act) const {
-    const bool turns = heads <= together;
-    for (int first = 0, round = 0; first < tiles(); first += blocks, ++round) {
-      const int tile = first + (turns && round % 2 != 0 ? blocks - 1 - block : block);
-      if (tile < tiles()) act((*this)(tile));
-    }
-  }
-};
-
-template <class T, int Width, class Rule, class Q, class Mask, class Out>
+template <class T, int Width, int Warpgroups, class Rule, class Q, class Mask, class Out>
 struct WarpgroupAttention {
-  using Tiles = AttentionTiles<T, Width>;
+  using Tiles = AttentionTiles<T, Width, Warpgroups, !std::is_same_v<Mask, NoMask>>;
   using Keys = typename Tiles::Keys;
+  using Queries = typename Tiles::Queries;
+  static constexpr int threads = (1 + Warpgroups) * warpgroup_threads;
+  static constexpr int rows = Tiles::rows, block_rows = Tiles::block_rows, keys = Tiles::keys, line = Tiles::line;
+  // Of the warpgroup that loads, one thread brings keys, and the others bring queries.
+  static constexpr int query_threads = warpgroup_threads - wave_size;
   using KeyPipeline = TilePipeline<Keys, Tiles::stages, 1>;
-  using QueryPipeline = TilePipeline<typename Tiles::Queries, 1, warpgroup_threads>;
-  static constexpr int rows = Tiles::rows, keys = Tiles::keys, line = Tiles::line;
-  static constexpr int block_rows = 2 * rows, threads = 3 * warpgroup_threads;
-  // Registers of a thread that loads, and of one that multiplies: together those that the launch gives.
-  static constexpr int loading_registers = 24, multiplying_registers = 240;
+  using QueryPipeline = TilePipeline<Queries, Tiles::query_stages, query_threads>;
+  using OwnTurns = Turns<Warpgroups>;
+  // Whether a tile's exponentials are computed before it is known that the maximum will do: see HeadOfKeys::weigh().
+  // Heads of 256 elements have no stage to spare for keys that are kept so long.
+  static constexpr bool speculates = Width <= 128 && !Rule::is_local && std::is_same_v<Mask, NoMask>;
   static constexpr std::int64_t shared() {
-    return 2 * KeyPipeline::shared() + 2 * QueryPipeline::shared() + Turns::shared();
+    return KeyPipeline::shared() + QueryPipeline::shared() + OwnTurns::shared();
   }
 
   const Q& q;
@@ -131,45 +116,66 @@ struct WarpgroupAttention {
 
   struct KeyTiles {
     int begin, end;
+    KGEN_FN bool empty() const { return begin >= end; }
   };
   // That a block goes over, the last first.
   KGEN_FN KeyTiles key_tiles(AttentionOrder::Place place) const {
-    const int end = (place.row_tile + 1) * block_rows, last = (end < shape.rows() ? end : shape.rows()) - 1;
+    const int last = rows_end(place) - 1;
     int all = (shape.of_sequence(place.head / shape.key_heads).keys_seen(last) + keys - 1) / keys, begin = 0;
     if constexpr (Rule::is_local) {
       const int most = (shape.keys + keys - 1) / keys;
       all = all < most ? all : most;
-      begin = shape.first_key(place.row_tile * block_rows) / keys;
+      begin = shape.first_key(place.row_tile * order.tile_rows) / keys;
     }
     const int each = (all - begin + order.parts - 1) / order.parts;
     const int first = begin + place.part * each, behind = first + each;
     return {first < all ? first : all, behind < all ? behind : all};
   }
 
-  KGEN_FN void load(KeyPipeline& k, KeyPipeline& v, const EngineKeys& engine) const {
+  // In the order in which they are read: the values of a tile behind the keys of the next one.
+  KGEN_FN void load_keys(KeyPipeline& ring, const AttentionOperands& engine) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
       const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
       const KeyTiles tiles = key_tiles(place);
-      for (int i = tiles.end - 1; i >= tiles.begin; --i) {
-        fill(k, engine.k, head, i * keys, b);
-        fill(v, engine.v, head, i * keys, b);
+      for (int i = tiles.end; i >= tiles.begin && !tiles.empty(); --i) {
+        if (i > tiles.begin) fill(ring, engine.k, head, (i - 1) * keys, b);
+        if (i < tiles.end) fill(ring, engine.v, head, i * keys, b);
+      }
+    });
+  }
+  // By one warp where the engine brings them, else by query_threads.
+  KGEN_FN void load_queries(QueryPipeline& queries, const AttentionOperands& engine, int thread) const {
+    for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
+      if (key_tiles(place).empty()) return;
+      const int first_row = place.row_tile * order.tile_rows, b = place.head / shape.key_heads;
+      const int first_head = (place.head - b * shape.key_heads) * shape.group;
+      const auto stage = queries.fill();
+      if (Tiles::computes_queries && !engine.brings_queries) {
+        compute_queries(stage->lines, b, first_head, first_row, thread);
+      } else {
+        clear_rows(stage->lines, thread);
+        if (thread != 0) return;
+        stage.arrival().expect(order.tile_rows * Width * static_cast<int>(sizeof(T)));
+        KGEN_UNROLL
+        for (int d = 0; d < Width; d += line) {
+          copy_tile(stage->lines + d * block_rows, engine.q, stage.arrival(), d, first_head, first_row / shape.group,
+                    b);
+        }
       }
     });
   }
 
   // A warpgroup's part of all tiles of its block.
-  KGEN_FN void attend(const QueryPipeline& queries, KeyPipeline& k, KeyPipeline& v, Turns& turns, int number) const {
-    QueryPipeline filled = queries, read = queries;  // by the same threads, which count for both
+  KGEN_FN void attend(QueryPipeline& queries, KeyPipeline& ring, OwnTurns& turns, int number) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
       const HeadOfKeys head(*this, place.head / shape.key_heads, place.head % shape.key_heads,
-                            place.row_tile * block_rows + number * rows);
-      head.stage(filled);
-      const auto query = read.read();
+                            place.row_tile * order.tile_rows + number * rows);
       float sums[1][Width / 2];
       KGEN_UNROLL
       for (float& sum : sums[0]) sum = 0;
       RowsSoftmax softmax;
-      head.attend(query->lines, k, v, turns, key_tiles(place), softmax, sums[0]);
+      const KeyTiles tiles = key_tiles(place);
+      if (!tiles.empty()) head.attend(queries.read(), number, ring, turns, tiles, softmax, sums[0]);
       head.emit(softmax, sums, place);
     });
   }
@@ -184,6 +190,36 @@ struct WarpgroupAttention {
     KGEN_UNROLL
     for (int d = 0; d < Width; d += line) copy_tile(stage->lines + d * keys, map, stage.arrival(), d, head, key, b);
   }
+  // Where the rows of a tile end, of those of its head of keys.
+  KGEN_FN int rows_end(AttentionOrder::Place place) const {
+    const int end = (place.row_tile + 1) * order.tile_rows;
+    return end < shape.rows() ? end : shape.rows();
+  }
+  // Zeros behind the rows that the engine brings, by a warp.
+  KGEN_FN void clear_rows(T* lines, int thread) const {
+    constexpr int lanes = 16 / static_cast<int>(sizeof(T)), pieces = Width / lanes;
+    KGEN_NO_UNROLL
+    for (int i = order.tile_rows * pieces + thread; i < block_rows * pieces; i += wave_size) {
+      const int row = i / pieces, d = i % pieces * lanes;
+      store_shared(lines + d / line * block_rows * line + row * line + d % line, Block<16>{});
+    }
+  }
+  // Through registers, with zeros behind the last row and the last element of a head.
+  KGEN_FN void compute_queries(T* lines, int b, int first_head, int first_row, int thread) const {
+    constexpr int lanes = 8, pieces = Width / lanes;
+    KGEN_NO_UNROLL
+    for (int i = thread; i < block_rows * pieces; i += query_threads) {
+      const int row = i / pieces, d = i % pieces * lanes, query = (first_row + row) / shape.group;
+      T elements[lanes] = {};
+      if (first_row + row < shape.rows() && d < shape.D) {
+        const Index<4> at{b, query, first_head + (first_row + row - query * shape.group), d};
+        store_elements(elements, q.template load<lanes>(at));
+      }
+      Block<16> block;
+      memcpy(&block, elements, sizeof(block));
+      store_shared(lines + d / line * block_rows * line + row * line + (d % line / lanes ^ row % 8) * lanes, block);
+    }
+  }
 
   // The 64 rows from first_row on of one head of keys.
   struct HeadOfKeys {
@@ -197,33 +233,15 @@ struct WarpgroupAttention {
           counted(all.shape, all.mask, b, key_head, first_row, rows,
                   thread_index() % warpgroup_threads / wave_size * 16 + thread_index() % wave_size / 4) {}
 
-    // Brings the rows of queries to shared memory, with zeros behind them.
-    KGEN_FN void stage(QueryPipeline& queries) const {
-      const auto stage = queries.fill();
-      constexpr int lanes = 8, pieces = Width / lanes;
-      KGEN_NO_UNROLL
-      for (int i = thread_index() % warpgroup_threads; i < rows * pieces; i += warpgroup_threads) {
-        const int row = i / pieces, d = i % pieces * lanes;
-        T elements[lanes] = {};
-        if (first_row + row < all.shape.rows() && d < all.shape.D) {
-          Index<4> at = counted.query(first_row + row);
-          at[3] = d;
-          store_elements(elements, all.q.template load<lanes>(at));
-        }
-        Block<16> block;
-        memcpy(&block, elements, sizeof(block));
-        store_shared(stage->lines + d / line * rows * line + row * line + (d % line / lanes ^ row % 8) * lanes, block);
-      }
-    }
-
-    KGEN_FN void attend(const T* query, KeyPipeline& k, KeyPipeline& v, Turns& turns, KeyTiles tiles, RowsSoftmax& softmax,
-                        float (&sums)[Width / 2]) const {
-      if (tiles.begin >= tiles.end) return;
-      float scores[keys / 2], correction[2];
+    KGEN_FN void attend(typename QueryPipeline::Reading queries, int number, KeyPipeline& ring, OwnTurns& turns,
+                        KeyTiles tiles, RowsSoftmax& softmax, float (&sums)[Width / 2]) const {
+      const T* query = queries->lines + number * rows * line;
+      float scores[keys / 2];
       std::uint32_t weights[keys / 16][4];
+      typename KeyPipeline::Reading value;
       {
+        const auto key = ring.read();
         turns.take();
-        const auto key = k.read();
         wgmma_fence();
         multiply_queries(scores, query, key->lines);
         wgmma_commit();
@@ -232,34 +250,36 @@ struct WarpgroupAttention {
       }
       settle(scores);
       counted.mask_scores(scores, (tiles.end - 1) * keys);
+      float correction[2];  // of sums that are 0
       softmax.advance(scores, counted.factor(), correction);
-      round_weights(scores, weights);
       KGEN_NO_UNROLL
       for (int tile = tiles.end - 2; tile >= tiles.begin; --tile) {
+        auto key = ring.read();
+        // Behind the loop that waits for keys: ptxas has it wait for products ahead of arithmetic, but not of that.
+        wgmma_wait<0>();
+        settle(sums);
+        round_weights(scores, weights);
+        value = ring.read();  // the one before is given back
         turns.take();
-        auto key = k.read();
         wgmma_fence();
         multiply_queries(scores, query, key->lines);
         wgmma_commit();
-        const auto value = v.read();
         wgmma_fence();
         multiply_weights(sums, weights, value->lines);
         wgmma_commit();
         turns.pass();
         wgmma_wait<1>();
-        key = {};  // given back
+        if constexpr (!speculates) key = {};
         settle(scores);
-        counted.mask_scores(scores, tile * keys);
-        softmax.advance(scores, counted.factor(), correction);
-        wgmma_wait<0>();
-        settle(sums);
-        KGEN_UNROLL
-        for (int i = 0; i < Width / 2; ++i) sums[i] *= correction[i / 2 % 2];
-        round_weights(scores, weights);
+        weigh(scores, sums, softmax, tile * keys, query, key);
       }
-      const auto value = v.read();
+      queries = {};  // given back
+      const auto last = ring.read();
+      wgmma_wait<0>();
+      settle(sums);
+      round_weights(scores, weights);
       wgmma_fence();
-      multiply_weights(sums, weights, value->lines);
+      multiply_weights(sums, weights, last->lines);
       wgmma_commit();
       wgmma_wait<0>();
       settle(sums);
@@ -270,14 +290,14 @@ struct WarpgroupAttention {
       const float norms[2] = {divide(1.0f, totals[0]), divide(1.0f, totals[1])};
       KGEN_UNROLL
       for (int i = 0; i < Width / 2; ++i) sums[0][i] = totals[i / 2 % 2] == 0 ? 0.0f : sums[0][i] * norms[i / 2 % 2];
-      const Index<2> origin{first_row, 0}, extents{all.shape.rows(), all.shape.D};
+      const Index<2> origin{first_row, 0}, extents{all.rows_end(place), all.shape.D};
       if (all.order.parts > 1) {
         const std::int64_t first_line = std::int64_t{place.head} * all.shape.rows();
         if (thread_index() % 4 == 0) {
           KGEN_UNROLL
           for (int second = 0; second < 2; ++second) {
             const int row = counted.row + 8 * second;
-            if (row >= all.shape.rows()) continue;
+            if (row >= extents[0]) continue;
             all.parts.logarithm(place.part, first_line + row) =
                 softmax.maximum[second] * counted.factor() + log2f(totals[second]);
           }
@@ -298,9 +318,14 @@ struct WarpgroupAttention {
    private:
     KGEN_FN static void multiply_queries(float (&scores)[keys / 2], const T* query, const T* key) {
       constexpr int step = 32 / static_cast<int>(sizeof(T));
+      // Else the compiler would have a register for each of the queries' descriptors, in the loop and around it.
+      std::int32_t none[1] = {0};
+      settle(none);
+      query += none[0];
       KGEN_UNROLL
       for (int d = 0; d < Width; d += step) {
-        wgmma<T, keys, false>(scores, boxed_operand<T, rows, true>(query, d), boxed_operand<T, keys, true>(key, d), d > 0);
+        wgmma<T, keys, false>(scores, boxed_operand<T, block_rows, true>(query, d),
+                              boxed_operand<T, keys, true>(key, d), d > 0);
       }
     }
     KGEN_FN static void multiply_weights(float (&sums)[Width / 2], const std::uint32_t (&weights)[keys / 16][4],
@@ -311,6 +336,69 @@ struct WarpgroupAttention {
       }
     }
 
+    // Scores become weights, and earlier sums are scaled where the maximum is raised for that. In most tiles it is not:
+    // then nothing waits for the greatest score, which nobody looks for. Should weights turn out to be too great, this
+    // wave computes its scores again, which it has overwritten.
+    KGEN_FN void weigh(float (&scores)[keys / 2], float (&sums)[Width / 2], RowsSoftmax& softmax, int first_key,
+                       const T* query, const typename KeyPipeline::Reading& key) const {
+      float added[2];
+      bool looks = true;
+      if constexpr (speculates) {
+        looks = !counted.sees_all(first_key, keys) || any_of_wave(!softmax.has_begun());
+        if (!looks) {
+          softmax.weigh(scores, counted.factor(), added);
+          looks = any_of_wave(!softmax.fits(added));
+          if (looks) multiply_again(scores, query, key->lines);
+        }
+      }
+      if (looks) {
+        counted.mask_scores(scores, first_key);
+        float greatest[2], correction[2];
+        softmax.find_greatest(scores, greatest);
+        if (any_of_wave(!softmax.reaches(greatest, counted.factor()))) {
+          softmax.raise(greatest, counted.factor(), correction);
+          wgmma_wait<0>();
+          settle(sums);
+          KGEN_UNROLL
+          for (int i = 0; i < Width / 2; ++i) sums[i] *= correction[i / 2 % 2];
+        }
+        softmax.weigh(scores, counted.factor(), added);
+      }
+      softmax.add(added);
+    }
+    // Scores of this wave's 16 rows, by products of its own.
+    KGEN_FN static void multiply_again(float (&scores)[keys / 2], const T* query, const T* key) {
+      const int lane = thread_index() % wave_size, row = thread_index() % warpgroup_threads / wave_size * 16 + lane / 4;
+      KGEN_UNROLL
+      for (float& score : scores) score = 0;
+      KGEN_NO_UNROLL
+      for (int d = lane % 4 * 2; d < Width; d += 16) {
+        const std::uint32_t rows_of_wave[4] = {
+            pair_at<block_rows>(query, row, d), pair_at<block_rows>(query, row + 8, d),
+            pair_at<block_rows>(query, row, d + 8), pair_at<block_rows>(query, row + 8, d + 8)};
+        KGEN_UNROLL
+        for (int i = 0; i < keys / 2; i += 4) {
+          const int column = i * 2 + lane / 4;
+          const std::uint32_t columns[2] = {pair_at<keys>(key, column, d), pair_at<keys>(key, column, d + 8)};
+          float four[4];
+          KGEN_UNROLL
+          for (int j = 0; j < 4; ++j) four[j] = scores[i + j];
+          multiply_tile<T>(four, rows_of_wave, columns);
+          KGEN_UNROLL
+          for (int j = 0; j < 4; ++j) scores[i + j] = four[j];
+        }
+      }
+    }
+    // Two neighbours of a tile's line, of whose boxes each has so many.
+    template <int Lines>
+    KGEN_FN static std::uint32_t pair_at(const T* tile, int at, int d) {
+      constexpr int lanes = 8;
+      std::uint32_t pair;
+      memcpy(&pair, tile + d / line * Lines * line + at * line + (d % line / lanes ^ at % lanes) * lanes + d % lanes,
+             sizeof(pair));
+      return pair;
+    }
+
     // As the left operand of the product with the values: pairs of columns 0 and 8 of 16, for both rows.
     KGEN_FN static void round_weights(const float (&scores)[keys / 2], std::uint32_t (&weights)[keys / 16][4]) {
       KGEN_UNROLL
@@ -319,26 +407,30 @@ struct WarpgroupAttention {
   };
 };
 
-template <class T, int Width, class Rule, class Q, class Mask, class Out>
-KGEN_GLOBAL((has_warpgroups ? WarpgroupAttention<T, Width, Rule, Q, Mask, Out>::threads : 1), 1)
-warpgroup_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask mask, Out out,
+template <class T, int Width, int Warpgroups, class Rule, class Q, class Mask, class Out>
+KGEN_GLOBAL((has_warpgroups ? WarpgroupAttention<T, Width, Warpgroups, Rule, Q, Mask, Out>::threads : 1), 1)
+warpgroup_attention_kernel(Q q, const KGEN_GRID_CONSTANT AttentionOperands engine, Mask mask, Out out,
                            WarpgroupShape<Rule> shape, AttentionParts parts, AttentionOrder order) {
   if constexpr (has_warpgroups) {
-    using Attention = WarpgroupAttention<T, Width, Rule, Q, Mask, Out>;
+    using Attention = WarpgroupAttention<T, Width, Warpgroups, Rule, Q, Mask, Out>;
     const Attention attention{q, mask, out, shape, parts, order};
-    const int number = thread_index() / warpgroup_threads - 1, reading = 2 * warpgroup_threads / wave_size;
+    const int number = thread_index() / warpgroup_threads - 1;
+    constexpr int reading = Warpgroups * warpgroup_threads / wave_size;
     SharedMemory shared;
-    typename Attention::KeyPipeline k(shared, reading), v(shared, reading);
-    typename Attention::QueryPipeline queries(shared, reading / 2), others(shared, reading / 2);
-    Turns turns(shared, number == 1 ? 1 : 0);
+    typename Attention::KeyPipeline ring(shared, reading);
+    const int query_threads = engine.brings_queries ? wave_size : Attention::query_threads;
+    typename Attention::QueryPipeline queries(shared, reading, sizeof(typename Attention::Queries),
+                                              query_threads / wave_size);
+    typename Attention::OwnTurns turns(shared, number);
     take_turn();
     if (number < 0) {
-      hold_registers<Attention::loading_registers, RegisterShare::less>();
-      if (thread_index() == 0) attention.load(k, v, engine);
+      hold_registers<Attention::Tiles::loading_registers, RegisterShare::less>();
+      if (thread_index() == 0) attention.load_keys(ring, engine);
+      const int thread = thread_index() - wave_size;
+      if (thread >= 0 && thread < query_threads) attention.load_queries(queries, engine, thread);
     } else {
-      hold_registers<Attention::multiplying_registers, RegisterShare::more>();
-      if (number == 1) queries = others;
-      attention.attend(queries, k, v, turns, number);
+      hold_registers<Attention::Tiles::multiplying_registers, RegisterShare::more>();
+      attention.attend(queries, ring, turns, number);
     }
   }
 }
@@ -351,12 +443,23 @@ inline int attention_parts(int tiles, int key_tiles, const DeviceLimits& limits)
   return std::max(1, std::min(limits.multiprocessors / tiles, key_tiles / 2));
 }
 
+// Whether a block should have three warpgroups, where heads are narrow enough: rows then take five sixths of the time,
+// since exponentials are what the two wait for (H200.md), but the last of a block's tiles may be that of fewer rows.
+template <class Rule>
+bool favours_three(const WarpgroupShape<Rule>& shape, const DeviceLimits& limits) {
+  const auto rows = [&](int warpgroups) {  // that a block takes, one tile after the other
+    const int each = 64 * warpgroups, tiles = shape.B * shape.key_heads * ((shape.rows() + each - 1) / each);
+    return std::int64_t{each} * ((tiles + limits.multiprocessors - 1) / limits.multiprocessors);
+  };
+  return 5 * rows(3) < 6 * rows(2);
+}
+
 // False where device or compiler do not allow it.
-template <int Width, class T, class Rule, class Q, class Mask, class Out>
+template <int Width, int Warpgroups, class T, class Rule, class Q, class Mask, class Out>
 bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
                                 const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
-  using Attention = WarpgroupAttention<T, Width, Rule, Q, Mask, Out>;
-  const auto kernel = warpgroup_attention_kernel<T, Width, Rule, Q, Mask, Out>;
+  using Attention = WarpgroupAttention<T, Width, Warpgroups, Rule, Q, Mask, Out>;
+  const auto kernel = warpgroup_attention_kernel<T, Width, Warpgroups, Rule, Q, Mask, Out>;
   const DeviceLimits limits = device_limits(stream);
   if (limits.shared_bytes < Attention::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
@@ -364,25 +467,38 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   if (!keys || !values) return false;
   const std::optional<TensorMap> key_map = tensor_map<T>(*keys), value_map = tensor_map<T>(*values);
   if (!key_map || !value_map) return false;
-  constexpr std::int64_t cached = std::int64_t{16} << 20;  // of the 50 MB of the second-level cache
+  // Where whole queries, which the engine brings, are nearly all that a block has room for.
+  int tile_rows = Attention::block_rows / shape.group * shape.group;
+  std::optional<TensorMap> query_map;
+  if constexpr (is_view<Q>) {
+    if (8 * tile_rows >= 7 * Attention::block_rows) {
+      const auto queries = heads_in_memory(q, tile_rows / shape.group, shape.group);
+      if (queries) query_map = tensor_map<T>(*queries);
+    }
+  }
+  if (!query_map) tile_rows = Attention::block_rows;
+  if (!Attention::Tiles::computes_queries && !query_map) return false;
+  constexpr std::int64_t cached = std::int64_t{32} << 20;  // of the 50 MB of the second-level cache
   const std::int64_t head_bytes = std::int64_t{2} * shape.keys * shape.D * static_cast<std::int64_t>(sizeof(T));
-  AttentionOrder order{shape.B * shape.key_heads,
-                       (shape.rows() + Attention::block_rows - 1) / Attention::block_rows,
+  AttentionOrder order{shape.B * shape.key_heads, (shape.rows() + tile_rows - 1) / tile_rows,
                        static_cast<int>(std::max<std::int64_t>(1, cached / head_bytes))};
   int key_tiles = (shape.keys + Attention::keys - 1) / Attention::keys;
   if constexpr (Rule::is_local) {
     const std::int64_t seen = shape.rule.left + shape.rule.right + Attention::block_rows / shape.group + 2;
     key_tiles = static_cast<int>(std::min<std::int64_t>(key_tiles, seen / Attention::keys + 2));
   }
+  order.tile_rows = tile_rows;
   order.parts = attention_parts(order.tiles(), key_tiles, limits);
+  if (order.tiles() <= limits.multiprocessors) order.together = order.heads;  // as they are anyway
   const std::int64_t lines = std::int64_t{order.heads} * shape.rows();
   const bool splits = order.parts > 1;
   const Workspace workspace(splits ? AttentionParts::bytes(order.parts, lines, shape.D) : 0, stream);
   const AttentionParts parts = splits ? AttentionParts(workspace.data(), order.parts, lines, shape.D) : AttentionParts();
   const Grid grid{"warpgroup_attention", std::min(order.tiles(), limits.multiprocessors), Attention::threads,
                   Attention::shared()};
-  launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map}, with_access(mask, 2),
-               with_access(out, 8), shape, parts, order);
+  launch_early(grid, stream, kernel, with_access(q, 8),
+               AttentionOperands{query_map.value_or(*key_map), *key_map, *value_map, query_map.has_value()},
+               with_access(mask, 2), with_access(out, 8), shape, parts, order);
   if (splits) merge_attention(parts, out, shape, stream);
   return true;
 }
@@ -436,10 +552,16 @@ bool warpgroup_attention(const Q& q, const View<const Cached, 4>& k, const View<
     if constexpr (!converts || Width > 64) {
       if (skinny_attention<Width, T>(q, k, v, mask, shape, out, stream)) return true;
     }
-    if constexpr (converts || (Rule::is_local && Width > 128))
+    if constexpr (converts || (Rule::is_local && Width > 128)) {
       return false;
-    else
-      return launch_warpgroup_attention<Width>(q, k, v, mask, shape, out, stream);
+    } else {
+      if constexpr (Width <= 64 && !Rule::is_local && std::is_same_v<Mask, NoMask> && is_view<Q>) {
+        if (favours_three(shape, device_limits(stream)) &&
+            launch_warpgroup_attention<Width, 3>(q, k, v, mask, shape, out, stream))
+          return true;
+      }
+      return launch_warpgroup_attention<Width, 2>(q, k, v, mask, shape, out, stream);
+    }
   };
   if (shape.D <= 64) return launch(std::integral_constant<int, 64>());
   if (shape.D <= 128) return launch(std::integral_constant<int, 128>());

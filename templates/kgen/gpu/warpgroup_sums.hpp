@@ -8,17 +8,23 @@
 
 namespace kgen::gpu {
 
+// The descriptor of what lies so many bytes behind. Addresses are in its lower word, which they do not leave: so much
+// the compiler does not know, and adds to the upper one as well.
+KGEN_FN std::uint64_t moved_descriptor(std::uint64_t descriptor, int bytes) {
+  constexpr std::uint64_t lower = 0xffffffff;
+  return (descriptor & ~lower) | ((descriptor + static_cast<std::uint64_t>(bytes / 16)) & lower);
+}
+
 // 32 bytes of depth, from k on, of an operand in boxes of `Lines` lines of 128 bytes, one box after the other. Deep: its
 // lines are along the depth; else 64 of its rows or columns make a line, and another box has the next 64.
 template <class T, int Lines, bool Deep>
 KGEN_FN std::uint64_t boxed_operand(const T* tile, int k) {
   constexpr int size = static_cast<int>(sizeof(T)), line = swizzle_bytes / size, lines_of_8 = 8 * swizzle_bytes;
-  // A descriptor counts addresses in 16 bytes: what is added to it is a constant to the compiler.
   if constexpr (Deep) {
     const int bytes = k / line * Lines * swizzle_bytes + k % line * size;
-    return descriptor(tile, 16, lines_of_8) + static_cast<std::uint64_t>(bytes / 16);
+    return moved_descriptor(descriptor(tile, 16, lines_of_8), bytes);
   } else {
-    return descriptor(tile, Lines * swizzle_bytes, lines_of_8) + static_cast<std::uint64_t>(k * swizzle_bytes / 16);
+    return moved_descriptor(descriptor(tile, Lines * swizzle_bytes, lines_of_8), k * swizzle_bytes);
   }
 }
 

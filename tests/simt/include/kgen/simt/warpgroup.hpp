@@ -96,6 +96,10 @@ class Mbarrier {
     bytes_ += bytes;
     arrive();
   }
+  void expect(int bytes) {
+    require_made();
+    bytes_ += bytes;
+  }
   void complete(int bytes) {
     bytes_ -= bytes;
     end_phase();
@@ -121,6 +125,23 @@ class Mbarrier {
 };
 static_assert(sizeof(Mbarrier) == 8);
 inline void publish_mbarriers() {}
+
+// Counts all that ever came to each: shared memory begins as 0xff, one before 0.
+template <int Count>
+class NamedBarriers {
+ public:
+  static constexpr std::int64_t shared() { return named_barriers_shared<Count>; }
+  explicit NamedBarriers(SharedMemory& memory) : came_(memory.take<std::uint32_t>(Count)) {}
+  void arrive(int number) { ++came_[number]; }
+  void wait(int number, Where where = Where::here()) {
+    const std::uint32_t* came = came_ + number;
+    const std::uint32_t phase = ++came_[number] / (2 * warpgroup_threads);
+    simt::wait_until({where.line, where.file}, [came, phase] { return (*came + 1) / (2 * warpgroup_threads) > phase; });
+  }
+
+ private:
+  std::uint32_t* came_;
+};
 
 namespace detail {
 // Where the byte `offset` of shared memory lies, swizzled by 128 bytes.
@@ -306,6 +327,14 @@ void wgmma(float (&sums)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, i
   });
 }
 inline void fence_async_proxy() {}
+inline bool any_of_wave(bool holds, Where where = Where::here()) {
+  std::uint32_t word = holds ? 1 : 0;
+  for (int distance = 1; distance < 32; distance *= 2) {
+    word |=
+        simt::exchange({{where.line, where.file}, 0, 32, "any_of_wave"}, word, simt::thread_index() % 32 ^ distance);
+  }
+  return word != 0;
+}
 inline void wgmma_fence() {}
 inline void wgmma_commit() { simt::end_products(); }
 template <int Left>

@@ -1,0 +1,52 @@
+// Which block of attention's kernel takes which tiles of rows, and in which order.
+#pragma once
+
+#include "kgen/platform.hpp"
+
+namespace kgen::gpu {
+
+// Tiles of rows of heads of keys. Heads that run at the same time, a band of them, are few, so that their keys stay in
+// the second-level cache. Of a band, tiles that see many keys come first; a block has them in pairs, the longest with
+// the shortest and so on inwards, which all take equally long where rows see ever more keys.
+struct AttentionOrder {
+  int heads, row_tiles, together;
+  int parts = 1;      // of the keys, for blocks of their own
+  int tile_rows = 0;  // of a tile, if not all that a block has: those of whole queries, which a box can hold
+
+  struct Place {
+    int head, row_tile, part;  // of the heads of all batches
+  };
+  KGEN_FN int tiles() const { return heads * row_tiles * parts; }
+  // act(place) for the tiles of one of `blocks` blocks.
+  template <class Act>
+  KGEN_FN void for_each(int block, int blocks, const Act& act) const {
+    // Behind the last round each block has a tile more at most, where that is enough for what is left.
+    const int whole = pairs() / blocks, left = pairs() - whole * blocks, rest = heads % together;
+    const int alone = (rest != 0 ? rest : together) * row_tiles * parts % 2;  // the last band's middle one
+    const int rounds = whole + (2 * left - alone > blocks ? 1 : 0);
+    for (int step = 0; step <= 2 * rounds; ++step) {
+      int pair = step / 2 * blocks + block;
+      bool second = step % 2 != 0;
+      if (step == 2 * rounds && block >= left) {
+        second = true;
+        pair -= left;
+      }
+      if (pair >= pairs()) continue;
+      const int band = pair / band_pairs(together), height = least(together, heads - band * together);
+      const int number = pair - band * band_pairs(together), last = height * row_tiles * parts - 1;
+      if (second && last - number == number) continue;  // the middle one has none
+      const int tile = second ? last - number : number, line = tile / parts, row = line / height;
+      act(Place{band * together + line - row * height, row_tiles - 1 - row, tile - line * parts});
+    }
+  }
+
+ private:
+  KGEN_FN static int least(int a, int b) { return a < b ? a : b; }
+  KGEN_FN int band_pairs(int height) const { return (height * row_tiles * parts + 1) / 2; }
+  KGEN_FN int pairs() const {
+    const int bands = heads / together;
+    return bands * band_pairs(together) + band_pairs(heads - bands * together);
+  }
+};
+
+}  // namespace kgen::gpu
