@@ -107,11 +107,13 @@ class Parser {
     auto left = factor(depth);
     while (left) {
       const std::size_t begin = skip_blanks();
-      const bool divide = peek() == '/';
-      if (!take('*') && !take('/')) break;
+      const char operation = peek();
+      if (!take('*') && !take('/') && !take('%')) break;
       const auto right = factor(depth);
       if (!right) return std::nullopt;
-      left = divide ? quotient(*left, *right, begin) : times(*left, *right, begin);
+      left = operation == '*'   ? times(*left, *right, begin)
+             : operation == '/' ? quotient(*left, *right, begin)
+                                : remainder(*left, *right, begin);
     }
     return left;
   }
@@ -138,28 +140,56 @@ class Parser {
     return Term{Dim::floor_divide(left.dim, right.dim), std::max(left.factors, right.factors)};
   }
 
+  // What rounding down leaves.
+  std::optional<Term> remainder(const Term& left, const Term& right, std::size_t where) {
+    const auto whole = quotient(left, right, where);
+    const auto taken = whole ? times(*whole, right, where) : std::nullopt;
+    if (!taken) return std::nullopt;
+    return Term{left.dim - taken->dim, std::max(left.factors, taken->factors)};
+  }
+
   std::optional<Term> factor(int depth) {
     bool negative = false;
     while (take('-')) negative = !negative;
-    auto result = take('(') ? parenthesised(depth) : atom();
+    auto result = take('(') ? parenthesised(depth) : atom(depth);
     if (result && negative) result->dim = Dim(0) - result->dim;
     return result;
   }
 
   std::optional<Term> parenthesised(int depth) {
-    if (depth == deepest_parentheses) {
-      error_at(position_ - 1, fmt::format("more than {} parentheses within each other", deepest_parentheses));
-      return std::nullopt;
-    }
+    if (is_too_deep(depth)) return std::nullopt;
     auto result = sum(depth + 1);
     if (result && !take(')')) return fail_here("expected ')'");
     return result;
   }
 
-  std::optional<Term> atom() {
+  bool is_too_deep(int depth) {
+    if (depth < deepest_parentheses) return false;
+    return !error_at(position_ - 1, fmt::format("more than {} parentheses within each other", deepest_parentheses));
+  }
+
+  // min(a, b) or max(a, b), behind its '(': the one that is, whatever the dims are.
+  std::optional<Term> extreme(bool least, std::size_t where, int depth) {
+    if (is_too_deep(depth)) return std::nullopt;
+    const auto a = sum(depth + 1);
+    if (!a) return std::nullopt;
+    if (!take(',')) return fail_here("expected ','");
+    const auto b = sum(depth + 1);
+    if (!b) return std::nullopt;
+    if (!take(')')) return fail_here("expected ')'");
+    const DimRange difference = (a->dim - b->dim).range(scope_.ranges);
+    if (difference.high <= 0) return least ? a : b;
+    if (difference.low >= 0) return least ? b : a;
+    error_at(where, fmt::format("which of {} and {} is the {} follows from the run", a->dim.text(), b->dim.text(),
+                                least ? "lesser" : "greater"));
+    return std::nullopt;
+  }
+
+  std::optional<Term> atom(int depth) {
     const std::size_t begin = skip_blanks();
     const std::string_view word = take_word();
     if (word.empty()) return fail_here("expected a number, a dim or '('");
+    if ((word == "min" || word == "max") && take('(')) return extreme(word == "min", begin, depth);
     if (word[0] >= '0' && word[0] <= '9') {
       const auto integer = integer_from_text(word);
       if (integer && *integer <= largest_size) return Term{Dim(*integer), 0};

@@ -55,7 +55,7 @@ void convolution(const X& x, const F& filters, const Index<A>& strides, const In
 }  // namespace detail
 
 // out[n, i, j, o] = sum over kh, kw and c of filters[kh, kw, c, o] * x[n, i * strides[0] + kh * dilations[0] - pads[0],
-// j * strides[1] + kw * dilations[1] - pads[1], g * G + c], accumulated in f32 (f64 for f64).
+// j * strides[1] + kw * dilations[1] - pads[1], g * G + c], accumulated in f32 (f64 for f64; integers wrap).
 // x: [N, H, W, C]; filters: [KH, KW, G, O] with G = C / group; out: [N, OH, OW, O]. Channels and filters are in `group`
 // groups: filter o belongs to group g = o / (O / group). pads: rows above, columns left, rows below, columns right that
 // count as 0 (after the prologue on x). A prologue on x is evaluated for each tap anew, else as often as matmul does,
@@ -72,7 +72,7 @@ KGEN_IN_MEMORY(x, "architecture == sm_90a && (T == bf16 || T == f16)")
 KGEN_IN_MEMORY(filters, "architecture == sm_90a && (T == bf16 || T == f16)")
 void conv2d(const X& x, const F& filters, Index<2> strides, Index<4> pads, Index<2> dilations, std::int64_t group,
             const Out& out, Stream stream = {})
-requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>> &&
+requires Number<source_lane_t<X, 4>> && Number<source_lane_t<F, 4>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
 {
   detail::convolution<2, TileM, TileN>(x, filters, strides, pads, dilations, group, out, stream);
@@ -93,7 +93,7 @@ KGEN_IN_MEMORY(x, "architecture == sm_90a && (T == bf16 || T == f16)")
 KGEN_IN_MEMORY(filters, "architecture == sm_90a && (T == bf16 || T == f16)")
 void conv3d(const X& x, const F& filters, Index<3> strides, Index<6> pads, Index<3> dilations, std::int64_t group,
             const Out& out, Stream stream = {})
-requires Float<source_lane_t<X, 5>> && Float<source_lane_t<F, 5>> &&
+requires Number<source_lane_t<X, 5>> && Number<source_lane_t<F, 5>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
 {
   detail::convolution<3, TileM, TileN>(x, filters, strides, pads, dilations, group, out, stream);
@@ -111,7 +111,7 @@ KGEN_IN_MEMORY(x, "architecture == sm_90a && (T == bf16 || T == f16)")
 KGEN_IN_MEMORY(filters, "architecture == sm_90a && (T == bf16 || T == f16)")
 void conv1d(const X& x, const F& filters, std::int64_t stride, Index<2> pads, std::int64_t dilation, std::int64_t group,
             const Out& out, Stream stream = {})
-requires Float<source_lane_t<X, 3>> && Float<source_lane_t<F, 3>> &&
+requires Number<source_lane_t<X, 3>> && Number<source_lane_t<F, 3>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512>
 {
   conv2d<TileM, TileN>(with_axis<1, 3>(x), with_axis<0, 3>(filters), {1, stride}, {0, pads[0], 0, pads[1]},
@@ -160,7 +160,7 @@ KGEN_EVALUATED(x, "(KH + strides[0] - 1) / strides[0] * ((KW + strides[1] - 1) /
 KGEN_EVALUATED(filters, "elements(out) / O")
 void depthwise_conv2d(const X& x, const F& filters, Index<2> strides, Index<4> pads, Index<2> dilations, const Out& out,
                       Stream stream = {})
-requires Float<source_lane_t<X, 4>> && Float<source_lane_t<F, 4>>
+requires Number<source_lane_t<X, 4>> && Number<source_lane_t<F, 4>>
 {
   detail::depthwise_convolution<2>(x, filters, strides, pads, dilations, out, stream);
 }
@@ -173,7 +173,7 @@ KGEN_EVALUATED(x, "(KD + strides[0] - 1) / strides[0] * ((KH + strides[1] - 1) /
 KGEN_EVALUATED(filters, "elements(out) / O")
 void depthwise_conv3d(const X& x, const F& filters, Index<3> strides, Index<6> pads, Index<3> dilations, const Out& out,
                       Stream stream = {})
-requires Float<source_lane_t<X, 5>> && Float<source_lane_t<F, 5>>
+requires Number<source_lane_t<X, 5>> && Number<source_lane_t<F, 5>>
 {
   detail::depthwise_convolution<3>(x, filters, strides, pads, dilations, out, stream);
 }

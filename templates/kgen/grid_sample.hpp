@@ -17,6 +17,9 @@ enum class SampleMode { nearest, linear, cubic };
 // What is outside of an image: 0, its nearest element, or its mirror image.
 enum class SamplePadding { zeros, border, reflection };
 
+// What the numbers of a grid count: halves of the image from its middle on, or elements from the first one's middle on.
+enum class SampleUnit { halves, elements };
+
 // The R - 2 axes of an image are sampled, the last by the first number of the grid.
 template <int R, class X, class Grid>
 struct GridSamples {
@@ -28,6 +31,7 @@ struct GridSamples {
   SampleMode mode;
   SamplePadding padding;
   bool align_corners;
+  SampleUnit unit;
 
   template <int W>
   KGEN_FN Vec<T, W> load(Index<R> at) const {
@@ -64,7 +68,9 @@ struct GridSamples {
   // In elements of an axis, for a number of the grid; of those outside of the image the one that stands for it.
   KGEN_FN P position(int axis, P number) const {
     const auto extent = static_cast<P>(extents[axis]);
-    P place = align_corners ? (number + P(1)) / P(2) * (extent - P(1)) : ((number + P(1)) * extent - P(1)) / P(2);
+    P place = unit == SampleUnit::elements ? number
+              : align_corners              ? (number + P(1)) / P(2) * (extent - P(1))
+                                           : ((number + P(1)) * extent - P(1)) / P(2);
     if (mode == SampleMode::nearest) place = round(Vec<P, 1>(place)).data;
     if (padding == SamplePadding::zeros) return place < P(-4) ? P(-4) : place > extent + P(4) ? extent + P(4) : place;
     if (!(place < low() || place > high(axis))) return place;
@@ -118,35 +124,36 @@ namespace detail {
 
 template <int R, class X, class Grid, class Out>
 void grid_sample(const X& x, const Grid& grid, SampleMode mode, SamplePadding padding, bool align_corners,
-                 const Out& out, Stream stream) {
+                 SampleUnit unit, const Out& out, Stream stream) {
   const Index<R> extents = x.shape(), places = grid.shape();
   assert(places[0] == extents[0] && places[R - 1] == R - 2);
   Index<R> shape = extents;
   for (int axis = 2; axis < R; ++axis) shape[axis] = places[axis - 1];
-  copy(shape, GridSamples<R, X, Grid>{x, grid, extents, mode, padding, align_corners}, out, stream);
+  copy(shape, GridSamples<R, X, Grid>{x, grid, extents, mode, padding, align_corners, unit}, out, stream);
 }
 
 }  // namespace detail
 
 // out[n, c, i, j] = x[n, c] at the position that grid[n, i, j] names, (column, row): by the nearest element, linearly
 // or by cubic convolution (of slope -0.75) between elements. -1 and 1 are the middles of the first and the last element
-// (align_corners), or their outer ends. A position that is NaN gives NaN. x: [N, C, H, W]; grid: [N, OH, OW, 2]; out:
+// (align_corners), or their outer ends; where the unit is elements, 0 is the first one's middle. A position that is NaN
+// gives NaN. x: [N, C, H, W]; grid: [N, OH, OW, 2]; out:
 // [N, C, OH, OW]. Prologues are evaluated for each element that is read.
 template <Source<4> X, Source<4> Grid, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(grid_sample2d)
 void grid_sample2d(const X& x, const Grid& grid, SampleMode mode, SamplePadding padding, bool align_corners,
-                   const Out& out,
+                   SampleUnit unit, const Out& out,
                    Stream stream = {}) requires Float<source_lane_t<X, 4>> && Float<source_lane_t<Grid, 4>> {
-  detail::grid_sample<4>(x, grid, mode, padding, align_corners, out, stream);
+  detail::grid_sample<4>(x, grid, mode, padding, align_corners, unit, out, stream);
 }
 
 // The same of volumes: (column, row, plane). x: [N, C, D, H, W]; grid: [N, OD, OH, OW, 3]; out: [N, C, OD, OH, OW].
 template <Source<5> X, Source<5> Grid, Sink<source_lane_t<X, 5>, 5> Out>
 KGEN_KERNEL(grid_sample3d)
 void grid_sample3d(const X& x, const Grid& grid, SampleMode mode, SamplePadding padding, bool align_corners,
-                   const Out& out,
+                   SampleUnit unit, const Out& out,
                    Stream stream = {}) requires Float<source_lane_t<X, 5>> && Float<source_lane_t<Grid, 5>> {
-  detail::grid_sample<5>(x, grid, mode, padding, align_corners, out, stream);
+  detail::grid_sample<5>(x, grid, mode, padding, align_corners, unit, out, stream);
 }
 
 }  // namespace kgen

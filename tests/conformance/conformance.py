@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+import operator_models
 import own_models
 import type_models
 from onnx_files import Model, read_model, read_tensor
@@ -279,6 +280,7 @@ def main() -> int:
     if options.make:
         own_models.make(options.make)
         type_models.make(options.make)
+        operator_models.make(options.make)
     tools = Tools.load(options.tools)
     on_gpu = options.target in ARCHITECTURES
     # The executor runs a GPU's kernels on the CPU, from the sources of the CPU.

@@ -75,7 +75,7 @@ def convolve(x, filters, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 1), gr
     rows, columns, channels, count = filters.shape
     height = (x.shape[1] - dilations[0] * (rows - 1) - 1) // strides[0] + 1
     width = (x.shape[2] - dilations[1] * (columns - 1) - 1) // strides[1] + 1
-    y = np.zeros((len(x), height, width, group, count // group))
+    y = np.zeros((len(x), height, width, group, count // group), np.result_type(x, filters))
     x, filters = x.reshape(*x.shape[:3], group, channels), filters.reshape(rows, columns, channels, group, -1)
     for i, j in np.ndindex(rows, columns):
         first = i * dilations[0], j * dilations[1]

@@ -18,6 +18,7 @@ import reference
 import reference_features
 import reference_gpu_rows
 import sampling_cases
+import signal_cases
 from inputs import Case, Inputs, bf16, normal, over_shapes, joined
 
 # kgen's names of the element types.
@@ -376,6 +377,20 @@ EXAMPLES = {
         },
         tolerance={"f32": 2e-5},  # places among 40 are rounded before they are taken apart
     ),  # fmt: skip
+    "signals": Example(
+        over_shapes(signal_cases.signal_inputs, [(1, 2), (2, 5), (3, 33), (1, 300), (0, 4)]),
+        {
+            "halved": "f32", "again": "f32", "filled": "f64", "turned": "bf16", "numbers": "bf16", "moments": "f32", "areas": "f32", "bent": "f64",
+            "factors": "f32", "pivots": "i64",
+        },
+        tolerance={"f32": 2e-5, "f64": 1e-13, "bf16": 1e-2},  # sums of many, in bf16 of waves that were rounded
+    ),  # fmt: skip
+    "image_regions": Example(
+        over_shapes(signal_cases.region_inputs, [(1, 1, 1, 1), (2, 7, 5, 9), (4, 33, 40, 50), (1, 4, 0, 3), (2, 4, 2, 0)]),
+        {
+            "positive": "f32", "greatest": "bf16", "doubled": "f32", "sampled": "f32", "sums": "i32", "real": "f32", "apart": "i32",
+        },
+    ),  # fmt: skip
     "recurrent": Example(
         over_shapes(sampling_cases.recurrent_inputs, [(1, 1), (5, 3), (3, 40), (17, 9), (0, 2), (4, 0)]),
         dict.fromkeys(
@@ -436,7 +451,7 @@ EXAMPLES = {
 
 def reference_of(name: str) -> Callable[..., list[np.ndarray]]:
     """What computes the graph, as reference.py says."""
-    modules = (reference, reference_features, reference_gpu_rows, sampling_cases, bounded_cases, attention_cases)
+    modules = (reference, reference_features, reference_gpu_rows, sampling_cases, bounded_cases, attention_cases, signal_cases)
     return next(getattr(each, name) for each in modules if hasattr(each, name))
 
 

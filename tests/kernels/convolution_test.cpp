@@ -123,6 +123,36 @@ TEST_CASE_TEMPLATE("convolution: sizes, strides, pads, dilations and groups", T,
   }
 }
 
+TEST_CASE_TEMPLATE("convolution: sums of integers are exact, and wrap", T, KGEN_TYPES((std::int32_t), std::int64_t)) {
+  for (const Case& whole : cases) {
+    for (const Case& c : {whole, depthwise(whole)}) {
+      if (c.group == 0) continue;  // no channels
+      Tensor<T, 4> x(c.x), filters(c.filters), out(c.result()), apart(c.result());
+      std::mt19937_64 generator(3);
+      for (T& each : x.elements) each = static_cast<T>(generator());
+      for (T& each : filters.elements) each = static_cast<T>(generator() % 511) - 255;
+      const View<const T, 4> image = x.view(), taps = filters.view();
+      conv2d(image, taps, c.strides, c.pads, c.dilations, c.group, out.view());
+      if (c.filters[2] == 1 && c.filters[3] == c.group) {
+        depthwise_conv2d(image, taps, c.strides, c.pads, c.dilations, apart.view());
+        REQUIRE(apart.elements == out.elements);
+      }
+      const std::int64_t channels = c.filters[2];
+      for_each_position(out.shape, [&](Index<4> at) {
+        std::uint64_t sum = 0;
+        for_each_position(Index<3>{c.filters[0], c.filters[1], channels}, [&](Index<3> tap) {
+          const std::int64_t row = at[1] * c.strides[0] + tap[0] * c.dilations[0] - c.pads[0];
+          const std::int64_t column = at[2] * c.strides[1] + tap[1] * c.dilations[1] - c.pads[1];
+          if (row < 0 || row >= c.x[1] || column < 0 || column >= c.x[2]) return;
+          const Index<4> from{at[0], row, column, at[3] / (c.filters[3] / c.group) * channels + tap[2]};
+          sum += static_cast<std::uint64_t>(image.template load<1>(from).data) *
+                 static_cast<std::uint64_t>(taps.template load<1>(Index<4>{tap[0], tap[1], tap[2], at[3]}).data);
+        });
+        REQUIRE(out.view().template load<1>(at).data == static_cast<T>(sum));
+      });
+    }
+  }
+}
 
 TEST_CASE("convolution: channels first, filters as PyTorch has them, slices and flips") {
   for (const Case& c : cases) {

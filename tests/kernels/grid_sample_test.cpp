@@ -75,7 +75,7 @@ TEST_CASE_TEMPLATE("grid_sample: images, in and out of them", T, KGEN_TYPES((flo
     for_each_rule([&](const Rule& rule) {
       const Index<4> shape{extents[0], extents[1], 4, 19};
       Tensor<T, 4> y(shape);
-      grid_sample2d(x.view(), grid.view(), rule.mode, rule.padding, rule.align, y.view());
+      grid_sample2d(x.view(), grid.view(), rule.mode, rule.padding, rule.align, SampleUnit::halves, y.view());
       INFO(static_cast<int>(rule.mode), " ", static_cast<int>(rule.padding), " ", rule.align);
       for_each_position(shape, [&](Index<4> at) {
         const auto number = [&](int i) { return element(grid.view(), Index<4>{at[0], at[2], at[3], i}); };
@@ -98,7 +98,7 @@ TEST_CASE("grid_sample: volumes") {
   const auto grid = random_tensor<float>(Index<5>{1, 2, 3, 4, 3}, 4, -1.5, 1.5);
   for_each_rule([&](const Rule& rule) {
     Tensor<float, 5> y(shape);
-    grid_sample3d(x.view(), grid.view(), rule.mode, rule.padding, rule.align, y.view());
+    grid_sample3d(x.view(), grid.view(), rule.mode, rule.padding, rule.align, SampleUnit::halves, y.view());
     for_each_position(shape, [&](Index<5> at) {
       std::vector<double> by_axis[3];
       for (int i = 0; i < 3; ++i) {
@@ -120,22 +120,24 @@ TEST_CASE("grid_sample: positions that are no numbers, and infinite ones; nothin
   Tensor<float, 4> grid(Index<4>{1, 1, 3, 2}), y(Index<4>{1, 1, 1, 3});
   grid.elements = {not_a_number, 0, infinity, 0, 0, -infinity};
   const View<const float, 4> places = grid.view();
-  grid_sample2d(x.view(), places, SampleMode::linear, SamplePadding::zeros, false, y.view());
+  grid_sample2d(x.view(), places, SampleMode::linear, SamplePadding::zeros, false, SampleUnit::halves, y.view());
   CHECK(std::isnan(y.elements[0]));
   CHECK(y.elements[1] == 0);
   CHECK(y.elements[2] == 0);
-  grid_sample2d(x.view(), places, SampleMode::cubic, SamplePadding::border, true, y.view());
+  grid_sample2d(x.view(), places, SampleMode::cubic, SamplePadding::border, true, SampleUnit::halves, y.view());
   CHECK(std::isfinite(y.elements[1]));
-  grid_sample2d(x.view(), places, SampleMode::linear, SamplePadding::reflection, false, y.view());
+  grid_sample2d(x.view(), places, SampleMode::linear, SamplePadding::reflection, false, SampleUnit::halves, y.view());
   CHECK(std::isnan(y.elements[1]));
   Tensor<float, 4> none(Index<4>{1, 1, 0, 4}), some(Index<4>{1, 1, 1, 3});
   grid.elements = {0, 0, 0.5, 0, 0, -2};
   for (const SamplePadding padding : paddings) {
-    grid_sample2d(std::as_const(none).view(), places, SampleMode::linear, padding, false, some.view());
+    grid_sample2d(std::as_const(none).view(), places, SampleMode::linear, padding, false, SampleUnit::halves,
+                  some.view());
     for (const float each : some.elements) CHECK(each == 0);
   }
   Tensor<float, 4> no_places(Index<4>{1, 0, 3, 2}), empty(Index<4>{1, 1, 0, 3});
-  grid_sample2d(x.view(), std::as_const(no_places).view(), SampleMode::linear, SamplePadding::zeros, false, empty.view());
+  grid_sample2d(x.view(), std::as_const(no_places).view(), SampleMode::linear, SamplePadding::zeros, false,
+                SampleUnit::halves, empty.view());
 }
 
 TEST_CASE("grid_sample: low precision, and elements without weight do not count") {
@@ -143,8 +145,31 @@ TEST_CASE("grid_sample: low precision, and elements without weight do not count"
   x.elements = {bf16(1.0f), bf16(not_a_number), bf16(3.0f)};
   Tensor<float, 4> grid(Index<4>{1, 1, 3, 2});
   grid.elements = {-1, 0, 0, 0, 1, 0};
-  grid_sample2d(std::as_const(x).view(), std::as_const(grid).view(), SampleMode::linear, SamplePadding::zeros, true, y.view());
+  grid_sample2d(std::as_const(x).view(), std::as_const(grid).view(), SampleMode::linear, SamplePadding::zeros, true,
+                SampleUnit::halves, y.view());
   CHECK(static_cast<float>(y.elements[0]) == 1);
   CHECK(std::isnan(static_cast<float>(y.elements[1])));
   CHECK(static_cast<float>(y.elements[2]) == 3);
+}
+
+TEST_CASE("grid_sample: positions that count elements") {
+  const Index<4> extents{2, 2, 5, 6};
+  const auto x = random_tensor<float>(extents, 6), grid = random_tensor<float>(Index<4>{2, 3, 7, 2}, 7, -2, 7);
+  for (const SamplePadding padding : {SamplePadding::zeros, SamplePadding::border}) {
+    const Rule rule{SampleMode::linear, padding, true};
+    Tensor<float, 4> y(Index<4>{2, 2, 3, 7});
+    grid_sample2d(x.view(), grid.view(), rule.mode, padding, true, SampleUnit::elements, y.view());
+    for_each_position(y.shape, [&](Index<4> at) {
+      const auto halves = [&](int i, std::int64_t extent) {
+        return element(grid.view(), Index<4>{at[0], at[2], at[3], i}) / double(extent - 1) * 2 - 1;
+      };
+      const auto rows = shares(halves(1, 5), 5, rule), columns = shares(halves(0, 6), 6, rule);
+      double sum = 0;
+      for_each_position(Index<2>{5, 6}, [&](Index<2> from) {
+        sum += rows[static_cast<std::size_t>(from[0])] * columns[static_cast<std::size_t>(from[1])] *
+               element(x.view(), Index<4>{at[0], at[1], from[0], from[1]});
+      });
+      REQUIRE(element(y.view(), at) == doctest::Approx(sum).epsilon(1e-5));
+    });
+  }
 }

@@ -13,6 +13,7 @@ import references
 import rules
 import sampling
 import selections
+import transforms
 import windows
 from enclosure import Exact, Floats, Value
 from references import ADD, DIV, EXP, LOG, MUL, RSQRT, SIGMOID, SQUARE, SUB, SUM, maximum_of, number, one
@@ -174,7 +175,7 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [quantize(x, scale, zero_point, saturate=True), scale, zero_point]
 
 
-OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | sampling.OPERATORS | layers.OPERATORS | byte_products.OPERATORS | groups.OPERATORS | {
+OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | sampling.OPERATORS | layers.OPERATORS | byte_products.OPERATORS | groups.OPERATORS | transforms.OPERATORS | {
     "leaky_relu": activation(lambda x, alpha: bent(x, times(x, alpha))),
     "prelu": activation(lambda x, slope: bent(x, one(MUL, x, slope))),
     "relu6": activation(lambda x: one(CLAMP, x, minimum=0.0, maximum=6.0)),

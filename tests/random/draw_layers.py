@@ -67,6 +67,8 @@ def grid_sample(axes: int) -> Callable[[Scope, Operator], None]:
         grid = scope.fresh(Type(scope.dtype(op.types["P"]), (type_.shape[0], *places, Dim.of(axes))))
         attributes: dict[str, Any] = {name: scope.one_of(op.attributes[name]["allowed"]) for name in ("mode", "padding")}
         attributes["align_corners"] = scope.chance(0.5)
+        if scope.chance(0.3):
+            attributes["unit"] = "elements"
         scope.add_node(op.name, [x, grid], [Type(type_.dtype, (*type_.shape[:2], *places))], attributes)
 
     return draw

@@ -9,6 +9,7 @@ from typing import Any, Callable
 import byte_products
 import groups
 import number_formats
+import transforms
 from dims import Dim, Shape, count_of
 from draw_convolutions import channels_first, convolution
 from draw_layers import HINTS as LAYERS
@@ -431,7 +432,7 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "trilu": trilu,
     "cast": cast,
     "narrow": narrow,
-} | SELECTIONS | LAYERS | byte_products.HINTS | groups.HINTS
+} | SELECTIONS | LAYERS | byte_products.HINTS | groups.HINTS | transforms.HINTS
 
 # ---- views -----------------------------------------------------------------------------------------------------------
 

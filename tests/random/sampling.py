@@ -126,6 +126,7 @@ def grid_sample(operands: list[Value], at: dict[str, Any]) -> list[Value]:
         extent, number = x.shape[2 + axis], grid.lo[..., axes - 1 - axis]
         low, high = (0.0, extent - 1.0) if at["align_corners"] else (-0.5, extent - 0.5)
         place = (number + 1) / 2 * (extent - 1) if at["align_corners"] else ((number + 1) * extent - 1) / 2
+        place = number if at["unit"] == "elements" else place
         off = 16 * unit * (np.abs(place) + extent + 1)
         if at["mode"] == "nearest":
             unknown |= np.abs(place - np.floor(place) - 0.5) <= off

@@ -43,8 +43,8 @@ def operand_of(name: str, entry: Any) -> Operand:
                    entry.get("line", ""))
 
 
-# Whose references know no integers: tests/conformance/own_models.py has these.
-FLOATS_ALONE = {"matmul"}
+# Whose references know no integers: own_models.py and operator_models.py of tests/conformance have these.
+FLOATS_ALONE = {"matmul", "conv1d", "conv2d", "conv3d", "conv1d_ncl", "conv2d_nchw", "conv3d_ncdhw"}
 
 
 def operator_of(entry: dict[str, Any]) -> Operator:

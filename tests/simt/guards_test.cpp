@@ -18,6 +18,7 @@
 #include "kgen/elementwise.hpp"
 #include "kgen/gpu/laid_out.hpp"
 #include "kgen/grouped_matmul.hpp"
+#include "kgen/lu.hpp"
 #include "kgen/matmul.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/ops/conversion.hpp"
@@ -268,6 +269,13 @@ std::vector<Case> cases() {
         Tensor<std::int64_t, 3> kept(Index<3>{1, 1, 300});
         greedy_suppression(crowd.boxes.view(), crowd.scores.view(), crowd.order.view(), false, 0.3, 0, kept.view());
         return std::vector<float>(kept.elements.begin(), kept.elements.end());
+      },
+      [=] {
+        const auto x = random_tensor<float>(Index<2>{20, 20}, 8);
+        Tensor<float, 2> factors(x.shape);
+        Tensor<std::int64_t, 1> pivots(Index<1>{20});
+        lu_factor(x.view(), factors.view(), pivots.view());
+        return factors.elements;
       },
       [=] { return chosen(long_rows.view(), 5); },
       [=] {
