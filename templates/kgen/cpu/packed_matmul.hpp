@@ -339,7 +339,9 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights
 // The tiles of products whose left operand has `rows` rows.
 template <int Rows, int TileN, class T, class U, int Count>
 TileOrder tiles_of(std::int64_t rows, std::int64_t tile_rows, std::int64_t columns, std::int64_t K, int threads) {
-  const Tiling row_tiles(rows, tile_rows, 1, Rows);
+  // Rows are cut further where there are more threads than panels.
+  const std::int64_t panels = std::max<std::int64_t>(1, (columns + panel_columns - 1) / panel_columns);
+  const Tiling row_tiles(rows, tile_rows, (threads + panels - 1) / panels, Rows);
   const std::int64_t least = (2 * threads + row_tiles.count - 1) / row_tiles.count;
   const std::int64_t tile_bytes = static_cast<std::int64_t>(sizeof(U)) * std::max<std::int64_t>(K, 1) * TileN;
   const std::int64_t piece = std::max<std::int64_t>(1, (8 << 20) / tile_bytes);
