@@ -215,6 +215,35 @@ std::vector<Case> cases() {
         return lines.elements;
       },
       [=] {
+        const auto x = random_tensor<float>(Index<4>{1, 6, 9, 8}, 6),
+                   filters = random_tensor<float>(Index<4>{3, 3, 1, 8}, 7);
+        Tensor<float, 4> y(x.shape);
+        depthwise_conv2d(x.view(), filters.view(), {1, 1}, {1, 1, 1, 1}, {1, 1}, y.view());
+        return y.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        simt::device().multiprocessors = 1;  // a block has several tiles, of which a wave has nothing
+        const auto x = random_tensor<bf16>(Index<4>{6, 14, 14, 16}, 6),
+                   filters = random_tensor<bf16>(Index<4>{3, 3, 8, 16}, 7);
+        Tensor<float, 4> y(x.shape);
+        conv2d(x.view(), filters.view(), {1, 1}, {1, 1, 1, 1}, {1, 1}, 2, y.view());
+        simt::device().shared_bytes = before.shared_bytes;
+        simt::device().multiprocessors = before.multiprocessors;
+        return y.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        const auto x = random_tensor<bf16>(Index<4>{1, 64, 5, 6}, 6),
+                   filters = random_tensor<bf16>(Index<4>{1, 1, 64, 8}, 7);
+        Tensor<float, 4> y(Index<4>{1, 5, 6, 8});
+        conv2d(x.view().permute<0, 2, 3, 1>(), filters.view(), {1, 1}, {}, {1, 1}, 1, y.view());
+        simt::device().shared_bytes = before.shared_bytes;
+        return y.elements;
+      },
+      [=] {
         Tensor<float, 2> sums(long_rows.shape);
         cumsum(long_rows.view(), 1, false, false, sums.view());
         return sums.elements;
@@ -291,9 +320,15 @@ Guards guards_declared() {
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
-    const std::set<std::string> of_hopper = {
-        "tile_pipeline.hpp",       "skinny_attention.hpp",         "streamed_matmul.hpp",          "staged_matmul.hpp",
-        "warpgroup_attention.hpp", "warpgroup_grouped_matmul.hpp", "warpgroup_streamed_matmul.hpp"};
+    const std::set<std::string> of_hopper = {"tile_pipeline.hpp",
+                                             "skinny_attention.hpp",
+                                             "streamed_matmul.hpp",
+                                             "staged_matmul.hpp",
+                                             "warpgroup_attention.hpp",
+                                             "warpgroup_grouped_matmul.hpp",
+                                             "warpgroup_streamed_matmul.hpp",
+                                             "narrow_convolution.hpp",
+                                             "channels_last.hpp"};
     const std::string file_name = entry.path().filename();
     const bool for_hopper = of_hopper.contains(file_name);
     if (gpu::most_cluster_blocks == 1 && for_hopper) continue;
