@@ -5,6 +5,7 @@
 #if defined(KGEN_GPU)
 #include "kgen/gpu/convolution.hpp"
 #else
+#include "kgen/cpu/channels.hpp"
 #include "kgen/cpu/convolution.hpp"
 #include "kgen/cpu/depthwise.hpp"
 #include "kgen/cpu/grouped.hpp"
@@ -38,6 +39,11 @@ void convolution(const X& x, const F& filters, const Index<A>& strides, const In
   }
 #endif
 #if !defined(KGEN_GPU)
+  if (cpu::has_channels_apart(x)) {
+    return cpu::with_channels_together(x, stream, [&](const auto& image) {
+      convolution<A, TileM, TileN>(image, filters, strides, pads, dilations, group, out, stream);
+    });
+  }
   if (group > 1 && cpu::grouped_convolution(x, filters, sizes, channels, out, stream)) return;
 #endif
   for (std::int64_t g = 0; g < group; ++g) {
@@ -146,6 +152,13 @@ template <int A, class X, class F, class Out>
 void depthwise_convolution(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
                            const Index<A>& dilations, const Out& out, Stream stream) {
   const ConvolutionShape<A> sizes = convolution_shape<A>(x, filters, strides, pads, dilations);
+#if !defined(KGEN_GPU)
+  if (cpu::has_channels_apart(x)) {
+    return cpu::with_channels_together(x, stream, [&](const auto& image) {
+      depthwise_convolution<A>(image, filters, strides, pads, dilations, out, stream);
+    });
+  }
+#endif
   if (target::depthwise_convolution(x, filters, sizes, out, stream)) return;
   const Index<A + 2> shape = join(join(Index<1>{sizes.images}, sizes.result), Index<1>{x.shape()[A + 1]});
   copy(shape, DepthwiseSum<X, F, A>{x, filters, sizes}, out, stream);

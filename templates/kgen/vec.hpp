@@ -264,6 +264,26 @@ KGEN_FN Vec<T, 2 * W> concatenate(const Vec<T, W>& low, const Vec<T, W>& high) {
   return detail::concatenate(low, high, std::make_integer_sequence<int, 2 * W>{});
 }
 
+#if !defined(KGEN_GPU)
+namespace detail {
+template <class T, int W, int... I>
+Vec<T, W> even_lanes(const Vec<T, W>& low, const Vec<T, W>& high, std::integer_sequence<int, I...>) {
+  Vec<T, W> result;
+  result.data = __builtin_shufflevector(low.data, high.data, 2 * I...);
+  return result;
+}
+}  // namespace detail
+// Every second lane of both, from the first on.
+template <class T, int W>
+Vec<T, W> even_lanes(const Vec<T, W>& low, const Vec<T, W>& high) {
+  if constexpr (Vec<T, W>::form == detail::Form::halves) {
+    return concatenate(even_lanes(low_half(low), high_half(low)), even_lanes(low_half(high), high_half(high)));
+  } else {
+    return detail::even_lanes(low, high, std::make_integer_sequence<int, W>{});
+  }
+}
+#endif
+
 // ---- lane by lane ---------------------------------------------------------------------------------------------------
 
 // operation(x, y) of what the vectors are made of: scalars or vector registers.

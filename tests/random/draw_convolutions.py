@@ -2,16 +2,25 @@
 
 from collections.abc import Callable
 
-from dims import Dim
+from dims import Dim, count_of
 from graph import Type
 from scope import Scope
 from specs import Operator
+
+
+def filters_of(scope: Scope, type_: Type) -> str:
+    """Often constants, which are packed when the model is loaded."""
+    if scope.chance(0.5):
+        return scope.fresh_constant(type_, count_of(type_.shape).constant)
+    return scope.need(type_)
 
 
 def convolution(axes: int) -> Callable[[Scope, Operator], None]:
     def draw(scope: Scope, op: Operator) -> None:
         group = scope.one_of([1, 1, 1, 2, 3])
         channels, filters = group * scope.integer(1, 8), group * scope.integer(1, 9)
+        if scope.chance(0.2):  # a filter for each channel
+            group = channels = filters = scope.integer(2, 20)
         taps = [scope.integer(1, 4) for _ in range(axes)]
         strides, dilations = ([scope.integer(1, 2) for _ in range(axes)] for _ in range(2))
         pads = [scope.integer(0, 2) for _ in range(2 * axes)]
@@ -23,7 +32,7 @@ def convolution(axes: int) -> Callable[[Scope, Operator], None]:
             span = image[axis] + pads[axis] + pads[axes + axis] - (dilations[axis] * (taps[axis] - 1) + 1)
             scope.require(0, span)
             result.append(span + 1 if strides[axis] == 1 else Dim.of(span.constant // strides[axis] + 1))
-        weights = scope.need(Type(type_.dtype, tuple(map(Dim.of, [*taps, channels // group, filters]))))
+        weights = filters_of(scope, Type(type_.dtype, tuple(map(Dim.of, [*taps, channels // group, filters]))))
         names = ["strides", "dilations"] if axes > 1 else ["stride", "dilation"]
         values = [strides, dilations] if axes > 1 else [strides[0], dilations[0]]
         attributes = dict(zip(names, values)) | {"pads": pads, "group": group}
@@ -41,7 +50,8 @@ def channels_first(axes: int) -> Callable[[Scope, Operator], None]:
         node = scope.body.nodes[-1]
         for place, (name, axes_of) in enumerate(zip(node.inputs, (order, turned))):
             type_ = scope.type_of(name)
-            node.inputs[place] = scope.fresh(Type(type_.dtype, tuple(type_.shape[axis] for axis in axes_of)))
+            wanted = Type(type_.dtype, tuple(type_.shape[axis] for axis in axes_of))
+            node.inputs[place] = filters_of(scope, wanted) if place else scope.fresh(wanted)
         (result,) = node.outputs
         type_ = scope.type_of(result)
         scope.body.types[result] = Type(type_.dtype, tuple(type_.shape[axis] for axis in order))

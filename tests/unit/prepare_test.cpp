@@ -96,6 +96,27 @@ TEST_CASE("prepare: not for a GPU, what is no constant, columns that do not fill
         "nothing");
 }
 
+TEST_CASE("prepare: filters are packed; those of one tap are a matrix, and those of some groups stay as they are") {
+  const auto maker = [](const std::string& filters, const std::string& attributes, const std::string& x,
+                        TargetKind target = TargetKind::cpu) {
+    Fixture f;
+    const std::string node = "- {op: conv2d, in: [x, w], out: y" + attributes + "}\n";
+    const Graph main = f.prepare(graph_of(weight("w", filters), node, "y", "x: \"" + x + "\""), target).main;
+    CHECK(f.diagnostics.text(false) == "");
+    return maker_of(main, "y");
+  };
+  const std::string x = "f32[M, 9, 9, 24]";
+  CHECK(maker("f32[1, 1, 24, 10]", "", x) == "packed_matmul");
+  CHECK(maker("f32[1, 1, 24, 10]", ", strides: [2, 1]", x) == "packed_conv2d");
+  CHECK(maker("f32[1, 1, 24, 10]", ", pads: [0, 0, 0, 1]", x) == "packed_conv2d");
+  CHECK(maker("f32[3, 3, 24, 10]", ", pads: [1, 1, 1, 1]", x) == "packed_conv2d");
+  CHECK(maker("f32[3, 3, 1, 24]", ", group: 24", x) == "packed_conv2d");  // by a kernel of its own
+  CHECK(maker("f32[3, 3, 12, 24]", ", group: 2", x) == "conv2d");
+  CHECK(maker("f32[3, 3, 24, 3]", "", x) == "conv2d");  // a panel of zeros, nearly
+  CHECK(maker("bf16[3, 3, 24, 10]", "", "bf16[M, 9, 9, 24]") == "conv2d");
+  CHECK(maker("f32[3, 3, 24, 10]", "", x, TargetKind::cuda) == "conv2d");
+}
+
 TEST_CASE("prepare: a user's own kernel that was chosen stays") {
   Fixture f("", R"(kernels:
 - {kernel: mine::product, header: my/matmul.hpp, operator: matmul, kind: structured,

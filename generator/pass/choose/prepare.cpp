@@ -205,9 +205,14 @@ bool add_node(Preparer& state, Form& at, const ExpansionNode& from) {
 
 // ---- which form -----------------------------------------------------------------------------------------------------
 
+// The namespace of a kernel: whose it is.
+std::string_view library_of(std::string_view kernel) { return kernel.substr(0, kernel.rfind("::")); }
+
 // The form that the node becomes, and why; null: none, and why not. Every form is asked for its condition.
 std::pair<const Expansion*, std::string> choose_form(const Preparer& state, const Node& node) {
-  if (node.kernel->name != node.op->kernel) return {nullptr, fmt::format("{} was chosen for it", node.kernel->name)};
+  if (library_of(node.kernel->name) != library_of(node.op->kernel)) {
+    return {nullptr, fmt::format("{} was chosen for it", node.kernel->name)};
+  }
   const NodeScope scope = scope_at(state.graph, node, state.ranges, state.constants);
   std::string why_not;
   for (const Expansion& form : node.op->prepared) {

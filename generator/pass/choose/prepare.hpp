@@ -4,7 +4,8 @@
 //   {op: matmul, in: [x, w], out: y}   ->   w_panels = pack_columns(w), y = packed_matmul(x, w_panels)
 //
 // - Of an operator's forms the first is taken whose `when` holds for every value of the symbolic dims.
-// - The operator's own kernel computes the node: another one, a user's, was chosen by somebody who wanted it.
+// - The operator's own kernel computes the node, or one of the same namespace: a user's was chosen by somebody who
+// wanted it.
 // - The node itself is not computed at load.
 // - What two forms compute of the same operands at load is computed once. It is called `<constant>_<local>`.
 // - What an operator that moves elements makes at load keeps their type: a conversion to one that holds all values of

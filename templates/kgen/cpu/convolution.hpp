@@ -183,14 +183,15 @@ class Window {
 // of positions; what that takes together decides which is cut.
 template <class T, int A>
 struct ConvolutionTiles {
-  static constexpr std::int64_t columns_of_register = RegisterTile<T>::columns;
+  static constexpr std::int64_t column_unit = std::max<std::int64_t>(RegisterTile<T>::columns, filter_columns);
   ConvolutionShape<A> sizes;
   Index<A> box{}, boxes{};  // positions of a box along each axis, and how many boxes
   Tiling columns;
 
+  // filter_cost: of a filter's element for each box, in those of a window.
   ConvolutionTiles(const ConvolutionShape<A>& sizes, std::int64_t channels, std::int64_t least_positions,
-                   std::int64_t most_columns, int threads)
-      : sizes(sizes), columns(channels, most_columns, 1, columns_of_register) {
+                   std::int64_t most_columns, std::int64_t filter_cost, int threads)
+      : sizes(sizes), columns(channels, most_columns, 1, column_unit) {
     const std::int64_t positions = element_count(sizes.result), multiplications = positions * sizes.depth() * channels;
     constexpr std::int64_t worth_a_tile = 4 << 20;  // multiply-adds: some 35 us
     const std::int64_t wanted =
@@ -199,16 +200,16 @@ struct ConvolutionTiles {
     const std::int64_t of_image = (wanted + sizes.images - 1) / std::max<std::int64_t>(1, sizes.images);
     const std::int64_t most_sums = caches().second / 4 / static_cast<std::int64_t>(sizeof(T));
     std::int64_t best = std::numeric_limits<std::int64_t>::max();
-    const std::int64_t most_pieces = (channels + columns_of_register - 1) / columns_of_register;
+    const std::int64_t most_pieces = (channels + column_unit - 1) / column_unit;
     for (std::int64_t pieces = columns.count; pieces <= most_pieces; ++pieces) {
-      const Tiling cut(channels, most_columns, pieces, columns_of_register);
+      const Tiling cut(channels, most_columns, pieces, column_unit);
       const std::int64_t most = std::max(least_positions, most_sums / cut.tile);
       const std::int64_t boxes_wanted = std::max<std::int64_t>(1, (of_image + cut.count - 1) / cut.count);
       const Index<A> shape = box_of(sizes.result, std::min(most, positions / boxes_wanted));
       const std::int64_t count = element_count(counts_of(sizes.result, shape));
-      // To pack a filter costs as much as to bring two elements to a window; too few tiles leave threads idle.
+      // Too few tiles leave threads idle.
       const std::int64_t cost =
-          count * (cut.count * Window<T, A>::elements(sizes, shape) + 2 * sizes.depth() * channels) +
+          count * (cut.count * Window<T, A>::elements(sizes, shape) + filter_cost * sizes.depth() * channels) +
           (count * cut.count < of_image ? multiplications : 0);
       if (cost < best) best = cost, columns = cut, box = shape, boxes = counts_of(sizes.result, shape);
     }
@@ -262,6 +263,48 @@ void with_filter_matrix(const FilterMatrix<F, A>& filters, const Body& body) {
   body(filters);
 }
 
+// Panels of filters at one block of the depth, `distance` elements apart.
+template <class T>
+struct FilterPanels {
+  const T* data;
+  std::int64_t distance;
+};
+
+// Filters as they lie, which every tile packs for itself.
+template <class T, class F>
+struct FiltersToPack {
+  static constexpr std::int64_t cost = 2;  // to pack one is as much as to bring two elements to a window
+  const F& matrix;
+
+  FilterPanels<T> panels(Range depth, Range columns) const {
+    const std::int64_t distance = (depth.end - depth.begin + 1) * filter_columns;
+    T* to = scratch<T>(2, (columns.end - columns.begin + filter_columns - 1) / filter_columns * distance);
+    pack_right<filter_columns>(to, matrix, depth, columns);
+    return {to, distance};
+  }
+  Prefetch coming(Range depth, Range columns) const { return Prefetch(matrix, depth, columns); }
+};
+
+// Filters that were packed when the model was loaded.
+template <class T>
+struct PackedFilters {
+  static constexpr std::int64_t cost = 1;
+  const T* data;
+  std::int64_t depth;
+
+  FilterPanels<T> panels(Range rows, Range columns) const {
+    const std::int64_t distance = depth * filter_columns;
+    return {data + columns.begin / filter_columns * distance + rows.begin * filter_columns, distance};
+  }
+  Prefetch coming(Range rows, Range columns) const {
+    const FilterPanels<T> found = panels(rows, columns);
+    const Index<2> shape{(columns.end - columns.begin + filter_columns - 1) / filter_columns,
+                         (rows.end - rows.begin) * filter_columns};
+    const View<const T, 2> lines(found.data, shape, Index<2>{found.distance, 1});
+    return Prefetch(lines, Range{0, shape[0]}, Range{0, shape[1]});
+  }
+};
+
 // What multiplies the patches of a box by panels of filters, a block of the depth at a time.
 template <class T>
 struct PatchProduct {
@@ -275,18 +318,17 @@ struct PatchProduct {
     return (positions + Register::rows - 1) / Register::rows * ((stride + Register::columns - 1) / Register::columns);
   }
 
-  // Panels are `panel` elements apart. `coming`: what is packed next.
-  void add(const Run* runs, std::int64_t run_count, const T* filters, std::int64_t panel, bool fresh,
-           Prefetch coming) const {
+  // `coming`: what is packed or multiplied next.
+  void add(const Run* runs, std::int64_t run_count, const FilterPanels<T>& filters, bool fresh, Prefetch coming) const {
     const std::int64_t lines = coming.lines() / calls() + 1;
     constexpr int third = (Register::rows + 2) / 3,
                   rest = std::min<int>(Register::vectors, filter_columns / lanes_of<T>);
     const auto columns = [&]<int Vectors>(std::int64_t j) KGEN_LAMBDA {
-      const T* right = filters + j / filter_columns * panel + j % filter_columns;
+      const T* right = filters.data + j / filter_columns * filters.distance + j % filter_columns;
       for (std::int64_t i = 0; i < positions; i += Register::rows) {
         const auto multiply = [&]<int Rows>() KGEN_LAMBDA {
-          multiply_patches<Rows, Vectors>(window, places + i, runs, run_count, right, panel, sums + i * stride + j,
-                                          stride, fresh);
+          multiply_patches<Rows, Vectors>(window, places + i, runs, run_count, right, filters.distance,
+                                          sums + i * stride + j, stride, fresh);
         };
         if (positions - i > 2 * third) {
           multiply.template operator()<Register::rows>();
@@ -315,7 +357,6 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
   const DepthBlocks blocks = DepthBlocks::of<T>(sizes.depth());
   const Window<T, A> window(sizes, box);
   T* sums = scratch<T>(0, rows * stride);
-  T* right = scratch<T>(2, (blocks.depth + 1) * stride);
   T* seen = scratch<T>(3, Window<T, A>::elements(sizes, box.extents));
   std::int64_t* places = scratch<std::int64_t>(5, rows);
   Run* runs = scratch<Run>(6, Window<T, A>::most_runs(sizes));
@@ -326,9 +367,9 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
   for (std::int64_t block = 0; block < blocks.count; ++block) {
     const Range depth = blocks[block];
     const std::int64_t run_count = window.runs(depth, runs);
-    pack_right<filter_columns>(right, filters, depth, columns);
-    const Prefetch coming = block + 1 < blocks.count ? Prefetch(filters, blocks[block + 1], columns) : Prefetch();
-    product.add(runs, run_count, right, (depth.end - depth.begin + 1) * filter_columns, block == 0, coming);
+    const FilterPanels<T> panels = filters.panels(depth, columns);
+    const Prefetch coming = block + 1 < blocks.count ? filters.coming(blocks[block + 1], columns) : Prefetch();
+    product.add(runs, run_count, panels, block == 0, coming);
   }
   for (std::int64_t i = 0; i < positions; ++i) {
     Index<A + 2> at =
@@ -338,21 +379,28 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
   }
 }
 
+// `filters`: of `channels` results, from out.first_channel on.
+template <int TileM, int TileN, class T, class X, class F, class Out, int A>
+void convolve(const Patches<X, A>& patches, const F& filters, std::int64_t channels, const ResultMatrix<Out, A>& out,
+              Stream stream) {
+  const ConvolutionShape<A>& sizes = patches.sizes;
+  const std::int64_t positions = sizes.positions();
+  if (positions == 0 || channels == 0) return;
+  const int threads = threads_for(stream, positions * channels * std::max<std::int64_t>(sizes.depth(), 32) / 32);
+  const ConvolutionTiles<T, A> tiles(sizes, channels, TileM, TileN, F::cost, threads);
+  parallel_for(threads, tiles.count(), [&](std::int64_t i) {
+    compute_convolution_tile<T, A>(patches, filters, out, tiles.box_at(i), tiles.columns_at(i));
+  });
+}
+
 // The products of all patches with the filters of one group.
 template <int TileM, int TileN, class X, class F, class Out, int A>
 void convolution(const Patches<X, A>& patches, const FilterMatrix<F, A>& filters, const ResultMatrix<Out, A>& out,
                  Stream stream) {
   using T = source_lane_t<X, A + 2>;
-  const ConvolutionShape<A>& sizes = patches.sizes;
-  const std::int64_t positions = sizes.positions();
-  if (positions == 0 || filters.channels == 0) return;
-  const int threads =
-      threads_for(stream, positions * filters.channels * std::max<std::int64_t>(sizes.depth(), 32) / 32);
-  const ConvolutionTiles<T, A> tiles(sizes, filters.channels, TileM, TileN, threads);
   with_filter_matrix(filters, [&](const auto& matrix) {
-    parallel_for(threads, tiles.count(), [&](std::int64_t i) {
-      compute_convolution_tile<T, A>(patches, matrix, out, tiles.box_at(i), tiles.columns_at(i));
-    });
+    const FiltersToPack<T, std::remove_cvref_t<decltype(matrix)>> to_pack{matrix};
+    convolve<TileM, TileN, T>(patches, to_pack, filters.channels, out, stream);
   });
 }
 

