@@ -345,6 +345,7 @@ Guards guards_declared() {
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
     const std::set<std::string> of_hopper = {"tile_pipeline.hpp",
                                              "skinny_attention.hpp",
+                                             "skinny_matmul.hpp",
                                              "streamed_matmul.hpp",
                                              "staged_matmul.hpp",
                                              "warpgroup_attention.hpp",
