@@ -1,8 +1,11 @@
 // What sizes and conditions mean at a node.
 #include "generator/spec/node_expression.hpp"
 
+#include <algorithm>
 #include <array>
+#include <tuple>
 
+#include "generator/spec/target_conditions.hpp"
 #include "tests/unit/infer_fixture.hpp"
 
 namespace kgen {
@@ -91,6 +94,25 @@ TEST_CASE("conditions that hold for no node of a target") {
   CHECK_FALSE(holds_never(op, parsed("numerics == tf32"), TargetKind::cpu));
   CHECK_FALSE(holds_never(op, parsed("T == f32 || T == bf16"), TargetKind::cpu));
   CHECK(holds_never(op, parsed("T == i16"), TargetKind::cpu));
+  CHECK(holds_never(op, parsed("architecture == sm_90a && T == f32"), TargetKind::hip, Architecture::gfx942));
+  CHECK_FALSE(holds_never(op, parsed("architecture == sm_90a && T == f32"), TargetKind::hip));
+}
+
+TEST_CASE("conditions that hold nowhere on a target are left out, and the others stay as they are") {
+  const auto declared = [](TargetKind target, Architecture architecture) {
+    OpSet ops = test::shipped_ops();
+    keep_conditions_of(target, architecture, ops);
+    const KernelOperand& a = ops.kernels[ops.kernel_index.at("kgen::matmul")].operands[0];
+    const auto rules = std::count_if(ops.tuning.begin(), ops.tuning.end(),
+                                     [](const TuningRule& rule) { return rule.kernel == "kgen::matmul"; });
+    return std::tuple(a.memory.text.empty(), a.evaluations.size(), rules);
+  };
+  const auto [nowhere, none, no_rules] = declared(TargetKind::cpu, Architecture::none);
+  CHECK((nowhere && none == 0 && no_rules == 0));
+  const auto [never, times, other_rules] = declared(TargetKind::hip, Architecture::gfx942);
+  CHECK((never && times == 1 && other_rules == 0));
+  const auto [may_be, on_hopper, rules] = declared(TargetKind::cuda, Architecture::sm_90a);
+  CHECK((!may_be && on_hopper == 1 && rules > 0));
 }
 
 TEST_CASE("conditions that hold for no operands of some ranks") {
