@@ -409,7 +409,7 @@ void add_target_options(CLI::App& verb, Arguments& arguments, const char* what) 
   std::vector<std::string> targets;
   for (const Target* target : all_targets()) targets.emplace_back(target->name);
   verb.add_option("--target", arguments.target, what)->check(CLI::IsMember(targets))->capture_default_str();
-  verb.add_option("--arch", arguments.architecture, "Of a GPU: sm_90a; gfx942, gfx90a, gfx1100")->type_name("ARCH");
+  verb.add_option("--arch", arguments.architecture, "Of a GPU: sm_90a, sm_80, sm_86, sm_89, sm_100, sm_120; gfx942, gfx90a, gfx1100")->type_name("ARCH");
 }
 
 CLI::App* add_verb(CLI::App& app, const char* name, const char* what) {

@@ -13,10 +13,10 @@ enum class TargetKind { cpu, cuda, hip };
 template <>
 inline constexpr auto names_of<TargetKind> = std::to_array<std::string_view>({"cpu", "cuda", "hip"});
 // For which of a target's devices, where that is known: what `--arch` names. Conditions may ask for it, too.
-enum class Architecture { none, sm_90a, gfx942, gfx90a, gfx1100 };
+enum class Architecture { none, sm_90a, sm_80, sm_86, sm_89, sm_100, sm_120, gfx942, gfx90a, gfx1100 };
 template <>
-inline constexpr auto names_of<Architecture> = std::to_array<std::string_view>({"none", "sm_90a", "gfx942", "gfx90a",
-                                                                              "gfx1100"});
+inline constexpr auto names_of<Architecture> = std::to_array<std::string_view>(
+    {"none", "sm_90a", "sm_80", "sm_86", "sm_89", "sm_100", "sm_120", "gfx942", "gfx90a", "gfx1100"});
 
 // What things cost, in bits of memory traffic: those that a core, or the whole of a GPU, moves in that time.
 struct Prices {

@@ -6,7 +6,7 @@
 //               of which are known where one answer is right for all symbolic dims
 //   types       the operator's type variables, each of which stands for the dtypes of all operands of that type; dtypes
 //   targets     `target`, what source is planned for, is == or != one of cpu, cuda, hip, and gpu, which is any of these;
-//               `architecture`, of which of its devices, one of sm_90a, gfx942, gfx90a and gfx1100; and `numerics`, what
+//               `architecture`, of which of its devices, one of those that `--arch` takes; and `numerics`, what
 //               the graph says of them: fast, match_unfused or tf32
 //   conditions  sizes compared (== != < <= > >=), types compared (== !=); attributes of the type boolean;
 //               given(operand): an optional operand is there; constant(operand): it is known when the model is

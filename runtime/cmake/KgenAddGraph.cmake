@@ -1,15 +1,16 @@
 # kgen_add_graph(): a library of the C++ that kgen writes for a graph, kept current by the build.
 include_guard(GLOBAL)
 cmake_policy(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/KgenPortable.cmake)
 
 set(KGEN_CPU_ARCH native CACHE STRING
-  "CPU that emitted code is compiled for, as -march= takes it; empty: the compiler's default")
+  "CPU that emitted code is compiled for, as -march= takes it; empty: the compiler's default; portable: as with PORTABLE")
 
-# How emitted code is compiled: kgen_compile_emitted(<target> [TARGET cuda|hip ARCH <arch>]). Also called by the
+# How emitted code is compiled: kgen_compile_emitted(<target> [PORTABLE] [TARGET cuda|hip ARCH <arch>]). Also called by the
 # CMakeLists.txt that kgen writes beside it. Where the graph's numerics (kgen_numerics in its sources.cmake) are
 # match_unfused, KGEN_MATCH_UNFUSED is defined: elementary functions are the most precise ones.
 function(kgen_compile_emitted target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TARGET;ARCH" "")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "PORTABLE" "TARGET;ARCH" "")
   target_compile_features(${target} PUBLIC cxx_std_20)
   if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE)  # a shared library may be made of it, whoever links it
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -21,6 +22,13 @@ function(kgen_compile_emitted target)
   endif()
   if(ARG_TARGET STREQUAL cuda OR ARG_TARGET STREQUAL hip)
     _kgen_compile_for_gpu(${target} ${ARG_TARGET} ${ARG_ARCH})
+  elseif(ARG_PORTABLE OR KGEN_CPU_ARCH STREQUAL portable)
+    if(kgen_headers)  # empty until the graph has been planned
+      list(GET kgen_headers 0 header)  # the graph's own, which has its name
+      cmake_path(GET header STEM graph)
+      set_target_properties(${target} PROPERTIES KGEN_GRAPH ${graph})
+      cmake_language(EVAL CODE "cmake_language(DEFER CALL _kgen_make_portable [[${target}]])")  # ${} now, not then
+    endif()
   elseif(KGEN_CPU_ARCH)
     target_compile_options(${target} PRIVATE -march=${KGEN_CPU_ARCH})
   endif()
@@ -87,7 +95,7 @@ function(kgen_observe_stubs target folder)
 endfunction()
 
 # kgen_add_graph(<name> GRAPH <file.yaml> [STATIC|SHARED] [TARGET cpu|cuda|hip] [ARCH <arch>] [SPECS <file>...]
-#                [KERNELS <folder>...] [CHECK])
+#                [KERNELS <folder>...] [CHECK] [PORTABLE])
 #
 # Creates the library <name>, whose emitted folder is on the include path of what links it. The build plans again when the
 # graph, a spec, a kernel's header or kgen itself changes, and compiles only the files that came out different. Programs
@@ -95,12 +103,16 @@ endfunction()
 #   STATIC, SHARED   the kind of library (default: as BUILD_SHARED_LIBS says, as for add_library). Its code is position
 #            independent, so a static one may go into a shared library of yours. A shared one holds the runtime.
 #   TARGET   what to emit for (default: cpu). The project must have the language of a GPU: CUDA or HIP.
-#   ARCH     of a GPU, as `kgen plan --arch` takes it: sm_90a; gfx942, gfx90a, gfx1100 (default: the first of these)
+#   ARCH     of a GPU, as `kgen plan --arch` takes it: sm_90a, sm_80, sm_86, sm_89, sm_100, sm_120; gfx942, gfx90a, gfx1100
+#            (default: the first of these)
 #   SPECS    more operators, as specs/ops/*.yaml
 #   KERNELS  your own kernels, before the built-in ones: folders of headers with their signatures (YAML), or files of
 #            signatures beside their headers. Where the folders are is on the include path of the stubs, so that they
 #            find my_kernels/snake.hpp.
 #   CHECK    emit check functions too, for kgen_load_options.check
+#   PORTABLE of a CPU: compile what is emitted for each of KGEN_PORTABLE_ARCHS instead of KGEN_CPU_ARCH alone; a program runs
+#            the newest of them that the processor has, or the one that its environment's KGEN_CPU_ARCH names. For x86-64
+#            and ELF. Such a library has threads of its own, and is as many times as large
 #
 # Which files kgen emits is known only once it has planned, so it lists them in sources.cmake, a copy of which is
 # included here. With Ninja the copy is both made by the build and an input of the configuration: Ninja brings it up to
@@ -108,7 +120,7 @@ endfunction()
 # different. Other generators cannot; there an installed kgen plans while CMake configures, which it does again when an
 # input changes.
 function(kgen_add_graph name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;SHARED;CHECK" "GRAPH;TARGET;ARCH" "SPECS;KERNELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;SHARED;CHECK;PORTABLE" "GRAPH;TARGET;ARCH" "SPECS;KERNELS")
   if(NOT ARG_GRAPH)
     message(FATAL_ERROR "kgen_add_graph(${name}): GRAPH <file.yaml> is missing")
   endif()
@@ -125,6 +137,12 @@ function(kgen_add_graph name)
   endif()
   if(NOT ARG_TARGET)
     set(ARG_TARGET cpu)
+  endif()
+  set(portable "")
+  if(ARG_PORTABLE AND NOT ARG_TARGET STREQUAL cpu)
+    message(FATAL_ERROR "kgen_add_graph(${name}): PORTABLE is for TARGET cpu, not ${ARG_TARGET}")
+  elseif(ARG_PORTABLE)
+    set(portable PORTABLE)
   endif()
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name}.emitted)
   set(depfile ${folder}.d)
@@ -161,6 +179,7 @@ function(kgen_add_graph name)
   endif()
 
   # kgen_sources, kgen_headers and, with CHECK, kgen_observed, relative to the folder; kgen_numerics.
+  set(kgen_headers "")
   set(kgen_observed "")
   set(kgen_numerics "")
   include(${folder}.cmake)
@@ -173,7 +192,7 @@ function(kgen_add_graph name)
   endif()
   add_library(${name} ${library_type} ${kgen_sources} ${not_planned_yet})
   target_include_directories(${name} PUBLIC ${folder} PRIVATE ${kernel_directories})
-  kgen_compile_emitted(${name} TARGET ${ARG_TARGET} ${architecture})
+  kgen_compile_emitted(${name} TARGET ${ARG_TARGET} ${architecture} ${portable})
   kgen_observe_stubs(${name} ${folder} ${kgen_observed})
 
   if(CMAKE_GENERATOR STREQUAL Ninja)

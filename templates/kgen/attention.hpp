@@ -20,6 +20,10 @@ namespace kgen {
 template <class T>
 concept AttentionFloat = OneOf<T, double, float, f16, bf16>;
 
+// What keys and values are in memory: of 8 bits, each is read as the float that it stands for.
+template <class T>
+concept CachedFloat = AttentionFloat<T> || OneOf<T, f8e4m3, f8e5m2>;
+
 // What is added to scores, or which keys count.
 template <class T>
 concept AttentionMask = OneOf<T, double, float, f16, bf16, bool>;
@@ -57,7 +61,9 @@ auto added_to_scores(const Mask& mask, const Index<4>& scores) {
 // its result, be it NaN; a mask is arithmetic: 0 times a value that is NaN or infinite is NaN. A query that sees no
 // key, or whose scores are all -inf, gives 0. Computed in f32 (f64 for f64), by the online softmax of FlashAttention
 // (Dao et al., arXiv:2205.14135): scores never reach memory. On Hopper's tensor cores (bf16, f16) the softmax's weights
-// are rounded to the type of v, and keys that are not seen may be arithmetic as those under a mask.
+// are rounded to the type of v, and keys that are not seen may be arithmetic as those under a mask. k and v of 8 bits are
+// multiplied there as q's type, or as bf16 where a prologue makes q: few queries convert them on their way from memory,
+// many once, in memory set aside for the call.
 //
 // lengths: of sequence b only the first lengths[b] keys count, in their places: it has no others, so that T is its
 // length in what is said above. Fewer than 0 are none, more than T all. The kernel reads it where it runs, and of the
@@ -67,7 +73,7 @@ template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, OneOf<std
 KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const Mask& mask, const View<const I, 1>& lengths, double scale,
                bool causal, const Out& out, Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
-    AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
+    CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
   const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
   target::attention(q, k, v, added, scale, CountedAttention<I>{{causal}, lengths}, out, stream);
@@ -78,7 +84,7 @@ template <Source<4> Q, Memory<4> K, Memory<4> V, OneOf<std::int32_t, std::int64_
 KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const View<const I, 1>& lengths, double scale, bool causal,
                const Out& out, Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
-    AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> {
+    CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> {
   target::attention(q, k, v, target::NoMask{}, scale, CountedAttention<I>{{causal}, lengths}, out, stream);
 }
 
@@ -86,8 +92,8 @@ void attention(const Q& q, const K& k, const V& v, const View<const I, 1>& lengt
 template <Source<4> Q, Memory<4> K, Memory<4> V, BroadcastsTo<4> Mask, Sink<source_lane_t<Q, 4>, 4> Out>
 KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
-               Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> &&
-    AttentionFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
+               Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> && CachedFloat<view_element_t<K>> &&
+    CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
   const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
   target::attention(q, k, v, added, scale, WholeAttention{causal}, out, stream);
@@ -97,7 +103,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
 template <Source<4> Q, Memory<4> K, Memory<4> V, Sink<source_lane_t<Q, 4>, 4> Out>
 KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, double scale, bool causal, const Out& out, Stream stream = {})
-requires AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>>
+requires AttentionFloat<source_lane_t<Q, 4>> && CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>>
 {
   target::attention(q, k, v, target::NoMask{}, scale, WholeAttention{causal}, out, stream);
 }
@@ -111,7 +117,7 @@ KGEN_KERNEL(window_attention)
 void window_attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, double soft_cap,
                       std::int64_t left, std::int64_t right, const Out& out,
                       Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
-    AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
+    CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
   const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
   const auto rule = LocalAttention::of(left, right, soft_cap, k.extent(1), q_shape[1]);
@@ -123,7 +129,7 @@ template <Source<4> Q, Memory<4> K, Memory<4> V, Sink<source_lane_t<Q, 4>, 4> Ou
 KGEN_KERNEL(window_attention)
 void window_attention(const Q& q, const K& k, const V& v, double scale, double soft_cap, std::int64_t left,
                       std::int64_t right, const Out& out, Stream stream = {}) requires
-    AttentionFloat<source_lane_t<Q, 4>> && AttentionFloat<view_element_t<K>> && AttentionFloat<view_element_t<V>> {
+    AttentionFloat<source_lane_t<Q, 4>> && CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> {
   const auto rule = LocalAttention::of(left, right, soft_cap, k.extent(1), q.shape()[1]);
   target::attention(q, k, v, target::NoMask{}, scale, rule, out, stream);
 }

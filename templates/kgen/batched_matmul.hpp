@@ -18,14 +18,16 @@ namespace kgen {
 // b: [..., K, N], c: [..., M, N]. Leading axes are aligned at the last; those of extent 1, and those that are missing,
 // repeat.
 // A prologue is evaluated for each product that its element takes part in: there once on the CPU, and on a GPU once for
-// each tile of 64 x 64 elements of that product beside another. An epilogue is evaluated once for each element of the
+// each tile of that product beside another, as matmul's. An epilogue is evaluated once for each element of the
 // result. TileM, TileN and LeastBits: as matmul's.
 template <int TileM = 96, int TileN = 256, int LeastBits = 13, AnySource A, AnySource B,
           Sink<source_lane_t<A, source_rank<A>>, product_rank<A, B>> C>
 KGEN_KERNEL(matmul, "rank(b) > 2")
 KGEN_TUNED(TileM, "target == cpu") KGEN_TUNED(TileN, "target == cpu")
+KGEN_EVALUATED(a, "elements(out) / N * K / elements(a) * ((N + 127) / 128)", "target == gpu && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
 KGEN_EVALUATED(a, "elements(out) / N * K / elements(a) * ((N + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(a, "elements(out) / N * K / elements(a)")
+KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 127) / 128)", "target == gpu && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b)")
 KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")

@@ -3,7 +3,7 @@
 
 #include "kgen/elementwise.hpp"
 #if defined(KGEN_GPU)
-#include "kgen/gpu/warpgroup_convolution.hpp"
+#include "kgen/gpu/convolution.hpp"
 #else
 #include "kgen/cpu/convolution.hpp"
 #include "kgen/cpu/depthwise.hpp"
@@ -33,8 +33,8 @@ void convolution(const X& x, const F& filters, const Index<A>& strides, const In
   const std::int64_t channels = filters.shape()[A + 1] / group;  // of the result, in each group
   assert(x.shape()[A + 1] == sizes.channels * group && filters.shape()[A + 1] == channels * group);
 #if defined(KGEN_WARPGROUPS)
-  if constexpr (gpu::has_warpgroup_convolution<X, F>) {
-    if (gpu::warpgroup_convolution(x, filters, sizes, group, out, stream)) return;
+  if constexpr (gpu::has_tensor_core_convolution<X, F>) {
+    if (gpu::tensor_core_convolution(x, filters, sizes, group, out, stream)) return;
   }
 #endif
 #if !defined(KGEN_GPU)
@@ -146,9 +146,7 @@ template <int A, class X, class F, class Out>
 void depthwise_convolution(const X& x, const F& filters, const Index<A>& strides, const Index<2 * A>& pads,
                            const Index<A>& dilations, const Out& out, Stream stream) {
   const ConvolutionShape<A> sizes = convolution_shape<A>(x, filters, strides, pads, dilations);
-#if !defined(KGEN_GPU)
-  if (cpu::depthwise_convolution(x, filters, sizes, out, stream)) return;
-#endif
+  if (target::depthwise_convolution(x, filters, sizes, out, stream)) return;
   const Index<A + 2> shape = join(join(Index<1>{sizes.images}, sizes.result), Index<1>{x.shape()[A + 1]});
   copy(shape, DepthwiseSum<X, F, A>{x, filters, sizes}, out, stream);
 }

@@ -22,7 +22,9 @@ namespace kgen {
 template <int TileM = 96, int TileN = 256, int LeastBits = 13, Source<2> A, SeveralSources<3, 8> B, Integer I,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
 KGEN_KERNEL(grouped_matmul) KGEN_TUNED(TileM, "target == cpu") KGEN_TUNED(TileN, "target == cpu")
+KGEN_EVALUATED(a, "(N + 127) / 128", "target == gpu && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
 KGEN_EVALUATED(a, "(N + 63) / 64", "target == gpu")
+KGEN_EVALUATED(b, "(elements(a) / K + 127) / 128", "target == gpu && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
 KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
 KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
 KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")

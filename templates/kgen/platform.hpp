@@ -23,7 +23,8 @@
 // the device reads where it lies.
 // KGEN_UNROLL: before a loop over the lanes or axes of something that lives in registers. KGEN_UNROLL_LOADS(count):
 // before one of which so many turns are to load together; fewer on AMD's, whose compiler loads first whatever it takes.
-// KGEN_NO_UNROLL: before one whose copies would only take registers.
+// KGEN_UNROLL_STEPS: before one whose turns load what they multiply, which on AMD's would all load first and find no
+// registers. KGEN_NO_UNROLL: before one whose copies would only take registers.
 #if defined(__CUDACC__) || defined(__HIP__)
 #define KGEN_FN inline __host__ __device__ __attribute__((always_inline))
 #define KGEN_LONG_FN KGEN_FN
@@ -38,7 +39,9 @@
 #define KGEN_NO_UNROLL _Pragma("unroll 1")
 #if defined(KGEN_HIP)
 #define KGEN_UNROLL_LOADS(count) _Pragma("unroll 2")
+#define KGEN_UNROLL_STEPS _Pragma("unroll 1")
 #else
+#define KGEN_UNROLL_STEPS _Pragma("unroll")
 #define KGEN_PRAGMA(text) _Pragma(#text)
 #define KGEN_UNROLL_LOADS(count) KGEN_PRAGMA(unroll count)
 #endif
@@ -49,6 +52,7 @@
 #define KGEN_GLOBAL(threads, blocks) void
 #define KGEN_GRID_CONSTANT
 #define KGEN_UNROLL
+#define KGEN_UNROLL_STEPS
 #define KGEN_NO_UNROLL
 #define KGEN_UNROLL_LOADS(count)
 #endif

@@ -132,6 +132,14 @@ concept SeveralMemory = detail::AreMemory<S, R>::value && several_count<S>
 template <class S, class T, int Count, int R>
 concept SeveralSinks = detail::AreSinks<S, T, Count, R>::value;
 
+// Whether an operand, or each of several, is memory of elements of type T.
+template <class T, class S>
+inline constexpr bool is_memory_of = false;
+template <class T, class E, int R>
+inline constexpr bool is_memory_of<T, View<E, R>> = std::is_same_v<std::remove_const_t<E>, T>;
+template <class T, class... S>
+inline constexpr bool is_memory_of<T, Several<S...>> = (is_memory_of<T, S> && ...);
+
 // Number `Index` of several.
 template <int Index, class S>
 KGEN_FN constexpr const auto& nth(const S& several) {

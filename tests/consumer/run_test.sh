@@ -131,6 +131,39 @@ done
 expect_nothing_to_do "check mode: again"
 echo "ok: check mode follows an edit of a stub, and names the operator"
 
+# Compiled for several processors: each variant is one object file, whose only global name is its own of the graph, and
+# older processors' has none of newer ones' registers.
+if [ "$(uname -m)" = x86_64 ]; then
+  portable=$work/portable
+  mkdir "$portable"
+  cp "$source/project"/{main.cpp,gated_bias.yaml} "$portable"
+  sed 's/TARGET cpu/TARGET cpu SHARED CHECK PORTABLE/' "$source/project/CMakeLists.txt" >"$portable/CMakeLists.txt"
+  "$cmake" -S "$portable" -B "$portable/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    "-DKGEN_PORTABLE_ARCHS=x86-64-v2;x86-64-v3+avxvnni" >"$log" 2>&1 || fail "PORTABLE: configuring"
+  build "$portable/build" || fail "PORTABLE: building"
+  for variant in x86_64_v2 x86_64_v3_avxvnni; do
+    object=$portable/build/gated_bias.$variant.o
+    objdump -d "$object" >"$work/$variant.txt"
+    names=$(nm --defined-only --extern-only --format=posix "$object" | cut -d' ' -f1)
+    [ "$names" = "kgen_graph_gated_bias_$variant" ] || fail "PORTABLE: $variant has the global names $names"
+  done
+  grep -q '%ymm' "$work/x86_64_v3_avxvnni.txt" || fail "PORTABLE: x86-64-v3 has no AVX"
+  if grep -q '%ymm' "$work/x86_64_v2.txt"; then fail "PORTABLE: x86-64-v2 has AVX"; fi
+  for architecture in x86-64-v2 x86-64-v3+avxvnni; do
+    found=$(KGEN_CPU_ARCH=$architecture "$portable/build/consumer" --check 2>"$work/portable.log")
+    [ "$found" = "0 0 0 0 0 0 0 0 1 3 5 7 9 11 13 15 " ] || fail "PORTABLE: $architecture prints '$found'"
+  done
+  KGEN_CPU_ARCH=x86-64-v9 "$portable/build/consumer" >"$log" 2>&1 || fail "PORTABLE: an unknown processor"
+  grep -q "KGEN_CPU_ARCH is 'x86-64-v9', which is none of .*: x86-64-v2" "$log" || fail "PORTABLE: no word of it"
+  build "$portable/build" || fail "PORTABLE: again"
+  grep -q 'ninja: no work to do' "$log" || fail "PORTABLE: the build has something to do again"
+  if "$cmake" -S "$portable" -B "$portable/build" -DKGEN_PORTABLE_ARCHS=znver5 >"$log" 2>&1; then
+    fail "PORTABLE: takes a processor that no program can ask for"
+  fi
+  grep -q "KGEN_PORTABLE_ARCHS has 'znver5'" "$log" || fail "PORTABLE: does not name the processor"
+  echo "ok: PORTABLE: variants for several processors in one library, chosen as the program runs"
+fi
+
 # The emitted folder on its own.
 "$prefix/bin/kgen" plan "$graph" --emit "$work/src" >"$log" 2>&1 || fail "kgen plan"
 "$cmake" -S "$work/src" -B "$work/src_build" -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 ||

@@ -4,7 +4,7 @@ compute, in NumPy and float64."""
 import numpy as np
 
 from building_blocks import convolve, normal_of, philox, uniform_of
-from inputs import bf16, normal
+from inputs import bf16, f8e4m3, normal
 
 # ---- attention -------------------------------------------------------------------------------------------------------
 
@@ -13,6 +13,7 @@ def kinds_inputs(rng, b, s, t):
     heads = {"q": 4, "k": 2, "v": 2}
     wholes = {name: normal(rng, b, t if name != "q" else s, count, 20) for name, count in heads.items()}
     low = {"low": normal(rng, b, s, 4, 20, dtype=bf16), "low_keys": normal(rng, b, t, 2, 20, dtype=bf16)}
+    low["codes"] = normal(rng, b, t, 2, 20, dtype=f8e4m3)
     values = {"narrow": normal(rng, b, t, 2, 7), "wide": normal(rng, b, t, 2, 33)}
     bias = np.where(rng.random((b, 1, s, t)) < 0.2, -np.inf, normal(rng, b, 1, s, t)).astype(np.float32)
     return wholes | low | values | {"counts": rng.random((s, t)) < 0.6, "bias": bias}
@@ -35,12 +36,12 @@ def windowed(q, k, v, scale=None, left=-1, right=-1, soft_cap=0.0, mask=0.0):
     return np.einsum("bhst,bthe->bshe", weights / np.where(total == 0, 1, total), v)
 
 
-def attention_kinds(q, k, v, low, low_keys, narrow, wide, counts, bias):
+def attention_kinds(q, k, v, low, low_keys, codes, narrow, wide, counts, bias):
     mask = np.where(counts, 0.0, -np.inf)
     return [
         windowed(q, k, v, mask=mask), np.maximum(windowed(q, k, v, left=9, right=4, soft_cap=2.5), 0),
         windowed(q, k, narrow, scale=0.4, right=0, mask=bias), windowed(q, k, wide, left=12, soft_cap=1.5, mask=mask),
-        windowed(low, low_keys, low_keys, right=0, mask=mask),
+        windowed(low, low_keys, low_keys, right=0, mask=mask), windowed(low, codes, codes, right=0),
     ]  # fmt: skip
 
 

@@ -399,7 +399,7 @@ EXAMPLES = {
     ),  # fmt: skip
     "attention_kinds": Example(
         over_shapes(attention_cases.kinds_inputs, [(1, 1, 1), (2, 7, 33), (1, 100, 128), (2, 40, 9), (0, 2, 3), (2, 0, 3)]),
-        {"masked": "f32", "positive": "f32", "biased": "f32", "widened": "f32", "rounded": "bf16"},
+        {"masked": "f32", "positive": "f32", "biased": "f32", "widened": "f32", "rounded": "bf16", "cached": "bf16"},
     ),
     "random_numbers": Example(
         attention_cases.chance_cases,

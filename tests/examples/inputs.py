@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 bf16 = ml_dtypes.bfloat16
+f8e4m3 = ml_dtypes.float8_e4m3fn
 Inputs = dict[str, np.ndarray]
 Case = tuple[str, list[Inputs]]  # a label and the inputs of one or more calls of the same loaded model
 

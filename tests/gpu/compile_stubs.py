@@ -31,12 +31,19 @@ REGISTERS = {
                "skinny_attention_kernel": 248,  # of 160 or 288 threads, one block a multiprocessor
                "scan_along_kernel": 64, "scan_across_kernel": 64},
 }
+# Those of sm_90a hold for older and newer devices, too. Waves that multiply alone have all that two blocks of 128 threads
+# find.
+WAVES = ("wave_matmul_kernel", "wave_batched_matmul_kernel", "wave_grouped_matmul_kernel")
+REGISTERS["sm_90a"] |= dict.fromkeys(WAVES, 255)
+REGISTERS |= {arch: REGISTERS["sm_90a"] for arch in ("sm_80", "sm_86", "sm_89", "sm_100", "sm_120")}
 OTHER_REGISTERS = {"cuda": 128, "hip": 256}  # 512 of a SIMD of gfx90a for two waves
 # Where scalar registers go to lanes of vector registers, clang keeps 8 or 16 bytes of stack for the swap.
 STACK = {"cuda": 0, "hip": 16}
 # Bytes of stack, which hold spilled registers. Where the roles of a kernel share out its registers anew, the assembler
 # saves one or two of each thread, whatever shares they get.
 SPILLED = {"warpgroup_matmul_kernel": 8, "warpgroup_attention_kernel": 20}
+# Where what a prologue of f32 reads is on its way beside the sums, ptxas saves four registers, or five.
+SPILLED |= {"wave_matmul_kernel": 24}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with
 # more of them than it can keep; the loop in front of it has none in memory.
 SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 64, "warpgroup_grouped_matmul_kernel": 96}

@@ -94,7 +94,7 @@ def dynamic_shapes(case: Case, module: torch.nn.Module, inputs: dict[str, torch.
     dims = {name: torch.export.Dim(name, min=low, max=high) for name, (low, high) in case.dims.items()}
     shapes = [{axis: dims[name] for axis, name in case.dynamic.get(each, {}).items()} for each in inputs]
     parameters = inspect.signature(module.forward).parameters.values()
-    single = sum(each.kind == each.POSITIONAL_OR_KEYWORD for each in parameters)
+    single = sum(each.kind == each.POSITIONAL_OR_KEYWORD and each.default is each.empty for each in parameters)
     return tuple(shapes if single == len(inputs) else [*shapes[:single], tuple(shapes[single:])])
 
 

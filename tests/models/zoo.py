@@ -52,8 +52,9 @@ def spread(model: nn.Module) -> nn.Module:
     generator = torch.Generator().manual_seed(3)
     for module in model.modules():
         if isinstance(module, (nn.BatchNorm2d, nn.LayerNorm, nn.GroupNorm)):
-            module.weight.data.uniform_(0.5, 1.5, generator=generator)
-            module.bias.data.uniform_(-0.5, 0.5, generator=generator)
+            for part, least in ((module.weight, 0.5), (module.bias, -0.5)):
+                if part is not None:
+                    part.data.uniform_(least, least + 1, generator=generator)
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean.uniform_(-0.5, 0.5, generator=generator)
             module.running_var.uniform_(0.5, 1.5, generator=generator)

@@ -45,6 +45,16 @@ nodes:
 outputs: [y]
 """
 
+SCALED = """\
+graph: scaled
+inputs: {x: "f32[3]", single: "f32[]", wide: "f64[]"}
+nodes:
+- {op: mul, in: [x, single], out: product}
+- {op: cast, in: wide, out: narrow, to: f32}
+- {op: add, in: [product, narrow], out: y}
+outputs: ["y"]
+"""
+
 BROKEN = """\
 graph: broken
 inputs: {x: "f32[4]"}

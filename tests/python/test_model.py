@@ -287,6 +287,19 @@ class States(unittest.TestCase):
             model(x.view("u2"), 0)
         self.assertEqual(str(caught.exception), "input 'x': the element type is u16, expected bf16")
 
+    def test_scalars_of_floats(self) -> None:
+        model = graphs.load(graphs.SCALED)
+        x = numpy.array([1, 2, 3], "f4")
+        numpy.testing.assert_array_equal(model(x, 2, 10), [12, 14, 16])
+        numpy.testing.assert_array_equal(model(x, 0.5, -1.0), [-0.5, 0, 0.5])
+        self.assertEqual(model(x, 1e300, 0).tolist(), [numpy.inf] * 3)  # as NumPy has it
+        for given, name in (((10**400, 1), "single' (f32[])"), ((1, -(10**400)), "wide' (f64[])")):
+            with self.assertRaises(TypeError) as caught:
+                model(x, *given)
+            self.assertEqual(str(caught.exception), f"input '{name}: int too large to convert to float")
+        with self.assertRaisesRegex(TypeError, r"^input 'single' \(f32\[\]\): bool is no number of this type"):
+            model(x, True, 1)
+
     def test_weights(self) -> None:
         load_running()
         other = graphs.work / "other_weights"

@@ -124,6 +124,42 @@ class Exports(unittest.TestCase):
         dims = {"x": {0: Dim("B", max=4), 1: Dim("L", min=2, max=64)}}
         self.compare("llama", torch_models.LlamaBlock(), [(torch.randn(2, 5, 32),), (torch.randn(1, 9, 32),)], dims)
 
+    def test_attention_in_other_forms(self) -> None:
+        """Values of another width than keys, masks that broadcast, f64, which is spelt, few keys for many queries."""
+
+        class Forms(nn.Module):
+            def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> tuple:
+                attend = nn.functional.scaled_dot_product_attention
+                wide = [each.double() for each in (q, k, v)]
+                return (
+                    attend(q, k, v, attn_mask=mask), attend(q, k, v[..., :3], is_causal=True), attend(q, k, torch.cat([v, v], -1), scale=0.5),
+                    attend(q, k[:, :2], v[:, :2], enable_gqa=True), attend(q[:, :, 2:], k, v, is_causal=True), attend(q[0], k[0], v[0]),
+                    attend(*wide), attend(*wide, attn_mask=mask, scale=0.3), attend(*wide, is_causal=True),
+                    attend(wide[0], wide[1][:, :2], wide[2][:, :2], attn_mask=mask, enable_gqa=True),
+                )  # fmt: skip
+
+        examples = []
+        for batch, length in ((2, 5), (3, 4)):
+            seen = torch.rand(batch, 1, length, length) > 0.4
+            seen[0, 0, 1] = False  # sees nothing
+            examples.append((*(torch.randn(batch, 4, length, 8) for _ in range(3)), seen))
+        dims = {0: Dim("B", max=4), 2: Dim("L", min=4, max=9)}
+        self.compare("attention_forms", Forms(), examples, {**dict.fromkeys("qkv", dims), "mask": {**dims, 3: dims[2]}})
+
+    def test_numbers_as_arguments(self) -> None:
+        class Window(nn.Module):
+            def forward(self, x: torch.Tensor, at: int, factor: float) -> torch.Tensor:
+                return x[at:] * factor + at
+
+        folder = graphs.work / "torch" / "arguments"
+        shapes = {"x": {0: Dim("N", min=8, max=64)}, "at": Dim.DYNAMIC, "factor": None}
+        exported = kgen.from_torch(Window(), (torch.randn(12, 3), 4, 2.0), path=folder / "arguments.yaml", dynamic_shapes=shapes)
+        self.assertRegex(exported.graph.read_text(), r"(?s)range: \d+\.\.\d+, from: at\}.*at: .?i64\[\]")
+        model = exported.load(folder=folder)
+        for rows, at in ((12, 4), (20, 7)):
+            x = torch.randn(rows, 3)
+            torch.testing.assert_close(model(x, at), Window()(x, at, 2.0))
+
     def test_sizes_as_numbers(self) -> None:
         class Positions(nn.Module):
             def forward(self, x: torch.Tensor, past: torch.Tensor) -> tuple:

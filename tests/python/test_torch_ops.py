@@ -245,6 +245,42 @@ class Backend(unittest.TestCase):
             self.assertTrue(torch.equal(compiled(x), x + 1))
         self.assertRegex(kgen.torch.reports[-1].left[-1], r"calls of .*: dim D0 is 1048577 .*expected 2\.\.1048576")
 
+    def test_constants_and_layouts(self) -> None:
+        """Tables that kgen makes while PyTorch traces without memory, and as_strided that only says how a result lies."""
+        compiled = self.compile(torch_models.Pooled().eval(), "pooled")
+        image = torch.randn(2, 3, 10, 10).to(memory_format=torch.channels_last)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(image), torch_models.Pooled()(image), rtol=1e-5, atol=1e-5)
+        self.assertEqual([len(kgen.torch.reports[-1].planned), kgen.torch.reports[-1].left], [1, []])
+
+    def test_sizes_that_are_numbers(self) -> None:
+        """A size that no tensor has by itself: an argument, or what a branch ahead computed."""
+
+        def function(x: torch.Tensor, count: int) -> tuple:
+            joined = torch.cat([x, x])
+            torch._dynamo.graph_break()
+            return joined[count:] * 2, joined[: joined.shape[0] // 2] + 1, torch.arange(count) + 1, x.new_ones(count, 2) * x[:1]
+
+        before = len(kgen.torch.reports)
+        compiled = self.compile(function, "numbers", dynamic=True)
+        for rows, count in ((4, 3), (5, 2), (7, 6)):
+            x = torch.randn(rows, 2)
+            torch.testing.assert_close(compiled(x, count), function(x, count))
+        self.assertEqual([line for report in kgen.torch.reports[before:] for line in report.left], [])
+
+    def test_what_the_planner_refuses(self) -> None:
+        """One operator stays with PyTorch, those around it do not."""
+
+        def function(x: torch.Tensor) -> torch.Tensor:
+            return torch.exp((torch.relu(x) @ x).sum(1)) + 1
+
+        compiled = self.compile(function, "refused")
+        x = torch.randint(0, 5, (4, 4), dtype=torch.int16)
+        torch.testing.assert_close(compiled(x), function(x))
+        report = kgen.torch.reports[-1]
+        self.assertEqual(len(report.planned), 2)
+        self.assertRegex("\n".join(report.left), r"^mm\.default: .*matmul.*test_torch_ops\.py:\d+: return torch\.exp")
+
     def test_without_inputs(self) -> None:
         compiled = self.compile(lambda: torch.arange(5) * 2, "no_inputs")
         self.assertTrue(torch.equal(compiled(), torch.arange(5) * 2))

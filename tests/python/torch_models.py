@@ -16,6 +16,13 @@ class Mlp(nn.Module):
         return self.layers(x).softmax(-1)
 
 
+class Pooled(nn.Module):
+    """To a number of pixels that does not divide the image, and of that to one."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.adaptive_avg_pool2d(F.adaptive_avg_pool2d(F.relu(x), 7), 1).flatten(1)
+
+
 class BertLayer(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()

@@ -76,7 +76,8 @@ def thresholded_relu(x: Floats, alpha: float) -> Floats:
 
 def safe_softmax(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     (weights,) = references.softmax(operands, at)
-    undefined = one(references.OPERATORS["not_equal"], weights, weights)
+    never = np.isnan(weights.lo)
+    undefined = Exact("bool", never, weights.nan & ~never)
     return [one(rules.choice, undefined, number(weights, 0.0), weights)]
 
 

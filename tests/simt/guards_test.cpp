@@ -136,6 +136,12 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
+        const auto a = random_tensor<bf16>(Index<2>{72, 160}, 1), b = random_tensor<bf16>(Index<2>{160, 40}, 2);
+        Tensor<float, 2> c(Index<2>{72, 40});
+        matmul(a.view(), b.view(), c.view());  // by each wave alone
+        return c.elements;
+      },
+      [=] {
         const auto a = random_tensor<float>(Index<2>{70, 20}, 1);
         const auto b = random_tensor<float>(Index<3>{3, 20, 16}, 2);
         const std::int64_t ends[] = {5, 40, 69};
@@ -149,8 +155,10 @@ std::vector<Case> cases() {
         const auto a = random_tensor<bf16>(Index<2>{21, 640}, 1);
         const auto b = random_tensor<bf16>(Index<3>{3, 640, 64}, 2);
         const std::int64_t ends[] = {5, 10, 19};
-        Tensor<float, 2> c(Index<2>{21, 64});
-        grouped_matmul(a.view(), b.view(), View<const std::int64_t, 1>(ends, Index<1>{3}), c.view());
+        const View<const std::int64_t, 1> groups(ends, Index<1>{3});
+        Tensor<float, 2> c(Index<2>{42, 64});
+        grouped_matmul(a.view(), b.view(), groups, c.view().slice<0>(0, 21));
+        grouped_matmul(a.view().slice<1>(0, 64), b.view().slice<1>(0, 64), groups, c.view().slice<0>(21, 21));
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },
@@ -170,8 +178,10 @@ std::vector<Case> cases() {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
         const auto a = random_tensor<bf16>(Index<2>{16, 1280}, 1), b = random_tensor<bf16>(Index<2>{1280, 64}, 2);
-        Tensor<float, 2> c(Index<2>{16, 64});
-        matmul(a.view(), b.view(), c.view());  // by the blocks of a cluster
+        Tensor<float, 2> c(Index<2>{32, 64});
+        matmul(a.view(), b.view(), c.view().slice<0>(0, 16));  // by the blocks of a cluster
+        const auto stage = a.view().slice<1>(0, 64);           // whose place the sums take
+        matmul(stage, b.view().slice<0>(0, 64), c.view().slice<0>(16, 16));
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },
@@ -206,13 +216,42 @@ std::vector<Case> cases() {
         return c.elements;
       },
       [=] {
-        Tensor<float, 2> lines(Index<2>{90, 72});
-        gpu::LaidOut<float> laid_out(reinterpret_cast<unsigned char*>(lines.elements.data()), {});
+        Tensor<float, 2> lines(Index<2>{90, 96});
+        gpu::LaidOut<float, 1> laid_out(reinterpret_cast<unsigned char*>(lines.elements.data()), {});
         const simt::Device before = simt::device();
         simt::device().most_blocks = 1;  // which copies one tile after the other
         laid_out(matrix.view(), true);
         simt::device().most_blocks = before.most_blocks;
         return lines.elements;
+      },
+      [=] {
+        const auto x = random_tensor<float>(Index<4>{1, 6, 9, 8}, 6),
+                   filters = random_tensor<float>(Index<4>{3, 3, 1, 8}, 7);
+        Tensor<float, 4> y(x.shape);
+        depthwise_conv2d(x.view(), filters.view(), {1, 1}, {1, 1, 1, 1}, {1, 1}, y.view());
+        return y.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        simt::device().multiprocessors = 1;  // a block has several tiles, of which a wave has nothing
+        const auto x = random_tensor<bf16>(Index<4>{6, 14, 14, 16}, 6),
+                   filters = random_tensor<bf16>(Index<4>{3, 3, 8, 16}, 7);
+        Tensor<float, 4> y(x.shape);
+        conv2d(x.view(), filters.view(), {1, 1}, {1, 1, 1, 1}, {1, 1}, 2, y.view());
+        simt::device().shared_bytes = before.shared_bytes;
+        simt::device().multiprocessors = before.multiprocessors;
+        return y.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;
+        const auto x = random_tensor<bf16>(Index<4>{1, 64, 5, 6}, 6),
+                   filters = random_tensor<bf16>(Index<4>{1, 1, 64, 8}, 7);
+        Tensor<float, 4> y(Index<4>{1, 5, 6, 8});
+        conv2d(x.view().permute<0, 2, 3, 1>(), filters.view(), {1, 1}, {}, {1, 1}, 1, y.view());
+        simt::device().shared_bytes = before.shared_bytes;
+        return y.elements;
       },
       [=] {
         Tensor<float, 2> sums(long_rows.shape);
@@ -287,13 +326,19 @@ struct Guards {
 };
 Guards guards_declared() {
   const std::regex guard(gpu::most_cluster_blocks > 1
-                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay) \w+;|\S+\.wait\(|wgmma_wait<\d).*)"
+                             ? R"(^ +((const )?(BlockPhase|ClusterPhase|ClusterStay) \w+;|\S+\.wait\(|wgmma_wait<\d|await_copies<\w).*)"
                              : R"(^ +(const )?BlockPhase \w+;.*)");
   Guards guards;
   for (const auto& entry : std::filesystem::directory_iterator(KGEN_GPU_TEMPLATES)) {
-    const std::set<std::string> of_hopper = {
-        "tile_pipeline.hpp",       "skinny_attention.hpp",         "streamed_matmul.hpp",          "staged_matmul.hpp",
-        "warpgroup_attention.hpp", "warpgroup_grouped_matmul.hpp", "warpgroup_streamed_matmul.hpp"};
+    const std::set<std::string> of_hopper = {"tile_pipeline.hpp",
+                                             "skinny_attention.hpp",
+                                             "streamed_matmul.hpp",
+                                             "staged_matmul.hpp",
+                                             "warpgroup_attention.hpp",
+                                             "warpgroup_grouped_matmul.hpp",
+                                             "warpgroup_streamed_matmul.hpp",
+                                             "narrow_convolution.hpp",
+                                             "channels_last.hpp"};
     const std::string file_name = entry.path().filename();
     const bool for_hopper = of_hopper.contains(file_name);
     if (gpu::most_cluster_blocks == 1 && for_hopper) continue;

@@ -12,6 +12,18 @@ struct Hopper : TestDevice {
   Hopper() { simt::device().shared_bytes = 227 * 1024; }
 };
 
+// A device without warpgroups of its own.
+struct NoHopper : TestDevice {
+  NoHopper() { simt::device().shared_bytes = 48 * 1024; }
+};
+
+// The launches of a product, those that copy operands ahead of it in a word.
+inline std::string taken(TestDevice& device) {
+  const std::string launches = device.take();
+  const auto last = launches.rfind("lay_out");
+  return last == std::string::npos ? launches : "copied, " + launches.substr(launches.find(", ", last) + 2);
+}
+
 // Rows of `pitch` elements, of which the first are shown, at an aligned address.
 template <class T>
 struct Matrix {
@@ -57,8 +69,9 @@ void expect_product(const Tensor<float, 2>& c, const Matrix<T>& a, const Matrix<
 
 // Products of so many rows with a bias and a residual: Views that repeat along columns or rows, lie across, or are in
 // place. Each must be `launch`.
-inline void check_epilogues(std::int64_t rows, const std::string& launch) {
-  Hopper device;
+template <class Device = Hopper>
+void check_epilogues(std::int64_t rows, const std::string& launch) {
+  Device device;
   simt::device().multiprocessors = 1;
   const Index<2> shape{rows, 72}, lying{72, rows};
   const Matrix<bf16> a(Index<2>{rows, 40}, 1), b(Index<2>{40, 72}, 2);
@@ -88,8 +101,9 @@ inline void check_epilogues(std::int64_t rows, const std::string& launch) {
 }
 
 // Three products of so many rows and so much depth, two of them jointly, in one launch.
-inline void check_several(std::int64_t rows, std::int64_t depth, int multiprocessors, const std::string& launch) {
-  Hopper device;
+template <class Device = Hopper>
+void check_several(std::int64_t rows, std::int64_t depth, int multiprocessors, const std::string& launch) {
+  Device device;
   simt::device().multiprocessors = multiprocessors;
   const Matrix<f16> a(Index<2>{rows, depth}, 1), gate(Index<2>{depth, 136}, 2), up(Index<2>{depth, 136}, 3);
   const Matrix<f16> other(Index<2>{depth, 24}, 4);

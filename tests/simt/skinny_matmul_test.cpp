@@ -44,14 +44,39 @@ TEST_CASE_TEMPLATE("skinny products: rows, columns and depths below and beyond a
   check<T>(17, 136, 264, 1, "skinny_matmul x2");
   check<T>(40, 72, 584, 1, "skinny_matmul x1");
   check<T>(64, 264, 136, 4, "skinny_matmul x3");
-  check<T>(65, 72, 456, 2, "skinny_matmul x2");  // the columns of two tiles of 64 rows
-  check<T>(128, 136, 72, 3, "skinny_matmul x2");
   check<T>(66, 264, 72, 3, "warpgroup_matmul x3");  // as many tiles as multiprocessors
+}
+
+TEST_CASE("skinny products: few tiles of many rows, whose depth blocks share") {
+  check<bf16>(65, 72, 1480, 2, "skinny_matmul x2");
+  check<f16>(130, 72, 1480, 4, "skinny_matmul x4");  // two tiles, of which one has 2 rows
+}
+
+TEST_CASE("skinny products: the tiles of the last round, whose depth blocks share in a launch of their own") {
+  check<bf16>(130, 200, 1480, 3, "warpgroup_matmul x3, skinny_matmul x3");
+
+  // Tiles of 256 columns, cut in two: there are results in three of the four halves.
+  Hopper device;
+  const Matrix<bf16> a(Index<2>{130, 264}, 1), b(Index<2>{264, 400}, 2);
+  const View<const bf16, 2> left = a.view(), right = b.view();
+  Tensor<float, 2> c(Index<2>{130, 400});
+  const View<float, 2> sink = c.view();
+  const gpu::DeviceLimits limits = gpu::device_limits({});
+  gpu::WarpgroupMatmulShape<1> whole{130, 264, {400}, 0, gpu::Lanes::whole_vectors};
+  using Matmul = gpu::SkinnyMatmul<bf16, 128, 1, false>;
+  gpu::SkinnyLaunch<Matmul, bf16, false, View<const bf16, 2>, View<const bf16, 2>, View<float, 2>> rest{
+      left, right, sink, whole, limits, {}};
+  whole.most_tiles = rest.shape.first_tile = 2;
+  rest.shape.parts = 2;
+  REQUIRE(gpu::launch_by_engine<bf16, 256, false>(left, right, sink, whole, limits, {}));
+  REQUIRE(rest({4, 2, 1, 0}));
+  CHECK(device.take() == "warpgroup_matmul x2, skinny_matmul x8");
+  expect_product(c, a, b, [](Index<2>, double product) { return product; });
 }
 
 TEST_CASE("skinny products: the blocks of a cluster share the depth") {
   check<bf16>(3, 72, 520, 4, "skinny_matmul x3");
-  check<bf16>(20, 136, 1096, 8, "skinny_matmul x6");
+  check<bf16>(20, 136, 1096, 8, "skinny_matmul x8");
   check<bf16>(5, 8, 2040, 12, "skinny_matmul x8");
   check<bf16>(5, 8, 2040, 2, "skinny_matmul x2");  // no more than find room at once
 }
@@ -61,7 +86,7 @@ TEST_CASE("skinny products: epilogues whose Views repeat along columns or rows, 
 }
 
 TEST_CASE("skinny products: several, apart and jointly, in one launch") {
-  check_several(14, 1032, 16, "skinny_matmul x12");
+  check_several(14, 1032, 16, "skinny_matmul x16");
 }
 
 TEST_CASE("skinny products: columns that are no vectors") {

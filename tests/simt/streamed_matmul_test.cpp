@@ -148,12 +148,12 @@ TEST_CASE("streamed products: zero points of half a byte each, a scale for each 
 }
 
 TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
-  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "matmul x1");  // groups of less than a thread has
+  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "wave_matmul x1");  // groups of less than a thread has
   check<bf16>(2, Weights<i4>(192, 8, 96, 1).grouped(), "unpack x1, skinny_matmul x1");  // in which no step ends
   const Weights<i4> across(128, 64, 32, 1);
   const auto lines = random_tensor<i4>(Index<2>{64, 64}, 1);
   const auto scales = random_tensor<bf16>(Index<2>{1, 64}, 2);
-  check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})}, "matmul x1");  // along columns
+  check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})}, "wave_matmul x1");  // along columns
 }
 
 TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths", T, bf16, f16) {

@@ -27,13 +27,14 @@ struct Size {
   std::int64_t B, S, H, D, T, G;
 };
 
-template <class T>
+template <class T, class Cached = T>
 struct Operands {
-  Tensor<T, 4> q, k, v;
+  Tensor<T, 4> q;
+  Tensor<Cached, 4> k, v;
   explicit Operands(const Size& c)
       : q(random_tensor<T>(Index<4>{c.B, c.S, c.H, c.D}, 1)),
-        k(random_tensor<T>(Index<4>{c.B, c.T, c.G, c.D}, 2)),
-        v(random_tensor<T>(Index<4>{c.B, c.T, c.G, c.D}, 3)) {}
+        k(random_tensor<Cached>(Index<4>{c.B, c.T, c.G, c.D}, 2)),
+        v(random_tensor<Cached>(Index<4>{c.B, c.T, c.G, c.D}, 3)) {}
 };
 
 // One query and head: zeros where it sees nothing.
@@ -116,6 +117,47 @@ TEST_CASE_TEMPLATE("warpgroup attention: heads of all widths, grouped, one query
       compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), tolerance);
     }
   }
+}
+
+// Few queries convert them on their way, but those of narrow heads and of many queries are converted ahead.
+TEST_CASE_TEMPLATE("warpgroup attention: keys and values of 8 bits", Types, std::pair<bf16, f8e4m3>,
+                   std::pair<f16, f8e4m3>, std::pair<bf16, f8e5m2>) {
+  using T = typename Types::first_type;
+  using Cached = typename Types::second_type;
+  constexpr double tolerance = std::is_same_v<T, bf16> ? 8e-3 : 1e-3;
+  for (const Size& c : {Size{1, 3, 8, 128, 130, 2}, {1, 2, 2, 112, 17, 1}, {1, 1, 4, 256, 100, 4}, {1, 20, 4, 128, 150, 2},
+                        {1, 1, 4, 64, 70, 2}}) {
+    INFO("S ", c.S, " T ", c.T, " D ", c.D);
+    const Operands<T, Cached> x(c);
+    Hopper device;
+    Tensor<float, 4> out(x.q.shape);
+    attention(x.q.view(), x.k.view(), x.v.view(), 0.3, true, out.view());
+    const std::string launched = device.take();
+    CHECK(launched.find(kernel_of(c)) != std::string::npos);
+    CHECK(launched.starts_with("elementwise x") == (c.S == 20 || c.D <= 64));
+    compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, true, out.view(), tolerance);
+  }
+}
+
+TEST_CASE("warpgroup attention: queries that are computed, over keys of 8 bits with NaN and infinity") {
+  const Size c{1, 2, 4, 128, 90, 2};
+  Operands<bf16, f8e5m2> x(c);
+  x.k.elements[89 * 2 * 128 + 5] = f8e5m2(std::numeric_limits<float>::quiet_NaN());  // the last query alone sees it
+  x.v.elements[(3 * 2 + 1) * 128 + 127].bits = 0x7c;                                 // infinity
+  Hopper device;
+  Tensor<float, 4> out(x.q.shape);
+  attention(Twice{x.q.view()}, x.k.view(), x.v.view(), 0.3, true, out.view());
+  CHECK(device.take().starts_with("skinny_attention x"));
+  for_each_position(Index<3>{2, 4, 128}, [&](Index<3> at) {
+    const double found = element(out.view(), Index<4>{0, at[0], at[1], at[2]});
+    if (at[0] == 1 && at[1] < 2) {
+      CHECK(std::isnan(found));
+    } else if (at[1] >= 2 && at[2] == 127) {
+      CHECK(found == std::numeric_limits<double>::infinity());
+    } else {
+      CHECK(std::isfinite(found));
+    }
+  });
 }
 
 TEST_CASE("warpgroup attention: windows of keys, with scores between limits, with a mask and without") {

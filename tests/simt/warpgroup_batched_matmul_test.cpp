@@ -108,7 +108,7 @@ TEST_CASE("batches by warpgroups: what the copy engine does not take") {
 TEST_CASE("batches by warpgroups: floats of 8 and of 32 bits") {
   const auto a = random_tensor<f8e4m3>(Index<3>{2, 37, 144}, 1), b = random_tensor<f8e4m3>(Index<3>{2, 40, 144}, 2);
   check(viewed(a), viewed(b).permute<0, 2, 1>(), "warpgroup_batched_matmul x2", 1e-3);
-  check<23>(viewed(a), viewed(b).permute<0, 2, 1>(), "batched_matmul x2");
+  check<23>(viewed(a), viewed(b).permute<0, 2, 1>(), "wave_batched_matmul x2");
   const auto across = random_tensor<f8e5m2>(Index<3>{2, 50, 24}, 3), odd = random_tensor<f8e5m2>(Index<3>{2, 9, 50}, 4);
   check(viewed(odd), viewed(across), "warpgroup_batched_matmul_copied x2", 1e-3);
   const auto left = random_tensor<float>(Index<3>{2, 37, 36}, 5), right = random_tensor<float>(Index<3>{2, 40, 36}, 6);

@@ -6,12 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <vector>
 
-#include "kgen/convolution.hpp"
-#include "kgen/ops/activation.hpp"
-#include "kgen/ops/arithmetic.hpp"
-#include "launches.hpp"
+#include "convolutions.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;
@@ -19,67 +15,17 @@ using namespace kgen::simt_testing;
 
 namespace {
 
-struct Hopper : TestDevice {
-  Hopper() { simt::device().shared_bytes = 227 * 1024; }
-};
-
+// By this kernel, whichever the rule has for them.
 template <int A>
-struct Case {
-  Index<A + 2> x, filters;
-  Index<A> strides, dilations;
-  Index<2 * A> pads;
-  std::int64_t group = 1;
-
-  Index<A + 2> result() const {
-    Index<A + 2> shape{x[0]};
-    for (int axis = 0; axis < A; ++axis) {
-      const std::int64_t padded = x[axis + 1] + pads[axis] + pads[A + axis];
-      shape[axis + 1] = (padded - dilations[axis] * (filters[axis] - 1) - 1) / strides[axis] + 1;
-    }
-    shape[A + 1] = filters[A + 1];
-    return shape;
-  }
+void convolve(const Case<A>& c, const auto& x, const auto& filters, const auto& out) {
+  using T = view_element_t<std::remove_cvref_t<decltype(x)>>;
+  const auto sizes = kgen::detail::convolution_shape<A>(x, filters, c.strides, c.pads, c.dilations);
+  const gpu::PatchOperands<T, A> operands{x, filters, sizes, c.group};
+  REQUIRE(gpu::warpgroup_convolution(operands, out, gpu::device_limits({}), {}));
+}
+const auto by_warpgroups = [](const auto& c, const auto& x, const auto& filters, const auto& out) {
+  convolve(c, x, filters, out);
 };
-
-template <int A>
-double expected(const Case<A>& c, const auto& x, const auto& filters, const Index<A + 2>& at) {
-  const std::int64_t channels = c.filters[A], first = at[A + 1] / (c.filters[A + 1] / c.group) * channels;
-  double sum = 0;
-  for_each_position(first_axes<A + 1>(c.filters), [&](Index<A + 1> tap) {
-    Index<A + 2> from{at[0]};
-    for (int axis = 0; axis < A; ++axis) {
-      from[axis + 1] = at[axis + 1] * c.strides[axis] + tap[axis] * c.dilations[axis] - c.pads[axis];
-      if (from[axis + 1] < 0 || from[axis + 1] >= c.x[axis + 1]) return;
-    }
-    from[A + 1] = first + tap[A];
-    sum += element(x, from) * element(filters, join(tap, Index<1>{at[A + 1]}));
-  });
-  return sum;
-}
-
-// What convolution it is: A axes.
-void convolve(const Case<2>& c, const auto& x, const auto& filters, const auto& out) {
-  conv2d(x, filters, c.strides, c.pads, c.dilations, c.group, out);
-}
-void convolve(const Case<3>& c, const auto& x, const auto& filters, const auto& out) {
-  conv3d(x, filters, c.strides, c.pads, c.dilations, c.group, out);
-}
-
-template <int A, class T>
-void check(const Case<A>& c, const View<const T, A + 2>& x, const View<const T, A + 2>& filters,
-           const std::string& launches, simt::Order order = simt::Order::shuffled) {
-  Hopper device;
-  simt::device().order = order;
-  Tensor<float, A + 2> out(c.result());
-  convolve(c, x, filters, out.view());
-  CHECK(device.take() == launches);
-  const auto depth = static_cast<double>(c.filters[A] * element_count(first_axes<A>(c.filters)));
-  for_each_position(out.shape, [&](Index<A + 2> at) {
-    const double value = expected(c, x, filters, at);
-    INFO("at ", at[0], ", ", at[1], ", ", at[2], ", ", at[3]);
-    REQUIRE(std::abs(element(out.view(), at) - value) <= 1e-5 * (1 + depth));
-  });
-}
 
 const std::string engine = "warpgroup_convolution x", copied = "warpgroup_convolution_copied x";
 
@@ -126,10 +72,10 @@ TEST_CASE_TEMPLATE("warpgroup convolution: sizes, strides, pads, dilations and g
     INFO("case ", &c - engine_cases);
     const std::string launches = engine + blocks(c);
     const auto x = random_tensor<T>(c.x, 1), filters = random_tensor<T>(c.filters, 2);
-    check<2, T>(c, x.view(), filters.view(), launches);
+    check<2, T>(c, x.view(), filters.view(), launches, by_warpgroups);
     // Filters whose neighbours in memory are the channels.
     const auto turned = random_tensor<T>(Index<4>{c.filters[3], c.filters[0], c.filters[1], c.filters[2]}, 3);
-    check<2, T>(c, x.view(), turned.view().template permute<1, 2, 3, 0>(), launches, simt::Order::reverse);
+    check<2, T>(c, x.view(), turned.view().template permute<1, 2, 3, 0>(), launches, by_warpgroups, simt::Order::reverse);
   }
 }
 
@@ -138,14 +84,14 @@ TEST_CASE("warpgroup convolution: what the engine does not take is copied throug
     INFO("case ", &c - copied_cases);
     const std::string launches = copied + blocks(c);
     const auto x = random_tensor<bf16>(c.x, 1), filters = random_tensor<bf16>(c.filters, 2);
-    check<2, bf16>(c, x.view(), filters.view(), launches);
+    check<2, bf16>(c, x.view(), filters.view(), launches, by_warpgroups);
     // As PyTorch has both.
     const auto first = random_tensor<bf16>(Index<4>{c.x[0], c.x[3], c.x[1], c.x[2]}, 3);
     const auto torch = random_tensor<bf16>(Index<4>{c.filters[3], c.filters[2], c.filters[0], c.filters[1]}, 4);
     check<2, bf16>(c, first.view().permute<0, 2, 3, 1>(), torch.view().permute<2, 3, 1, 0>(), launches,
-                   simt::Order::reverse);
+                   by_warpgroups, simt::Order::reverse);
     const auto channels = random_tensor<bf16>(Index<4>{c.filters[3], c.filters[0], c.filters[1], c.filters[2]}, 5);
-    check<2, bf16>(c, x.view().flip<1>().flip<2>(), channels.view().permute<1, 2, 3, 0>(), launches);
+    check<2, bf16>(c, x.view().flip<1>().flip<2>(), channels.view().permute<1, 2, 3, 0>(), launches, by_warpgroups);
   }
 }
 
@@ -153,33 +99,21 @@ TEST_CASE("warpgroup convolution: volumes and lines") {
   for (const Case<3>& c : volumes) {
     INFO("case ", &c - volumes);
     const auto x = random_tensor<f16>(c.x, 1), filters = random_tensor<f16>(c.filters, 2);
-    check<3, f16>(c, x.view(), filters.view(), c.group == 1 ? engine + (&c == volumes ? "2" : "1") : copied + "2");
+    check<3, f16>(c, x.view(), filters.view(), c.group == 1 ? engine + (&c == volumes ? "2" : "1") : copied + "2",
+                  by_warpgroups);
   }
   Hopper device;
-  const auto x = random_tensor<bf16>(Index<3>{2, 90, 8}, 1), filters = random_tensor<bf16>(Index<3>{5, 8, 24}, 2);
+  const auto x = random_tensor<bf16>(Index<3>{2, 90, 64}, 1), filters = random_tensor<bf16>(Index<3>{5, 64, 24}, 2);
   Tensor<float, 3> out(Index<3>{2, 86, 24});
   conv1d(x.view(), filters.view(), 1, {4, 0}, 2, 1, out.view());
   CHECK(device.take() == engine + "2");
-  const Case<2> c{{2, 1, 90, 8}, {1, 5, 8, 24}, {1, 1}, {1, 2}, {0, 4, 0, 0}};
+  const Case<2> c{{2, 1, 90, 64}, {1, 5, 64, 24}, {1, 1}, {1, 2}, {0, 4, 0, 0}};
   for_each_position(out.shape, [&](Index<3> at) {
     const double value =
         expected<2>(c, x.view().unsqueeze<1>(), filters.view().unsqueeze<0>(), {at[0], 0, at[1], at[2]});
     REQUIRE(std::abs(element(out.view(), at) - value) <= 1e-3);
   });
 }
-
-namespace {
-
-struct BiasResidual {
-  View<const float, 4> bias, residual;
-  View<bf16, 4> y;
-  template <int W>
-  KGEN_FN void operator()(Index<4> at, Vec<float, W> sum) const {
-    y.store(at, Relu::apply(Add::apply(Add::apply(sum, bias.load<W>(at)), residual.load<W>(at))));
-  }
-};
-
-}  // namespace
 
 TEST_CASE("warpgroup convolution: epilogues at positions of the result, of whole tiles and of parts") {
   for (const std::int64_t O : {64, 72, 12}) {
@@ -191,7 +125,7 @@ TEST_CASE("warpgroup convolution: epilogues at positions of the result, of whole
     Hopper device;
     Tensor<bf16, 4> y(own.result());
     const BiasResidual epilogue{bias.view().broadcast_to(y.shape), residual.view(), y.view()};
-    conv2d(x.view(), filters.view(), own.strides, own.pads, own.dilations, own.group, epilogue);
+    convolve(own, x.view(), filters.view(), epilogue);
     CHECK(device.take() == (O == 12 ? copied + "4" : engine + "4"));
     for_each_position(y.shape, [&](Index<4> at) {
       const double sum = expected<2>(own, x.view(), filters.view(), at) + element(bias.view(), Index<1>{at[3]});
@@ -209,7 +143,7 @@ TEST_CASE("warpgroup convolution: NaN reaches the positions and groups that see 
     x.view().store(Index<4>{0, 4, 4, 40}, Vec<float, 1>(std::numeric_limits<float>::quiet_NaN()));
     Hopper device;
     Tensor<float, 4> out(c.result());
-    conv2d(x.view(), filters.view(), c.strides, c.pads, c.dilations, c.group, out.view());
+    convolve(c, x.view(), filters.view(), out.view());
     CHECK(device.take() == (group == 1 ? engine + "1" : copied + "2"));
     for_each_position(out.shape, [&](Index<4> at) {
       const bool sees = std::abs(at[1] - 4) <= 1 && std::abs(at[2] - 4) <= 1 && (group == 1 || at[3] >= 8);
@@ -225,7 +159,7 @@ TEST_CASE("warpgroup convolution: wide tiles, the ring's second round, and opera
   const Case<2> c{{1, 16, 32, 72}, {1, 1, 72, 264}, {1, 1}, {1, 1}, {}};
   const auto x = random_tensor<bf16>(c.x, 1), filters = random_tensor<bf16>(c.filters, 2);
   Tensor<float, 4> out(c.result());
-  conv2d(x.view(), filters.view(), c.strides, c.pads, c.dilations, c.group, out.view());
+  convolve(c, x.view(), filters.view(), out.view());
   CHECK(device.take() == engine + "2");
   for_each_position(out.shape, [&](Index<4> at) {
     REQUIRE(std::abs(element(out.view(), at) - expected<2>(c, x.view(), filters.view(), at)) <= 1e-3);

@@ -22,7 +22,7 @@ void check(const View<const T, 2>& a, const View<const T, 2>& b, const std::stri
     simt::device().order = order;
     Tensor<float, 2> c(Index<2>{a.extent(0), b.extent(1)});
     matmul<96, 256, LeastBits>(a, b, c.view());
-    CHECK(device.take() == launches);
+    CHECK(taken(device) == launches);
     for_each_position(c.shape, [&](Index<2> at) {
       const double value = expected(a, b, at);
       INFO(a.extent(0), " x ", b.extent(1), " x ", a.extent(1), " at ", at[0], ", ", at[1]);
@@ -61,30 +61,30 @@ TEST_CASE_TEMPLATE("warpgroups: floats of 8 bits, extents beyond and below those
 TEST_CASE("warpgroups: floats of 8 bits in no order that the copy engine takes") {
   const Matrix<f8e4m3> a(Index<2>{131, 160}, 1), b(Index<2>{160, 77}, 2), deep(Index<2>{77, 160}, 3);
   const auto across = random_tensor<f8e4m3>(Index<2>{160, 131}, 4);
-  check<13>(a.view(), b.view(), "warpgroup_matmul_copied x2", 1e-3);
+  check<13>(a.view(), b.view(), "copied, warpgroup_matmul x2", 1e-3);
   const View<const f8e4m3, 2> turned_a = across.view().permute<1, 0>();
-  check<13>(turned_a, turned(deep), "warpgroup_matmul_copied x2", 1e-3);
+  check<13>(turned_a, turned(deep), "copied, warpgroup_matmul x2", 1e-3);
   for (const std::int64_t begin : {1, 2, 3, 7}) {  // at any byte, and of an odd depth
-    check<13>(a.view().slice<1>(begin, 133), turned(deep).slice<0>(begin, 133), "warpgroup_matmul_copied x2", 1e-3);
+    check<13>(a.view().slice<1>(begin, 133), turned(deep).slice<0>(begin, 133), "copied, warpgroup_matmul x2", 1e-3);
   }
 }
 
-TEST_CASE("warpgroups: large operands in no order that the copy engine takes are copied to one first") {
+TEST_CASE("warpgroups: larger operands in no order that the copy engine takes are copied to one first") {
   const auto a = random_tensor<bf16>(Index<2>{257, 261}, 1), b = random_tensor<bf16>(Index<2>{261, 259}, 2);
   const auto turned = random_tensor<bf16>(Index<2>{259, 261}, 3), across = random_tensor<bf16>(Index<2>{261, 257}, 4);
   const View<const bf16, 2> left = a.view(), right = b.view(), deep = turned.view().permute<1, 0>();
-  const std::string both = "lay_out x25, lay_out x25, warpgroup_matmul x4";
+  const std::string both = "copied, warpgroup_matmul x4";
   check<13>(left, right, both, 1e-5);
   check<13>(left, deep, both, 1e-5);
   const View<const bf16, 2> lying = across.view().permute<1, 0>();
   check<13>(lying, right, both, 1e-5);
-  check<13>(left.slice<1>(0, 256), right.slice<0>(0, 256).slice<1>(1, 256), "lay_out x16, lay_out x20, warpgroup_matmul x3", 1e-5);
+  check<13>(left.slice<1>(0, 256), right.slice<0>(0, 256).slice<1>(1, 256), "copied, warpgroup_matmul x3", 1e-5);
   const Matrix<bf16> whole(Index<2>{261, 264}, 5);
-  check<13>(left, whole.view(), "lay_out x25, warpgroup_matmul x4", 1e-5);
+  check<13>(left, whole.view(), "copied, warpgroup_matmul x4", 1e-5);
   const Matrix<f8e4m3> small(Index<2>{256, 272}, 6), flat(Index<2>{272, 260}, 7);
-  check<13>(small.view(), flat.view(), "lay_out x25, warpgroup_matmul x4", 1e-3);
+  check<13>(small.view(), flat.view(), "copied, warpgroup_matmul x4", 1e-3);
   const Matrix<float> precise = short_matrix({256, 260}, 8), columns = short_matrix({260, 256}, 9);
-  check<10>(precise.view(), columns.view(), "lay_out x20, warpgroup_matmul x4", 1e-5);
+  check<10>(precise.view(), columns.view(), "copied, warpgroup_matmul x4", 1e-5);
 }
 
 TEST_CASE("warpgroups: sums of floats of 8 bits keep more than the tensor cores do") {
@@ -120,8 +120,8 @@ TEST_CASE("warpgroups: products of floats of 8 bits, apart, jointly, and with fa
   const auto bias = random_tensor<float>(Index<2>{1, 136}, 5), residual = random_tensor<float>(shape, 6);
   matmul(a.view(), turned(gate), Residual{bias.view().broadcast_to(shape), residual.view(), gated.view()});
   for_each_position(gated.shape, [&](Index<2> at) {
-    const double value = expected(a.view(), turned(gate), at) + element(bias.view(), Index<2>{0, at[1]}) +
-                         element(residual.view(), at);
+    const double value =
+        expected(a.view(), turned(gate), at) + element(bias.view(), Index<2>{0, at[1]}) + element(residual.view(), at);
     REQUIRE(std::abs(element(gated.view(), at) - value) <= 0.1);
   });
 }
@@ -134,23 +134,23 @@ TEST_CASE("warpgroups: floats of 32 bits where 10 bits of mantissa are enough") 
   for (const auto& [M, N, K, blocks] : {Size{1, 8, 4, "1"}, {65, 8, 8, "1"}, {128, 64, 32, "1"}, {129, 264, 68, "4"}}) {
     const Matrix<float> a = short_matrix({M, K}, 1), b = short_matrix({N, K}, 2), across = short_matrix({K, N}, 3);
     check<10>(a.view(), turned(b), std::string("warpgroup_matmul x") + blocks, 1e-5);
-    check<10>(a.view(), across.view(), N > 128 ? "warpgroup_matmul_copied x4" : "warpgroup_matmul_copied x1", 1e-5);
+    check<10>(a.view(), across.view(), N > 128 ? "copied, warpgroup_matmul x4" : "copied, warpgroup_matmul x1", 1e-5);
   }
   const Matrix<float> a = short_matrix({70, 71}, 1), b = short_matrix({33, 71}, 2);
-  check<10>(a.view(), turned(b), "warpgroup_matmul_copied x1", 1e-5);
-  check<10>(a.view().slice<1>(1, 64), turned(b).slice<0>(3, 64), "warpgroup_matmul_copied x1", 1e-5);
+  check<10>(a.view(), turned(b), "copied, warpgroup_matmul x1", 1e-5);
+  check<10>(a.view().slice<1>(1, 64), turned(b).slice<0>(3, 64), "copied, warpgroup_matmul x1", 1e-5);
 }
 
 TEST_CASE("warpgroups: formats that do not keep the bits that are asked for, or that they do not have") {
   const Matrix<float> a(Index<2>{70, 32}, 1), b(Index<2>{32, 16}, 2);
   check<13>(a.view(), b.view(), "matmul x2", 1e-6);
   const Matrix<f8e4m3> small(Index<2>{70, 32}, 1), right(Index<2>{16, 32}, 2);
-  check<23>(small.view(), turned(right), "matmul x2", 1e-6);
+  check<23>(small.view(), turned(right), "wave_matmul x1", 1e-6);
   const Matrix<f8e5m2> other(Index<2>{16, 32}, 2);
   Hopper device;
   Tensor<float, 2> c(Index<2>{70, 16});
   matmul(small.view(), turned(other), c.view());
-  CHECK(device.take() == "matmul x2");
+  CHECK(device.take() == "wave_matmul x1");
   for_each_position(c.shape, [&](Index<2> at) {
     REQUIRE(std::abs(element(c.view(), at) - expected(small.view(), turned(other), at)) < 1e-4);
   });

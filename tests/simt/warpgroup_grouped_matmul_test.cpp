@@ -89,7 +89,7 @@ TEST_CASE("groups by warpgroups: floats of 8 and of 32 bits") {
   const auto b = random_tensor<f8e4m3>(Index<3>{2, 40, 144}, 2);
   const Ends ends{7, 37};
   check(viewed(a), viewed(b).permute<0, 2, 1>(), ends, "warpgroup_grouped_matmul x3", 1e-3);
-  check<23>(viewed(a), viewed(b).permute<0, 2, 1>(), ends, "grouped_matmul x3");
+  check<23>(viewed(a), viewed(b).permute<0, 2, 1>(), ends, "wave_grouped_matmul x3");
   const auto left = random_tensor<float>(Index<2>{37, 36}, 5);
   const auto right = random_tensor<float>(Index<3>{2, 40, 36}, 6);
   check<10>(viewed(left), viewed(right).permute<0, 2, 1>(), ends, "warpgroup_grouped_matmul x3", 4e-3);

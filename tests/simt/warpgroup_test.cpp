@@ -25,7 +25,7 @@ void check(const View<const T, 2>& a, const View<const T, 2>& b, const std::stri
     if (a.extent(0) <= 128) simt::device().multiprocessors = 1;  // else it would be a skinny product
     Tensor<float, 2> c(Index<2>{a.extent(0), b.extent(1)});
     matmul(a, b, c.view());
-    CHECK(device.take() == launches);
+    CHECK(taken(device) == launches);
     for_each_position(c.shape, [&](Index<2> at) {
       const double value = expected(a, b, at);
       INFO("at ", at[0], ", ", at[1]);
@@ -51,14 +51,14 @@ TEST_CASE("warpgroups: operands in no order that the copy engine takes") {
   const auto a = random_tensor<bf16>(Index<2>{131, 133}, 1), b = random_tensor<bf16>(Index<2>{133, 77}, 2);
   const auto turned = random_tensor<bf16>(Index<2>{77, 133}, 3), across = random_tensor<bf16>(Index<2>{133, 131}, 4);
   const View<const bf16, 2> left = a.view(), right = b.view();
-  check(left, right, "warpgroup_matmul_copied x2");
-  check(left, turned.view().permute<1, 0>(), "warpgroup_matmul_copied x2");
-  check(across.view().permute<1, 0>(), right, "warpgroup_matmul_copied x2");
+  check(left, right, "copied, warpgroup_matmul x2");
+  check(left, turned.view().permute<1, 0>(), "copied, warpgroup_matmul x2");
+  check(across.view().permute<1, 0>(), right, "copied, warpgroup_matmul x2");
   for (const std::int64_t pitch : {134, 132, 140}) {  // 2, 4 and 4 elements at a time
     const auto memory = random_tensor<bf16>(Index<2>{133, pitch}, 5);
     const View<const bf16, 2> wide = memory.view();
-    check(left, wide.slice<1>(pitch == 140 ? 4 : 0, 100), "warpgroup_matmul_copied x2");
-    check(wide.slice<1>(0, 129), right.slice<0>(2, 129), "warpgroup_matmul_copied x2");
+    check(left, wide.slice<1>(pitch == 140 ? 4 : 0, 100), "copied, warpgroup_matmul x2");
+    check(wide.slice<1>(0, 129), right.slice<0>(2, 129), "copied, warpgroup_matmul x2");
   }
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("warpgroups: several products, apart and jointly, in one launch") {
   check_several(140, 72, 4, "warpgroup_matmul x4");
 }
 
-TEST_CASE("warpgroups: what the copy engine does not take is copied through registers") {
+TEST_CASE("warpgroups: what the copy engine does not take is copied to where it does") {
   Hopper device;
   const auto memory = random_tensor<bf16>(Index<2>{64, 64}, 1);
   const Matrix<bf16> b(Index<2>{32, 24}, 2);
@@ -82,18 +82,19 @@ TEST_CASE("warpgroups: what the copy engine does not take is copied through regi
         c.shape, [&](Index<2> at) { REQUIRE(std::abs(element(c.view(), at) - expected(a, b.view(), at)) < 1e-3); });
     return device.take();
   };
-  const std::string engine = "skinny_matmul x1", copied = "warpgroup_matmul_copied x1";
+  const std::string engine = "skinny_matmul x1", copied = "lay_out_lines x1, skinny_matmul x1";
+  const std::string tiles = "lay_out x1, skinny_matmul x1";
   CHECK(way(all.slice<1>(0, 32)) == engine);
   CHECK(way(all.slice<1>(8, 32)) == engine);
-  CHECK(way(all.slice<1>(1, 32)) == copied);                  // begins between multiples of 16 bytes
-  CHECK(way(all.slice<1>(0, 32).flip<0>()) == copied);        // rows lie backwards
-  CHECK(way(all.slice<1>(0, 32, 2)) == copied);               // columns lie apart
-  CHECK(way(all.slice<0>(0, 32).permute<1, 0>()) == copied);  // a is wanted along its depth
+  CHECK(way(all.slice<1>(1, 32)) == copied);                 // begins between multiples of 16 bytes
+  CHECK(way(all.slice<1>(0, 32).flip<0>()) == copied);       // rows lie backwards
+  CHECK(way(all.slice<1>(0, 32, 2)) == tiles);               // columns lie apart
+  CHECK(way(all.slice<0>(0, 32).permute<1, 0>()) == tiles);  // a is wanted along its depth
   CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{37, 1})) == copied);  // an odd pitch
   CHECK(way(View<const bf16, 2>(all.data(), Index<2>{1, 32}, Index<2>{37, 1})) == engine);  // which one row has not
   CHECK(way(View<const bf16, 2>(all.data(), Index<2>{5, 32}, Index<2>{0, 1})) == copied);   // rows that repeat
   simt::device().shared_bytes = 48 * 1024;
-  CHECK(way(all.slice<1>(0, 32)) == "matmul x1");
+  CHECK(way(all.slice<1>(0, 32)) == "wave_matmul x1");
 }
 
 TEST_CASE("warpgroups: blocks that go round the ring from tile to tile, and orders of tiles") {
@@ -126,7 +127,7 @@ TEST_CASE("warpgroups: NaN and infinity reach the results that they belong to, a
   b.memory.elements[2 * 40 + 7] = static_cast<bf16>(std::numeric_limits<float>::infinity());
   Tensor<float, 2> c(Index<2>{66, 40});
   matmul(a.view(), b.view(), c.view());
-  CHECK(device.take() == "warpgroup_matmul_copied x1");
+  CHECK(taken(device) == "copied, warpgroup_matmul x1");
   Tensor<float, 2> finite(Index<2>{66, 40});  // whose depth ends before NaN
   matmul(a.view().slice<1>(0, 64), b.view().slice<0>(0, 64), finite.view());
   CHECK(device.take() == "warpgroup_matmul x1");
@@ -184,14 +185,15 @@ TEST_CASE("warpgroups: what nobody does is not waited for") {
             }),
             "an mbarrier that was not made"));
   const auto matrix = random_tensor<bf16>(Index<2>{8, 64}, 1);
-  CHECK(has(problem([&] {
-              gpu::Mbarrier* barrier = make(1);
-              const auto map = gpu::tensor_map<bf16>(gpu::BoxedMemory<2>{matrix.elements.data(), {64, 8}, {0, 128}, {64, 8}});
-              if (gpu::thread_index() != 0) return;
-              barrier->arrive_and_expect(1024);
-              gpu::copy_tile(gpu::dynamic_shared() + 1024, *map, *barrier, 0, 0);
-            }),
-            "leaves while the copy engine still brings tiles to it"));
+  CHECK(has(
+      problem([&] {
+        gpu::Mbarrier* barrier = make(1);
+        const auto map = gpu::tensor_map<bf16>(gpu::BoxedMemory<2>{matrix.elements.data(), {64, 8}, {0, 128}, {64, 8}});
+        if (gpu::thread_index() != 0) return;
+        barrier->arrive_and_expect(1024);
+        gpu::copy_tile(gpu::dynamic_shared() + 1024, *map, *barrier, 0, 0);
+      }),
+      "leaves while the copy engine still brings tiles to it"));
 }
 
 #endif

@@ -41,6 +41,7 @@ TEST_CASE("a prologue is refused where the kernel is much faster on memory, and 
   CHECK_FALSE(Planned(product("f16", "relu"), TargetKind::cuda, Architecture::sm_90a).fuses());
   CHECK(Planned(product("f32", "relu"), TargetKind::cuda, Architecture::sm_90a).fuses());
   CHECK(Planned(product("bf16", "relu"), TargetKind::hip, Architecture::gfx942).fuses());
+  CHECK(Planned(product("bf16", "relu"), TargetKind::cuda, Architecture::sm_80).fuses());
   const Planned cpu(product("bf16", "relu"));
   CHECK(cpu.fuses());
   CHECK(cpu.why() == "a prologue of kgen::matmul takes it");
@@ -61,6 +62,11 @@ TEST_CASE("a packed weight is unpacked as it is read where the kernel reads it o
   CHECK_FALSE(at_load(64, "bf16", TargetKind::hip, Architecture::gfx942));
   CHECK_FALSE(at_load(64, "f32", TargetKind::cuda, Architecture::sm_90a));
   CHECK(at_load(4096, "bf16", TargetKind::hip, Architecture::gfx942));
+  // A tile of matrix cores has 128 rows, one without them 64.
+  CHECK_FALSE(at_load(128, "bf16", TargetKind::hip, Architecture::gfx942));
+  CHECK_FALSE(at_load(128, "bf16", TargetKind::cuda, Architecture::sm_80));
+  CHECK(at_load(129, "bf16", TargetKind::cuda, Architecture::sm_80));
+  CHECK(at_load(128, "f32", TargetKind::hip, Architecture::gfx942));
   CHECK(at_load(64, "bf16", TargetKind::cuda, Architecture::sm_90a));
 }
 

@@ -52,6 +52,37 @@ TEST_CASE("a kernel reads what a widening cast reads only where its condition ho
   CHECK(casts_left("[w, wide]", own) == 1);
 }
 
+TEST_CASE("a kernel that reads an operand from memory alone takes floats of 8 bits for the same ones of 16") {
+  const auto casts_left = [](const std::string& types, const std::string& accepts) {
+    Fixture f("", R"(kernels:
+- kernel: mine::attention
+  header: my/attention.hpp
+  operator: attention
+  kind: structured
+  operands:
+  - {name: q, rank: 4, types: float, accepts: source}
+  - {name: k, rank: 4, types: )" + types + ", accepts: " + accepts + R"(}
+  - {name: v, rank: 4, types: )" + types + ", accepts: " + accepts + R"(}
+  results: [{name: out, rank: 4, accepts: sink}]
+  attributes: [{name: scale, type: double}, {name: causal, type: bool}]
+)");
+    const Module module = f.prepare(R"(
+graph: g
+inputs: {q: "bf16[1, 1, 4, 64]", k: "f8e4m3[1, 9, 2, 64]", v: "f8e4m3[1, 9, 2, 64]"}
+nodes:
+- {op: cast, in: k, out: keys, to: bf16}
+- {op: cast, in: v, out: values, to: bf16}
+- {op: attention, in: [q, keys, values], out: y}
+outputs: [y]
+)");
+    REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
+    return count_role(module.main, OpRole::cast);
+  };
+  CHECK(casts_left("[bf16, f8e4m3]", "view") == 0);
+  CHECK(casts_left("[bf16]", "view") == 2);
+  CHECK(casts_left("[bf16, f8e4m3]", "source") == 2);  // it takes the casts, and what is ahead of them
+}
+
 TEST_CASE("parts of a concat that nothing here makes are copied; what a node makes is written in place") {
   Fixture f;
   const Module module = f.prepare(R"(

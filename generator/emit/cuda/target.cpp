@@ -5,7 +5,8 @@ namespace kgen {
 const Target cuda_target = {
     .name = "cuda",
     .kind = TargetKind::cuda,
-    .architectures = {Architecture::sm_90a},
+    .architectures = {Architecture::sm_90a, Architecture::sm_80, Architecture::sm_86, Architecture::sm_89,
+                      Architecture::sm_100, Architecture::sm_120},
     .language = "CUDA",
     .stub_extension = ".cu",
     .streams = 4,

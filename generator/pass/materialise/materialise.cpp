@@ -337,15 +337,18 @@ void copy_parts(Graph& graph, Copies& copies) {
 }
 
 // Whether `node` may load `source` instead of that widened: elementwise nodes and reductions load any float in its
-// compute type, kernels where they still take the node.
+// compute type, kernels where they still take the node. What a kernel reads from memory alone it computes with in a type
+// of its own, so that floats of 8 bits do for the same ones in 16: the cast would need memory.
 bool loads_as(const Graph& graph, const Node& node, std::size_t operand, ValueId source, const DimRanges& ranges,
               const LoadValues& constants) {
-  const DType from = graph.type(source).dtype;
-  if (!info(from).floating || compute_dtype(from) != graph.type(node.inputs[operand]).dtype) return false;
+  const DType from = graph.type(source).dtype, to = graph.type(node.inputs[operand]).dtype;
+  if (!info(from).floating || !info(to).floating) return false;
+  const bool is_compute_type = compute_dtype(from) == to;
   if (std::holds_alternative<Elementwise>(node.kind) || std::holds_alternative<Reduction>(node.kind)) {
-    return node.op->role == OpRole::none;
+    return is_compute_type && node.op->role == OpRole::none;
   }
   if (!calls_kernel(node) || operand >= node.kernel->operands.size()) return false;
+  if (!is_compute_type && node.kernel->operands[operand].accepts != Accepts::view) return false;
   const std::vector<DType>& taken = node.kernel->operands[operand].dtypes;
   if (std::find(taken.begin(), taken.end(), from) == taken.end()) return false;
   Node changed = node;

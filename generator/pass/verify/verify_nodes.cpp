@@ -4,6 +4,7 @@
 
 #include "generator/pass/verify/verify_graph.hpp"
 #include "generator/spec/reduced_shape.hpp"
+#include "generator/spec/scalar_value.hpp"
 
 namespace kgen {
 namespace {
@@ -71,7 +72,9 @@ const OperandSpec& spec_of(const OpSpec& op, std::size_t operand) {
   return op.operands[std::min(operand, op.operands.size() - 1)];
 }
 
-bool is_widened(DType from, DType to) { return info(from).floating && compute_dtype(from) == to; }
+bool is_widened(DType from, DType to) {
+  return info(from).floating && info(to).floating && (compute_dtype(from) == to || holds_every_value(to, from));
+}
 
 // The shapes of the results are those that the operands broadcast to.
 bool broadcasts(const OpSpec& op) {

@@ -159,7 +159,7 @@ nb::object Model::call(nb::args arguments, nb::kwargs keywords) {
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs[i] = &results[i].tensor;
 
-  void* const stream = stream_of(first);
+  void* const stream = stream_of(first == nullptr && !out.is_none() ? results.data() : first);
   kgen_status status;
   {
     const nb::gil_scoped_release running;
@@ -284,7 +284,19 @@ std::shared_ptr<const Model::Shapes> Model::shapes_of(Inputs inputs) {
 // Of a framework with a table of C functions memory that becomes its tensor after the run; else the tensor itself.
 nb::object Model::allocate(const Parameter& parameter, const std::vector<std::int64_t>& shape, const Borrowed* first,
                            Borrowed& tensor) const {
-  if (first != nullptr && first->producer == Producer::exchange) {
+  const auto cannot = [&](const std::string& why) {
+    return StatusError("KGEN_OUT_OF_MEMORY", parameter.title() + ": it cannot be allocated: " + why);
+  };
+  if (first != nullptr && first->producer == Producer::torch && !is_host(device_)) {
+    try {
+      nb::object made = new_torch_tensor(parameter, shape, device_);
+      tensor.borrow_new(made, *first->api);
+      return made;
+    } catch (nb::python_error& error) {
+      throw cannot(nb::cast<std::string>(nb::str(error.value())));
+    }
+  }
+  if (first != nullptr && (first->producer == Producer::torch || first->producer == Producer::exchange)) {
     DLTensor prototype{};
     prototype.device = device_;
     prototype.ndim = static_cast<int>(shape.size());
@@ -294,7 +306,7 @@ nb::object Model::allocate(const Parameter& parameter, const std::vector<std::in
     std::string message;
     if (first->api->allocate(&prototype, &managed, &message, note_error) != 0) {
       if (PyErr_Occurred() != nullptr) PyErr_Clear();
-      throw StatusError("KGEN_OUT_OF_MEMORY", parameter.title() + ": it cannot be allocated: " + message);
+      throw cannot(message);
     }
     tensor.adopt(managed);
     return {};
@@ -306,12 +318,7 @@ nb::object Model::allocate(const Parameter& parameter, const std::vector<std::in
   }
   static std::atomic<PyObject*> empty;
   const auto find = []() -> nb::object { return nb::module_::import_("numpy").attr("empty"); };
-  const nb::object extents = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
-  if (!extents.is_valid()) throw nb::python_error();
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    PyTuple_SET_ITEM(extents.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
-  }
-  nb::object array = found_once(empty, find)(extents, numpy_dtype(parameter));
+  nb::object array = found_once(empty, find)(tuple_of(shape), numpy_dtype(parameter));
   tensor.borrow(array, parameter, true);
   return array;
 }

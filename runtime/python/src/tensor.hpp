@@ -29,8 +29,8 @@ struct Parameter {
   std::string title() const;  // "input 'x' (f32[M, 512])"
 };
 
-// Who made a tensor, which then makes the outputs too.
-enum class Producer { none, numpy, exchange, other };
+// Who made a tensor, which then makes the outputs too: PyTorch, another framework with a table of C functions, or any other.
+enum class Producer { none, numpy, torch, exchange, other };
 
 // A tensor of Python's while a call reads or writes it. Keeps its memory alive; throws nb::python_error and nb::builtin
 // exceptions that name the parameter.
@@ -42,6 +42,8 @@ class Borrowed {
   ~Borrowed();
 
   void borrow(nb::handle object, const Parameter& parameter, bool writable);  // writable: of an output
+  // A tensor that new_torch_tensor made.
+  void borrow_new(nb::object object, const ExchangeApi& api);
   // Memory that is not yet a tensor of Python's.
   void adopt(ManagedTensorVersioned* managed);
   // That memory as a tensor of the framework that it was allocated by.
@@ -84,6 +86,12 @@ nb::handle found_once(std::atomic<PyObject*>& kept, Find find) {
   if (kept.compare_exchange_strong(expected, found.ptr(), std::memory_order_acq_rel)) return found.release();
   return expected;
 }
+
+nb::object tuple_of(const std::vector<std::int64_t>& numbers);
+
+// A tensor of PyTorch's own allocator on a GPU, which knows the streams that its memory is used on (record_stream), as it does
+// not of memory that comes by DLPack.
+nb::object new_torch_tensor(const Parameter& parameter, const std::vector<std::int64_t>& shape, DLDevice device);
 
 // The DLPack type of a NumPy dtype's name; code 255 where there is none.
 DLDataType dtype_named(const std::string& name);

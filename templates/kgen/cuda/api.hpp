@@ -34,6 +34,13 @@ inline Status allocate(void** memory, std::size_t bytes, void* handle) {
 }
 inline Status release(void* memory, void* handle) { return cudaFreeAsync(memory, stream(handle)); }
 
+// Of a block that this kernel may be launched with.
+inline Status most_threads(int* threads, const void* kernel) {
+  cudaFuncAttributes attributes{};
+  const Status status = cudaFuncGetAttributes(&attributes, kernel);
+  *threads = attributes.maxThreadsPerBlock;
+  return status;
+}
 inline Status allow_shared(const void* kernel, int bytes) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }

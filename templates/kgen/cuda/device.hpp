@@ -16,6 +16,8 @@ KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Wher
   return __shfl_sync(group_mask(width), word, lane, width);
 }
 
+KGEN_FN void wave_barrier(Where = Where::here()) { __syncwarp(); }
+
 #if __CUDA_ARCH__ >= 900
 // Programmatic dependent launch, PTX ISA 8.0.
 KGEN_FN void await_earlier() { asm volatile("griddepcontrol.wait;" : : : "memory"); }

@@ -104,7 +104,6 @@ KGEN_FN void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, con
 }
 
 KGEN_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
-KGEN_FN void wave_barrier(Where = Where::here()) { __syncwarp(); }
 
 KGEN_FN void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
 KGEN_FN void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
@@ -268,22 +267,6 @@ KGEN_FN void wgmma(float (&sums)[N / 2], const std::uint32_t (&left)[4], std::ui
   }
 }
 
-#define KGEN_MULTIPLY_TILE(type)                                                      \
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                 \
-               ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])           \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
-template <class T>
-KGEN_FN void multiply_tile(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>);
-  if constexpr (std::is_same_v<T, bf16>) {
-    KGEN_MULTIPLY_TILE("bf16");
-  } else {
-    KGEN_MULTIPLY_TILE("f16");
-  }
-}
-
-#undef KGEN_MULTIPLY_TILE
 #undef KGEN_SUM
 #undef KGEN_SUMS_4
 #undef KGEN_SUMS_8
@@ -328,7 +311,6 @@ KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int, i
 template <int Rank>
 KGEN_FN void copy_patches(void*, const TensorMap&, Mbarrier&, const int (&)[Rank], const int (&)[Rank - 2]) {}
 KGEN_FN void fence_async_proxy() {}
-KGEN_FN void wave_barrier(Where = Where::here()) {}
 KGEN_FN void wgmma_fence() {}
 KGEN_FN void wgmma_commit() {}
 template <int Left>
@@ -342,8 +324,6 @@ template <class T, int N, bool Transposed, bool TransposedLeft = false>
 KGEN_FN void wgmma(wgmma_sum_t<T> (&)[N / 2], std::uint64_t, std::uint64_t, int) {}
 template <class T, int N, bool Transposed>
 KGEN_FN void wgmma(float (&)[N / 2], const std::uint32_t (&)[4], std::uint64_t, int) {}
-template <class T>
-KGEN_FN void multiply_tile(float (&)[4], const std::uint32_t (&)[4], const std::uint32_t (&)[2]) {}
 
 #endif
 
@@ -432,6 +412,29 @@ inline bool runs_warpgroups(const void* kernel, int threads) {
   };
   const auto is_answer = [](int most) { return most >= 0; };
   return known({device, kernel}, is_answer, ask) >= threads;
+}
+
+inline ClustersAtOnce clusters_at_once(const Grid& grid, const DeviceLimits& limits, Stream stream,
+                                       const void* kernel) {
+  static AskedOnce<ClustersAtOnce> known;
+  return known({current_device(stream), kernel}, [&] {
+    detail::grant_shared(grid, stream, kernel);
+    ClustersAtOnce counts{};
+    cudaLaunchAttribute cluster;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.blockDim = dim3(static_cast<unsigned>(grid.threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(grid.shared_bytes);
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    for (int blocks = 1; blocks <= limits.cluster_blocks; ++blocks) {
+      cluster.val.clusterDim.x = static_cast<unsigned>(blocks);
+      config.gridDim = dim3(static_cast<unsigned>(blocks));
+      require(cudaOccupancyMaxActiveClusters(&counts[blocks], kernel, &config), stream, "asking for room for clusters");
+    }
+    return counts;
+  });
 }
 
 }  // namespace kgen::gpu

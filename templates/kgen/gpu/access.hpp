@@ -211,6 +211,25 @@ KGEN_FN Elements<T, 8> load_turned(const T* from, std::int64_t pitch) {
   return elements;
 }
 
+// 4 matrices of 8 x 8 elements of 16 bits in shared memory, of a wave of 32 lanes together: lane t names row t % 8 of
+// matrix t / 8, which are 16 aligned bytes from `base + offset` on, and gets of each matrix elements t % 4 * 2 and the
+// next one of row t / 4.
+template <class T>
+KGEN_FN void load_matrices(std::uint32_t (&words)[4], const T* base, int offset) {
+  static_assert(sizeof(T) == 2);
+#if defined(__CUDA_ARCH__)
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(base + offset))));
+#else
+  const int lane = thread_index() % 32;
+  for (int i = 0; i < 4; ++i) {
+    const std::uint32_t row = shuffle_from(static_cast<std::uint32_t>(offset), 8 * i + lane / 4, 32, Where::here());
+    words[i] = load_block<4>(base + static_cast<int>(row) + lane % 4 * 2, Access{}).words[0];
+  }
+#endif
+}
+
 // The lanes as W elements, `step` apart.
 template <class T, class U, int W>
 KGEN_FN void store_run(T* to, std::int64_t step, Access access, const Vec<U, W>& lanes) {

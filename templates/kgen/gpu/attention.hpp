@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kgen/gpu/attention_shape.hpp"
+#include "kgen/gpu/converted_attention.hpp"
 #include "kgen/gpu/launch.hpp"
 #include "kgen/gpu/layout.hpp"
 #include "kgen/gpu/team.hpp"
@@ -156,8 +157,14 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
       {size[0], size[1], size[2], size[3], k.extent(1), key_heads, group, static_cast<T>(scale), rule}};
   if (shape.B * shape.S * shape.H * shape.D == 0) return;
 #if defined(KGEN_WARPGROUPS)
-  if constexpr (has_warpgroup_attention<Q, K, V>()) {
-    if (warpgroup_attention<view_element_t<K>>(q, k, v, mask, shape, out, stream)) return;
+  if constexpr (has_warpgroup_attention<Q, K, V>) {
+    using Operand = decltype(attention_operand<Q, K>());
+    using Cached = view_element_t<K>;
+    const View<const Cached, 4> keys(k), values(v);
+    if (warpgroup_attention<Operand>(q, keys, values, mask, shape, out, stream)) return;
+    if constexpr (!std::is_same_v<Operand, Cached>) {
+      if (converted_attention<Operand>(q, keys, values, mask, shape, out, stream)) return;
+    }
   }
 #endif
   const DeviceLimits device = device_limits(stream);

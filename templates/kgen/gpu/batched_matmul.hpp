@@ -1,11 +1,12 @@
 // Products of batches of matrices on a GPU: by its tensor cores where operands and device allow
-// (warpgroup_batched_matmul.hpp); else the tiles of all products, as matmul.hpp computes them, are blocks of one
-// launch.
+// (warpgroup_batched_matmul.hpp, wave_batched_matmul.hpp); else the tiles of all products, as matmul.hpp computes them,
+// are blocks of one launch.
 #pragma once
 
 #include "kgen/batch.hpp"
 #include "kgen/gpu/matmul.hpp"
 #include "kgen/gpu/warpgroup_batched_matmul.hpp"
+#include "kgen/gpu/wave_batched_matmul.hpp"
 
 namespace kgen::gpu {
 
@@ -45,6 +46,9 @@ void batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
     if (warpgroup_batched_matmul(a, b, c, stream)) return;
   }
 #endif
+  if constexpr (has_wave_matmul<A, B, C>) {
+    if (wave_batched_matmul<wave_element_t<A, B>>(a, b, c, stream)) return;
+  }
   constexpr int axes = product_rank<A, B> - 2;
   const Index<source_rank<A>> a_extents = a.shape();
   const Index<source_rank<B>> b_extents = b.shape();

@@ -13,7 +13,7 @@ namespace kgen::gpu {
 template <int Rows, int Columns, int Teams = 1>
 class ClusterSums {
  public:
-  static constexpr int pitch = Columns + 4;  // 2 rows further and 1 column further are 32 different banks
+  static constexpr int rows = Rows, pitch = Columns + 4;  // 2 rows further and 1 column further are 32 different banks
   static constexpr std::int64_t shared() { return shared_bytes<float>(Teams * Rows * pitch); }
 
   KGEN_FN explicit ClusterSums(SharedMemory& memory) : sums_(memory.take<float>(Teams * Rows * pitch)) {}
@@ -28,24 +28,32 @@ class ClusterSums {
     KGEN_UNROLL
     for (int i = 0; i < Rows / 2; ++i) to[(i / 4 * 8 + i % 2) * pitch + i / 2 % 2 * 8] = sums[i];
   }
-  // 4 columns of a row, added up over `blocks`. Neighbouring threads have neighbouring columns: another block's shared
-  // memory is slow but for whole lines.
-  KGEN_FN Vec<float, 4> add(int row, int column, int blocks) const {
-    Vec<float, 4> sum(0);
-    constexpr int together = 4;  // loads of more, with those of a sink behind them, find no registers
+  // The sums of `count` runs of W columns, each from a row's place on, added up over `blocks`. Neighbouring threads
+  // have neighbouring columns: another block's shared memory is slow but for whole lines. Each block begins with its
+  // own, and goes on to the next one's: all at once they would wait for one block's memory.
+  template <int W, int Runs>
+  KGEN_FN void add(Vec<float, W> (&sums)[Runs], int count, const int (&rows)[Runs], const int (&places)[Runs],
+                   int blocks) const {
+    KGEN_UNROLL
+    for (int run = 0; run < Runs; ++run) sums[run] = Vec<float, W>(0);
+    constexpr int loads = 8, together = Runs < loads ? loads / Runs : 1;  // more find no registers
+    const int rank = cluster_rank();
     KGEN_NO_UNROLL
     for (int first = 0; first < Teams * blocks; first += together) {
       KGEN_UNROLL
       for (int i = first; i < first + together; ++i) {
-        if (i >= Teams * blocks) continue;
-        const float* from = cluster_shared(sums_, i / Teams) + (i % Teams * Rows + row) * pitch + column;
-        const Block<16> words = load_block<16>(from, Access{});
-        float lanes[4];
-        memcpy(lanes, &words, sizeof(words));
-        sum = sum + load_lanes<4>(lanes);
+        const int block = rank + i / Teams, other = block < blocks ? block : block - blocks;
+        const float* from = cluster_shared(sums_, i < Teams * blocks ? other : rank) + i % Teams * Rows * pitch;
+        KGEN_UNROLL
+        for (int run = 0; run < Runs; ++run) {
+          if (i >= Teams * blocks || run >= count) continue;
+          const auto words = load_block<W * sizeof(float)>(from + rows[run] * pitch + places[run], Access{});
+          float lanes[W];
+          memcpy(lanes, &words, sizeof(words));
+          sums[run] = sums[run] + load_lanes<W>(lanes);
+        }
       }
     }
-    return sum;
   }
 
  private:
@@ -74,37 +82,43 @@ struct ClusterDepth {
 // all blocks are there.
 template <int Columns, int Threads>
 struct ClusterResults {
-  // This block's share of the results of a tile of `Count` products, in pieces of 4 neighbours of a row.
+  // This block's share of the results of a tile of `Count` products and so many rows, in pieces of 4 neighbours of a
+  // row.
   template <int Count>
   struct Share {
     static constexpr int own = Columns / Count, of_row = own / 4;
     int first, end;
-    template <class Shape>
-    KGEN_FN explicit Share(const Shape& shape)
-        : first(static_cast<int>(shape.M) * of_row * cluster_rank() / shape.blocks),
-          end(static_cast<int>(shape.M) * of_row * (cluster_rank() + 1) / shape.blocks) {}
+    KGEN_FN Share(int rows, int blocks)
+        : first(rows * of_row * cluster_rank() / blocks), end(rows * of_row * (cluster_rank() + 1) / blocks) {}
     KGEN_FN int first_row() const { return first / of_row; }
     KGEN_FN int end_row() const { return (end + of_row - 1) / of_row; }
   };
 
-  // That share, to the sink: Whole vectors of them, or one by one.
-  template <bool Whole, class Sums, class C, class Shape, int... I>
-  KGEN_FN static void emit(const Sums& partial, const C& c, int column, int N, const Shape& shape,
+  // That share of a tile that begins at `origin`, to the sink, as far as `extents`: Whole vectors of them, or one by
+  // one.
+  template <bool Whole, class Sums, class C, int... I>
+  KGEN_FN static void emit(const Sums& partial, const C& c, Index<2> origin, Index<2> extents, int blocks,
                            std::integer_sequence<int, I...> products) {
     using Own = Share<static_cast<int>(sizeof...(I))>;
-    const Own share(shape);
-    const auto add = [&](int row, int place) KGEN_LAMBDA { return partial.add(row, place, shape.blocks); };
-    emit_added<Whole, Own::own>(add, c, column, N, {share.first + thread_index(), share.end, Threads}, products);
+    const std::int64_t left = extents[0] - origin[0];
+    const Own share(left < Sums::rows ? static_cast<int>(left) : Sums::rows, blocks);
+    const auto add = [&](auto& sums, int count, const auto& rows, const auto& places)
+                         KGEN_LAMBDA { partial.add(sums, count, rows, places, blocks); };
+    constexpr int at_once = Sums::rows <= 16 ? 2 : 4;  // few rows have no more for a thread
+    emit_added<Whole, Own::own, at_once>(add, c, origin, static_cast<int>(extents[1]),
+                                         {share.first, share.end, thread_index(), Threads}, products);
   }
 
   // The same as the sink takes them.
   template <int Count, class Sums, class C, class Shape>
-  KGEN_FN static void emit_tile(const Sums& partial, const C& c, int column, int N, const Shape& shape) {
+  KGEN_FN static void emit_tile(const Sums& partial, const C& c, Index<2> origin, std::int64_t end,
+                                const Shape& shape) {
     constexpr std::make_integer_sequence<int, Count> products;
+    const Index<2> extents{shape.M, end};
     if (shape.lanes != Lanes::any) {
-      emit<true>(partial, known<Lanes::whole_vectors>(c), column, N, shape, products);
+      emit<true>(partial, known<Lanes::whole_vectors>(c), origin, extents, shape.blocks, products);
     } else {
-      emit<false>(partial, c, column, N, shape, products);
+      emit<false>(partial, c, origin, extents, shape.blocks, products);
     }
   }
 };

@@ -10,6 +10,7 @@
 //   dynamic_shared()                      the block's shared memory: as many bytes as the launch asked for, from a
 //                                         multiple of 1024 on
 //   block_barrier(where)                  waits for all threads of the block; only guards call it
+//   wave_barrier(where)                   waits for all threads of the wave
 //   most_cluster_blocks                   that run at once and see each other's shared memory; 1: there are none
 //   has_matrix_loads                      whether load_turned() of kgen/gpu/access.hpp is an instruction
 //   cluster_rank()                        this block in its cluster
@@ -120,6 +121,7 @@ KGEN_FN std::int64_t block_index() { return 0; }
 KGEN_FN std::int64_t block_count() { return 1; }
 KGEN_FN unsigned char* dynamic_shared() { return nullptr; }
 KGEN_FN void block_barrier(Where) {}
+KGEN_FN void wave_barrier(Where = Where::here()) {}
 KGEN_FN std::uint32_t shuffle_xor(std::uint32_t word, int, int, Where) { return word; }
 KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int, int, Where) { return word; }
 template <class T>

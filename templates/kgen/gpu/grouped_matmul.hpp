@@ -1,11 +1,13 @@
 // Products of groups of rows on a GPU: by its tensor cores where operands and device allow
-// (warpgroup_grouped_matmul.hpp); else tiles of all groups, as matmul.hpp computes them, are blocks of one launch for
+// (warpgroup_grouped_matmul.hpp, wave_grouped_matmul.hpp); else tiles of all groups, as matmul.hpp computes them, are
+// blocks of one launch for
 // each sink. Which rows a tile has, blocks find on the device (RowGroups).
 #pragma once
 
 #include "kgen/gpu/matmul.hpp"
 #include "kgen/gpu/row_groups.hpp"
 #include "kgen/gpu/warpgroup_grouped_matmul.hpp"
+#include "kgen/gpu/wave_grouped_matmul.hpp"
 
 namespace kgen::gpu {
 
@@ -44,6 +46,9 @@ void grouped_matmul(const A& a, const B& b, const View<const I, 1>& ends, const 
     if (warpgroup_grouped_matmul(a, b, ends, c, stream)) return;
   }
 #endif
+  if constexpr (has_wave_matmul<A, B, C>) {
+    if (wave_grouped_matmul<wave_element_t<A, B>>(a, b, ends, c, stream)) return;
+  }
   MatmulShape<products> shape{a.shape()[0], a.shape()[1], {}, runs_along_rows(a), {}};
   int product = 0;
   for_each_of(b, [&](const auto& each) {

@@ -1,10 +1,10 @@
 // Matrices copied to where the copy engine takes them: lines of neighbours, each from a multiple of 16 bytes on.
 #pragma once
 
-#include "kgen/gpu/access.hpp"
 #include "kgen/gpu/block.hpp"
+#include "kgen/gpu/copied_matrix.hpp"
+#include "kgen/gpu/divide.hpp"
 #include "kgen/gpu/launch.hpp"
-#include "kgen/view.hpp"
 
 namespace kgen::gpu {
 
@@ -14,15 +14,15 @@ struct LineTile {
   static constexpr int edge = 64, threads = 256, pitch = edge + 1;
 };
 
-// Lines `pitch` apart, along axis 1 of the View: zeros behind their ends.
+// Lines of `length`, `pitch` apart, along axis 1 of the View: zeros behind their ends.
 template <class T>
 KGEN_GLOBAL(LineTile::threads, 2)
-lay_out_kernel(View<const T, 2> from, T* to, std::int64_t pitch, std::int64_t tiles) {
+lay_out_kernel(View<const T, 2> from, T* to, std::int64_t length, std::int64_t pitch, std::int64_t tiles) {
   take_turn();
   constexpr int edge = LineTile::edge, each = edge * edge / LineTile::threads;
   SharedMemory shared;
   T* tile = shared.take<T>(edge * LineTile::pitch);
-  const std::int64_t across = (pitch + edge - 1) / edge;
+  const std::int64_t across = (length + edge - 1) / edge;
   const bool turned = from.stride(0) == 1 && from.stride(1) != 1;
   for (std::int64_t number = block_index(); number < tiles; number += block_count()) {
     const std::int64_t line = number / across * edge, first = number % across * edge;
@@ -48,7 +48,7 @@ lay_out_kernel(View<const T, 2> from, T* to, std::int64_t pitch, std::int64_t ti
     KGEN_UNROLL
     for (int i = 0; i < each; ++i) {
       const int inner = thread_index() % edge, outer = thread_index() / edge + i * (LineTile::threads / edge);
-      if (line + outer < from.extent(0) && first + inner < pitch) {
+      if (line + outer < from.extent(0) && first + inner < length) {
         Block<sizeof(T)> element;
         memcpy(&element, tile + outer * LineTile::pitch + inner, sizeof(T));
         store_global(to + (line + outer) * pitch + first + inner, element);
@@ -57,41 +57,111 @@ lay_out_kernel(View<const T, 2> from, T* to, std::int64_t pitch, std::int64_t ti
   }
 }
 
-// Matrices in memory of `bytes()`, which must last until what reads them has run.
-template <class T>
-class LaidOut {
- public:
-  // Elements of a line of so many.
-  static std::int64_t pitch(std::int64_t extent) {
-    constexpr std::int64_t lanes = 16 / static_cast<std::int64_t>(sizeof(T));
-    return (extent + lanes - 1) / lanes * lanes;
+// Copies of up to `Most` matrices whose lines are lines in memory, in one launch: each thread has some pieces of 16
+// bytes, out of two aligned ones each, whatever address they have.
+template <class T, int Most>
+struct LineCopies {
+  static constexpr int threads = 256, each = 4, of_block = threads * each, lanes = CopiedMatrix<T>::lanes;
+  struct Copy {
+    CopiedMatrix<T> from;
+    T* to;
+    std::int64_t pitch, count, first_block;
+    Positions<2> pieces;
+  };
+  Copy copies[Most];
+  int count = 0;
+  std::int64_t blocks = 0;
+
+  void add(const View<const T, 2>& lines, T* to, Index<2> extents, std::int64_t pitch) {
+    const Index<2> pieces{extents[0], extents[1] / lanes};
+    const std::int64_t all = pieces[0] * pieces[1];
+    copies[count++] = {CopiedMatrix<T>(lines, false), to, pitch, all, blocks, Positions<2>(pieces)};
+    blocks += (all + of_block - 1) / of_block;
   }
+};
+template <class T, int Most>
+KGEN_GLOBAL((LineCopies<T, Most>::threads), 4)
+lay_out_lines_kernel(const KGEN_GRID_CONSTANT LineCopies<T, Most> all) {
+  take_turn();
+  using Copies = LineCopies<T, Most>;
+  int number = 0;
+  while (number + 1 < all.count && block_index() >= all.copies[number + 1].first_block) ++number;
+  const typename Copies::Copy& copy = all.copies[number];
+  const std::int64_t first = (block_index() - copy.first_block) * Copies::of_block + thread_index();
+  Index<2> own[Copies::each];
+  bool neighbours = true;  // of all, whose loads are then on their way together
+  KGEN_UNROLL
+  for (int i = 0; i < Copies::each; ++i) {
+    const std::int64_t piece = first + i * Copies::threads;
+    own[i] = copy.pieces(static_cast<std::uint32_t>(piece < copy.count ? piece : copy.count - 1));
+    own[i][1] *= Copies::lanes;
+    neighbours = neighbours && copy.from.has_neighbours(own[i][0], own[i][1]);
+  }
+  Block<16> blocks[Copies::each];
+  if (neighbours) {
+    KGEN_UNROLL
+    for (int i = 0; i < Copies::each; ++i) blocks[i] = copy.from.load_neighbours(own[i][0], own[i][1]);
+  } else {
+    KGEN_UNROLL
+    for (int i = 0; i < Copies::each; ++i) blocks[i] = copy.from.load(own[i][0], own[i][1]);
+  }
+  KGEN_UNROLL
+  for (int i = 0; i < Copies::each; ++i) store_global(copy.to + own[i][0] * copy.pitch + own[i][1], blocks[i]);
+}
+
+// Up to `Most` matrices in memory of `bytes()`, which must last until what reads them has run.
+template <class T, int Most>
+class LaidOut {
+  static constexpr std::int64_t size = sizeof(T), lanes = 16 / size;
+
+ public:
+  // Elements of a line of so many, and of what begins at the next multiple of 128 bytes: the copy engine brings lines
+  // of 128 bytes faster from there.
+  static std::int64_t length(std::int64_t extent) { return (extent + lanes - 1) / lanes * lanes; }
+  static std::int64_t pitch(std::int64_t extent) { return (extent * size + 127) / 128 * 128 / size; }
   static std::int64_t bytes(const View<const T, 2>& view, bool across) {
     const int line = across ? 0 : 1;
-    const std::int64_t size = view.extent(1 - line) * pitch(view.extent(line)) * static_cast<std::int64_t>(sizeof(T));
-    return (size + 255) / 256 * 256;
+    return (view.extent(1 - line) * pitch(view.extent(line)) * size + 255) / 256 * 256;
   }
 
   LaidOut(unsigned char* memory, Stream stream) : next_(memory), stream_(stream) {}
 
-  // The matrix, copied; its lines, along axis 1, or with `across` along axis 0, end in zeros at a multiple of 16 bytes.
+  // The matrix as launch() has copied it at the latest; its lines, along axis 1, or with `across` along axis 0, end in
+  // zeros at a multiple of 16 bytes.
   View<const T, 2> operator()(const View<const T, 2>& view, bool across) {
     const View<const T, 2> lines = across ? view.template permute<1, 0>() : view;
-    const std::int64_t length = pitch(lines.extent(1));
+    const Index<2> extents{lines.extent(0), length(lines.extent(1))};
+    const std::int64_t step = pitch(extents[1]);
     T* to = reinterpret_cast<T*>(next_);
     next_ += bytes(view, across);
-    constexpr int edge = LineTile::edge;
-    const std::int64_t tiles = (lines.extent(0) + edge - 1) / edge * ((length + edge - 1) / edge);
-    const Grid grid{"lay_out", blocks_for(tiles, LineTile::threads), LineTile::threads,
-                    shared_bytes<T>(edge * LineTile::pitch)};
-    launch_early(grid, stream_, lay_out_kernel<T>, lines, to, length, tiles);
-    const View<const T, 2> made(to, Index<2>{lines.extent(0), length}, Index<2>{length, 1});
+    constexpr std::int64_t most_pieces = std::int64_t{1} << 30;  // which are counted in 31 bits
+    if (lines.stride(1) == 1 && extents[0] * (extents[1] / lanes) < most_pieces) {
+      copies_.add(lines, to, extents, step);
+    } else {
+      copy_tiles(lines, to, extents, step);
+    }
+    const View<const T, 2> made(to, extents, Index<2>{step, 1});
     return across ? made.template permute<1, 0>() : made;
+  }
+  void launch() const {
+    using Copies = LineCopies<T, Most>;
+    if (copies_.count == 0) return;
+    const Grid grid{"lay_out_lines", copies_.blocks, Copies::threads};
+    launch_early(grid, stream_, lay_out_lines_kernel<T, Most>, copies_);
   }
 
  private:
+  void copy_tiles(const View<const T, 2>& lines, T* to, Index<2> extents, std::int64_t step) const {
+    constexpr int edge = LineTile::edge;
+    const std::int64_t tiles = (extents[0] + edge - 1) / edge * ((extents[1] + edge - 1) / edge);
+    const Grid grid{"lay_out", blocks_for(tiles, LineTile::threads), LineTile::threads,
+                    shared_bytes<T>(edge * LineTile::pitch)};
+    launch_early(grid, stream_, lay_out_kernel<T>, lines, to, extents[1], step, tiles);
+  }
+
   unsigned char* next_;
   Stream stream_;
+  LineCopies<T, Most> copies_;
 };
 
 }  // namespace kgen::gpu

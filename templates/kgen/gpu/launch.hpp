@@ -39,8 +39,7 @@ struct DeviceLimits {
 #if defined(KGEN_SIMT)
 
 inline DeviceLimits device_limits(Stream) {
-  return {simt::device().multiprocessors, static_cast<std::int64_t>(simt::device().shared_bytes),
-          most_cluster_blocks};
+  return {simt::device().multiprocessors, static_cast<std::int64_t>(simt::device().shared_bytes), most_cluster_blocks};
 }
 
 // The blocks of so many threads that one grid may have, less than 2^31 of them.
@@ -97,29 +96,32 @@ inline void* allocate(std::int64_t bytes, Stream stream) {
 inline void release(void* memory, Stream stream) { (void)api::release(memory, stream.handle); }
 
 namespace detail {
+inline std::string doing(const Grid& grid) {
+  return "launching " + std::string(grid.kernel) + " of " + std::to_string(grid.blocks) + " blocks of " +
+         std::to_string(grid.threads) + " threads with " + std::to_string(grid.shared_bytes) +
+         " bytes of shared memory";
+}
+// Lets the kernel have the grid's shared memory, if it is not known to.
+inline void grant_shared(const Grid& grid, Stream stream, const void* kernel) {
+  constexpr std::int64_t granted = 48 * 1024;  // without asking
+  if (grid.shared_bytes <= granted) return;
+  static AskedOnce<std::int64_t> known;  // what was granted, which only grows
+  const auto is_enough = [&](std::int64_t bytes) { return grid.shared_bytes <= bytes; };
+  const auto grant = [&] {
+    require(api::allow_shared(kernel, static_cast<int>(grid.shared_bytes)), stream, doing(grid));
+    return grid.shared_bytes;
+  };
+  known({current_device(stream), kernel}, is_enough, grant);
+}
+
 template <class... Parameters, class... Arguments>
 void launch(const Grid& grid, bool early, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
-  const auto doing = [&] {
-    return "launching " + std::string(grid.kernel) + " of " + std::to_string(grid.blocks) + " blocks of " +
-           std::to_string(grid.threads) + " threads with " + std::to_string(grid.shared_bytes) +
-           " bytes of shared memory";
-  };
   if (grid.blocks > most_blocks(grid.threads)) {
-    throw LaunchError(std::string(stream.stub) + ": " + doing() + ": too many blocks");
+    throw LaunchError(std::string(stream.stub) + ": " + doing(grid) + ": too many blocks");
   }
-  constexpr std::int64_t granted = 48 * 1024;  // without asking
-  if (grid.shared_bytes > granted) {
-    static AskedOnce<std::int64_t> known;  // what was granted, which only grows
-    const AskedOf what{current_device(stream), reinterpret_cast<const void*>(kernel)};
-    const auto is_enough = [&](std::int64_t bytes) { return grid.shared_bytes <= bytes; };
-    const auto grant = [&] {
-      require(api::allow_shared(what.kernel, static_cast<int>(grid.shared_bytes)), stream, doing());
-      return grid.shared_bytes;
-    };
-    known(what, is_enough, grant);
-  }
+  grant_shared(grid, stream, reinterpret_cast<const void*>(kernel));
   const api::Status status = api::launch(grid, early, stream.handle, kernel, arguments...);
-  if (status != api::success) require(status, stream, doing());
+  if (status != api::success) require(status, stream, doing(grid));
 }
 }  // namespace detail
 

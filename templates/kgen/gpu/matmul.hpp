@@ -1,7 +1,8 @@
-// Matrix multiplication on a GPU: by its tensor cores where operands and device allow (tensor_core_matmul.hpp, and with
-// prologues streamed_matmul.hpp); else, right for any operands, with one tile of each in shared memory at a time. The
-// tiles of several products are blocks of one launch; where a sink takes several jointly, a block computes the same tile
-// of each.
+// Matrix multiplication on a GPU: by Hopper's warpgroups where operands and device allow (tensor_core_matmul.hpp, and
+// with prologues streamed_matmul.hpp); else of bf16, f16 and what these hold by the matrix cores that other devices have
+// as well, with any prologues (wave_matmul.hpp); else, right for any operands, with one tile of each in shared memory at
+// a time. The tiles of several products are blocks of one launch; where a sink takes several jointly, a block computes
+// the same tile of each.
 #pragma once
 
 #include "kgen/gpu/block.hpp"
@@ -10,6 +11,7 @@
 #include "kgen/gpu/row_state.hpp"
 #include "kgen/gpu/tensor_core_matmul.hpp"
 #include "kgen/gpu/unpacked_matmul.hpp"
+#include "kgen/gpu/wave_matmul.hpp"
 #include "kgen/math.hpp"
 #include "kgen/several.hpp"
 
@@ -220,6 +222,9 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
     with_row_states(c, stream,
                     [&](const auto& known, Stream rest) { matmul<TileM, TileN, LeastBits, Degree, Columns>(a, b, known, rest); });
   } else {
+    if constexpr (has_wave_matmul<A, B, C>) {
+      if (wave_matmul<wave_element_t<A, B>>(a, b, c, stream)) return;
+    }
     plain_matmul(a, b, c, stream);
   }
 }

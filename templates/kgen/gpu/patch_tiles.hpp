@@ -51,6 +51,16 @@ struct PatchShape {
   }
 };
 
+// A convolution, as all ways to it have it.
+template <class T, int A>
+struct PatchOperands {
+  View<const T, A + 2> x, filters;
+  ConvolutionShape<A> sizes;
+  std::int64_t group;
+
+  PatchShape<A> shape() const { return {sizes, group, filters.extent(A + 1)}; }
+};
+
 // By the copy engine: patches in its im2col mode, a tap and 128 bytes of its channels at a time; filters as boxes of
 // [taps, channels, columns]. BDeep: the filters' neighbours in memory are along the channels, else along the columns.
 // Channels beyond a group's, which are another's, meet filters that are 0.

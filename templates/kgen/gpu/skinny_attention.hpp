@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kgen/gpu/attention_scores.hpp"
+#include "kgen/gpu/cache_pieces.hpp"
 #include "kgen/gpu/merge_attention.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
 
@@ -78,17 +79,19 @@ struct SkinnyOrder {
   KGEN_FN int all() const { return heads * blocks * parts; }
 };
 
-template <class T, int Width, class Rule, class Q, class Mask, class Out>
+// T: what tensor cores multiply; Cached: what keys and values are in memory.
+template <class T, class Cached, int Width, class Rule, class Q, class Mask, class Out>
 struct SkinnyAttention {
-  static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T)), lines = Width / line;
+  using Pieces = CachePieces<T, Cached>;
+  static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(Cached)), lines = Width / line;
   // Keys of a wave, and of the waves that share a stage: the copy engine takes its time for each box, so that boxes are
   // large. While some waves have one stage, others have the next.
   static constexpr int keys = Width > 64 ? 16 : 32, together = 4, stage_keys = together * keys;
-  static constexpr int stages = Width > 128 ? 3 : 6, groups = Width > 128 ? 1 : 2, waves = groups * together;
+  static constexpr int stages = (Width > 128 ? 3 : 6) * Pieces::parts, groups = Width > 128 ? 1 : 2, waves = groups * together;
   static constexpr int attending_threads = waves * wave_size, threads = attending_threads + wave_size;
-  static constexpr int rows = skinny_attention_rows, piece = 8;
+  static constexpr int rows = skinny_attention_rows;
   struct alignas(tile_alignment) Stage {
-    T keys[stage_keys * Width], values[stage_keys * Width];
+    Cached keys[stage_keys * Width], values[stage_keys * Width];
   };
   using Pipeline = TilePipeline<Stage, stages, 1>;
   using Keys = AttendedKeys<Width>;
@@ -118,22 +121,22 @@ struct SkinnyAttention {
             begin + static_cast<int>(all * (number + 1) / each)};
   }
 
-  // Brings the rows of queries to shared memory, zeros behind them, in boxes of lines as keys are.
+  // Brings the rows of queries to shared memory, zeros behind them.
   KGEN_FN void stage_queries(const Share& share, T* staged) const {
     const RowsOfScores<Rule, Mask> counted = rows_of(share);
-    constexpr int pieces = Width / piece;
+    constexpr int pieces = Width / Query::piece;
     KGEN_NO_UNROLL
     for (int i = thread_index(); i < rows * pieces; i += attending_threads) {
-      const int row = i / pieces, d = i % pieces * piece;
-      T elements[piece] = {};
+      const int row = i / pieces, number = i % pieces, d = number * Query::piece;
+      T elements[Query::piece] = {};
       if (row < shape.rows() && d < shape.D) {
         Index<4> at = counted.query(row);
         at[3] = d;
-        store_elements(elements, q.template load<piece>(at));
+        store_elements(elements, q.template load<Query::piece>(at));
       }
       Block<16> block;
       memcpy(&block, elements, sizeof(block));
-      store_shared(staged + d / line * rows * line + row * line + (d % line / piece ^ row % 8) * piece, block);
+      store_shared(Query::place(staged, row, Query::step_of(number), Query::lane_of(number)), block);
     }
   }
 
@@ -182,6 +185,7 @@ struct SkinnyAttention {
     const int lane = thread_index() % wave_size;
     const float factor = RowsOfScores<Rule, Mask>::factor(shape);
     const float totals[2] = {found.softmax.sum(0), found.softmax.sum(1)};
+    constexpr int quarters = Pieces::elements / 4;
     KGEN_UNROLL
     for (int second = 0; second < 2; ++second) {
       const int row = lane / 4 + 8 * second;
@@ -191,12 +195,12 @@ struct SkinnyAttention {
         to.total[row] = totals[second];
       }
       KGEN_UNROLL
-      for (int i = 0; i < lines * 4; ++i) {
-        const int of_head = i / 4, odd = i / 2 % 2, half = i % 2 * 4;
+      for (int i = 0; i < lines * 2 * quarters; ++i) {
+        const int of_head = i / (2 * quarters), odd = i / quarters % 2, of_piece = i % quarters * 4;
         float four[4];
         KGEN_UNROLL
-        for (int e = 0; e < 4; ++e) four[e] = found.sums[of_head * piece + half + e][second * 2 + odd];
-        to.put(row, of_head * line + (lane % 4 * 2 + odd) * piece + half, four);
+        for (int e = 0; e < 4; ++e) four[e] = found.sums[of_head * Pieces::elements + of_piece + e][second * 2 + odd];
+        to.put(row, of_head * line + (lane % 4 * 2 + odd) * Pieces::elements + of_piece, four);
       }
     }
   }
@@ -233,51 +237,75 @@ struct SkinnyAttention {
   }
 
   // Piece number i of 16 bytes of a line, where the engine puts it.
-  KGEN_FN static Block<16> piece_of(const T* box, int of_line, int i) {
-    return load_block<16>(box + of_line * line + (i ^ of_line % 8) * piece, Access{});
+  KGEN_FN static Block<16> piece_of(const Cached* box, int of_line, int i) {
+    return load_block<16>(box + of_line * line + (i ^ of_line % 8) * Pieces::elements, Access{});
   }
 
   // The rows of queries, as a wave multiplies them. Which elements of a head a step of the product has is of no matter,
-  // as long as both operands have the same: a lane takes whole pieces, and lanes of two neighbouring keys different
-  // banks. Wide heads leave no registers for them.
+  // as long as both operands have the same: a lane takes whole pieces of keys, and lanes of two neighbouring keys
+  // different banks. A step has 8 elements of a lane. Wide heads leave no registers for them.
   struct Query {
     static constexpr bool is_held = Width <= 64;
-    static constexpr int words = 4, pieces = is_held ? 2 * lines : 1;
+    static constexpr int piece = 8, words = 4, steps = Width / 4 / piece, held_steps = is_held ? steps : 1;
     const T* staged;
-    Block<16> held[pieces][2];
+    Block<16> held[held_steps][2];
 
-    KGEN_FN static int piece_number(int i) { return thread_index() % 4 * 2 + i % 2; }
+    // Which step, and which lane of a quad, has piece `number` of a row. A piece of keys is of `parts` steps that follow
+    // each other, and a lane has two such of a line, side by side.
+    KGEN_FN static int step_of(int number) {
+      constexpr int of_lane = 2 * Pieces::parts;
+      return number / (4 * of_lane) * of_lane + number % of_lane;
+    }
+    KGEN_FN static int lane_of(int number) { return number / (2 * Pieces::parts) % 4; }
+    // Where a piece is kept: two steps of a row side by side.
+    KGEN_FN static T* place(T* staged, int row, int step, int lane) {
+      constexpr int of_row = 8;
+      return staged + (step / 2 * rows * of_row + row * of_row + ((lane * 2 + step % 2) ^ row % 8)) * piece;
+    }
 
     KGEN_FN explicit Query(const T* staged) : staged(staged) {
       if constexpr (is_held) {
         KGEN_UNROLL
-        for (int i = 0; i < pieces; ++i) {
-          held[i][0] = element(i, 0);
-          held[i][1] = element(i, 1);
+        for (int step = 0; step < steps; ++step) {
+          held[step][0] = element(step, 0);
+          held[step][1] = element(step, 1);
         }
       }
     }
-    // Piece i of this lane's, of both rows.
-    KGEN_FN Block<16> element(int i, int second) const {
-      return piece_of(staged + i / 2 * rows * line, thread_index() % wave_size / 4 + 8 * second, piece_number(i));
+    // This lane's of a step, of both rows.
+    KGEN_FN Block<16> element(int step, int second) const {
+      const int lane = thread_index() % wave_size;
+      return load_block<16>(place(const_cast<T*>(staged), lane / 4 + 8 * second, step, lane % 4), Access{});
     }
-    KGEN_FN void multiply(float (&scores)[keys / 2], const T* keys_of_stage) const {
-      const int column = thread_index() % wave_size / 4;
+    KGEN_FN void multiply(float (&scores)[keys / 2], const Cached* keys_of_stage) const {
+      const int lane = thread_index() % wave_size, column = lane / 4;
       float sums[keys / 8][2][4] = {};  // of two halves, that the products wait less for each other
       KGEN_UNROLL
-      for (int i = 0; i < 2 * lines; ++i) {
-        const Block<16> first = is_held ? held[i % pieces][0] : element(i, 0);
-        const Block<16> other = is_held ? held[i % pieces][1] : element(i, 1);
+      for (int i = 0; i < steps / Pieces::parts; ++i) {
+        Block<16> rows_of_lane[Pieces::parts][2];
+        KGEN_UNROLL
+        for (int part = 0; part < Pieces::parts; ++part) {
+          const int step = i * Pieces::parts + part;
+          KGEN_UNROLL
+          for (int second = 0; second < 2; ++second) {
+            rows_of_lane[part][second] = is_held ? held[step % held_steps][second] : element(step, second);
+          }
+        }
         KGEN_UNROLL
         for (int group = 0; group < keys / 8; ++group) {
-          const Block<16> key =
-              piece_of(keys_of_stage + i / 2 * stage_keys * line, group * 8 + column, piece_number(i));
+          const Block<16> own =
+              piece_of(keys_of_stage + i / 2 * stage_keys * line, group * 8 + column, lane % 4 * 2 + i % 2);
           KGEN_UNROLL
-          for (int word = 0; word < words; word += 2) {
-            const std::uint32_t left[4] = {first.words[word], other.words[word], first.words[word + 1],
-                                           other.words[word + 1]};
-            const std::uint32_t right[2] = {key.words[word], key.words[word + 1]};
-            multiply_tile<T>(sums[group][word / 2], left, right);
+          for (int part = 0; part < Pieces::parts; ++part) {
+            const Block<16> key = Pieces::eight(own, part), &first = rows_of_lane[part][0],
+                            &other = rows_of_lane[part][1];
+            KGEN_UNROLL
+            for (int word = 0; word < words; word += 2) {
+              const std::uint32_t left[4] = {first.words[word], other.words[word], first.words[word + 1],
+                                             other.words[word + 1]};
+              const std::uint32_t right[2] = {key.words[word], key.words[word + 1]};
+              multiply_tile<T>(sums[group][word / 2], left, right);
+            }
           }
         }
       }
@@ -286,15 +314,9 @@ struct SkinnyAttention {
     }
   };
 
-  // Neighbour `i` of 8 of two keys, as a pair.
-  KGEN_FN static std::uint32_t pair_of(const Block<16>& first, const Block<16>& second, int i) {
-    const std::uint32_t low = first.words[i / 2], high = second.words[i / 2];
-    return i % 2 == 0 ? (low & 0xffffu) | high << 16 : low >> 16 | (high & 0xffff0000u);
-  }
-
-  // sums += weights * values: sums[8 * line + i] have of this lane's two columns neighbour i of a piece each, so that
-  // lanes read whole pieces.
-  KGEN_FN static void add_values(float (&sums)[Width / 8][4], const float (&weights)[keys / 2], const T* values) {
+  // sums += weights * values: sums[elements * line + i] have of this lane's two columns neighbour i of a piece each, so
+  // that lanes read whole pieces.
+  KGEN_FN static void add_values(float (&sums)[Width / 8][4], const float (&weights)[keys / 2], const Cached* values) {
     const int lane = thread_index() % wave_size, column = lane / 4, key = lane % 4 * 2;
     KGEN_UNROLL
     for (int step = 0; step < keys / 16; ++step) {
@@ -303,26 +325,26 @@ struct SkinnyAttention {
       for (int i = 0; i < 4; ++i) left[i] = as_pair<T>(weights + step * 8 + i * 2);
       KGEN_UNROLL
       for (int of_head = 0; of_head < lines; ++of_head) {
-        const T* box = values + of_head * stage_keys * line;
+        const Cached* box = values + of_head * stage_keys * line;
         Block<16> own[4];
         KGEN_UNROLL
         for (int i = 0; i < 4; ++i) own[i] = piece_of(box, step * 16 + key + i / 2 * 8 + i % 2, column);
         KGEN_UNROLL
-        for (int i = 0; i < piece; ++i) {
-          const std::uint32_t right[2] = {pair_of(own[0], own[1], i), pair_of(own[2], own[3], i)};
-          multiply_tile<T>(sums[of_head * piece + i], left, right);
+        for (int i = 0; i < Pieces::elements; ++i) {
+          const std::uint32_t right[2] = {Pieces::pair(own[0], own[1], i), Pieces::pair(own[2], own[3], i)};
+          multiply_tile<T>(sums[of_head * Pieces::elements + i], left, right);
         }
       }
     }
   }
 };
 
-template <class T, int Width, class Rule, class Q, class Mask, class Out>
-KGEN_GLOBAL((has_warpgroups ? SkinnyAttention<T, Width, Rule, Q, Mask, Out>::threads : 1), 1)
+template <class T, class Cached, int Width, class Rule, class Q, class Mask, class Out>
+KGEN_GLOBAL((has_warpgroups ? SkinnyAttention<T, Cached, Width, Rule, Q, Mask, Out>::threads : 1), 1)
 skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask mask, Out out, WarpgroupShape<Rule> shape,
                         AttentionParts parts, SkinnyOrder order) {
   if constexpr (has_warpgroups) {
-    using Attention = SkinnyAttention<T, Width, Rule, Q, Mask, Out>;
+    using Attention = SkinnyAttention<T, Cached, Width, Rule, Q, Mask, Out>;
     using Keys = typename Attention::Keys;
     const Attention attention{q, mask, out, shape, parts, order};
     const int wave = thread_index() / wave_size;
@@ -392,18 +414,18 @@ inline int blocks_of_keys(int heads, int most, const DeviceLimits& limits) {
 }
 
 // False where there are many queries, or where device or compiler do not allow it.
-template <int Width, class T, class Rule, class Q, class Mask, class Out>
-bool skinny_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
+template <int Width, class T, class Cached, class Rule, class Q, class Mask, class Out>
+bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v, const Mask& mask,
                       const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
-  using Attention = SkinnyAttention<T, Width, Rule, Q, Mask, Out>;
-  const auto kernel = skinny_attention_kernel<T, Width, Rule, Q, Mask, Out>;
+  using Attention = SkinnyAttention<T, Cached, Width, Rule, Q, Mask, Out>;
+  const auto kernel = skinny_attention_kernel<T, Cached, Width, Rule, Q, Mask, Out>;
   if (shape.rows() > Attention::rows) return false;
   const DeviceLimits limits = device_limits(stream);
   if (limits.shared_bytes < Attention::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
   const auto keys = heads_in_memory(k, Attention::stage_keys), values = heads_in_memory(v, Attention::stage_keys);
   if (!keys || !values) return false;
-  const std::optional<TensorMap> key_map = tensor_map<T>(*keys), value_map = tensor_map<T>(*values);
+  const std::optional<TensorMap> key_map = tensor_map<Cached>(*keys), value_map = tensor_map<Cached>(*values);
   if (!key_map || !value_map) return false;
   std::int64_t seen = shape.keys;
   if constexpr (Rule::is_local)

@@ -1,9 +1,12 @@
 // Matrix multiplication of few rows on the tensor cores of Hopper, at the speed at which the right operands come from
-// memory. The parts are warpgroup_matmul.hpp's, with these differences: the columns of the right operands are the rows
-// of what is multiplied, so that a tile of 64 of them goes with as few as 8 rows of the left one; the depth of a tile
-// is shared by the blocks of a cluster, as many as keep all multiprocessors' loads on their way; and the sums meet in
-// shared memory (cluster_sums.hpp), from which the sink gets 4 neighbours of a row at a time.
+// memory, and of results that are few tiles for their depth. The parts are warpgroup_matmul.hpp's, with these
+// differences: the columns of the right operands are the rows of what is multiplied, so that a tile of 64 of them goes
+// with as few as 8 rows of the left one; the depth of a tile is shared by the blocks of a cluster, as many as keep all
+// multiprocessors' loads on their way; and the sums meet in shared memory (cluster_sums.hpp), from which the sink gets
+// 4 neighbours of a row at a time.
 #pragma once
+
+#include <limits>
 
 #include "kgen/gpu/cluster_sums.hpp"
 #include "kgen/gpu/row_state.hpp"
@@ -21,9 +24,11 @@ struct SkinnyMatmul {
   using Sums = ClusterSums<Rows, columns>;
   static constexpr int depth = Tiles::depth, step = 32 / static_cast<int>(sizeof(T));
   static constexpr std::int64_t available = 226 * 1024 / Blocks;
-  static constexpr int stages = static_cast<int>((available - Sums::shared() - 1024) / shared_bytes<Tiles>(1));
+  static constexpr int stages = static_cast<int>((available - 1024) / shared_bytes<Tiles>(1));
   using Pipeline = TilePipeline<Tiles, stages, 1>;
-  static constexpr std::int64_t shared() { return Pipeline::shared() + Sums::shared(); }
+  // The sums take the place of stages that nobody reads any more.
+  static constexpr std::int64_t shared() { return Pipeline::shared(); }
+  static_assert(Sums::shared() <= stages * shared_bytes<Tiles>(1));
   // Two warpgroups multiply, 64 columns each; one thread of the wave behind them loads.
   static constexpr int multiplying_threads = 2 * warpgroup_threads;
   static constexpr int loading_end = multiplying_threads + wave_size;
@@ -31,10 +36,11 @@ struct SkinnyMatmul {
   template <class C>
   static constexpr int threads = loading_end + RowStates<C, Rows>::waves* wave_size;
 
+  // The first of a warpgroup's columns.
+  KGEN_FN static int first_column() { return thread_index() / warpgroup_threads * 64; }
+
   // A warpgroup: the sums of its columns over this block's depth.
-  KGEN_FN static void multiply(Pipeline& pipeline, const Sums& partial, ClusterDepth part) {
-    const int first_column = thread_index() / warpgroup_threads * 64;
-    float sums[Rows / 2];
+  KGEN_FN static void multiply(Pipeline& pipeline, float (&sums)[Rows / 2], ClusterDepth part) {
     {
       typename Pipeline::Reading held;  // what products that are under way still read
       for (int i = part.first; i < part.last; ++i) {
@@ -42,7 +48,7 @@ struct SkinnyMatmul {
         wgmma_fence();
         KGEN_UNROLL
         for (int k = 0; k < depth; k += step) {
-          wgmma<T, Rows, false, !BDeep>(sums, boxed_operand<T, 64, BDeep>(stage->b + first_column * depth, k),
+          wgmma<T, Rows, false, !BDeep>(sums, boxed_operand<T, 64, BDeep>(stage->b + first_column() * depth, k),
                                         boxed_operand<T, Rows, true>(stage->a, k), i > part.first || k > 0);
         }
         wgmma_commit();
@@ -52,13 +58,6 @@ struct SkinnyMatmul {
       wgmma_wait<0>();
     }
     settle(sums);
-    partial.put(sums, first_column);
-  }
-
-  // The sums of no depth at all.
-  KGEN_FN static void put_zeros(const Sums& partial) {
-    const float zeros[Rows / 2] = {};
-    partial.put(zeros, thread_index() / warpgroup_threads * 64);
   }
 
   using Results = ClusterResults<columns, multiplying_threads>;
@@ -68,31 +67,43 @@ template <class Matmul, class Loads, int Products, class C>
 KGEN_GLOBAL((has_warpgroups ? Matmul::template threads<C> : 1), Matmul::blocks)
 skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
-    SharedMemory shared;
+    SharedMemory shared, again;
     typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size, loads.bytes());
-    const typename Matmul::Sums partial(shared);
+    const typename Matmul::Sums partial(again);
     const RowStates<C, Matmul::rows> states(shared);
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
     take_turn();
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
-      const typename Matmul::Results::template Share<Count> share(shape);
+      // Sinks that use numbers of rows have one tile of rows.
+      const typename Matmul::Results::template Share<Count> share(static_cast<int>(shape.M), shape.blocks);
+      float sums[Matmul::rows / 2];
       {
-        const ClusterPhase multiplying;
+        const BlockPhase multiplying;
         if (thread_index() < Matmul::multiplying_threads) {
-          Matmul::multiply(pipeline, partial, part);
+          Matmul::multiply(pipeline, sums, part);
         } else if (thread_index() == Matmul::multiplying_threads) {
-          auto tile = loads.template tile<First, Count>(0, static_cast<int>(origin[1]), part.first * Matmul::depth);
+          auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]),
+                                                        part.first * Matmul::depth);
           for (int i = part.first; i < part.last; ++i) tile.load(pipeline.fill());
         } else if (thread_index() >= Matmul::loading_end) {
           states.make(given, share.first_row(), share.end_row(), (thread_index() - Matmul::loading_end) / wave_size);
         }
       }
+      {
+        const ClusterPhase sharing;
+        if (thread_index() < Matmul::multiplying_threads) partial.put(sums, Matmul::first_column());
+      }
       const ClusterStay adding;
       if (thread_index() >= Matmul::multiplying_threads) return;
       const auto& sink = states.known(given, share.first_row());
-      Matmul::Results::template emit_tile<Count>(partial, sink, static_cast<int>(origin[1]), static_cast<int>(end), shape);
+      Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
     };
-    at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);
+    const int number = static_cast<int>(block_index()) / shape.blocks, of_tile = number % shape.parts;
+    const auto at_part = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+      origin[1] += of_tile * (Matmul::columns / Count);
+      if (origin[1] < end) compute.template operator()<First, Count>(sink, origin, end);
+    };
+    at_tile<Matmul::rows>(shape.first_tile + number / shape.parts, Matmul::columns * shape.parts, c, shape, at_part);
   }
 }
 
@@ -108,64 +119,159 @@ inline int blocks_of_depth(int tiles, int steps, const DeviceLimits& limits) {
   return blocks;
 }
 
-template <class Matmul, class T, bool BDeep, class A, class B, class C>
-bool launch_skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                          const DeviceLimits& limits, Stream stream) {
-  using Loads = EngineTiles<typename Matmul::Tiles, BDeep, several_count<B>>;
-  const auto kernel = skinny_matmul_kernel<Matmul, Loads, several_count<B>, C>;
-  constexpr int threads = Matmul::template threads<C>;
-  constexpr std::int64_t shared_bytes = Matmul::shared() + RowStates<C, Matmul::rows>::shared();
-  if (limits.shared_bytes < shared_bytes) return false;
-  if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), threads)) return false;
-  const int rows = static_cast<int>((shape.M + 7) / 8 * 8);
-  const auto loads = engine_tiles<T, typename Matmul::Tiles, BDeep>(a, b, c, rows);
-  if (!loads) return false;
-  const Grid grid{"skinny_matmul", std::int64_t{shape.tiles} * shape.blocks, threads, shared_bytes, shape.blocks};
-  launch_early(grid, stream, kernel, *loads, with_each(c, [](const auto& sink) { return with_access(sink, 8); }),
-               shape);
-  return true;
-}
+// How many blocks share the depth of each of a call's tiles, in how many rounds, and what that takes on an H200, in ns.
+struct SharedDepth {
+  int tiles, blocks, rounds;
+  std::int64_t time;
+};
 
-// The same of 17 to 128 rows, where the tiles are known.
-template <class T, bool BDeep, class A, class B, class C>
-bool skinny_matmul_of_more(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                           const DeviceLimits& limits, Stream stream) {
-  using Deep = SkinnyMatmul<T, 64, 1, BDeep>;  // of more stages
-  using Wide = SkinnyMatmul<T, 64, 2, BDeep>;  // for more tiles than multiprocessors
-  using Widest = SkinnyMatmul<T, 128, 1, BDeep>;
-  // Tiles of 128 rows that fill the multiprocessors need nobody to share their depth.
-  if (shape.M > 64 && shape.tiles * 4 > limits.multiprocessors * 3) return false;
-  if (shape.M > 64) return launch_skinny_matmul<Widest, T, BDeep>(a, b, c, shape, limits, stream);
-  if (shape.tiles <= limits.multiprocessors)
-    return launch_skinny_matmul<Deep, T, BDeep>(a, b, c, shape, limits, stream);
-  return launch_skinny_matmul<Wide, T, BDeep>(a, b, c, shape, limits, stream);
-}
+// SkinnyMatmul's kernel for one call.
+template <class Matmul, class T, bool BDeep, class A, class B, class C>
+struct SkinnyLaunch {
+  static constexpr int products = several_count<B>, threads = Matmul::template threads<C>, columns = Matmul::columns;
+  static constexpr std::int64_t shared_bytes = Matmul::shared() + RowStates<C, Matmul::rows>::shared();
+  using Loads = EngineTiles<typename Matmul::Tiles, BDeep, products>;
+  static constexpr auto* kernel = skinny_matmul_kernel<Matmul, Loads, products, C>;
+
+  const A& a;
+  const B& b;
+  const C& c;
+  WarpgroupMatmulShape<products> shape;
+  const DeviceLimits& limits;
+  Stream stream;
+
+  bool fits() const {
+    return limits.shared_bytes >= shared_bytes && runs_warpgroups(reinterpret_cast<const void*>(kernel), threads);
+  }
+  int steps() const { return shape.steps(Matmul::depth); }
+  Grid grid(int tiles, int blocks) const {
+    return {"skinny_matmul", std::int64_t{tiles} * blocks, threads, shared_bytes, blocks};
+  }
+
+  SharedDepth best() const { return best(shape.template count_tiles<Matmul::rows>(c, Matmul::columns), 1); }
+  // Of so many tiles, which are that share of the product. A stage takes as long as its bytes are on their way, or its
+  // product takes, and all of them no less than memory, or the second-level cache for all tiles; those that do not run
+  // at once go in rounds; and blocks that meet have to wait for each other. Clusters of 5 and 7 blocks were slower than
+  // of 4 and 6.
+  SharedDepth best(int tiles, double share) const {
+    constexpr std::int64_t stage = 180 + Matmul::rows, end = 20 * Matmul::rows - 100, launch = 2800, again = 2000;
+    constexpr double cached_bytes_of_ns = 7000;
+    const double cache = static_cast<double>(sizeof(typename Matmul::Tiles)) * tiles * steps() / cached_bytes_of_ns;
+    const double memory = std::max(cache, shape.memory_time(steps(), share));
+    const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
+    SharedDepth best{tiles, 0, 0, 0};
+    for (const int blocks : {1, 2, 3, 4, 6, 8}) {
+      if (blocks > 1 && (blocks > limits.cluster_blocks || steps() < 2 * blocks || room[blocks] == 0)) continue;
+      const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
+      const std::int64_t meeting = blocks == 1 ? 0 : 100 + 120 * blocks;
+      const std::int64_t time = launch + (rounds - 1) * again + rounds * (end + meeting) +
+                                time_together(rounds * ((steps() + blocks - 1) / blocks * stage), memory);
+      if (blocks == 1 || time < best.time) best = {tiles, blocks, rounds, time};
+    }
+    return best;
+  }
+
+  // False where operands do not lie as the copy engine takes them.
+  bool operator()(const SharedDepth& shared) {
+    const int rows = std::min(Matmul::rows, static_cast<int>((shape.M + 7) / 8 * 8));
+    const auto loads = engine_tiles<T, typename Matmul::Tiles, BDeep>(a, b, c, rows);
+    if (!loads) return false;
+    shape.tiles = shared.tiles;
+    shape.blocks = shared.blocks;
+    launch_early(grid(shared.tiles, shared.blocks), stream, kernel, *loads,
+                 with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
+    return true;
+  }
+};
 
 // Whether each tile should go over the rows itself for the numbers that its sink uses: they come from a cache, while
 // right operands come from memory. On an H200 16 rows of 4096 took 0.3 us of 16 for 6144 columns, where a launch ahead
 // took 0.9, and as much of 58 for 28672; 64 rows took 11 us.
 template <class C, class Shape>
-bool pays_making_row_states(const C& c, const Shape& shape) {
-  return shape.M * bytes_of_row(c) * shape.tiles <= std::int64_t{36} << 20;
+bool pays_making_row_states(const C& c, const Shape& shape, int tiles) {
+  return shape.M * bytes_of_row(c) * tiles <= std::int64_t{36} << 20;
 }
 
-// c = a * b for each of b, where a has few rows: false where it has not, or where device, compiler or where operands
-// lie do not allow it.
+// A call's tiles that fill all multiprocessors, round after round, and the rest of them, whose depth blocks share in a
+// launch behind: else most of the multiprocessors have nothing to do in the last round.
+template <class Launch>
+struct SharedTail {
+  Launch rest;
+  WarpgroupMatmulShape<Launch::products> whole;
+  SharedDepth shared{};
+  int columns = 0;  // of a tile
+  std::int64_t time;
+
+  // most: the launch of the rest. It pays where it takes less than `alone`.
+  SharedTail(const Launch& most, std::int64_t alone) : rest(most), whole(most.shape), time(alone) {
+    constexpr int saved = 1000;  // ns, which a launch takes less behind another
+    const int multiprocessors = most.limits.multiprocessors;
+    for (const TileTime& each : tile_times) {
+      const int tiles = whole.count_tiles(most.c, each.columns), rounds = tiles / multiprocessors;
+      const int parts = each.columns / Launch::columns, left = tiles % multiprocessors;
+      if (each.columns % Launch::columns != 0 || rounds == 0 || left == 0) continue;
+      const double share = static_cast<double>(left) / tiles;
+      const SharedDepth found = most.best(left * parts, share);
+      const std::int64_t own = each.time(rounds, most.steps(), whole, 1 - share) + found.time - saved;
+      if (own >= time || found.rounds > 1) continue;
+      shared = found;
+      columns = each.columns;
+      whole.most_tiles = rest.shape.first_tile = tiles - left;
+      rest.shape.parts = parts;
+      time = own;
+    }
+  }
+  template <class T, bool BDeep>
+  bool launch() {
+    const auto behind = [&](bool launched) { return launched && rest(shared); };
+    if (columns == 256)
+      return behind(launch_by_engine<T, 256, BDeep>(rest.a, rest.b, rest.c, whole, rest.limits, rest.stream));
+    return behind(launch_by_engine<T, 128, BDeep>(rest.a, rest.b, rest.c, whole, rest.limits, rest.stream));
+  }
+};
+
+// c = a * b for each of b, where a has more than 64 rows and c few tiles, in one round of them or in its last: false
+// where that takes longer than tiles that no blocks share.
+template <class T, bool BDeep, class Deep, class Most>
+bool few_tiles_matmul(Deep deep, Most most) {
+  constexpr int together = most_together<std::remove_cvref_t<decltype(most.c)>, Most::products>;
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  SharedDepth of_64 = deep.best(), of_128 = most.best();
+  if (of_64.rounds > 1) of_64.time = never;
+  // Tiles of 128 rows that nobody shares are better off where their sums go from registers to the sink.
+  if (of_128.rounds > 1 || of_128.blocks == 1) of_128.time = never;
+  const std::int64_t alone = best_tiles_of<T, together>(most.shape, most.limits).time;
+  SharedTail<Most> tail(most, alone);
+  const std::int64_t least = std::min({of_64.time, of_128.time, tail.time});
+  if (least >= alone) return false;
+  if (least == of_64.time) return deep(of_64);
+  if (least == of_128.time) return most(of_128);
+  return tail.template launch<T, BDeep>();
+}
+
+// c = a * b for each of b, where a has few rows or c has few tiles for the depth: false where that is not so, or where
+// device, compiler or where operands lie do not allow it.
 template <class T, bool BDeep, class A, class B, class C>
-bool skinny_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulShape<several_count<B>> shape,
+bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                    const DeviceLimits& limits, Stream stream) {
-  using Few = SkinnyMatmul<T, 16, 2, BDeep>;
-  if (shape.M > 128) return false;
-  for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
-    shape.tiles += shape.template order<Few::columns>(First, Count).columns;
-  });
-  shape.blocks = blocks_of_depth(shape.tiles, shape.steps(Few::depth), limits);
+  const auto launch = [&]<int Rows, int Blocks>() {
+    return SkinnyLaunch<SkinnyMatmul<T, Rows, Blocks, BDeep>, T, BDeep, A, B, C>{a, b, c, shape, limits, stream};
+  };
+  auto few = launch.template operator()<16, 2>();
+  if (!few.fits()) return false;
   if constexpr (uses_rows<C>) {
-    return shape.M <= 16 && pays_making_row_states(c, shape) &&
-           launch_skinny_matmul<Few, T, BDeep>(a, b, c, shape, limits, stream);
+    const SharedDepth shared = few.best();
+    return shape.M <= 16 && pays_making_row_states(c, shape, shared.tiles) && few(shared);
   } else {
-    if (shape.M <= 16) return launch_skinny_matmul<Few, T, BDeep>(a, b, c, shape, limits, stream);
-    return skinny_matmul_of_more<T, BDeep>(a, b, c, shape, limits, stream);
+    if (shape.M <= 16) return few(few.best());
+    auto deep = launch.template operator()<64, 1>();  // of more stages
+    if (!deep.fits() || !launch.template operator()<128, 1>().fits()) return false;
+    if (shape.M > 64)
+      return shape.columns_asked == 0 && few_tiles_matmul<T, BDeep>(deep, launch.template operator()<128, 1>());
+    const SharedDepth shared = deep.best();
+    if (shared.tiles <= limits.multiprocessors) return deep(shared);
+    auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
+    return wide(wide.best());
   }
 }
 

@@ -175,10 +175,9 @@ staged_matmul_kernel(const KGEN_GRID_CONSTANT StagedLoads<Matmul, several_count<
       }
       const ClusterStay adding;
       if (!multiplies) return;
-      Matmul::Results::template emit_tile<Count>(partial, sink, static_cast<int>(origin[1]), static_cast<int>(end),
-                                                 shape);
+      Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
     };
-    at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);
+    at_tile(static_cast<int>(block_index()) / shape.blocks, Matmul::columns, c, shape, compute);
   }
 }
 
@@ -221,9 +220,8 @@ std::optional<StagedLoads<Matmul, several_count<B>>> staged_loads(const A& a, co
 template <class B, class C, class Shape>
 Shape staged_shape(const C& c, Shape shape, const DeviceLimits& limits) {
   using Matmul = StagedMatmul<bf16, 8, element_bits<typename detail::StreamedAlike<B>::element>, 0>;
-  for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
-    shape.tiles += shape.template order<Matmul::columns>(First, Count).columns;
-  });
+  for_each_sink<several_count<B>>(
+      c, [&]<int First, int Count>(const auto&) { shape.tiles += shape.order(Matmul::columns, First, Count).columns; });
   shape.blocks = blocks_of_depth(shape.tiles, shape.steps(Matmul::depth * Matmul::steps), limits);
   return shape;
 }

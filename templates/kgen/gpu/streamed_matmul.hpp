@@ -134,23 +134,28 @@ streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulShape<severa
         const BlockPhase multiplying;
         multiply(products);
       }
-      const auto added = [&](int row, int column) KGEN_LAMBDA {
-        Vec<float, 4> sum(0);
+      const auto add = [&]<int W, int Pieces>(Vec<float, W>(&sums)[Pieces], int count, const int(&rows)[Pieces],
+                                              const int(&places)[Pieces]) KGEN_LAMBDA {
+        for (int i = 0; i < Pieces; ++i) sums[i] = Vec<float, W>(0);
         for (int wave = 0; wave < waves; ++wave) {
-          sum = sum + load_lanes<4>(partial + (wave * Matmul::rows + row - first_row) * Matmul::pitch + column);
+          KGEN_UNROLL
+          for (int i = 0; i < Pieces; ++i) {
+            if (i >= count) continue;
+            const int row = wave * Matmul::rows + rows[i] - first_row;
+            sums[i] = sums[i] + load_lanes<W>(partial + row * Matmul::pitch + places[i]);
+          }
         }
-        return sum;
       };
       const int left = static_cast<int>(shape.M) - first_row, own_rows = left < Matmul::rows ? left : Matmul::rows;
-      const PieceRange all{first_row * (own / 4) + thread_index(), (first_row + own_rows) * (own / 4), block_threads()};
+      const PieceRange all{first_row * (own / 4), (first_row + own_rows) * (own / 4), thread_index(), block_threads()};
       const int first = static_cast<int>(origin[1]), last = static_cast<int>(end);
       if (shape.lanes != Lanes::any) {
-        emit_added<true, own>(added, known<Lanes::whole_vectors>(sink), first, last, all, products);
+        emit_added<true, own, 4>(add, known<Lanes::whole_vectors>(sink), {0, first}, last, all, products);
       } else {
-        emit_added<false, own>(added, sink, first, last, all, products);
+        emit_added<false, own, 4>(add, sink, {0, first}, last, all, products);
       }
     };
-    at_tile<Matmul::columns>(tile, c, shape, compute);
+    at_tile(tile, Matmul::columns, c, shape, compute);
   }
 }
 
@@ -202,9 +207,8 @@ bool launch_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulS
   using Matmul = StreamedMatmul<T, Rows, 16 * most_together<C, several_count<B>>, Degree>;
   const auto kernel = streamed_matmul_kernel<Matmul, T, B, C>;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
-  for_each_sink<several_count<B>>(c, [&]<int First, int Count>(const auto&) {
-    shape.tiles += shape.template order<Matmul::columns>(First, Count).columns;
-  });
+  for_each_sink<several_count<B>>(
+      c, [&]<int First, int Count>(const auto&) { shape.tiles += shape.order(Matmul::columns, First, Count).columns; });
   const int multiprocessors = device_limits(stream).multiprocessors,
             passes = passes_of(static_cast<int>(shape.M), Rows);
   const int waves = waves_of_tile(shape.tiles * passes, shape.steps(Matmul::depth), Matmul::most_waves, Matmul::places,

@@ -20,16 +20,8 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmu
   return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
 }
 
-// Whether copies of operands that the copy engine does not take cost much less than to bring them through registers:
-// each of their elements is read for several tiles.
-template <class Shape>
-bool pays_laying_out(const Shape& shape) {
-  bool pays = shape.M >= 256 && shape.K >= 256;
-  for (const std::int64_t N : shape.N) pays = pays && N >= 256;
-  return pays;
-}
-
-// The same, of operands that lie anywhere: large ones are copied to where the copy engine takes them.
+// The same, of operands that lie anywhere: those that the copy engine does not take are copied to where it does.
+// Brought through registers they take longer at any size (tests/bench/H200.md).
 template <class T, bool BDeep, class A, class B, class C>
 bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                           Stream stream) {
@@ -37,12 +29,13 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
   const auto fits = [](const View<const T, 2>& view, bool across) {
     return matrix_in_memory(view, across, 1, 1).has_value();
   };
-  std::int64_t bytes = fits(a, false) ? 0 : LaidOut<T>::bytes(a, false);
-  for_each_of(b, [&](const auto& each) { bytes += fits(each, BDeep) ? 0 : LaidOut<T>::bytes(each, BDeep); });
-  if (bytes == 0 || !pays_laying_out(shape) || !runs_warpgroup_matmul<T, BDeep, C>(shape, limits))
+  using Copies = LaidOut<T, 1 + several_count<B>>;
+  std::int64_t bytes = fits(a, false) ? 0 : Copies::bytes(a, false);
+  for_each_of(b, [&](const auto& each) { bytes += fits(each, BDeep) ? 0 : Copies::bytes(each, BDeep); });
+  if (bytes == 0 || !runs_warpgroup_matmul<T, BDeep, C>(shape, limits))
     return tensor_core_matmul<T, BDeep>(a, b, c, shape, limits, stream);
   const Workspace memory(bytes, stream);
-  LaidOut<T> laid_out(memory.data(), stream);
+  Copies laid_out(memory.data(), stream);
   const auto engine_takes = [&](bool across) {
     return [&, across]<class E>(const View<E, 2>& view) {
       if (fits(view, across)) return view;
@@ -50,12 +43,14 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
       return View<E, 2>(const_cast<E*>(made.data()), made.shape(), made.strides());
     };
   };
-  return tensor_core_matmul<T, BDeep>(with_each(a, engine_takes(false)), with_each(b, engine_takes(BDeep)), c, shape,
-                                      limits, stream);
+  const auto left = with_each(a, engine_takes(false));
+  const auto right = with_each(b, engine_takes(BDeep));
+  laid_out.launch();
+  return tensor_core_matmul<T, BDeep>(left, right, c, shape, limits, stream);
 }
 
-// The kernel that makes the numbers of its rows itself: it takes few of them. Those of a single row are there sooner by a
-// launch ahead (tests/bench/H200.md).
+// The kernel that makes the numbers of its rows itself: it takes few of them. Those of a single row are there sooner by
+// a launch ahead (tests/bench/H200.md).
 template <class T, class A, class B, class C, class Shape>
 bool multiply_few_rows(const A& a, const B& b, const C& c, const Shape& shape, bool deep, Stream stream) {
   if constexpr (deep_only<T>) {

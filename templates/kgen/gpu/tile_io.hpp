@@ -2,9 +2,8 @@
 // CopiedTiles.
 #pragma once
 
-#include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/copied_matrix.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
-#include "kgen/view.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
@@ -64,80 +63,6 @@ struct EngineTiles {
 };
 
 // By two warpgroups' threads, from anywhere in memory.
-template <class T>
-struct CopiedMatrix {
-  static constexpr int lanes = 16 / static_cast<int>(sizeof(T));
-  const T* data;
-  Index<2> extents, strides;  // of lines, of elements of a line
-  std::uintptr_t begin, end;  // of all of it: where more than an element is read at a time
-
-  CopiedMatrix() = default;
-  // `across`: lines are along axis 0.
-  CopiedMatrix(const View<const T, 2>& view, bool across)
-      : data(view.data()),
-        extents{view.extent(across ? 1 : 0), view.extent(across ? 0 : 1)},
-        strides{view.stride(across ? 1 : 0), view.stride(across ? 0 : 1)},
-        begin(Span(view).begin),
-        end(Span(view).end) {}
-
-  // The 16 bytes of a line from element `from` on, zeros beyond its end.
-  KGEN_FN Block<16> load(std::int64_t line, std::int64_t from) const {
-    T elements[lanes] = {};
-    KGEN_UNROLL
-    for (int i = 0; i < lanes; ++i) {
-      if (line < extents[0] && from + i < extents[1]) elements[i] = load_run<1>(address(line, from + i), 0, {})[0];
-    }
-    Block<16> block;
-    memcpy(&block, elements, sizeof(block));
-    return block;
-  }
-  // Whether they are all there; and they are.
-  KGEN_FN bool has_all(std::int64_t line, std::int64_t from) const {
-    return line < extents[0] && from + lanes <= extents[1];
-  }
-  KGEN_FN Block<16> load_all(std::int64_t line, std::int64_t from) const {
-    T elements[lanes];
-    KGEN_UNROLL
-    for (int i = 0; i < lanes; ++i) elements[i] = load_run<1>(address(line, from + i), 0, {})[0];
-    Block<16> block;
-    memcpy(&block, elements, sizeof(block));
-    return block;
-  }
-  // Whether load_neighbours() may read them.
-  KGEN_FN bool has_neighbours(std::int64_t line, std::int64_t from) const {
-    const auto aligned = reinterpret_cast<std::uintptr_t>(address(line, from)) / 16 * 16;
-    return strides[1] == 1 && has_all(line, from) && aligned >= begin && aligned + 32 <= end;
-  }
-  // The same out of two blocks of 16, whatever address they have.
-  KGEN_FN Block<16> load_neighbours(std::int64_t line, std::int64_t from) const {
-    constexpr Access constant{false, true, true};
-    const T* first = address(line, from);
-    const std::uintptr_t shift = reinterpret_cast<std::uintptr_t>(first) % 16;
-    const auto* aligned = reinterpret_cast<const unsigned char*>(first) - shift;
-    const Block<16> low = load_block<16>(aligned, constant);
-    const Block<16> high = load_block<16>(aligned + (shift == 0 ? 0 : 16), constant);
-    std::uint32_t words[8];
-    memcpy(words, &low, sizeof(low));
-    memcpy(words + 4, &high, sizeof(high));
-    KGEN_UNROLL
-    for (int i = 0; i < 6; ++i) words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
-    KGEN_UNROLL
-    for (int i = 0; i < 5; ++i) words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
-    const int bits = static_cast<int>(shift & 3) * 8;
-    Block<16> block;
-    KGEN_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      block.words[i] = static_cast<std::uint32_t>((std::uint64_t{words[i + 1]} << 32 | words[i]) >> bits);
-    }
-    return block;
-  }
-
- private:
-  KGEN_FN const T* address(std::int64_t line, std::int64_t element) const {
-    return data + line * strides[0] + element * strides[1];
-  }
-};
-
 inline constexpr int copying_threads = 2 * warpgroup_threads;
 
 // `Lines` lines of 128 bytes of a matrix, from (line, element) on. Neighbouring threads read neighbouring pieces of 16
@@ -183,7 +108,6 @@ KGEN_FN void copy_lines(T* to, const CopiedMatrix<T>& matrix, std::int64_t line,
 
 template <class T, class Tiles, bool BDeep, int Products>
 struct CopiedTiles {
-  static constexpr const char* name = "warpgroup_matmul_copied";
   static constexpr int threads = copying_threads, registers = 112;
   CopiedMatrix<T> a, b[Products];
 

@@ -29,14 +29,8 @@
 //                                        column % 2]
 //   wgmma<T, N, Transposed>(sums, a, b, adds)   the same, of a in registers: where sums have columns 2c, 2c + 1 of a
 //                                        row, a[2 * (c / 4 % 2) + (row is the second)] has those of depth
-//   multiply_tile<T>(sums, a, b)         sums += a * b, of 16 rows, 8 columns and 32 bytes of depth, by a wave. Lane t
-//                                        has sums of rows t / 4 and t / 4 + 8, columns t % 4 * 2 and the next one:
-//                                        sums[(row is the second) * 2 + column % 2]. a[2 * i + (row is the second)] are
-//                                        two neighbours in depth of a row, from t % 4 * 2 + 8 * i on, b[i] the same of
-//                                        column t / 4
 //   fence_async_proxy()                  what this thread wrote to shared memory, the tensor cores may read once it has
 //                                        arrived somewhere
-//   wave_barrier(where)                  waits for all threads of the wave
 //   descriptor(tile, leading, stride)    of an operand that lies swizzled by 128 bytes; distances in bytes
 //   wgmma_fence()                        before the first product, and before one whose sums anything else has read or
 //                                        written since
@@ -44,10 +38,15 @@
 //                                        that nothing may write to their operands, or touch their sums
 //   settle(sums)                         behind the wait: holds what reads the sums behind it
 //   hold_registers<Count, Share>()       setmaxnreg: this warpgroup goes on with so many registers a thread
+//   clusters_at_once(grid, limits, stream, kernel)   how many clusters of a grid's blocks run at once, by their size:
+//                                        those of 3 and more do not find room on all multiprocessors
 #pragma once
+
+#include <array>
 
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/launch.hpp"
+#include "kgen/gpu/matrix_cores.hpp"
 
 #if defined(KGEN_CUDA) || (defined(KGEN_SIMT) && KGEN_SIMT_WAVE == 32)
 #define KGEN_WARPGROUPS 1
@@ -76,8 +75,8 @@ inline constexpr bool is_byte_pair<BytePair<Left, Right>> = true;
 template <class T>
 using wgmma_sum_t = std::conditional_t<is_byte_pair<T>, std::int32_t, float>;
 
-// Of which the tensor cores take operands alone whose lines are along their depth; and of whose sums they keep so little
-// that a stage's are added up elsewhere.
+// Of which the tensor cores take operands alone whose lines are along their depth; and of whose sums they keep so
+// little that a stage's are added up elsewhere.
 template <class T>
 inline constexpr bool deep_only = sizeof(T) != 2;
 template <class T>
@@ -85,8 +84,12 @@ inline constexpr bool sums_are_short = sizeof(T) == 1 && !is_byte_pair<T>;
 
 enum class RegisterShare { less, more };  // than the launch gave
 
-// Memory as a source of boxes, from the innermost axis on, whose elements are neighbours: extents in elements, distances
-// of neighbours along the other axes in bytes, and a box of at most 256 along an axis, and 128 bytes of the innermost.
+// By the blocks of a cluster.
+using ClustersAtOnce = std::array<int, most_cluster_blocks + 1>;
+
+// Memory as a source of boxes, from the innermost axis on, whose elements are neighbours: extents in elements,
+// distances of neighbours along the other axes in bytes, and a box of at most 256 along an axis, and 128 bytes of the
+// innermost.
 template <int Rank>
 struct BoxedMemory {
   const void* data;
@@ -125,5 +128,11 @@ struct PatchedMemory {
 #else
 #include "kgen/cuda/warpgroup.hpp"
 #endif
+
+#else
+
+namespace kgen::gpu {
+inline constexpr bool has_warpgroups = false;
+}  // namespace kgen::gpu
 
 #endif

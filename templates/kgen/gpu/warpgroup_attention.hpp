@@ -387,28 +387,43 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   return true;
 }
 
-// Whether operands of these types may be attended to so: keys and values of one type of 16 bits, and queries of the
-// same, or computed.
-template <class Q, class K, class V>
-consteval bool has_warpgroup_attention() {
-  using T = view_element_t<K>;
-  if constexpr (!std::is_same_v<T, view_element_t<V>> || !(std::is_same_v<T, bf16> || std::is_same_v<T, f16>)) {
-    return false;
+// What tensor cores multiply of keys of type K and queries: the type of keys of 16 bits; for keys of 8 bits that of the
+// queries, or bf16 where these are computed; void where they multiply nothing of it.
+template <class Q, class K>
+consteval auto attention_operand() {
+  using Key = view_element_t<K>;
+  constexpr bool is_wide = std::is_same_v<Key, bf16> || std::is_same_v<Key, f16>;
+  constexpr bool is_narrow = std::is_same_v<Key, f8e4m3> || std::is_same_v<Key, f8e5m2>;
+  if constexpr (!is_wide && !is_narrow) {
+    return;
   } else if constexpr (is_view<Q>) {
-    return std::is_same_v<std::remove_const_t<typename Q::element_type>, T>;
+    using Query = std::remove_const_t<typename Q::element_type>;
+    constexpr bool fits = is_wide ? std::is_same_v<Query, Key> : std::is_same_v<Query, bf16> || std::is_same_v<Query, f16>;
+    if constexpr (fits) return Query{};
   } else {
-    return true;
+    return std::conditional_t<is_wide, Key, bf16>{};
   }
 }
+// Whether operands of these types may be attended to so.
+template <class Q, class K, class V>
+inline constexpr bool has_warpgroup_attention =
+    std::is_same_v<view_element_t<K>, view_element_t<V>> && !std::is_void_v<decltype(attention_operand<Q, K>())>;
 
-template <class T, class Rule, class Q, class Mask, class Out>
-bool warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const T, 4>& v, const Mask& mask,
+// Whether sizes are such: rows, keys and tiles are counted in 32 bits. Of heads of more than 128 elements a local rule's
+// arithmetic makes ptxas wait for each product (C7518).
+template <class Rule>
+bool fits_warpgroup_attention(const AttentionShape<float, Rule>& shape) {
+  constexpr std::int64_t most = 1 << 30;
+  return shape.keys > 0 && shape.keys < most && shape.rows() < most && shape.D <= (Rule::is_local ? 128 : 256) &&
+         shape.B * shape.key_heads * ((shape.rows() + 127) / 128) < most && shape.scale > 0 &&
+         shape.scale < std::numeric_limits<float>::infinity();
+}
+
+// Keys of 8 bits are taken for few queries of heads of 65 to 256 elements.
+template <class T, class Cached, class Rule, class Q, class Mask, class Out>
+bool warpgroup_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v, const Mask& mask,
                          const AttentionShape<float, Rule>& wide, const Out& out, Stream stream) {
-  constexpr std::int64_t most = 1 << 30;  // rows, keys and tiles are counted in 32 bits
-  const bool fits = wide.keys > 0 && wide.keys < most && wide.rows() < most && wide.D <= 256 &&
-                    wide.B * wide.key_heads * ((wide.rows() + 127) / 128) < most && wide.scale > 0 &&
-                    wide.scale < std::numeric_limits<float>::infinity();
-  if (!fits) return false;
+  if (!fits_warpgroup_attention(wide)) return false;
   const auto narrow = [](std::int64_t extent) { return static_cast<int>(extent); };
   constexpr float log2_e = 1.44269504f;  // exponentials are powers of two
   Rule rule = wide.rule;
@@ -417,9 +432,11 @@ bool warpgroup_attention(const Q& q, const View<const T, 4>& k, const View<const
                                    narrow(wide.D),     narrow(wide.keys),   narrow(wide.key_heads),
                                    narrow(wide.group), wide.scale * log2_e, rule};
   const auto launch = [&]<int Width>(std::integral_constant<int, Width>) {
-    if (skinny_attention<Width>(q, k, v, mask, shape, out, stream)) return true;
-    // Of wider heads the rule's arithmetic makes ptxas wait for each product (C7518).
-    if constexpr (Rule::is_local && Width > 128)
+    constexpr bool converts = !std::is_same_v<T, Cached>;
+    if constexpr (!converts || Width > 64) {
+      if (skinny_attention<Width, T>(q, k, v, mask, shape, out, stream)) return true;
+    }
+    if constexpr (converts || (Rule::is_local && Width > 128))
       return false;
     else
       return launch_warpgroup_attention<Width>(q, k, v, mask, shape, out, stream);

@@ -173,7 +173,8 @@ struct BatchedProduct {
   // False where device or compiler do not allow it.
   template <bool BDeep>
   bool launch(const DeviceLimits& limits, Stream stream) const {
-    const int columns = best_columns<256, 128, 64>(shape, limits.multiprocessors);
+    constexpr int depth = OperandTiles<T, 64>::depth;
+    const int columns = best_columns<256, 128, 64>(shape, limits.multiprocessors, shape.steps(depth));
     if (columns == 256 && launch_by_engine<256, BDeep>(limits, stream)) return true;
     if (columns == 128 && launch_by_engine<128, BDeep>(limits, stream)) return true;
     if (columns == 64 && launch_by_engine<64, BDeep>(limits, stream)) return true;
@@ -187,7 +188,7 @@ struct BatchedProduct {
 // Whether operands of these types may be multiplied so.
 template <int LeastBits, class A, class B>
 inline constexpr bool has_warpgroup_batched_matmul =
-    has_warpgroup_operands<LeastBits, A, B> && product_rank<A, B> >= 3 && product_rank<A, B> <= 5;
+    has_warpgroup_operands<LeastBits, A, B>&& product_rank<A, B> >= 3 && product_rank<A, B> <= 5;
 
 // c = a * b for each of a batch: false where device or compiler do not allow it.
 template <class A, class B, class C>

@@ -11,13 +11,6 @@
 namespace kgen::gpu {
 
 namespace detail {
-template <class X, class F>
-inline constexpr bool are_images_of_16_bits = false;
-template <class X, class F, int R>
-inline constexpr bool are_images_of_16_bits<View<X, R>, View<F, R>> =
-    std::is_same_v<std::remove_const_t<X>, std::remove_const_t<F>> &&
-    (std::is_same_v<std::remove_const_t<X>, bf16> || std::is_same_v<std::remove_const_t<X>, f16>);
-
 // Extents and distances in bytes as the copy engine wants them, the innermost axis first, which is axis `inner` of the
 // View; that of the others follows from the last to the first. False where it does not take them: see
 // matrix_in_memory().
@@ -54,26 +47,13 @@ std::optional<View<const T, 2>> filter_matrix(const View<const T, R>& filters) {
 }
 }  // namespace detail
 
-// Whether operands of these types may be convolved so.
-template <class X, class F>
-inline constexpr bool has_warpgroup_convolution = detail::are_images_of_16_bits<X, F>;
-
-// A convolution, as all ways to it have it.
+// The images as the copy engine is told of them, 128 pixels at a time, but for where they lie: nothing where it does
+// not take windows that move so.
 template <class T, int A>
-struct PatchOperands {
-  View<const T, A + 2> x, filters;
-  ConvolutionShape<A> sizes;
-  std::int64_t group;
-
-  PatchShape<A> shape() const { return {sizes, group, filters.extent(A + 1)}; }
-};
-
-// The images as the copy engine is told of them, 128 pixels at a time; nothing where it does not take them.
-template <class T, int A>
-std::optional<TensorMap> image_map(const PatchOperands<T, A>& operands) {
+std::optional<PatchedMemory<A + 2>> image_windows(const PatchOperands<T, A>& operands) {
   const ConvolutionShape<A>& sizes = operands.sizes;
   PatchedMemory<A + 2> memory{operands.x.data(), {}, {}, {}, {}, {}, swizzle_bytes / static_cast<int>(sizeof(T)), 128};
-  bool fits = detail::describe(operands.x, A + 1, memory.extents, memory.pitches);
+  bool fits = true;
   for (int i = 0; i < A; ++i) {
     const int axis = A - 1 - i;
     const std::int64_t last = (sizes.result[axis] - 1) * sizes.strides[axis] - sizes.before[axis];
@@ -82,7 +62,13 @@ std::optional<TensorMap> image_map(const PatchOperands<T, A>& operands) {
     memory.steps[i] = sizes.strides[axis];
     fits = fits && (sizes.filter[axis] - 1) * sizes.dilations[axis] <= PatchedMemory<A + 2>::most_offset;
   }
-  return fits && memory.fits() ? tensor_map<T>(memory) : std::nullopt;
+  return fits && memory.fits() ? std::optional(memory) : std::nullopt;
+}
+template <class T, int A>
+std::optional<TensorMap> image_map(const PatchOperands<T, A>& operands) {
+  std::optional<PatchedMemory<A + 2>> memory = image_windows(operands);
+  const bool fits = memory && detail::describe(operands.x, A + 1, memory->extents, memory->pitches);
+  return fits ? tensor_map<T>(*memory) : std::nullopt;
 }
 
 template <int Columns, bool BDeep, class T, int A>
@@ -160,28 +146,26 @@ bool convolve_copied(const PatchOperands<T, A>& operands, const C& c, const Warp
                                                       [&] { return copied_patches<64, BDeep>(operands); });
 }
 
-// False where device or compiler do not allow it.
-template <class X, class F, int A, class Out>
-bool warpgroup_convolution(const X& x, const F& filters, const ConvolutionShape<A>& sizes, std::int64_t group,
-                           const Out& out, Stream stream) {
-  using T = view_element_t<X>;
-  const PatchOperands<T, A> operands{x, filters, sizes, group};
+// Whether no box of a group's channels reaches another group's, which NaN and infinity would not bear: they are
+// multiplied by 0.
+template <class T, int A>
+bool has_own_boxes(const PatchOperands<T, A>& operands) {
+  return operands.group == 1 || operands.sizes.channels % OperandTiles<T, 64>::depth == 0;
+}
+
+// False where device or compiler do not allow it. There is something to compute, which counts_in_32_bits().
+template <class T, int A, class Out>
+bool warpgroup_convolution(const PatchOperands<T, A>& operands, const Out& out, const DeviceLimits& limits,
+                           Stream stream) {
+  const auto& [x, filters, sizes, group] = operands;
   const std::int64_t columns = filters.extent(A + 1);
-  constexpr std::int64_t most = 1 << 30;  // positions, depth and tiles are counted in 32 bits
-  bool fits = sizes.positions() > 0 && sizes.positions() < most && sizes.depth() > 0 && sizes.depth() < most / 64;
-  for (int axis = 0; axis < A; ++axis) {
-    const std::int64_t reach = (sizes.image[axis] + sizes.filter[axis] * sizes.dilations[axis]) + sizes.before[axis] +
-                               sizes.result[axis] * sizes.strides[axis];
-    fits = fits && sizes.image[axis] > 0 && reach < most;
-  }
-  if (!fits || columns == 0 || columns >= most || (sizes.positions() + 127) / 128 * columns >= most) return false;
-  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(), {columns / group}, 0, Lanes::any, static_cast<int>(group)};
+  if ((sizes.positions() + 127) / 128 * columns >= 1 << 30) return false;  // tiles
+  WarpgroupMatmulShape<1> shape{sizes.positions(), sizes.depth(),          {columns / group}, 0,
+                                Lanes::any,        static_cast<int>(group)};
   const bool aligned = group == 1 || shape.N[0] % 8 == 0;
   const NumberedRows<Out, A + 1> sink{out, operands.shape().rows};
   if (aligned) shape.lanes = whole_lanes(sink, 8);
-  const DeviceLimits limits = device_limits(stream);
-  // Channels of other groups that a box reaches are multiplied by 0, which NaN and infinity would not bear.
-  const bool own = group == 1 || sizes.channels % OperandTiles<T, 64>::depth == 0;
+  const bool own = has_own_boxes(operands);
   if (own && filters.stride(A + 1) == 1 && convolve_by_engine<false>(operands, sink, shape, limits, stream))
     return true;
   if (own && filters.stride(A) == 1 && convolve_by_engine<true>(operands, sink, shape, limits, stream)) return true;

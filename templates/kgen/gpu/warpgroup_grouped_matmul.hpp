@@ -157,38 +157,33 @@ KGEN_GLOBAL((has_warpgroups ? Matmul::template threads<C> : 1), Matmul::blocks)
 skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I, 1> ends, C c,
                              WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
-    SharedMemory shared;
+    SharedMemory shared, again;
     typename Matmul::Pipeline pipeline(shared, Matmul::multiplying_threads / wave_size, loads.bytes());
-    const typename Matmul::Sums partial(shared);
+    const typename Matmul::Sums partial(again);
     take_turn();
     constexpr int most_rows = Matmul::Tiles::rows;
     const RowGroups groups(shared, ends, shape.M, most_rows);
     const ClusterDepth depth(shape.steps(Matmul::depth), shape.blocks);
     const auto compute = [&]<int First, int Count>(const auto& sink, const GroupRows& rows, int column) KGEN_LAMBDA {
+      float sums[Matmul::rows / 2] = {};
       {
         const BlockPhase multiplying;
-        if (!groups.has_matrix(rows)) {
-          if (thread_index() < Matmul::multiplying_threads) Matmul::put_zeros(partial);
-        } else if (thread_index() < Matmul::multiplying_threads) {
-          Matmul::multiply(pipeline, partial, depth);
-        } else if (thread_index() == Matmul::multiplying_threads) {
+        const bool has_matrix = groups.has_matrix(rows);  // else the sums stay zeros
+        if (has_matrix && thread_index() < Matmul::multiplying_threads) {
+          Matmul::multiply(pipeline, sums, depth);
+        } else if (has_matrix && thread_index() == Matmul::multiplying_threads) {
           auto tile = loads.template tile<First, Count>(rows.group, static_cast<int>(rows.first), column);
           for (int i = depth.first; i < depth.last; ++i) tile.load(pipeline.fill());
         }
       }
+      {
+        const BlockPhase sharing;
+        if (thread_index() < Matmul::multiplying_threads) partial.put(sums, Matmul::first_column());
+      }
       if (thread_index() >= Matmul::multiplying_threads) return;
       WarpgroupMatmulShape<Products> own = shape;
-      own.M = rows.end - rows.first < most_rows ? rows.end - rows.first : most_rows;
-      constexpr std::make_integer_sequence<int, Count> products;
-      const int N = static_cast<int>(shape.N[First]);
-      const auto emit = [&]<bool Whole, class S>(const S& seen) KGEN_LAMBDA {
-        Matmul::Results::template emit<Whole>(partial, RowsFrom<S>{seen, rows.first}, column, N, own, products);
-      };
-      if (shape.lanes != Lanes::any) {
-        emit.template operator()<true>(known<Lanes::whole_vectors>(sink));
-      } else {
-        emit.template operator()<false>(sink);
-      }
+      own.M = rows.end;
+      Matmul::Results::template emit_tile<Count>(partial, sink, Index<2>{rows.first, column}, shape.N[First], own);
     };
     int rest = static_cast<int>(block_index());
     for_each_sink<Products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
@@ -257,7 +252,7 @@ struct GroupedProduct {
     if (!loads) return false;
     auto most = shape;
     most.M = most_tiles(128) * 128;
-    most.template count_tiles<Columns>(c);
+    most.tiles = most.count_tiles(c, Columns);
     const Grid grid{Loads::name, std::min(most.tiles, limits.multiprocessors), Matmul::threads, bytes};
     launch_early(grid, stream, kernel, *loads, ends,
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
@@ -300,7 +295,8 @@ struct GroupedProduct {
     }
     auto most = shape;
     most.M = most_tiles(128) * 128;
-    const int columns = best_columns<256, 128>(most, limits.multiprocessors);
+    constexpr int depth = OperandTiles<T, 128>::depth;
+    const int columns = best_columns<256, 128>(most, limits.multiprocessors, shape.steps(depth));
     if (columns == 256 && launch_by_engine<256, BDeep>(limits, stream)) return true;
     if (columns == 128 && launch_by_engine<128, BDeep>(limits, stream)) return true;
     using Loads = CopiedGroups<T, OperandTiles<T, 128>, BDeep, products>;

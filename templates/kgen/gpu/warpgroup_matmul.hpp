@@ -4,6 +4,7 @@
 // sink, 8 lanes at a time. One block for each multiprocessor goes from tile to tile (TileOrder).
 #pragma once
 
+#include <cmath>
 #include <optional>
 
 #include "kgen/gpu/divide.hpp"
@@ -61,20 +62,23 @@ struct WarpgroupProduct {
 template <int Count>
 struct WarpgroupMatmulShape {
   std::int64_t M, K, N[Count];  // N: columns of a group
-  int tiles;    // of all products
-  Lanes lanes;  // of what the sinks read and write: whole vectors of 8, or any
+  int tiles;                    // of all products
+  Lanes lanes;                  // of what the sinks read and write: whole vectors of 8, or any
   int groups = 1;
-  int blocks = 1;   // that share the depth of a tile
-  int batches = 1;  // of M rows each, one behind the other: each begins at a multiple of batch_rows()
+  int blocks = 1;         // that share the depth of a tile
+  int batches = 1;        // of M rows each, one behind the other: each begins at a multiple of batch_rows()
   int columns_asked = 0;  // of a tile; 0: what takes the least time
+  int most_tiles = 0;     // so many of them, from the first on; 0: all
+  int first_tile = 0;     // those from there on, each cut into `parts` along its columns
+  int parts = 1;
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
   KGEN_FN int tiles_across(int product, int columns) const {
-    return static_cast<int>((N[product] + columns - 1) / columns);
+    return (static_cast<int>(N[product]) + columns - 1) / columns;
   }
-  template <int Columns>
-  KGEN_FN TileOrder order(int first, int together) const {
-    return {batches * static_cast<int>((M + 127) / 128), groups * tiles_across(first, Columns / together)};
+  template <int Rows = 128>
+  KGEN_FN TileOrder order(int columns, int first, int together) const {
+    return {batches * static_cast<int>((M + Rows - 1) / Rows), groups * tiles_across(first, columns / together)};
   }
   KGEN_FN int batch_rows() const { return static_cast<int>((M + 127) / 128) * 128; }
   // The end of the rows of its batch.
@@ -87,28 +91,37 @@ struct WarpgroupMatmulShape {
     return {group * N[product] + (static_cast<int>(tile) - group * each) * columns, (group + 1) * N[product]};
   }
   KGEN_FN int steps(int depth) const { return static_cast<int>((K + depth - 1) / depth); }
-  // Counts the tiles of all sinks.
-  template <int Columns, class C>
-  void count_tiles(const C& c) {
-    tiles = 0;
+  // What memory takes for a share of the operands, which have so many steps of depth, in ns.
+  double memory_time(std::int64_t steps, double share = 1) const {
+    constexpr double bytes_of_ns = 4200;  // an H200's
+    std::int64_t lines = M;
+    for (const std::int64_t each : N) lines += each * groups;
+    return static_cast<double>(lines * batches * steps * swizzle_bytes) / bytes_of_ns * share;
+  }
+  // The tiles of all sinks.
+  template <int Rows = 128, class C>
+  int count_tiles(const C& c, int columns) const {
+    int all = 0;
     for_each_sink<Count>(c, [&]<int First, int Together>(const auto&) {
-      const TileOrder own = order<Columns>(First, Together);
-      tiles += own.rows * own.columns;
+      const TileOrder own = order<Rows>(columns, First, Together);
+      all += own.rows * own.columns;
     });
+    return all;
   }
 };
 
-// body.operator()<First, Count>(sink, origin, end) for a tile: it is of the products First to First + Count, which
-// `sink` takes together, and begins at row origin[0] and column origin[1]; its group's columns end at `end`.
-template <int Columns, int Products, class C, class Body>
-KGEN_FN void at_tile(int tile, const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
+// body.operator()<First, Count>(sink, origin, end) for a tile of `Rows` rows and `width` columns: it is of the products
+// First to First + Count, which `sink` takes together, and begins at row origin[0] and column origin[1]; its group's
+// columns end at `end`.
+template <int Rows = 128, int Products, class C, class Body>
+KGEN_FN void at_tile(int tile, int width, const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
   int rest = tile;
   for_each_sink<Products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
-    const TileOrder order = shape.template order<Columns>(First, Count);
+    const TileOrder order = shape.template order<Rows>(width, First, Count);
     const int own = order.rows * order.columns;
     if (rest >= 0 && rest < own) {
-      const Index<2> place = order(rest), columns = shape.columns(First, Columns / Count, place[1]);
-      body.template operator()<First, Count>(sink, Index<2>{place[0] * 128, columns[0]}, columns[1]);
+      const Index<2> place = order(rest), columns = shape.columns(First, width / Count, place[1]);
+      body.template operator()<First, Count>(sink, Index<2>{place[0] * Rows, columns[0]}, columns[1]);
     }
     rest -= own;
   });
@@ -117,7 +130,7 @@ KGEN_FN void at_tile(int tile, const C& c, const WarpgroupMatmulShape<Products>&
 template <int Columns, int Products, class C, class Body>
 KGEN_FN void for_each_tile(const C& c, const WarpgroupMatmulShape<Products>& shape, const Body& body) {
   for (int tile = static_cast<int>(block_index()); tile < shape.tiles; tile += static_cast<int>(block_count())) {
-    at_tile<Columns>(tile, c, shape, body);
+    at_tile(tile, Columns, c, shape, body);
   }
 }
 
@@ -150,13 +163,13 @@ struct WarpgroupMatmul {
   // A warpgroup: multiplies half of the rows of each tile, and gives the sums to its sink.
   template <int Products, class C>
   KGEN_FN static void multiply(Pipeline& pipeline, const C& c, const WarpgroupMatmulShape<Products>& shape) {
-    for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto& sink, Index<2> origin,
-                                                               std::int64_t end) KGEN_LAMBDA {
-      constexpr int columns = Columns / Count;
-      wgmma_sum_t<T> sums[Count][columns / 2] = {};  // else those of the tile before would live until here
-      add_stages(pipeline, sums, [&] { return shape.steps(depth); });
-      emit_tile<Count == Products>(sums, sink, origin, Index<2>{shape.row_end(origin[0]), end}, shape.lanes);
-    });
+    for_each_tile<Columns>(
+        c, shape, [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+          constexpr int columns = Columns / Count;
+          wgmma_sum_t<T> sums[Count][columns / 2] = {};  // else those of the tile before would live until here
+          add_stages(pipeline, sums, [&] { return shape.steps(depth); });
+          emit_tile<Count == Products>(sums, sink, origin, Index<2>{shape.row_end(origin[0]), end}, shape.lanes);
+        });
   }
 
   // A tile of which this warpgroup has no rows.
@@ -220,24 +233,9 @@ struct WarpgroupMatmul {
   template <bool IsAlone, int Count, int Half, class C>
   KGEN_FN static void emit_tile(const wgmma_sum_t<T> (&sums)[Count][Half], const C& sink, Index<2> origin,
                                 Index<2> extents, Lanes lanes) {
-    constexpr int width = 2 * Half;
     constexpr int at_once = sums_are_short<T> ? 4 : 8;  // of more, ptxas keeps some of the sums in memory
     origin[0] += first_row();
-    // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
-    // Tiles at the ends of results go the same way where the sink is shorter still, and alone.
-    constexpr int views = view_count<std::remove_cvref_t<decltype(sink)>>;
-    constexpr bool is_short = views <= 4, is_shortest = views <= 2 && IsAlone;
-    const bool inside = origin[0] + 64 <= extents[0] && origin[1] + width <= extents[1];
-    const bool constant = lanes == Lanes::constant_whole_vectors;
-    if (is_short && constant && inside) {
-      emit_sums<TileEnd::inside, width, at_once>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-    } else if (is_shortest && constant) {
-      emit_sums<TileEnd::vectors, width, at_once>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-    } else if (lanes != Lanes::any) {
-      emit_sums_in_turn<width, 4>(sums, known<Lanes::whole_vectors>(sink), origin, extents);
-    } else {
-      emit_sums_in_turn<width, 1>(sums, sink, origin, extents);
-    }
+    gpu::emit_tile<WarpgroupSums<2 * Half>, at_once, IsAlone>(sums, sink, origin, extents, lanes);
   }
 };
 
@@ -290,14 +288,8 @@ std::optional<BoxedMemory<2>> matrix_in_memory(const View<T, 2>& view, bool acro
 }
 
 namespace detail {
-template <class T, class S>
-inline constexpr bool is_memory_of = false;
-template <class T, class E, int R>
-inline constexpr bool is_memory_of<T, View<E, R>> = std::is_same_v<std::remove_const_t<E>, T>;
-template <class T, class... S>
-inline constexpr bool is_memory_of<T, Several<S...>> = (is_memory_of<T, S> && ...);
 template <class T, class A, class B>
-inline constexpr bool are_memory_of = is_memory_of<T, A> && is_memory_of<T, B>;
+inline constexpr bool are_memory_of = is_memory_of<T, A>&& is_memory_of<T, B>;
 }  // namespace detail
 
 // Whether the tensor cores multiply operands of these types, and keep so many bits of mantissa of them and of what is
@@ -324,7 +316,8 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Matmul::threads)) return false;
   const std::optional<Loads> loads = make();
   if (!loads) return false;
-  shape.template count_tiles<Columns>(c);
+  const int all = shape.count_tiles(c, Columns);
+  shape.tiles = shape.most_tiles == 0 ? all : std::min(all, shape.most_tiles);
   const Grid grid{Loads::name, std::min(shape.tiles, limits.multiprocessors), Matmul::threads,
                   Matmul::Pipeline::shared()};
   const bool aligned = shape.groups == 1 || shape.N[0] % 8 == 0;  // groups begin at multiples of 8 columns
@@ -375,53 +368,75 @@ bool launch_by_engine(const A& a, const B& b, const C& c, const WarpgroupMatmulS
                                                            [&] { return engine_tiles<T, Tiles, BDeep>(a, b, c); });
 }
 
-template <class T, bool BDeep, class A, class B, class C>
-bool launch_copied(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
-                   const DeviceLimits& limits, Stream stream) {
-  using Loads = CopiedTiles<T, OperandTiles<T, 128>, BDeep, several_count<B>>;
-  return launch_warpgroup_matmul<T, 128, BDeep, Loads>(c, shape, limits, stream, [&] {
-    Loads loads;
-    loads.a = CopiedMatrix<T>(a, false);
-    int product = 0;
-    for_each_of(b, [&](const auto& each) { loads.b[product++] = CopiedMatrix<T>(each, BDeep); });
-    return std::optional(loads);
-  });
+// What takes two things that go on together, each so long alone: as the longer, and where they are alike longer still.
+inline std::int64_t time_together(std::int64_t one, double other) {
+  return static_cast<std::int64_t>(std::hypot(static_cast<double>(one), other));
 }
 
-// Wider tiles read each element fewer times; narrower ones take less time where wider ones would leave multiprocessors
-// idle, though memory slows the narrowest down. Which of these columns of a tile take the least, or those asked for.
+// What tiles of 128 rows and so many columns take on an H200, in ns: each stage of the depth, and the end, when sums go
+// to the sink and nothing multiplies; `launch` is all that is there besides. Wider tiles read each element fewer times;
+// memory slows the narrowest down.
+struct TileTime {
+  int columns, stage, end;
+  static constexpr int launch = 1600;
+
+  // Of all multiprocessors, so many tiles each of `steps` stages: that share of a product.
+  template <class Shape>
+  std::int64_t time(std::int64_t rounds, std::int64_t steps, const Shape& shape, double share = 1) const {
+    return launch + rounds * end + time_together(rounds * steps * stage, shape.memory_time(steps, share));
+  }
+};
+inline constexpr TileTime tile_times[] = {{256, 620, 2100}, {192, 470, 1700}, {128, 330, 1100}, {64, 230, 700}};
+
+// Tiles of which columns take the least time, and how much; or those asked for.
+struct TileChoice {
+  int columns;
+  std::int64_t time;
+};
 template <int... Columns, int Products>
-int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors) {
-  if (((shape.columns_asked == Columns) || ...)) return shape.columns_asked;
-  const auto time = [](int columns) { return columns == 256 ? 256 : columns == 192 ? 198 : columns == 128 ? 141 : 96; };
-  int best = 0;
-  std::int64_t least = 0;
-  for (const int columns : {Columns...}) {
+TileChoice best_tiles(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors, std::int64_t steps) {
+  TileChoice best{0, 0};
+  for (const TileTime& each : tile_times) {
+    if (((each.columns != Columns) && ...)) continue;
     std::int64_t tiles = 0;
     for (int product = 0; product < Products; ++product) {
-      tiles += shape.batches * ((shape.M + 127) / 128) * shape.groups * shape.tiles_across(product, columns);
+      tiles += shape.batches * ((shape.M + 127) / 128) * shape.groups * shape.tiles_across(product, each.columns);
     }
-    const std::int64_t needed = (tiles + multiprocessors - 1) / multiprocessors * time(columns);
-    if (best == 0 || needed < least) best = columns, least = needed;
+    const std::int64_t rounds = (tiles + multiprocessors - 1) / multiprocessors;
+    const std::int64_t time = each.time(rounds, steps, shape);
+    if (shape.columns_asked == each.columns) return {each.columns, time};
+    if (best.columns == 0 || time < best.time) best = {each.columns, time};
   }
   return best;
 }
+template <int... Columns, int Products>
+int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors, std::int64_t steps = 64) {
+  return best_tiles<Columns...>(shape, multiprocessors, steps).columns;
+}
 
-// c = a * b for each of b: false where device or compiler do not allow it.
+// The same of one call's products, where each sink takes at most `Together` of them.
+template <class T, int Together, int Products>
+TileChoice best_tiles_of(const WarpgroupMatmulShape<Products>& shape, const DeviceLimits& limits) {
+  const std::int64_t steps = shape.steps(swizzle_bytes / static_cast<int>(sizeof(T)));
+  // Halves of 192 are no boxes of 64, nor are they columns of which the sums are short.
+  if constexpr (Together == 1 && !sums_are_short<T>) {
+    return best_tiles<256, 192, 128>(shape, limits.multiprocessors, steps);
+  } else {
+    return best_tiles<256, 128>(shape, limits.multiprocessors, steps);
+  }
+}
+
+// c = a * b for each of b: false where device, compiler or where operands lie do not allow it.
 template <class T, bool BDeep, class A, class B, class C>
 bool warpgroup_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                       const DeviceLimits& limits, Stream stream) {
-  constexpr int products = several_count<B>;
-  // Halves of 192 are no boxes of 64, nor are they columns of which the sums are short.
-  constexpr bool thirds = (most_together<C, products>) == 1 && !sums_are_short<T>;
-  const int columns = thirds ? best_columns<256, 192, 128>(shape, limits.multiprocessors)
-                             : best_columns<256, 128>(shape, limits.multiprocessors);
+  constexpr int together = most_together<C, several_count<B>>;
+  const int columns = best_tiles_of<T, together>(shape, limits).columns;
   if (columns == 256 && launch_by_engine<T, 256, BDeep>(a, b, c, shape, limits, stream)) return true;
-  if constexpr (thirds) {
+  if constexpr (together == 1 && !sums_are_short<T>) {
     if (columns == 192 && launch_by_engine<T, 192, BDeep>(a, b, c, shape, limits, stream)) return true;
   }
-  if (columns == 128 && launch_by_engine<T, 128, BDeep>(a, b, c, shape, limits, stream)) return true;
-  return launch_copied<T, BDeep>(a, b, c, shape, limits, stream);
+  return columns == 128 && launch_by_engine<T, 128, BDeep>(a, b, c, shape, limits, stream);
 }
 
 }  // namespace kgen::gpu

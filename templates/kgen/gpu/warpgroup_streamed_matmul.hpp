@@ -275,10 +275,9 @@ warpgroup_streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulSh
       }
       const ClusterStay adding;
       if (thread_index() >= Matmul::multiplying_threads) return;
-      Matmul::Results::template emit_tile<Count>(partial, sink, static_cast<int>(origin[1]), static_cast<int>(end),
-                                                 shape);
+      Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
     };
-    at_tile<Matmul::columns>(static_cast<int>(block_index()) / shape.blocks, c, shape, compute);
+    at_tile(static_cast<int>(block_index()) / shape.blocks, Matmul::columns, c, shape, compute);
   }
 }
 

@@ -39,6 +39,13 @@ inline Status allocate(void** memory, std::size_t bytes, void* handle) {
 }
 inline Status release(void* memory, void* handle) { return hipFreeAsync(memory, stream(handle)); }
 
+// Of a block that this kernel may be launched with.
+inline Status most_threads(int* threads, const void* kernel) {
+  hipFuncAttributes attributes{};
+  const Status status = hipFuncGetAttributes(&attributes, kernel);
+  *threads = attributes.maxThreadsPerBlock;
+  return status;
+}
 inline Status allow_shared(const void* kernel, int bytes) {
   return hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }

@@ -17,5 +17,6 @@ KGEN_FN std::uint32_t shuffle_xor(std::uint32_t word, int distance, int width, W
 KGEN_FN std::uint32_t shuffle_from(std::uint32_t word, int lane, int width, Where) {
   return static_cast<std::uint32_t>(__shfl(static_cast<int>(word), lane, width));
 }
+KGEN_FN void wave_barrier(Where = Where::here()) { __builtin_amdgcn_wave_barrier(); }
 
 }  // namespace kgen::gpu

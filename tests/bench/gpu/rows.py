@@ -237,6 +237,7 @@ CONVOLUTIONS = {
         Convolution("1x1_stride_bias", 1, stride=2),
         Convolution("7x7_stride_bias_relu", 7, stride=2),
         Convolution("3x3_groups_bias_relu", 3, group=4),
+        Convolution("3x3_groups32_bias_relu", 3, group=32),
         Convolution("3x3_depthwise_bias_relu", 3, group=256),
     ]
 }
@@ -274,6 +275,8 @@ def draw_convolutions(seed, count):
         channels, filters = (max(unit, extent(16, 1024, unit)) for _ in range(2))
         if form.group == 256:
             channels = filters = 256
+        elif form.group == 32:
+            channels = filters = 32 * draw.choice([4, 8, 16, 24, 32])
         elif form.taps == 7:
             channels = draw.choice([3, 3, 4, 8, 16])
         height, width = extent(7, 224), extent(7, 224)
@@ -363,6 +366,7 @@ ROWS = [
     attention("attention decode over 8192 keys, batch 64", 64, 1, 32, 128, 8192, 8, False),
     CONVOLUTIONS["3x3_bias_relu"].row(64, 56, 56, 256, 256, most=1.15),
     CONVOLUTIONS["3x3_groups_bias_relu"].row(32, 56, 56, 256, 256),
+    CONVOLUTIONS["3x3_groups32_bias_relu"].row(32, 28, 28, 256, 256),
     CONVOLUTIONS["3x3_depthwise_bias_relu"].row(64, 56, 56, 256, 256),
     *resnet50(64),
 ]

@@ -1,4 +1,4 @@
-"""The third part of _aten.py: ATen's operators that index by several tensors, combine what meets at an index, sample between
+"""A part of _aten.py: ATen's operators that index by several tensors, combine what meets at an index, sample between
 elements; and those that graphs have no form of, with the reason."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The other half of _aten.py: ATen's operators that move elements, find them, or make new tensors."""
+"""A part of _aten.py: ATen's operators that move elements, find them, or make new tensors."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch.fx import GraphModule
@@ -17,8 +17,8 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .._errors import ArgumentError, BuildError, PlanError
 from .._load import _cache, load
-from ._convert import Converter, _outline, add_dims, is_assertion, is_size, line_of, name_of, range_of
-from ._graph import Graph, Unsupported, Value, extents_of
+from ._convert import Converter, _outline, add_dims, is_assertion, is_same, is_size, line_of, name_of, range_of_size
+from ._graph import Graph, Unsupported, Value, extent_of
 
 log = logging.getLogger("kgen.torch")
 
@@ -61,26 +61,49 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Opti
 
     table = {op: rule for op, rule in decompositions.items() if rule_of(name_of(op)) is None}
     compiler: Any = aot_autograd(
-        fw_compiler=lambda graph, inputs: _compile(graph, folder, settings), decompositions=table, keep_inference_input_mutations=False
+        fw_compiler=lambda graph, inputs: _compile(graph, folder, settings),
+        decompositions=table,
+        keep_inference_input_mutations=False,
     )
     compiled: Callable[..., Any] = compiler(module, example_inputs)
     return compiled
 
 
 def _compile(module: GraphModule, folder: Path, settings: Dict[str, Any]) -> Callable[..., Any]:
+    from torch._functorch._aot_autograd.utils import make_boxed_func
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily():  # the constants of a graph are real tensors
+        for node in module.graph.nodes:
+            node.meta["kgen_name"] = node.name
+        refused: Dict[str, str] = {}
+        report, fused = _partitioned(module, folder, settings, refused)
+        while fused is None:  # a node was refused by the planner
+            report, fused = _partitioned(module, folder, settings, refused)
+    _tell(report)
+    boxed: Callable[..., Any] = make_boxed_func(fused.forward)
+    return boxed
+
+
+def _partitioned(
+    module: GraphModule, folder: Path, settings: Dict[str, Any], refused: Dict[str, str]
+) -> Tuple[Report, Optional[GraphModule]]:
+    """The module with parts of kgen's in it, all nodes but the refused ones. None, and one more refused, where the planner
+    says of a node that it cannot be."""
     report = Report()
-    support = _Support(report)
-    partitioner = CapabilityBasedPartitioner(module, support, allows_single_node_partition=True)
+    copy = GraphModule(module, deepcopy(module.graph))  # which the partitioner changes
+    partitioner = CapabilityBasedPartitioner(copy, _Support(report, refused), allows_single_node_partition=True)
     partitions = [part for part in partitioner.propose_partitions() if any(_computes(node) for node in part.nodes)]
     fused = partitioner.fuse_partitions(partitions)
     for name, part in list(fused.named_children()):
-        if isinstance(part, GraphModule):
-            setattr(fused, name, _planned(part, folder, settings, report))
-    _tell(report)
-    from torch._functorch._aot_autograd.utils import make_boxed_func
-
-    boxed: Callable[..., Any] = make_boxed_func(fused.forward)
-    return boxed
+        if not isinstance(part, GraphModule):
+            continue
+        before = len(refused)
+        planned = _planned(part, folder, settings, report, refused)
+        if len(refused) > before:
+            return report, None
+        setattr(fused, name, planned)
+    return report, fused
 
 
 def _tell(report: Report) -> None:
@@ -93,14 +116,17 @@ def _computes(node: FxNode) -> bool:
 
 
 class _Support(OperatorSupportBase):
-    """Whether a node can be written, found by writing it."""
+    """Whether a node can be written, found by writing it; `refused` has those of which it is known that they cannot be."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, refused: Mapping[str, str]) -> None:
         self._report = report
+        self._refused = refused
 
     def is_node_supported(self, submodules: Any, node: FxNode) -> bool:
         if node.op != "call_function" or is_assertion(node) or is_size(node):
             return False
+        if node.name in self._refused:
+            return self._refuse(self._refused[node.name])
         if _memory_is_read(node):
             return self._refuse(f"{name_of(node.target)}: as_strided reads its memory: {line_of(node)}")
         converter = Converter(Graph("trial"))
@@ -111,7 +137,12 @@ class _Support(OperatorSupportBase):
                     value.name = operand.name
             if outline is not None:
                 converter.values[operand] = outline
-        converter.convert(node, node.name)
+        try:
+            converter.convert(node, node.name)
+        except Exception as error:  # a mistake of kgen's: PyTorch computes what it was made on
+            return self._refuse(
+                f"{name_of(node.target)}: kgen failed ({type(error).__name__}: {error}): {line_of(node)}"
+            )
         for problem in converter.problems:
             self._refuse(problem.replace("\n    ", ": "))
         return not converter.problems
@@ -125,25 +156,37 @@ class _Support(OperatorSupportBase):
 def _memory_is_read(node: FxNode) -> bool:
     """Whether as_strided reads the memory of a node as it lies, perhaps through views of it: kgen's results lie elsewhere."""
     return any(
-        "as_strided" in str(user.target) or (_is_view(user) and user.args[0] is node and _memory_is_read(user)) for user in node.users
+        ("as_strided" in str(user.target) and not is_same(user))
+        or (_is_view(user) and user.args[0] is node and _memory_is_read(user))
+        for user in node.users
     )
 
 
 def _is_view(node: FxNode) -> bool:
     schema = getattr(node.target, "_schema", None)
-    return schema is not None and any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)
+    return schema is not None and any(
+        each.alias_info is not None and not each.alias_info.is_write for each in schema.returns
+    )
 
 
-def _graph_of(part: GraphModule, name: str) -> Graph:
-    """Raises Unsupported."""
+def _graph_of(part: GraphModule, name: str) -> Tuple[Graph, List[int]]:
+    """And which of the part's arguments are inputs of the graph. Raises Unsupported."""
     graph = Graph(name)
     converter = Converter(graph)
     placeholders = [node for node in part.graph.nodes if node.op == "placeholder"]
     tensors = [node for node in placeholders if isinstance(node.meta.get("val"), torch.Tensor)]
-    add_dims(graph, [node.meta["val"] for node in tensors], {}, lambda symbol: _range(tensors, symbol))
-    for node in tensors:
-        converter.values[node] = graph.value(node.meta["val"], node.name)
-        graph.inputs.append(converter.values[node])
+    add_dims(graph, [node.meta["val"] for node in tensors], {})
+    taken = []
+    for i, node in enumerate(placeholders):
+        example = node.meta.get("val")
+        if isinstance(example, torch.Tensor):
+            converter.values[node] = graph.value(example, node.name)
+            graph.inputs.append(converter.values[node])
+            taken.append(i)
+        elif isinstance(example, torch.SymInt) and graph.takes_size(
+            extent_of(example), node.name, range_of_size(example)
+        ):
+            taken.append(i)
     for node in part.graph.nodes:
         if node.op == "call_function":
             converter.convert(node, node.name)
@@ -153,45 +196,50 @@ def _graph_of(part: GraphModule, name: str) -> Graph:
                 graph.outputs.append(converter.output(converter.values[result], f"output_{i}"))
     if converter.problems:
         raise Unsupported(converter.problems[0])
-    return graph
+    return graph, taken
 
 
-def _range(tensors: Sequence[FxNode], symbol: Any) -> Any:
-    for node in tensors:
-        for extent in node.meta["val"].shape:
-            if isinstance(extent, torch.SymInt) and extent.node.expr == symbol:
-                known: Any = extent.node.shape_env
-                return range_of(known.var_to_range.get(symbol))
-    return range_of(None)
-
-
-def _planned(part: GraphModule, folder: Path, settings: Dict[str, Any], report: Report) -> torch.nn.Module:
+def _planned(
+    part: GraphModule, folder: Path, settings: Dict[str, Any], report: Report, refused: Dict[str, str]
+) -> torch.nn.Module:
     """The part by kgen, or as it is with the reason in the report."""
     operators = [node for node in part.graph.nodes if _computes(node)]
     try:
-        text = _graph_of(part, "part").text()
+        text = _graph_of(part, "part")[0].text()
         name = "torch_" + hashlib.sha256(text.encode()).hexdigest()[:10]
         work = folder / name
-        graph = _graph_of(part, name)
+        graph, taken = _graph_of(part, name)
         graph.doc = f"{len(operators)} operators that torch.compile gave to kgen, from {line_of(operators[0])}"
         graph.write(work / "graph.yaml")
         model = load(work / "graph.yaml", folder=work, **settings)
     except (Unsupported, PlanError, BuildError) as problem:
         first = str(problem).splitlines()[0]
+        culprit = _culprit(problem, part, graph) if isinstance(problem, PlanError) else None
+        if culprit is not None:
+            refused[culprit.meta["kgen_name"]] = f"{name_of(culprit.target)}: {first}: {line_of(culprit)}"
         report.left.append(f"{len(operators)} operators from {line_of(operators[0])}: {first}")
         return part
     report.planned.append(f"{len(operators)} operators in {model.source}")
     (work / "report.txt").write_text(str(report) + "\n", encoding="utf-8")
-    return _Planned(model, part, report)
+    return _Planned(model, part, report, taken)
+
+
+def _culprit(problem: PlanError, part: GraphModule, graph: Graph) -> Optional[FxNode]:
+    """The operator of PyTorch's that wrote the line of which the planner says that it cannot be."""
+    lines = [each.line for each in problem.diagnostics if each.severity == "error"]
+    origin = graph.origin_at(lines[0]) if lines else None
+    return next((node for node in part.graph.nodes if node.name == origin and "kgen_name" in node.meta), None)
 
 
 class _Planned(torch.nn.Module):
     """A part of a module that a model computes; `part`, PyTorch's own, computes it for sizes that are too large for the model."""
 
-    def __init__(self, model: Any, part: GraphModule, report: Report) -> None:
+    def __init__(self, model: Any, part: GraphModule, report: Report, taken: List[int]) -> None:
         super().__init__()
-        nodes = [node for node in part.graph.nodes if node.op == "placeholder"]
-        self._tensors = [isinstance(node.meta.get("val"), torch.Tensor) for node in nodes]
+        self._taken = taken
+        self._has_tensors = any(
+            node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor) for node in part.graph.nodes
+        )
         self._model = model
         self._part = part
         self._report = report
@@ -203,7 +251,7 @@ class _Planned(torch.nn.Module):
         self._orders = [(i, order, _inverse(order)) for i, order in enumerate(orders) if order is not None]
 
     def forward(self, *arguments: Any) -> Any:
-        given = [one.detach().resolve_neg().contiguous() for one, wanted in zip(arguments, self._tensors) if wanted]
+        given = [_dense(arguments[i]) for i in self._taken]
         try:
             result = self._call(given)
         except ArgumentError as problem:
@@ -218,12 +266,19 @@ class _Planned(torch.nn.Module):
             results[i] = results[i].permute(order).contiguous().permute(inverse)
         return tuple(results) if self._is_tuple else results[0]
 
-    def _call(self, given: List[torch.Tensor]) -> Any:
-        if given:
+    def _call(self, given: List[Any]) -> Any:
+        if self._has_tensors:
             return self._model(*given)
         # nothing says whose tensors, and where
         out = tuple(torch.empty(one.shape, dtype=one.dtype, device=one.device) for one in self._results)
-        return self._model(out=out if len(out) > 1 else out[0])
+        return self._model(*given, out=out if len(out) > 1 else out[0])
+
+
+def _dense(argument: Any) -> Any:
+    """A tensor as graphs take it, without a call of PyTorch's where it is so already."""
+    if not isinstance(argument, torch.Tensor) or (argument.is_contiguous() and not argument.is_neg()):
+        return argument
+    return argument.resolve_neg().contiguous()
 
 
 def _memory_order(tensor: torch.Tensor) -> Optional[List[int]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch.fx import Node as FxNode
 
-from . import _aten_memory, _aten_windows  # noqa: F401  (their rules)
+from . import _aten_attention, _aten_memory, _aten_windows  # noqa: F401  (their rules)
 from ._aten import Builder, rule_of
 from ._aten_indexing import REFUSED
 from ._graph import Dim, ExportError, Graph, Node, Operand, Unsupported, Value, dtype_names, extent_of, extents_of
@@ -78,7 +78,7 @@ class Converter(Builder):
         for result in results:
             if result.dtype not in dtype_names:
                 raise Unsupported(f"{result.dtype} is no dtype of graphs")
-        self.graph.nodes.append(Node(op, list(operands), results, attributes))
+        self.graph.nodes.append(Node(op, list(operands), results, attributes, self._node.name if self._node else ""))
         if op == "dim_value":
             self._sizes[attributes["dim"]] = results[0]
         self._makers.update((id(result), self.graph.nodes[-1]) for result in results)
@@ -134,6 +134,8 @@ class Converter(Builder):
             if picked is None and node.users:
                 raise Unsupported("this result of the operator")
             return picked
+        if is_same(node):
+            return arguments[0]
         name = name_of(node.target)
         rule = rule_of(name)
         if rule is None:
@@ -203,22 +205,34 @@ def _stand_in(example: Any) -> Any:
     return outline
 
 
-def add_dims(graph: Graph, tensors: Sequence[Any], names: Mapping[Any, str], ranges: Callable[[Any], Tuple[int, int]]) -> None:
-    """The symbols that are an extent of an input by themselves become dims."""
-    for tensor in tensors:
-        for extent in extents_of(tensor):
-            if isinstance(extent, int) or not extent.is_Symbol or extent in graph.dims:
-                continue
-            low, high = ranges(extent)
-            graph.dims[extent] = (graph.names.new(names.get(extent) or f"D{len(graph.dims)}"), low, high)
+def add_dims(graph: Graph, tensors: Sequence[Any], names: Mapping[Any, str]) -> None:
+    """Extents of inputs as dims: symbols that are an extent by themselves first, and then what stands for those that are not."""
+    extents = [extent for tensor in tensors for extent in tensor.shape if isinstance(extent, torch.SymInt)]
+    for extent in sorted(extents, key=lambda each: not getattr(each.node.expr, "is_Symbol", False)):
+        size = extent_of(extent)
+        if not isinstance(size, int) and not graph.has_form(size):
+            graph.dim(size, names.get(size) or f"D{len(graph.dims)}", range_of_size(extent))
 
 
-def range_of(bounds: Any) -> Tuple[int, int]:
-    """PyTorch's range of a symbol, with an end."""
-    low = int(bounds.lower) if bounds is not None and bounds.lower.is_finite else 0
-    high: Any = bounds.upper if bounds is not None else None
-    is_open = high is None or not getattr(high, "is_Integer", False) or int(high) > DEFAULT_GREATEST
-    return max(low, 0), DEFAULT_GREATEST if is_open else int(high)
+def range_of_size(size: torch.SymInt) -> Tuple[int, int]:
+    """PyTorch's range of a size, with an end."""
+    known: Any = size.node.shape_env
+    bounds: Any = known.bound_sympy(size.node.expr)
+    low = int(bounds.lower) if getattr(bounds.lower, "is_Integer", False) else 0
+    is_open = not getattr(bounds.upper, "is_Integer", False) or int(bounds.upper) > DEFAULT_GREATEST
+    return max(low, 0), DEFAULT_GREATEST if is_open else int(bounds.upper)
+
+
+def is_same(node: FxNode) -> bool:
+    """Whether as_strided gives what it is given, in the same order: PyTorch writes it to say how a result lies in memory."""
+    if node.op != "call_function" or name_of(node.target) != "as_strided.default" or not isinstance(node.args[0], FxNode):
+        return False
+    given, result = node.args[0].meta.get("val"), node.meta.get("val")
+    if not isinstance(given, torch.Tensor) or not isinstance(result, torch.Tensor) or extents_of(given) != extents_of(result):
+        return False
+    offset = node.args[3] if len(node.args) > 3 else None
+    strides = zip(extents_of(given), *([extent_of(each) for each in one.stride()] for one in (given, result)))
+    return offset in (None, 0) and all(extent == 1 or one == other for extent, one, other in strides)
 
 
 def path_of(node: FxNode) -> Optional[str]:

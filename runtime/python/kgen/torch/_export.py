@@ -15,8 +15,8 @@ from torch.export.graph_signature import InputKind, OutputKind
 from .._load import load
 from .._model import Model
 from .._plan import PathLike, run_kgen
-from ._convert import Converter, add_dims, is_known, line_of, op_of, path_of, range_of
-from ._graph import ExportError, Graph, Unsupported, Value, extents_of
+from ._convert import Converter, add_dims, is_known, line_of, op_of, path_of, range_of_size
+from ._graph import ExportError, Graph, Unsupported, Value, extent_of, extents_of
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,7 @@ def _graph_of(program: ExportedProgram, name: str, dim_names: Dict[Any, str]) ->
     signature = program.graph_signature
     mutated = {spec.target: spec.arg.name for spec in signature.output_specs if spec.kind == OutputKind.BUFFER_MUTATION}
     users = [placeholders[spec.arg.name] for spec in signature.input_specs if _is_tensor_input(spec, placeholders)]
-    ranges = program.range_constraints
-    add_dims(graph, [node.meta["val"] for node in users], dim_names, lambda symbol: range_of(ranges.get(symbol)))
+    add_dims(graph, [node.meta["val"] for node in users], dim_names)
     states = _add_inputs(program, converter, placeholders, mutated)
     for node in nodes:
         if node.op == "call_function":
@@ -157,6 +156,8 @@ def _add_inputs(
             if isinstance(node.meta.get("val"), torch.Tensor):
                 converter.values[node] = graph.value(node.meta["val"], node.name)
                 graph.inputs.append(converter.values[node])
+            elif isinstance(node.meta.get("val"), torch.SymInt):
+                graph.takes_size(extent_of(node.meta["val"]), node.name, range_of_size(node.meta["val"]))
             continue
         if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
             raise ExportError(f"input '{node.name}' of the exported program is of the kind {spec.kind}")

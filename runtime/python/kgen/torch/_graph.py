@@ -79,6 +79,18 @@ class Node:
     operands: List[Operand]
     results: List[Value]
     attributes: Dict[str, Any] = field(default_factory=dict)
+    origin: str = ""
+    """The node of torch.fx that it was written for."""
+
+
+@dataclass
+class SymbolicDim:
+    """A dim of the graph; `source`: the input that it is read from, where it is no extent."""
+
+    name: str
+    low: int
+    high: int
+    source: str = ""
 
 
 @dataclass
@@ -112,14 +124,15 @@ def extent_of(extent: Any) -> Dim:
     return int(extent)
 
 
-def dim_text(dim: Dim, names: Dict[sympy.Symbol, str]) -> str:
-    """As graphs write it. Raises Unsupported for what they have no form of."""
+def dim_text(dim: Dim, names: Dict[sympy.Expr, str]) -> str:
+    """As graphs write it, where `names` has the texts of symbols and of what else is known. Raises Unsupported for what they
+    have no form of."""
     if isinstance(dim, int) or dim.is_Integer:
         return str(int(dim))
-    if dim.is_Symbol:
-        if dim not in names:
-            raise Unsupported(f"the size {dim} is no extent of an input: it follows from data, or is an argument of its own")
+    if dim in names:
         return names[dim]
+    if dim.is_Symbol:
+        raise Unsupported(f"the size {dim} is no extent of an input: it follows from data")
     if isinstance(dim, (FloorDiv, CleanDiv)):
         over, under = (_in_brackets(part, names) for part in dim.args)
         return f"{over} / {under}"
@@ -169,13 +182,42 @@ class Graph:
         self.name = Names().new(name)
         self.doc = doc
         self.names = Names()
-        self.dims: Dict[sympy.Symbol, Tuple[str, int, int]] = {}
+        self.dims: List[SymbolicDim] = []
+        self._sizes: Dict[sympy.Expr, str] = {}
         self.inputs: List[Value] = []
         self.constants: List[Constant] = []
         self.weights: Dict[str, torch.Tensor] = {}
         self.states: List[State] = []
         self.nodes: List[Node] = []
         self.outputs: List[Value] = []
+
+    def dim(self, size: sympy.Expr, wanted: str, limits: Tuple[int, int], source: str = "") -> None:
+        """A new dim of this size, and with it the symbol that the size follows from, where it is the only one not known."""
+        name = self.names.new(wanted)
+        self.dims.append(SymbolicDim(name, *limits, source))
+        self._sizes[size] = name
+        unknown = [symbol for symbol in size.free_symbols if symbol not in self._sizes]
+        if len(unknown) != 1 or not size.is_polynomial(unknown[0]):
+            return
+        slope, rest = size.coeff(unknown[0], 1), size.coeff(unknown[0], 0)
+        if slope.is_Integer and slope > 0 and sympy.expand(slope * unknown[0] + rest - size) == 0 and self.has_form(rest):
+            less = name if rest == 0 else f"({name} - {_in_brackets(rest, self._sizes)})"
+            self._sizes[unknown[0]] = less if slope == 1 else f"{less} / {slope}"
+
+    def takes_size(self, size: Dim, wanted: str, limits: Tuple[int, int]) -> bool:
+        """Whether a size that is passed as a number becomes an input: where nothing else says it."""
+        if isinstance(size, int) or self.has_form(size):
+            return False
+        self.inputs.append(Value(torch.int64, (), self.names.new(wanted)))
+        self.dim(size, f"D{len(self.dims)}", limits, self.inputs[-1].name)
+        return True
+
+    def has_form(self, size: Dim) -> bool:
+        try:
+            self.text_of(size)
+        except Unsupported:
+            return False
+        return True
 
     def value(self, tensor: torch.Tensor, wanted: str) -> Value:
         """A named value of the type of a tensor."""
@@ -223,7 +265,16 @@ class Graph:
         return f"{dtype_names[value.dtype]}[{', '.join(self.text_of(dim) for dim in value.shape)}]"
 
     def text_of(self, dim: Dim) -> str:
-        return dim_text(dim, {symbol: name for symbol, (name, _, _) in self.dims.items()})
+        return dim_text(dim, self._sizes)
+
+    def _dim_text(self, dim: SymbolicDim) -> str:
+        limits = f"{dim.low}..{dim.high}"
+        return f"{dim.name}: {{range: {limits}, from: {dim.source}}}" if dim.source else f"{dim.name}: {limits}"
+
+    def origin_at(self, line: int) -> str:
+        """The origin of the node that stands on this line of the text, counted from 1."""
+        place = line - self.text().splitlines().index("nodes:") - 2
+        return self.nodes[place].origin if 0 <= place < len(self.nodes) else ""
 
     def text(self) -> str:
         """The file."""
@@ -232,7 +283,7 @@ class Graph:
             lines.append(f"doc: {json.dumps(self.doc)}")
         if self.dims:
             lines.append("dims:")
-            lines += [f"  {name}: {low}..{high}" for name, low, high in self.dims.values()]
+            lines += [f"  {self._dim_text(dim)}" for dim in self.dims]
         if self.inputs:
             lines += ["inputs:", *(f"  {value.name}: {json.dumps(self.type_of(value))}" for value in self.inputs)]
         if self.constants:

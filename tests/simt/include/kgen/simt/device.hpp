@@ -17,6 +17,7 @@ inline void await_earlier() { simt::await_earlier(); }
 inline void allow_next() {}  // kernels run one after the other
 inline unsigned char* dynamic_shared() { return simt::shared_memory(); }
 inline void block_barrier(Where where) { simt::block_barrier({where.line, where.file}); }
+inline void wave_barrier(Where where = Where::here()) { simt::wave_barrier({where.line, where.file}); }
 
 // As the vendors' devices: waves of 32 lanes come with clusters, waves of 64 without.
 inline constexpr int most_cluster_blocks = wave_size == 32 ? 8 : 1;

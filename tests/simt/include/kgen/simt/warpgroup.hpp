@@ -72,6 +72,11 @@ std::optional<TensorMap> tensor_map(const PatchedMemory<Rank>& memory) {
   return map;
 }
 inline bool runs_warpgroups(const void*, int) { return true; }
+inline ClustersAtOnce clusters_at_once(const Grid&, const DeviceLimits& limits, Stream, const void*) {
+  ClustersAtOnce counts{};
+  for (int blocks = 1; blocks <= limits.cluster_blocks; ++blocks) counts[blocks] = limits.multiprocessors / blocks;
+  return counts;
+}
 
 class Mbarrier {
  public:
@@ -300,31 +305,7 @@ void wgmma(float (&sums)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, i
     detail::multiply<T, N, Transposed>(sums, left, shared, b, adds != 0);
   });
 }
-template <class T>
-void multiply_tile(float (&sums)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  constexpr int depth = 16;
-  const int lane = simt::thread_index() % 32;
-  // Both elements of a word that another lane has.
-  const auto pair = [](std::uint32_t word, int from, float (&to)[depth], int k) {
-    word = simt::exchange({{__LINE__, __FILE__}, 0, 32, "multiply_tile"}, word, from);
-    T both[2];
-    std::memcpy(both, &word, sizeof(word));
-    to[k] = static_cast<float>(both[0]);
-    to[k + 1] = static_cast<float>(both[1]);
-  };
-  float rows[2][depth], columns[2][depth];
-  for (int k = 0; k < depth; k += 2) {
-    for (int i = 0; i < 2; ++i) {
-      pair(a[k / 8 * 2 + i], lane / 4 * 4 + k / 2 % 4, rows[i], k);
-      pair(b[k / 8], (lane % 4 * 2 + i) * 4 + k / 2 % 4, columns[i], k);
-    }
-  }
-  for (int i = 0; i < 4; ++i) {
-    for (int k = 0; k < depth; ++k) sums[i] += rows[i / 2][k] * columns[i % 2][k];
-  }
-}
 inline void fence_async_proxy() {}
-inline void wave_barrier(Where where = Where::here()) { simt::wave_barrier({where.line, where.file}); }
 inline void wgmma_fence() {}
 inline void wgmma_commit() { simt::end_products(); }
 template <int Left>

@@ -1,0 +1,91 @@
+// Which kernel of a GPU convolves.
+#pragma once
+
+#include "kgen/gpu/channels_last.hpp"
+#include "kgen/gpu/depthwise.hpp"
+#include "kgen/gpu/narrow_convolution.hpp"
+#include "kgen/gpu/warpgroup_convolution.hpp"
+
+#if defined(KGEN_WARPGROUPS)
+
+namespace kgen::gpu {
+
+namespace detail {
+template <class X, class F>
+inline constexpr bool are_images_of_16_bits = false;
+template <class X, class F, int R>
+inline constexpr bool are_images_of_16_bits<View<X, R>, View<F, R>> =
+    std::is_same_v<std::remove_const_t<X>, std::remove_const_t<F>> &&
+    (std::is_same_v<std::remove_const_t<X>, bf16> || std::is_same_v<std::remove_const_t<X>, f16>);
+}  // namespace detail
+
+// Whether tensor cores may convolve operands of these types.
+template <class X, class F>
+inline constexpr bool has_tensor_core_convolution = detail::are_images_of_16_bits<X, F>;
+
+// Whether so many channels of each group are better multiplied by waves than by warpgroups. These multiply 64 channels
+// by 64 columns at least, zeros where there are fewer, 3 times as fast; and groups of which 64 are several, only by way
+// of registers.
+template <int A>
+bool is_narrow(const ConvolutionShape<A>& sizes, std::int64_t group, std::int64_t columns) {
+  if (sizes.channels >= 64 || (group == 1 && element_count(sizes.filter) == 1)) return false;
+  const auto whole = [](std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit * unit; };
+  return group > 1 || 64 * whole(columns, 64) >= 3 * sizes.channels * whole(columns, 32);
+}
+
+// Whether the copy engine takes images, or filters, as they lie.
+template <class T, int A>
+bool engine_takes_images(const PatchOperands<T, A>& operands) {
+  std::int64_t extents[A + 2], pitches[A + 2];
+  return detail::describe(operands.x, A + 1, extents, pitches);
+}
+template <class T, int A>
+bool engine_takes_filters(const PatchOperands<T, A>& operands) {
+  std::int64_t extents[A + 2], pitches[A + 2];
+  const auto takes = [&](int inner) { return detail::describe(operands.filters, inner, extents, pitches); };
+  return takes(A + 1) || takes(A);
+}
+
+// Operands that lie otherwise are copied first: their elements are read once for that, and for each tap by threads that
+// bring them from anywhere. False where they are no lines of places, or windows move otherwise than the engine has it.
+template <class T, int A, class Out>
+bool convolve_channels_last(PatchOperands<T, A> operands, const Out& out, const DeviceLimits& limits, Stream stream) {
+  const bool images = !engine_takes_images(operands), filters = !engine_takes_filters(operands);
+  if ((!images && !filters) || !image_windows(operands) || !has_own_boxes(operands)) return false;
+  const std::int64_t image_bytes = copied_image_bytes(operands), filter_bytes = copied_filter_bytes(operands);
+  if ((images && image_bytes == 0) || (filters && filter_bytes == 0)) return false;
+  const Workspace memory((images ? image_bytes : 0) + (filters ? filter_bytes : 0), stream);
+  if (images && !copy_images(operands, memory.data(), stream)) return false;
+  if (filters && !copy_filters(operands, memory.data() + (images ? image_bytes : 0), stream)) return false;
+  operands.sizes.channels = padded_channels<T>(operands.sizes.channels);
+  return warpgroup_convolution(operands, out, limits, stream);
+}
+
+// The same of images alone, whose channels come in whole pieces then.
+template <class T, int A, class Out>
+bool convolve_narrow(const PatchOperands<T, A>& operands, const Out& out, const DeviceLimits& limits, Stream stream) {
+  const bool pieces = operands.x.extent(A + 1) % ChannelsTile<T>::lanes == 0 && !engine_takes_images(operands);
+  const std::int64_t bytes = pieces ? copied_image_bytes(operands) : 0;
+  const Workspace memory(bytes, stream);
+  PatchOperands<T, A> made = operands;
+  if (bytes > 0 && !copy_images(made, memory.data(), stream)) return false;
+  return narrow_convolution(made, out, limits, stream);
+}
+
+// False where device or compiler do not allow it, or there is nothing to compute.
+template <class X, class F, int A, class Out>
+bool tensor_core_convolution(const X& x, const F& filters, const ConvolutionShape<A>& sizes, std::int64_t group,
+                             const Out& out, Stream stream) {
+  using T = view_element_t<X>;
+  const std::int64_t columns = filters.extent(A + 1);
+  const bool some = sizes.positions() > 0 && sizes.depth() > 0 && columns > 0 && element_count(sizes.image) > 0;
+  if (!some || columns >= 1 << 30 || !counts_in_32_bits(sizes)) return false;
+  const DeviceLimits limits = device_limits(stream);
+  const PatchOperands<T, A> operands{x, filters, sizes, group};
+  if (is_narrow(sizes, group, columns / group) && convolve_narrow(operands, out, limits, stream)) return true;
+  return convolve_channels_last(operands, out, limits, stream) || warpgroup_convolution(operands, out, limits, stream);
+}
+
+}  // namespace kgen::gpu
+
+#endif
