@@ -1,9 +1,6 @@
 // The command line: kgen plan, tune, import, explain, ops, introspect, status, diff, observe.
 #include <fmt/format.h>
 #include <unistd.h>
-#ifdef KGEN_MIMALLOC
-#include <mimalloc.h>
-#endif
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -68,7 +65,7 @@ struct Arguments {
   std::string folder, file;   // status, diff
   std::vector<std::string> headers, include;  // introspect
   ImportFileOptions import;
-  bool check_kernels = false;
+  bool compare_kernels = false;
 };
 
 bool use_color(const Arguments& arguments, int stream) {
@@ -206,6 +203,7 @@ WriteOptions write_options(const Arguments& arguments, const Session& session) {
   options.folder = arguments.emit;
   options.version = KGEN_VERSION;
   options.inputs = emission_inputs(session.read_files, input_roots(arguments.emit));
+  options.include_directories = emit_options(arguments, arguments.emit).include_directories;
   return options;
 }
 
@@ -213,7 +211,6 @@ void write_plan(const Plan& plan, const Arguments& arguments, Session& session) 
   WriteOptions options = write_options(arguments, session);
   options.pinned = pinned_files(plan, *find_target(arguments.target));
   const EmitOptions how = emit_options(arguments, arguments.emit);
-  options.include_directories = how.include_directories;
   const std::vector<SourceFile>& files = until_exit(formatted(emit_plan(plan, how), options.folder));
   const WriteReport written = write_files(files, options, session.sources, session.diagnostics);
   const bool done = !session.diagnostics.has_errors();
@@ -259,8 +256,7 @@ int run_tune(const Arguments& arguments) {
   Session& session = until_exit(Session{});
   const auto& tuning = until_exit(plan_tuning(pipeline_options(arguments), session));
   if (!tuning) return report(session, arguments);
-  WriteOptions options = write_options(arguments, session);
-  options.include_directories = emit_options(arguments, arguments.emit).include_directories;
+  const WriteOptions options = write_options(arguments, session);
   const auto files = formatted(tuning_files(*tuning, arguments), options.folder);
   write_files(files, options, session.sources, session.diagnostics);
   if (!session.diagnostics.has_errors() && !arguments.quiet) {
@@ -350,7 +346,7 @@ int run_introspect(const Arguments& arguments) {
   PipelineOptions options = pipeline_options(arguments);
   const KernelLibrary library = introspect_headers(arguments.headers, options, session);
   if (session.diagnostics.has_errors()) return report(session, arguments);
-  if (!arguments.check_kernels) {
+  if (!arguments.compare_kernels) {
     fmt::print("{}", signatures_yaml(library));
     return report(session, arguments);
   }
@@ -511,7 +507,7 @@ CLI::App* add_introspect(CLI::App& app, Arguments& arguments) {
   introspect->add_option("--include", arguments.include, "Where headers include others from, besides kgen's own")
       ->type_name("FOLDER")
       ->allow_extra_args(false);
-  introspect->add_flag("--check", arguments.check_kernels, "Print nothing; check that the operators and these kernels agree");
+  introspect->add_flag("--check", arguments.compare_kernels, "Print nothing; check that the operators and these kernels agree");
   add_common_options(*introspect, arguments);
   return introspect;
 }
@@ -588,9 +584,6 @@ int run_command(int argc, char** argv) {
 }  // namespace kgen
 
 int main(int argc, char** argv) {
-#ifdef KGEN_MIMALLOC
-  mi_option_enable(mi_option_large_os_pages);  // a tenth off the time of a large plan, which touches much memory once
-#endif
   try {
     return kgen::run_command(argc, argv);
   } catch (const std::exception& error) {

@@ -39,6 +39,7 @@
 #include "generator/pass/verify/verify_dims.hpp"
 #include "generator/pass/verify/verify_graph.hpp"
 #include "generator/pass/verify/verify_views.hpp"
+#include "generator/spec/target_conditions.hpp"
 
 namespace kgen {
 namespace {
@@ -183,6 +184,7 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   PassRunner passes(options, diagnostics);
   const OpSet& ops = session.ops;
   if (!load_operators(options, session)) return std::nullopt;
+  keep_conditions_of(options.target, options.architecture, session.ops);
   const SourceText* text = session.sources.read(options.graph, diagnostics);
   if (!text) return std::nullopt;
   session.read_files.push_back(options.graph);
@@ -239,7 +241,9 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
 
 std::vector<SourceFile> emit_plan(const Plan& plan, const EmitOptions& options) {
   // The largest files of a large graph, written by two threads.
-  std::future<SourceFile> plan_yaml = std::async(std::launch::async, [&] { return emit_plan_yaml(plan, options); });
+  std::future<std::vector<SourceFile>> records = std::async(std::launch::async, [&] {
+    return std::vector{emit_plan_yaml(plan, options), emit_lines_yaml(plan, options)};
+  });
   std::vector<SourceFile> files = emit_wrapper(plan, options);
   const std::string& name = plan.main.fused.graph.name;
   for (const StubProgram& stub : plan.stubs) files.push_back(emit_stub(stub, name, "stubs", options));
@@ -248,8 +252,7 @@ std::vector<SourceFile> emit_plan(const Plan& plan, const EmitOptions& options) 
     files.push_back(emit_check_header(plan, options));
     files.push_back(emit_check_source(plan, options));
   }
-  files.push_back(plan_yaml.get());
-  files.push_back(emit_lines_yaml(plan, options));
+  for (SourceFile& file : records.get()) files.push_back(std::move(file));
   return files;
 }
 

@@ -77,8 +77,8 @@ void validate_order(const FunctionSignature& declared, const FunctionSignature& 
 }
 
 // What Clang said first of a file that it could not read.
-void warn_unchecked(const std::string& what, const Diagnostics& reasons, Diagnostics& diagnostics) {
-  Diagnostic& warning = diagnostics.warning({}, fmt::format("{} not checked against what its wrapper calls", what));
+void warn_not_compared(const std::string& what, const Diagnostics& reasons, Diagnostics& diagnostics) {
+  Diagnostic& warning = diagnostics.warning({}, fmt::format("{} not compared with what its wrapper calls", what));
   if (reasons.all().empty()) return;
   const Diagnostic& reason = reasons.all().front();
   warning.note(reason.where, reason.message);
@@ -148,7 +148,7 @@ void validate_stub(const fs::path& header, const fs::path& stub, const std::vect
   if (declared && (!found.empty() || !reasons.has_errors())) {
     compare_signature(*declared, found, diagnostics);
   } else if (reasons.has_errors()) {
-    warn_unchecked(fmt::format("'{}' was", stub.string()), reasons, diagnostics);
+    warn_not_compared(fmt::format("'{}' was", stub.string()), reasons, diagnostics);
   }
 }
 
@@ -194,7 +194,7 @@ void compare_stub_signatures(const fs::path& folder, const FolderStatus& status,
   Diagnostics reasons;
   const ClangServices* clang = clang_services("read the signatures of edited stubs", reasons);
   if (!clang) {
-    warn_unchecked(stubs.size() == 1 ? fmt::format("the edited stub '{}' is", stubs.front())
+    warn_not_compared(stubs.size() == 1 ? fmt::format("the edited stub '{}' is", stubs.front())
                                      : fmt::format("{} edited stubs are", stubs.size()),
                    reasons, diagnostics);
     return;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,11 +17,16 @@ class Writer {
   // One line, indented. An empty line carries no indentation.
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
-    raw_line(fmt::format(format, std::forward<Args>(args)...));
+    fmt::memory_buffer content;
+    fmt::format_to(std::back_inserter(content), format, std::forward<Args>(args)...);
+    raw_line({content.data(), content.size()});
   }
   void line() { text_ += '\n'; }
   // A line that is already text, so that its braces mean nothing.
   void raw_line(std::string_view content);
+
+  // Before text of about so many bytes, if they are many: what grows step by step is held twice while it moves.
+  void reserve(std::size_t bytes) { text_.reserve(text_.size() + bytes); }
 
   // Text that is indented already: what another writer wrote.
   void append(std::string_view text) { text_ += text; }

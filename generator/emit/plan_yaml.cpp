@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "generator/base/languages.hpp"
+#include "generator/base/parallel.hpp"
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
 #include "generator/emit/cpp_text.hpp"
@@ -19,7 +20,7 @@ namespace {
 using Kind = Placement::Kind;
 
 constexpr int indent_width = 2;
-constexpr std::size_t least_nodes_of_thread = 1024;
+constexpr std::size_t bytes_of_decision = 160, bytes_of_node = 128;  // about
 
 void write_stub(Writer& writer, const StubProgram& stub) {
   std::string results, operands;
@@ -41,13 +42,14 @@ class GraphText {
       : writer_(writer), plan_(plan), function_(function), graph_(function.fused.graph) {}
 
   void write() {
-    // Most of a large plan is its decisions: they are written beside the rest, where that is worth a thread.
-    const auto policy = graph_.nodes.size() < least_nodes_of_thread ? std::launch::deferred : std::launch::async;
-    std::future<std::string> decisions = std::async(policy, [this] {
+    // Most of a large plan is its decisions: they are written beside the rest.
+    std::future<std::string> decisions = std::async(beside_if_many(graph_.nodes.size()), [this] {
       Writer writer(indent_width, static_cast<int>(writer_.indentation()) / indent_width);
+      writer.reserve(bytes_of_decision * function_.fused.decisions.size());
       GraphText(writer, plan_, function_).write_decisions();
       return writer.take();
     });
+    writer_.reserve(bytes_of_node * graph_.nodes.size() + bytes_of_decision * function_.fused.decisions.size());
     phase_ = load_phase(function_);
     write_steps("load", function_.load_steps);
     write_steps("steps", function_.steps);
@@ -72,7 +74,7 @@ class GraphText {
   }
   std::string names(const std::vector<ValueId>& values) const {
     std::string text;
-    for (const ValueId value : values) text += (text.empty() ? "" : ", ") + name(value);
+    for (const ValueId value : values) text.append(text.empty() ? "" : ", ").append(name(value));
     return text;
   }
 
@@ -254,7 +256,13 @@ class GraphText {
     if (function_.fused.decisions.empty()) return;
     writer_.line(
         "decisions:  # value, its reader, whether one stub computes both, bytes that this saves or would, why");
+    Dim bytes;
+    std::string bytes_text = yaml_string(bytes.text());  // most are as many as those before
     for (const Decision& decision : function_.fused.decisions) {
+      if (decision.bytes != bytes) {
+        bytes = decision.bytes;
+        bytes_text = yaml_string(bytes.text());
+      }
       const ValueId reader = graph_.nodes[decision.consumer].outputs[0];
       const std::string readers =
           decision.siblings
@@ -262,7 +270,7 @@ class GraphText {
                                         graph_.value(reader).name))
               : name(reader);
       writer_.line("- [{}, {}, {}, {}, {}]", name(decision.value), readers, decision.fused ? "fused" : "apart",
-                   yaml_string(decision.bytes.text()), yaml_string(decision.reason));
+                   bytes_text, yaml_string(decision.reason));
     }
   }
 

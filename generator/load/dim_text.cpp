@@ -11,7 +11,7 @@
 namespace kgen {
 namespace {
 
-constexpr std::size_t longest_expression = 256;  // characters of one expression
+constexpr std::size_t longest_sum = 256;  // characters
 constexpr int deepest_parentheses = 32;
 constexpr int most_factors = 8;  // dims that are multiplied with each other
 constexpr std::size_t most_axes = 32;
@@ -32,7 +32,7 @@ class Parser {
   Parser(Yaml scalar, DimScope& scope, Diagnostics& diagnostics)
       : scalar_(scalar), text_(scalar.text()), scope_(scope), diagnostics_(diagnostics) {}
 
-  std::optional<Dim> whole_expression() {
+  std::optional<Dim> whole_sum() {
     if (!validate_length(text_.size())) return std::nullopt;
     auto result = sum(0);
     if (result && !at_end()) return fail_here("expected an operator");
@@ -225,8 +225,8 @@ class Parser {
   }
 
   bool validate_length(std::size_t length) {
-    if (length <= longest_expression) return true;
-    return error_at(position_, fmt::format("the expression is longer than {} characters", longest_expression));
+    if (length <= longest_sum) return true;
+    return error_at(position_, fmt::format("the expression is longer than {} characters", longest_sum));
   }
 
   // "... , not 'x'" or "... , not the end".
@@ -276,7 +276,7 @@ std::optional<Dim> read_dim(Yaml value, std::string_view what, DimScope& scope, 
     return std::nullopt;
   }
   if (const auto integer = integer_from_text(value.text())) return Dim(*integer);
-  return Parser(value, scope, diagnostics).whole_expression();
+  return Parser(value, scope, diagnostics).whole_sum();
 }
 
 std::optional<std::vector<Dim>> read_dims(Yaml value, std::string_view what, DimScope& scope,

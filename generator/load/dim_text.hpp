@@ -13,7 +13,7 @@
 
 namespace kgen {
 
-// The dims that expressions may name.
+// The dims that sums may name.
 struct DimScope {
   struct Entry {
     Dim value;  // its symbol, or its number where it can only have one
@@ -27,7 +27,7 @@ struct DimScope {
 // The greatest magnitude that a size may reach, over all values of its dims: exact in double as well.
 inline constexpr std::int64_t largest_size = std::int64_t{1} << 53;
 
-// A scalar that is an expression:
+// A scalar that is a sum of dims:
 //   sum     = product {("+" | "-") product}
 //   product = factor {("*" | "/") factor}          "/" rounds down
 //   factor  = {"-"} (integer | dim | "(" sum ")")
@@ -35,7 +35,7 @@ inline constexpr std::int64_t largest_size = std::int64_t{1} << 53;
 // be positive, too large, too long.
 std::optional<Dim> read_dim(Yaml value, std::string_view what, DimScope& scope, Diagnostics& diagnostics);
 
-// A list of expressions, or one expression, which stands for a list of one.
+// A list of sums, or one sum, which stands for a list of one.
 std::optional<std::vector<Dim>> read_dims(Yaml value, std::string_view what, DimScope& scope, Diagnostics& diagnostics);
 
 // A scalar "dtype[sum, sum, ...]". Errors: as above; unknown dtype, a negative extent, too many axes or elements.

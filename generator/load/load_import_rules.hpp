@@ -12,7 +12,7 @@ namespace kgen {
 // version, a step that names an operator or an attribute that `ops` does not have.
 void load_import_rules(const SourceText& source, const OpSet& ops, ImportRules& rules, Diagnostics& diagnostics);
 
-// Checks what spans files: steps that name other rules.
+// Validates what spans files: steps that name other rules.
 void link_import_rules(const ImportRules& rules, Diagnostics& diagnostics);
 
 }  // namespace kgen

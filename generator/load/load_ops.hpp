@@ -22,8 +22,8 @@ void add_kernels(std::vector<KernelSignature> kernels, OpSet& set, Diagnostics& 
 // Both at once.
 void load_signatures(const SourceText& source, OpSet& set, Diagnostics& diagnostics);
 
-// Checks what spans files: kernels and the operators of expansions exist; an operator and each of its kernels agree on
-// operands, results and attributes, and its own kernel takes all its dtypes; the nodes of expansions have the right
+// Validates what spans files: kernels and the operators of expansions exist; an operator and each of its kernels agree
+// on operands, results and attributes, and its own kernel takes all its dtypes; the nodes of expansions have the right
 // operands and attributes; no composite expands into itself; tuning speaks of parameters that kernels have. Does
 // nothing after an error: what failed to load would be missing.
 void link_ops(const OpSet& set, Diagnostics& diagnostics);

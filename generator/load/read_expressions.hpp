@@ -1,5 +1,5 @@
-// The expressions of operators and kernels: parsed where they are read, so that nothing parses them again, and checked
-// once the operator is known. A mistake in one is seen at once, and not by whoever uses the operator first.
+// The expressions of operators and kernels: parsed where they are read, so that nothing parses them again, and
+// validated once the operator is known. A mistake in one is seen at once, and not by whoever uses the operator first.
 #pragma once
 
 #include <span>

@@ -291,6 +291,7 @@ void read_nodes(Yaml section, GraphContext& context) {
   }
   context.graph.nodes.reserve(section.size());
   context.graph.values.reserve(context.graph.values.size() + section.size());
+  context.names.reserve(context.names.size() + section.size());
   NodeReader reader(context);
   for (const Yaml entry : section.items()) {
     if (is_hopeless(context.diagnostics())) return;

@@ -398,6 +398,63 @@ std::size_t operand_count(const Step& step) {
 
 // ---- evaluation -----------------------------------------------------------------------------------------------------
 
+namespace {
+
+// The parts of a text between "&&" that stand in no brackets, without the parentheses around one.
+std::vector<std::string_view> texts_of_conjuncts(std::string_view text) {
+  std::vector<std::string_view> parts;
+  const auto add = [&](std::string_view part) {
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    part = part.substr(0, part.find_last_not_of(' ') + 1);
+    const auto closing = part.find(')');
+    if (part.starts_with('(') && closing + 1 == part.size() && part.rfind('(') == 0) part = part.substr(1, closing - 1);
+    parts.push_back(part);
+  };
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
+    if (depth > 0 || !text.substr(i).starts_with("&&")) continue;
+    add(text.substr(begin, i - begin));
+    begin = i + 2;
+  }
+  add(text.substr(begin));
+  return parts;
+}
+
+}  // namespace
+
+std::vector<Expression> conjuncts(const Expression& expression) {
+  std::vector<Expression> parts;
+  std::span<const Step> rest = expression.steps;
+  const auto add = [&](std::span<const Step> steps) {
+    Expression part = expression;
+    part.steps.assign(steps.begin(), steps.end());
+    part.variables.clear();  // those that it reads
+    for (Step& step : part.steps) {
+      if (step.operation != Operation::variable) continue;
+      const std::string& name = expression.variables[step.index];
+      const auto known = std::find(part.variables.begin(), part.variables.end(), name);
+      step.index = static_cast<std::uint32_t>(known - part.variables.begin());
+      if (known == part.variables.end()) part.variables.push_back(name);
+    }
+    parts.push_back(std::move(part));
+  };
+  while (!rest.empty() && rest.back().operation == Operation::logical_and) {
+    rest = rest.first(rest.size() - 1);
+    std::size_t begin = rest.size();  // of what stands behind the last "&&"
+    for (std::size_t missing = 1; missing > 0; --missing) missing += operand_count(rest[--begin]);
+    add(rest.subspan(begin));
+    rest = rest.first(begin);
+  }
+  add(rest);
+  std::reverse(parts.begin(), parts.end());
+  const std::vector<std::string_view> texts = texts_of_conjuncts(expression.text);
+  if (texts.size() != parts.size()) return {expression};
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].text = texts[i];
+  return parts;
+}
+
 double evaluate(const Expression& expression, std::span<const double> values) {
   ensure(values.size() == expression.variables.size(), "every variable of an expression has a value");
   const auto apply = [&](const Step& step, std::span<const double> operands) -> std::optional<double> {

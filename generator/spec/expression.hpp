@@ -24,6 +24,9 @@ std::optional<Expression> parse_expression(std::string_view text, std::string* e
 // How many operands a step takes from the stack.
 std::size_t operand_count(const Expression::Step& step);
 
+// "a && (b || c)" as "a" and "b || c": what must hold each; the expression alone where it is not of that form.
+std::vector<Expression> conjuncts(const Expression& expression);
+
 // Runs the program: apply(step, operands) gives what stands in place of the operands. Nothing where it once does.
 template <class Value, class Apply>
 std::optional<Value> run(const Expression& expression, Apply&& apply) {

@@ -505,6 +505,12 @@ std::optional<std::string> problem_as(const Expression& expression, const Settin
   return std::holds_alternative<Kind>(*term) ? std::nullopt : std::optional(fmt::format("it is no {}", kind));
 }
 
+bool holds_never(const Setting& setting, const Expression& condition) {
+  const auto term = Evaluation{setting}(condition);
+  const auto* proof = term ? std::get_if<Proof>(&*term) : nullptr;
+  return proof && *proof == Proof::never;
+}
+
 }  // namespace
 
 std::span<const std::string_view> node_functions() { return function_names; }
@@ -543,17 +549,11 @@ Proof prove(const NodeScope& scope, const Expression& condition) {
   return *proof;
 }
 
-namespace {
-bool holds_never(const Setting& setting, const Expression& condition) {
-  const auto term = Evaluation{setting}(condition);
-  const auto* proof = term ? std::get_if<Proof>(&*term) : nullptr;
-  return proof && *proof == Proof::never;
-}
-}  // namespace
-
-bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target) {
+bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target,
+                 std::optional<Architecture> architecture) {
   Setting setting(op);
   setting.target = target;
+  setting.architecture = architecture;
   return holds_never(setting, condition);
 }
 

@@ -59,8 +59,10 @@ std::optional<Dim> size_at(const NodeScope& scope, const Expression& size);
 // Whether a condition holds.
 Proof prove(const NodeScope& scope, const Expression& condition);
 
-// Whether the condition holds at no node of the operator that is planned for `target`.
-bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target);
+// Whether the condition holds at no node of the operator that is planned for `target`, and its `architecture` if that
+// is known.
+bool holds_never(const OpSpec& op, const Expression& condition, TargetKind target,
+                 std::optional<Architecture> architecture = std::nullopt);
 
 // Whether the condition holds for no operands of the ranks that the node's have: what has it is not for such operands.
 bool ranks_refuse(const NodeScope& scope, const Expression& condition);

@@ -15,15 +15,15 @@ namespace {
 
 // The folders that changes go to, or those above that exist, must be writable.
 void validate_writable(const std::vector<FileChange>& changes, const EmittedFolder& folder, Diagnostics& diagnostics) {
-  std::set<std::string> checked;
+  std::set<std::string> touched;
   for (const FileChange& change : changes) {
-    if (checked.empty()) checked.insert("");  // the record is there
+    if (touched.empty()) touched.insert("");  // the record is there
     const bool touches = change.content || change.action == FileAction::remove;
     std::string at = touches ? change.path : "";
     while (!at.empty() && folder.kind(at) != EntryKind::folder) at.erase(at.rfind('/') == at.npos ? 0 : at.rfind('/'));
-    checked.insert(at);
+    touched.insert(at);
   }
-  for (const std::string& at : checked) {
+  for (const std::string& at : touched) {
     if (const std::error_code error = folder.validate_writable(at)) {
       report_failure(diagnostics, "write to", folder.path(at), error);
     }

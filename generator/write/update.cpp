@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <future>
+#include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "generator/base/hash.hpp"
 #include "generator/write/disk.hpp"
@@ -41,20 +45,47 @@ std::string steps_text(const std::vector<FileChange>& changes) {
   return text;
 }
 
-// Writes all that the update needs aside. What fails for lack of space or of rights fails here.
+// What is to lie in the staging folder under `name`, and which file it is for.
+struct StagedFile {
+  std::string name;
+  std::string_view content;
+  std::string_view shown;
+};
+
+// The first that cannot be written, and why.
+using StagingFailure = std::optional<std::pair<std::string_view, std::error_code>>;
+
+StagingFailure write_staged(const std::vector<StagedFile>& files, const EmittedFolder& folder) {
+  for (const StagedFile& file : files) {
+    if (const std::error_code error = folder.write(joined(staging_name, file.name), file.content)) {
+      return std::pair(file.shown, error);
+    }
+  }
+  return std::nullopt;
+}
+
+// Writes all that the update needs aside: texts, and beside them, where they are long, bases. What fails for lack of
+// space or of rights fails here.
 bool stage(const Update& update, const EmittedFolder& folder, Diagnostics& diagnostics) {
-  const auto write = [&](const std::string& name, std::string_view content, std::string_view shown) {
-    const std::error_code error = folder.write(joined(staging_name, name), content);
-    if (error) report_failure(diagnostics, "write", folder.path(shown), error);
-    return !error;
-  };
+  constexpr std::size_t many_bytes = 1 << 20;
+  const std::string steps = steps_text(update.changes), manifest = manifest_text(update.manifest);
+  std::vector<StagedFile> texts, bases;
+  std::size_t bytes = 0;
   for (const FileChange& change : update.changes) {
     if (change.action == FileAction::remove) continue;
-    if (change.content && !write(joined(texts_name, change.path), *change.content, change.path)) return false;
-    if (!write(joined(new_bases_name, change.path), change.base, change.path)) return false;
+    if (change.content) texts.push_back({joined(texts_name, change.path), *change.content, change.path});
+    bases.push_back({joined(new_bases_name, change.path), change.base, change.path});
+    bytes += change.base.size();
   }
-  return write(std::string(steps_name), steps_text(update.changes), manifest_name) &&
-         write(std::string(new_manifest_name), manifest_text(update.manifest), manifest_name);
+  texts.push_back({std::string(steps_name), steps, manifest_name});
+  texts.push_back({std::string(new_manifest_name), manifest, manifest_name});
+  const auto how = bytes < many_bytes ? std::launch::deferred : std::launch::async;
+  std::future<StagingFailure> beside = std::async(how, [&] { return write_staged(bases, folder); });
+  StagingFailure failure = write_staged(texts, folder);
+  const StagingFailure other = beside.get();
+  if (!failure) failure = other;
+  if (failure) report_failure(diagnostics, "write", folder.path(failure->first), failure->second);
+  return !failure;
 }
 
 // A pending update on its way to the folder.

@@ -72,6 +72,17 @@ PLAIN = Family(
     inputs="  w: f32[256, 256]\n  bias: f32[256]\n  gain: f32[256]\n",
     constants={},
 )
+TURNS = Family(
+    block="""\
+  - {{op: matmul, in: [h{i}, w], out: product{i}}}
+  - {{op: add, in: [product{i}, bias], out: shifted{i}}}
+  - {{op: relu, in: shifted{i}, out: active{i}}}
+  - {{op: softmax, in: active{i}, axis: -1, out: soft{i}}}
+  - {{op: mul, in: [soft{i}, gain], out: h{next}}}
+""",
+    inputs=PLAIN.inputs,
+    constants={},
+)
 COMPOSITE = Family(
     block="""\
   - {{op: layer_norm, in: [h{i}, weight{i}, bias{i}], out: normed{i}}}
@@ -317,6 +328,10 @@ written out block by block.
 Plain operators (matmul, bias, relu, residual, gain: a block is 5 operators), whose weights all blocks share:
 
 {planning(PLAIN, kgen, options.work)}
+In turns a matmul, bias, relu, softmax and gain, so that kernels and rows alternate (9 operators a block once softmax is
+expanded):
+
+{planning(TURNS, kgen, options.work)}
 Composites, and weights of each block's own (layer_norm, three matmuls, bias, gelu, gate, residual: 9 operators, which are
 21 once the composites are expanded, and 7 constants):
 

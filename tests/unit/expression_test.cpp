@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace kgen {
 namespace {
@@ -124,6 +125,29 @@ TEST_CASE("errors say what is wrong and where") {
   CHECK(error_of("extent(x, 0)") == "'extent(x, 0)', column 1: unknown function 'extent'");
   CHECK(error_of("max(a, b") == "'max(a, b', column 9: expected ',' or ')'");
   CHECK(error_of(".") == "'.', column 1: not a number");
+}
+
+TEST_CASE("what must hold each, in the order in which it is written") {
+  const auto texts = [](std::string_view text) {
+    std::vector<std::string> parts;
+    for (const Expression& each : conjuncts(parsed(text))) parts.push_back(each.text);
+    return parts;
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(texts("x == 3 && (y < 0 || big > x) && max(x, y) <= 2*(x + 1)") ==
+        Texts{"x == 3", "y < 0 || big > x", "max(x, y) <= 2*(x + 1)"});
+  CHECK(texts("x && (y && big)") == Texts{"x", "y && big"});
+  CHECK(texts("(x < 1) == (y < 1)") == Texts{"(x < 1) == (y < 1)"});
+  CHECK(texts("x && (y) + (big)") == Texts{"x", "(y) + (big)"});
+  for (const char* whole : {"x", "x || y && big", "(x && y)", "x && y ? 1 : 2", "!(x && y)"}) {
+    CHECK(texts(whole) == Texts{whole});
+  }
+  const std::vector<Expression> parts = conjuncts(parsed("x > 0 && y*y + x == 7"));
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[1].variables == std::vector<std::string>{"y", "x"});
+  const auto value = [](std::string_view name) { return name == "x" ? 3.0 : -2.0; };
+  CHECK(evaluate(parts[0], value) == 1);
+  CHECK(evaluate(parts[1], value) == 1);
 }
 
 TEST_CASE("nesting has a limit") {

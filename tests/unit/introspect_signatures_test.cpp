@@ -180,7 +180,7 @@ TEST_CASE("signatures: a stub of which a part was deleted is an error") {
 
 TEST_CASE("signatures: what Clang cannot read is not checked, and said so") {
   CHECK(said_of("#include \"none.hpp\"\n") ==
-        "warning: 'out/stubs/stub_y.cpp' was not checked against what its wrapper calls\n"
+        "warning: 'out/stubs/stub_y.cpp' was not compared with what its wrapper calls\n"
         "out/stubs/stub_y.cpp:1:10: note: 'none.hpp' file not found\n"
         "    1 | #include \"none.hpp\"\n"
         "      |          ^\n");
@@ -196,7 +196,7 @@ TEST_CASE("signatures: a kgen without Clang says that it did not check") {
   } else {
     ::unsetenv("KGEN_CLANG");
   }
-  CHECK(said.starts_with("warning: the edited stub 'stubs/stub_y.cpp' is not checked against what its wrapper calls\n"
+  CHECK(said.starts_with("warning: the edited stub 'stubs/stub_y.cpp' is not compared with what its wrapper calls\n"
                          "note: kgen's Clang plugin is needed to read the signatures of edited stubs\n"
                          "note: "));
   CHECK(said.find("there is none at '/none/kgen_clang.so'\nhelp: build kgen with -DKGEN_WITH_CLANG=ON") != said.npos);

@@ -47,6 +47,35 @@ outputs: [e]
   CHECK(lowered.stubs.size() == 1);
 }
 
+TEST_CASE("many groups that several threads lower have the stubs that one makes, in the same order") {
+  Fixture f;
+  constexpr int products = 5000;
+  std::string text = "graph: g\ndims: {M: 1..64}\ninputs: {h0: \"f32[M, 32]\", w: \"f32[32, 32]\", v: \"f32[32, 48]\"";
+  text += ", u: \"f32[48, 32]\"}\nnodes:\n";
+  // Wide and narrow products in turns, and in the middle one that no other is like.
+  for (int i = 0; i < products; ++i) {
+    const std::string n = std::to_string(i);
+    const bool grows = i % 2 == 0;
+    text += "  - {op: matmul, in: [h" + n + ", " + (grows ? "v" : "u") + "], out: p" + n + "}\n  - {op: " +
+            (i == products / 2 ? "tanh" : "relu") + ", in: p" + n + ", out: h" + std::to_string(i + 1) + "}\n";
+  }
+  const Lowered lowered = lower_text(f, text + "outputs: [h" + std::to_string(products) + "]\n");
+  REQUIRE(lowered.stubs.size() == 2);
+  CHECK(lowered.stubs[0].name == "stub_h1");
+  CHECK(lowered.stubs[1].name == "stub_h2501");
+  std::vector<std::uint32_t> expected(products, 0);
+  expected[products / 2] = 1;
+  CHECK(lowered.stub_of == expected);
+  REQUIRE(lowered.stubs[0].uses.size() == products - 1);
+  CHECK(lowered.stubs[0].uses.front() == "h1 = relu(matmul(h0, v))");
+  CHECK(lowered.stubs[0].uses.back() == "h5000 = relu(matmul(h4999, u))");
+  // Every extent but M is another in some use, whichever stretch that is in.
+  for (const StubParameter& parameter : lowered.stubs[0].parameters) {
+    CAPTURE(parameter.name);
+    CHECK(parameter.varies == std::vector<bool>{parameter.general == "b", true});
+  }
+}
+
 TEST_CASE("a shared stub says all its uses, and calls things by what they are to its operators") {
   Fixture f;
   const Lowered lowered = lower_text(f, R"(

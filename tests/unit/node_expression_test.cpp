@@ -2,7 +2,9 @@
 #include "generator/spec/node_expression.hpp"
 
 #include <array>
+#include <string>
 
+#include "generator/spec/target_conditions.hpp"
 #include "tests/unit/infer_fixture.hpp"
 
 namespace kgen {
@@ -91,6 +93,26 @@ TEST_CASE("conditions that hold for no node of a target") {
   CHECK_FALSE(holds_never(op, parsed("numerics == tf32"), TargetKind::cpu));
   CHECK_FALSE(holds_never(op, parsed("T == f32 || T == bf16"), TargetKind::cpu));
   CHECK(holds_never(op, parsed("T == i16"), TargetKind::cpu));
+  CHECK(holds_never(op, parsed("architecture == sm_90a && T == f32"), TargetKind::hip, Architecture::gfx942));
+  CHECK_FALSE(holds_never(op, parsed("architecture == sm_90a && T == f32"), TargetKind::hip));
+}
+
+TEST_CASE("conditions that hold nowhere on a target are left out, and the others stay as they are") {
+  // What is left of the matmul's rules, and of what it declares of operand b.
+  const auto conditions = [](TargetKind target, Architecture architecture) {
+    OpSet ops = test::shipped_ops();
+    keep_conditions_of(target, architecture, ops);
+    const KernelOperand& b = ops.kernels[ops.kernel_index.at("kgen::matmul")].operands[1];
+    std::string texts = b.memory.text;
+    for (const Evaluations& each : b.evaluations) texts += "; " + each.when.text;
+    for (const TuningRule& rule : ops.tuning) texts += rule.kernel == "kgen::matmul" ? "; " + rule.when.text : "";
+    return texts;
+  };
+  CHECK(conditions(TargetKind::cpu, Architecture::none).empty());
+  const std::string amd = conditions(TargetKind::hip, Architecture::gfx942);
+  CHECK(amd.find("target == gpu") != amd.npos);
+  CHECK(amd.find("sm_90a") == amd.npos);
+  CHECK(conditions(TargetKind::cuda, Architecture::sm_90a).find("sm_90a") != amd.npos);
 }
 
 TEST_CASE("conditions that hold for no operands of some ranks") {

@@ -83,6 +83,21 @@ TEST_CASE("recompute: siblings take it as one prologue on what they share") {
   CHECK(reason(plan.fused, "a", "b") == "one call of kgen::matmul computes both: 's' is computed once");
 }
 
+TEST_CASE("recompute: a prologue uses statistics of its row that memory holds, where the graph keeps the rows apart") {
+  const Planned plan(
+      "  - {op: mean, in: x, axes: [1], keepdims: true, out: m}\n  - {op: sub, in: [x, m], out: c}\n"
+      "  - {op: mul, in: [c, c], out: cc}\n  - {op: mean, in: cc, axes: [1], keepdims: true, out: var}\n"
+      "  - {op: rsqrt, in: var, out: r}\n  - {op: mul, in: [c, r], out: n}\n  - {op: matmul, in: [n, w], out: y}\n",
+      "y, m, r", "", "fusion: {forbid: [[r, n]]}\n");
+  CHECK(together(plan.fused, "m", "r"));
+  CHECK_FALSE(together(plan.fused, "r", "y"));
+  CHECK_FALSE(plan.is_stored("c"));
+  const Group& call = plan.group("y");
+  REQUIRE(call.prologues.size() == 1);
+  CHECK(plan.made_by(call.prologues[0].nodes) == Names{"c", "n"});
+  CHECK(plan.read_by("y") == Names{"x", "m", "r", "w"});
+}
+
 TEST_CASE("recompute: one of siblings takes it as a prologue on its own operand") {
   const Planned plan(
       "  - {op: mul, in: [v, 2], out: s}\n  - {op: sum, in: s, out: r, axes: [1]}\n"

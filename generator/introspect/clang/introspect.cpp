@@ -33,9 +33,9 @@ class RegistrationFinder {
  public:
   explicit RegistrationFinder(Reading& reading) : reading_(reading) {}
 
-  void find(const clang::DeclContext& scope) {
+  void find(const clang::DeclContext& context) {
     const clang::SourceManager& manager = reading_.context.getSourceManager();
-    for (const clang::Decl* each : scope.decls()) {
+    for (const clang::Decl* each : context.decls()) {
       if (manager.isInSystemHeader(manager.getExpansionLoc(each->getLocation()))) continue;
       const auto* its_template = clang::dyn_cast<clang::TemplateDecl>(each);
       const clang::Decl* declaration =

@@ -28,8 +28,8 @@ class SignatureReader {
     for (const std::string& file : request.files) files_.insert(fs::weakly_canonical(file));
   }
 
-  void read(const clang::DeclContext& scope) {
-    for (const clang::Decl* each : scope.decls()) {
+  void read(const clang::DeclContext& context) {
+    for (const clang::Decl* each : context.decls()) {
       if (const auto* function = clang::dyn_cast<clang::FunctionDecl>(each)) add(*function);
       const bool is_scope = clang::isa<clang::NamespaceDecl>(each) || clang::isa<clang::LinkageSpecDecl>(each);
       if (is_scope) read(*clang::cast<clang::DeclContext>(each));

@@ -17,7 +17,10 @@ FuseGroups::FuseGroups(const FuseFacts& facts)
     : facts_(facts),
       group_of_(facts.graph().nodes.size(), no_id),
       view_depth_(facts.graph().values.size(), 0),
-      last_reader_(facts.graph().values.size(), no_id) {}
+      last_reader_(facts.graph().values.size(), no_id) {
+  // A group of its own for each node is the most; memory that is never touched costs nothing, moving groups does.
+  groups_.reserve(facts.graph().nodes.size());
+}
 
 std::uint32_t FuseGroups::find(std::uint32_t id) const {
   if (id == no_id) return no_id;

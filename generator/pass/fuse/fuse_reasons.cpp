@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "generator/base/diagnostics.hpp"
+#include "generator/base/parallel.hpp"
 #include "generator/pass/fuse/fuse_siblings.hpp"
 #include "generator/pass/graph/source_operand.hpp"
 
@@ -125,6 +128,22 @@ Decision siblings_decision(const FuseFacts& facts, const FusedGraph& fused, cons
   return made;
 }
 
+// The bytes that it takes to write a value of a type and to read it again. A graph has few types and many values, which
+// share the size so.
+class Traffic {
+ public:
+  Dim of(const TensorType& type) {
+    const auto known = std::find_if(known_.begin(), known_.end(), [&](const auto& each) { return each.first == type; });
+    if (known != known_.end()) return known->second;
+    if (known_.size() == most_known) known_.clear();
+    return known_.emplace_back(type, bytes_of(type) * Dim(2)).second;
+  }
+
+ private:
+  static constexpr std::size_t most_known = 32;
+  std::vector<std::pair<TensorType, Dim>> known_;
+};
+
 }  // namespace
 
 Refusals Refusals::renumbered(const std::vector<NodeId>& new_id) const {
@@ -145,13 +164,13 @@ FusionReasons renumbered(const FusionReasons& reasons, const std::vector<NodeId>
 std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& fused, const FusionReasons& reasons,
                                      bool enabled) {
   const Graph& graph = facts.graph();
-  const auto decide = [&](NodeId consumer, ValueId value) {
+  const auto decide = [&](NodeId consumer, ValueId value, Traffic& traffic) {
     Decision made{.value = value, .producer = no_id, .consumer = consumer, .fused = false, .reason = {}, .bytes = {}};
     const auto [base, views, whole] = shown_by(graph, value);
     if (graph.value(base).kind != ValueKind::result) return made;
     made.producer = graph.value(base).producer;
     // What is computed again was neither written nor read before: Recomputation says what that saves.
-    if (graph.value(base).again_of == no_id) made.bytes = bytes_of(graph.type(base)) * Dim(2);
+    if (graph.value(base).again_of == no_id) made.bytes = traffic.of(graph.type(base));
     const std::string* refusal = reasons.refusals.find(consumer, made.producer);
     const std::uint32_t group = fused.group_of[consumer];
     if (base == facts.unshaped(value) && fused.group_of[made.producer] == group) {
@@ -170,21 +189,25 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
     }
     return made;
   };
-  std::vector<Decision> decisions;
-  decisions.reserve(graph.nodes.size());
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    if (facts.is_view(id)) continue;
-    const std::vector<ValueId>& inputs = graph.nodes[id].inputs;
-    for (auto input = inputs.begin(); input != inputs.end(); ++input) {
-      if (*input == no_id || std::find(inputs.begin(), input, *input) != input) continue;
-      Decision made = decide(id, *input);
-      if (made.producer != no_id) decisions.push_back(std::move(made));
+  const auto decide_all = [&](std::size_t first, std::size_t end) {
+    std::vector<Decision> decisions;
+    decisions.reserve(end - first);
+    Traffic traffic;
+    for (NodeId id = static_cast<NodeId>(first); id < end; ++id) {
+      if (facts.is_view(id)) continue;
+      const std::vector<ValueId>& inputs = graph.nodes[id].inputs;
+      for (auto input = inputs.begin(); input != inputs.end(); ++input) {
+        if (*input == no_id || std::find(inputs.begin(), input, *input) != input) continue;
+        Decision made = decide(id, *input, traffic);
+        if (made.producer != no_id) decisions.push_back(std::move(made));
+      }
+      if (const auto met = reasons.siblings.find(id); met != reasons.siblings.end()) {
+        decisions.push_back(siblings_decision(facts, fused, met->second, id));
+      }
     }
-    if (const auto met = reasons.siblings.find(id); met != reasons.siblings.end()) {
-      decisions.push_back(siblings_decision(facts, fused, met->second, id));
-    }
-  }
-  return decisions;
+    return decisions;
+  };
+  return concatenated(in_stretches(graph.nodes.size(), decide_all));
 }
 
 }  // namespace kgen

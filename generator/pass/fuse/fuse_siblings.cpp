@@ -29,9 +29,9 @@ std::optional<std::size_t> own_operand(const Graph& graph, NodeId id) {
 
 // Whether an epilogue that takes results of two roots, or of one alone, is as good in one call as in two: every node
 // that could ride in an epilogue alone must find what it needs of the others in registers.
-class EpilogueCheck {
+class EpilogueTrial {
  public:
-  EpilogueCheck(const FuseFacts& facts, const FuseOrders& orders, std::vector<NodeId> roots)
+  EpilogueTrial(const FuseFacts& facts, const FuseOrders& orders, std::vector<NodeId> roots)
       : facts_(facts),
         graph_(facts.graph()),
         orders_(orders),
@@ -221,7 +221,7 @@ Joint with_kernel_sibling(const FuseFacts& facts, const FuseGroups& groups, cons
   GrowingGroup joint = groups.group(sibling);
   joint.roots.push_back(id);
   joint.prologues.insert(joint.prologues.end(), prologues.begin(), prologues.end());
-  std::string lost = EpilogueCheck(facts, orders, joint.roots).run();
+  std::string lost = EpilogueTrial(facts, orders, joint.roots).run();
   return {std::move(joint), std::move(lost)};
 }
 

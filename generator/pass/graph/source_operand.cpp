@@ -6,6 +6,8 @@
 #include <map>
 #include <string_view>
 
+#include "generator/spec/expression.hpp"
+
 namespace kgen {
 namespace {
 
@@ -54,8 +56,8 @@ bool is_source(const Node& node, std::size_t operand) {
 std::string why_in_memory(const NodeScope& at, std::size_t operand) {
   const KernelOperand& declared = at.node.kernel->operands[operand];
   if (declared.memory.empty() || prove(at, declared.memory) == Proof::never) return {};
-  return fmt::format("{} is much faster where it reads '{}' from memory: '{}' holds: {}", at.node.kernel->name,
-                     declared.name, declared.memory.text, facts_of(at, declared.memory));
+  return fmt::format("{} is much faster where it reads '{}' from memory: {}", at.node.kernel->name, declared.name,
+                     facts_of(at, declared.memory));
 }
 
 std::int64_t evaluations(const NodeScope& at, std::size_t operand, const std::vector<NodeId>& roots) {
@@ -73,8 +75,11 @@ std::string why_no_rows(const NodeScope& at, std::size_t result) {
   const std::string& kernel = at.node.kernel->name;
   const std::vector<Evaluations>& declared = at.node.kernel->results[result].rows;
   if (declared.empty()) return fmt::format("an epilogue of {} sees tiles, and no numbers of whole rows", kernel);
-  return fmt::format("{} makes numbers of a row only where '{}' holds: {}", kernel, declared.front().when.text,
-                     facts_of(at, declared.front().when));
+  const std::vector<Expression> parts = conjuncts(declared.front().when);
+  const auto failing = std::find_if(parts.begin(), parts.end(),
+                                    [&](const Expression& part) { return prove(at, part) == Proof::never; });
+  const Expression& part = failing == parts.end() ? declared.front().when : *failing;
+  return fmt::format("{} makes numbers of a row only where '{}' holds: {}", kernel, part.text, facts_of(at, part));
 }
 
 }  // namespace kgen

@@ -1,5 +1,5 @@
-// Where elements lie, in numbers. The counterpart of kgen::View among the checks of a plan: what a View only asserts is
-// an answer here.
+// Where elements lie, in numbers. The counterpart of kgen::View among the verifiers of a plan: what a View only asserts
+// is an answer here.
 #pragma once
 
 #include <cstdint>

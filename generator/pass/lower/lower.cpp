@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "generator/base/ensure.hpp"
+#include "generator/base/parallel.hpp"
 #include "generator/pass/fuse/fuse_facts.hpp"
 #include "generator/pass/lower/lower_body.hpp"
 #include "generator/pass/lower/lower_views.hpp"
@@ -310,13 +312,14 @@ class Lowering {
   std::vector<HeldValue> held_;
 };
 
-// Notes which extents of `stub` are others in another use.
+// Notes which extents of `stub` are others in other uses, of which `other` stands for some.
 void compare_extents(StubProgram& stub, const StubProgram& other) {
   for (std::size_t i = 0; i < stub.parameters.size(); ++i) {
     StubParameter& parameter = stub.parameters[i];
     const Shape& shape = other.parameters[i].type.shape;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      if (shape[axis] == parameter.type.shape[axis]) continue;
+      const bool varies = !other.parameters[i].varies.empty() && other.parameters[i].varies[axis];
+      if (shape[axis] == parameter.type.shape[axis] && !varies) continue;
       parameter.varies.resize(shape.size(), false);
       parameter.varies[axis] = true;
     }
@@ -336,13 +339,36 @@ void use_general_names(StubProgram& stub) {
 
 }  // namespace
 
-std::uint32_t StubTable::intern(StubProgram stub, StubComment comment) {
-  const auto [place, is_new] = by_program_.emplace(program_key(stub), static_cast<std::uint32_t>(stubs_.size()));
-  if (!is_new) {
-    compare_extents(stubs_[place->second], stub);
-    comments_[place->second].push_back(std::move(comment));
-    return place->second;
+std::pair<std::uint32_t, bool> UniquePrograms::add(const std::string& key, StubProgram stub,
+                                                   std::vector<StubComment> uses) {
+  const auto [place, is_new] = by_key.try_emplace(key, static_cast<std::uint32_t>(stubs.size()));
+  if (is_new) {
+    stubs.push_back(std::move(stub));
+    comments.push_back(std::move(uses));
+  } else {
+    compare_extents(stubs[place->second], stub);
+    std::vector<StubComment>& all = comments[place->second];
+    all.insert(all.end(), std::move_iterator(uses.begin()), std::move_iterator(uses.end()));
   }
+  return {place->second, is_new};
+}
+
+std::vector<std::uint32_t> StubTable::intern(UniquePrograms programs) {
+  std::vector<const std::string*> keys(programs.stubs.size());
+  for (const auto& [key, index] : programs.by_key) keys[index] = &key;
+  std::vector<std::uint32_t> here;
+  here.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto [index, is_new] =
+        all_.add(*keys[i], std::move(programs.stubs[i]), std::move(programs.comments[i]));
+    if (is_new) name(all_.stubs[index]);
+    here.push_back(index);
+  }
+  return here;
+}
+
+// Under a name that no other stub has.
+void StubTable::name(StubProgram& stub) {
   std::string unique = stub.name;
   for (int i = 2; !names_.insert(unique).second; ++i) unique = fmt::format("{}_{}", stub.name, i);
   for (Functor& functor : stub.functors) {
@@ -350,32 +376,46 @@ std::uint32_t StubTable::intern(StubProgram stub, StubComment comment) {
     functor.general.replace(0, stub.name.size(), unique);
   }
   stub.name = std::move(unique);
-  stubs_.push_back(std::move(stub));
-  comments_.push_back({std::move(comment)});
-  return place->second;
 }
 
 std::vector<StubProgram> StubTable::take() {
-  for (std::size_t i = 0; i < stubs_.size(); ++i) {
-    if (comments_[i].size() > 1) use_general_names(stubs_[i]);
-    stubs_[i].uses = uses_text(comments_[i]);
-    stubs_[i].saved = saved_text(comments_[i]);
+  for (std::size_t i = 0; i < all_.stubs.size(); ++i) {
+    if (all_.comments[i].size() > 1) use_general_names(all_.stubs[i]);
+    all_.stubs[i].uses = uses_text(all_.comments[i]);
+    all_.stubs[i].saved = saved_text(all_.comments[i]);
   }
-  return std::move(stubs_);
+  return std::move(all_.stubs);
 }
 
 std::vector<HeldValue> held_values(const FuseFacts& facts, const OpSet& ops, const Group& group) {
   return Lowering(facts, ops, group, {}).held();
 }
 
-std::vector<std::uint32_t> lower(const FusedGraph& fused, const OpSet& ops, const std::string& prefix, StubTable& table) {
-  const FuseFacts facts(fused.graph);
+std::vector<std::uint32_t> lower(const FuseFacts& facts, const std::vector<Group>& groups, const OpSet& ops,
+                                 const std::string& prefix, StubTable& table) {
+  // Most groups of a large graph have programs that others have, too: few are kept until all are there.
+  struct Lowered {
+    UniquePrograms programs;
+    std::vector<std::uint32_t> program_of;  // by group
+  };
+  const auto lower_some = [&](std::size_t begin, std::size_t end) {
+    Lowered some;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (groups[i].kind == GroupKind::call) {
+        some.program_of.push_back(no_id);
+        continue;
+      }
+      StubProgram stub = Lowering(facts, ops, groups[i], prefix).build();
+      const std::string key = program_key(stub);
+      some.program_of.push_back(some.programs.add(key, std::move(stub), {stub_comment(facts, groups[i])}).first);
+    }
+    return some;
+  };
   std::vector<std::uint32_t> stub_of;
-  stub_of.reserve(fused.groups.size());
-  for (const Group& group : fused.groups) {
-    stub_of.push_back(group.kind == GroupKind::call
-                          ? no_id
-                          : table.intern(Lowering(facts, ops, group, prefix).build(), stub_comment(facts, group)));
+  stub_of.reserve(groups.size());
+  for (Lowered& some : in_stretches(groups.size(), lower_some)) {
+    const std::vector<std::uint32_t> stubs = table.intern(std::move(some.programs));
+    for (const std::uint32_t program : some.program_of) stub_of.push_back(program == no_id ? no_id : stubs[program]);
   }
   return stub_of;
 }

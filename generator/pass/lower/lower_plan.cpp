@@ -11,7 +11,7 @@ FunctionPlan lower_plan(FunctionPlan plan, const std::string& function, const Op
   const std::string name_prefix = function.empty() ? "" : function + ".";
   const Graph& graph = plan.fused.graph;
   const FuseFacts facts(graph);
-  const std::vector<std::uint32_t> stub_of = lower(plan.fused, ops, stub_prefix, stubs);
+  const std::vector<std::uint32_t> stub_of = lower(facts, plan.fused.groups, ops, stub_prefix, stubs);
   for (auto* steps : {&plan.load_steps, &plan.steps}) {
     for (Step& step : *steps) {
       if (stub_of[step.group] == no_id) continue;

@@ -225,11 +225,12 @@ class Sweep {
         readers_(count_readers(graph_)),
         shared_(find_shared(rewriting, readers_)),
         reach_(find_reach(rewriting, readers_, shared_)),
-        viewed_in_place_(graph_.values.size(), false) {
-    reversed_.reserve(graph_.nodes.size());
-  }
+        viewed_in_place_(graph_.values.size(), false) {}
 
   bool run() {
+    const auto meets_maker = [&](const Node& node) { return maker_for_view(node) != no_id; };
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), meets_maker)) return false;
+    reversed_.reserve(graph_.nodes.size());
     for (std::size_t i = graph_.nodes.size(); i-- > 0;) {
       ++rewriting_.node_visits;
       const auto pulled = pulled_.find(static_cast<NodeId>(i));

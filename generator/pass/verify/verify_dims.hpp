@@ -1,4 +1,4 @@
-// Checks, without a line of the code that bound them, that a run finds every dim that it needs where the plan says.
+// Verifies, without a line of the code that bound them, that a run finds every dim that it needs where the plan says.
 #pragma once
 
 #include <string>

@@ -8,6 +8,7 @@
 #include <future>
 #include <utility>
 
+#include "generator/base/parallel.hpp"
 #include "generator/pass/verify/verify_groups.hpp"
 #include "generator/pass/verify/verify_nodes.hpp"
 #include "generator/pass/verify/verify_samples.hpp"
@@ -18,7 +19,6 @@ namespace {
 using Form = ViewRule::Form;
 
 constexpr std::size_t most_problems = 5;
-constexpr std::size_t least_values_of_thread = 1024;
 
 class GraphVerifier {
  public:
@@ -27,7 +27,8 @@ class GraphVerifier {
 
   std::vector<std::string> run() {
     // Names need nothing else.
-    std::future<std::vector<ValueId>> twice = std::async(policy_, [&] { return named_twice(); });
+    std::future<std::vector<ValueId>> twice =
+        std::async(beside_if_many(graph_.values.size()), [&] { return named_twice(); });
     verify_interface();
     verify_values();
     if (problems_.empty()) verify_contents();
@@ -60,9 +61,6 @@ class GraphVerifier {
   const Graph& graph_;
   const GraphFacts& facts_;
   const NodeVerifier nodes_;
-  // Of what is done beside the rest, where that is worth a thread.
-  const std::launch policy_ =
-      graph_.values.size() < least_values_of_thread ? std::launch::deferred : std::launch::async;
   std::vector<bool> made_;  // by value: before the node at hand
   std::vector<std::string> problems_;
 };
@@ -174,18 +172,18 @@ void GraphVerifier::verify_order(const Node& node) {
   }
 }
 
-// Who reads and makes what, and then, where that is right, each node by itself: the later half of them beside the
-// earlier one, as this takes most of the time.
+// Who reads and makes what, and then, where that is right, each node by itself, which takes most of the time.
 void GraphVerifier::verify_nodes() {
   for (const Node& node : graph_.nodes) {
     if (verify_ids(node)) verify_order(node);
   }
   if (!problems_.empty()) return;  // types may be missing
-  const std::size_t half = graph_.nodes.size() / 2;
-  std::future<NodeProblems> later =
-      std::async(policy_, [this, half] { return node_problems(half, graph_.nodes.size()); });
-  for (const auto& [id, what] : node_problems(0, half)) problem(graph_.nodes[id].outputs[0], what);
-  for (const auto& [id, what] : later.get()) problem(graph_.nodes[id].outputs[0], what);
+  const auto found = in_stretches(graph_.nodes.size(), [this](std::size_t first, std::size_t end) {
+    return node_problems(first, end);
+  });
+  for (const NodeProblems& each : found) {
+    for (const auto& [id, what] : each) problem(graph_.nodes[id].outputs[0], what);
+  }
 }
 
 // Of the nodes from `first` to `end`; some, where there are many.

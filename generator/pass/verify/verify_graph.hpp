@@ -1,4 +1,4 @@
-// Checks a graph between passes, with no line of the code that made it: it rests on the model alone.
+// Verifies a graph between passes, with no line of the code that made it: it rests on the model alone.
 #pragma once
 
 #include <string>

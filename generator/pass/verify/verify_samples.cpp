@@ -6,10 +6,11 @@
 #include <future>
 #include <utility>
 
+#include "generator/base/parallel.hpp"
+
 namespace kgen {
 namespace {
 
-constexpr std::size_t least_nodes_of_thread = 1024;
 constexpr std::string_view report_it = "this is a fault of kgen, not of the graph; please report it with the graph";
 
 std::string bindings_text(const DimBindings& bindings) {
@@ -50,16 +51,12 @@ void verify_samples(const Graph& graph,
                     const std::function<std::vector<std::string>(const DimBindings&)>& problems_with,
                     Diagnostics& diagnostics) {
   const std::vector<DimBindings> samples = sample_bindings(graph);
-  for (std::size_t i = 0; i < samples.size(); i += 2) {
-    const bool is_last = i + 1 == samples.size();
-    // Where a thread is not worth its start, the second waits until it is asked for.
-    const auto how = graph.nodes.size() < least_nodes_of_thread ? std::launch::deferred : std::launch::async;
-    std::future<std::vector<std::string>> beside;
-    if (!is_last) beside = std::async(how, [&] { return problems_with(samples[i + 1]); });
-    const std::vector<std::string> problems = problems_with(samples[i]);
-    const std::vector<std::string> others = is_last ? std::vector<std::string>{} : beside.get();
-    if (report_problems(graph, problems, samples[i], diagnostics)) return;
-    if (!is_last && report_problems(graph, others, samples[i + 1], diagnostics)) return;
+  std::vector<std::future<std::vector<std::string>>> problems;
+  for (const DimBindings& sample : samples) {
+    problems.push_back(std::async(beside_if_many(graph.nodes.size()), [&] { return problems_with(sample); }));
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (report_problems(graph, problems[i].get(), samples[i], diagnostics)) return;
   }
 }
 

@@ -1,4 +1,4 @@
-// What the checks of a plan share: sizes to try it with, and how they report what they find.
+// What the verifiers of a plan share: sizes to try it with, and how they report what they find.
 #pragma once
 
 #include <functional>

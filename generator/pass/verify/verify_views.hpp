@@ -1,4 +1,4 @@
-// Checks, without a line of the code that laid values out, that every stub can walk its memory as it lies: for a
+// Verifies, without a line of the code that laid values out, that every stub can walk its memory as it lies: for a
 // handful of bindings of the dims, the strides of each value follow from the placements, and
 //   - each view is one that shows what it stands for without a copy,
 //   - the axes that a stub walks as one, in what it reads and in what it writes, follow each other,
