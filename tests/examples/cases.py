@@ -380,7 +380,7 @@ EXAMPLES = {
     "signals": Example(
         over_shapes(signal_cases.signal_inputs, [(1, 2), (2, 5), (3, 33), (1, 300), (0, 4)]),
         {
-            "halved": "f32", "again": "f32", "filled": "f64", "turned": "bf16", "numbers": "bf16", "moments": "f32", "areas": "f32", "bent": "f64",
+            "halved": "f32", "filled": "f64", "turned": "bf16", "moments": "f32", "areas": "f32", "bent": "f64",
             "factors": "f32", "pivots": "i64",
         },
         tolerance={"f32": 2e-5, "f64": 1e-13, "bf16": 1e-2},  # sums of many, in bf16 of waves that were rounded

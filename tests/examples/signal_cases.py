@@ -46,15 +46,13 @@ def factors(matrix):
 
 def signals(waves, complex, frames, sound, window, squares, wide):
     size = waves.shape[1]
-    spectrum = np.fft.rfft(waves[..., 0], axis=1) / 2
+    halved = np.fft.rfft(waves[..., 0], axis=1) / 2
     moments = np.stack([np.fft.rfft(sound[:, 7 * i : 7 * i + 20, 0] * window, axis=1) for i in range(11)], axis=1)
     each = [factors(matrix) for matrix in squares]
     return [
-        parts(spectrum),
-        np.fft.irfft(spectrum, size, axis=1),
+        parts(halved),
         parts(np.fft.ifft(numbers(complex), size + 7, axis=2)),
         parts(np.fft.ifft(numbers(frames), axis=1)),
-        np.fft.irfft(numbers(frames), 50, axis=1),
         parts(moments),
         np.linalg.det(squares[:, :2, :2]),
         np.tanh(np.linalg.det(np.exp(wide))),

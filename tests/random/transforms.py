@@ -13,7 +13,7 @@ from graph import Type
 from references import DIV, MATMUL, MUL, SUB, number, one
 from rules import Rule, bilinear
 from sampling import hat, with_sums
-from scope import Scope
+from scope import NotPossible, Scope
 from selections import certain, known
 from specs import Operator
 
@@ -46,24 +46,13 @@ def multiplied(x: Floats, matrix: Floats) -> Floats:
     return bilinear(MATMUL, lines, matrix, {}).map(lambda part: part[..., 0, :])
 
 
-def dft(operands: list[Value], at: dict[str, Any]) -> list[Value]:
-    (x,), length = operands, at["length"]
+def transformed(x: Floats, at: dict[str, Any], columns: int) -> list[Value]:
+    length = at["length"]
     rows, parts = x.shape[-2:]
-    columns = length // 2 + 1 if at["onesided"] else length
     matrix = waves(x.dtype, rows, parts, columns, length, at["inverse"]).map(
         lambda part: part.reshape(rows * parts, 2 * columns)
     )
     return [multiplied(x, matrix).map(lambda part: part.reshape(*x.shape[:-2], columns, 2))]
-
-
-def irfft(operands: list[Value], at: dict[str, Any]) -> list[Value]:
-    (x,), length = operands, at["length"]
-    frequencies = np.arange(x.shape[-2])
-    twofold = np.where(np.mod(2 * frequencies, length) != 0, 2, 1)
-    one_way = waves("f64", len(frequencies), 2, length, length, True)
-    shares = one_way.map(lambda part: part[..., 0] * (1 if part.dtype == bool else twofold[:, None, None]))
-    matrix = rounded(Floats(x.dtype, *shares.parts()), x.dtype, surely=False)
-    return [multiplied(x, matrix.map(lambda part: part.reshape(2 * len(frequencies), length)))]
 
 
 # ---- triangular factors ----------------------------------------------------------------------------------------------
@@ -234,16 +223,14 @@ def max_roi_pool(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 def transform(scope: Scope, op: Operator) -> None:
     dtype, leading = scope.dtype(op.types["T"]), scope.shape(scope.integer(0, 2))
     length = scope.extent() + 1 if scope.chance(0.5) else Dim.of(scope.integer(1, 40))
-    if op.name == "irfft":
-        frequencies = Dim.of(length.constant // 2 + 1) if length.constant else Dim.of(1)
-        x = scope.need(Type(dtype, (*leading, frequencies, Dim.of(2))))
-        scope.add_node(op.name, [x], [Type(dtype, (*leading, length))], {"length": length})
-        return
     rows = length if scope.chance(0.6) else length - 1
     x = scope.need(Type(dtype, (*leading, rows, Dim.of(scope.integer(1, 2)))))
-    onesided = length.constant is not None and scope.chance(0.4)
-    attributes: dict[str, Any] = {"length": length, "inverse": scope.chance(0.5), "onesided": onesided}
-    columns = Dim.of(length.constant // 2 + 1) if onesided else length
+    attributes: dict[str, Any] = {"length": length, "inverse": scope.chance(0.5)}
+    columns = length
+    if op.name == "rfft":
+        if length.constant is None:
+            raise NotPossible
+        columns = Dim.of(length.constant // 2 + 1)
     scope.add_node(op.name, [x], [Type(dtype, (*leading, columns, Dim.of(2)))], attributes)
 
 
@@ -290,11 +277,17 @@ def image_regions(scope: Scope, op: Operator) -> None:
 
 
 OPERATORS: dict[str, Rule] = {
-    "dft_turns": dft_turns, "dft_matrix": dft_matrix, "dft": dft, "irfft": irfft, "lu_factor": lu_factor, "det": det,
-    "roi_align": roi_align, "max_roi_pool": max_roi_pool,
-}  # fmt: skip
+    "dft_turns": dft_turns,
+    "dft_matrix": dft_matrix,
+    "dft": lambda operands, at: transformed(operands[0], at, at["length"]),
+    "rfft": lambda operands, at: transformed(operands[0], at, at["length"] // 2 + 1),
+    "lu_factor": lu_factor,
+    "det": det,
+    "roi_align": roi_align,
+    "max_roi_pool": max_roi_pool,
+}
 HINTS: dict[str, Callable[[Scope, Operator], None]] = {
-    "dft_turns": matrix_of_waves, "dft_matrix": matrix_of_waves, "dft": transform, "irfft": transform,
+    "dft_turns": matrix_of_waves, "dft_matrix": matrix_of_waves, "dft": transform, "rfft": transform,
     "lu_factor": matrices, "det": matrices,
     "roi_align": image_regions, "max_roi_pool": image_regions,
 }  # fmt: skip

@@ -35,7 +35,8 @@ bool reads(const Expansion& spelled, const std::string& name) {
 std::string shape_text(const OperandSpec& operand, std::size_t open, std::int64_t other_width) {
   static const std::map<std::string, int> extents = {{"B", 1}, {"S", 4}, {"T", 6}, {"H", 1},  {"G", 1},  {"D", 8},
                                                      {"M", 4}, {"N", 5}, {"K", 7}, {"C", 9},  {"V", 6},  {"L", 7},
-                                                     {"I", 9}, {"O", 5}, {"W", 4}, {"KD", 2}, {"KH", 1}, {"KW", 2}};
+                                                     {"I", 9}, {"O", 5}, {"P", 2}, {"W", 4},  {"KD", 2}, {"KH", 1},
+                                                     {"KW", 2}};
   if (!operand.pattern) return "4, 8";
   std::string text;
   for (const PatternAxis& axis : *operand.pattern) {
