@@ -31,6 +31,7 @@
 #define KGEN_LAMBDA __attribute__((always_inline))
 #if defined(KGEN_HIP)
 #define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads)
+#define KGEN_GRID_CONSTANT
 #else
 #define KGEN_GLOBAL(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
 #define KGEN_GRID_CONSTANT __grid_constant__

@@ -279,8 +279,8 @@ bool lies_in_vectors(const S& operand, bool across) {
     return true;
   }
 }
-template <class T, class S>
-S in_vectors(const S& operand, bool across, LaidOut<T>& laid_out) {
+template <class T, class S, class Copies>
+S in_vectors(const S& operand, bool across, Copies& laid_out) {
   if constexpr (is_memory_of<T, S>) {
     if (lies_in_vectors<T>(operand, across)) return operand;
     const View<const T, 2> made = laid_out(operand, across);
@@ -296,10 +296,11 @@ bool wave_matmul(const A& a, const B& b, const C& c, Stream stream) {
   WaveMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1],      {}, whole_lanes(c, 8), runs_across(a),
                                           {},           whole_lanes(a, 8), {}};
   const bool deep = has_deep_columns<T>(b);
+  using Copies = LaidOut<T, 1 + several_count<B>>;
   std::int64_t bytes = 0;
   const auto count = [&](const auto& operand, bool across) {
     if constexpr (is_memory_of<T, std::remove_cvref_t<decltype(operand)>>) {
-      if (!lies_in_vectors<T>(operand, across)) bytes += LaidOut<T>::bytes(operand, across);
+      if (!lies_in_vectors<T>(operand, across)) bytes += Copies::bytes(operand, across);
     }
   };
   count(a, false);
@@ -311,9 +312,10 @@ bool wave_matmul(const A& a, const B& b, const C& c, Stream stream) {
     count(each, deep);
   });
   const Workspace memory(bytes, stream);
-  LaidOut<T> laid_out(memory.data(), stream);
+  Copies laid_out(memory.data(), stream);
   const A left = in_vectors<T>(a, false, laid_out);
   const B right = with_each(b, [&](const auto& each) { return in_vectors<T>(each, deep, laid_out); });
+  laid_out.launch();
   if constexpr (is_memory_of<T, B>) {
     if (deep) {
       const auto turned = with_each(right, [](const auto& view) { return with_turned_axes(view); });
