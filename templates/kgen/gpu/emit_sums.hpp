@@ -79,8 +79,8 @@ enum class TileEnd {
 //   steps                      that it takes to give all of them
 //   sum(sums, step, lane)      one of those of a step, before gather()
 //   gather(lanes)              the 8 lanes of this thread, of what it and others of its wave have
-//   position(step)             its row, and the first of its columns
-//   first_row(step)            the first row that a thread of this wave has
+//   position(origin, step)     its row, and the first of its columns, where the first of all results is at `origin`
+//   first_row(origin, step)    the first row that a thread of this wave has
 //   is_of_quads                whether 4 neighbouring threads have 32 columns of a row, and a wave of 32 lanes 8 rows
 template <class Layout, class Sum, int Count>
 struct SumsInSteps {
@@ -90,12 +90,9 @@ struct SumsInSteps {
 
   Index<2> origin, extents;  // of the first sum, and how far results go
 
-  KGEN_FN Index<2> position(int step) const {
-    const Index<2> own = Layout::position(step);
-    return {origin[0] + own[0], origin[1] + own[1]};
-  }
+  KGEN_FN Index<2> position(int step) const { return Layout::position(origin, step); }
   // Whether a step has results for any thread of this wave.
-  KGEN_FN bool has_rows(int step) const { return origin[0] + Layout::first_row(step) < extents[0]; }
+  KGEN_FN bool has_rows(int step) const { return Layout::first_row(origin, step) < extents[0]; }
   KGEN_FN static void gather(Lanes& own) {
     KGEN_UNROLL
     for (int product = 0; product < Count; ++product) Layout::gather(own[product]);

@@ -43,12 +43,13 @@ struct WarpgroupSums {
   KGEN_FN static void gather(Sum (&own)[lanes]) {
     gather_columns(own);
   }
-  KGEN_FN static int first_row(int step) {
-    return thread_index() % warpgroup_threads / wave_size * 16 + step / of_row * 8;
+  KGEN_FN static std::int64_t first_row(Index<2> origin, int step) {
+    return origin[0] + thread_index() % warpgroup_threads / wave_size * 16 + step / of_row * 8;
   }
-  KGEN_FN static Index<2> position(int step) {
-    const int lane = thread_index() % wave_size;
-    return {first_row(step) + lane / 4, step % of_row * step_columns + lane % 4 * lanes};
+  KGEN_FN static Index<2> position(Index<2> origin, int step) {
+    const int thread = thread_index() % warpgroup_threads;
+    return {origin[0] + thread / wave_size * 16 + thread % wave_size / 4 + step / of_row * 8,
+            origin[1] + step % of_row * step_columns + thread % 4 * lanes};
   }
 };
 

@@ -105,13 +105,14 @@ struct WavePart {
     return Op::sum(sums[tile / across_tiles][tile % across_tiles], step % Op::steps, lane);
   }
   KGEN_FN static void gather(float (&lanes)[8]) { Op::gather(lanes); }
-  KGEN_FN static int first_row(int step) {
-    return step / Op::steps / across_tiles * Op::rows + Op::first_row(step % Op::steps);
+  KGEN_FN static std::int64_t first_row(Index<2> origin, int step) {
+    return origin[0] + step / Op::steps / across_tiles * Op::rows + Op::first_row(step % Op::steps);
   }
-  KGEN_FN static Index<2> position(int step) {
+  KGEN_FN static Index<2> position(Index<2> origin, int step) {
     const int tile = step / Op::steps;
     const Index<2> own = Op::position(step % Op::steps);
-    return {tile / across_tiles * Op::rows + own[0], tile % across_tiles * Op::columns + own[1]};
+    return {origin[0] + tile / across_tiles * Op::rows + own[0],
+            origin[1] + tile % across_tiles * Op::columns + own[1]};
   }
 };
 
