@@ -63,6 +63,8 @@ TEST_CASE("a kernel that reads an operand from memory alone takes floats of 8 bi
   - {name: q, rank: 4, types: float, accepts: source}
   - {name: k, rank: 4, types: )" + types + ", accepts: " + accepts + R"(}
   - {name: v, rank: 4, types: )" + types + ", accepts: " + accepts + R"(}
+  - {name: mask, rank: 4, types: float, accepts: view, optional: true}
+  - {name: lengths, rank: 1, types: [i32, i64], accepts: view, optional: true}
   results: [{name: out, rank: 4, accepts: sink}]
   attributes: [{name: scale, type: double}, {name: causal, type: bool}]
 )");
