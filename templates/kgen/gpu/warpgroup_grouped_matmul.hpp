@@ -165,20 +165,28 @@ skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I,
     const RowGroups groups(shared, ends, shape.M, most_rows);
     const ClusterDepth depth(shape.steps(Matmul::depth), shape.blocks);
     const auto compute = [&]<int First, int Count>(const auto& sink, const GroupRows& rows, int column) KGEN_LAMBDA {
-      float sums[Matmul::rows / 2] = {};
+      // Rows without a matrix have no depth, and sums of zeros: made behind the products, which a branch around them, or
+      // zeros ahead of them, would serialise (C7515).
+      ClusterDepth part = depth;
+      if (!groups.has_matrix(rows)) part.last = part.first;
+      float sums[Matmul::rows / 2];
       {
         const BlockPhase multiplying;
-        const bool has_matrix = groups.has_matrix(rows);  // else the sums stay zeros
-        if (has_matrix && thread_index() < Matmul::multiplying_threads) {
-          Matmul::multiply(pipeline, sums, depth);
-        } else if (has_matrix && thread_index() == Matmul::multiplying_threads) {
+        if (thread_index() < Matmul::multiplying_threads) {
+          Matmul::multiply(pipeline, sums, part);
+        } else if (thread_index() == Matmul::multiplying_threads && part.first < part.last) {
           auto tile = loads.template tile<First, Count>(rows.group, static_cast<int>(rows.first), column);
-          for (int i = depth.first; i < depth.last; ++i) tile.load(pipeline.fill());
+          for (int i = part.first; i < part.last; ++i) tile.load(pipeline.fill());
         }
       }
       {
         const BlockPhase sharing;
-        if (thread_index() < Matmul::multiplying_threads) partial.put(sums, Matmul::first_column());
+        if (thread_index() < Matmul::multiplying_threads) {
+          if (part.first == part.last) {
+            for (float& sum : sums) sum = 0;
+          }
+          partial.put(sums, Matmul::first_column());
+        }
       }
       if (thread_index() >= Matmul::multiplying_threads) return;
       WarpgroupMatmulShape<Products> own = shape;
