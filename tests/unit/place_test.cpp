@@ -310,6 +310,20 @@ TEST_CASE("place: a call has a slot for the function's arena and second buffers 
   CHECK(apart.size() == 4);
 }
 
+TEST_CASE("place: a function takes its arena also where all that it holds has no elements") {
+  PlanBuilder inner;
+  inner.input("x", {8}).structured("a", {"x"}, {0}).structured("y", {"a"}, {8});
+  inner.alone(GroupKind::structured, "a").alone(GroupKind::structured, "y").outputs({"y"});
+  const FunctionPlan function = place(inner.fused(), {});
+  CHECK(function.slots.size() == 1);
+  CHECK(arena_bytes(function) == Dim(0));
+
+  PlanBuilder b;
+  b.input("x", {8}).call(Call{0, 1, 0}, {"y"}, {"x"}, {{DType::f32, {8}}});
+  b.alone(GroupKind::call, "y").outputs({"y"});
+  CHECK(place(b.fused(), {function}).steps[0].call_slot != no_id);
+}
+
 TEST_CASE("place: 100,000 nodes") {
   PlanBuilder b;
   const Dim m = Dim::symbol("M");

@@ -217,8 +217,8 @@ class Arena {
     step.arguments = node.outputs;
     step.arguments.insert(step.arguments.end(), node.inputs.begin(), node.inputs.end());
     const auto is_left = [&](std::uint32_t slot) { return touches_of(slot).all_before(now_, *order_); };
-    const Dim bytes = arena_bytes(functions_[call.function]);
-    if (bytes != Dim(0)) step.call_slot = pool.take(sizes_.of(bytes), is_left);
+    const FunctionPlan& callee = functions_[call.function];  // which takes an arena also where that is of no bytes
+    if (!callee.slots.empty()) step.call_slot = pool.take(sizes_.of(arena_bytes(callee)), is_left);
     if (call.repeat > 1) {
       for (const ValueId result : node.outputs) step.carried_slots.push_back(pool.take(size_of(result), is_left));
     }
