@@ -43,8 +43,9 @@ STACK = {"cuda": 0, "hip": 16}
 # saves one or two of each thread, whatever shares they get; of attention's, heads of 256 elements and three warpgroups
 # leave the threads that load few, and those that multiply none for what they need between two tiles of rows.
 SPILLED = {"warpgroup_matmul_kernel": 8, "warpgroup_attention_kernel": 96}
-# Where what a prologue reads of two operands is on its way beside the sums, ptxas saves ten registers.
-SPILLED |= {"wave_matmul_kernel": 48}
+# Where what a prologue reads of two operands is on its way beside the sums, ptxas saves ten registers; where both operands
+# are floats of 8 bits that are converted on their way, twenty-six.
+SPILLED |= {"wave_matmul_kernel": 108}
 # Where sums and those of two stages fill its registers, or are integers that the epilogue makes floats of, it starts with
 # more of them than it can keep; the loop in front of it has none in memory.
 SPILLED_OF_SHORT_SUMS = {"warpgroup_matmul_kernel": 64, "warpgroup_grouped_matmul_kernel": 96}

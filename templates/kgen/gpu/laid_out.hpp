@@ -80,7 +80,7 @@ struct LineCopies {
   }
 };
 template <class T, int Most>
-KGEN_GLOBAL((LineCopies<T, Most>::threads), 4)
+KGEN_GLOBAL((LineCopies<T, Most>::threads), (sizeof(T) == 1 ? 3 : 4))  // bytes take more registers to turn
 lay_out_lines_kernel(const KGEN_GRID_CONSTANT LineCopies<T, Most> all) {
   take_turn();
   using Copies = LineCopies<T, Most>;
