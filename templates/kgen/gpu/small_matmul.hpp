@@ -3,6 +3,8 @@
 // from registers to the sink.
 #pragma once
 
+#include <limits>
+
 #include "kgen/gpu/warpgroup_matmul.hpp"
 #include "kgen/gpu/wave_matmul.hpp"
 
@@ -34,15 +36,23 @@ struct SmallLaunch {
   }
   // False where the device does not allow it.
   bool operator()() const {
-    return time_of<FewRowsWaveTile<together>>() <= time_of<SmallWaveTile<together>>()
-               ? launch<FewRowsWaveTile<together>>()
-               : launch<SmallWaveTile<together>>();
+    if constexpr (!has_small_tiles<T, A, B, C>) {
+      return false;
+    } else {
+      return time_of<FewRowsWaveTile<together>>() <= time_of<SmallWaveTile<together>>()
+                 ? launch<FewRowsWaveTile<together>>()
+                 : launch<SmallWaveTile<together>>();
+    }
   }
 
  private:
   template <class Tile>
   std::int64_t time_of() const {
-    return wave_time<Tile>(detail::count_tiles<Tile>(c, shape), shape.K, limits);
+    if constexpr (has_small_tiles<T, A, B, C>) {
+      return wave_time<Tile>(detail::count_tiles<Tile>(c, shape), shape.K, limits);
+    } else {
+      return std::numeric_limits<std::int64_t>::max();
+    }
   }
   template <class Tile>
   bool launch() const {

@@ -146,6 +146,12 @@ struct WavePart {
   }
 };
 
+// Whether such calls have kernels of small tiles: of matrices in memory, which are copied as they are, and with short
+// sinks, as these stand in each kernel.
+template <class T, class A, class B, class C>
+inline constexpr bool has_small_tiles =
+    has_small_wave_tiles&& is_memory_of<T, A>&& is_memory_of<T, B>&& view_count<C> <= 4;
+
 // ---- the kernel
 
 // What brings the operands' tiles to part number `Part` of a stage.
@@ -368,7 +374,7 @@ bool launch_best_wave_matmul(const A& a, const B& b, const C& c, const WaveMatmu
   if constexpr (!std::is_void_v<Tile>) {
     return launch_wave_matmul<Tile, Op, T, BDeep>(a, b, c, shape, stream);
   } else {
-    if constexpr (has_small_wave_tiles && is_memory_of<T, A> && is_memory_of<T, B>) {
+    if constexpr (has_small_tiles<T, A, B, C>) {
       constexpr int together = most_together<C, several_count<B>>;
       using Small = SmallWaveTile<together>;
       using Few = FewRowsWaveTile<together>;
