@@ -88,7 +88,7 @@ TEST_CASE_TEMPLATE("permutations of axes", T, KGEN_TYPES((float, bf16), double, 
       for_each_position(shape, [&](Index<R> at) { REQUIRE(element(back.view(), at) == element(x.view(), at)); });
     }
   };
-  for (const Index<2> shape : {Index<2>{130, 67}, {131, 260}, {64, 64}, {3, 200}, {200, 5}, {1, 9}, {0, 4}}) {
+  for (const Index<2> shape : {Index<2>{130, 67}, {64, 64}, {3, 200}, {200, 5}, {1, 9}, {0, 4}}) {
     check_order(shape, std::integer_sequence<int, 1, 0>{});
   }
   check_order(Index<3>{5, 40, 33}, std::integer_sequence<int, 2, 0, 1>{});
