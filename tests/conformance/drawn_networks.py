@@ -106,7 +106,7 @@ def pooling(c: Chance, op: str, version: int) -> Node:
 
 
 def over_images(c: Chance, op: str, version: int) -> Node:
-    return Node(op, [Input(c.reals(*c.shape(c.integer(3, 5), 1, 4)), batch=True)])
+    return Node(op, [Input(c.reals(*c.shape(4)), batch=True)])
 
 
 # ---- resampling ------------------------------------------------------------------------------------------------------

@@ -494,6 +494,29 @@ def groups_of_version_18(folder: Path, random: Random) -> None:
     )
 
 
+def written_caches(folder: Path, random: Random) -> None:
+    """New lines in caches of any length, one of which runs over the end."""
+    cache, lines, places = random(2, 3, 7, 4), random(2, 3, 2, 4), np.array([5, 1], np.int64)
+    behind, circular = cache.copy(), cache.copy()
+    for batch, first in enumerate(places):
+        behind[batch, :, first : first + 2] = lines[batch]
+        circular[batch, :, (first + 1) % 7] = lines[batch, :, 0]
+        circular[batch, :, (first + 2) % 7] = lines[batch, :, 1]
+    write(
+        folder,
+        [
+            node("TensorScatter", ["cache", "lines", "places"], ["behind"]),
+            node("Add", ["places", "one"], ["later"]),
+            node("TensorScatter", ["cache", "lines", "later"], ["circular"], mode="circular"),
+        ],
+        {"cache": cache, "lines": lines, "places": places},
+        {"one": np.array(1, np.int64)},
+        {"behind": behind, "circular": circular},
+        24,
+        shapes={"cache": ("batch", 3, "length", 4), "lines": ("batch", 3, "new", 4), "places": ("batch",)},
+    )
+
+
 def make(folder: Path) -> None:
     rng = np.random.default_rng(9)
     for case in (
@@ -508,5 +531,6 @@ def make(folder: Path) -> None:
         sizes_of_the_run,
         linear_attentions,
         groups_of_version_18,
+        written_caches,
     ):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))
