@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 NEWEST, OLDEST = onnx.defs.onnx_opset_version(), 7
@@ -123,13 +123,16 @@ def wrapped(chance: Chance, node: onnx.NodeProto, version: int) -> Nodes:
     return [renamed], []
 
 
-def write(folder: Path, chance: Chance, node: Node, version: int) -> None:
+Given = list[tuple[str, np.ndarray]]
+
+
+def model_of(chance: Chance, node: Node, version: int) -> tuple[onnx.ModelProto, Given]:
+    """With outputs of no type, and what it is given when it runs."""
     names = [f"x{i}" if each is not None else "" for i, each in enumerate(node.inputs)]
     while names and not names[-1]:
         names.pop()
-    made = helper.make_node(node.op, names, ["" if i in node.unused else f"y{i}" for i in range(node.outputs)],
-                            **node.attributes)
-    nodes, functions = wrapped(chance, made, version)
+    results = ["" if i in node.unused else f"y{i}" for i in range(node.outputs)]
+    nodes, functions = wrapped(chance, helper.make_node(node.op, names, results, **node.attributes), version)
     infos, weights, constants, given = [], [], [], []
     shapes = symbolic(chance, node)
     for i, each in enumerate(node.inputs):
@@ -137,7 +140,7 @@ def write(folder: Path, chance: Chance, node: Node, version: int) -> None:
             continue
         tensor = numpy_helper.from_array(each.array, f"x{i}")
         where = chance.one_of(["weight", "constant", "input"]) if each.known else "input"
-        if each.weight and not each.known and chance.some():
+        if each.weight and chance.some():
             where = "weight"
         if where == "weight":
             weights.append(tensor)
@@ -146,25 +149,28 @@ def write(folder: Path, chance: Chance, node: Node, version: int) -> None:
         else:
             infos.append(helper.make_tensor_value_info(f"x{i}", tensor.data_type, shapes.get(i, each.array.shape)))
             given.append((f"x{i}", each.array))
-    outputs = [f"y{i}_out" for i in range(node.outputs) if i not in node.unused]
-    graph = helper.make_graph([*constants, *nodes], "drawn", infos,
-                              [helper.make_value_info(name, onnx.TypeProto()) for name in outputs], weights)
+    outputs = [helper.make_value_info(f"{name}_out", onnx.TypeProto()) for name in results if name]
+    graph = helper.make_graph([*constants, *nodes], "drawn", infos, outputs, weights)
     opsets = [helper.make_opsetid("", version), *([helper.make_opsetid("drawn", 1)] if functions else [])]
-    model = helper.make_model(graph, opset_imports=opsets, functions=functions)
+    return helper.make_model(graph, opset_imports=opsets, functions=functions), given
+
+
+def write(folder: Path, model: onnx.ModelProto, given: Given) -> None:
+    """The model beside its inputs, and the outputs that the reference evaluator makes of them."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        expected = ReferenceEvaluator(model).run(None, dict(given))
-    del graph, model.graph.output[:]
-    for name, array in zip(outputs, expected):
-        code = helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype)
-        model.graph.output.append(helper.make_tensor_value_info(name, code, np.asarray(array).shape))
+        results = ReferenceEvaluator(model).run(None, dict(given))
+    expected = [(info.name, np.asarray(each)) for info, each in zip(model.graph.output, results)]
+    del model.graph.output[:]
+    for name, array in expected:
+        code = helper.np_dtype_to_tensor_dtype(array.dtype)
+        model.graph.output.append(helper.make_tensor_value_info(name, code, array.shape))
     data = folder / "test_data_set_0"
     data.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
-    for i, (name, array) in enumerate(given):
-        (data / f"input_{i}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
-    for i, (name, array) in enumerate(zip(outputs, expected)):
-        (data / f"output_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(array), name).SerializeToString())
+    for kind, tensors in (("input", given), ("output", expected)):
+        for i, (name, array) in enumerate(tensors):
+            (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
 
 
 def versions_of(op: str) -> list[int]:
@@ -205,7 +211,7 @@ def main() -> None:
         version = chance.integer(since, until(op, since) - 1)
         folder = options.folder / f"drawn_{options.seed}_{number}_{op}_{version}"
         try:
-            write(folder, chance, drawers[op](chance, op, version), version)
+            write(folder, *model_of(chance, drawers[op](chance, op, version), version))
         except Exception as error:  # the reference evaluator has limits, and bugs, of its own
             shutil.rmtree(folder, ignore_errors=True)
             refused[f"{op} {version}"] = f"{type(error).__name__}: {error}".splitlines()[0]
