@@ -25,7 +25,7 @@ struct ImportArgument {
 struct ImportStep {
   enum class Kind { op, foreign, graph, let, constant, check, branch };
   Kind kind = Kind::op;
-  std::string op;                                              // op: kgen's; foreign: the other format's; graph: its name
+  std::string op;                                              // op: kgen's; foreign: the other's; graph: its name
   std::vector<ImportArgument> inputs;                          // op, foreign, graph
   std::vector<std::string> outputs;                            // op, foreign, graph; let, constant: one
   std::vector<std::pair<std::string, ImportArgument>> attributes;  // op, foreign; constant: dtype, shape
