@@ -87,8 +87,9 @@ def convolution_transposed(c: Chance, op: str, version: int) -> Node:
         attributes["output_padding"] = [c.integer(0, stride - 1) for stride in strides]
     x = Input(c.reals(c.integer(1, 2), groups * width, *c.shape(axes, 3, 5)), batch=True)
     outputs = c.integer(1, 3)
-    return Node(op, [x, weight(c.reals(groups * width, outputs, *kernel)),
-                     channels(c, groups * outputs) if c.some() else None], attributes)
+    # Of groups the reference evaluator adds the first one's bias to all.
+    bias = channels(c, outputs) if groups == 1 and c.some() else None
+    return Node(op, [x, weight(c.reals(groups * width, outputs, *kernel)), bias], attributes)
 
 
 def pooling(c: Chance, op: str, version: int) -> Node:
@@ -216,7 +217,9 @@ def attention(c: Chance, op: str, version: int) -> Node:
         c.given(attributes, "right_window_size", c.integer(0, 2), -1)
     outputs = 4 if c.some(0.2) else 3 if cached else 1
     if outputs == 4:
-        c.given(attributes, "qk_matmul_output_mode", c.integer(0, 3), 0)
+        # The reference evaluator's scores of mode 0 are capped, those of the operator are not.
+        if c.given(attributes, "qk_matmul_output_mode", c.integer(0, 3), 0) == 0:
+            attributes.pop("softcap", None)
         return Node(op, inputs, attributes, 4, () if cached else (1, 2))
     return Node(op, inputs, attributes, outputs)
 
