@@ -44,6 +44,8 @@ def build(source: PathLike, folder: Optional[PathLike] = None, *, verbose: bool 
     source_folder = Path(source).resolve()
     graph = graph_of(source_folder)
     build_folder = Path(folder).resolve() if folder is not None else source_folder / ".kgen" / "python"
+    for each in (source_folder, build_folder):
+        _require_name(each)
     with writing_to(build_folder):
         build_folder.mkdir(parents=True, exist_ok=True)
         with locked(build_folder):
@@ -57,6 +59,14 @@ def build(source: PathLike, folder: Optional[PathLike] = None, *, verbose: bool 
             if verbose:
                 print(log)
             return _keep(build_folder, graph, content)
+
+
+def _require_name(folder: Path) -> None:
+    """CMake takes these for its own, or writes them into its files as they are."""
+    for mark in ';"$\\&|\n':
+        if mark in str(folder):
+            where = "name another (folder=, or KGEN_CACHE of the environment)"
+            raise BuildError(f"CMake builds nothing in a folder with {mark!r} in its name: {str(folder)!r}; {where}")
 
 
 def _content_of(source: Path) -> str:
