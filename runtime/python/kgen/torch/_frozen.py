@@ -29,7 +29,8 @@ class Frozen:
     def is_current(self, tensor: Any) -> bool:
         """Whether it is the same tensor, with what it held then: but for what was written through `.data`, which PyTorch does
         not count."""
-        return tensor is self.tensor() and tensor.data_ptr() == self.address and version_of(tensor) == self.version
+        is_same = tensor is self.tensor() and tensor.data_ptr() == self.address
+        return is_same and (self.version is None or tensor._version == self.version)
 
 
     def is_fresh(self) -> bool:
@@ -47,7 +48,10 @@ class Edition:
     frozen: Tuple[Tuple[int, Frozen], ...] = ()
 
     def is_of(self, arguments: Sequence[Any]) -> bool:
-        return all(frozen.is_current(arguments[i]) for i, frozen in self.frozen)
+        for i, frozen in self.frozen:  # at each call
+            if not frozen.is_current(arguments[i]):
+                return False
+        return True
 
     def changes(self) -> List[str]:
         """What was written to since, or is gone."""
