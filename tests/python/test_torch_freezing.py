@@ -154,6 +154,16 @@ class Freezing(unittest.TestCase):
                 self.compile(torch.relu, "wrong", **options)(torch.ones(3))
 
 
+    def test_folder_that_is_a_file(self) -> None:
+        """Nothing can be written there: PyTorch computes, and it is said why."""
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        (FOLDER / "file").write_text("")
+        with self.assertLogs("kgen.torch", "WARNING") as logs:
+            self.assertEqual(self.compile(torch.neg, "file")(torch.ones(2)).tolist(), [-1, -1])
+        self.assertIn("nothing can be written to", logs.output[0])
+        self.assertIn("nothing can be written to", kgen.torch.reports[-1].left[0])
+
+
 class Numerics(unittest.TestCase):
     def test_rounded_after_every_operator(self) -> None:
         """In bf16 the numbers of eager, bit by bit; f32 chains are rounded so anyway."""

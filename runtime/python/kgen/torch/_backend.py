@@ -17,7 +17,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .._errors import ArgumentError, BuildError, PlanError
-from .._files import scratch_folder
+from .._files import scratch_folder, writing_to
 from .._load import cache, load
 from .._model import Model
 from ._convert import Converter, _outline, add_dims, is_assertion, is_same, is_size, line_of, name_of, range_of_size
@@ -69,8 +69,10 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Opti
                 through `.data` are not noticed. Takes the memory of the parameters once more, and their file in the folder
     numerics    "fast", or "match_unfused": rounded after every operator, as PyTorch does without a compiler
 
-    and those of kgen.load but for `weights`; `target`, `arch` and `device` are by default those of the tensors. What kgen has no operator for stays with PyTorch; kgen.torch.reports says what and
-    why. Where gradients are needed, everything does."""
+    and those of kgen.load but for `weights`; `target`, `arch` and `device` are by default those of the tensors.
+
+    What kgen has no operator for stays with PyTorch; kgen.torch.reports says what and why. Where gradients are needed,
+    everything does."""
     from torch._dynamo.backends.common import aot_autograd
 
     given = dict(options or {})
@@ -285,13 +287,13 @@ class _Planned(torch.nn.Module):
         self._has_tensors = any(isinstance(placeholders[i].meta.get("val"), torch.Tensor) for i in taken)
         self._work = settings.folder / graph.name
         self._options = settings.load
-        graph.write(self._work / "graph.yaml")
-        model = self._loaded(graph.weights)
-        named = [(i, settings.frozen[node.name]) for i, node in enumerate(placeholders) if node.name in settings.frozen]
-        frozen = tuple((i, freeze(*one)) for i, one in named if one[0] in graph.weights)
+        with writing_to(self._work):
+            graph.write(self._work / "graph.yaml")
+            named = [(i, settings.frozen[node.name]) for i, node in enumerate(placeholders) if node.name in settings.frozen]
+            frozen = tuple((i, freeze(*one)) for i, one in named if one[0] in graph.weights)
+            self._editions = [Edition(self._loaded(graph.weights), frozen)]
         keys = {each.key for _, each in frozen}
         self._constants = {key: tensor for key, tensor in graph.weights.items() if key not in keys}
-        self._editions = [Edition(model, frozen)]
         self._freezing = threading.Lock()
         self._part = part
         self._report = report

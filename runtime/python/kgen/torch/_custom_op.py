@@ -12,7 +12,7 @@ from .._errors import Error
 from .._load import load_built
 from .._model import Model, _dims_of
 from .._plan import PathLike
-from ._devices import load_options
+from ._devices import options_for
 from ._export import from_torch
 from ._graph import dtype_names
 
@@ -141,8 +141,9 @@ def graph_op(
         work = Path(folder)
         path = work / f"{graph}.yaml"
         exported = from_torch(_Function(function), example_inputs, path=path, dynamic_shapes=dynamic_shapes, numerics=numerics)
-        device = next((one.device for one in example_inputs if isinstance(one, torch.Tensor)), None)
-        model = exported.load(folder=work, **load_options(device, options))
+        device = next((one.device for one in example_inputs if isinstance(one, torch.Tensor)), "cpu")
+        found = {} if "target" in options else options_for(device)
+        model = exported.load(folder=work, **{**found, **options})
         library = CustomOpLibrary.__new__(CustomOpLibrary)
         library._operators = {}
         library._add(model, namespace)

@@ -32,7 +32,6 @@ class Frozen:
         is_same = tensor is self.tensor() and tensor.data_ptr() == self.address
         return is_same and (self.version is None or tensor._version == self.version)
 
-
     def is_fresh(self) -> bool:
         """Whether the tensor is there still, as it was."""
         tensor = self.tensor()
