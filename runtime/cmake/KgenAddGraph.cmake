@@ -50,8 +50,9 @@ function(kgen_find_toolkit vendor)
   endif()
 endfunction()
 
-# The stubs are read by the vendor's compiler, the wrapper by the host's. An addition takes in the multiplication before it
-# without rounding in between, except where the graph's numerics (kgen_numerics in its sources.cmake) are match_unfused.
+# The stubs are read by the vendor's compiler, the wrapper by the host's. Within kernels and functions an addition takes in the
+# multiplication before it without rounding in between, except where the graph's numerics (kgen_numerics in its sources.cmake)
+# are match_unfused.
 function(_kgen_compile_for_gpu target vendor arch)
   string(TOUPPER ${vendor} language)
   if(NOT CMAKE_${language}_COMPILER)
@@ -69,7 +70,7 @@ function(_kgen_compile_for_gpu target vendor arch)
     KGEN_${language} $<$<AND:$<STREQUAL:${vendor},hip>,$<COMPILE_LANGUAGE:CXX>>:__HIP_PLATFORM_AMD__>)
   # The standard is an option, as CMake does not know each nvcc's.
   set(contract true)
-  set(contract_hip fast)
+  set(contract_hip fast-honor-pragmas)
   if(kgen_numerics STREQUAL match_unfused)
     set(contract false)
     set(contract_hip off)
