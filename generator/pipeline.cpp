@@ -28,6 +28,7 @@
 #include "generator/pass/lower/lower_plan.hpp"
 #include "generator/pass/lower/plan_check.hpp"
 #include "generator/pass/materialise/materialise.hpp"
+#include "generator/pass/order/order_axes.hpp"
 #include "generator/pass/place/bind_dims.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/place/schedule.hpp"
@@ -68,6 +69,7 @@ constexpr std::array passes_in_order = {
     PassInfo{"choose_kernels", with_kernels},
     PassInfo{"decompose", decomposed},
     PassInfo{"simplify", decomposed},
+    PassInfo{"order_axes", decomposed},
     PassInfo{"compute_parts", decomposed},
     PassInfo{"commute_factors", decomposed},
     PassInfo{"prepare", decomposed},
@@ -208,6 +210,7 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   module = passes.run("choose_kernels", std::move(module), with_ops(choose_kernels));
   module = passes.run("decompose", std::move(module), with_ops(decompose));
   module = passes.run("simplify", std::move(module), [&](Module m) { return simplify(std::move(m), ops, diagnostics); });
+  module = passes.run("order_axes", std::move(module), with_ops(order_axes));
   module = passes.run("compute_parts", std::move(module), [&](Module m) { return compute_parts(std::move(m), ops); });
   module =
       passes.run("commute_factors", std::move(module), [&](Module m) { return commute_factors(std::move(m), ops); });

@@ -25,6 +25,7 @@ struct Explained {
   std::unordered_map<NodeId, const WrittenCopy*> copies;                           // by the node that makes one
   std::unordered_map<std::string_view, const Preparation*> preparations;           // by value
   std::unordered_map<std::string_view, const MovedFactors*> moved_factors;         // by value
+  std::unordered_map<std::string_view, const OrderedAxes*> ordered_axes;           // by value
 
   const Graph& graph() const { return function.fused.graph; }
   std::uint32_t group_of(NodeId node) const { return function.fused.group_of[node]; }
@@ -33,9 +34,10 @@ struct Explained {
 };
 
 Explained look_up(const Plan& plan, const FunctionPlan& function) {
-  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}, {}, {}, {}};
+  Explained explained{plan, function, std::vector<std::string>(function.fused.groups.size()), {}, {}, {}, {}, {}, {}};
   for (const Preparation& each : function.fused.graph.preparations) explained.preparations[each.value] = &each;
   for (const MovedFactors& each : function.fused.graph.moved_factors) explained.moved_factors[each.value] = &each;
+  for (const OrderedAxes& each : function.fused.graph.ordered_axes) explained.ordered_axes[each.value] = &each;
   for (const Recognition& each : function.fused.graph.recognitions) explained.recognitions[each.value] = &each;
   for (const WrittenCopy& each : function.fused.graph.copies) {
     explained.copies[function.fused.graph.value(each.copy).producer] = &each;
@@ -135,6 +137,9 @@ std::vector<std::string> choice_lines(const Explained& in, NodeId node) {
     }
     if (const auto moved = in.moved_factors.find(in.name(output)); moved != in.moved_factors.end()) {
       lines.push_back(moved_text(*moved->second));
+    }
+    if (const auto ordered = in.ordered_axes.find(in.name(output)); ordered != in.ordered_axes.end()) {
+      lines.push_back(ordered->second->reason);
     }
     const auto found = in.choices.find(in.name(output));
     if (found == in.choices.end()) continue;

@@ -125,6 +125,12 @@ std::optional<bool> read_boolean(Yaml value, std::string_view what, Diagnostics&
   return std::nullopt;
 }
 
+void read_flag(Yaml mapping, std::string_view key, bool& flag, Diagnostics& diagnostics) {
+  if (const Yaml value = mapping.find(key)) {
+    flag = read_boolean(value, fmt::format("'{}'", key), diagnostics).value_or(flag);
+  }
+}
+
 std::optional<std::int64_t> read_integer(Yaml value, std::string_view what, Diagnostics& diagnostics) {
   if (value.is_scalar() && value.is_plain()) {
     if (const auto integer = integer_from_text(value.text())) return integer;

@@ -39,6 +39,8 @@ Yaml require_key(Yaml mapping, std::string_view key, std::string_view what, Diag
 std::optional<std::string_view> read_text(Yaml value, std::string_view what, Diagnostics& diagnostics);
 // true or false.
 std::optional<bool> read_boolean(Yaml value, std::string_view what, Diagnostics& diagnostics);
+// Sets `flag` where the mapping has the key.
+void read_flag(Yaml mapping, std::string_view key, bool& flag, Diagnostics& diagnostics);
 std::optional<std::int64_t> read_integer(Yaml value, std::string_view what, Diagnostics& diagnostics);
 // A decimal number; also .inf, -.inf and .nan, as YAML writes them.
 std::optional<Number> read_number(Yaml value, std::string_view what, Diagnostics& diagnostics);

@@ -9,6 +9,7 @@
 #include "generator/load/attribute.hpp"
 #include "generator/load/dim_text.hpp"
 #include "generator/load/fields.hpp"
+#include "generator/load/load_algebra.hpp"
 #include "generator/load/load_expansions.hpp"
 #include "generator/load/load_structs.hpp"
 #include "generator/load/load_tuning.hpp"
@@ -36,12 +37,6 @@ const std::array<std::vector<std::string_view>, names_of<ViewRule::Form>.size()>
 // Sets `text` where the mapping has the key.
 void read_optional_text(Yaml mapping, std::string_view key, std::string& text, Diagnostics& diagnostics) {
   if (const Yaml value = mapping.find(key)) text = read_text(value, fmt::format("'{}'", key), diagnostics).value_or("");
-}
-
-void read_flag(Yaml mapping, std::string_view key, bool& flag, Diagnostics& diagnostics) {
-  if (const Yaml value = mapping.find(key)) {
-    flag = read_boolean(value, fmt::format("'{}'", key), diagnostics).value_or(flag);
-  }
 }
 
 // [{at_most: [H, "H / G * G"], meaning: ...}, {equal: [C, "G * group"], meaning: ...}]
@@ -187,12 +182,14 @@ void read_operand(const Yaml::Entry& entry, OpSpec& op, const Structs& structs, 
   if (!entry.value.is_mapping()) {
     operand.type = read_type_name(entry.value, op, structs, false, diagnostics);
   } else {
-    validate_keys(entry.value, {"type", "shape", "line", "optional", "variadic", "doc"}, "an operand", diagnostics);
+    validate_keys(entry.value, {"type", "shape", "line", "together", "optional", "variadic", "doc"}, "an operand",
+                  diagnostics);
     if (const Yaml type = require_key(entry.value, "type", "an operand", diagnostics)) {
       operand.type = read_type_name(type, op, structs, false, diagnostics);
     }
     if (const Yaml shape = entry.value.find("shape")) operand.pattern = read_pattern(shape, diagnostics);
     if (const Yaml line = entry.value.find("line")) operand.line = read_line(line, op, diagnostics);
+    if (const Yaml axis = entry.value.find("together")) operand.together = read_together(axis, operand, diagnostics);
     read_flag(entry.value, "optional", operand.optional, diagnostics);
     read_flag(entry.value, "variadic", operand.variadic, diagnostics);
     read_optional_text(entry.value, "doc", operand.doc, diagnostics);
@@ -291,118 +288,6 @@ void read_attribute_spec(const Yaml::Entry& entry, OpSpec& op, Diagnostics& diag
   read_bounds(entry.value, attribute, diagnostics);
   read_optional_text(entry.value, "doc", attribute.doc, diagnostics);
   op.attributes.push_back(std::move(attribute));
-}
-
-// The axis of a pattern that has that name, counted from the last; nothing where none has, or several have.
-std::optional<int> axis_named(const std::optional<std::vector<PatternAxis>>& pattern, std::string_view name) {
-  if (!pattern) return std::nullopt;
-  const auto is_it = [&](const PatternAxis& axis) { return axis.name == name; };
-  if (std::count_if(pattern->begin(), pattern->end(), is_it) != 1) return std::nullopt;
-  const auto found = std::find_if(pattern->begin(), pattern->end(), is_it);
-  const bool after_ellipsis =
-      std::none_of(found, pattern->end(), [](const PatternAxis& axis) { return axis.ellipsis; });
-  return after_ellipsis ? std::optional(static_cast<int>(found - pattern->end())) : std::nullopt;
-}
-
-void read_joined_axis(Yaml name, OpSpec& op, Diagnostics& diagnostics) {
-  const auto in_result = op.results.size() == 1 ? axis_named(op.results[0].pattern, name.text()) : std::nullopt;
-  std::vector<JoinedAxis> found;
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    const auto axis = axis_named(op.operands[i].pattern, name.text());
-    if (in_result && axis && !op.operands[i].variadic) found.push_back({i, *axis, *in_result});
-  }
-  if (found.size() == 1) {
-    op.algebra.joins.push_back(found[0]);
-    return;
-  }
-  diagnostics.error(name.where(), fmt::format("'{}' does not join along '{}'", op.name, name.text()))
-      .note("such an axis is one of the only result, and of one operand alone; each of the two patterns names it once");
-}
-
-// The axis of that name, or the last of those in `...`.
-std::optional<int> scaled_axis(const std::optional<std::vector<PatternAxis>>& pattern, std::string_view name) {
-  if (name != "..." || !pattern) return axis_named(pattern, name);
-  const auto found =
-      std::find_if(pattern->begin(), pattern->end(), [](const PatternAxis& axis) { return axis.ellipsis; });
-  return found == pattern->end() ? std::nullopt : std::optional(static_cast<int>(found - pattern->end()));
-}
-
-// Where a factor along that axis of the operand may go: the result, if that has the axis, else the one other operand
-// that has it.
-std::optional<ScaledAxis> scaled_axis(const OpSpec& op, std::size_t operand, std::string_view name) {
-  const auto axis = scaled_axis(op.operands[operand].pattern, name);
-  if (!axis || op.results.size() != 1) return std::nullopt;
-  const bool leading = name == "...";
-  if (const auto in_result = scaled_axis(op.results[0].pattern, name)) {
-    return ScaledAxis{operand, *axis, leading, std::nullopt, *in_result};
-  }
-  std::vector<ScaledAxis> found;
-  for (std::size_t i = 0; i < op.operands.size(); ++i) {
-    const auto other = i == operand ? std::nullopt : axis_named(op.operands[i].pattern, name);
-    if (other) found.push_back({operand, *axis, leading, i, *other});
-  }
-  return found.size() == 1 ? std::optional(found[0]) : std::nullopt;
-}
-
-void read_scales(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  if (!value.is_mapping()) {
-    report_mismatch(value, "'scales'", "a mapping of operands to axes, such as {a: [M, K]}", diagnostics);
-    return;
-  }
-  for (const Yaml::Entry entry : value.entries()) {
-    const auto operand = std::find_if(op.operands.begin(), op.operands.end(),
-                                      [&](const OperandSpec& each) { return each.name == entry.name(); });
-    if (operand == op.operands.end()) {
-      diagnostics.error(entry.key.where(), fmt::format("'{}' is no operand of '{}'", entry.name(), op.name));
-      continue;
-    }
-    for (const Yaml each : read_list(entry.value, "axes", diagnostics).value_or(std::vector<Yaml>{})) {
-      const auto index = static_cast<std::size_t>(operand - op.operands.begin());
-      if (const auto scaled = scaled_axis(op, index, each.text())) {
-        op.algebra.scales.push_back(*scaled);
-      } else {
-        diagnostics
-            .error(each.where(),
-                   fmt::format("'{}' does not scale along '{}' of '{}'", op.name, each.text(), entry.name()))
-            .note(
-                "such an axis is one of the operand, and of the only result or else of one other operand; each of the "
-                "two patterns names it once");
-      }
-    }
-  }
-}
-
-void read_algebra(Yaml value, OpSpec& op, Diagnostics& diagnostics) {
-  validate_keys(value,
-                {"commutative", "idempotent", "involution", "one_element", "moves", "identity", "joins", "scales"},
-                "'algebra'", diagnostics);
-  if (!value.is_mapping()) return;
-  read_flag(value, "commutative", op.algebra.commutative, diagnostics);
-  read_flag(value, "idempotent", op.algebra.idempotent, diagnostics);
-  read_flag(value, "involution", op.algebra.involution, diagnostics);
-  read_flag(value, "one_element", op.algebra.one_element, diagnostics);
-  read_flag(value, "moves", op.algebra.moves, diagnostics);
-  if (const Yaml joins = value.find("joins")) {
-    for (const Yaml each : read_list(joins, "'joins'", diagnostics).value_or(std::vector<Yaml>{})) {
-      read_joined_axis(each, op, diagnostics);
-    }
-  }
-  if (const Yaml scales = value.find("scales")) read_scales(scales, op, diagnostics);
-  const Yaml identity = value.find("identity");
-  if (!identity) return;
-  if (!identity.is_mapping()) {
-    report_mismatch(identity, "'identity'", "a mapping, such as {b: 0}", diagnostics);
-    return;
-  }
-  for (const Yaml::Entry entry : identity.entries()) {
-    const auto found = std::find_if(op.operands.begin(), op.operands.end(),
-                                    [&](const OperandSpec& each) { return each.name == entry.name(); });
-    if (found == op.operands.end()) {
-      diagnostics.error(entry.key.where(), fmt::format("'{}' is no operand of '{}'", entry.name(), op.name));
-    } else if (const auto number = read_number(entry.value, "an identity", diagnostics)) {
-      op.algebra.identity[static_cast<std::size_t>(found - op.operands.begin())] = *number;
-    }
-  }
 }
 
 void read_view(Yaml value, OpSpec& op, Diagnostics& diagnostics) {

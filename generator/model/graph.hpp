@@ -196,6 +196,13 @@ struct MovedFactors {
   std::string reason;
 };
 
+// A value whose axes lie in another order than the graph has them.
+struct OrderedAxes {
+  std::string value;       // by name
+  std::vector<int> order;  // axis i of its type is axis order[i] of what is written
+  std::string reason;
+};
+
 // A copy that no graph asks for, made because the value it copies could not be read where it lies.
 struct WrittenCopy {
   ValueId copy = no_id;
@@ -234,6 +241,7 @@ struct Graph {
   std::vector<Recognition> recognitions;
   std::vector<KernelChoice> kernel_choices;
   std::vector<Preparation> preparations;  // where a constant is among the operands
+  std::vector<OrderedAxes> ordered_axes;
   std::vector<MovedFactors> moved_factors;
   std::vector<WrittenCopy> copies;  // from materialise on
   Numerics numerics = Numerics::fast;

@@ -64,6 +64,8 @@ struct OperandSpec {
   // Elementwise: the attribute that names an axis, along which the kernel reads this operand wherever it likes; it must
   // be in memory. Empty: it is read at the position that is computed.
   std::string line;
+  // An axis of the pattern, counted from the last (-1), along which the kernel wants neighbours in memory.
+  std::optional<int> together;
   std::string doc;
   SourceLocation where;
 };
@@ -118,6 +120,9 @@ struct Algebra {
   std::map<std::size_t, Number> identity;         // operand -> the constant that leaves the other operand unchanged
   std::vector<JoinedAxis> joins;
   std::vector<ScaledAxis> scales;
+  // Of x with its axes in another order the result is the same, in that order, where these attributes have it too: each
+  // has an item for each axis, or several lists of such, one behind the other. Absent: that does not hold.
+  std::optional<std::vector<std::string>> reorders;
 };
 
 // Sizes that the operands must have beyond what patterns say: left <= right or left = right, both expressions over the

@@ -86,7 +86,7 @@ void convolve_packed(const X& x, const View<const T, 3>& panels, Index<2> taps, 
 // prologue on x is evaluated as conv2d does. TileM and TileN: as matmul's.
 //
 // x: [N, H, W, C]; panels: [P, KH * KW * C / group, 16]; out: [N, OH, OW, 16 * P - padding].
-template <int TileM = 96, int TileN = 256, Source<4> X, Float T, Sink<source_lane_t<X, 4>, 4> Out>
+template <int TileM = 96, int TileN = 256, Source<4> X, OneOf<float, double> T, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(packed_conv2d, "target == cpu")
 KGEN_TUNED(TileM) KGEN_TUNED(TileN)
 KGEN_EVALUATED(x, "(taps[0] + strides[0] - 1) / strides[0] * ((taps[1] + strides[1] - 1) / strides[1])")

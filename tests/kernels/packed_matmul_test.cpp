@@ -125,12 +125,15 @@ TEST_CASE("packed: a weight of fewer bits than the other operand, and results of
 #if !defined(KGEN_SIMT)  // which has no pieces: they are of the CPU's caches
 TEST_CASE("packed: more rows than one packed piece holds, tiles of other sizes") {
   const std::int64_t K = 20000;
-  const auto a = random_tensor<bf16>(Index<2>{900, K}, 1, -1, 1), b = random_tensor<bf16>(Index<2>{K, 40}, 2, -1, 1);
-  const auto panels = packed<bf16>(b.view());
-  Tensor<float, 2> found(Index<2>{900, 40}), expected(Index<2>{900, 40});
-  packed_matmul<48, 128>(a.view(), panels.view(), padding_of(40), found.view(), Stream{2});
-  matmul<48, 128>(a.view(), b.view(), expected.view(), Stream{2});
-  require_same(found, expected);
+  const auto a = random_tensor<bf16>(Index<2>{900, K}, 1, -1, 1);
+  for (const std::int64_t N : {40, 150}) {  // in one tile, whose rows are packed for it alone, and in two
+    const auto b = random_tensor<bf16>(Index<2>{K, N}, 2, -1, 1);
+    const auto panels = packed<bf16>(b.view());
+    Tensor<float, 2> found(Index<2>{900, N}), expected(Index<2>{900, N});
+    packed_matmul<48, 128>(a.view(), panels.view(), padding_of(N), found.view(), Stream{2});
+    matmul<48, 128>(a.view(), b.view(), expected.view(), Stream{2});
+    require_same(found, expected);
+  }
 }
 #endif
 

@@ -5,6 +5,7 @@ import numpy as np
 from dims import Dim
 from draw_diamonds import draw_diamonds
 from draw_heads import draw_heads
+from draw_images import draw_images
 from draw_nodes import draw_node, draw_sibling
 from draw_norms import draw_norms
 from draw_shared import draw_shared
@@ -87,6 +88,8 @@ def draw_nodes(scope: Scope, count: int) -> None:
                 draw_norms(scope)
             elif scope.chance(0.06):
                 draw_diamonds(scope)
+            elif scope.chance(0.06):
+                draw_images(scope)
             else:
                 draw_node(scope, weighted_operator(scope))
         except NotPossible:

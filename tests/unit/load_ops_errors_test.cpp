@@ -333,7 +333,7 @@ TEST_CASE("load, bad: algebra and views") {
            R"text(ops.yaml:7:40: error: unknown key 'absorbing' in 'algebra'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                                        ^
-note: known keys: 'commutative', 'idempotent', 'involution', 'one_element', 'moves', 'identity', 'joins' and 'scales'
+note: known keys: 'commutative', 'idempotent', 'involution', 'one_element', 'moves', 'identity', 'joins', 'scales' and 'reorders'
 ops.yaml:7:24: error: 'c' is no operand of 'f'
     7 |   algebra: {identity: {c: 0, a: zero}, absorbing: 1}
       |                        ^
@@ -403,6 +403,35 @@ ops.yaml:12:12: error: no node of the expansion makes 'out', a result of 'f'
    12 |   - nodes: [{op: g, in: x, out: y}]
       |            ^
 )text");
+}
+
+TEST_CASE("load, bad: orders of axes") {
+  const std::string said = ops_messages(R"yaml(ops:
+- op: f
+  kind: structured
+  types: {T: float}
+  operands: {x: {type: T, shape: "[N, C]", together: D}, y: {type: T, together: C}}
+  results: {out: T}
+  attributes: {window: {type: dims, count: rank(x)}, most: {type: dims}, size: {type: integer}}
+  kernel: own::f
+  algebra: {reorders: [window, most, size, frame]}
+- op: g
+  kind: elementwise
+  operands: {x: f32}
+  results: {out: f32}
+  kernel: own::G
+  algebra: {reorders: []}
+)yaml");
+  const auto says = [&](const std::string& text) { return said.find(text) != std::string::npos; };
+  CHECK(says("ops.yaml:5:54: error: 'x' has no axis 'D'\n"));
+  CHECK(says("error: 'y' has no axis 'C'\n"));
+  CHECK(says("note: 'together' names one of the axes of its 'shape'\n"));
+  CHECK(says("ops.yaml:9:32: error: 'most' is no attribute of 'f' with an item for each axis\n"));
+  CHECK(says("error: 'size' is no attribute of 'f' with an item for each axis\n"));
+  CHECK(says("error: 'frame' is no attribute of 'f' with an item for each axis\n"));
+  CHECK(says("note: such an attribute is of type dims or numbers, and its `count` is rank(x), or a multiple of that\n"));
+  CHECK(says("ops.yaml:15:23: error: 'reorders' is for structured operators\n"));
+  CHECK_FALSE(says("'window' is"));
 }
 
 TEST_CASE("load, bad: axes along which nothing scales") {

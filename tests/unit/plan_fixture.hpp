@@ -18,6 +18,7 @@
 #include "generator/pass/infer/infer.hpp"
 #include "generator/pass/lower/lower.hpp"
 #include "generator/pass/materialise/materialise.hpp"
+#include "generator/pass/order/order_axes.hpp"
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/raise/raise.hpp"
 #include "generator/pass/simplify/commute_factors.hpp"
@@ -85,7 +86,8 @@ struct Fixture {
     then("choose_kernels", decompose);
     facts.decomposed = true;
     then("decompose", [](Module d, const OpSet& o, Diagnostics& found) { return simplify(std::move(d), o, found); });
-    then("simplify", [](Module d, const OpSet& o, Diagnostics&) { return compute_parts(std::move(d), o); });
+    then("simplify", order_axes);
+    then("order_axes", [](Module d, const OpSet& o, Diagnostics&) { return compute_parts(std::move(d), o); });
     then("compute_parts", [](Module d, const OpSet& o, Diagnostics&) { return commute_factors(std::move(d), o); });
     if (!diagnostics.has_errors()) verify_module(m, facts, "commute_factors", diagnostics);
     return m;

@@ -72,6 +72,7 @@ const std::vector<Room> rooms = {
     passes("choose", {"graph", "infer"}),
     passes("raise", {"graph", "infer", "choose"}),
     passes("simplify", {"graph"}),
+    passes("order", {"graph", "simplify"}),
     passes("materialise", {"graph", "choose"}),
     passes("fuse", {"graph"}),
     passes("place", {"graph"}),

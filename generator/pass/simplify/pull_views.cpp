@@ -108,27 +108,6 @@ std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std:
 // operand, in order; none where it stays as it is. Absent where that cannot be said.
 using Views = std::vector<IndexMap>;
 
-std::optional<Views> permuted_operand(const IndexMap& view, const Shape& operand, const Shape& whole) {
-  const std::size_t lead = whole.size() - operand.size();
-  Views views;
-  std::vector<int> order;    // of the operand's axes
-  std::vector<int> missing;  // axes of the result, counted from the first that the operand has, that it has not
-  int position = 0;
-  for (const int axis : view.axes) {
-    const bool present = static_cast<std::size_t>(axis) >= lead;
-    if (!present && order.empty()) continue;
-    if (present) {
-      order.push_back(axis - static_cast<int>(lead));
-    } else {
-      missing.push_back(position);
-    }
-    ++position;
-  }
-  if (!std::is_sorted(order.begin(), order.end())) views.push_back(permutation(std::move(order)));
-  for (const int axis : missing) views.push_back(view_along(Form::unsqueeze, axis));
-  return views;
-}
-
 // slice, select, flip and squeeze: `view.axis` counts in `whole`.
 std::optional<Views> operand_along_axis(IndexMap view, const Shape& operand, const Shape& whole) {
   const int lead = static_cast<int>(whole.size() - operand.size());
@@ -146,7 +125,7 @@ std::optional<Views> views_of_operand(const IndexMap& view, const Shape& operand
   if (operand.empty()) return Views{};
   switch (view.form) {
     case Form::permute:
-      return permuted_operand(view, operand, whole);
+      return permuted_operand(view, operand.size());
     case Form::reshape:
       return operand == whole ? std::optional(Views{view}) : std::nullopt;
     case Form::slice:

@@ -48,7 +48,9 @@ void warn_of_unread(const Graph& graph, Diagnostics& diagnostics) {
   }
 }
 
-void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnostics& diagnostics, std::size_t& visits) {
+}  // namespace
+
+void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnostics& diagnostics, std::size_t* visits) {
   Rewriting rewriting = start_rewriting(graph, ops, numerics);
   expand_updates(rewriting, diagnostics);
   bool changed = true;
@@ -60,18 +62,16 @@ void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnosti
   }
   remove_dead_nodes(rewriting);
   drop_unused_values(graph);
-  visits += rewriting.node_visits;
+  if (visits) *visits += rewriting.node_visits;
 }
-
-}  // namespace
 
 Module simplify(Module module, const OpSet& ops, Diagnostics& diagnostics, std::size_t* node_visits) {
   std::size_t visits = 0;
   for (const Graph& function : module.functions) warn_of_unread(function, diagnostics);
   warn_of_unread(module.main, diagnostics);
   module = sink_broadcasts(std::move(module));
-  for (Graph& function : module.functions) simplify_graph(function, ops, module.main.numerics, diagnostics, visits);
-  simplify_graph(module.main, ops, module.main.numerics, diagnostics, visits);
+  for (Graph& function : module.functions) simplify_graph(function, ops, module.main.numerics, diagnostics, &visits);
+  simplify_graph(module.main, ops, module.main.numerics, diagnostics, &visits);
   if (node_visits) *node_visits = visits;
   return module;
 }

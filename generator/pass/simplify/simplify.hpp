@@ -24,4 +24,8 @@ namespace kgen {
 // set to how often a sweep looked at one. A node as the user wrote it that nothing reads gets a warning.
 Module simplify(Module module, const OpSet& ops, Diagnostics& diagnostics, std::size_t* node_visits = nullptr);
 
+// The same of one graph, for a pass that made nodes anew: broadcasts stay where they are, and nothing is warned of.
+void simplify_graph(Graph& graph, const OpSet& ops, Numerics numerics, Diagnostics& diagnostics,
+                    std::size_t* node_visits = nullptr);
+
 }  // namespace kgen

@@ -153,6 +153,27 @@ std::optional<IndexMap> reshape_as_axis(const Shape& operand, const Shape& resul
   return view_along(adds ? Form::unsqueeze : Form::squeeze, static_cast<int>(differs - longer.begin()));
 }
 
+std::vector<IndexMap> permuted_operand(const IndexMap& permute, std::size_t rank) {
+  const std::size_t lead = permute.axes.size() - rank;
+  std::vector<IndexMap> views;
+  std::vector<int> order;    // of the operand's axes
+  std::vector<int> missing;  // axes of the result, counted from the first that the operand has, that it has not
+  int position = 0;
+  for (const int axis : permute.axes) {
+    const bool present = static_cast<std::size_t>(axis) >= lead;
+    if (!present && order.empty()) continue;
+    if (present) {
+      order.push_back(axis - static_cast<int>(lead));
+    } else {
+      missing.push_back(position);
+    }
+    ++position;
+  }
+  if (!std::is_sorted(order.begin(), order.end())) views.push_back(permutation(std::move(order)));
+  for (const int axis : missing) views.push_back(view_along(Form::unsqueeze, axis));
+  return views;
+}
+
 bool same_view(const IndexMap& a, const IndexMap& b) {
   return a.form == b.form && a.axes == b.axes && a.shape == b.shape && a.axis == b.axis && a.begin == b.begin &&
          a.length == b.length && a.step == b.step;

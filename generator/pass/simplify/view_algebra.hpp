@@ -28,6 +28,10 @@ std::optional<IndexMap> merged_views(const IndexMap& outer, const IndexMap& inne
 // A reshape of `operand` that only adds or drops one axis of extent 1, as unsqueeze or squeeze; nothing for others.
 std::optional<IndexMap> reshape_as_axis(const Shape& operand, const Shape& result);
 
+// Views of an operand of `rank` axes, in order, with which it broadcasts to what `permute` shows of a result as it did
+// to that result: axes are aligned at the last.
+std::vector<IndexMap> permuted_operand(const IndexMap& permute, std::size_t rank);
+
 bool same_view(const IndexMap& a, const IndexMap& b);
 
 // An operator that makes views of that form; null where there is none.

@@ -1,13 +1,19 @@
-// Depthwise convolutions on the CPU: lanes along the channels, four registers of them at a time, whose sums stay there
-// while the taps that see the image go by. The bounds of those are found once for a position, so that a tap costs two
-// loads and a multiply-add for each register, and a pointer's step. Filters lie in lines of channels, or, packed when
-// the model was loaded, in panels of 16 of them (kgen/packed_convolution.hpp).
+// Depthwise convolutions on the CPU: lanes along the channels, some registers of them at a time, at several positions,
+// whose sums stay there while the taps that see the image go by. The bounds of those are found once for these
+// positions, so that a tap costs a load and a multiply-add for each register, a load for all positions, and a pointer's
+// step. Filters lie in lines of channels, or, packed when the model was loaded, in panels of 16 of them
+// (kgen/packed_convolution.hpp).
 #pragma once
 
 #include "kgen/cpu/elementwise.hpp"
 #include "kgen/im2col.hpp"
 
 namespace kgen::cpu {
+
+// How many steps reach over a distance. A division takes as long as the sums of a few channels.
+KGEN_FN std::int64_t steps_over(std::int64_t distance, std::int64_t step) {
+  return step == 1 ? distance : (distance + step - 1) / step;
+}
 
 // The taps of a position that see the image, along each axis, and what the first of them sees.
 template <int A>
@@ -18,8 +24,8 @@ struct SeenTaps {
   SeenTaps(const ConvolutionShape<A>& sizes, const Index<A + 1>& position) : from(sizes.tap(position, Index<A>{})) {
     for (int axis = 0; axis < A; ++axis) {
       const std::int64_t step = sizes.dilations[axis], first = from[axis + 1], left = sizes.image[axis] - first;
-      begin[axis] = first < 0 ? (-first + step - 1) / step : 0;
-      end[axis] = std::clamp<std::int64_t>(left > 0 ? (left + step - 1) / step : 0, 0, sizes.filter[axis]);
+      begin[axis] = first < 0 ? steps_over(-first, step) : 0;
+      end[axis] = std::clamp<std::int64_t>(left > 0 ? steps_over(left, step) : 0, 0, sizes.filter[axis]);
       from[axis + 1] += begin[axis] * step;
     }
   }
@@ -30,6 +36,15 @@ struct SeenTaps {
     return false;
   }
 };
+
+// The positions along the last axis all of whose taps along it see the image.
+template <int A>
+Range positions_that_see_all(const ConvolutionShape<A>& sizes) {
+  const std::int64_t step = sizes.strides[A - 1], before = sizes.before[A - 1];
+  const std::int64_t most = sizes.image[A - 1] - 1 - sizes.dilations[A - 1] * (sizes.filter[A - 1] - 1) + before;
+  const std::int64_t begin = (before + step - 1) / step;
+  return {begin, most < 0 ? begin : std::max(begin, std::min(sizes.result[A - 1], most / step + 1))};
+}
 
 // body(seen, tap, count) for each line of taps that see the image: where the first of them sees channel `channel`, and
 // which it is, and how many there are along the last axis.
@@ -81,47 +96,93 @@ struct FilterTapPanels {
   std::int64_t next() const { return element_count(filter) * together; }  // from a panel to the next
 };
 
-// The sum over the taps of channels `channel` to channel + W - 1, which are neighbours in x.
-template <int W, class T, int A, class X, class F>
-KGEN_FN Vec<T, W> sum_of_taps(const X& x, const F& filters, const ConvolutionShape<A>& sizes, const SeenTaps<A>& taps,
-                              std::int64_t channel) {
+// Positions whose sums are kept in registers together: with two registers of channels each they take half of all.
+inline constexpr int positions_together = register_bytes >= 64 ? 8 : 4;
+
+// The sums over the taps of channels `channel` to channel + W - 1, which are neighbours in x, at P positions,
+// neighbours along the last axis that see the same taps: emit(position, sums) for each. A register of filters serves
+// all of them.
+template <int W, int P, class T, int A, class X, class F, class Emit>
+KGEN_FN void sum_taps(const X& x, const F& filters, const ConvolutionShape<A>& sizes, const SeenTaps<A>& taps,
+                      std::int64_t channel, const Emit& emit) {
   constexpr int width = std::min(W, F::together), parts = W / width;
-  Vec<T, width> sums[parts];
+  Vec<T, width> sums[P][parts];
 #pragma GCC unroll 8
-  for (int i = 0; i < parts; ++i) sums[i] = Vec<T, width>(T(0));
+  for (int p = 0; p < P; ++p) {
+#pragma GCC unroll 8
+    for (int i = 0; i < parts; ++i) sums[p][i] = Vec<T, width>(T(0));
+  }
   for_each_tap_line(x, sizes, taps, channel, [&](auto seen, const Index<A>& tap, std::int64_t count) KGEN_LAMBDA {
     auto filter = filters.at(tap, channel);
     const std::int64_t x_step = sizes.dilations[A - 1] * x.stride(A), next = filters.next();
+    const std::int64_t position_step = sizes.strides[A - 1] * x.stride(A);
     for (std::int64_t t = 0; t < count; ++t, seen += x_step, filter += filters.step()) {
 #pragma GCC unroll 8
       for (int i = 0; i < parts; ++i) {
-        sums[i] = multiply_add(convert<T>(load_elements<width>(seen + i * width)),
-                               convert<T>(load_elements<width>(filter + i * next)), sums[i]);
+        const auto factor = convert<T>(load_elements<width>(filter + i * next));
+#pragma GCC unroll 8
+        for (int p = 0; p < P; ++p) {
+          const auto value = convert<T>(load_elements<width>(seen + p * position_step + i * width));
+          sums[p][i] = multiply_add(value, factor, sums[p][i]);
+        }
       }
     }
   });
-  if constexpr (parts == 1) return sums[0];
-  T lanes[W];
 #pragma GCC unroll 8
-  for (int i = 0; i < parts; ++i) store_lanes(lanes + i * width, sums[i]);
-  return load_lanes<W>(lanes);
+  for (int p = 0; p < P; ++p) {
+    if constexpr (parts == 1) {
+      emit(p, sums[p][0]);
+    } else {
+      T lanes[W];
+#pragma GCC unroll 8
+      for (int i = 0; i < parts; ++i) store_lanes(lanes + i * width, sums[p][i]);
+      emit(p, load_lanes<W>(lanes));
+    }
+  }
 }
 
-// All channels of every position. Those of x are neighbours in memory.
+// P positions from `position` on, all channels.
+template <int P, class T, int A, class X, class F, class Out>
+void convolve_positions(const X& x, const F& filters, const ConvolutionShape<A>& sizes, const Index<A + 1>& position,
+                        const Out& out) {
+  const SeenTaps<A> taps(sizes, position);
+  const auto step = [&]<int W>(std::int64_t channel) KGEN_LAMBDA {
+    sum_taps<W, P, T>(x, filters, sizes, taps, channel, [&](int p, const auto& sums) KGEN_LAMBDA {
+      Index<A + 2> at = join(position, Index<1>{channel});
+      at[A] += p;
+      store_to(out, at, sums);
+    });
+  };
+  for_each_lane<P == 1 ? 4 : 2>(0, x.extent(A + 1), step);
+}
+
+// All channels of every position. Those of x are neighbours in memory. Positions all of whose taps along the last axis
+// see the image are taken several at a time: one at a time, 16 channels of 112x112 took four times as long, most of it
+// to find the taps.
 template <class T, int A, class X, class F, class Out>
 void convolve_channels(const X& x, const F& filters, const ConvolutionShape<A>& sizes, const Out& out, Stream stream) {
   const std::int64_t channels = x.extent(A + 1), positions = sizes.positions();
+  const Range whole = positions_that_see_all(sizes);
   parallel(threads_for(stream, positions * channels * element_count(sizes.filter) / 8), [&](Team team) {
     const Range part = team.part(positions);
     if (part.begin == part.end) return;
     Index<A + 1> position = sizes.position(part.begin);
-    for (std::int64_t i = part.begin; i < part.end; ++i) {
-      const SeenTaps<A> taps(sizes, position);
-      const auto step = [&]<int W>(std::int64_t channel) KGEN_LAMBDA {
-        store_to(out, join(position, Index<1>{channel}), sum_of_taps<W, T>(x, filters, sizes, taps, channel));
+    for (std::int64_t i = part.begin; i < part.end;) {
+      const std::int64_t last = position[A];
+      const std::int64_t left = last < whole.begin ? 1 : std::min(part.end - i, whole.end - last);
+      const auto convolve = [&]<int P>() KGEN_LAMBDA {
+        convolve_positions<P, T>(x, filters, sizes, position, out);
+        i += P;
+        position[A] += P - 1;
+        advance(position, A + 1, Index<A + 1>{}, join(Index<1>{sizes.images}, sizes.result));
       };
-      for_each_lane<4>(0, channels, step);
-      advance(position, A + 1, Index<A + 1>{}, join(Index<1>{sizes.images}, sizes.result));
+      if (left >= positions_together) {
+        convolve.template operator()<positions_together>();
+      } else if (left >= positions_together / 2) {
+        convolve.template operator()<positions_together / 2>();
+      } else {
+        convolve.template operator()<1>();
+      }
     }
   });
 }
