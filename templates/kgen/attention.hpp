@@ -1,8 +1,6 @@
 // Attention.
 #pragma once
 
-#include <limits>
-
 #include "kgen/platform.hpp"
 
 #if defined(KGEN_GPU)
@@ -27,17 +25,6 @@ concept CachedFloat = AttentionFloat<T> || OneOf<T, f8e4m3, f8e5m2>;
 // What is added to scores, or which keys count.
 template <class T>
 concept AttentionMask = OneOf<T, double, float, f16, bf16, bool>;
-
-// A source of what is added to scores: 0 for the keys that count, -inf for the others.
-struct CountingKeys {
-  View<const bool, 4> counts;
-
-  template <int W>
-  KGEN_FN Vec<float, W> load(Index<4> at) const {
-    constexpr float infinity = std::numeric_limits<float>::infinity();
-    return select(counts.load<W>(at), Vec<float, W>(0), Vec<float, W>(-infinity));
-  }
-};
 
 namespace detail {
 // As what kernels read, for scores of this shape.
@@ -76,7 +63,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, const View<
     CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
   const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  target::attention(q, k, v, added, scale, CountedAttention<I>{{causal}, lengths}, out, stream);
+  target::attention(q, k, v, added, scale, CountedAttention<I>(causal, lengths), out, stream);
 }
 
 // Without a mask.
@@ -85,7 +72,7 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const View<const I, 1>& lengths, double scale, bool causal,
                const Out& out, Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
     CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> {
-  target::attention(q, k, v, target::NoMask{}, scale, CountedAttention<I>{{causal}, lengths}, out, stream);
+  target::attention(q, k, v, target::NoMask{}, scale, CountedAttention<I>(causal, lengths), out, stream);
 }
 
 // Without lengths.
@@ -96,7 +83,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
     CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
   const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  target::attention(q, k, v, added, scale, WholeAttention{causal}, out, stream);
+  target::attention(q, k, v, added, scale, WholeAttention(causal), out, stream);
 }
 
 // Without either.
@@ -105,7 +92,7 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, double scale, bool causal, const Out& out, Stream stream = {})
 requires AttentionFloat<source_lane_t<Q, 4>> && CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>>
 {
-  target::attention(q, k, v, target::NoMask{}, scale, WholeAttention{causal}, out, stream);
+  target::attention(q, k, v, target::NoMask{}, scale, WholeAttention(causal), out, stream);
 }
 
 // attention of the keys near a query's own, the one at which it is when the last query is at the last key: from `left`

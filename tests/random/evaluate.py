@@ -123,6 +123,6 @@ def attributes_of(op: Operator, node: Node, operands: list[Value], sizes: dict[s
         values[name] = [number(each) for each in value] if isinstance(value, list | tuple) else number(value)
     if op.form == "slice" and "end" not in node.attributes:
         values["end"] = None
-    if op.name in ("attention", "window_attention", "attention_value_width") and "scale" not in node.attributes:
+    if values.get("scale") == "1 / sqrt(D)":
         values["scale"] = operands[0].shape[3] ** -0.5
     return values

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "kgen/convert.hpp"
@@ -19,10 +20,47 @@ namespace kgen::gpu {
 template <class Rule>
 using WarpgroupShape = AttentionShape<float, Rule, int>;  // scale: of powers of two
 
-// Keys and values, as the copy engine is told of them: axes are elements of a head, heads, keys, batches.
+// Keys and values, as the copy engine is told of them: axes are elements of a head, heads, keys, batches; or of pages,
+// which it takes `box` keys of at a time.
 struct EngineKeys {
   TensorMap k, v;
+  int box;
 };
+
+// What the copy engine takes of a page at a time, where a tile has so many keys; 0 where it does not take them: what
+// the swizzle repeats, and a thread has of its scores, is 8 keys.
+constexpr int granule_of_pages = 8;
+template <class Rule>
+int box_of_keys(const Rule& rule, int tile_keys) {
+  if constexpr (Rule::is_paged) {
+    const auto box = static_cast<int>(std::gcd(rule.page_keys, std::int64_t{tile_keys}));
+    return box % granule_of_pages == 0 ? box : 0;
+  } else {
+    return tile_keys;
+  }
+}
+
+// Has the engine bring a tile of Keys keys of a head, lines of `Line` of their elements in boxes one after the other:
+// those from first_key on of sequence b, which has `end`. Of what lies nowhere, or in pages behind the end, zeros.
+template <int Keys, int Width, int Line, class T, class Rule>
+KGEN_FN void copy_keys(T* to, const TensorMap& map, Mbarrier& arrival, const Rule& rule, int box, int head,
+                       int first_key, int b, int end) {
+  if constexpr (Rule::is_paged) {
+    KGEN_NO_UNROLL
+    for (int of_tile = 0; of_tile < Keys; of_tile += box) {
+      const int key = first_key + of_tile;
+      const KeyRun run = key < end ? rule.run(b, key) : KeyRun{KeyRun::nowhere, 0};
+      KGEN_UNROLL
+      for (int d = 0; d < Width; d += Line) {
+        copy_tile(to + d * Keys + of_tile * Line, map, arrival, d, head, static_cast<int>(run.position),
+                  static_cast<int>(run.sequence));
+      }
+    }
+  } else {
+    KGEN_UNROLL
+    for (int d = 0; d < Width; d += Line) copy_tile(to + d * Keys, map, arrival, d, head, first_key, b);
+  }
+}
 
 // Keys, values or queries as boxes of `positions` of some heads; nothing where the copy engine does not take them:
 // elements of a head are neighbours, and heads, positions and batches lie at multiples of 16 bytes.
@@ -153,6 +191,7 @@ struct RowsOfScores {
   int b, key_head;
   int row, seen[2], seen_by_all;  // the first row; keys that this and row + 8 see, and those that all of `rows` do
   int first_seen[2], first_seen_by_all;
+  bool has_gaps = false;  // whether keys that they see lie nowhere
 
   // Of `rows` from first_row on, of which this thread has first_row + own and 8 further.
   KGEN_FN RowsOfScores(const WarpgroupShape<Rule>& shape, const Mask& mask, int b, int key_head, int first_row,
@@ -176,13 +215,44 @@ struct RowsOfScores {
   KGEN_FN static float factor(const WarpgroupShape<Rule>& shape) { return scales_late ? shape.scale : 1.0f; }
   KGEN_FN float factor() const { return factor(shape); }
 
+  // By all lanes of a wave, of the keys from `begin` to `end`: whether it has to look which of them lie nowhere.
+  KGEN_FN void look_for_gaps(int begin, int end) {
+    if constexpr (Rule::is_paged) {
+      bool found = false;
+      const int all = shape.of_sequence(b).keys, last = end < all ? end : all;
+      KGEN_NO_UNROLL
+      for (int key = begin + thread_index() % wave_size * granule_of_pages; key < last;
+           key += wave_size * granule_of_pages) {
+        found = found || !shape.rule.run(b, key).exists();
+      }
+      has_gaps = any_of_wave(found);
+    }
+  }
+
   // Whether all rows see all of these keys.
   KGEN_FN bool sees_all(int first_key, int count) const {
-    return first_key + count <= seen_by_all && (!Rule::is_local || first_key >= first_seen_by_all);
+    return !has_gaps && first_key + count <= seen_by_all && (!Rule::is_local || first_key >= first_seen_by_all);
   }
-  // Scores of the keys from first_key on: -inf where a row does not see them; with the mask's.
+  // By all lanes of a wave, of `Keys` keys from first_key on: which granules lie nowhere, as bits.
+  template <int Keys>
+  KGEN_FN std::uint32_t lost_keys(int first_key) const {
+    std::uint32_t lost = 0;
+    if constexpr (Rule::is_paged) {
+      if (!has_gaps) return lost;
+      const int own = thread_index() % wave_size;
+      constexpr int granules = Keys / granule_of_pages;
+      if (own < granules && !shape.rule.run(b, first_key + own * granule_of_pages).exists()) lost = 1u << own;
+      KGEN_UNROLL
+      for (int distance = 1; distance < granules; distance *= 2) {
+        lost |= shuffle_xor(lost, distance, wave_size, Where::here());
+      }
+      lost = shuffle_from(lost, 0, wave_size, Where::here());
+    }
+    return lost;
+  }
+  // Scores of the keys from first_key on: -inf where a row does not see them, and for lost_keys; with the mask's.
   template <int Count>
-  KGEN_FN void mask_scores(float (&scores)[Count], int first_key) const {
+  KGEN_FN void mask_scores(float (&scores)[Count], int first_key, std::uint32_t lost) const {
     const int column = first_key + thread_index() % 4 * 2;
     if constexpr (!scales_late) scale_scores(scores);
     if constexpr (!std::is_same_v<Mask, NoMask>) add_mask(scores, column);
@@ -192,7 +262,8 @@ struct RowsOfScores {
     KGEN_UNROLL
     for (int i = 0; i < Count; ++i) {
       const int at = i / 4 * 8 + i % 2, second = i / 2 % 2;
-      if (at >= left[second] || (Rule::is_local && at < skipped[second])) {
+      const bool is_lost = Rule::is_paged && (lost >> at / granule_of_pages & 1) != 0;
+      if (at >= left[second] || (Rule::is_local && at < skipped[second]) || is_lost) {
         scores[i] = -std::numeric_limits<float>::infinity();
       }
     }

@@ -109,6 +109,7 @@ struct SkinnyAttention {
   // Of the keys of a head, in stages: those that a block goes over.
   struct Share {
     int head, part, begin, end;  // the head of all batches
+    int last_key;                // behind the last that a query sees
   };
   KGEN_FN Share share() const {
     const int each = order.blocks * order.parts, block = static_cast<int>(block_index());
@@ -118,7 +119,7 @@ struct SkinnyAttention {
     const int begin = Rule::is_local ? shape.first_key(0) / stage_keys : 0, end = (last + stage_keys - 1) / stage_keys;
     const std::int64_t all = end > begin ? end - begin : 0;
     return {head, number / order.blocks, begin + static_cast<int>(all * number / each),
-            begin + static_cast<int>(all * (number + 1) / each)};
+            begin + static_cast<int>(all * (number + 1) / each), last};
   }
 
   // Brings the rows of queries to shared memory, zeros behind them.
@@ -146,14 +147,12 @@ struct SkinnyAttention {
     const int held = share.end - share.begin < stages ? share.end : share.begin + stages;
     for (int stage = behind ? held : share.begin; stage < (behind ? share.end : held); ++stage) {
       const auto filling = ring.fill();
-      KGEN_UNROLL
-      for (int d = 0; d < Width; d += line) {
-        copy_tile(filling->keys + d * stage_keys, engine.k, filling.arrival(), d, head, stage * stage_keys, b);
-      }
-      KGEN_UNROLL
-      for (int d = 0; d < Width; d += line) {
-        copy_tile(filling->values + d * stage_keys, engine.v, filling.arrival(), d, head, stage * stage_keys, b);
-      }
+      const auto bring = [&](Cached* to, const TensorMap& map) KGEN_LAMBDA {
+        copy_keys<stage_keys, Width, line>(to, map, filling.arrival(), shape.rule, engine.box, head,
+                                           stage * stage_keys, b, share.last_key);
+      };
+      bring(filling->keys, engine.k);
+      bring(filling->values, engine.v);
     }
   }
 
@@ -164,7 +163,8 @@ struct SkinnyAttention {
   };
   KGEN_FN void attend(Pipeline& ring, const Share& share, const T* staged, Found& found) const {
     const int wave = thread_index() / wave_size, first_key = wave % together * keys;
-    const RowsOfScores<Rule, Mask> counted = rows_of(share);
+    RowsOfScores<Rule, Mask> counted = rows_of(share);
+    counted.look_for_gaps(share.begin * stage_keys, share.end * stage_keys);
     const Query query(staged);
     KGEN_NO_UNROLL
     for (int stage = share.begin; stage < share.end; ++stage) {
@@ -172,7 +172,8 @@ struct SkinnyAttention {
       if ((stage - share.begin) % groups != wave / together) continue;
       float scores[keys / 2], correction[2];
       query.multiply(scores, tile->keys + first_key * line);
-      counted.mask_scores(scores, stage * stage_keys + first_key);
+      const int first_of_wave = stage * stage_keys + first_key;
+      counted.mask_scores(scores, first_of_wave, counted.template lost_keys<keys>(first_of_wave));
       found.softmax.advance(scores, counted.factor(), correction);
       KGEN_UNROLL
       for (int i = 0; i < Width / 2; ++i) found.sums[i / 4][i % 4] *= correction[i / 2 % 2];
@@ -423,7 +424,9 @@ bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<con
   const DeviceLimits limits = device_limits(stream);
   if (limits.shared_bytes < Attention::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
-  const auto keys = heads_in_memory(k, Attention::stage_keys), values = heads_in_memory(v, Attention::stage_keys);
+  const int box = box_of_keys(shape.rule, Attention::stage_keys);
+  if (box == 0) return false;
+  const auto keys = heads_in_memory(k, box), values = heads_in_memory(v, box);
   if (!keys || !values) return false;
   const std::optional<TensorMap> key_map = tensor_map<Cached>(*keys), value_map = tensor_map<Cached>(*values);
   if (!key_map || !value_map) return false;
@@ -445,7 +448,7 @@ bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<con
   const AttentionParts parts =
       splits ? AttentionParts(workspace.data(), order.parts, lines, shape.D) : AttentionParts();
   const Grid grid{"skinny_attention", order.all(), Attention::threads, Attention::shared(), order.blocks};
-  launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map}, with_access(mask, 2),
+  launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map, box}, with_access(mask, 2),
                with_access(out, 4), shape, parts, order);
   if (splits) merge_attention(parts, out, shape, stream);
   return true;
