@@ -49,8 +49,9 @@ auto added_to_scores(const Mask& mask, const Index<4>& scores) {
 // key, or whose scores are all -inf, gives 0. Computed in f32 (f64 for f64), by the online softmax of FlashAttention
 // (Dao et al., arXiv:2205.14135): scores never reach memory. On Hopper's tensor cores (bf16, f16) the softmax's weights
 // are rounded to the type of v, and keys that are not seen may be arithmetic as those under a mask. k and v of 8 bits are
-// multiplied there as q's type, or as bf16 where a prologue makes q: few queries convert them on their way from memory,
-// many once, in memory set aside for the call.
+// multiplied there as f16 where there are few queries, which convert them on their way from memory (weights less than
+// 2^-39 of the greatest are then 0), else as q's type, or as bf16 where a prologue makes q: once, in memory set aside
+// for the call.
 //
 // lengths: of sequence b only the first lengths[b] keys count, in their places: it has no others, so that T is its
 // length in what is said above. Fewer than 0 are none, more than T all. The kernel reads it where it runs, and of the

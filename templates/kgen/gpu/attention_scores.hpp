@@ -4,13 +4,13 @@
 #pragma once
 
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "kgen/convert.hpp"
 #include "kgen/gpu/arithmetic.hpp"
 #include "kgen/gpu/attention_shape.hpp"
 #include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/paged_keys.hpp"
 #include "kgen/gpu/warpgroup.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -26,41 +26,6 @@ struct EngineKeys {
   TensorMap k, v;
   int box;
 };
-
-// What the copy engine takes of a page at a time, where a tile has so many keys; 0 where it does not take them: what
-// the swizzle repeats, and a thread has of its scores, is 8 keys.
-constexpr int granule_of_pages = 8;
-template <class Rule>
-int box_of_keys(const Rule& rule, int tile_keys) {
-  if constexpr (Rule::is_paged) {
-    const auto box = static_cast<int>(std::gcd(rule.page_keys, std::int64_t{tile_keys}));
-    return box % granule_of_pages == 0 ? box : 0;
-  } else {
-    return tile_keys;
-  }
-}
-
-// Has the engine bring a tile of Keys keys of a head, lines of `Line` of their elements in boxes one after the other:
-// those from first_key on of sequence b, which has `end`. Of what lies nowhere, or in pages behind the end, zeros.
-template <int Keys, int Width, int Line, class T, class Rule>
-KGEN_FN void copy_keys(T* to, const TensorMap& map, Mbarrier& arrival, const Rule& rule, int box, int head,
-                       int first_key, int b, int end) {
-  if constexpr (Rule::is_paged) {
-    KGEN_NO_UNROLL
-    for (int of_tile = 0; of_tile < Keys; of_tile += box) {
-      const int key = first_key + of_tile;
-      const KeyRun run = key < end ? rule.run(b, key) : KeyRun{KeyRun::nowhere, 0};
-      KGEN_UNROLL
-      for (int d = 0; d < Width; d += Line) {
-        copy_tile(to + d * Keys + of_tile * Line, map, arrival, d, head, static_cast<int>(run.position),
-                  static_cast<int>(run.sequence));
-      }
-    }
-  } else {
-    KGEN_UNROLL
-    for (int d = 0; d < Width; d += Line) copy_tile(to + d * Keys, map, arrival, d, head, first_key, b);
-  }
-}
 
 // Keys, values or queries as boxes of `positions` of some heads; nothing where the copy engine does not take them:
 // elements of a head are neighbours, and heads, positions and batches lie at multiples of 16 bytes.

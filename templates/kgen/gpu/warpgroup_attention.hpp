@@ -15,6 +15,7 @@
 #include "kgen/gpu/merge_attention.hpp"
 #include "kgen/gpu/skinny_attention.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
+#include "kgen/gpu/turns.hpp"
 #include "kgen/gpu/warpgroup_sums.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -51,26 +52,6 @@ struct AttentionOperands {
   TensorMap q, k, v;
   bool brings_queries;
   int box;  // of keys: see EngineKeys
-};
-
-// Some warpgroups that have the tensor cores in turn. What one takes it passes to the next.
-template <int Count>
-class Turns {
- public:
-  static constexpr std::int64_t shared() { return NamedBarriers<Count>::shared(); }
-
-  // All threads of the block together. `number`: of this warpgroup, from 0 on; 0 has the first turn.
-  KGEN_FN Turns(SharedMemory& memory, int number) : turns_(memory), own_(number) {
-    if (number == Count - 1) turns_.arrive(0);
-  }
-  KGEN_FN void take() {
-    turns_.wait(own_);  // for time alone
-  }
-  KGEN_FN void pass() { turns_.arrive(own_ + 1 < Count ? own_ + 1 : 0); }
-
- private:
-  NamedBarriers<Count> turns_;
-  int own_;
 };
 
 // A sink of [B, S, H, D] as one of the rows of one head of keys.
@@ -138,14 +119,27 @@ struct WarpgroupAttention {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
       const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
       const KeyTiles tiles = key_tiles(place);
-      const int last = Rule::is_paged ? shape.of_sequence(b).keys : 0;
-      const auto fill = [&](const TensorMap& map, int key) KGEN_LAMBDA {
-        const auto stage = ring.fill();
-        copy_keys<keys, Width, line>(stage->lines, map, stage.arrival(), shape.rule, engine.box, head, key, b, last);
-      };
       for (int i = tiles.end; i >= tiles.begin && !tiles.empty(); --i) {
-        if (i > tiles.begin) fill(engine.k, (i - 1) * keys);
-        if (i < tiles.end) fill(engine.v, i * keys);
+        if (i > tiles.begin) fill(ring, engine.k, head, (i - 1) * keys, b);
+        if (i < tiles.end) fill(ring, engine.v, head, i * keys, b);
+      }
+    });
+  }
+  // The same of pages, by a wave, of which the first lane has the engine bring them.
+  KGEN_FN void load_pages(KeyPipeline& ring, const AttentionOperands& engine) const {
+    for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
+      const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
+      const KeyTiles tiles = key_tiles(place);
+      if (tiles.empty()) return;
+      const int end = shape.of_sequence(b).keys;
+      const auto find = [&](int tile) KGEN_LAMBDA { return BoxPlaces(shape.rule, engine.box, b, tile * keys, end); };
+      BoxPlaces next = find(tiles.end - 1), values = next;
+      for (int i = tiles.end; i >= tiles.begin; --i) {
+        const BoxPlaces own = next;
+        if (i > tiles.begin + 1) next = find(i - 2);
+        if (i > tiles.begin) fill_from_pages(ring, engine.k, engine.box, head, own);
+        if (i < tiles.end) fill_from_pages(ring, engine.v, engine.box, head, values);
+        values = own;
       }
     });
   }
@@ -191,6 +185,27 @@ struct WarpgroupAttention {
   template <class Act>
   KGEN_FN void for_each_tile(const Act& act) const {
     order.for_each(static_cast<int>(block_index()), static_cast<int>(block_count()), act);
+  }
+  KGEN_FN static void fill(KeyPipeline& ring, const TensorMap& map, int head, int key, int b) {
+    const auto stage = ring.fill();
+    KGEN_UNROLL
+    for (int d = 0; d < Width; d += line) copy_tile(stage->lines + d * keys, map, stage.arrival(), d, head, key, b);
+  }
+  KGEN_FN static void fill_from_pages(KeyPipeline& ring, const TensorMap& map, int box, int head,
+                                      const BoxPlaces& places) {
+    T* to = nullptr;
+    Mbarrier* arrival = nullptr;
+    if (thread_index() % wave_size == 0) {
+      const auto stage = ring.fill();
+      to = stage->lines;
+      arrival = &stage.arrival();
+    }
+    places.template for_each<keys>(0, box, [&](int of_tile, int sequence, int position) KGEN_LAMBDA {
+      KGEN_UNROLL
+      for (int d = 0; d < Width; d += line) {
+        copy_tile(to + d * keys + of_tile * line, map, *arrival, d, head, position, sequence);
+      }
+    });
   }
   // Where the rows of a tile end, of those of its head of keys.
   KGEN_FN int rows_end(AttentionOrder::Place place) const {
@@ -429,7 +444,11 @@ warpgroup_attention_kernel(Q q, const KGEN_GRID_CONSTANT AttentionOperands engin
     take_turn();
     if (number < 0) {
       hold_registers<Attention::Tiles::loading_registers, RegisterShare::less>();
-      if (thread_index() == 0) attention.load_keys(ring, engine);
+      if constexpr (Rule::is_paged) {
+        if (thread_index() < wave_size) attention.load_pages(ring, engine);
+      } else {
+        if (thread_index() == 0) attention.load_keys(ring, engine);
+      }
       const int thread = thread_index() - wave_size;
       if (thread >= 0 && thread < query_threads) attention.load_queries(queries, engine, thread);
     } else {
