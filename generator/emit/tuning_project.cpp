@@ -112,6 +112,8 @@ SourceFile emit_tuning_build_file(const TuningProject& project, const EmitOption
   writer.line("if(NOT COMMAND kgen_compile_emitted)");
   writer.line("  find_package(kgen REQUIRED)");
   writer.line("endif()");
+  if (options.target->kind == TargetKind::cuda)
+    writer.line("set(KGEN_CUBLASLT IF_FOUND)  # a candidate for plain products, as others are");
   writer.line("add_executable(tune tune.cpp)");
   writer.line("target_include_directories(tune PRIVATE ${{CMAKE_CURRENT_LIST_DIR}})");
   for (const TuningCandidate& each : project.candidates) {

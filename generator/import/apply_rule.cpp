@@ -186,6 +186,7 @@ class RuleRunner {
     switch (step.kind) {
       case ImportStep::Kind::op: return run_op(step);
       case ImportStep::Kind::foreign: return run_foreign(step);
+      case ImportStep::Kind::graph: return run_graph(step);
       case ImportStep::Kind::constant: return run_constant(step);
       case ImportStep::Kind::let: {
         auto result = argument(step.value, step.where);
@@ -272,6 +273,22 @@ class RuleRunner {
     auto results = RuleRunner(*rule, node, setting_, depth_ + 1).run();
     if (!results) return false;
     bind_results(step, *results);
+    return true;
+  }
+
+  bool run_graph(const ImportStep& step) {
+    std::vector<ImportedValue> inputs;
+    for (const ImportArgument& each : step.inputs) {
+      const auto found = argument(each, step.where);
+      if (!found) return false;
+      if (!found->as_operand()) return fail(step.where, fmt::format("'{}' is no tensor", text_of(each))), false;
+      inputs.push_back(*found->as_operand());
+    }
+    if (!setting_.call_graph) return fail(step.where, "there is no node whose graph it could be"), false;
+    const auto results = setting_.call_graph(step.op, std::move(inputs));
+    if (!results) return false;
+    if (results->size() < step.outputs.size()) return error(fmt::format("its {} has too few outputs", step.op)), false;
+    bind_results(step, {results->begin(), results->end()});
     return true;
   }
 

@@ -1,7 +1,9 @@
 // Writes one operator of another format in kgen's, as its rule says.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,9 @@ struct RuleSetting {
   std::int64_t version = 1;  // of the operator set
   Diagnostics& diagnostics;
   std::vector<ImportedValue> demanded;  // inputs whose values had to be known, and are not
+  // What a graph that is an attribute of the node makes of its inputs. Nothing after an error, which it reports itself.
+  std::function<std::optional<std::vector<ImportedValue>>(const std::string& attribute, std::vector<ImportedValue>)>
+      call_graph;
 };
 
 // The operator's outputs, as many as the node has; those that are not wanted may be missing. Nothing after an error,

@@ -134,6 +134,35 @@ Result divide(const Job& job) {
   });
 }
 
+Result relu(const Job& job) {
+  return elementwise(job, {}, [&](std::span<const ContentElement> x) {
+    return apply(Operation::max, std::array{x[0], ContentElement(Dim(0))}, job.ranges);
+  });
+}
+
+// Limits are inputs, or in older versions attributes.
+Result clip(const Job& job) {
+  if (job.inputs.empty() || !job.content(0)) return std::nullopt;
+  std::optional<ContentElement> limits[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (i + 1 < job.inputs.size() && job.inputs[i + 1]) {
+      const Content* given = job.content(i + 1);
+      if (!given || given->elements.size() != 1) return std::nullopt;
+      limits[i] = given->elements[0];
+    } else if (const auto found = job.attributes.find(i == 0 ? "min" : "max"); found != job.attributes.end()) {
+      limits[i] = found->second.as_element();
+    }
+  }
+  Job first = job;
+  first.inputs = job.inputs.first(1);
+  return elementwise(first, {}, [&](std::span<const ContentElement> x) {
+    std::optional<ContentElement> kept = x[0];
+    if (limits[0]) kept = apply(Operation::max, std::array{*kept, *limits[0]}, job.ranges);
+    if (kept && limits[1]) kept = apply(Operation::min, std::array{*kept, *limits[1]}, job.ranges);
+    return kept;
+  });
+}
+
 Result modulo(const Job& job) {
   if (job.inputs.size() != 2 || job.integer("fmod").value_or(0) != 0) return std::nullopt;
   return elementwise(job, {}, [&](std::span<const ContentElement> x) -> std::optional<ContentElement> {
@@ -383,6 +412,7 @@ const std::map<std::string, Evaluator, std::less<>> evaluators = {
     {"Cast", cast},
     {"CastLike", cast_like},
     {"Ceil", arithmetic<Operation::ceil>},
+    {"Clip", clip},
     {"Concat", concatenate},
     {"ConstantOfShape", constant_of_shape},
     {"Div", divide},
@@ -409,7 +439,9 @@ const std::map<std::string, Evaluator, std::less<>> evaluators = {
     {"ReduceMin", reduce<Operation::min>},
     {"ReduceProd", reduce<Operation::multiply>},
     {"ReduceSum", reduce<Operation::add>},
+    {"Relu", relu},
     {"Reshape", reshape},
+    {"Round", arithmetic<Operation::round>},
     {"Shape", shape_of},
     {"Size", size_of},
     {"Slice", slice},
@@ -417,6 +449,7 @@ const std::map<std::string, Evaluator, std::less<>> evaluators = {
     {"Sqrt", arithmetic<Operation::sqrt>},
     {"Squeeze", squeeze},
     {"Sub", arithmetic<Operation::subtract>},
+    {"Sum", arithmetic<Operation::add>},
     {"Transpose", transpose},
     {"Unsqueeze", unsqueeze},
     {"Where", select},

@@ -95,7 +95,7 @@ std::optional<ImportedValue> NodeImporter::write_sizes(const ImportedValue& size
   node.attributes["shape"] = RuleValue::list(std::move(shape));
   node.attributes["type"] = {content.dtype};
   node.outputs = {sizes.name.empty() ? "sizes" : sizes.name};
-  RuleSetting setting{builder_, rules_, rules_.newest, problems, {}};
+  RuleSetting setting{builder_, rules_, rules_.newest, problems, {}, {}};
   auto results = apply_rule(*rules_.find("", "_Sizes", rules_.newest), node, setting);
   return results ? std::optional(std::move((*results)[0])) : std::nullopt;
 }
@@ -170,6 +170,7 @@ std::optional<RuleValue> NodeImporter::attribute_of(const OnnxAttribute& attribu
       if (!operand) return std::nullopt;
       return RuleValue{std::move(*operand)};
     }
+    case OnnxAttribute::Kind::graph: return RuleValue{attribute.name};  // for a step `graph`
     default:
       error(at, fmt::format("its attribute '{}' is of a kind that kgen does not support", attribute.name));
       return std::nullopt;
@@ -238,7 +239,7 @@ void NodeImporter::import_nodes(const std::vector<OnnxNode>& nodes, const std::m
       good = is_function ? import_call(at, scope, depth)
              : control   ? (this->*control)(at, scope, depth)
              : constant  ? import_constant(at, scope)
-                         : import_operator(at, scope);
+                         : import_operator(at, scope, depth);
     }
     for (const std::string& output : node.outputs) {
       if (!output.empty() && (!good || poisoned) && !scope.values.contains(output)) scope.poisoned.insert(output);
@@ -246,7 +247,7 @@ void NodeImporter::import_nodes(const std::vector<OnnxNode>& nodes, const std::m
   }
 }
 
-bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
+bool NodeImporter::import_operator(const Place& at, ImportScope& scope, int depth) {
   const OnnxNode& node = at.node;
   ForeignNode foreign;
   bool good = true;
@@ -284,7 +285,13 @@ bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
     foreign.outputs.push_back(output.empty() || !at.read.contains(output) ? "" : scope.prefix + output);
   }
   Diagnostics problems;
-  RuleSetting setting{builder_, rules_, at.version, problems, {}};
+  RuleSetting setting{builder_, rules_, onnx_version(at), problems, {}, {}};
+  bool graphs_are_good = true;
+  setting.call_graph = [&](const std::string& attribute, std::vector<ImportedValue> arguments) {
+    auto made = call_graph(at, attribute, std::move(arguments), scope, depth);
+    graphs_are_good = graphs_are_good && made;
+    return made;
+  };
   const std::size_t reads_before = builder_.counted_reads();
   const auto results = apply_rule(*rules_.find(node.domain, node.op, at.version), foreign, setting);
   const bool reads = builder_.counted_reads() != reads_before;
@@ -293,7 +300,7 @@ bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
     error(at, problems);
     if (!setting.demanded.empty()) {
       demand(at, setting.demanded);
-    } else if (!problems.has_errors()) {
+    } else if (!problems.has_errors() && graphs_are_good) {
       error(at, "its shapes or attributes are not what its operator takes");
     }
     return false;
@@ -302,6 +309,13 @@ bool NodeImporter::import_operator(const Place& at, ImportScope& scope) {
     if (!foreign.outputs[i].empty()) define(at, i, (*results)[i], scope);
   }
   return true;
+}
+
+// What the rules of steps are looked up by: of a node of another operator set ONNX's version in the model.
+std::int64_t NodeImporter::onnx_version(const Place& at) const {
+  if (at.node.domain.empty()) return at.version;
+  const auto own = at.opsets.find("");
+  return own == at.opsets.end() ? rules_.newest : own->second;
 }
 
 // A rule that reads nothing but sizes of what is counted along an axis would take the room for the size.
@@ -338,7 +352,7 @@ void NodeImporter::demand(const Place& at, const std::vector<ImportedValue>& ope
         {}, fmt::format("{}: {}: its input '{}' says shapes, axes or the like, and is known only at run time", path_,
                         describe(at.node), operand.name));
     if (sources.empty()) {
-      said.note("it is a weight of more elements than kgen evaluates");
+      said.note("it is computed from weights: of more elements, or by other operators, than kgen evaluates at import");
     } else {
       said.note(fmt::format("it is computed from {}", quoted_list(sources)));
       said.advise(fmt::format("where that is always the same, say so: --bind {}=VALUE", sources[0]));

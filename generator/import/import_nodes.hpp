@@ -62,11 +62,28 @@ class NodeImporter {
   const OnnxGraph* subgraph(const Place& at, std::string_view attribute, int depth);
   std::optional<std::vector<ImportedValue>> import_subgraph(const Place& at, const OnnxGraph& graph, ImportScope& inner,
                                                             int depth);
+  std::optional<std::vector<ImportedValue>> call_graph(const Place& at, const std::string& attribute,
+                                                       std::vector<ImportedValue> arguments, ImportScope& scope,
+                                                       int depth);
   bool take_step(Steps& steps, std::vector<ImportedValue> arguments, std::size_t kept);
-  bool finish_steps(Steps& steps, const std::vector<std::int64_t>& axes, const std::vector<std::int64_t>& directions);
+  // Of what a Scan reads, or gathers: along which axis, and which way.
+  struct ScanOrder {
+    std::vector<std::int64_t> axes = {}, directions = {};
+  };
+  std::optional<std::vector<ImportedValue>> finish_steps(Steps& steps, const ScanOrder& order);
+  std::optional<std::vector<ImportedValue>> scan(Steps& steps, const std::vector<ImportedValue>& inputs,
+                                                 const ScanOrder& in, const ScanOrder& out);
+  std::optional<std::vector<ImportedValue>> scan_sequences(Steps& steps, const std::vector<ImportedValue>& inputs,
+                                                           const ScanOrder& in);
+  std::optional<std::int64_t> places_along(const Place& at, const ImportedValue& value, std::int64_t axis);
+  std::optional<ImportedValue> stack(const Place& at, std::size_t output, RuleList parts, std::int64_t axis,
+                                     const ImportScope& scope);
+  std::optional<ImportedValue> part_of(const Place& at, const ImportedValue& whole, std::int64_t axis,
+                                       std::int64_t place, const std::string& name);
   std::optional<ImportedValue> apply_hidden(const Place& at, std::string_view rule, ForeignNode node);
   bool import_call(const Place& at, ImportScope& scope, int depth);
-  bool import_operator(const Place& at, ImportScope& scope);
+  bool import_operator(const Place& at, ImportScope& scope, int depth);
+  std::int64_t onnx_version(const Place& at) const;
   std::optional<ImportedValue> write_sizes(const ImportedValue& sizes, Diagnostics& problems);
   bool validate_counted_inputs(const Place& at, const std::vector<const ImportedValue*>& inputs,
                                const std::vector<ImportedValue>& results);

@@ -65,6 +65,26 @@ std::optional<std::vector<ImportedValue>> NodeImporter::import_subgraph(const Pl
   return results;
 }
 
+// What a graph of a node's makes of these values, for its rule.
+std::optional<std::vector<ImportedValue>> NodeImporter::call_graph(const Place& at, const std::string& attribute,
+                                                                   std::vector<ImportedValue> arguments,
+                                                                   ImportScope& scope, int depth) {
+  const OnnxGraph* graph = subgraph(at, attribute, depth);
+  if (!graph) return std::nullopt;
+  if (arguments.size() != graph->inputs.size()) {
+    error(at, fmt::format("its {} has {} inputs, and is given {}", attribute, graph->inputs.size(), arguments.size()));
+    return std::nullopt;
+  }
+  ImportScope inner;
+  inner.parent = &scope;
+  inner.arguments = scope.arguments;
+  const std::string name = at.node.name.empty() && !at.node.outputs.empty() ? at.node.outputs[0] : at.node.name;
+  inner.prefix = fmt::format("{}{}_{}_", scope.prefix, name, attribute);
+  import_initializers(*graph, inner);
+  for (std::size_t i = 0; i < arguments.size(); ++i) inner.values[graph->inputs[i].name] = std::move(arguments[i]);
+  return import_subgraph(at, *graph, inner, depth);
+}
+
 // ---- If
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -136,31 +156,50 @@ bool NodeImporter::take_step(Steps& steps, std::vector<ImportedValue> arguments,
   return true;
 }
 
-// The states that the last step left, and what all of them gathered, along new axes.
-bool NodeImporter::finish_steps(Steps& steps, const std::vector<std::int64_t>& axes,
-                                const std::vector<std::int64_t>& directions) {
+// For each output of the node: the states that the last step left, and what all of them gathered, along new axes.
+std::optional<std::vector<ImportedValue>> NodeImporter::finish_steps(Steps& steps, const ScanOrder& order) {
   const Place& at = steps.at;
-  for (std::size_t i = 0; i < steps.states.size(); ++i) define(at, i, steps.states[i], steps.scope);
+  std::vector<ImportedValue> results = steps.states;
+  results.resize(at.node.outputs.size());
   for (std::size_t i = steps.states.size(); i < at.node.outputs.size(); ++i) {
     if (at.node.outputs[i].empty()) continue;
     const std::size_t place = i - steps.states.size();
-    if (place >= steps.gathered.size()) return error(at, "it gathers the results of its steps, and has no step"), false;
-    ForeignNode node;
-    node.inputs.assign(steps.gathered[place].begin(), steps.gathered[place].end());
-    if (place < directions.size() && directions[place] != 0) std::reverse(node.inputs.begin(), node.inputs.end());
-    node.attributes["axis"] = {Dim(place < axes.size() ? axes[place] : 0)};
-    node.outputs = {steps.scope.prefix + at.node.outputs[i]};
-    auto stacked = apply_hidden(at, "_Stack", std::move(node));
-    if (!stacked) return false;
-    define(at, i, std::move(*stacked), steps.scope);
+    if (place >= steps.gathered.size())
+      return error(at, "it gathers the results of its steps, and has no step"), std::nullopt;
+    RuleList parts = steps.gathered[place];
+    if (place < order.directions.size() && order.directions[place] != 0) std::reverse(parts.begin(), parts.end());
+    auto stacked = stack(at, i, std::move(parts), place < order.axes.size() ? order.axes[place] : 0, steps.scope);
+    if (!stacked) return std::nullopt;
+    results[i] = std::move(*stacked);
   }
-  return true;
+  return results;
+}
+
+// Values along a new axis, for an output of the node.
+std::optional<ImportedValue> NodeImporter::stack(const Place& at, std::size_t output, RuleList parts, std::int64_t axis,
+                                                 const ImportScope& scope) {
+  ForeignNode node;
+  node.inputs = std::move(parts);
+  node.attributes["axis"] = {Dim(axis)};
+  node.outputs = {scope.prefix + at.node.outputs[output]};
+  return apply_hidden(at, "_Stack", std::move(node));
+}
+
+// One place of an input along an axis.
+std::optional<ImportedValue> NodeImporter::part_of(const Place& at, const ImportedValue& whole, std::int64_t axis,
+                                                   std::int64_t place, const std::string& name) {
+  ForeignNode node;
+  node.inputs = {RuleValue{whole}};
+  node.attributes["axis"] = {Dim(axis)};
+  node.attributes["index"] = {Dim(place)};
+  node.outputs = {fmt::format("{}_{}", name, place)};
+  return apply_hidden(at, "_Part", std::move(node));
 }
 
 // What a rule for steps alone makes of one node.
 std::optional<ImportedValue> NodeImporter::apply_hidden(const Place& at, std::string_view rule, ForeignNode node) {
   Diagnostics problems;
-  RuleSetting setting{builder_, rules_, at.version, problems, {}};
+  RuleSetting setting{builder_, rules_, onnx_version(at), problems, {}, {}};
   auto results = apply_rule(*rules_.find("", rule, at.version), node, setting);
   if (!results) return error(at, problems), std::nullopt;
   return std::move((*results)[0]);
@@ -199,61 +238,116 @@ bool NodeImporter::import_loop(const Place& at, ImportScope& scope, int depth) {
     if (!take_step(steps, std::move(arguments), 1)) return false;
     condition = steps.front[0];
   }
-  return finish_steps(steps, {}, {});
+  const auto results = finish_steps(steps, {});
+  for (std::size_t i = 0; results && i < results->size(); ++i) define(at, i, (*results)[i], scope);
+  return results.has_value();
 }
 
 // Scan: a step for each part of its inputs along an axis. https://onnx.ai/onnx/operators/onnx__Scan.html
 bool NodeImporter::import_scan(const Place& at, ImportScope& scope, int depth) {
   const OnnxAttribute* given = attribute_named(at.node, "num_scan_inputs");
-  const std::size_t all = at.node.inputs.size();
-  if (at.version < 9) return error(at, "it is supported since version 9 of its operator set"), false;
-  if (!given || given->integer < 1 || given->integer > static_cast<std::int64_t>(all))
+  const bool by_sequence = at.version < 9;  // then each sequence of a batch has states of its own
+  const std::size_t first = by_sequence ? 1 : 0, all = at.node.inputs.size();
+  const auto most = static_cast<std::int64_t>(all) - static_cast<std::int64_t>(first);
+  if (!given || given->integer < 1 || given->integer > most)
     return error(at, "it has no inputs to scan"), false;
-  const auto scanned = static_cast<std::size_t>(given->integer), state_count = all - scanned;
+  if (by_sequence && !at.node.inputs[0].empty())
+    return error(at, "sequences of lengths of their own are not supported"), false;
   const OnnxGraph* body = subgraph(at, "body", depth);
   if (!body) return false;
-  Steps steps{at, scope, *body, {}, depth, 0, {}, {}, {}};
+  const auto scanned = static_cast<std::size_t>(given->integer), state_count = all - scanned - first;
+  std::vector<ImportedValue> states, inputs;
+  for (std::size_t i = first; i < all; ++i) {
+    const ImportedValue* input = scope.find(at.node.inputs[i]);
+    if (!input) return error(at, "one of its inputs is left out"), false;
+    (i < first + state_count ? states : inputs).push_back(*input);
+  }
+  const std::size_t outputs = at.node.outputs.size() > state_count ? at.node.outputs.size() - state_count : 0;
+  const ScanOrder in = {integers_named(at.node, "scan_input_axes", scanned),
+                        integers_named(at.node, by_sequence ? "directions" : "scan_input_directions", scanned)};
+  const ScanOrder out = {integers_named(at.node, "scan_output_axes", outputs),
+                         integers_named(at.node, "scan_output_directions", outputs)};
+  Steps steps{at, scope, *body, {}, depth, 0, {}, std::move(states), {}};
   steps.fixed.parent = &scope;
   steps.fixed.arguments = scope.arguments;
   steps.fixed.prefix = scope.prefix;
   import_initializers(*body, steps.fixed);
-  for (std::size_t i = 0; i < state_count; ++i) steps.states.push_back(*scope.find(at.node.inputs[i]));
-  const auto axes = integers_named(at.node, "scan_input_axes", scanned);
-  const auto directions = integers_named(at.node, "scan_input_directions", scanned);
+  const auto results = by_sequence ? scan_sequences(steps, inputs, in) : scan(steps, inputs, in, out);
+  for (std::size_t i = 0; results && i < results->size(); ++i) define(at, i, (*results)[i], scope);
+  return results.has_value();
+}
+
+// How many places the value has along the axis, which must be known.
+std::optional<std::int64_t> NodeImporter::places_along(const Place& at, const ImportedValue& value, std::int64_t axis) {
+  const auto rank = static_cast<std::int64_t>(value.type.shape.size());
+  if (axis < -rank || axis >= rank)
+    return error(at, fmt::format("'{}' has no axis {}", value.name, axis)), std::nullopt;
+  const Dim& extent = value.type.shape[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
+  if (extent.is_constant()) return extent.constant();
+  error(at, fmt::format("it has a step for each of {} parts of '{}', which is known only at run time", extent.text(),
+                        value.name));
+  return std::nullopt;
+}
+
+// All steps of one sequence.
+std::optional<std::vector<ImportedValue>> NodeImporter::scan(Steps& steps, const std::vector<ImportedValue>& inputs,
+                                                             const ScanOrder& in, const ScanOrder& out) {
+  const Place& at = steps.at;
   std::optional<std::int64_t> length;
-  for (std::size_t i = 0; i < scanned; ++i) {
-    const Shape& shape = scope.find(at.node.inputs[state_count + i])->type.shape;
-    const auto rank = static_cast<std::int64_t>(shape.size());
-    const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank)
-      return error(at, fmt::format("'{}' has no axis {}", at.node.inputs[state_count + i], axes[i])), false;
-    const Dim& extent = shape[static_cast<std::size_t>(axis)];
-    if (!extent.is_constant()) {
-      error(at, fmt::format("it has a step for each of {} parts of '{}', which is known only at run time",
-                            extent.text(), at.node.inputs[state_count + i]));
-      return false;
-    }
-    if (length && *length != extent.constant())
-      return error(at, "the inputs that it scans have different lengths"), false;
-    length = extent.constant();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto places = places_along(at, inputs[i], in.axes[i]);
+    if (!places) return std::nullopt;
+    if (length && *length != *places)
+      return error(at, "the inputs that it scans have different lengths"), std::nullopt;
+    length = places;
   }
   for (std::int64_t step = 0; step < *length; ++step) {
     std::vector<ImportedValue> arguments = steps.states;
-    for (std::size_t i = 0; i < scanned; ++i) {
-      ForeignNode node;
-      node.inputs = {RuleValue{*scope.find(at.node.inputs[state_count + i])}};
-      node.attributes["axis"] = {Dim(axes[i])};
-      node.attributes["index"] = {Dim(directions[i] != 0 ? *length - 1 - step : step)};
-      node.outputs = {fmt::format("{}{}_{}", scope.prefix, at.node.inputs[state_count + i], step)};
-      auto part = apply_hidden(at, "_Part", std::move(node));
-      if (!part) return false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::int64_t place = in.directions[i] != 0 ? *length - 1 - step : step;
+      auto part = part_of(at, inputs[i], in.axes[i], place, inputs[i].name);
+      if (!part) return std::nullopt;
       arguments.push_back(std::move(*part));
     }
-    if (!take_step(steps, std::move(arguments), 0)) return false;
+    if (!take_step(steps, std::move(arguments), 0)) return std::nullopt;
   }
-  const std::size_t outputs = at.node.outputs.size() > state_count ? at.node.outputs.size() - state_count : 0;
-  return finish_steps(steps, integers_named(at.node, "scan_output_axes", outputs),
-                      integers_named(at.node, "scan_output_directions", outputs));
+  return finish_steps(steps, out);
+}
+
+// One sequence after another, which are the first axis of states, inputs and outputs.
+std::optional<std::vector<ImportedValue>> NodeImporter::scan_sequences(Steps& steps,
+                                                                       const std::vector<ImportedValue>& inputs,
+                                                                       const ScanOrder& in) {
+  const Place& at = steps.at;
+  const auto count = places_along(at, inputs[0], 0);
+  if (!count) return std::nullopt;
+  if (*count < 1) return error(at, "it scans no sequence"), std::nullopt;
+  std::vector<RuleList> gathered(at.node.outputs.size());
+  const auto part = [&](const ImportedValue& whole, std::int64_t sequence, std::vector<ImportedValue>& parts) {
+    auto found = part_of(at, whole, 0, sequence, whole.name);
+    if (found) parts.push_back(std::move(*found));
+    return found.has_value();
+  };
+  for (std::int64_t sequence = 0; sequence < *count; ++sequence) {
+    Steps own{at, steps.scope, steps.body, steps.fixed, steps.depth, steps.count, {}, {}, {}};
+    std::vector<ImportedValue> scanned;
+    for (const ImportedValue& each : steps.states)
+      if (!part(each, sequence, own.states)) return std::nullopt;
+    for (const ImportedValue& each : inputs)
+      if (!part(each, sequence, scanned)) return std::nullopt;
+    const auto results = scan(own, scanned, in, {});
+    if (!results) return std::nullopt;
+    for (std::size_t i = 0; i < gathered.size(); ++i) gathered[i].push_back({(*results)[i]});
+    steps.count = own.count;
+  }
+  std::vector<ImportedValue> results(gathered.size());
+  for (std::size_t i = 0; i < gathered.size(); ++i) {
+    if (at.node.outputs[i].empty()) continue;
+    auto stacked = stack(at, i, std::move(gathered[i]), 0, steps.scope);
+    if (!stacked) return std::nullopt;
+    results[i] = std::move(*stacked);
+  }
+  return results;
 }
 
 // ---- functions

@@ -15,8 +15,9 @@ namespace {
 
 using Kind = ImportStep::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 6> step_kinds = {{{"op", Kind::op},
+constexpr std::array<std::pair<std::string_view, Kind>, 7> step_kinds = {{{"op", Kind::op},
                                                                          {"onnx", Kind::foreign},
+                                                                         {"graph", Kind::graph},
                                                                          {"let", Kind::let},
                                                                          {"constant", Kind::constant},
                                                                          {"check", Kind::check},
@@ -114,7 +115,7 @@ class RuleReader {
       if (const Yaml found = entry.find(key)) head = found, step.kind = kind;
     }
     if (!head) {
-      diagnostics_.error(entry.where(), "a step needs one of the keys op, onnx, let, constant, check and if");
+      diagnostics_.error(entry.where(), "a step needs one of the keys op, onnx, graph, let, constant, check and if");
       return step;
     }
     step.where = head.where();
@@ -122,7 +123,8 @@ class RuleReader {
     if (const Yaml each = entry.find("each")) step.each = expression(each);
     switch (step.kind) {
       case Kind::op:
-      case Kind::foreign: read_node(entry, head, step); break;
+      case Kind::foreign:
+      case Kind::graph: read_node(entry, head, step); break;
       case Kind::let:
         step.outputs = {std::string(head.text())};
         if (const Yaml be = require_key(entry, "be", "'let'", diagnostics_)) step.value = read_argument(be);
@@ -166,7 +168,7 @@ class RuleReader {
       }
     }
     read_outputs(entry, step);
-    static const std::set<std::string_view> own = {"op", "onnx", "in", "out", "when", "each"};
+    static const std::set<std::string_view> own = {"op", "onnx", "graph", "in", "out", "when", "each"};
     for (const Yaml::Entry attribute : entry.entries()) {
       if (own.contains(attribute.name())) continue;
       if (op && !op->attribute(attribute.name())) {

@@ -23,11 +23,11 @@ struct ImportArgument {
 
 // One step of a rule. Names are bound as in a program: a step may bind anew what an earlier one made.
 struct ImportStep {
-  enum class Kind { op, foreign, let, constant, check, branch };
+  enum class Kind { op, foreign, graph, let, constant, check, branch };
   Kind kind = Kind::op;
-  std::string op;                                              // op: kgen's; foreign: the other format's
-  std::vector<ImportArgument> inputs;                          // op, foreign
-  std::vector<std::string> outputs;                            // op, foreign, let, constant: one
+  std::string op;                                              // op: kgen's; foreign: the other's; graph: its name
+  std::vector<ImportArgument> inputs;                          // op, foreign, graph
+  std::vector<std::string> outputs;                            // op, foreign, graph; let, constant: one
   std::vector<std::pair<std::string, ImportArgument>> attributes;  // op, foreign; constant: dtype, shape
   ImportArgument value;                                        // let, constant; check, branch: the condition
   Expression when;                                             // empty: always

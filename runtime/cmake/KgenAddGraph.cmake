@@ -6,11 +6,14 @@ include(${CMAKE_CURRENT_LIST_DIR}/KgenPortable.cmake)
 set(KGEN_CPU_ARCH native CACHE STRING
   "CPU that emitted code is compiled for, as -march= takes it; empty: the compiler's default; portable: as with PORTABLE")
 
-# How emitted code is compiled: kgen_compile_emitted(<target> [PORTABLE] [TARGET cuda|hip ARCH <arch>]). Also called by the
-# CMakeLists.txt that kgen writes beside it. Where the graph's numerics (kgen_numerics in its sources.cmake) are
+set(KGEN_CUBLASLT OFF CACHE STRING
+  "Whether CUDA's stubs may call cuBLASLt, where rules of tuning say so: ON, OFF, or IF_FOUND, and else do without")
+
+# How emitted code is compiled: kgen_compile_emitted(<target> [PORTABLE] [TARGET cuda|hip ARCH <arch>] [CUBLASLT]). Also
+# called by the CMakeLists.txt that kgen writes beside it. Where the graph's numerics (kgen_numerics in its sources.cmake) are
 # match_unfused, KGEN_MATCH_UNFUSED is defined: elementary functions are the most precise ones.
 function(kgen_compile_emitted target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "PORTABLE" "TARGET;ARCH" "")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "PORTABLE;CUBLASLT" "TARGET;ARCH" "")
   target_compile_features(${target} PUBLIC cxx_std_20)
   if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE)  # a shared library may be made of it, whoever links it
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -22,6 +25,9 @@ function(kgen_compile_emitted target)
   endif()
   if(ARG_TARGET STREQUAL cuda OR ARG_TARGET STREQUAL hip)
     _kgen_compile_for_gpu(${target} ${ARG_TARGET} ${ARG_ARCH})
+    if(ARG_TARGET STREQUAL cuda)
+      _kgen_link_cublaslt(${target} "${ARG_CUBLASLT}")
+    endif()
   elseif(ARG_PORTABLE OR KGEN_CPU_ARCH STREQUAL portable)
     if(kgen_headers)  # empty until the graph has been planned
       list(GET kgen_headers 0 header)  # the graph's own, which has its name
@@ -44,8 +50,9 @@ function(kgen_find_toolkit vendor)
   endif()
 endfunction()
 
-# The stubs are read by the vendor's compiler, the wrapper by the host's. An addition takes in the multiplication before it
-# without rounding in between, except where the graph's numerics (kgen_numerics in its sources.cmake) are match_unfused.
+# The stubs are read by the vendor's compiler, the wrapper by the host's. Within kernels and functions an addition takes in the
+# multiplication before it without rounding in between, except where the graph's numerics (kgen_numerics in its sources.cmake)
+# are match_unfused.
 function(_kgen_compile_for_gpu target vendor arch)
   string(TOUPPER ${vendor} language)
   if(NOT CMAKE_${language}_COMPILER)
@@ -63,7 +70,7 @@ function(_kgen_compile_for_gpu target vendor arch)
     KGEN_${language} $<$<AND:$<STREQUAL:${vendor},hip>,$<COMPILE_LANGUAGE:CXX>>:__HIP_PLATFORM_AMD__>)
   # The standard is an option, as CMake does not know each nvcc's.
   set(contract true)
-  set(contract_hip fast)
+  set(contract_hip fast-honor-pragmas)
   if(kgen_numerics STREQUAL match_unfused)
     set(contract false)
     set(contract_hip off)
@@ -72,6 +79,21 @@ function(_kgen_compile_for_gpu target vendor arch)
     $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr --fmad=${contract} -lineinfo>
     $<$<COMPILE_LANGUAGE:HIP>:-std=c++20 -ffp-contract=${contract_hip}>)
   target_link_libraries(${target} PUBLIC kgen::runtime_${vendor})
+endfunction()
+
+# cuBLASLt for the stubs of a target, where the target or the build asks for it.
+function(_kgen_link_cublaslt target asked)
+  if(NOT asked AND NOT KGEN_CUBLASLT)
+    return()
+  endif()
+  if(TARGET CUDA::cublasLt)
+    target_compile_definitions(${target} PRIVATE KGEN_CUBLASLT)
+    target_link_libraries(${target} PUBLIC CUDA::cublasLt)
+  elseif(NOT asked AND KGEN_CUBLASLT STREQUAL IF_FOUND)
+    target_compile_definitions(${target} PRIVATE KGEN_NO_CUBLASLT)
+  else()
+    message(FATAL_ERROR "${target}: CUBLASLT needs CUDA::cublasLt, which this toolkit does not have")
+  endif()
 endfunction()
 
 # Adds to a target planned with CHECK, for each of these stubs (relative to the folder that holds them), the copy that
@@ -95,7 +117,7 @@ function(kgen_observe_stubs target folder)
 endfunction()
 
 # kgen_add_graph(<name> GRAPH <file.yaml> [STATIC|SHARED] [TARGET cpu|cuda|hip] [ARCH <arch>] [SPECS <file>...]
-#                [KERNELS <folder>...] [CHECK] [PORTABLE])
+#                [KERNELS <folder>...] [CHECK] [PORTABLE] [CUBLASLT])
 #
 # Creates the library <name>, whose emitted folder is on the include path of what links it. The build plans again when the
 # graph, a spec, a kernel's header or kgen itself changes, and compiles only the files that came out different. Programs
@@ -113,6 +135,8 @@ endfunction()
 #   PORTABLE of a CPU: compile what is emitted for each of KGEN_PORTABLE_ARCHS instead of KGEN_CPU_ARCH alone; a program runs
 #            the newest of them that the processor has, or the one that its environment's KGEN_CPU_ARCH names. For x86-64
 #            and ELF. Such a library has threads of its own, and is as many times as large
+#   CUBLASLT of CUDA: link cuBLASLt, for stubs that a rule of tuning has call it (Library: 1). Without it, or
+#            KGEN_CUBLASLT, such a stub does not compile, and nothing links it
 #
 # Which files kgen emits is known only once it has planned, so it lists them in sources.cmake, a copy of which is
 # included here. With Ninja the copy is both made by the build and an input of the configuration: Ninja brings it up to
@@ -120,7 +144,8 @@ endfunction()
 # different. Other generators cannot; there an installed kgen plans while CMake configures, which it does again when an
 # input changes.
 function(kgen_add_graph name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;SHARED;CHECK;PORTABLE" "GRAPH;TARGET;ARCH" "SPECS;KERNELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;SHARED;CHECK;PORTABLE;CUBLASLT" "GRAPH;TARGET;ARCH"
+                        "SPECS;KERNELS")
   if(NOT ARG_GRAPH)
     message(FATAL_ERROR "kgen_add_graph(${name}): GRAPH <file.yaml> is missing")
   endif()
@@ -143,6 +168,12 @@ function(kgen_add_graph name)
     message(FATAL_ERROR "kgen_add_graph(${name}): PORTABLE is for TARGET cpu, not ${ARG_TARGET}")
   elseif(ARG_PORTABLE)
     set(portable PORTABLE)
+  endif()
+  set(library "")
+  if(ARG_CUBLASLT AND NOT ARG_TARGET STREQUAL cuda)
+    message(FATAL_ERROR "kgen_add_graph(${name}): CUBLASLT is for TARGET cuda, not ${ARG_TARGET}")
+  elseif(ARG_CUBLASLT)
+    set(library CUBLASLT)
   endif()
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name}.emitted)
   set(depfile ${folder}.d)
@@ -192,7 +223,7 @@ function(kgen_add_graph name)
   endif()
   add_library(${name} ${library_type} ${kgen_sources} ${not_planned_yet})
   target_include_directories(${name} PUBLIC ${folder} PRIVATE ${kernel_directories})
-  kgen_compile_emitted(${name} TARGET ${ARG_TARGET} ${architecture} ${portable})
+  kgen_compile_emitted(${name} TARGET ${ARG_TARGET} ${architecture} ${portable} ${library})
   kgen_observe_stubs(${name} ${folder} ${kgen_observed})
 
   if(CMAKE_GENERATOR STREQUAL Ninja)

@@ -30,8 +30,8 @@ KGEN_EVALUATED(a, "elements(out) / N * K / elements(a)")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 127) / 128)", "target == gpu && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b) * ((M + 63) / 64)", "target == gpu")
 KGEN_EVALUATED(b, "elements(out) / M * K / elements(b)")
-KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
-KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
+KGEN_IN_MEMORY(a, "(target == cuda && (T == bf16 || T == f16)) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
+KGEN_IN_MEMORY(b, "(target == cuda && (T == bf16 || T == f16)) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
 void batched_matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, source_rank<A>>> && Number<source_lane_t<B, source_rank<B>>> &&
          (source_rank<A> >= 2) && (source_rank<B> >= 2) && Allowed<TileM, 48, 96, 192> &&

@@ -45,7 +45,7 @@ class Flattened {
   }
 
   // W lanes along the last axis: at once where they lie in one line of the View; else in halves on the CPU, where lines
-  // are so long, and one by one on a GPU, in a loop: what stands here is copied to each place of a kernel's results.
+  // hold some, and one by one on a GPU, in a loop: what stands here is copied to each place of a kernel's results.
   template <int W>
   KGEN_FN Vec<lane_type, W> load(const Index<rank>& at) const {
     Index<V::rank> from = position(at);
@@ -55,7 +55,7 @@ class Flattened {
       if (in_line<W>(from)) return view.template load<W>(from);
 #if !defined(KGEN_GPU)
       if constexpr (W > few) {
-        if (view.extent(last) >= W) return concatenate(load<W / 2>(at), load<W / 2>(further(at, W / 2)));
+        if (view.extent(last) >= few) return concatenate(load<W / 2>(at), load<W / 2>(further(at, W / 2)));
       }
 #endif
       lane_type lanes[W];
@@ -78,7 +78,7 @@ class Flattened {
       if (in_line<W>(to)) return view.store(to, lanes);
 #if !defined(KGEN_GPU)
       if constexpr (W > few) {
-        if (view.extent(last) >= W) {
+        if (view.extent(last) >= few) {
           store(at, low_half(lanes));
           return store(further(at, W / 2), high_half(lanes));
         }

@@ -26,7 +26,7 @@ KGEN_EVALUATED(a, "(N + 127) / 128", "target == gpu && (T == bf16 || T == f16 ||
 KGEN_EVALUATED(a, "(N + 63) / 64", "target == gpu")
 KGEN_EVALUATED(b, "(elements(a) / K + 127) / 128", "target == gpu && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
 KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
-KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
+KGEN_IN_MEMORY(a, "(target == cuda && (T == bf16 || T == f16)) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
 KGEN_IN_MEMORY(b, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
 void grouped_matmul(const A& a, const B& b, const View<const I, 1>& ends, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, 2>> && Number<source_lane_t<first_of_t<B>, 3>> &&

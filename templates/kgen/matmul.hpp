@@ -19,9 +19,9 @@ namespace kgen {
 // On the CPU a prologue is evaluated once for each element, as far as what it makes fits in memory set aside for it
 // (one of b anew for each 64 MB of a); on a GPU once for each tile of c beside another. These are of 128 x 128 elements
 // where a or b, or one of several b, lies in memory and is of bf16, f16 or 8 bits: every architecture has matrix cores
-// for that, which multiply what the others come to be as they come (gpu/wave_matmul.hpp); Hopper's take matrices in
-// memory two to three times as fast. Else they are of 64 x 64, without matrix cores. But a prologue of b that reads weights of few
-// bits down their columns is evaluated on Hopper once: with few rows of a on the way to the tensor cores, with more of
+// for that, which multiply what the others come to be as they come (gpu/wave_matmul.hpp), NVIDIA's two to four times as
+// fast where that is matrices in memory. Else they are of 64 x 64, without matrix cores. But a prologue of b that reads
+// weights of few bits down their columns is evaluated on Hopper once: with few rows of a on the way to the tensor cores, with more of
 // them in memory set aside for that. An epilogue is evaluated once for each result; numbers of rows that it uses are made
 // ahead, or on Hopper, where rows are few and not one alone, once for each 128 columns, while the right operands come.
 // TileM: the least rows of the piece of c that a thread of the CPU computes at a time; TileN: its columns. LeastBits: how
@@ -29,27 +29,30 @@ namespace kgen {
 // may multiply floats of 8 bits; with 10, those of 32 bits as well (tf32). Degree: what a prologue of b makes of what it
 // reads of fewest bits: with 1 a multiple, with 2 a multiple and something more, by what else it reads, so that a kernel
 // may do that to sums. Columns: of a tile of more than 64 rows on Hopper's tensor cores; 0: what the call's sizes suggest.
-template <int TileM = 96, int TileN = 256, int LeastBits = 13, int Degree = 0, int Columns = 0, Source<2> A,
-          SeveralSources<2, 8> B,
+// Library: with 1 cuBLASLt does plain products of bf16 and f16, that is of matrices in memory to one; what it does not
+// take, and all that is fused, is done as without. It is for `kgen tune` to try: builds say whether they may link it.
+template <int TileM = 96, int TileN = 256, int LeastBits = 13, int Degree = 0, int Columns = 0, int Library = 0,
+          Source<2> A, SeveralSources<2, 8> B,
           SeveralSinks<source_lane_t<A, 2>, several_count<B>, 2> C>
 KGEN_KERNEL(matmul)
 KGEN_TUNED(TileM, "target == cpu") KGEN_TUNED(TileN, "target == cpu")
 KGEN_TUNED(Columns, "architecture == sm_90a && (T == bf16 || T == f16)")
+KGEN_TUNED(Library, "target == cuda && (T == bf16 || T == f16)")
 KGEN_EVALUATED(a, "(N + 127) / 128", "target == gpu && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
 KGEN_EVALUATED(a, "(N + 63) / 64", "target == gpu")
 KGEN_EVALUATED(b, "1", "architecture == sm_90a && (T == bf16 || T == f16) && degree(b) > 0 && elements(a) <= 64 * K")
 KGEN_EVALUATED(b, "(elements(a) / K + 127) / 128", "target == gpu && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2)")
 KGEN_EVALUATED(b, "(elements(a) / K + 63) / 64", "target == gpu")
-KGEN_IN_MEMORY(a, "architecture == sm_90a && (T == bf16 || T == f16 || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
-KGEN_IN_MEMORY(b, "architecture == sm_90a && (((T == bf16 || T == f16) && degree(b) == 0) || T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32))")
+KGEN_IN_MEMORY(a, "(target == cuda && (T == bf16 || T == f16)) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
+KGEN_IN_MEMORY(b, "(target == cuda && (T == bf16 || T == f16) && degree(b) == 0) || (architecture == sm_90a && (T == f8e4m3 || T == f8e5m2 || (T == f32 && numerics == tf32)))")
 KGEN_ROWS(c, "(N + 127) / 128", "architecture == sm_90a && (T == bf16 || T == f16) && elements(a) > K && elements(a) <= 16 * K && N <= 8192")
 void matmul(const A& a, const B& b, const C& c, Stream stream = {})
 requires Number<source_lane_t<A, 2>> && Number<source_lane_t<first_of_t<B>, 2>> &&
          Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512> && Allowed<LeastBits, 10, 13, 23> &&
-         Allowed<Degree, 0, 1, 2> && Allowed<Columns, 0, 128, 192, 256>
+         Allowed<Degree, 0, 1, 2> && Allowed<Columns, 0, 128, 192, 256> && Allowed<Library, 0, 1>
 {
   for_each_of(b, [&]([[maybe_unused]] const auto& each) { assert(a.shape()[1] == each.shape()[0]); });
-  target::matmul<TileM, TileN, LeastBits, Degree, Columns>(a, b, c, stream);
+  target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, b, c, stream);
 }
 
 }  // namespace kgen

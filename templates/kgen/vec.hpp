@@ -301,6 +301,17 @@ KGEN_FN Vec<T, W> lanewise(const Vec<T, W>& a, const Vec<T, W>& b, Operation ope
   return result;
 }
 
+// a * b, of floats rounded by itself also where an addition follows, which a GPU's compiler joins to a plain product.
+template <class T, int W>
+KGEN_FN Vec<T, W> rounded_product(const Vec<T, W>& a, const Vec<T, W>& b) {
+#if defined(KGEN_GPU)
+  if constexpr (std::is_floating_point_v<T>) {
+    return lanewise(a, b, [](T x, T y) KGEN_LAMBDA { return gpu::multiply(x, y); });
+  }
+#endif
+  return a * b;
+}
+
 template <class To, class From, int W>
 KGEN_FN Vec<To, W> bit_cast(const Vec<From, W>& v) {
   static_assert(sizeof(To) == sizeof(From));

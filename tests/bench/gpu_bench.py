@@ -144,7 +144,11 @@ def product_side():
     return Side([lambda x=x, w=w, y=y: torch.mm(x, w, out=y) for x, w, y in sets], SETS)
 
 
-def kgen_side(library, row, sets, expected, count, pool):
+ROUNDS_BETWEEN = 0.1  # the error of what may round between operators
+
+
+def kgen_side(library, row, sets, expected, count, pool, least=0):
+    """Raises where a result is wrong: by more than its dtype's tolerance, or than `least` where that is more."""
     import torch
     from kgen_library import Model
 
@@ -162,11 +166,11 @@ def kgen_side(library, row, sets, expected, count, pool):
             for tensor in outputs:
                 tensor.view(-1).view(torch.uint8).fill_(0xFF)
 
-    judge(call(sets[0]), expected)
+    judge(call(sets[0]), expected, least)
     side = Side([functools.partial(call, inputs) for inputs in sets], count, pool)
     poison(side.results[0])
     side.graph.replay()
-    judge(side.results[0], expected, when=" when captured")
+    judge(side.results[0], expected, least, when=" when captured")
     side.results = None
     side.model = model  # its memory is the graph's too
     return side
@@ -183,7 +187,7 @@ def peer_side(peer, library, row, sets, expected, count, pool):
         return None
     side = Side([functools.partial(function, *inputs) for inputs in sets], count, pool)
     side.graph.replay()
-    judge(side.results[0], expected, least=0.1)  # it may round in between
+    judge(side.results[0], expected, ROUNDS_BETWEEN)
     side.results = None
     return side
 

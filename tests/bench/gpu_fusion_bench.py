@@ -32,16 +32,18 @@ def variants_of(emitted):
 def time_row(row, libraries, variants, rounds):
     """Microseconds of each round, by variant."""
     import torch
-    from gpu_bench import SETS, double, kgen_side
+    from gpu_bench import ROUNDS_BETWEEN, SETS, Expected, double, kgen_side
 
     sets = [row.make() for _ in range(SETS)]
-    expected = row.compute(*double(sets[0]))
+    exact = double(sets[0])
+    expected = Expected(row.compute(*exact), row.terms(*exact) if row.terms else None)
     moved = row.moved(sets[0], row.compute(*sets[0]))
     torch.cuda.empty_cache()
     count = SETS * max(1, round(1500 / max(moved / 4.2e6, row.operations / 7e8) / SETS))
     pool = torch.cuda.graph_pool_handle()
     names = ["fused", *[rule for rule, graphs in variants.items() if row.graph in graphs]]
-    sides = {name: kgen_side(libraries[name], row, sets, expected, count, pool) for name in names}
+    sides = {name: kgen_side(libraries[name], row, sets, expected, count, pool, 0 if name == "fused" else ROUNDS_BETWEEN)
+             for name in names}
     for timed in (False, True):
         for _ in range(rounds if timed else 3):
             for side in random.sample(list(sides.values()), len(sides)):

@@ -264,6 +264,9 @@ def main() -> int:
     parser.add_argument("--only", type=Path, help="a file with the names of the tests to run")
     parser.add_argument("--require-all", action="store_true", help="fail where a test does")
     parser.add_argument("--make", type=Path, help="write the suite's own models into this folder first")
+    parser.add_argument("--draw", type=int, metavar="COUNT", help="draw so many models into this folder first, as draw_models.py says")
+    parser.add_argument("--seed", type=int, default=1, help="what they are drawn from")
+    parser.add_argument("--draw-with", default=sys.executable, metavar="PYTHON", help="one that has the package onnx")
     parser.add_argument("--match", default="", help="a regular expression that the names match")
     parser.add_argument("--until", choices=("plan", "run"), default="run")
     parser.add_argument("--target", default="cpu", choices=("cpu", "executor", *ARCHITECTURES),
@@ -281,6 +284,10 @@ def main() -> int:
         own_models.make(options.make)
         type_models.make(options.make)
         operator_models.make(options.make)
+    if options.draw:
+        drawing = [options.draw_with, "-B", str(Path(__file__).with_name("draw_models.py")), str(options.folder),
+                   "--seed", str(options.seed), "--count", str(options.draw)]
+        subprocess.run([*drawing, "--match", options.match], check=True)
     tools = Tools.load(options.tools)
     on_gpu = options.target in ARCHITECTURES
     # The executor runs a GPU's kernels on the CPU, from the sources of the CPU.

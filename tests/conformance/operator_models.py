@@ -435,6 +435,88 @@ def sizes_of_the_run(folder: Path, random: Random) -> None:
     )
 
 
+def recurred(q: np.ndarray, k: np.ndarray, v: np.ndarray, state: np.ndarray, kept: np.ndarray, rate: np.ndarray | None):
+    """Linear attention, step by step: [batch, steps, heads, width] each, and the states after the last step."""
+    y, sharing = np.zeros((*q.shape[:3], v.shape[3])), q.shape[2] // k.shape[2]
+    for t in range(q.shape[1]):
+        state = state * kept[:, t, :, :, None]
+        said = np.einsum("bhd,bhde->bhe", k[:, t], state)
+        added = v[:, t] if rate is None else rate[:, t, :, None] * (v[:, t] - said)
+        state = state + k[:, t, :, :, None] * added[:, :, None, :]
+        y[:, t] = np.einsum("bhd,bhde->bhe", q[:, t], np.repeat(state, sharing, axis=1)) / np.sqrt(q.shape[3])
+    return y.reshape(*q.shape[:2], -1), state
+
+
+def linear_attentions(folder: Path, random: Random) -> None:
+    """Of any number of steps; decay by key and by head, with the delta rule and without, from a state and from none."""
+    q, k, v, first = random(2, 9, 4 * 6), random(2, 9, 2 * 6) / 3, random(2, 9, 2 * 5), random(2, 2, 6, 5)
+    by_key, by_head, rate = -np.abs(random(2, 9, 2 * 6)), -np.abs(random(2, 9, 2)), np.abs(random(2, 9, 1)) / 3
+    wide = lambda x, width: x.astype(np.float64).reshape(2, 9, -1, width)
+    queries, keys, values = wide(q, 6), wide(k, 6), wide(v, 5)
+    kept = np.exp(wide(by_key, 6))
+    widened = np.exp(by_head.astype(np.float64))[..., None].repeat(6, axis=3)
+    rates, zeros = rate.astype(np.float64).repeat(2, axis=2), np.zeros((2, 2, 6, 5))
+    heads = {"q_num_heads": 4, "kv_num_heads": 2}
+    plain, plain_state = recurred(queries, keys, values, first, np.ones_like(kept), None)
+    gated, gated_state = recurred(queries, keys, values, zeros, widened, None)
+    corrected, corrected_state = recurred(queries, keys, values, first, kept, rates)
+    write(
+        folder,
+        [
+            node("LinearAttention", ["q", "k", "v", "first"], ["a", "as"], update_rule="linear", **heads),
+            node("LinearAttention", ["q", "k", "v", "", "by_head"], ["b", "bs"], update_rule="gated", **heads),
+            node("LinearAttention", ["q", "k", "v", "first", "by_key", "rate"], ["c", "cs"], **heads),
+        ],
+        {"q": q, "k": k, "v": v, "first": first, "by_key": by_key, "by_head": by_head, "rate": rate},
+        {},
+        {"a": plain, "as": plain_state, "b": gated, "bs": gated_state, "c": corrected, "cs": corrected_state},
+        27,
+        shapes={name: ("batch", "steps", width) for name, width in
+                (("q", 24), ("k", 12), ("v", 10), ("by_key", 12), ("by_head", 2), ("rate", 1))}
+        | {"first": ("batch", 2, 6, 5)},
+    )
+
+
+def groups_of_version_18(folder: Path, random: Random) -> None:
+    """Of which scales and biases are those of groups."""
+    x, scale, bias = random(2, 6, 3, 4), random(3), random(3)
+    groups = x.astype(np.float64).reshape(2, 3, -1)
+    apart = (groups - groups.mean(axis=2, keepdims=True)) / np.sqrt(groups.var(axis=2, keepdims=True) + 1e-5)
+    y = (apart * scale[:, None] + bias[:, None]).reshape(x.shape)
+    write(
+        folder,
+        [node("GroupNormalization", ["x", "scale", "bias"], ["y"], num_groups=3)],
+        {"x": x},
+        {"scale": scale, "bias": bias},
+        {"y": y},
+        18,
+        shapes={"x": ("batch", 6, 3, 4)},
+    )
+
+
+def written_caches(folder: Path, random: Random) -> None:
+    """New lines in caches of any length, one of which runs over the end."""
+    cache, lines, places = random(2, 3, 7, 4), random(2, 3, 2, 4), np.array([5, 1], np.int64)
+    behind, circular = cache.copy(), cache.copy()
+    for batch, first in enumerate(places):
+        behind[batch, :, first : first + 2] = lines[batch]
+        circular[batch, :, (first + 1) % 7] = lines[batch, :, 0]
+        circular[batch, :, (first + 2) % 7] = lines[batch, :, 1]
+    write(
+        folder,
+        [
+            node("TensorScatter", ["cache", "lines", "places"], ["behind"]),
+            node("Add", ["places", "one"], ["later"]),
+            node("TensorScatter", ["cache", "lines", "later"], ["circular"], mode="circular"),
+        ],
+        {"cache": cache, "lines": lines, "places": places},
+        {"one": np.array(1, np.int64)},
+        {"behind": behind, "circular": circular},
+        24,
+        shapes={"cache": ("batch", 3, "length", 4), "lines": ("batch", 3, "new", 4), "places": ("batch",)},
+    )
+
+
 def make(folder: Path) -> None:
     rng = np.random.default_rng(9)
     for case in (
@@ -447,5 +529,8 @@ def make(folder: Path) -> None:
         turned_sequences,
         determinants,
         sizes_of_the_run,
+        linear_attentions,
+        groups_of_version_18,
+        written_caches,
     ):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

@@ -1,6 +1,7 @@
 #include "kgen/elementary.hpp"
 #include "kgen/gpu/arithmetic.hpp"
 #include "kgen/math.hpp"
+#include "kgen/ops/arithmetic.hpp"
 #include "kgen/vec.hpp"
 #include "tests/gpu/arithmetic_kernels.hpp"
 
@@ -13,6 +14,9 @@ __global__ void apply_to_each(Function function, const float* a, const float* b,
   if (i >= count) return;
   switch (function) {
     case Function::divide: y[i] = kgen::gpu::divide(a[i], b[i]); break;
+    case Function::product_and_sum:
+      y[i] = kgen::Add::apply(kgen::Mul::apply(Lane(a[i]), Lane(b[i])), kgen::Square::apply(Lane(b[i]))).data;
+      break;
     case Function::reciprocal_sqrt: y[i] = kgen::gpu::reciprocal_sqrt(a[i]); break;
     case Function::power_of_two: y[i] = kgen::gpu::power_of_two(a[i]); break;
     case Function::exp_for_sum: y[i] = kgen::exp_for_sum(Lane(a[i])).data; break;

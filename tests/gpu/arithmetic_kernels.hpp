@@ -2,7 +2,7 @@
 #pragma once
 
 enum class Function {
-  divide, reciprocal_sqrt, power_of_two, exp_for_sum,
+  divide, product_and_sum, reciprocal_sqrt, power_of_two, exp_for_sum,
   tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh, exp2, expm1, log2, log10, log1p, atan2, fmod,
 };
 

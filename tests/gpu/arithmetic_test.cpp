@@ -79,6 +79,21 @@ TEST_CASE("Divisions are within the units of the last place that they promise") 
   CHECK(subnormal <= 3);
 }
 
+TEST_CASE("Products and squares are rounded before they are added up") {
+  const Operands operands;
+  fill(operands.a, -10, 10, true, 7);
+  fill(operands.b, -10, 10, true, 8);
+  apply(Function::product_and_sum, operands.a, operands.b, operands.y, count);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  int differing = 0;
+  for (int i = 0; i < count; ++i) {
+    const float a = operands.a[i], b = operands.b[i];
+    const volatile float product = a * b, square = b * b;  // which the host's compiler may join to the sum, too
+    differing += operands.y[i] != product + square;
+  }
+  CHECK(differing == 0);
+}
+
 TEST_CASE("Divisions by zero, by infinity and by what is smaller than 2^-128") {
   const Operands operands;
   const float divisors[] = {0.0f, -0.0f, infinity, -infinity, 0x1p-129f, -0x1p-149f};

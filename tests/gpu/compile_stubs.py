@@ -191,7 +191,7 @@ class Hip:
         """To assembly, of the device's code alone."""
         return [self.binaries / "clang++", "-x", "hip", f"--offload-arch={self.arch}", f"--rocm-path={self.rocm}",
                 "--hip-version=5.2.21153", f"--rocm-device-lib-path={self.libraries}", "--cuda-device-only", "-S",
-                "-std=c++20", "-ffp-contract=fast", "-idirafter", self.rocm / "include"]
+                "-std=c++20", "-ffp-contract=fast-honor-pragmas", "-idirafter", self.rocm / "include"]
 
     def compile(self, source, includes):
         assembly, _ = run([*self.command(), "-O3", "-Wall", "-Wextra", "-Werror", "-Wno-pass-failed",

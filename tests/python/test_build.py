@@ -131,6 +131,56 @@ class AtOnce(unittest.TestCase):
         self.assertEqual(len(list((folder / "build").glob("gated-*.so"))), 1)
 
 
+class Places(unittest.TestCase):
+    def test_names_with_spaces_and_letters_of_all_kinds(self) -> None:
+        folder = graphs.work / "sp ace, 日本 'ü' (#%)"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "my gräph.yaml"
+        path.write_text(graphs.GATED)
+        x = numpy.full((2, 4), 3, "f4")
+        self.assertEqual(float(kgen.load(path, folder=folder / "wo rk")(x, x)[0].max()), 9)
+        for mark in (";", '"', "$", "\\", "&", "|", "\n"):
+            with self.assertRaisesRegex(kgen.BuildError, "CMake builds nothing in a folder with '.*' in its name: .*; name another"):
+                kgen.load(path, folder=graphs.work / f"a{mark}b")
+
+    def test_folder_that_is_read_only(self) -> None:
+        """What is built in it is loaded; nothing else is, with the folder's name."""
+        cache = graphs.work / "read_only"
+        shutil.rmtree(cache, ignore_errors=True)
+        path = graphs.write(graphs.GATED, graphs.work / "read_only_graph")
+        program = (
+            "import os, sys, kgen, numpy\n"
+            "if os.geteuid() == 0: os.seteuid(65534)\n"
+            "x = numpy.full((2, 4), 3, 'f4')\n"
+            "try: print(float(kgen.load(sys.argv[1])(x, x)[0].max()))\n"
+            "except kgen.BuildError as error: print(error)\n"
+        )
+
+        def run(graph: Path) -> str:
+            environment = {**os.environ, "KGEN_CACHE": str(cache)}
+            command = [sys.executable, "-c", program, str(graph)]
+            result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+            return (result.stdout + result.stderr).strip()
+
+        with mock.patch.dict(os.environ, KGEN_CACHE=str(cache)):
+            kgen.load(path)
+        other = graphs.write(graphs.GATED.replace("graph: gated", "graph: other"), graphs.work / "read_only_graph")
+        folders = [cache, *(each for each in cache.rglob("*") if each.is_dir())]
+        for each in folders:
+            each.chmod(0o555)
+        try:
+            self.assertEqual(run(path), "9.0")
+            self.assertRegex(run(other), "^nothing can be written to .*read_only/other-.*: Permission denied; name another folder")
+        finally:
+            for each in folders:
+                each.chmod(0o755)
+
+    def test_folder_that_is_a_file(self) -> None:
+        path = graphs.write(graphs.GATED, graphs.work / "a_file")
+        with self.assertRaisesRegex(kgen.BuildError, "nothing can be written to .*gated.yaml.*: (Not a directory|File exists)"):
+            kgen.load(path, folder=path)
+
+
 class Tools(unittest.TestCase):
     def missing(self, **environment: str) -> kgen.BuildError:
         source = graphs.work / "tools"

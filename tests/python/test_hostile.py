@@ -52,6 +52,18 @@ def array_of(tensor: Any) -> numpy.ndarray:
     return numpy.asarray(tensor.array if isinstance(tensor, Own) else tensor)
 
 
+VIEWS = """\
+graph: views
+dims: {M: 0..8}
+inputs: {x: "f32[M, 4]", s: "f32[]"}
+nodes:
+- {op: reshape, in: x, out: flat, shape: [4*M]}
+- {op: transpose, in: x, out: turned, perm: [1, 0]}
+- {op: neg, in: s, out: t}
+outputs: {whole: x, flat: flat, turned: turned, t: t, again: t}
+"""
+
+
 # Each makes something else of a good array; what is still good is computed.
 SPOILERS: List[Callable[[random.Random, numpy.ndarray], Any]] = [
     lambda draw, x: x,
@@ -160,6 +172,22 @@ class Hostile(unittest.TestCase):
 
         y, _ = self.model(Changing(numpy.full((3, 4), 3, "f4")), x)
         self.assertEqual(float(y.max()), 3)
+
+    def test_outputs_that_are_views_of_inputs(self) -> None:
+        """Results have memory of their own, also where a graph computes nothing; tensors without axes and without elements."""
+        model = graphs.load(VIEWS)
+        for rows in (0, 3):
+            x = numpy.arange(4 * rows, dtype="f4").reshape(rows, 4)
+            results = model(x, numpy.float32(2.5).reshape(()))
+            expected = (x, x.ravel(), x.T, numpy.float32(-2.5), numpy.float32(-2.5))
+            for i, (one, other) in enumerate(zip(results, expected)):
+                numpy.testing.assert_array_equal(one, other)
+                self.assertEqual(one.shape, other.shape)
+                self.assertFalse(any(numpy.shares_memory(one, each) for each in (x, *results[:i], *results[i + 1 :])))
+        out = [numpy.empty(one.shape, "f4") for one in results]
+        out[1] = x.reshape(-1)
+        with self.assertRaisesRegex(kgen.ArgumentError, "^output 'flat' overlaps input 'x' in memory$"):
+            model(x, 1.0, out=out)
 
     def test_states(self) -> None:
         model = load_running()

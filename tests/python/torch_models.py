@@ -54,7 +54,7 @@ class Bert(nn.Module):
         self.pooler = nn.Linear(width, width)
 
     def forward(self, ids: torch.Tensor, seen: torch.Tensor) -> tuple:
-        h = self.norm(self.words(ids) + self.positions(torch.arange(ids.shape[1])))
+        h = self.norm(self.words(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device)))
         mask = (1.0 - seen[:, None, None, :].to(h.dtype)) * torch.finfo(h.dtype).min
         for layer in self.layers:
             h = layer(h, mask)

@@ -41,6 +41,23 @@ def recurrent(gates: int, states: int) -> Callable[[Scope, Operator], None]:
     return draw
 
 
+def linear_attention(scope: Scope, op: Operator) -> None:
+    """Few steps: bounds grow step by step."""
+    batch, steps, heads, sharing = scope.extent(), *(Dim.of(scope.integer(1, most)) for most in (3, 3, 2))
+    keys, values = Dim.of(scope.integer(1, 9)), Dim.of(scope.integer(1, 40))
+    dtype = scope.dtype(op.types["T"])
+    inputs = [
+        scope.need(Type(scope.dtype(op.types[name]), (batch, steps, count, width)))
+        for name, count, width in (("Q", heads * sharing, keys), ("K", heads, keys), ("V", heads, values))
+    ]
+    states = Type(dtype, (batch, heads, keys, values))
+    inputs += [scope.need(states), scope.need(Type(dtype, (batch, steps, heads, keys)))]
+    if scope.chance(0.5):
+        inputs.append(scope.need(Type(dtype, (batch, steps, heads))))
+    attributes: dict[str, Any] = {"scale": 0.5} if scope.chance(0.4) else {}
+    scope.add_node(op.name, inputs, [Type(dtype, (batch, steps, heads * sharing, values)), states], attributes)
+
+
 def resize(scope: Scope, op: Operator) -> None:
     rank = scope.integer(1, 4)
     x = scope.need(Type(scope.dtype(op.types["T"]), scope.shape(rank)))
@@ -132,6 +149,7 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "rnn": recurrent(1, 1),
     "gru": recurrent(3, 1),
     "lstm": recurrent(4, 2),
+    "linear_attention": linear_attention,
     "resize_nearest": resize,
     "resize_linear": resize,
     "resize_cubic": resize,

@@ -16,6 +16,10 @@ from graph import Body, Constant, Graph, Node, State, Type
 from specs import Operator
 
 
+# Whose scale is 1 / sqrt(the width of the queries) where it is not given.
+SCALED_BY_WIDTH = ("attention", "window_attention", "attention_value_width", "linear_attention", "paged_attention")
+
+
 @dataclass
 class Model:
     """A graph that has been loaded: its weights by key, and its state, which calls advance."""
@@ -123,6 +127,6 @@ def attributes_of(op: Operator, node: Node, operands: list[Value], sizes: dict[s
         values[name] = [number(each) for each in value] if isinstance(value, list | tuple) else number(value)
     if op.form == "slice" and "end" not in node.attributes:
         values["end"] = None
-    if values.get("scale") == "1 / sqrt(D)":
+    if op.name in SCALED_BY_WIDTH and "scale" not in node.attributes:
         values["scale"] = operands[0].shape[3] ** -0.5
     return values

@@ -127,6 +127,30 @@ def lstm_cell(r: Floats, more: list[Floats], at: dict[str, Any]) -> Cell:
     return cell
 
 
+def linear_attention(operands: list[Value], at: dict[str, Any]) -> list[Value]:
+    q, k, v, state, decay, *rate = operands
+    sharing = q.shape[2] // max(k.shape[2], 1)
+    y_shape = (*q.shape[:3], v.shape[3])
+    if not all(is_finite(each).all() for each in operands):
+        return [anything(state.dtype, y_shape), anything(state.dtype, state.shape)]
+    q, k, v = (Floats(state.dtype, *each.parts()) for each in (q, k, v))
+    y = [np.zeros(y_shape, part.dtype) for part in state.parts()]
+    for t in range(q.shape[1]):
+        here = lambda x: x.map(lambda part: part[:, t])  # noqa: B023, E731
+        rows = lambda x: here(x).map(lambda part: part[..., None])  # noqa: B023, E731
+        state = one(MUL, rows(decay), state)
+        added = here(v)
+        if rate:
+            said = bilinear(lambda a, b, _: np.einsum("bhd,bhde->bhe", a, b), here(k), state, {})
+            added = one(MUL, rows(rate[0]), one(SUB, added, said))
+        state = one(ADD, state, one(MUL, rows(k), added.map(lambda part: part[:, :, None])))
+        states = state.map(lambda part: np.repeat(part, sharing, axis=1))
+        sums = bilinear(lambda a, b, _: np.einsum("bgd,bgde->bge", a, b), here(q), states, {})
+        for whole, part in zip(y, one(MUL, sums, number(state, at["scale"])).parts()):
+            whole[:, t] = part
+    return [Floats(state.dtype, *y), state]
+
+
 # ---- chance ----------------------------------------------------------------------------------------------------------
 
 
@@ -251,6 +275,7 @@ OPERATORS: dict[str, Rule] = {
     "rnn": recurrent(rnn_cell, 1, 1),
     "gru": recurrent(gru_cell, 3, 1),
     "lstm": recurrent(lstm_cell, 4, 2),
+    "linear_attention": linear_attention,
     "random_uniform": random_numbers(references.building_blocks.uniform_of, 0),
     "random_normal": random_numbers(references.building_blocks.normal_of, 8),
     "length_of": length_of,

@@ -250,13 +250,19 @@ def accumulated(compute: Callable, exact: Callable) -> Rule:
         if isinstance(x, Exact):
             value = exact(x.value, attributes)
             return [Exact(x.dtype, value, compute(x.unknown.astype(np.float64), attributes) > 0)]
-        lo, hi, terms = (compute(each, attributes) for each in (x.lo, x.hi, np.fmax(magnitude(x), 0)))
         count = compute(np.ones(x.shape), attributes)
-        value = within(x.dtype, lo, hi, compute(x.nan.astype(np.float64), attributes) > 0)
         greatest = FLOATS[number_formats.compute_dtype(x.dtype)].greatest
-        overflows = np.isfinite(terms) & (terms > greatest / 2)
-        error = np.where(np.isfinite(terms), count * (unit(x.dtype) * terms * 2 + tiny(x.dtype)), 0)
-        return [widened(value, np.where(overflows, np.inf, error))]
+
+        def error(bound: np.ndarray) -> np.ndarray:
+            """Sums that round grow with each of their terms, so that either bound is as far off as its own terms say."""
+            terms = compute(np.abs(bound), attributes)
+            rounding = np.where(terms > greatest / 2, np.inf, count * (unit(x.dtype) * terms * 2 + tiny(x.dtype)))
+            return np.where(np.isfinite(terms), rounding, 0)
+
+        lo, hi = compute(x.lo, attributes), compute(x.hi, attributes)
+        unknown = np.isneginf(lo) & np.isposinf(hi)  # the sum of infinities of either sign
+        nan = (compute(x.nan.astype(np.float64), attributes) > 0) | unknown
+        return [within(x.dtype, lo - error(x.lo), hi + error(x.hi), nan)]
 
     return rule
 

@@ -25,16 +25,17 @@ void for_each_op(const Body& body) {
 #endif
 }
 
-// c = a * b by each instruction and for each order of the threads.
-template <class T, class A, class B>
+// c = a * b by each instruction and for each order of the threads, in tiles of a kind.
+template <class T, class Tile = gpu::WaveMatmulTile, class A, class B>
 void check(const A& a, const B& b, const std::string& launches) {
   const Index<2> left = a.shape(), right = b.shape();
   for_each_op<T>([&]<class Op>() {
     for (const simt::Order order : {simt::Order::forward, simt::Order::reverse, simt::Order::shuffled}) {
       NoHopper device;
+      simt::device().shared_bytes = 96 * 1024;
       simt::device().order = order;
       Tensor<float, 2> c(Index<2>{left[0], right[1]});
-      REQUIRE(gpu::wave_matmul<T, Op>(a, b, c.view(), {}));
+      REQUIRE(gpu::wave_matmul<T, Op, Tile>(a, b, c.view(), {}));
       CHECK(device.take() == launches);
       for_each_position(c.shape, [&](Index<2> at) {
         double value = 0;
@@ -109,6 +110,40 @@ TEST_CASE_TEMPLATE("waves: extents beyond and below those of tiles, b along eith
     check<T>(a.view(), b.view(), launches);
     check<T>(a.view(), turned.view().template permute<1, 0>(), launches);
   }
+}
+
+TEST_CASE_TEMPLATE("waves: small tiles, whose stages have more of the depth", Tile, gpu::SmallWaveTile<1>,
+                   gpu::FewRowsWaveTile<1>, gpu::SmallWaveTile<2>, gpu::FewRowsWaveTile<2>) {
+  struct Size {
+    std::int64_t M, N, K;
+  };
+  for (const auto& [M, N, K] : {Size{1, 1, 1}, {64, 128, 64}, {40, 72, 200}, {1, 8, 296}}) {
+    const Matrix<bf16> a(Index<2>{M, K}, 1), b(Index<2>{K, N}, 2), turned(Index<2>{N, K}, 3);
+    const std::int64_t tiles = ((M + Tile::rows - 1) / Tile::rows) * ((N + Tile::columns - 1) / Tile::columns);
+    const std::string launches = "wave_matmul x" + std::to_string(tiles);
+    check<bf16, Tile>(a.view(), b.view(), launches);
+    check<bf16, Tile>(a.view(), turned.view().template permute<1, 0>(), launches);
+    const ScaledTensor<float> scaled(Index<2>{M, K});
+    check<bf16, Tile>(scaled.source(), b.view(), launches);
+  }
+}
+
+TEST_CASE_TEMPLATE("waves: the tiles that take the least time, on devices with warpgroups and without", Device, Hopper,
+                   NoHopper) {
+  Device device;
+  simt::device().small_tiles = true;
+  simt::device().shared_bytes = std::max<std::size_t>(simt::device().shared_bytes, 96 * 1024);
+  const auto launches = [&](Index<3> sizes) {
+    const Matrix<bf16> a(Index<2>{sizes[0], sizes[2]}, 1), b(Index<2>{sizes[2], sizes[1]}, 2);
+    Tensor<float, 2> c(Index<2>{sizes[0], sizes[1]});
+    matmul(a.view(), b.view(), c.view());
+    expect_product(c, a, b, [](Index<2>, double product) { return product; });
+    return device.take();
+  };
+  CHECK(launches({1, 200, 64}) == "wave_matmul x4");   // of few rows
+  CHECK(launches({70, 72, 128}) == "wave_matmul x4");  // of 64 rows
+  const bool is_hopper = std::is_same_v<Device, Hopper>;
+  CHECK((launches({300, 264, 24}) == "wave_matmul x9") == !is_hopper);  // more large tiles than multiprocessors
 }
 
 TEST_CASE("waves: operands that lie in no whole vectors are laid out first") {

@@ -28,8 +28,8 @@ TEST_CASE("import: versions that are too old, or newer than an operator's rule")
         "help: convert the model: onnx.version_converter.convert_version(model, 28)");
   imported(model({tensor_info("x", {2}, onnx_bool)}, {node("Not", {"x"}, {"y"})}, {"y"}, {}, 1));
   CHECK(import_problems(model({tensor_info("x", {2, 4}), tensor_info("s", {2}), tensor_info("b", {2})},
-                              {node("GroupNormalization", {"x", "s", "b"}, {"y"}, {integer("num_groups", 2)})}, {"y"}, {}, 18)) ==
-        "m.onnx: GroupNormalization is supported since version 21 of its operator set, in the node of 'y' (GroupNormalization)\n"
+                              {node("GroupNormalization", {"x", "s", "b"}, {"y"}, {integer("num_groups", 2)})}, {"y"}, {}, 17)) ==
+        "m.onnx: GroupNormalization is supported since version 18 of its operator set, in the node of 'y' (GroupNormalization)\n"
         "help: convert the model: onnx.version_converter.convert_version(model, 28)");
 }
 

@@ -249,8 +249,8 @@ TEST_CASE("import file: random damage to the bytes of a model") {
 }
 
 TEST_CASE("import file: random nodes, of every operator there is a rule for") {
-  std::vector<std::string> ops;
-  for (const auto& [name, versions] : shipped_rules().rules) ops.push_back(versions[0].op);
+  std::vector<const ImportRule*> rules;
+  for (const auto& [name, versions] : shipped_rules().rules) rules.push_back(&versions[0]);
   std::mt19937 random(2);
   const auto pick = [&](const auto& list) { return list[random() % list.size()]; };
   for (int round = 0; round < 3000; ++round) {
@@ -261,16 +261,17 @@ TEST_CASE("import file: random nodes, of every operator there is a rule for") {
     std::vector<std::string> names = {"x", "s", "i", "z", "k", "e", "huge", "empty", ""};
     std::vector<OnnxNode> nodes;
     for (int n = 0; n < 4; ++n) {
-      const std::string& op = pick(ops);
+      const ImportRule& rule = *pick(rules);
       std::vector<std::string> operands;
       for (std::size_t count = random() % 5; operands.size() < count;) operands.push_back(pick(names));
       std::vector<OnnxAttribute> attributes;
-      for (const ImportAttribute& each : shipped_rules().rules.at(":" + op)[0].attributes) {
+      for (const ImportAttribute& each : rule.attributes) {
         const auto value = random() % 8 == 0 ? std::int64_t{1} << random() % 63 : static_cast<std::int64_t>(random() % 8) - 3;
         if (random() % 2) attributes.push_back(random() % 2 ? integer(each.name, value) : integer_list(each.name, {value, 1}));
       }
       const std::string result = fmt::format("r{}", n);
-      nodes.push_back(node(op, operands, {result}, attributes));
+      nodes.push_back(node(rule.op, operands, {result}, attributes));
+      nodes.back().domain = rule.domain;
       names.push_back(result);
     }
     import_anything(model(inputs, nodes, {"r0", "r3"}, weights, random() % 2 ? 11 : 27));

@@ -69,6 +69,55 @@ TEST_CASE("import: a Scan has a step for each part, in either direction") {
   CHECK(nodes.find("axis: 1}\n") != nodes.npos);
 }
 
+TEST_CASE("import: a Scan of version 8 walks the sequences of a batch one after another") {
+  OnnxModel m = scan({integer_list("directions", {1})}, tensor_info("x", {2, 2, 2}));
+  m.graph.inputs[0] = tensor_info("first", {2, 2});
+  m.graph.nodes[0].inputs.insert(m.graph.nodes[0].inputs.begin(), "");
+  m.opsets[""] = 8;
+  const std::string nodes = section(imported(m), "nodes:");
+  CHECK(nodes.find("in: [first_0, x_0_1]") < nodes.find("in: [first_1, x_1_1]"));
+  CHECK(nodes.find("in: [first_1, x_1_1]") != nodes.npos);
+  CHECK(nodes.find("out: last, axis: 0}") != nodes.npos);
+  m.graph.inputs[1] = symbolic_info("x", "N", {2, 2});
+  CHECK(import_problems(m) ==
+        "m.onnx: the node of 'last' (Scan): it has a step for each of N parts of 'x', which is known only at run time");
+  m.graph.nodes[0].inputs[0] = "first";
+  CHECK(import_problems(m) ==
+        "m.onnx: the node of 'last' (Scan): sequences of lengths of their own are not supported");
+  m.graph.nodes[0].inputs = {""};
+  CHECK(import_problems(m) == "m.onnx: the node of 'last' (Scan): it has no inputs to scan");
+}
+
+TEST_CASE("import: how often a Loop runs may be computed, as a Range is in one") {
+  OnnxModel m = loop(always(), {"trips", "", "x"}, {floats("length", {}, {3.5f}), floats("step", {}, {-2})});
+  const OnnxAttribute to_int64 = integer("to", onnx_int64);
+  m.graph.nodes.insert(m.graph.nodes.begin(),
+                       {node("Div", {"length", "step"}, {"quotient"}), node("Relu", {"quotient"}, {"none"}),
+                        node("Sub", {"none", "step"}, {"two"}), node("Clip", {"two", "", "length"}, {"kept"}),
+                        node("Cast", {"kept"}, {"trips"}, {to_int64})});
+  const std::string nodes = section(imported(m), "nodes:");
+  CHECK(nodes.find("in: [loop_0_twice, loop_0_twice], out: last") != nodes.npos);
+}
+
+TEST_CASE("import: what a graph of a node's makes stands in its rule's place") {
+  OnnxGraph cap;
+  cap.inputs = {tensor_info("scores", {1, 2, 3, 5})};
+  cap.nodes = {node("Tanh", {"scores"}, {"bent"}), node("Mul", {"bent", "most"}, {"capped"})};
+  cap.initializers = {floats("most", {}, {4})};
+  cap.outputs = {tensor_info("capped", {1, 2, 3, 5})};
+  OnnxNode attention = node("FlexAttention", {"q", "k", "v"}, {"y"}, {subgraph("score_mod", cap)});
+  attention.domain = "ai.onnx.preview";
+  OnnxModel m = model({tensor_info("q", {1, 2, 3, 4}), tensor_info("k", {1, 1, 5, 4}), tensor_info("v", {1, 1, 5, 4})},
+                      {attention}, {"y"}, {}, 26);
+  m.opsets["ai.onnx.preview"] = 1;
+  const std::string nodes = section(imported(m), "nodes:");
+  CHECK(nodes.find("{op: tanh, in: y_scores, out: y_score_mod_bent}") != nodes.npos);
+  CHECK(nodes.find("{op: softmax, in: y_score_mod_capped") != nodes.npos);
+  m.graph.nodes[0].attributes = {subgraph("prob_mod", cap), subgraph("score_mod", OnnxGraph{})};
+  CHECK(import_problems(m) ==
+        "m.onnx: the node of 'y' (ai.onnx.preview.FlexAttention): its score_mod has 0 inputs, and is given 1");
+}
+
 TEST_CASE("import: loops whose steps only the run knows") {
   CHECK(import_problems(loop(always(), {"n", "", "x"})) ==
         "m.onnx: node 'loop' (Loop): its input 'n' says shapes, axes or the like, and is known only at run time\n"

@@ -93,7 +93,7 @@ TEST_CASE("rules: what is wrong with one is said at its place") {
   CHECK(rule_problems("rules:\n- {onnx: A, since: 9}\n- {onnx: A, since: 9}\n") == "3: 'A' has two rules since 9\n");
   CHECK(rule_problems("rules: [{onnx: A, steps: [{onnx: B, out: y}]}]") == "1: no rule says what ONNX's 'B' is\n");
   CHECK(rule_problems("rules: [{onnx: A, inputs: [x], values: [z]}]") == "1: 'z' is no input of 'A'\n");
-  CHECK(rule_problems("rules: [{onnx: A, steps: [{out: y}]}]") == "1: a step needs one of the keys op, onnx, let, constant, check and if\n");
+  CHECK(rule_problems("rules: [{onnx: A, steps: [{out: y}]}]") == "1: a step needs one of the keys op, onnx, graph, let, constant, check and if\n");
   CHECK(rule_problems("rules: [{onnx: A, steps: [{let: y, be: \"1 +\"}]}]").starts_with("1: the expression: '1 +', column 4"));
   CHECK(rule_problems("rules: [{onnx: A, step: []}]").starts_with("1: unknown key 'step' in a rule of import"));
   CHECK(rule_problems("rules: [A]") == "1: a rule of import must be a mapping, not 'A'\n");

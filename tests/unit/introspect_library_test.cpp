@@ -90,8 +90,8 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
   library.edit("kgen/matmul.hpp", "const B& b", "const B& right");
   library.edit("kgen/matmul.hpp", "KGEN_EVALUATED(b", "KGEN_EVALUATED(right");
   library.edit("kgen/matmul.hpp", "KGEN_IN_MEMORY(b", "KGEN_IN_MEMORY(right");
-  library.edit("kgen/matmul.hpp", "target::matmul<TileM, TileN, LeastBits, Degree, Columns>(a, b, c",
-               "target::matmul<TileM, TileN, LeastBits, Degree, Columns>(a, right, c");
+  library.edit("kgen/matmul.hpp", "target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, b, c",
+               "target::matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, right, c");
   library.edit("kgen/ops/activation.hpp", "struct KGEN_KERNEL(exp) Exp {",
                "struct KGEN_KERNEL(exp) Exp {\n  float base;");
   CHECK_EQ(
@@ -99,8 +99,8 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
       R"text(specs/ops/structured.yaml:42:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
    42 |     b: {type: T, shape: "[..., K, N]"}
       |     ^
-templates/kgen/matmul.hpp:46:34: note: it is declared here
-   46 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
+templates/kgen/matmul.hpp:49:34: note: it is declared here
+   49 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
 specs/ops/elementwise.yaml:275:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has

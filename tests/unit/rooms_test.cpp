@@ -29,7 +29,8 @@ struct Room {
 
 const Prefixes posix = {"unistd.h", "fcntl.h", "dirent.h", "dlfcn.h", "sys/"};
 const Prefixes vendor = {"immintrin.h", "arm_neon.h", "sleef.h",  "omp.h",      "cuda",
-                         "mma.h",       "nvtx3/",     "hip/",     "rocprim/",   "roctracer/", "cooperative_groups"};
+                         "cublasLt.h",  "mma.h",      "nvtx3/",   "hip/",       "rocprim/",   "roctracer/",
+                         "cooperative_groups"};
 
 Prefixes joined(Prefixes a, const Prefixes& b) {
   a.insert(a.end(), b.begin(), b.end());

@@ -159,8 +159,9 @@ TEST_CASE("tune: only parameters that matter where the call is") {
   const auto& [calls, candidates] = tuning->project;
   REQUIRE(calls.size() == 1);
   CHECK(calls[0].when == "M <= 64 && K == 48 && N == 16 && T == bf16 && architecture == sm_90a");
-  REQUIRE(candidates.size() == 5);
-  CHECK(candidates[2].parameters == std::vector<std::string>{"Columns: 128"});
+  REQUIRE(candidates.size() == 9);  // as planned, and 4 of Columns by 2 of Library
+  CHECK(candidates[2].parameters == std::vector<std::string>{"Columns: 0, Library: 1"});
+  CHECK(candidates[3].parameters == std::vector<std::string>{"Columns: 128, Library: 0"});
 }
 
 TEST_CASE("tune, bad: nothing to try") {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -13,9 +11,10 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from ._errors import BuildError
+from ._files import hash_of, locked, writing_to
 from ._home import home
 from ._plan import PathLike, graph_of
 
@@ -38,42 +37,36 @@ def build(source: PathLike, folder: Optional[PathLike] = None, *, verbose: bool 
     folder    where the build is kept; without it `.kgen/python` of the source, which is not planned there
     verbose   print what the build prints
 
-    CXX, CXXFLAGS and CMAKE_ARGS of the environment hold. Nothing is compiled that is built already, and processes that build the same folder wait for each other. Raises
-    BuildError, which names the program or package that is missing, or has the compiler's messages.
+    CXX, CXXFLAGS and CMAKE_ARGS of the environment hold. Nothing is compiled that is built already, and processes that build the
+    same folder wait for each other. Raises BuildError, which names the program or package that is missing, or has the compiler's
+    messages.
     """
     source_folder = Path(source).resolve()
     graph = graph_of(source_folder)
     build_folder = Path(folder).resolve() if folder is not None else source_folder / ".kgen" / "python"
-    build_folder.mkdir(parents=True, exist_ok=True)
-    with locked(build_folder):
-        content = _content_of(source_folder)
-        known = _known(build_folder, content)
-        if known is not None:
-            return known
-        language = _language_of(source_folder)
-        _require_tools(language)
-        log = _run_cmake(source_folder, build_folder, graph, language)
-        if verbose:
-            print(log)
-        return _keep(build_folder, graph, content)
+    for each in (source_folder, build_folder):
+        _require_name(each)
+    with writing_to(build_folder):
+        build_folder.mkdir(parents=True, exist_ok=True)
+        with locked(build_folder):
+            content = _content_of(source_folder)
+            known = _known(build_folder, content)
+            if known is not None:
+                return known
+            language = _language_of(source_folder)
+            _require_tools(language)
+            log = _run_cmake(source_folder, build_folder, graph, language)
+            if verbose:
+                print(log)
+            return _keep(build_folder, graph, content)
 
 
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One process and thread at a time in the folder."""
-    with open(folder / "lock", "w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def hash_of(paths: Iterable[Path], *words: str) -> str:
-    """Of the files' names and contents, and the words."""
-    digest = hashlib.sha256()
-    for word in words:
-        digest.update(word.encode() + b"\0")
-    for path in paths:
-        digest.update(str(path.name).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+def _require_name(folder: Path) -> None:
+    """CMake takes these for its own, or writes them into its files as they are."""
+    for mark in ';"$\\&|\n':
+        if mark in str(folder):
+            where = "name another (folder=, or KGEN_CACHE of the environment)"
+            raise BuildError(f"CMake builds nothing in a folder with {mark!r} in its name: {str(folder)!r}; {where}")
 
 
 def _content_of(source: Path) -> str:

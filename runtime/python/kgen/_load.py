@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
-from ._build import build, hash_of, locked
+from ._build import build
+from ._files import hash_of, locked, writing_to
 from ._home import generator
 from ._model import Model, make_model
 from ._plan import PathLike, arguments_of, graph_of, plan
@@ -44,16 +45,17 @@ def load(
     """
     path = Path(graph)
     content = _content_of(path, arguments_of(target, arch, check, specs, kernels), specs, kernels)
-    work = Path(folder) if folder is not None else _cache() / f"{path.stem}-{content[:16]}"
+    work = Path(folder) if folder is not None else cache() / f"{path.stem}-{content[:16]}"
     work = work.resolve()
-    work.mkdir(parents=True, exist_ok=True)
     source = work / "src"
-    with locked(work):
-        stamp = work / "planned"
-        if not (source / "plan.yaml").is_file() or not stamp.is_file() or stamp.read_text() != content:
-            plan(path, source, target=target, arch=arch, check=check, specs=specs, kernels=kernels)
-            stamp.write_text(content)
-        library = build(source, work / "build", verbose=verbose)
+    with writing_to(work):
+        work.mkdir(parents=True, exist_ok=True)
+        with locked(work):
+            stamp = work / "planned"
+            if not (source / "plan.yaml").is_file() or not stamp.is_file() or stamp.read_text() != content:
+                plan(path, source, target=target, arch=arch, check=check, specs=specs, kernels=kernels)
+                stamp.write_text(content)
+            library = build(source, work / "build", verbose=verbose)
     options: Dict[str, Any] = dict(threads=threads, check=check, device=device, eager=eager, synchronous=synchronous)
     return make_model(library, graph_of(source), source, {**options, "weights_directory": _weights(weights, path.parent)})
 
@@ -103,7 +105,8 @@ def load_library(
     return make_model(path, name, path.parent, {**options, "weights_directory": _weights(weights, path.parent)})
 
 
-def _cache() -> Path:
+def cache() -> Path:
+    """Where graphs are planned and built for which no folder is named."""
     named = os.environ.get("KGEN_CACHE")
     return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgen"
 

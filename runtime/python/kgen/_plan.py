@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +48,12 @@ def run_kgen(arguments: Sequence[str]) -> str:
     result = subprocess.run(
         [str(generator()), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
     )
+    said = re.sub(r"^kgen: \w+ \.\.\.\n", "", result.stdout, flags=re.M).rstrip()  # without what it is at, where it takes long
     if result.returncode == 127:  # what the loader and the shell say of a program that cannot start
-        raise BuildError(f"the generator cannot start: {result.stdout.strip()}", tool="kgen")
+        raise BuildError(f"the generator cannot start: {said}", tool="kgen")
     if result.returncode != 0:
-        raise PlanError(result.stdout.rstrip() or f"kgen ended with status {result.returncode}")
-    return result.stdout.rstrip()
+        raise PlanError(said or f"kgen ended with status {result.returncode}")
+    return said
 
 
 def plan(

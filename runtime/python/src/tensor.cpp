@@ -151,6 +151,26 @@ void require_plain_torch(nb::handle tensor, const Parameter& parameter) {
   }
 }
 
+// The first of the two numbers that __dlpack_device__ gives.
+long device_type_of(nb::handle object, const Parameter& parameter) {
+  const nb::object device = object.attr("__dlpack_device__")();
+  const bool is_pair = nb::isinstance<nb::tuple>(device) && nb::len(device) == 2;
+  const nb::object number = nb::steal(is_pair ? PyNumber_Index(nb::object(device[0]).ptr()) : nullptr);
+  const long type = number.is_valid() ? PyLong_AsLong(number.ptr()) : -1;
+  if (PyErr_Occurred() != nullptr) PyErr_Clear();
+  if (!number.is_valid()) refuse(parameter, "__dlpack_device__ gave no pair of numbers");
+  return type;
+}
+
+// That whoever made a capsule by hand filled in what is read of it before the runtime compares it with the graph.
+void require_shape(const DLTensor& tensor, const Parameter& parameter) {
+  constexpr int greatest_rank = 64;  // NumPy's and PyTorch's
+  if (tensor.ndim < 0 || tensor.ndim > greatest_rank) {
+    refuse(parameter, "__dlpack__ gave a tensor of the rank " + std::to_string(tensor.ndim));
+  }
+  if (tensor.ndim > 0 && tensor.shape == nullptr) refuse(parameter, "__dlpack__ gave a tensor without a shape");
+}
+
 // Whether nothing may write to the framework's tensors, of which their capsules say nothing.
 bool is_immutable(nb::handle object) {
   const std::string module = nb::cast<std::string>(nb::str(nb::getattr(object.type(), "__module__", nb::str(""))));
@@ -367,9 +387,8 @@ void Borrowed::borrow_capsule(nb::handle object, const Parameter& parameter, boo
     refuse(parameter, "the framework's tensors (" + class_name(object) + ") never change; call without out=");
   }
   try {
-    const nb::tuple device = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
     nb::dict arguments;
-    const int type = nb::cast<int>(nb::int_(device[0]));
+    const long type = device_type_of(object, parameter);
     if (type == kDLCUDA) arguments["stream"] = 1;  // the legacy default stream, on which the call then runs
     if (type == kDLROCM) arguments["stream"] = 0;
     arguments["max_version"] = nb::make_tuple(1, 3);
@@ -397,6 +416,7 @@ void Borrowed::borrow_capsule(nb::handle object, const Parameter& parameter, boo
   } else {
     refuse(parameter, "__dlpack__ gave no capsule of a tensor");
   }
+  require_shape(tensor, parameter);
 }
 
 void Borrowed::borrow_new(nb::object object, const ExchangeApi& exchange) {

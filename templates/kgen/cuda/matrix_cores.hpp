@@ -43,6 +43,16 @@ KGEN_FN void copy_async(void* to, const void* from, int bytes) {
                  "r"(bytes)
                : "memory");
 }
+KGEN_FN void copy_async_where(bool there, void* to, const void* from) {
+  asm volatile(
+      "{\n.reg .pred there;\n"
+      "setp.ne.b32 there, %2, 0;\n"
+      "@there cp.async.cg.shared.global.L2::128B [%0], [%1], 16;\n}"
+      :
+      : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)),
+        "r"(there ? 1 : 0)
+      : "memory");
+}
 KGEN_FN void commit_copies() { asm volatile("cp.async.commit_group;" : : : "memory"); }
 template <int Left>
 KGEN_FN void await_copies(Where = Where::here()) {

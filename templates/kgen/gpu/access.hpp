@@ -204,8 +204,17 @@ KGEN_FN Elements<T, 8> load_turned(const T* from, std::int64_t pitch) {
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(line))));
 #else
+  // As the instruction does: whatever a lane asks for, it gets parts of the lines that others name.
+  const auto line = reinterpret_cast<std::uintptr_t>(from + (lane - lane % 4 * 8) * pitch - lane / 4);
   T column[8];
-  for (int i = 0; i < 8; ++i) column[i] = from[(i / 2 * 8 + i % 2 - lane % 4 * 6) * pitch];
+  for (int i = 0; i < 8; ++i) {
+    const int named = i / 2 * 8 + lane % 4 * 2 + i % 2;
+    const std::uint64_t low = shuffle_from(static_cast<std::uint32_t>(line), named, 32, Where::here());
+    const std::uint64_t high = shuffle_from(static_cast<std::uint32_t>(std::uint64_t{line} >> 32), named, 32, Where::here());
+    const auto* there = reinterpret_cast<const T*>(static_cast<std::uintptr_t>(high << 32 | low)) + lane / 4;
+    const Block<sizeof(T)> element = load_block<sizeof(T)>(there, Access{});
+    memcpy(&column[i], &element, sizeof(T));
+  }
   memcpy(&elements.block, column, sizeof(column));
 #endif
   return elements;

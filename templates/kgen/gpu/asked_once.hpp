@@ -16,14 +16,14 @@ struct AskedOf {
   friend auto operator<=>(const AskedOf&, const AskedOf&) = default;
 };
 
-// Threads may ask at the same time.
-template <class Answer>
+// Of a kernel on a device, or of anything else that has an order. Threads may ask at the same time.
+template <class Answer, class Of = AskedOf>
 class AskedOnce {
  public:
   // The answer that is known, where is_enough(answer); else what ask() returns, from now on. Where that throws, nothing
   // is known from it.
   template <class IsEnough, class Ask>
-  Answer operator()(const AskedOf& what, const IsEnough& is_enough, const Ask& ask) {
+  Answer operator()(const Of& what, const IsEnough& is_enough, const Ask& ask) {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(what);
     if (found != known_.end() && is_enough(found->second)) return found->second;
@@ -32,14 +32,14 @@ class AskedOnce {
     return answer;
   }
   template <class Ask>
-  Answer operator()(const AskedOf& what, const Ask& ask) {
+  Answer operator()(const Of& what, const Ask& ask) {
     const auto is_enough = [](const Answer&) { return true; };
     return (*this)(what, is_enough, ask);
   }
 
  private:
   std::mutex mutex_;
-  std::map<AskedOf, Answer> known_;
+  std::map<Of, Answer> known_;
 };
 
 }  // namespace kgen::gpu

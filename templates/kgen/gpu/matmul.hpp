@@ -1,8 +1,9 @@
-// Matrix multiplication on a GPU: by Hopper's warpgroups where operands and device allow (tensor_core_matmul.hpp, and
-// with prologues streamed_matmul.hpp); else of bf16, f16 and what these hold by the matrix cores that other devices have
-// as well, with any prologues (wave_matmul.hpp); else, right for any operands, with one tile of each in shared memory at
-// a time. The tiles of several products are blocks of one launch; where a sink takes several jointly, a block computes
-// the same tile of each.
+// Matrix multiplication on a GPU: by the vendor's library where a call asks for that (cuda/library_matmul.hpp); by
+// Hopper's warpgroups where operands and device allow (tensor_core_matmul.hpp, and with prologues
+// streamed_matmul.hpp); else of bf16, f16 and what these hold by the matrix cores that other devices have
+// as well, with any prologues (wave_matmul.hpp); else, right for any operands, with one tile of each in shared memory
+// at a time. The tiles of several products are blocks of one launch; where a sink takes several jointly, a block
+// computes the same tile of each.
 #pragma once
 
 #include "kgen/gpu/block.hpp"
@@ -14,6 +15,10 @@
 #include "kgen/gpu/wave_matmul.hpp"
 #include "kgen/math.hpp"
 #include "kgen/several.hpp"
+
+#if defined(KGEN_CUBLASLT)
+#include "kgen/cuda/library_matmul.hpp"
+#endif
 
 namespace kgen::gpu {
 
@@ -119,7 +124,7 @@ KGEN_FN void emit_lanes(const C& c, Index<2> at, Index<2> extents, const Lanes&.
     if (at[1] + MatmulTile::lanes <= extents[1]) return store_to(c, at, load_lanes<MatmulTile::lanes>(lanes)...);
   }
   KGEN_NO_UNROLL  // a sink may be long: such a one has no other form
-  for (int lane = 0; lane < MatmulTile::lanes && at[1] + lane < extents[1]; ++lane) {
+      for (int lane = 0; lane < MatmulTile::lanes && at[1] + lane < extents[1]; ++lane) {
     store_to(c, Index<2>{at[0], at[1] + lane}, Vec<T, 1>(chosen(lanes, lane))...);
   }
 }
@@ -149,7 +154,7 @@ KGEN_FN void compute_tile(const A& a, const B& b, const C& c, const Shape& shape
     (multiply_slice(left + row, right + I * staged + column, sums[I]), ...);
   }
   KGEN_NO_UNROLL  // a sink may be long, and stands here once for all rows
-  for (int i = 0; i < rows; ++i) {
+      for (int i = 0; i < rows; ++i) {
     T lanes_of_row[Count][lanes];
     (choose_row(lanes_of_row[I], sums[I], i), ...);
     emit_lanes<T>(c, Index<2>{m + row + i, n + column}, Index<2>{shape.M, N}, lanes_of_row[I]...);
@@ -206,9 +211,25 @@ void plain_matmul(const A& a, const B& b, const C& c, Stream stream) {
                shape, tiles);
 }
 
+// Whether the library did it.
+template <int Library, class A, class B, class C>
+bool by_library([[maybe_unused]] const A& a, [[maybe_unused]] const B& b, [[maybe_unused]] const C& c,
+                [[maybe_unused]] Stream stream) {
+#if defined(KGEN_CUBLASLT)
+  if constexpr (Library == 1 && is_library_product<A, B, C>) return library_matmul(a, b, c, stream);
+#elif defined(KGEN_CUDA) && !defined(KGEN_NO_CUBLASLT)
+  static_assert(Library == 0,
+                "a rule of tuning has cuBLASLt do this product: say CUBLASLT to kgen_add_graph, or "
+                "-DKGEN_CUBLASLT=ON to CMake, or leave the rule out");
+#endif
+  return false;
+}
+
 // TileM and TileN are the CPU's.
-template <int TileM, int TileN, int LeastBits, int Degree = 0, int Columns = 0, class A, class B, class C>
+template <int TileM, int TileN, int LeastBits, int Degree = 0, int Columns = 0, int Library = 0, class A, class B,
+          class C>
 void matmul(const A& a, const B& b, const C& c, Stream stream) {
+  if (by_library<Library>(a, b, c, stream)) return;
 #if defined(KGEN_WARPGROUPS)
   if constexpr (has_warpgroup_matmul<LeastBits, A, B, C>) {
     if (tensor_core_matmul<std::remove_const_t<typename A::element_type>>(a, b, c, stream, Columns)) return;
@@ -219,8 +240,9 @@ void matmul(const A& a, const B& b, const C& c, Stream stream) {
 #endif
   if constexpr (uses_rows<C>) {
     if (a.shape()[0] == 0) return;
-    with_row_states(c, stream,
-                    [&](const auto& known, Stream rest) { matmul<TileM, TileN, LeastBits, Degree, Columns>(a, b, known, rest); });
+    with_row_states(c, stream, [&](const auto& known, Stream rest) {
+      matmul<TileM, TileN, LeastBits, Degree, Columns, Library>(a, b, known, rest);
+    });
   } else {
     if constexpr (has_wave_matmul<A, B, C>) {
       if (wave_matmul<wave_element_t<A, B>>(a, b, c, stream)) return;

@@ -10,6 +10,7 @@
 
 #include "kgen/gpu/cluster_sums.hpp"
 #include "kgen/gpu/row_state.hpp"
+#include "kgen/gpu/small_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -72,7 +73,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     const typename Matmul::Sums partial(again);
     const RowStates<C, Matmul::rows> states(shared);
     const ClusterDepth part(shape.steps(Matmul::depth), shape.blocks);
-    take_turn();
+    take_turn(shape.allows_next);
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       // Sinks that use numbers of rows have one tile of rows.
       const typename Matmul::Results::template Share<Count> share(static_cast<int>(shape.M), shape.blocks);
@@ -124,6 +125,10 @@ struct SharedDepth {
   int tiles, blocks, rounds;
   std::int64_t time;
 };
+
+// Where few blocks run, the kernel behind them finds places meanwhile: what that saves, in ns, which SharedDepth's time
+// does not say. Where there is no room for both, it costs more than that.
+inline constexpr std::int64_t begins_early = 700;
 
 // SkinnyMatmul's kernel for one call.
 template <class Matmul, class T, bool BDeep, class A, class B, class C>
@@ -178,6 +183,8 @@ struct SkinnyLaunch {
     if (!loads) return false;
     shape.tiles = shared.tiles;
     shape.blocks = shared.blocks;
+    shape.allows_next =
+        shape.first_tile == 0 && shared.tiles * shared.blocks * 2 <= limits.multiprocessors * Matmul::blocks;
     launch_early(grid(shared.tiles, shared.blocks), stream, kernel, *loads,
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
     return true;
@@ -230,10 +237,10 @@ struct SharedTail {
   }
 };
 
-// c = a * b for each of b, where a has more than 64 rows and c few tiles, in one round of them or in its last: false
-// where that takes longer than tiles that no blocks share.
-template <class T, bool BDeep, class Deep, class Most>
-bool few_tiles_matmul(Deep deep, Most most) {
+// c = a * b for each of b, where a has more than 64 rows and c few tiles, in one round of them or in its last, or small
+// ones: false where that takes longer than tiles that no blocks share.
+template <class T, bool BDeep, class Deep, class Most, class Small>
+bool few_tiles_matmul(Deep deep, Most most, const Small& small) {
   constexpr int together = most_together<std::remove_cvref_t<decltype(most.c)>, Most::products>;
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   SharedDepth of_64 = deep.best(), of_128 = most.best();
@@ -242,7 +249,8 @@ bool few_tiles_matmul(Deep deep, Most most) {
   if (of_128.rounds > 1 || of_128.blocks == 1) of_128.time = never;
   const std::int64_t alone = best_tiles_of<T, together>(most.shape, most.limits).time;
   SharedTail<Most> tail(most, alone);
-  const std::int64_t least = std::min({of_64.time, of_128.time, tail.time});
+  const std::int64_t shared = std::min(of_64.time, of_128.time), least = std::min(shared, tail.time);
+  if (small.time() < std::min({shared - begins_early, tail.time, alone}) && small()) return true;
   if (least >= alone) return false;
   if (least == of_64.time) return deep(of_64);
   if (least == of_128.time) return most(of_128);
@@ -263,13 +271,17 @@ bool skinny_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShap
     const SharedDepth shared = few.best();
     return shape.M <= 16 && pays_making_row_states(c, shape, shared.tiles) && few(shared);
   } else {
-    if (shape.M <= 16) return few(few.best());
+    const SmallLaunch<T, BDeep, A, B, C> small(a, b, c, shape, limits, stream);
+    const auto shortest = [&](auto& most) {
+      const SharedDepth shared = most.best();
+      return (small.time() < shared.time - begins_early && small()) || most(shared);
+    };
+    if (shape.M <= 16) return shortest(few);
     auto deep = launch.template operator()<64, 1>();  // of more stages
     if (!deep.fits() || !launch.template operator()<128, 1>().fits()) return false;
     if (shape.M > 64)
-      return shape.columns_asked == 0 && few_tiles_matmul<T, BDeep>(deep, launch.template operator()<128, 1>());
-    const SharedDepth shared = deep.best();
-    if (shared.tiles <= limits.multiprocessors) return deep(shared);
+      return shape.columns_asked == 0 && few_tiles_matmul<T, BDeep>(deep, launch.template operator()<128, 1>(), small);
+    if (deep.best().tiles <= limits.multiprocessors) return shortest(deep);
     auto wide = launch.template operator()<64, 2>();  // for more tiles than multiprocessors
     return wide(wide.best());
   }

@@ -71,6 +71,7 @@ struct WarpgroupMatmulShape {
   int most_tiles = 0;     // so many of them, from the first on; 0: all
   int first_tile = 0;     // those from there on, each cut into `parts` along its columns
   int parts = 1;
+  bool allows_next = false;  // whether the kernel behind may find places while this one runs
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
   KGEN_FN int tiles_across(int product, int columns) const {

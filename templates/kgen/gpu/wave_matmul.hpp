@@ -4,6 +4,8 @@
 // from its registers to the sink, 8 lanes at a time (emit_tile).
 #pragma once
 
+#include <limits>
+
 #include "kgen/gpu/copy_pipeline.hpp"
 #include "kgen/gpu/emit_sums.hpp"
 #include "kgen/gpu/laid_out.hpp"
@@ -18,24 +20,53 @@ namespace kgen::gpu {
 
 // ---- parts
 
-// What a block computes: 128 rows, and 128 columns in all of the products that it computes together. AMD's devices have
-// less shared memory and more registers, and nothing that copies for a wave which waits.
-struct WaveMatmulTile {
-  static constexpr int rows = 128, columns = 128;
-#if defined(__HIP_PLATFORM_AMD__) || (defined(KGEN_SIMT) && KGEN_SIMT_WAVE == 64)
-  static constexpr int threads = 256, stages = 2;
-#else
-  static constexpr int threads = 128, stages = 3;
-#endif
+// What a block computes: so many rows, and columns in all of the products that it computes together. A stage has
+// `Parts` times 64 bytes of their depth. Blocks: that a multiprocessor has registers for.
+template <int Rows, int Columns, int Threads, int Stages, int Parts, int Blocks>
+struct WaveTile {
+  static constexpr int rows = Rows, columns = Columns, threads = Threads, stages = Stages, parts = Parts;
+  static constexpr int blocks = Blocks;
 
   template <class T>
   struct alignas(128) Stage {
-    static constexpr int depth = 64 / static_cast<int>(sizeof(T));
-    T elements[(rows + columns) * depth];
+    static constexpr int depth = 64 / static_cast<int>(sizeof(T)), part = (rows + columns) * depth;
+    T elements[parts * part];
   };
   template <class T>
   using Pipeline = CopyPipeline<Stage<T>, stages>;
 };
+// Of results that are few tiles, or of few rows: more blocks, and more of the depth on its way at once. They have the
+// columns of as many products as a sink takes together.
+template <int Together>
+using SmallWaveTile = WaveTile<64, 64 * Together, 128, 4, 2, Together == 1 ? 3 : 2>;
+template <int Together>
+using FewRowsWaveTile = WaveTile<32, 64 * Together, 128, 4, 2, 4 / Together>;
+// AMD's devices have less shared memory and more registers, and nothing that copies for a wave which waits.
+#if defined(__HIP_PLATFORM_AMD__) || (defined(KGEN_SIMT) && KGEN_SIMT_WAVE == 64)
+using WaveMatmulTile = WaveTile<128, 128, 256, 2, 1, 2>;
+inline constexpr bool has_small_wave_tiles = false;
+#else
+using WaveMatmulTile = WaveTile<128, 128, 128, 3, 1, 2>;
+inline constexpr bool has_small_wave_tiles = true;
+#endif
+
+// What so many tiles take on an H200, in ns: to begin, each 64 of their depth and, where multiprocessors have several,
+// each further one, which waits for the same things (tests/bench/H200.md).
+template <class Tile>
+std::int64_t wave_time(std::int64_t tiles, std::int64_t K, const DeviceLimits& limits) {
+  struct Times {
+    int begin, step, more_steps, more_ends;
+  };
+  constexpr bool is_large = Tile::rows == 128, is_wide = Tile::columns == 128;
+  constexpr Times times = is_large           ? Times{2500, 940, 700, 0}
+                          : Tile::rows == 64 ? Times{1700, is_wide ? 640 : 400, 130, 900}
+                                             : Times{1450, is_wide ? 570 : 355, 100, 700};
+#if defined(KGEN_SIMT)
+  if (!is_large && !simt::device().small_tiles) return std::numeric_limits<std::int64_t>::max();
+#endif
+  const std::int64_t steps = (K + 63) / 64, more = (tiles + limits.multiprocessors - 1) / limits.multiprocessors - 1;
+  return times.begin + steps * (times.step + more * times.more_steps) + more * times.more_ends;
+}
 
 // Of `Count` products. Operands whose neighbours in memory are in neighbouring lines of a tile are read across these.
 template <int Count>
@@ -46,34 +77,33 @@ struct WaveMatmulShape {
   Lanes a_lanes = Lanes::any, b_lanes[Count] = {};  // of what prologues read
 
   // The tiles of the products from number `first` on that are computed `Together`, and where one begins.
-  template <int Together>
+  template <int Together, class Tile = WaveMatmulTile>
   KGEN_FN std::int64_t tiles(int first) const {
-    const TileOrder tiles = order<Together>(first);
+    const TileOrder tiles = order<Together, Tile>(first);
     return std::int64_t{tiles.rows} * tiles.columns;
   }
-  template <int Together>
+  template <int Together, class Tile = WaveMatmulTile>
   KGEN_FN Index<2> origin(int first, int tile) const {
-    const Index<2> place = order<Together>(first)(tile);
-    return {place[0] * WaveMatmulTile::rows, place[1] * (WaveMatmulTile::columns / Together)};
+    const Index<2> place = order<Together, Tile>(first)(tile);
+    return {place[0] * Tile::rows, place[1] * (Tile::columns / Together)};
   }
 
  private:
-  template <int Together>
+  template <int Together, class Tile>
   KGEN_FN TileOrder order(int first) const {
-    constexpr int columns = WaveMatmulTile::columns / Together;
-    return {static_cast<int>((M + WaveMatmulTile::rows - 1) / WaveMatmulTile::rows),
-            static_cast<int>((N[first] + columns - 1) / columns)};
+    constexpr int columns = Tile::columns / Together;
+    return {static_cast<int>((M + Tile::rows - 1) / Tile::rows), static_cast<int>((N[first] + columns - 1) / columns)};
   }
 };
 
 // A wave's part of a tile of `Count` products, as the rows of Op's tiles and their columns. It is as a Layout of
 // emit_sums wants it.
-template <class Op, int Count, bool BDeep>
+template <class Tile, class Op, int Count, bool BDeep>
 struct WavePart {
-  static constexpr int of_product = WaveMatmulTile::columns / Count, waves = WaveMatmulTile::threads / wave_size;
+  static constexpr int of_product = Tile::columns / Count, waves = Tile::threads / wave_size;
   // Where there are eight waves, those of RDNA 3: of two ways the one for which its compiler finds registers.
-  static constexpr int columns = Count == 1 && (waves == 4 || !BDeep) ? 64 : 32;
-  static constexpr int across = of_product / columns, rows = WaveMatmulTile::rows / (waves / across);
+  static constexpr int columns = Tile::rows == 128 && Count == 1 && (waves == 4 || !BDeep) ? 64 : 32;
+  static constexpr int across = of_product / columns, rows = Tile::rows / (waves / across);
   static constexpr int down_tiles = rows / Op::rows, across_tiles = columns / Op::columns;
   using Sums = float[down_tiles][across_tiles][Op::sums];
 
@@ -116,34 +146,71 @@ struct WavePart {
   }
 };
 
+// Whether such calls have kernels of small tiles: of matrices in memory, which are copied as they are, and with short
+// sinks, as these stand in each kernel.
+template <class T, class A, class B, class C>
+inline constexpr bool has_small_tiles =
+    has_small_wave_tiles&& is_memory_of<T, A>&& is_memory_of<T, B>&& view_count<C> <= 4;
+
 // ---- the kernel
+
+// What brings the operands' tiles to part number `Part` of a stage.
+template <class Tile, class T, bool BDeep, int First, int Count, int Part, class A, class B, class Shape, int... I>
+KGEN_FN auto loads_of_part(const A& a, const B& b, const Shape& shape, Index<2> origin,
+                           std::integer_sequence<int, I...>) {
+  using Stage = typename Tile::template Stage<T>;
+  using Left = TileLayout<T, Tile::rows, true>;
+  using Right = TileLayout<T, Tile::columns / Count, BDeep>;
+  constexpr int place = Part * Stage::part, after = Part * Stage::depth;
+  return loads_together(TileLoad<T, Left, place, after, Tile::threads, A>(
+                            {a, origin[0], shape.M, shape.K, shape.a_across, shape.a_lanes}),
+                        TileLoad<T, Right, place + Left::elements + I * Right::elements, after, Tile::threads,
+                                 std::remove_cvref_t<decltype(nth<First + I>(b))>>(
+                            {nth<First + I>(b), origin[1], shape.N[First], shape.K, shape.b_across[First + I],
+                             shape.b_lanes[First + I]})...);
+}
+template <class Tile, class T, bool BDeep, int First, int Count, class A, class B, class Shape, int... Part>
+KGEN_FN auto loads_of_stage(const A& a, const B& b, const Shape& shape, Index<2> origin,
+                            std::integer_sequence<int, Part...>) {
+  constexpr std::make_integer_sequence<int, Count> products;
+  return loads_together(loads_of_part<Tile, T, BDeep, First, Count, Part>(a, b, shape, origin, products)...);
+}
 
 // The tile at `origin` of the products First to First + Count, which `c` takes together, up to row `M` and column `N`.
 // BDeep: right operands are given as their columns, [N, K].
-template <class Op, class T, bool BDeep, int First, int Count, bool IsAlone, class A, class B, class C, class Shape,
-          int... I>
-KGEN_FN void multiply_tile_of(typename WaveMatmulTile::Stage<T>* stages, const A& a, const B& b, const C& c,
+template <class Op, class T, bool BDeep, int First, int Count, bool IsAlone, class Tile = WaveMatmulTile, class A,
+          class B, class C, class Shape, int... I>
+KGEN_FN void multiply_tile_of(typename Tile::template Stage<T>* stages, const A& a, const B& b, const C& c,
                               const Shape& shape, Index<2> origin, std::integer_sequence<int, I...>) {
-  using Tile = WaveMatmulTile;
-  using Part = WavePart<Op, Count, BDeep>;
+  using Pipeline = typename Tile::template Pipeline<T>;
+  using Stage = typename Tile::template Stage<T>;
+  using Part = WavePart<Tile, Op, Count, BDeep>;
   using Left = TileLayout<T, Tile::rows, true>;
   using Right = TileLayout<T, Part::of_product, BDeep>;
-  const std::int64_t N = shape.N[First];
   typename Part::Sums sums[Count] = {};
-  auto loads = loads_together(
-      TileLoad<T, Left, 0, Tile::threads, A>({a, origin[0], shape.M, shape.K, shape.a_across, shape.a_lanes}),
-      TileLoad<T, Right, Left::elements + I * Right::elements, Tile::threads,
-               std::remove_cvref_t<decltype(nth<First + I>(b))>>(
-          {nth<First + I>(b), origin[1], N, shape.K, shape.b_across[First + I], shape.b_lanes[First + I]})...);
+  constexpr std::make_integer_sequence<int, Tile::parts> parts;
+  const auto of_parts = loads_of_stage<Tile, T, BDeep, First, Count>(a, b, shape, origin, parts);
+  constexpr int step = Tile::parts * Stage::depth, ahead = Pipeline::ahead * step;
+  StageLoads<step, std::remove_const_t<decltype(of_parts)>> loads{of_parts, shape.K, of_parts.ends_in_pieces()};
+  const auto multiply = [&](const Stage& stage) KGEN_LAMBDA {
+    KGEN_UNROLL
+    for (int part = 0; part < Tile::parts; ++part) {
+      const T* left = stage.elements + part * Stage::part;
+      (Part::template multiply<Left, Right>(sums[I], left, left + Left::elements + I * Right::elements), ...);
+    }
+  };
   const auto add_stages = [&]<bool Whole>() KGEN_LAMBDA {
-    Tile::Pipeline<T> pipeline(stages);
-    constexpr int ahead = Tile::Pipeline<T>::ahead * Left::depth;
-    for (std::int64_t k = 0; k < ahead && shape.K > 0; k += Left::depth) pipeline.template fill<Whole>(loads, k);
-    for (std::int64_t k = 0; k < shape.K; k += Left::depth) {
+    Pipeline pipeline(stages);
+    for (std::int64_t k = 0; k < ahead && shape.K > 0; k += step) pipeline.template fill<Whole>(loads, k);
+    for (std::int64_t k = 0; k < shape.K; k += step) {
       const auto& stage = pipeline.read();
-      const auto next = pipeline.template fill<Whole>(loads, k + ahead);
-      const T* right = stage.elements + Left::elements;
-      (Part::template multiply<Left, Right>(sums[I], stage.elements, right + I * Right::elements), ...);
+      if constexpr (decltype(loads)::copies) {
+        multiply(stage);  // which goes on while copies are begun
+        pipeline.template fill<Whole>(loads, k + ahead);
+      } else {
+        const auto next = pipeline.template fill<Whole>(loads, k + ahead);
+        multiply(stage);
+      }
     }
   };
   if (loads.is_whole()) {
@@ -153,34 +220,35 @@ KGEN_FN void multiply_tile_of(typename WaveMatmulTile::Stage<T>* stages, const A
   }
   origin[0] += Part::row();
   origin[1] += Part::column();
-  emit_tile<Part, 4, IsAlone>(sums, c, origin, Index<2>{shape.M, N}, shape.lanes);
+  emit_tile<Part, 4, IsAlone>(sums, c, origin, Index<2>{shape.M, shape.N[First]}, shape.lanes);
 }
 
 // Whether a kernel does it where this is compiled for. Operands in memory are left to Hopper's warpgroups; the executor
 // stands for any device.
 #if defined(KGEN_SIMT)
-template <class T, class A, class B>
+template <class T, class A, class B, class Tile = WaveMatmulTile>
 inline constexpr bool runs_waves = has_matrix_cores;
 #else
-template <class T, class A, class B>
-inline constexpr bool runs_waves = has_matrix_cores && !(has_warpgroups && is_memory_of<T, A> && is_memory_of<T, B>);
+template <class T, class A, class B, class Tile = WaveMatmulTile>
+inline constexpr bool runs_waves = has_matrix_cores && !(has_warpgroups && Tile::rows == WaveMatmulTile::rows &&
+                                                         is_memory_of<T, A> && is_memory_of<T, B>);
 #endif
 
-template <class Op, class T, bool BDeep, class A, class B, class C>
-KGEN_GLOBAL((runs_waves<T, A, B> ? WaveMatmulTile::threads : 1), 2)
+template <class Tile, class Op, class T, bool BDeep, class A, class B, class C>
+KGEN_GLOBAL((runs_waves<T, A, B, Tile> ? Tile::threads : 1), Tile::blocks)
 wave_matmul_kernel(A a, B b, C c, WaveMatmulShape<several_count<B>> shape) {
-  if constexpr (runs_waves<T, A, B>) {
+  if constexpr (runs_waves<T, A, B, Tile>) {
     take_turn();
     SharedMemory shared;
     constexpr int products = several_count<B>;
-    auto* stages = shared.take<WaveMatmulTile::Stage<T>>(WaveMatmulTile::stages);
+    auto* stages = shared.take<typename Tile::template Stage<T>>(Tile::stages);
     std::int64_t rest = block_index();  // a block has one tile
     for_each_sink<products>(c, [&]<int First, int Count>(const auto& sink) KGEN_LAMBDA {
-      const std::int64_t own = shape.template tiles<Count>(First);
+      const std::int64_t own = shape.template tiles<Count, Tile>(First);
       if (Count == products || (rest >= 0 && rest < own)) {
-        const Index<2> origin = shape.template origin<Count>(First, static_cast<int>(rest));
-        multiply_tile_of<Op, T, BDeep, First, Count, Count == products>(stages, a, b, sink, shape, origin,
-                                                                        std::make_integer_sequence<int, Count>{});
+        const Index<2> origin = shape.template origin<Count, Tile>(First, static_cast<int>(rest));
+        multiply_tile_of<Op, T, BDeep, First, Count, Count == products, Tile>(stages, a, b, sink, shape, origin,
+                                                                              std::make_integer_sequence<int, Count>{});
       }
       rest -= own;
     });
@@ -252,20 +320,26 @@ bool has_deep_columns(const B& b) {
 }
 
 namespace detail {
-template <class Op, class T, bool BDeep, class A, class B, class C>
-bool launch_wave_matmul(const A& a, const B& b, const C& c, WaveMatmulShape<several_count<B>> shape, Stream stream) {
-  constexpr int products = several_count<B>;
+// The tiles of all sinks.
+template <class Tile, class C, int Products>
+std::int64_t count_tiles(const C& c, const WaveMatmulShape<Products>& shape) {
   std::int64_t tiles = 0;
-  for_each_sink<products>(c, [&]<int First, int Count>(const auto&) { tiles += shape.template tiles<Count>(First); });
-  const auto kernel = wave_matmul_kernel<Op, T, BDeep, A, B, C>;
-  const std::int64_t bytes = WaveMatmulTile::Pipeline<T>::shared();
-  if (tiles > most_blocks(WaveMatmulTile::threads) || device_limits(stream).shared_bytes < bytes ||
-      !runs_threads(reinterpret_cast<const void*>(kernel), WaveMatmulTile::threads, stream)) {
+  for_each_sink<Products>(
+      c, [&]<int First, int Count>(const auto&) { tiles += shape.template tiles<Count, Tile>(First); });
+  return tiles;
+}
+template <class Tile, class Op, class T, bool BDeep, class A, class B, class C>
+bool launch_wave_matmul(const A& a, const B& b, const C& c, WaveMatmulShape<several_count<B>> shape, Stream stream) {
+  const std::int64_t tiles = count_tiles<Tile>(c, shape);
+  const auto kernel = wave_matmul_kernel<Tile, Op, T, BDeep, A, B, C>;
+  const std::int64_t bytes = Tile::template Pipeline<T>::shared();
+  if (tiles > most_blocks(Tile::threads) || device_limits(stream).shared_bytes < bytes ||
+      !runs_threads(reinterpret_cast<const void*>(kernel), Tile::threads, stream)) {
     return false;
   }
   if (tiles == 0) return true;
   const auto seen = [](const auto& object) { return with_access(object, 8); };
-  const Grid grid{"wave_matmul", tiles, WaveMatmulTile::threads, bytes};
+  const Grid grid{"wave_matmul", tiles, Tile::threads, bytes};
   launch_early(grid, stream, kernel, with_each(a, seen), with_each(b, seen), with_each(c, seen), shape);
   return true;
 }
@@ -291,8 +365,35 @@ S in_vectors(const S& operand, bool across, Copies& laid_out) {
   }
 }
 
-// c = a * b for each of b: false where device or compiler do not allow it. Op: of matrix cores.
-template <class T, class Op = DeviceTile<T>, class A, class B, class C>
+namespace detail {
+// In the tiles that take the least time, where others than the large ones are for these operands; or in those that are
+// asked for.
+template <class Tile, class Op, class T, bool BDeep, class A, class B, class C>
+bool launch_best_wave_matmul(const A& a, const B& b, const C& c, const WaveMatmulShape<several_count<B>>& shape,
+                             Stream stream) {
+  if constexpr (!std::is_void_v<Tile>) {
+    return launch_wave_matmul<Tile, Op, T, BDeep>(a, b, c, shape, stream);
+  } else {
+    if constexpr (has_small_tiles<T, A, B, C>) {
+      constexpr int together = most_together<C, several_count<B>>;
+      using Small = SmallWaveTile<together>;
+      using Few = FewRowsWaveTile<together>;
+      const DeviceLimits limits = device_limits(stream);
+      const auto time = [&]<class Each>() { return wave_time<Each>(count_tiles<Each>(c, shape), shape.K, limits); };
+      const bool leaves_idle = count_tiles<WaveMatmulTile>(c, shape) < limits.multiprocessors;
+      const std::int64_t large = leaves_idle ? time.template operator()<WaveMatmulTile>() : 0;
+      const std::int64_t small = time.template operator()<Small>(), few = time.template operator()<Few>();
+      if (few < large && few <= small) return launch_wave_matmul<Few, Op, T, BDeep>(a, b, c, shape, stream);
+      if (small < large) return launch_wave_matmul<Small, Op, T, BDeep>(a, b, c, shape, stream);
+    }
+    return launch_wave_matmul<WaveMatmulTile, Op, T, BDeep>(a, b, c, shape, stream);
+  }
+}
+}  // namespace detail
+
+// c = a * b for each of b: false where device or compiler do not allow it. Op: of matrix cores; Tile: of a block, or
+// void for whichever suits.
+template <class T, class Op = DeviceTile<T>, class Tile = void, class A, class B, class C>
 bool wave_matmul(const A& a, const B& b, const C& c, Stream stream) {
   WaveMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1],      {}, whole_lanes(c, 8), runs_across(a),
                                           {},           whole_lanes(a, 8), {}};
@@ -320,10 +421,10 @@ bool wave_matmul(const A& a, const B& b, const C& c, Stream stream) {
   if constexpr (is_memory_of<T, B>) {
     if (deep) {
       const auto turned = with_each(right, [](const auto& view) { return with_turned_axes(view); });
-      return detail::launch_wave_matmul<Op, T, true>(left, turned, c, shape, stream);
+      return detail::launch_best_wave_matmul<Tile, Op, T, true>(left, turned, c, shape, stream);
     }
   }
-  return detail::launch_wave_matmul<Op, T, false>(left, right, c, shape, stream);
+  return detail::launch_best_wave_matmul<Tile, Op, T, false>(left, right, c, shape, stream);
 }
 
 }  // namespace kgen::gpu

@@ -26,15 +26,18 @@ inline constexpr bool may_be_known = true;
 template <int R, class S>
 inline constexpr bool may_be_known<MatrixOf<R, S>> = false;
 
-// Brings tile after tile of an operand, Layout's, to element `Place` of a stage: together all Threads of a block.
-template <class T, class Layout, int Place, int Threads, class S>
+// Brings tile after tile of an operand, Layout's, to element `Place` of a stage, from `After` of the stage's depth on:
+// together all Threads of a block.
+template <class T, class Layout, int Place, int After, int Threads, class S>
 class TileLoad {
   static constexpr int lanes = Layout::lanes, all = Layout::elements / lanes, of_thread = all / Threads;
-  static constexpr bool copies = has_mma && is_memory_of<T, S>;
   static_assert(all % Threads == 0);
 
  public:
-  KGEN_FN explicit TileLoad(const TileSource<S>& from) : from_(from) {}
+  static constexpr bool copies = has_mma && is_memory_of<T, S>;
+  KGEN_FN explicit TileLoad(const TileSource<S>& from) : from_(from) {
+    if constexpr (copies) find_pieces();
+  }
 
   // Whether all pieces of all tiles are there or not, and none in part, and load without a branch.
   static constexpr bool always_whole = copies;
@@ -44,13 +47,20 @@ class TileLoad {
                       all[1] % lanes == 0);
   }
 
+  // Whether copies need not look where the rows or columns end.
+  KGEN_FN bool ends_in_pieces() const { return Layout::deep || from_.extent % lanes == 0; }
+  // The same of a depth that is all there, where all operands' tiles are copied and end in pieces.
+  template <class Stage>
+  KGEN_FN void copy_whole(Stage& stage, std::int64_t k) const {
+    copy<true>(stage.elements + Place, k);
+  }
   // Begins to bring the depth from k on; end() of the same stage puts in place what comes through registers. Whole: as
   // is_whole() says. Then nothing stands between what loads and what is multiplied meanwhile.
   template <bool Whole, class Stage>
   KGEN_FN void begin(Stage& stage, std::int64_t k) {
-    k_ = k;
+    k_ = k + After;
     if constexpr (copies) {
-      copy(stage.elements + Place);
+      copy<false>(stage.elements + Place, k);
     } else if constexpr (Whole && may_be_known<S>) {
       hold(known<Lanes::constant_whole_vectors>(from_.source));
     } else if (has_whole_pieces()) {
@@ -108,13 +118,33 @@ class TileLoad {
     return {at[0] < line ? at[0] : line, at[1] < along ? at[1] : along};
   }
 
-  KGEN_FN void copy(T* tile) const {
+  // Where a thread's pieces of the first tile are, and which of them there are. Rows and columns that there are not
+  // need no zeros, as nobody takes their sums; nor may they be others again, for which as many would ask at once.
+  KGEN_FN void find_pieces() {
     KGEN_UNROLL
     for (int i = 0; i < of_thread; ++i) {
-      const Index<2> at = position(i);
-      const int there = count(at);
-      const auto* from = from_.source.data() + (there > 0 ? at[0] * from_.source.stride(0) + at[1] : 0);
-      copy_async(tile + place(i), from, there * static_cast<int>(sizeof(T)));
+      const Piece own = piece(i);
+      const std::int64_t first = from_.first + (Layout::deep ? own.line : own.number * lanes);
+      const Index<2> at = Layout::deep ? Index<2>{first, own.number * lanes} : Index<2>{own.line, first};
+      pieces_[i] = from_.source.data() + at[0] * from_.source.stride(0) + at[1];
+      there_[i] = first < from_.extent;
+    }
+  }
+  // Whole: the depth of this tile is all there, and its pieces are.
+  template <bool Whole>
+  KGEN_FN void copy(T* tile, std::int64_t k) const {
+    const std::int64_t pitch = from_.source.stride(0);
+    KGEN_UNROLL
+    for (int i = 0; i < of_thread; ++i) {
+      if constexpr (Whole) {
+        const T* from = Layout::deep ? pieces_[i] + k + After : pieces_[i] + (k + After) * pitch;
+        copy_async_where(there_[i], tile + place(i), from);
+      } else {
+        const Index<2> at = position(i);
+        const int there = count(at);
+        const auto* from = from_.source.data() + (there > 0 ? at[0] * pitch + at[1] : 0);
+        copy_async(tile + place(i), from, there * static_cast<int>(sizeof(T)));
+      }
     }
   }
   template <class Source>
@@ -158,6 +188,8 @@ class TileLoad {
 
   TileSource<S> from_;
   std::int64_t k_ = 0;
+  const T* pieces_[copies ? of_thread : 1];
+  bool there_[copies ? of_thread : 1];
   Block<16> held_[copies ? 1 : of_thread];
 };
 
@@ -168,7 +200,14 @@ struct TileLoads {
   TileLoads<Rest...> rest;
 
   static constexpr bool always_whole = First::always_whole && TileLoads<Rest...>::always_whole;
+  static constexpr bool copies = First::copies && TileLoads<Rest...>::copies;
   KGEN_FN bool is_whole() const { return first.is_whole() && rest.is_whole(); }
+  KGEN_FN bool ends_in_pieces() const { return first.ends_in_pieces() && rest.ends_in_pieces(); }
+  template <class Stage>
+  KGEN_FN void copy_whole(Stage& stage, std::int64_t k) const {
+    first.copy_whole(stage, k);
+    rest.copy_whole(stage, k);
+  }
   template <bool Whole, class Stage>
   KGEN_FN void begin(Stage& stage, std::int64_t k) {
     first.template begin<Whole>(stage, k);
@@ -184,8 +223,13 @@ template <class Last>
 struct TileLoads<Last> {
   Last first;
 
-  static constexpr bool always_whole = Last::always_whole;
+  static constexpr bool always_whole = Last::always_whole, copies = Last::copies;
   KGEN_FN bool is_whole() const { return first.is_whole(); }
+  KGEN_FN bool ends_in_pieces() const { return first.ends_in_pieces(); }
+  template <class Stage>
+  KGEN_FN void copy_whole(Stage& stage, std::int64_t k) const {
+    first.copy_whole(stage, k);
+  }
   template <bool Whole, class Stage>
   KGEN_FN void begin(Stage& stage, std::int64_t k) {
     first.template begin<Whole>(stage, k);
@@ -203,5 +247,29 @@ template <class First, class... Rest>
 KGEN_FN TileLoads<First, Rest...> loads_together(const First& first, const Rest&... rest) {
   return {first, loads_together(rest...)};
 }
+
+// The same of all parts of a stage, of so much depth: without a question for each piece where the stage is all there,
+// as nothing is multiplied meanwhile.
+template <int Depth, class Loads>
+struct StageLoads {
+  Loads loads;
+  std::int64_t K;
+  bool ends_in_pieces;
+
+  static constexpr bool always_whole = Loads::always_whole, copies = Loads::copies;
+  KGEN_FN bool is_whole() const { return loads.is_whole(); }
+  template <bool Whole, class Stage>
+  KGEN_FN void begin(Stage& stage, std::int64_t k) {
+    if constexpr (copies) {
+      if (ends_in_pieces && k + Depth <= K) return loads.copy_whole(stage, k);
+      if (k >= K) return;  // nobody will read it
+    }
+    loads.template begin<Whole>(stage, k);
+  }
+  template <bool Whole, class Stage>
+  KGEN_FN void end(Stage& stage) {
+    loads.template end<Whole>(stage);
+  }
+};
 
 }  // namespace kgen::gpu

@@ -25,11 +25,11 @@ struct KGEN_KERNEL(sub) Sub {
   }
 };
 
-// a * b; integers wrap.
+// a * b, rounded also where an addition follows; integers wrap.
 struct KGEN_KERNEL(mul) Mul {
   template <Number A, Number B>
   static KGEN_FN auto apply(A a, B b) {
-    return on_lanes([](auto x, auto y) KGEN_LAMBDA { return x * y; }, a, b);
+    return on_lanes([](auto x, auto y) KGEN_LAMBDA { return rounded_product(x, y); }, a, b);
   }
 };
 
@@ -105,11 +105,11 @@ struct KGEN_KERNEL(reciprocal) Reciprocal {
   }
 };
 
-// x * x.
+// x * x, rounded also where an addition follows.
 struct KGEN_KERNEL(square) Square {
   template <Number X>
   static KGEN_FN auto apply(X x) {
-    return on_lanes([](auto v) KGEN_LAMBDA { return v * v; }, x);
+    return on_lanes([](auto v) KGEN_LAMBDA { return rounded_product(v, v); }, x);
   }
 };
 

@@ -37,7 +37,7 @@ class LoadOptions(ctypes.Structure):
 
 def as_dlpack(tensor):
     """What holds the tensor, and the address of its DLTensor, with which a DLManagedTensor begins."""
-    if tensor.dtype.itemsize == 1:
+    if tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1:
         tensor = tensor.view(torch.uint8)  # kgen takes u8 for 8-bit floats, of which older producers know none
     capsule = torch.utils.dlpack.to_dlpack(tensor)
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer

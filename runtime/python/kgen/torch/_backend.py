@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -16,11 +17,16 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from .._errors import ArgumentError, BuildError, PlanError
-from .._load import _cache, load
+from .._files import scratch_folder, writing_to
+from .._load import cache, load
+from .._model import Model
 from ._convert import Converter, _outline, add_dims, is_assertion, is_same, is_size, line_of, name_of, range_of_size
-from ._graph import Graph, Unsupported, Value, extent_of
+from ._devices import devices_of, load_options, main_device
+from ._frozen import Edition, Named, freeze, frozen_inputs, name_inputs
+from ._graph import Graph, Unsupported, Value, extent_of, write_weights
 
 log = logging.getLogger("kgen.torch")
+_most_editions = 8  # of one graph, for as many modules of a class
 
 
 @dataclass
@@ -42,16 +48,39 @@ reports: List[Report] = []
 """Of this process, the latest last."""
 
 
+@dataclass(frozen=True)
+class _Settings:
+    """The options of a call of torch.compile, and what of its graph's inputs becomes constants, by node."""
+
+    folder: Path
+    numerics: str
+    load: Dict[str, Any]
+    frozen: Mapping[str, Named] = field(default_factory=dict)
+    device: Optional[torch.device] = None
+
+
 def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Optional[Dict[str, Any]] = None, **_: Any) -> Callable[..., Any]:  # fmt: skip
-    """The backend. `options` of torch.compile: `folder`, where each graph has a folder with its graph.yaml, its source, to be
-    read and edited, and report.txt (by default in kgen's cache); and the options of kgen.load.
+    """The backend. `options` of torch.compile:
+
+    folder      where each graph has a folder with its graph.yaml, its source, to be read and edited, and report.txt (by default
+                in kgen's cache)
+    freezing    True: the module's parameters, and the buffers that it does not change, are constants of the graph, which kgen
+                prepares once, at load. One that was changed since is noticed at the next call, and all are loaded anew; writes
+                through `.data` are not noticed. Takes the memory of the parameters once more, and their file in the folder
+    numerics    "fast", or "match_unfused": rounded after every operator, as PyTorch does without a compiler
+
+    and those of kgen.load but for `weights`; `target`, `arch` and `device` are by default those of the tensors.
 
     What kgen has no operator for stays with PyTorch; kgen.torch.reports says what and why. Where gradients are needed,
     everything does."""
     from torch._dynamo.backends.common import aot_autograd
 
-    settings = dict(options or {})
-    folder = Path(settings.pop("folder", None) or _cache() / "torch").resolve()
+    given = dict(options or {})
+    if "weights" in given:
+        raise TypeError("options of the backend 'kgen': there are no weights; parameters are those of the module")
+    folder = Path(given.pop("folder", None) or cache() / "torch").resolve()
+    inputs = name_inputs(module, example_inputs) if given.pop("freezing", False) else []
+    settings = _Settings(folder, given.pop("numerics", "fast"), given)
     if torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in example_inputs):
         report = Report(left=["everything: gradients are needed; call under torch.no_grad()"])
         _tell(report)
@@ -61,7 +90,7 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Opti
 
     table = {op: rule for op, rule in decompositions.items() if rule_of(name_of(op)) is None}
     compiler: Any = aot_autograd(
-        fw_compiler=lambda graph, inputs: _compile(graph, folder, settings),
+        fw_compiler=lambda graph, _: _compile(graph, replace(settings, frozen=frozen_inputs(graph, inputs))),
         decompositions=table,
         keep_inference_input_mutations=False,
     )
@@ -69,37 +98,38 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, options: Opti
     return compiled
 
 
-def _compile(module: GraphModule, folder: Path, settings: Dict[str, Any]) -> Callable[..., Any]:
+def _compile(module: GraphModule, settings: _Settings) -> Callable[..., Any]:
     from torch._functorch._aot_autograd.utils import make_boxed_func
     from torch._subclasses.fake_tensor import unset_fake_temporarily
 
     with unset_fake_temporarily():  # the constants of a graph are real tensors
         for node in module.graph.nodes:
             node.meta["kgen_name"] = node.name
+        settings = replace(settings, device=main_device(module.graph.nodes))
         refused: Dict[str, str] = {}
-        report, fused = _partitioned(module, folder, settings, refused)
+        report, fused = _partitioned(module, settings, refused)
         while fused is None:  # a node was refused by the planner
-            report, fused = _partitioned(module, folder, settings, refused)
+            report, fused = _partitioned(module, settings, refused)
     _tell(report)
     boxed: Callable[..., Any] = make_boxed_func(fused.forward)
     return boxed
 
 
 def _partitioned(
-    module: GraphModule, folder: Path, settings: Dict[str, Any], refused: Dict[str, str]
+    module: GraphModule, settings: _Settings, refused: Dict[str, str]
 ) -> Tuple[Report, Optional[GraphModule]]:
     """The module with parts of kgen's in it, all nodes but the refused ones. None, and one more refused, where the planner
     says of a node that it cannot be."""
     report = Report()
     copy = GraphModule(module, deepcopy(module.graph))  # which the partitioner changes
-    partitioner = CapabilityBasedPartitioner(copy, _Support(report, refused), allows_single_node_partition=True)
+    partitioner = CapabilityBasedPartitioner(copy, _Support(report, refused, settings.device), allows_single_node_partition=True)
     partitions = [part for part in partitioner.propose_partitions() if any(_computes(node) for node in part.nodes)]
     fused = partitioner.fuse_partitions(partitions)
     for name, part in list(fused.named_children()):
         if not isinstance(part, GraphModule):
             continue
         before = len(refused)
-        planned = _planned(part, folder, settings, report, refused)
+        planned = _planned(part, settings, report, refused)
         if len(refused) > before:
             return report, None
         setattr(fused, name, planned)
@@ -118,15 +148,19 @@ def _computes(node: FxNode) -> bool:
 class _Support(OperatorSupportBase):
     """Whether a node can be written, found by writing it; `refused` has those of which it is known that they cannot be."""
 
-    def __init__(self, report: Report, refused: Mapping[str, str]) -> None:
+    def __init__(self, report: Report, refused: Mapping[str, str], device: Optional[torch.device]) -> None:
         self._report = report
         self._refused = refused
+        self._device = device
 
     def is_node_supported(self, submodules: Any, node: FxNode) -> bool:
         if node.op != "call_function" or is_assertion(node) or is_size(node):
             return False
         if node.name in self._refused:
             return self._refuse(self._refused[node.name])
+        elsewhere = next((device for device in devices_of(node) if device != self._device), None)
+        if elsewhere is not None:
+            return self._refuse(f"{name_of(node.target)}: a tensor on {elsewhere}, the others on {self._device}: {line_of(node)}")
         if _memory_is_read(node):
             return self._refuse(f"{name_of(node.target)}: as_strided reads its memory: {line_of(node)}")
         converter = Converter(Graph("trial"))
@@ -169,17 +203,20 @@ def _is_view(node: FxNode) -> bool:
     )
 
 
-def _graph_of(part: GraphModule, name: str) -> Tuple[Graph, List[int]]:
+def _graph_of(part: GraphModule, name: str, settings: _Settings) -> Tuple[Graph, List[int]]:
     """And which of the part's arguments are inputs of the graph. Raises Unsupported."""
-    graph = Graph(name)
+    graph = Graph(name, numerics=settings.numerics)
     converter = Converter(graph)
-    placeholders = [node for node in part.graph.nodes if node.op == "placeholder"]
-    tensors = [node for node in placeholders if isinstance(node.meta.get("val"), torch.Tensor)]
+    placeholders = _placeholders_of(part)
+    tensors = [node for node in placeholders if isinstance(node.meta.get("val"), torch.Tensor) and node.name not in settings.frozen]
     add_dims(graph, [node.meta["val"] for node in tensors], {})
     taken = []
     for i, node in enumerate(placeholders):
         example = node.meta.get("val")
-        if isinstance(example, torch.Tensor):
+        if node.name in settings.frozen:
+            key, tensor = settings.frozen[node.name]
+            converter.values[node] = graph.constant(tensor, key, key)
+        elif isinstance(example, torch.Tensor):
             converter.values[node] = graph.value(example, node.name)
             graph.inputs.append(converter.values[node])
             taken.append(i)
@@ -199,29 +236,38 @@ def _graph_of(part: GraphModule, name: str) -> Tuple[Graph, List[int]]:
     return graph, taken
 
 
-def _planned(
-    part: GraphModule, folder: Path, settings: Dict[str, Any], report: Report, refused: Dict[str, str]
-) -> torch.nn.Module:
+def _placeholders_of(part: GraphModule) -> List[FxNode]:
+    return [node for node in part.graph.nodes if node.op == "placeholder"]
+
+
+def _planned(part: GraphModule, settings: _Settings, report: Report, refused: Dict[str, str]) -> torch.nn.Module:
     """The part by kgen, or as it is with the reason in the report."""
     operators = [node for node in part.graph.nodes if _computes(node)]
     try:
-        text = _graph_of(part, "part")[0].text()
+        settings = replace(settings, load=load_options(settings.device, settings.load))
+        text = "\n".join([_graph_of(part, "part", settings)[0].text(), *_names_of_target(settings.load)])
         name = "torch_" + hashlib.sha256(text.encode()).hexdigest()[:10]
-        work = folder / name
-        graph, taken = _graph_of(part, name)
+        graph, taken = _graph_of(part, name, settings)
         graph.doc = f"{len(operators)} operators that torch.compile gave to kgen, from {line_of(operators[0])}"
-        graph.write(work / "graph.yaml")
-        model = load(work / "graph.yaml", folder=work, **settings)
+        planned = _Planned(part, graph, settings, report, taken)
     except (Unsupported, PlanError, BuildError) as problem:
         first = str(problem).splitlines()[0]
         culprit = _culprit(problem, part, graph) if isinstance(problem, PlanError) else None
         if culprit is not None:
             refused[culprit.meta["kgen_name"]] = f"{name_of(culprit.target)}: {first}: {line_of(culprit)}"
+        elif isinstance(problem, BuildError):  # nothing of the module's
+            log.warning("%s", problem)
         report.left.append(f"{len(operators)} operators from {line_of(operators[0])}: {first}")
         return part
-    report.planned.append(f"{len(operators)} operators in {model.source}")
-    (work / "report.txt").write_text(str(report) + "\n", encoding="utf-8")
-    return _Planned(model, part, report, taken)
+    held = f", with {planned.frozen_count} tensors of the module" if planned.frozen_count else ""
+    report.planned.append(f"{len(operators)} operators in {planned.source}{held}")
+    (settings.folder / name / "report.txt").write_text(str(report) + "\n", encoding="utf-8")
+    return planned
+
+
+def _names_of_target(options: Mapping[str, Any]) -> List[str]:
+    """Of one that is not the default: the same graph has a folder for each."""
+    return [str(options[key]) for key in ("target", "arch") if options.get(key) not in (None, "cpu")]
 
 
 def _culprit(problem: PlanError, part: GraphModule, graph: Graph) -> Optional[FxNode]:
@@ -234,13 +280,21 @@ def _culprit(problem: PlanError, part: GraphModule, graph: Graph) -> Optional[Fx
 class _Planned(torch.nn.Module):
     """A part of a module that a model computes; `part`, PyTorch's own, computes it for sizes that are too large for the model."""
 
-    def __init__(self, model: Any, part: GraphModule, report: Report, taken: List[int]) -> None:
+    def __init__(self, part: GraphModule, graph: Graph, settings: _Settings, report: Report, taken: List[int]) -> None:
         super().__init__()
         self._taken = taken
-        self._has_tensors = any(
-            node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor) for node in part.graph.nodes
-        )
-        self._model = model
+        placeholders = _placeholders_of(part)
+        self._has_tensors = any(isinstance(placeholders[i].meta.get("val"), torch.Tensor) for i in taken)
+        self._work = settings.folder / graph.name
+        self._options = settings.load
+        with writing_to(self._work):
+            graph.write(self._work / "graph.yaml")
+            named = [(i, settings.frozen[node.name]) for i, node in enumerate(placeholders) if node.name in settings.frozen]
+            frozen = tuple((i, freeze(*one)) for i, one in named if one[0] in graph.weights)
+            self._editions = [Edition(self._loaded(graph.weights), frozen)]
+        keys = {each.key for _, each in frozen}
+        self._constants = {key: tensor for key, tensor in graph.weights.items() if key not in keys}
+        self._freezing = threading.Lock()
         self._part = part
         self._report = report
         output = next(node for node in part.graph.nodes if node.op == "output")
@@ -250,14 +304,23 @@ class _Planned(torch.nn.Module):
         orders = [_memory_order(one) for one in self._results]
         self._orders = [(i, order, _inverse(order)) for i, order in enumerate(orders) if order is not None]
 
+    @property
+    def source(self) -> Path:
+        return self._editions[0].model.source
+
+    @property
+    def frozen_count(self) -> int:
+        return len(self._editions[0].frozen)
+
     def forward(self, *arguments: Any) -> Any:
+        edition = self._edition_of(arguments) or self._freeze(arguments)
         given = [_dense(arguments[i]) for i in self._taken]
         try:
-            result = self._call(given)
+            result = self._call(edition.model, given)
         except ArgumentError as problem:
             if problem.status != "KGEN_DIM_OUT_OF_RANGE":
                 raise
-            line = f"calls of {self._model.source}: {problem}"
+            line = f"calls of {self.source}: {problem}"
             if line not in self._report.left:
                 self._report.left.append(line)
             return self._part(*arguments)
@@ -266,12 +329,44 @@ class _Planned(torch.nn.Module):
             results[i] = results[i].permute(order).contiguous().permute(inverse)
         return tuple(results) if self._is_tuple else results[0]
 
-    def _call(self, given: List[Any]) -> Any:
+    def _call(self, model: Model, given: List[Any]) -> Any:
         if self._has_tensors:
-            return self._model(*given)
+            return model(*given)
         # nothing says whose tensors, and where
         out = tuple(torch.empty(one.shape, dtype=one.dtype, device=one.device) for one in self._results)
-        return self._model(*given, out=out if len(out) > 1 else out[0])
+        return model(*given, out=out if len(out) > 1 else out[0])
+
+    def _edition_of(self, arguments: Sequence[Any]) -> Optional[Edition]:
+        return next((edition for edition in self._editions if edition.is_of(arguments)), None)
+
+    def _freeze(self, arguments: Sequence[Any]) -> Edition:
+        """One more edition, for parameters that none has, instead of those whose parameters were changed."""
+        with self._freezing:
+            known = self._edition_of(arguments)
+            if known is not None:  # another thread was here
+                return known
+            frozen = tuple((i, freeze(each.key, arguments[i])) for i, each in self._editions[0].frozen)
+            weights = {**self._constants, **{each.key: arguments[i] for i, each in frozen}}
+            made = Edition(self._loaded(weights), frozen)
+            changes = [edition.changes() for edition in self._editions]
+            kept = [edition for edition, changed in zip(self._editions, changes) if not changed]
+            self._editions = [made, *kept][:_most_editions]
+        for changed in filter(None, changes):
+            log.warning("%s changed since it was frozen, as %s: loaded anew", changed[0], self.source)
+        line = f"loaded again, as parameters changed or are another module's: {self.source}"
+        if line not in self._report.planned:
+            self._report.planned.append(line)
+        return made
+
+    def _loaded(self, weights: Mapping[str, torch.Tensor]) -> Model:
+        """The model with these weights. They are read from a file of this call's own, which then takes the place of the last
+        one: other models of the same graph, here and in other processes, keep theirs."""
+        with scratch_folder(self._work) as own:
+            files = write_weights(own, self._work.name, weights)
+            model = load(self._work / "graph.yaml", weights=own, folder=self._work, **self._options)
+            for file in files:
+                file.replace(self._work / file.name)
+        return model
 
 
 def _dense(argument: Any) -> Any:

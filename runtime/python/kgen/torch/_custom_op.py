@@ -12,6 +12,7 @@ from .._errors import Error
 from .._load import load_built
 from .._model import Model, _dims_of
 from .._plan import PathLike
+from ._devices import options_for
 from ._export import from_torch
 from ._graph import dtype_names
 
@@ -121,6 +122,7 @@ def graph_op(
     example_inputs: Sequence[Any],
     folder: PathLike,
     dynamic_shapes: Any = None,
+    numerics: str = "fast",
     namespace: str = "kgen",
     name: Optional[str] = None,
     **options: Any,
@@ -130,15 +132,18 @@ def graph_op(
         @kgen.torch.graph_op(example_inputs=(torch.empty(4, 3),), folder="work/", dynamic_shapes={"image": {0: Dim("N")}})
         def grayscale(image): ...
 
-    The graph, its source and the build are in `folder`, to be read and edited. Options are those of kgen.load. Raises
-    ExportError for operators that kgen lacks.
+    The graph, its source and the build are in `folder`, to be read and edited; `numerics` as for from_torch. Options are those of
+    kgen.load, whose target is by default that of the example inputs. Raises ExportError for operators that kgen lacks.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         graph = name or function.__name__
         work = Path(folder)
-        exported = from_torch(_Function(function), example_inputs, path=work / f"{graph}.yaml", dynamic_shapes=dynamic_shapes)
-        model = exported.load(folder=work, **options)
+        path = work / f"{graph}.yaml"
+        exported = from_torch(_Function(function), example_inputs, path=path, dynamic_shapes=dynamic_shapes, numerics=numerics)
+        device = next((one.device for one in example_inputs if isinstance(one, torch.Tensor)), "cpu")
+        found = {} if "target" in options else options_for(device)
+        model = exported.load(folder=work, **{**found, **options})
         library = CustomOpLibrary.__new__(CustomOpLibrary)
         library._operators = {}
         library._add(model, namespace)

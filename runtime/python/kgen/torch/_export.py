@@ -12,11 +12,12 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
+from .._files import scratch_folder
 from .._load import load
 from .._model import Model
 from .._plan import PathLike, run_kgen
 from ._convert import Converter, add_dims, is_known, line_of, op_of, path_of, range_of_size
-from ._graph import ExportError, Graph, Unsupported, Value, extent_of, extents_of
+from ._graph import ExportError, Graph, Unsupported, Value, extent_of, extents_of, write_weights
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def from_torch(
     name: Optional[str] = None,
     dynamic_shapes: Any = None,
     kwargs: Optional[Mapping[str, Any]] = None,
+    numerics: str = "fast",
 ) -> Exported:
     """Writes what a module computes in inference as a graph, and its parameters as safetensors beside it.
 
@@ -49,6 +51,7 @@ def from_torch(
     path             the graph.yaml to write; its folder is made
     name             of the graph; by default of the file
     dynamic_shapes   which sizes are symbolic, as torch.export.export takes it: {"x": {0: Dim("B", max=8)}}
+    numerics         what the graph says of rounding: "fast", or "match_unfused", rounded after every operator, as PyTorch does
 
     Names follow the module: the parameter `layers.3.wq.weight` is `layers_3_wq_weight`. Layers that do the same, one after
     the other, are written once, as a function that is called for each (`kgen import` finds them, as it does in models of
@@ -67,9 +70,24 @@ def from_torch(
             )
     program = _decomposed(program)
     graph = _graph_of(program, name or target.stem, _dim_names(program, dynamic_shapes))
-    graph.write(target)
-    run_kgen(["import", str(target), "-o", str(target), "--quiet", "--color", "never"])  # layers are written once
+    _write(graph, target, numerics)
     return Exported(target, tuple(v.name for v in graph.inputs), tuple(v.name for v in graph.outputs))
+
+
+def _write(graph: Graph, target: Path, numerics: str) -> None:
+    """The file and its weights, whole: models that were loaded from those that lie there keep theirs."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(target.parent) as own:
+        written = own / target.name
+        graph.write(written)
+        files = write_weights(own, graph.name, graph.weights)
+        try:
+            run_kgen(["import", str(written), "-o", str(written), "--quiet", "--color", "never"])  # layers are written once
+        finally:  # an error speaks of the lines as they are
+            if numerics != "fast":
+                written.write_text(f"{written.read_text(encoding='utf-8')}numerics: {numerics}\n", encoding="utf-8")
+            for file in (*files, written):
+                file.replace(target.with_name(file.name))
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:

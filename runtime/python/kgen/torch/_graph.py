@@ -8,13 +8,14 @@ import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 from torch.utils._sympy.functions import CleanDiv, FloorDiv
 
 from .._errors import Error
+from .._files import replacing
 
 Dim = Union[int, sympy.Expr]
 
@@ -178,9 +179,10 @@ class Names:
 class Graph:
     """Values by name, as they come."""
 
-    def __init__(self, name: str, doc: str = "") -> None:
+    def __init__(self, name: str, doc: str = "", numerics: str = "fast") -> None:
         self.name = Names().new(name)
         self.doc = doc
+        self.numerics = numerics
         self.names = Names()
         self.dims: List[SymbolicDim] = []
         self._sizes: Dict[sympy.Expr, str] = {}
@@ -281,6 +283,8 @@ class Graph:
         lines = [f"graph: {self.name}"]
         if self.doc:
             lines.append(f"doc: {json.dumps(self.doc)}")
+        if self.numerics != "fast":
+            lines.append(f"numerics: {json.dumps(self.numerics)}")
         if self.dims:
             lines.append("dims:")
             lines += [f"  {self._dim_text(dim)}" for dim in self.dims]
@@ -326,12 +330,20 @@ class Graph:
         self.weights = {key: tensor for key, tensor in self.weights.items() if key in keys}
 
     def write(self, path: Path) -> None:
-        """The file, and the weights beside it."""
+        """The file. What lies in `weights` then has its place beside it: write_weights."""
         self._drop_unread()
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.text(), encoding="utf-8")
-        if self.weights:
-            write_safetensors(path.parent / f"{self.name}.safetensors", self.weights)
+        with replacing(path) as file:
+            file.write(self.text().encode())
+
+
+def write_weights(folder: Path, graph: str, weights: Mapping[str, torch.Tensor]) -> List[Path]:
+    """The file of a graph's weights, where it has any."""
+    if not weights:
+        return []
+    path = folder / f"{graph}.safetensors"
+    write_safetensors(path, weights)
+    return [path]
 
 
 def numbers_of(tensor: torch.Tensor) -> Tuple[str, ...]:
@@ -369,7 +381,7 @@ _file_names = {
 }  # fmt: skip
 
 
-def write_safetensors(path: Path, tensors: Dict[str, torch.Tensor]) -> None:
+def write_safetensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
     """https://github.com/huggingface/safetensors#format"""
     header: Dict[str, Any] = {}
     offset = 0
@@ -380,7 +392,7 @@ def write_safetensors(path: Path, tensors: Dict[str, torch.Tensor]) -> None:
         offset += size
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
+    with replacing(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for tensor in tensors.values():
             flat = tensor.detach().cpu().contiguous().flatten()

@@ -87,6 +87,9 @@ inline void copy_async(void* to, const void* from, int bytes) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
   });
 }
+inline void copy_async_where(bool there, void* to, const void* from) {
+  if (there) copy_async(to, from, 16);
+}
 inline void commit_copies() { simt::end_products(); }
 template <int Left>
 void await_copies(Where where = Where::here()) {

@@ -1,0 +1,69 @@
+"""Which target is that of PyTorch's tensors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, Iterable, Iterator, Optional
+
+import torch
+from torch.fx import Node as FxNode
+
+from ._graph import ExportError, Unsupported
+
+_of_nvidia = {(8, 0): "sm_80", (8, 6): "sm_86", (8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100", (12, 0): "sm_120"}
+_of_amd = ("gfx942", "gfx90a", "gfx1100")
+
+
+def load_options(device: Optional[torch.device], given: Dict[str, Any]) -> Dict[str, Any]:
+    """The options of kgen.load for graphs of tensors on the device: those that are given, and its target where that names none.
+    Raises Unsupported for a device that kgen has no target for."""
+    if device is None or device.type == "cpu" or "target" in given:
+        return given
+    if device.type != "cuda":
+        raise Unsupported(f"kgen computes nothing on devices of the type '{device.type}'")
+    index = torch.cuda.current_device() if device.index is None else device.index
+    target, arch = _target_of(index)
+    return {"target": target, "arch": arch, "device": index, **given}
+
+
+def options_for(device: Any = "cuda") -> Dict[str, Any]:
+    """The options of kgen.load for PyTorch's tensors on a device, a GPU: {"target": "cuda", "arch": "sm_90a", "device": 0}. Raises
+    ExportError for one that kgen has no target for."""
+    try:
+        return load_options(torch.device(device), {})
+    except Unsupported as problem:
+        raise ExportError(str(problem)) from None
+
+
+def _target_of(index: int) -> Any:
+    if torch.version.hip:
+        name = torch.cuda.get_device_properties(index).gcnArchName.split(":")[0]
+        if name in _of_amd:
+            return "hip", name
+    else:
+        capability = torch.cuda.get_device_capability(index)
+        if capability in _of_nvidia:
+            return "cuda", _of_nvidia[capability]
+        name = "sm_{}{}".format(*capability)
+    known = ", ".join(_of_amd if torch.version.hip else _of_nvidia.values())
+    raise Unsupported(f"kgen has no target for this GPU ({name}); it has {known}")
+
+
+def devices_of(node: FxNode) -> Iterator[torch.device]:
+    """Those of the tensors that it reads and makes."""
+    for value in (node, *node.all_input_nodes):
+        yield from _devices_in(value.meta.get("val"))
+
+
+def _devices_in(value: Any) -> Iterator[torch.device]:
+    if isinstance(value, torch.Tensor):
+        yield value.device
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _devices_in(one)
+
+
+def main_device(nodes: Iterable[FxNode]) -> Optional[torch.device]:
+    """The one that most results are on: a graph is computed on one device."""
+    counted = Counter(device for node in nodes if node.op == "call_function" for device in _devices_in(node.meta.get("val")))
+    return counted.most_common(1)[0][0] if counted else None
