@@ -1,8 +1,6 @@
 // Attention.
 #pragma once
 
-#include <limits>
-
 #include "kgen/platform.hpp"
 
 #if defined(KGEN_GPU)
@@ -28,17 +26,6 @@ concept CachedFloat = AttentionFloat<T> || OneOf<T, f8e4m3, f8e5m2>;
 template <class T>
 concept AttentionMask = OneOf<T, double, float, f16, bf16, bool>;
 
-// A source of what is added to scores: 0 for the keys that count, -inf for the others.
-struct CountingKeys {
-  View<const bool, 4> counts;
-
-  template <int W>
-  KGEN_FN Vec<float, W> load(Index<4> at) const {
-    constexpr float infinity = std::numeric_limits<float>::infinity();
-    return select(counts.load<W>(at), Vec<float, W>(0), Vec<float, W>(-infinity));
-  }
-};
-
 namespace detail {
 // As what kernels read, for scores of this shape.
 template <class Mask>
@@ -62,8 +49,9 @@ auto added_to_scores(const Mask& mask, const Index<4>& scores) {
 // key, or whose scores are all -inf, gives 0. Computed in f32 (f64 for f64), by the online softmax of FlashAttention
 // (Dao et al., arXiv:2205.14135): scores never reach memory. On Hopper's tensor cores (bf16, f16) the softmax's weights
 // are rounded to the type of v, and keys that are not seen may be arithmetic as those under a mask. k and v of 8 bits are
-// multiplied there as q's type, or as bf16 where a prologue makes q: few queries convert them on their way from memory,
-// many once, in memory set aside for the call.
+// multiplied there as f16 where there are few queries, which convert them on their way from memory (weights less than
+// 2^-39 of the greatest are then 0), else as q's type, or as bf16 where a prologue makes q: once, in memory set aside
+// for the call.
 //
 // lengths: of sequence b only the first lengths[b] keys count, in their places: it has no others, so that T is its
 // length in what is said above. Fewer than 0 are none, more than T all. The kernel reads it where it runs, and of the
@@ -76,7 +64,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, const View<
     CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
   const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  target::attention(q, k, v, added, scale, CountedAttention<I>{{causal}, lengths}, out, stream);
+  target::attention(q, k, v, added, scale, CountedAttention<I>(causal, lengths), out, stream);
 }
 
 // Without a mask.
@@ -85,7 +73,7 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const View<const I, 1>& lengths, double scale, bool causal,
                const Out& out, Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
     CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> {
-  target::attention(q, k, v, target::NoMask{}, scale, CountedAttention<I>{{causal}, lengths}, out, stream);
+  target::attention(q, k, v, target::NoMask{}, scale, CountedAttention<I>(causal, lengths), out, stream);
 }
 
 // Without lengths.
@@ -96,7 +84,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
     CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
   const Index<4> q_shape = q.shape();
   const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  target::attention(q, k, v, added, scale, WholeAttention{causal}, out, stream);
+  target::attention(q, k, v, added, scale, WholeAttention(causal), out, stream);
 }
 
 // Without either.
@@ -105,7 +93,7 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, double scale, bool causal, const Out& out, Stream stream = {})
 requires AttentionFloat<source_lane_t<Q, 4>> && CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>>
 {
-  target::attention(q, k, v, target::NoMask{}, scale, WholeAttention{causal}, out, stream);
+  target::attention(q, k, v, target::NoMask{}, scale, WholeAttention(causal), out, stream);
 }
 
 // attention of the keys near a query's own, the one at which it is when the last query is at the last key: from `left`

@@ -135,6 +135,12 @@ KGEN_FN constexpr void for_each_view(S& object, const Body& body) {
   }
 }
 
+// A View that a functor reads and writes elsewhere than at its own position: elementwise() sees none of its own in it.
+template <class V>
+struct Anywhere {
+  V view;
+};
+
 // Of these, the functor's own: its fields that are Views, which it reads and writes at the position it is called with.
 template <class S, class Body>
 KGEN_FN constexpr void for_each_own_view(S& object, const Body& body) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kgen/elementwise.hpp"
+#include "kgen/fields.hpp"
 #include "kgen/introspect.hpp"
 #include "kgen/ops/arithmetic.hpp"
 #include "kgen/view.hpp"
@@ -10,12 +11,6 @@ namespace kgen {
 
 // What becomes of an element and its update: the update, their sum, their product, or the one of them.
 enum class ScatterReduction { none, add, mul, max, min };
-
-// A View that a functor reads and writes elsewhere than at its own position: elementwise() sees none of its own in it.
-template <class V>
-struct Anywhere {
-  V view;
-};
 
 // The elements of one line after another, so that what meets at an element comes in one order.
 template <int R, class T, class I, class U>

@@ -112,6 +112,9 @@ EXAMPLES = {
         inputs.llama_decode_cases, {"logits": "f32"}, constants=lambda rng: inputs.small_llama_constants(rng, 4),
         tolerance={"f32": 1e-5},
     ),
+    "paged_decode": Example(
+        inputs.paged_decode_cases, constants=inputs.paged_decode_constants, tolerance={"f32": 1e-5},
+    ),
     # specs/graphs/custom
     "snake": Example(over_shapes(inputs.snake_inputs, [(1, 1, 1), (3, 5, 33), (2, 8, 1000), (2, 3, 0)])),
     "gated_convolution": Example(

@@ -199,6 +199,37 @@ def llama_decode_cases(rng):
     yield "largest_batch", conversations(rng, 64, [1] * 64, 2)
 
 
+def paged_decode_constants(rng):
+    weights = layer_weights(rng, "", 64, 64, 32, 176)
+    weights["cos"], weights["sin"] = angle_tables(512, 16)
+    return {name: weights[name] for name in ("attention_norm", "wq", "wk", "wv", "wo", "cos", "sin")}
+
+
+def in_pages(rng, steps, pages):
+    """The steps with tables of so many pages of 16 slots, which lie anywhere: those that a sequence has need of by then,
+    and behind them what names no page."""
+    own = rng.permutation(256)[: len(steps[0]["x"]) * pages].reshape(-1, pages)
+    for step in steps:
+        needed = (step["positions"].max(axis=1, keepdims=True) + 16) // 16
+        table = np.where(np.arange(pages) < needed, own, np.where(own % 2, -1, 256 + own))
+        yield step | {"block_table": table.astype(np.int32)}
+
+
+def paged_decode_cases(rng):
+    yield "lengths_of_their_own", list(in_pages(rng, conversations(rng, 64, [5, 1, 70], 20), 6))
+    prompt, *tokens = in_pages(rng, conversations(rng, 64, [48, 48], 2), 4)
+    first = {name: each[:1] for name, each in prompt.items()}
+    shared = prompt["block_table"][:1, :3]  # the other sequence has the same beginning
+    for step in tokens:
+        step["block_table"] = np.concatenate([np.repeat(shared, 2, 0), step["block_table"][:, 3:]], 1)
+    yield "shared_pages", [first, *tokens]
+    rest = list(in_pages(rng, conversations(rng, 64, [33, 20, 9], 3), 3))
+    rest[2]["positions"] = np.array([[34], [-1], [10]])  # a sequence that rests, after which it goes on
+    rest[3]["positions"] = np.array([[35], [21], [11]])
+    yield "rest", rest
+    yield "largest", list(in_pages(rng, conversations(rng, 64, [128], 1), 32))
+
+
 def llama_tiny_cases(rng):
     yield "prefill_then_decode", conversation(rng, 64, [(2, 7), (2, 1), (2, 1), (2, 3), (2, 1)])
     yield "largest", conversation(rng, 64, [(4, 128), (4, 127), (4, 1)])

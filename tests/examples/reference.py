@@ -106,12 +106,16 @@ def rope(x, cos, sin):
     return [rotate(x, np.concatenate([cos, cos], axis=-1), np.concatenate([sin, sin], axis=-1))]
 
 
-def llama_layer(x, weights, attend_to, head_width):
-    """attend_to(q, k, v): what the queries make of the new keys, values and those before them."""
+def attention_layer(x, weights, attend_to, head_width):
     batch, tokens, _ = x.shape
     n = rms_norm(x, weights["attention_norm"], 1e-5)
     q, k, v = ((n @ weights[name]).reshape(batch, tokens, -1, head_width) for name in ("wq", "wk", "wv"))
-    h = x + attend_to(q, k, v).reshape(batch, tokens, -1) @ weights["wo"]
+    return x + attend_to(q, k, v).reshape(batch, tokens, -1) @ weights["wo"]
+
+
+def llama_layer(x, weights, attend_to, head_width):
+    """attend_to(q, k, v): what the queries make of the new keys, values and those before them."""
+    h = attention_layer(x, weights, attend_to, head_width)
     n = rms_norm(h, weights["mlp_norm"], 1e-5)
     return h + (silu(n @ weights["w_gate"]) * (n @ weights["w_up"])) @ weights["w_down"]
 
@@ -161,6 +165,26 @@ def llama_of(x, layers, attention, place, caches, constants):
 def llama_tiny(x, position, constants, state):
     caches = state.setdefault("caches", np.zeros((32, 2, 4, 256, 2, 16)))
     return llama_of(x, layers_of(constants, 32), cached_attention, int(position), caches, constants)
+
+
+def paged_decode(x, positions, block_table, constants, state):
+    """The pages are gathered for each sequence, and what is new is put into them."""
+    pages = state.setdefault("pages", np.zeros((2, 256, 16, 2, 16)))
+
+    def attend_to(q, k, v):
+        attended = np.zeros_like(q)
+        for b, row in enumerate(positions):
+            own, batch = row >= 0, slice(b, b + 1)
+            if not own.any():
+                continue
+            entries = block_table[b, : row.max() // 16 + 1]
+            caches = pages[:, entries].reshape(2, 1, -1, 2, 16)
+            parts = (part[batch, own] for part in (q, k, v))
+            attended[batch, own] = cached_attention(*parts, caches, int(row[own][0]), constants)
+            pages[:, entries] = caches.reshape(2, -1, 16, 2, 16)
+        return attended
+
+    return [attention_layer(x, constants, attend_to, 16)]
 
 
 def llama_decode(x, positions, constants, state):

@@ -9,6 +9,7 @@ import numpy as np
 import byte_products
 import groups
 import layers
+import paged
 import references
 import rules
 import sampling
@@ -175,7 +176,7 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [quantize(x, scale, zero_point, saturate=True), scale, zero_point]
 
 
-OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | sampling.OPERATORS | layers.OPERATORS | byte_products.OPERATORS | groups.OPERATORS | transforms.OPERATORS | {
+OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | sampling.OPERATORS | layers.OPERATORS | byte_products.OPERATORS | groups.OPERATORS | paged.OPERATORS | transforms.OPERATORS | {
     "leaky_relu": activation(lambda x, alpha: bent(x, times(x, alpha))),
     "prelu": activation(lambda x, slope: bent(x, one(MUL, x, slope))),
     "relu6": activation(lambda x: one(CLAMP, x, minimum=0.0, maximum=6.0)),

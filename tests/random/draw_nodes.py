@@ -9,6 +9,7 @@ from typing import Any, Callable
 import byte_products
 import groups
 import number_formats
+import paged
 import transforms
 from dims import Dim, Shape, count_of
 from draw_convolutions import channels_first, convolution
@@ -432,7 +433,7 @@ HINTS: dict[str, Callable[[Scope, Operator], None]] = {
     "trilu": trilu,
     "cast": cast,
     "narrow": narrow,
-} | SELECTIONS | LAYERS | byte_products.HINTS | groups.HINTS | transforms.HINTS
+} | SELECTIONS | LAYERS | byte_products.HINTS | groups.HINTS | paged.HINTS | transforms.HINTS
 
 # ---- views -----------------------------------------------------------------------------------------------------------
 

@@ -105,10 +105,15 @@ def draw_cache_update(scope: Scope, op: Operator) -> None:
     room, length = scope.extent(), Dim.of(scope.one_of([1, 1, 2, 3])) if scope.chance(0.7) else scope.extent()
     line = (Dim.of(scope.integer(1, 3)), Dim.of(scope.one_of([1, 3, 4, 8, 16])))
     cache, news = Type(dtype, (batch, room, *line)), Type(dtype, (batch, length, *line))
+    slots = scope.fresh(Type(scope.dtype(op.types["I"]), (batch, length)), extent=room)
+    update_caches(scope, op, cache, [scope.need(news), scope.need(news), slots])
+
+
+def update_caches(scope: Scope, op: Operator, cache: Type, others: list[str]) -> None:
+    """Of two such caches, states or values, and the other operands."""
     of_states = scope.chance(0.6)
     caches = [scope.add_state(cache) if of_states else not_a_state(scope, scope.need(cache)) for _ in range(2)]
-    slots = scope.fresh(Type(scope.dtype(op.types["I"]), (batch, length)), extent=room)
-    results = scope.add_node(op.name, [*caches, scope.need(news), scope.need(news), slots], [cache, cache])
+    results = scope.add_node(op.name, [*caches, *others], [cache, cache])
     if of_states:
         for state, result in zip(caches, results):
             scope.body.states[state].next = result

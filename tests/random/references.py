@@ -172,17 +172,21 @@ def attention(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     lengths = [each for each in others if each.dtype in ("i32", "i64")]
     if not all(is_finite(each).all() for each in (q, k, v)) or any(each.unknown.any() for each in lengths):
         return [anything(q.dtype, q.shape)]
-    shared = q.shape[2] // max(k.shape[2], 1)
-    k, v = (each.map(lambda part: np.repeat(part, shared, axis=2)) for each in (k, v))
-    scores = bilinear(lambda x, y, _: np.einsum("bshe,bthe->bhst", x, y), q, k, at)
-    scores = one(MUL, scores, number(q, at["scale"]))
-    if mask:
-        scores = one(ADD, scores, added(mask[0], q.dtype))
+    count = np.reshape(lengths[0].value if lengths else k.shape[1], (-1, 1, 1, 1)).clip(0, k.shape[1]).astype(np.int64)
+    return [attention_of(q, k, v, at, count, *mask)]
+
+
+def attention_of(q: Floats, k: Floats, v: Floats, at: dict[str, Any], count: np.ndarray, mask: Value | None = None,
+                 hidden: Any = False) -> Floats:
+    """Of sequences of `count` keys, [B, 1, 1, 1], of which no query sees the `hidden` ones."""
+    k, v = (each.map(lambda part: np.repeat(part, q.shape[2] // max(part.shape[2], 1), axis=2)) for each in (k, v))
+    scores = one(MUL, bilinear(lambda x, y, _: np.einsum("bshe,bthe->bhst", x, y), q, k, at), number(q, at["scale"]))
+    if mask is not None:
+        scores = one(ADD, scores, added(mask, q.dtype))
     queries, keys = scores.shape[-2:]
-    count = np.reshape(lengths[0].value if lengths else keys, (-1, 1, 1, 1)).clip(0, keys).astype(np.int64)
     own = np.arange(queries)[:, None] + count - queries if at["causal"] else keys
-    hidden = (np.arange(keys) > own) | (np.arange(keys) >= count)
-    return [attended(scores, v, np.broadcast_to(hidden, scores.shape))]
+    hidden = hidden | (np.arange(keys) > own) | (np.arange(keys) >= count)
+    return attended(scores, v, np.broadcast_to(hidden, scores.shape))
 
 
 def added(mask: Value, dtype: str) -> Floats:

@@ -349,6 +349,7 @@ Guards guards_declared() {
                                              "skinny_matmul.hpp",
                                              "streamed_matmul.hpp",
                                              "staged_matmul.hpp",
+                                             "turns.hpp",
                                              "warpgroup_attention.hpp",
                                              "warpgroup_grouped_matmul.hpp",
                                              "warpgroup_streamed_matmul.hpp",

@@ -1,5 +1,6 @@
 // Attention on the CPU. The queries of one head of keys form a matrix: row i is query i / group of head i % group, for
-// the `group` heads that share these keys. Blocks of its rows go over blocks of keys with a running softmax.
+// the `group` heads that share these keys. Blocks of its rows go over blocks of keys with a running softmax. Keys are
+// read in runs (KeyRun) that lie behind each other.
 #pragma once
 
 #include <limits>
@@ -23,7 +24,8 @@ enum AttentionScratch : std::size_t {
   state_scratch,
   key_scratch,
   value_scratch,
-  row_scratch
+  row_scratch,
+  page_scratch
 };
 
 template <class T, class Q, class K, class V, class Mask, class Rule>
@@ -53,6 +55,16 @@ struct AttentionProblem {
     const Range seen = keys_seen(query_of(row));
     const std::int64_t end = std::clamp<std::int64_t>(seen.end - range.begin, 0, range.end - range.begin);
     return {std::clamp<std::int64_t>(seen.begin - range.begin, 0, end), end};
+  }
+  // act(run, keys) for the runs of keys of sequence b in `range`.
+  template <class Act>
+  void for_each_run(std::int64_t b, Range range, const Act& act) const {
+    for (std::int64_t t = range.begin; t < range.end;) {
+      const KeyRun run = rule.run(b, t);
+      const Range own{t, std::min(range.end, run.end)};
+      act(run, own);
+      t = own.end;
+    }
   }
   // Rows that see a key: neighbours.
   Range rows_that_see(std::int64_t key) const {
@@ -142,6 +154,12 @@ void finish_scores(const Problem& problem, std::int64_t b, std::int64_t key_head
     };
     for_each_lane(seen.begin, seen.end, step);
   }
+  if constexpr (decltype(problem.rule)::is_paged) {
+    problem.for_each_run(b, range, [&](const KeyRun& run, Range own) {
+      if (run.exists()) return;
+      std::fill(scores + own.begin - range.begin, scores + own.end - range.begin, -std::numeric_limits<T>::infinity());
+    });
+  }
   const T correction = advance_softmax(scores, seen, state);
   if (correction != T(1)) {
     for (std::int64_t d = 0; d < problem.D; ++d) output[d] *= correction;
@@ -193,9 +211,9 @@ struct PackedKeys {
     return values + block * attention_keys * padded_D() + panel * width * attention_keys;
   }
 
+  // A block, of the keys `t` of one head's matrices.
   template <class K, class V>
-  void pack(std::int64_t block, const K& k, const V& v) const {
-    const Range t = range(block);
+  void pack(std::int64_t block, const K& k, const V& v, Range t) const {
     for (std::int64_t j = 0; j < attention_keys / width; ++j) {
       const std::int64_t first = t.begin + j * width;
       const std::int64_t valid = std::clamp<std::int64_t>(t.end - first, 0, width);
@@ -207,6 +225,42 @@ struct PackedKeys {
     }
   }
 };
+
+// The keys `range` of one head, from where they lie: a row for each, zeros of those that lie nowhere.
+template <class T, class Problem, class K>
+View<const T, 2> rows_of_pages(const Problem& problem, const K& k, std::int64_t b, std::int64_t head, Range range,
+                               T* rows) {
+  problem.for_each_run(b, range, [&](const KeyRun& run, Range own) {
+    T* to = rows + (own.begin - range.begin) * problem.D;
+    if (!run.exists()) {
+      std::fill_n(to, (own.end - own.begin) * problem.D, T(0));
+      return;
+    }
+    for (std::int64_t i = 0; i < own.end - own.begin; ++i, to += problem.D) {
+      const auto step = [&]<int W>(std::int64_t d) KGEN_LAMBDA {
+        store_lanes(to + d, convert<T>(k.template load<W>(Index<4>{run.sequence, run.position + i, head, d})));
+      };
+      for_each_lane(0, problem.D, step);
+    }
+  });
+  return {rows, Index<2>{range.end - range.begin, problem.D}};
+}
+
+// Packs a block of the keys of a head of sequence b.
+template <class T, class Problem>
+void pack_keys(const Problem& problem, std::int64_t b, std::int64_t head, const PackedKeys<T>& packed,
+               std::int64_t block) {
+  const Range t = packed.range(block);
+  if constexpr (decltype(problem.rule)::is_paged) {
+    T* rows = scratch<T>(page_scratch, 2 * attention_keys * problem.D);
+    packed.pack(block, rows_of_pages(problem, problem.k, b, head, t, rows),
+                rows_of_pages(problem, problem.v, b, head, t, rows + attention_keys * problem.D),
+                Range{0, t.end - t.begin});
+  } else {
+    packed.pack(block, problem.k.template select<0>(b).template select<1>(head),
+                problem.v.template select<0>(b).template select<1>(head), t);
+  }
+}
 
 template <class T>
 struct AttentionBlock {
@@ -312,12 +366,9 @@ void attend_many_rows(const Problem& problem, const Out& out, int threads) {
     const std::int64_t count = std::min(at_once, heads - first);
     parallel_for(threads, count * shape.blocks(), [&](std::int64_t i) {
       const std::int64_t head = first + i / shape.blocks();
-      if (shape.range(i % shape.blocks()).begin >= problem.rule.keys_of(head / problem.key_heads, problem.keys)) return;
-      const auto k =
-          problem.k.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
-      const auto v =
-          problem.v.template select<0>(head / problem.key_heads).template select<1>(head % problem.key_heads);
-      packed(i / shape.blocks()).pack(i % shape.blocks(), k, v);
+      const std::int64_t b = head / problem.key_heads;
+      if (shape.range(i % shape.blocks()).begin >= problem.rule.keys_of(b, problem.keys)) return;
+      pack_keys(problem, b, head % problem.key_heads, packed(i / shape.blocks()), i % shape.blocks());
     });
     parallel_for(threads, count * row_blocks, [&](std::int64_t i) {
       const std::int64_t head = first + i / row_blocks;
@@ -350,17 +401,21 @@ void attend_few_rows(const Problem& all, std::int64_t b, Range heads, const Out&
   };
   for_each_row(
       [&](std::int64_t head, std::int64_t row, std::int64_t i) { load_query(problem, b, head, row, query + i * D); });
-  const auto k = problem.k.template select<0>(b);
-  const auto v = problem.v.template select<0>(b);
   const Range first_seen = problem.keys_seen(0), last_seen = problem.keys_seen(problem.S - 1);
   for (std::int64_t begin = first_seen.begin; begin < last_seen.end; begin += attention_keys) {
     const Range range{begin, std::min(last_seen.end, begin + attention_keys)};
-    for (std::int64_t t = range.begin; t < range.end; ++t) {
-      const auto keys = k.template select<0>(t);
-      for_each_row([&](std::int64_t head, std::int64_t, std::int64_t i) {
-        scores[i * attention_keys + t - range.begin] = dot(query + i * D, keys, head, D);
-      });
-    }
+    problem.for_each_run(b, range, [&](const KeyRun& run, Range own) {
+      for (std::int64_t t = own.begin; t < own.end; ++t) {
+        if (!run.exists()) {
+          for (std::int64_t i = 0; i < count; ++i) scores[i * attention_keys + t - range.begin] = 0;
+          continue;
+        }
+        const auto keys = problem.k.template select<0>(run.sequence).template select<0>(run.position + t - own.begin);
+        for_each_row([&](std::int64_t head, std::int64_t, std::int64_t i) {
+          scores[i * attention_keys + t - range.begin] = dot(query + i * D, keys, head, D);
+        });
+      }
+    });
     for_each_row([&](std::int64_t head, std::int64_t row, std::int64_t i) {
       finish_scores(problem, b, head, row, range, scores + i * attention_keys, states[i], output + i * D);
     });
@@ -368,13 +423,16 @@ void attend_few_rows(const Problem& all, std::int64_t b, Range heads, const Out&
     constexpr std::int64_t values_at_once = 8;
     for (std::int64_t t = range.begin, next; t < range.end; t = next) {
       const bool seen_by_all = t >= last_seen.begin && t < first_seen.end;
-      next = seen_by_all ? std::min({range.end, first_seen.end, t + values_at_once}) : t + 1;
+      const KeyRun run = problem.rule.run(b, t);
+      next = seen_by_all ? std::min({range.end, run.end, first_seen.end, t + values_at_once}) : t + 1;
       const Range seeing = problem.rows_that_see(t);
-      if (seeing.begin == seeing.end) continue;
+      if (seeing.begin == seeing.end || !run.exists()) continue;
+      const auto v = problem.v.template select<0>(run.sequence);
       for (std::int64_t head = heads.begin; head < heads.end; ++head) {
         const std::int64_t first = (head - heads.begin) * rows + seeing.begin;
         add_product(output + first * D, D, scores + first * attention_keys + t - range.begin, attention_keys,
-                    seeing.end - seeing.begin, v.template select<1>(head), Range{t, next}, 0, D);
+                    seeing.end - seeing.begin, v.template select<1>(head), Range{run.position, run.position + next - t},
+                    0, D);
       }
     }
   }
@@ -405,8 +463,8 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
   constexpr std::int64_t few_rows = 8;
   const Index<4> shape = q.shape();
   const std::int64_t B = shape[0], S = shape[1], H = shape[2], D = shape[3];
-  const std::int64_t keys = k.extent(1), key_heads = k.extent(2);
-  assert(k.shape() == v.shape() && k.extent(0) == B && k.extent(3) == D &&
+  const std::int64_t keys = rule.capacity(k.extent(1)), key_heads = k.extent(2);
+  assert(k.shape() == v.shape() && (Rule::is_paged || k.extent(0) == B) && k.extent(3) == D &&
          H % std::max<std::int64_t>(key_heads, 1) == 0);
   if (B * S * H * D == 0) return;
   const AttentionProblem<T, Q, K, V, Mask, Rule> problem{q,

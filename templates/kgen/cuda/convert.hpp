@@ -26,6 +26,19 @@ KGEN_FN float widen_half(std::uint16_t bits) {
 template <class T>
 using Pair = std::conditional_t<sizeof(T) == 1, std::uint16_t, std::uint32_t>;
 
+// Two floats of 8 bits as bits, as a pair of f16, exactly.
+template <class T>
+KGEN_FN std::uint32_t widen_to_halves(std::uint32_t bits) {
+  std::uint32_t halves;
+  if constexpr (std::is_same_v<T, f8e4m3>) {
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(bits)));
+  } else {
+    static_assert(std::is_same_v<T, f8e5m2>);
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(bits)));
+  }
+  return halves;
+}
+
 // Two elements as bits, as two floats.
 template <class T>
 KGEN_FN void widen_pair(std::uint32_t bits, float& first, float& second) {
@@ -34,11 +47,7 @@ KGEN_FN void widen_pair(std::uint32_t bits, float& first, float& second) {
     second = as_float(bits & 0xffff0000u);
   } else {
     std::uint32_t halves = bits;
-    if constexpr (std::is_same_v<T, f8e4m3>) {
-      asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(bits)));
-    } else if constexpr (std::is_same_v<T, f8e5m2>) {
-      asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(bits)));
-    }
+    if constexpr (sizeof(T) == 1) halves = widen_to_halves<T>(bits);
     first = widen_half(static_cast<std::uint16_t>(halves));
     second = widen_half(static_cast<std::uint16_t>(halves >> 16));
   }

@@ -50,9 +50,16 @@ KGEN_FN void stage_keys(const AttentionMemory<T>& memory, const AttentionBlocks<
                         Index<4> at, std::int64_t first, std::int64_t count) {
   for (std::int64_t i = thread_index(); i < count * shape.D; i += attention_threads) {
     const std::int64_t key = i / shape.D, d = i % shape.D;
-    const Index<4> from{at[0], first + key, at[2], d};
-    memory.keys[key * shape.pitch() + d] = static_cast<T>(k.template load<1>(from).data);
-    memory.values[key * shape.pitch() + d] = static_cast<T>(v.template load<1>(from).data);
+    const KeyRun run = shape.rule.run(at[0], first + key);
+    const Index<4> from{run.sequence, run.position, at[2], d};
+    T& key_element = memory.keys[key * shape.pitch() + d];
+    T& value_element = memory.values[key * shape.pitch() + d];
+    if (Rule::is_paged && !run.exists()) {
+      key_element = value_element = 0;
+    } else {
+      key_element = static_cast<T>(k.template load<1>(from).data);
+      value_element = static_cast<T>(v.template load<1>(from).data);
+    }
   }
 }
 
@@ -81,7 +88,7 @@ KGEN_FN void attend_tile(const AttentionMemory<T>& memory, const AttentionBlocks
                          Index<4> mask_at, std::int64_t begin, std::int64_t seen, RunningSoftmax<T>& state) {
   const int lane = thread_index() % attention_lanes;
   T score = -std::numeric_limits<T>::infinity();
-  if (lane >= begin && lane < seen) {
+  if (lane >= begin && lane < seen && (!Rule::is_paged || shape.rule.run(mask_at[0], mask_at[3] + lane).exists())) {
     score = 0;
     for (std::int64_t d = 0; d < shape.D; ++d) score += memory.query[d] * memory.keys[lane * shape.pitch() + d];
     if constexpr (Rule::is_local) {
@@ -154,7 +161,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
   const Index<4> size = q.shape();
   const std::int64_t key_heads = k.extent(2), group = key_heads == 0 ? 0 : size[2] / key_heads;
   AttentionBlocks<T, Rule> shape{
-      {size[0], size[1], size[2], size[3], k.extent(1), key_heads, group, static_cast<T>(scale), rule}};
+      {size[0], size[1], size[2], size[3], rule.capacity(k.extent(1)), key_heads, group, static_cast<T>(scale), rule}};
   if (shape.B * shape.S * shape.H * shape.D == 0) return;
 #if defined(KGEN_WARPGROUPS)
   if constexpr (has_warpgroup_attention<Q, K, V>) {
@@ -162,7 +169,9 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
     using Cached = view_element_t<K>;
     const View<const Cached, 4> keys(k), values(v);
     if (warpgroup_attention<Operand>(q, keys, values, mask, shape, out, stream)) return;
-    if constexpr (!std::is_same_v<Operand, Cached>) {
+    if constexpr (Rule::is_paged) {
+      if (gathered_attention<Operand>(q, keys, values, shape, out, stream)) return;
+    } else if constexpr (!std::is_same_v<Operand, Cached>) {
       if (converted_attention<Operand>(q, keys, values, mask, shape, out, stream)) return;
     }
   }

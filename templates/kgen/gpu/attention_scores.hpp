@@ -10,6 +10,7 @@
 #include "kgen/gpu/arithmetic.hpp"
 #include "kgen/gpu/attention_shape.hpp"
 #include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/paged_keys.hpp"
 #include "kgen/gpu/warpgroup.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -19,9 +20,11 @@ namespace kgen::gpu {
 template <class Rule>
 using WarpgroupShape = AttentionShape<float, Rule, int>;  // scale: of powers of two
 
-// Keys and values, as the copy engine is told of them: axes are elements of a head, heads, keys, batches.
+// Keys and values, as the copy engine is told of them: axes are elements of a head, heads, keys, batches; or of pages,
+// which it takes `box` keys of at a time.
 struct EngineKeys {
   TensorMap k, v;
+  int box;
 };
 
 // Keys, values or queries as boxes of `positions` of some heads; nothing where the copy engine does not take them:
@@ -153,6 +156,7 @@ struct RowsOfScores {
   int b, key_head;
   int row, seen[2], seen_by_all;  // the first row; keys that this and row + 8 see, and those that all of `rows` do
   int first_seen[2], first_seen_by_all;
+  bool has_gaps = false;  // whether keys that they see lie nowhere
 
   // Of `rows` from first_row on, of which this thread has first_row + own and 8 further.
   KGEN_FN RowsOfScores(const WarpgroupShape<Rule>& shape, const Mask& mask, int b, int key_head, int first_row,
@@ -176,13 +180,44 @@ struct RowsOfScores {
   KGEN_FN static float factor(const WarpgroupShape<Rule>& shape) { return scales_late ? shape.scale : 1.0f; }
   KGEN_FN float factor() const { return factor(shape); }
 
+  // By all lanes of a wave, of the keys from `begin` to `end`: whether it has to look which of them lie nowhere.
+  KGEN_FN void look_for_gaps(int begin, int end) {
+    if constexpr (Rule::is_paged) {
+      bool found = false;
+      const int all = shape.of_sequence(b).keys, last = end < all ? end : all;
+      KGEN_NO_UNROLL
+      for (int key = begin + thread_index() % wave_size * granule_of_pages; key < last;
+           key += wave_size * granule_of_pages) {
+        found = found || !shape.rule.run(b, key).exists();
+      }
+      has_gaps = any_of_wave(found);
+    }
+  }
+
   // Whether all rows see all of these keys.
   KGEN_FN bool sees_all(int first_key, int count) const {
-    return first_key + count <= seen_by_all && (!Rule::is_local || first_key >= first_seen_by_all);
+    return !has_gaps && first_key + count <= seen_by_all && (!Rule::is_local || first_key >= first_seen_by_all);
   }
-  // Scores of the keys from first_key on: -inf where a row does not see them; with the mask's.
+  // By all lanes of a wave, of `Keys` keys from first_key on: which granules lie nowhere, as bits.
+  template <int Keys>
+  KGEN_FN std::uint32_t lost_keys(int first_key) const {
+    std::uint32_t lost = 0;
+    if constexpr (Rule::is_paged) {
+      if (!has_gaps) return lost;
+      const int own = thread_index() % wave_size;
+      constexpr int granules = Keys / granule_of_pages;
+      if (own < granules && !shape.rule.run(b, first_key + own * granule_of_pages).exists()) lost = 1u << own;
+      KGEN_UNROLL
+      for (int distance = 1; distance < granules; distance *= 2) {
+        lost |= shuffle_xor(lost, distance, wave_size, Where::here());
+      }
+      lost = shuffle_from(lost, 0, wave_size, Where::here());
+    }
+    return lost;
+  }
+  // Scores of the keys from first_key on: -inf where a row does not see them, and for lost_keys; with the mask's.
   template <int Count>
-  KGEN_FN void mask_scores(float (&scores)[Count], int first_key) const {
+  KGEN_FN void mask_scores(float (&scores)[Count], int first_key, std::uint32_t lost) const {
     const int column = first_key + thread_index() % 4 * 2;
     if constexpr (!scales_late) scale_scores(scores);
     if constexpr (!std::is_same_v<Mask, NoMask>) add_mask(scores, column);
@@ -192,7 +227,8 @@ struct RowsOfScores {
     KGEN_UNROLL
     for (int i = 0; i < Count; ++i) {
       const int at = i / 4 * 8 + i % 2, second = i / 2 % 2;
-      if (at >= left[second] || (Rule::is_local && at < skipped[second])) {
+      const bool is_lost = Rule::is_paged && (lost >> at / granule_of_pages & 1) != 0;
+      if (at >= left[second] || (Rule::is_local && at < skipped[second]) || is_lost) {
         scores[i] = -std::numeric_limits<float>::infinity();
       }
     }

@@ -54,6 +54,15 @@ KGEN_FN std::uint32_t join_halves(std::uint32_t first, std::uint32_t second) {
 #endif
 }
 
+// Byte `at` of two words as the lower two bytes of one, the first word's first; the others may be anything.
+KGEN_FN std::uint32_t join_bytes(std::uint32_t first, std::uint32_t second, int at) {
+#if defined(__CUDA_ARCH__)
+  return __byte_perm(first, second, static_cast<unsigned>(at | (4 + at) << 4));
+#else
+  return (first >> 8 * at & 0xffu) | (second >> 8 * at & 0xffu) << 8;
+#endif
+}
+
 // A number in both halves of a word.
 template <class T>
 KGEN_FN constexpr std::uint32_t pair_of(float value) {

@@ -79,10 +79,10 @@ struct SkinnyOrder {
   KGEN_FN int all() const { return heads * blocks * parts; }
 };
 
-// T: what tensor cores multiply; Cached: what keys and values are in memory.
+// T: what tensor cores multiply; Cached: what keys and values are in memory (CacheOperand).
 template <class T, class Cached, int Width, class Rule, class Q, class Mask, class Out>
 struct SkinnyAttention {
-  using Pieces = CachePieces<T, Cached>;
+  using Pieces = CachePieces<Cached>;
   static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(Cached)), lines = Width / line;
   // Keys of a wave, and of the waves that share a stage: the copy engine takes its time for each box, so that boxes are
   // large. While some waves have one stage, others have the next.
@@ -96,6 +96,8 @@ struct SkinnyAttention {
   using Pipeline = TilePipeline<Stage, stages, 1>;
   using Keys = AttendedKeys<Width>;
   using width = std::integral_constant<int, Width>;
+  static constexpr bool converts = !std::is_same_v<T, Cached>;
+  static constexpr float weight_scale = CacheOperand<T, Cached>::weight_scale;
   static constexpr std::int64_t shared() { return Pipeline::shared() + shared_bytes<Keys>(1); }
   static_assert(waves * sizeof(Keys) <= stages * sizeof(Stage) && sizeof(Keys) >= rows * Width * sizeof(T));
 
@@ -109,6 +111,7 @@ struct SkinnyAttention {
   // Of the keys of a head, in stages: those that a block goes over.
   struct Share {
     int head, part, begin, end;  // the head of all batches
+    int last_key;                // behind the last that a query sees
   };
   KGEN_FN Share share() const {
     const int each = order.blocks * order.parts, block = static_cast<int>(block_index());
@@ -118,22 +121,30 @@ struct SkinnyAttention {
     const int begin = Rule::is_local ? shape.first_key(0) / stage_keys : 0, end = (last + stage_keys - 1) / stage_keys;
     const std::int64_t all = end > begin ? end - begin : 0;
     return {head, number / order.blocks, begin + static_cast<int>(all * number / each),
-            begin + static_cast<int>(all * (number + 1) / each)};
+            begin + static_cast<int>(all * (number + 1) / each), last};
   }
 
-  // Brings the rows of queries to shared memory, zeros behind them.
-  KGEN_FN void stage_queries(const Share& share, T* staged) const {
+  // Brings the rows of queries to shared memory, zeros behind them; with what scores are to be multiplied by, where
+  // those of a row are scaled. Whole waves have whole rows.
+  KGEN_FN void stage_queries(const Share& share, T* staged, float* back) const {
     const RowsOfScores<Rule, Mask> counted = rows_of(share);
     constexpr int pieces = Width / Query::piece;
     KGEN_NO_UNROLL
     for (int i = thread_index(); i < rows * pieces; i += attending_threads) {
       const int row = i / pieces, number = i % pieces, d = number * Query::piece;
-      T elements[Query::piece] = {};
+      Vec<float, Query::piece> lanes(0);
       if (row < shape.rows() && d < shape.D) {
         Index<4> at = counted.query(row);
         at[3] = d;
-        store_elements(elements, q.template load<Query::piece>(at));
+        lanes = q.template load<Query::piece>(at);
       }
+      if constexpr (converts) {
+        const RowScale own = RowScale::of(greatest_of_row<pieces>(lanes));
+        lanes = lanes * Vec<float, Query::piece>(own.scale);
+        if (number == 0) back[row] = own.back;
+      }
+      T elements[Query::piece];
+      store_elements(elements, lanes);
       Block<16> block;
       memcpy(&block, elements, sizeof(block));
       store_shared(Query::place(staged, row, Query::step_of(number), Query::lane_of(number)), block);
@@ -156,15 +167,64 @@ struct SkinnyAttention {
       }
     }
   }
+  // The same of pages, by a wave, of which the first lane has the engine bring them.
+  KGEN_FN void load_pages(Pipeline& ring, const EngineKeys& engine, const Share& share, bool behind) const {
+    const int b = share.head / shape.key_heads, head = share.head - b * shape.key_heads;
+    const int held = share.end - share.begin < stages ? share.end : share.begin + stages;
+    const int begin = behind ? held : share.begin, end = behind ? share.end : held;
+    const int of_stage = stage_keys / engine.box, at_once = BoxPlaces::most / of_stage;  // boxes, stages
+    const auto find = [&](int stage) KGEN_LAMBDA {
+      return BoxPlaces(shape.rule, engine.box, b, stage * stage_keys, share.last_key);
+    };
+    BoxPlaces places = find(begin), next = find(begin + at_once);
+    for (int stage = begin, number = 0; stage < end; ++stage, ++number) {
+      if (number == at_once) {
+        places = next;
+        next = find(stage + at_once);
+        number = 0;
+      }
+      Stage* to = nullptr;
+      Mbarrier* arrival = nullptr;
+      if (thread_index() % wave_size == 0) {
+        const auto filling = ring.fill();
+        to = filling.operator->();
+        arrival = &filling.arrival();
+      }
+      places.template for_each<stage_keys>(
+          number * of_stage, engine.box, [&](int of_tile, int sequence, int position) KGEN_LAMBDA {
+            KGEN_UNROLL
+            for (int d = 0; d < Width; d += line) {
+              const int place = d * stage_keys + of_tile * line;
+              copy_tile(to->keys + place, engine.k, *arrival, d, head, position, sequence);
+              copy_tile(to->values + place, engine.v, *arrival, d, head, position, sequence);
+            }
+          });
+    }
+  }
+
+  // The greatest magnitude of a row, of whose pieces neighbouring lanes have one each.
+  template <int Pieces>
+  KGEN_FN static float greatest_of_row(const Vec<float, 8>& lanes) {
+    float each[8], greatest = 0;
+    store_lanes(each, lanes);
+    KGEN_UNROLL
+    for (float element : each) greatest = greater(greatest, element < 0 ? -element : element);
+    KGEN_UNROLL
+    for (int distance = 1; distance < Pieces; distance *= 2) {
+      greatest = greater(greatest, shuffle_xor(greatest, distance, wave_size, Where::here()));
+    }
+    return greatest;
+  }
 
   // What a wave finds of its keys.
   struct Found {
     float sums[Width / 8][4] = {};
     RowsSoftmax softmax;
   };
-  KGEN_FN void attend(Pipeline& ring, const Share& share, const T* staged, Found& found) const {
+  KGEN_FN void attend(Pipeline& ring, const Share& share, const T* staged, const float* back, Found& found) const {
     const int wave = thread_index() / wave_size, first_key = wave % together * keys;
-    const RowsOfScores<Rule, Mask> counted = rows_of(share);
+    RowsOfScores<Rule, Mask> counted = rows_of(share);
+    counted.look_for_gaps(share.begin * stage_keys, share.end * stage_keys);
     const Query query(staged);
     KGEN_NO_UNROLL
     for (int stage = share.begin; stage < share.end; ++stage) {
@@ -172,7 +232,14 @@ struct SkinnyAttention {
       if ((stage - share.begin) % groups != wave / together) continue;
       float scores[keys / 2], correction[2];
       query.multiply(scores, tile->keys + first_key * line);
-      counted.mask_scores(scores, stage * stage_keys + first_key);
+      if constexpr (converts) {
+        const int row = thread_index() % wave_size / 4;
+        const float of_rows[2] = {back[row], back[row + 8]};
+        KGEN_UNROLL
+        for (int i = 0; i < keys / 2; ++i) scores[i] *= of_rows[i / 2 % 2];
+      }
+      const int first_of_wave = stage * stage_keys + first_key;
+      counted.mask_scores(scores, first_of_wave, counted.template lost_keys<keys>(first_of_wave));
       found.softmax.advance(scores, counted.factor(), correction);
       KGEN_UNROLL
       for (int i = 0; i < Width / 2; ++i) found.sums[i / 4][i % 4] *= correction[i / 2 % 2];
@@ -199,7 +266,10 @@ struct SkinnyAttention {
         const int of_head = i / (2 * quarters), odd = i / quarters % 2, of_piece = i % quarters * 4;
         float four[4];
         KGEN_UNROLL
-        for (int e = 0; e < 4; ++e) four[e] = found.sums[of_head * Pieces::elements + of_piece + e][second * 2 + odd];
+        for (int e = 0; e < 4; ++e) {
+          four[e] = found.sums[of_head * Pieces::elements + of_piece + e][second * 2 + odd];
+          if constexpr (converts) four[e] *= 1 / weight_scale;
+        }
         to.put(row, of_head * line + (lane % 4 * 2 + odd) * Pieces::elements + of_piece, four);
       }
     }
@@ -322,7 +392,11 @@ struct SkinnyAttention {
     for (int step = 0; step < keys / 16; ++step) {
       std::uint32_t left[4];
       KGEN_UNROLL
-      for (int i = 0; i < 4; ++i) left[i] = as_pair<T>(weights + step * 8 + i * 2);
+      for (int i = 0; i < 4; ++i) {
+        const float* two = weights + step * 8 + i * 2;
+        const float scaled[2] = {two[0] * weight_scale, two[1] * weight_scale};
+        left[i] = as_pair<T>(converts ? scaled : two);
+      }
       KGEN_UNROLL
       for (int of_head = 0; of_head < lines; ++of_head) {
         const Cached* box = values + of_head * stage_keys * line;
@@ -351,22 +425,30 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
     SharedMemory shared, again;
     typename Attention::Pipeline ring(shared, Attention::waves);
     Keys* own = shared.take<Keys>(1);
-    T* const staged = reinterpret_cast<T*>(own);                // queries, before there are results
+    T* const staged = reinterpret_cast<T*>(own);                // queries, before there are results,
+    float* const back = own->total;                             // and how they were scaled
     Keys* const of_waves = again.take<Keys>(Attention::waves);  // in the ring's place, once all of that has been read
     const auto of_wave = [&](int i) KGEN_LAMBDA { return of_waves + i; };
     take_turn();
     const auto share = attention.share();
     const bool loads = wave == Attention::waves, is_loader = loads && thread_index() % wave_size == 0;
+    const auto load = [&](bool behind) KGEN_LAMBDA {
+      if constexpr (Rule::is_paged) {
+        if (loads) attention.load_pages(ring, engine, share, behind);
+      } else {
+        if (is_loader) attention.load(ring, engine, share, behind);
+      }
+    };
     typename Attention::Found found;
     {
       const BlockPhase staging;
-      if (is_loader) attention.load(ring, engine, share, false);
-      if (!loads) attention.stage_queries(share, staged);
+      load(false);
+      if (!loads) attention.stage_queries(share, staged, back);
     }
     {
       const BlockPhase attending;
-      if (is_loader) attention.load(ring, engine, share, true);
-      if (!loads) attention.attend(ring, share, staged, found);
+      load(true);
+      if (!loads) attention.attend(ring, share, staged, back, found);
     }
     {
       const BlockPhase putting;
@@ -417,13 +499,16 @@ inline int blocks_of_keys(int heads, int most, const DeviceLimits& limits) {
 template <int Width, class T, class Cached, class Rule, class Q, class Mask, class Out>
 bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v, const Mask& mask,
                       const WarpgroupShape<Rule>& shape, const Out& out, Stream stream) {
-  using Attention = SkinnyAttention<T, Cached, Width, Rule, Q, Mask, Out>;
-  const auto kernel = skinny_attention_kernel<T, Cached, Width, Rule, Q, Mask, Out>;
+  using Operand = typename CacheOperand<T, Cached>::type;
+  using Attention = SkinnyAttention<Operand, Cached, Width, Rule, Q, Mask, Out>;
+  const auto kernel = skinny_attention_kernel<Operand, Cached, Width, Rule, Q, Mask, Out>;
   if (shape.rows() > Attention::rows) return false;
   const DeviceLimits limits = device_limits(stream);
   if (limits.shared_bytes < Attention::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
-  const auto keys = heads_in_memory(k, Attention::stage_keys), values = heads_in_memory(v, Attention::stage_keys);
+  const int box = box_of_keys(shape.rule, Attention::stage_keys);
+  if (box == 0) return false;
+  const auto keys = heads_in_memory(k, box), values = heads_in_memory(v, box);
   if (!keys || !values) return false;
   const std::optional<TensorMap> key_map = tensor_map<Cached>(*keys), value_map = tensor_map<Cached>(*values);
   if (!key_map || !value_map) return false;
@@ -445,7 +530,7 @@ bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<con
   const AttentionParts parts =
       splits ? AttentionParts(workspace.data(), order.parts, lines, shape.D) : AttentionParts();
   const Grid grid{"skinny_attention", order.all(), Attention::threads, Attention::shared(), order.blocks};
-  launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map}, with_access(mask, 2),
+  launch_early(grid, stream, kernel, with_access(q, 8), EngineKeys{*key_map, *value_map, box}, with_access(mask, 2),
                with_access(out, 4), shape, parts, order);
   if (splits) merge_attention(parts, out, shape, stream);
   return true;

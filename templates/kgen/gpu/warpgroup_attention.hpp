@@ -15,6 +15,7 @@
 #include "kgen/gpu/merge_attention.hpp"
 #include "kgen/gpu/skinny_attention.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
+#include "kgen/gpu/turns.hpp"
 #include "kgen/gpu/warpgroup_sums.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -26,12 +27,12 @@ namespace kgen::gpu {
 // What travels in the stages of the ring, keys or values, and what a block keeps of its queries: boxes of lines of 64
 // elements of a head, one after the other, swizzled; lines are keys, or rows. Width: elements of a head, with zeros
 // behind them. As many keys as the registers of Warpgroups that multiply have room for, with what a mask needs of them
-// if there is one, and shared memory.
-template <class T, int Width, int Warpgroups, bool IsMasked>
+// if there is one, or pages, and shared memory.
+template <class T, int Width, int Warpgroups, bool IsMasked, bool IsPaged>
 struct AttentionTiles {
   static constexpr int line = swizzle_bytes / static_cast<int>(sizeof(T));
   static constexpr int rows = 64, block_rows = Warpgroups * rows;
-  static constexpr int keys = Width <= 128 ? 128 : IsMasked ? 64 : 80;
+  static constexpr int keys = Width <= 128 ? 128 : IsMasked || IsPaged ? 64 : 80;
   static constexpr int stages = Width > 64 ? 4 : 8, query_stages = Width > 128 ? 1 : 2;
   // Registers of a thread that loads, and of one that multiplies: together those that the launch gives.
   static constexpr int loading_registers = Warpgroups > 2 ? 32 : Width > 128 ? 40 : 56;
@@ -50,26 +51,7 @@ struct AttentionTiles {
 struct AttentionOperands {
   TensorMap q, k, v;
   bool brings_queries;
-};
-
-// Some warpgroups that have the tensor cores in turn. What one takes it passes to the next.
-template <int Count>
-class Turns {
- public:
-  static constexpr std::int64_t shared() { return NamedBarriers<Count>::shared(); }
-
-  // All threads of the block together. `number`: of this warpgroup, from 0 on; 0 has the first turn.
-  KGEN_FN Turns(SharedMemory& memory, int number) : turns_(memory), own_(number) {
-    if (number == Count - 1) turns_.arrive(0);
-  }
-  KGEN_FN void take() {
-    turns_.wait(own_);  // for time alone
-  }
-  KGEN_FN void pass() { turns_.arrive(own_ + 1 < Count ? own_ + 1 : 0); }
-
- private:
-  NamedBarriers<Count> turns_;
-  int own_;
+  int box;  // of keys: see EngineKeys
 };
 
 // A sink of [B, S, H, D] as one of the rows of one head of keys.
@@ -90,7 +72,7 @@ struct RowsOfHead {
 
 template <class T, int Width, int Warpgroups, class Rule, class Q, class Mask, class Out>
 struct WarpgroupAttention {
-  using Tiles = AttentionTiles<T, Width, Warpgroups, !std::is_same_v<Mask, NoMask>>;
+  using Tiles = AttentionTiles<T, Width, Warpgroups, !std::is_same_v<Mask, NoMask>, Rule::is_paged>;
   using Keys = typename Tiles::Keys;
   using Queries = typename Tiles::Queries;
   static constexpr int threads = (1 + Warpgroups) * warpgroup_threads;
@@ -143,6 +125,24 @@ struct WarpgroupAttention {
       }
     });
   }
+  // The same of pages, by a wave, of which the first lane has the engine bring them.
+  KGEN_FN void load_pages(KeyPipeline& ring, const AttentionOperands& engine) const {
+    for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
+      const int b = place.head / shape.key_heads, head = place.head % shape.key_heads;
+      const KeyTiles tiles = key_tiles(place);
+      if (tiles.empty()) return;
+      const int end = shape.of_sequence(b).keys;
+      const auto find = [&](int tile) KGEN_LAMBDA { return BoxPlaces(shape.rule, engine.box, b, tile * keys, end); };
+      BoxPlaces next = find(tiles.end - 1), values = next;
+      for (int i = tiles.end; i >= tiles.begin; --i) {
+        const BoxPlaces own = next;
+        if (i > tiles.begin + 1) next = find(i - 2);
+        if (i > tiles.begin) fill_from_pages(ring, engine.k, engine.box, head, own);
+        if (i < tiles.end) fill_from_pages(ring, engine.v, engine.box, head, values);
+        values = own;
+      }
+    });
+  }
   // By one warp where the engine brings them, else by query_threads.
   KGEN_FN void load_queries(QueryPipeline& queries, const AttentionOperands& engine, int thread) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
@@ -168,13 +168,14 @@ struct WarpgroupAttention {
   // A warpgroup's part of all tiles of its block.
   KGEN_FN void attend(QueryPipeline& queries, KeyPipeline& ring, OwnTurns& turns, int number) const {
     for_each_tile([&](AttentionOrder::Place place) KGEN_LAMBDA {
-      const HeadOfKeys head(*this, place.head / shape.key_heads, place.head % shape.key_heads,
+      HeadOfKeys head(*this, place.head / shape.key_heads, place.head % shape.key_heads,
                             place.row_tile * order.tile_rows + number * rows);
       float sums[1][Width / 2];
       KGEN_UNROLL
       for (float& sum : sums[0]) sum = 0;
       RowsSoftmax softmax;
       const KeyTiles tiles = key_tiles(place);
+      head.counted.look_for_gaps(tiles.begin * keys, tiles.end * keys);
       if (!tiles.empty()) head.attend(queries.read(), number, ring, turns, tiles, softmax, sums[0]);
       head.emit(softmax, sums, place);
     });
@@ -189,6 +190,22 @@ struct WarpgroupAttention {
     const auto stage = ring.fill();
     KGEN_UNROLL
     for (int d = 0; d < Width; d += line) copy_tile(stage->lines + d * keys, map, stage.arrival(), d, head, key, b);
+  }
+  KGEN_FN static void fill_from_pages(KeyPipeline& ring, const TensorMap& map, int box, int head,
+                                      const BoxPlaces& places) {
+    T* to = nullptr;
+    Mbarrier* arrival = nullptr;
+    if (thread_index() % wave_size == 0) {
+      const auto stage = ring.fill();
+      to = stage->lines;
+      arrival = &stage.arrival();
+    }
+    places.template for_each<keys>(0, box, [&](int of_tile, int sequence, int position) KGEN_LAMBDA {
+      KGEN_UNROLL
+      for (int d = 0; d < Width; d += line) {
+        copy_tile(to + d * keys + of_tile * line, map, *arrival, d, head, position, sequence);
+      }
+    });
   }
   // Where the rows of a tile end, of those of its head of keys.
   KGEN_FN int rows_end(AttentionOrder::Place place) const {
@@ -239,6 +256,7 @@ struct WarpgroupAttention {
       float scores[keys / 2];
       std::uint32_t weights[keys / 16][4];
       typename KeyPipeline::Reading value;
+      std::uint32_t lost = counted.template lost_keys<keys>((tiles.end - 1) * keys);
       {
         const auto key = ring.read();
         turns.take();
@@ -249,7 +267,7 @@ struct WarpgroupAttention {
         wgmma_wait<0>();
       }
       settle(scores);
-      counted.mask_scores(scores, (tiles.end - 1) * keys);
+      counted.mask_scores(scores, (tiles.end - 1) * keys, lost);
       float correction[2];  // of sums that are 0
       softmax.advance(scores, counted.factor(), correction);
       KGEN_NO_UNROLL
@@ -259,6 +277,7 @@ struct WarpgroupAttention {
         wgmma_wait<0>();
         settle(sums);
         round_weights(scores, weights);
+        lost = counted.template lost_keys<keys>(tile * keys);
         value = ring.read();  // the one before is given back
         turns.take();
         wgmma_fence();
@@ -271,7 +290,7 @@ struct WarpgroupAttention {
         wgmma_wait<1>();
         if constexpr (!speculates) key = {};
         settle(scores);
-        weigh(scores, sums, softmax, tile * keys, query, key);
+        weigh(scores, sums, softmax, tile * keys, lost, query, key);
       }
       queries = {};  // given back
       const auto last = ring.read();
@@ -340,7 +359,7 @@ struct WarpgroupAttention {
     // then nothing waits for the greatest score, which nobody looks for. Should weights turn out to be too great, this
     // wave computes its scores again, which it has overwritten.
     KGEN_FN void weigh(float (&scores)[keys / 2], float (&sums)[Width / 2], RowsSoftmax& softmax, int first_key,
-                       const T* query, const typename KeyPipeline::Reading& key) const {
+                       std::uint32_t lost, const T* query, const typename KeyPipeline::Reading& key) const {
       float added[2];
       bool looks = true;
       if constexpr (speculates) {
@@ -352,7 +371,7 @@ struct WarpgroupAttention {
         }
       }
       if (looks) {
-        counted.mask_scores(scores, first_key);
+        counted.mask_scores(scores, first_key, lost);
         float greatest[2], correction[2];
         softmax.find_greatest(scores, greatest);
         if (any_of_wave(!softmax.reaches(greatest, counted.factor()))) {
@@ -425,7 +444,11 @@ warpgroup_attention_kernel(Q q, const KGEN_GRID_CONSTANT AttentionOperands engin
     take_turn();
     if (number < 0) {
       hold_registers<Attention::Tiles::loading_registers, RegisterShare::less>();
-      if (thread_index() == 0) attention.load_keys(ring, engine);
+      if constexpr (Rule::is_paged) {
+        if (thread_index() < wave_size) attention.load_pages(ring, engine);
+      } else {
+        if (thread_index() == 0) attention.load_keys(ring, engine);
+      }
       const int thread = thread_index() - wave_size;
       if (thread >= 0 && thread < query_threads) attention.load_queries(queries, engine, thread);
     } else {
@@ -463,7 +486,9 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   const DeviceLimits limits = device_limits(stream);
   if (limits.shared_bytes < Attention::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
-  const auto keys = heads_in_memory(k, Attention::keys), values = heads_in_memory(v, Attention::keys);
+  const int box = box_of_keys(shape.rule, Attention::keys);
+  if (box == 0) return false;
+  const auto keys = heads_in_memory(k, box), values = heads_in_memory(v, box);
   if (!keys || !values) return false;
   const std::optional<TensorMap> key_map = tensor_map<T>(*keys), value_map = tensor_map<T>(*values);
   if (!key_map || !value_map) return false;
@@ -497,7 +522,7 @@ bool launch_warpgroup_attention(const Q& q, const View<const T, 4>& k, const Vie
   const Grid grid{"warpgroup_attention", std::min(order.tiles(), limits.multiprocessors), Attention::threads,
                   Attention::shared()};
   launch_early(grid, stream, kernel, with_access(q, 8),
-               AttentionOperands{query_map.value_or(*key_map), *key_map, *value_map, query_map.has_value()},
+               AttentionOperands{query_map.value_or(*key_map), *key_map, *value_map, query_map.has_value(), box},
                with_access(mask, 2), with_access(out, 8), shape, parts, order);
   if (splits) merge_attention(parts, out, shape, stream);
   return true;
@@ -555,7 +580,8 @@ bool warpgroup_attention(const Q& q, const View<const Cached, 4>& k, const View<
     if constexpr (converts || (Rule::is_local && Width > 128)) {
       return false;
     } else {
-      if constexpr (Width <= 64 && !Rule::is_local && std::is_same_v<Mask, NoMask> && is_view<Q>) {
+      // Pages need registers that three do not have.
+      if constexpr (Width <= 64 && !Rule::is_local && !Rule::is_paged && std::is_same_v<Mask, NoMask> && is_view<Q>) {
         if (favours_three(shape, device_limits(stream)) &&
             launch_warpgroup_attention<Width, 3>(q, k, v, mask, shape, out, stream))
           return true;

@@ -1,0 +1,113 @@
+// A cache in pages, for tests of attention: sequences of some lengths whose pages lie anywhere, and what attention over
+// them is by the plain formula.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "testing.hpp"
+
+namespace kgen::testing {
+
+struct PagedSizes {
+  std::int64_t B, S, H, G, D;
+  std::int64_t page_keys, table_pages;  // of the table of one sequence
+};
+
+template <class T, class Cached, class Entry = std::int32_t, class I = std::int64_t>
+struct PagedKeys {
+  PagedSizes sizes;
+  Tensor<T, 4> q;
+  Tensor<Cached, 4> k, v;  // some pages more than the sequences need
+  Tensor<Entry, 2> table;
+  Tensor<I, 1> lengths;
+
+  // `lost`: some pages that a sequence needs are not there. What no sequence should read is NaN: pages that none has,
+  // and keys behind the last, in groups of `whole` of them.
+  PagedKeys(const PagedSizes& of, const std::vector<std::int64_t>& own_lengths, bool lost, std::int64_t whole = 1)
+      : sizes(of),
+        q(random_tensor<T>(Index<4>{of.B, of.S, of.H, of.D}, 1)),
+        k(random_tensor<Cached>(Index<4>{of.B * of.table_pages + 3, of.page_keys, of.G, of.D}, 2)),
+        v(random_tensor<Cached>(k.shape, 3)),
+        table(Index<2>{of.B, of.table_pages}),
+        lengths(Index<1>{of.B}) {
+    std::vector<Entry> pages(static_cast<std::size_t>(k.shape[0]));
+    std::iota(pages.begin(), pages.end(), Entry(0));
+    std::shuffle(pages.begin(), pages.end(), std::mt19937(4));
+    constexpr Entry nowhere[] = {-1, std::numeric_limits<Entry>::max(), std::numeric_limits<Entry>::min()};
+    std::vector<bool> is_read(pages.size() * static_cast<std::size_t>(of.page_keys), false);
+    for (std::int64_t b = 0; b < of.B; ++b) {
+      lengths.elements[static_cast<std::size_t>(b)] = static_cast<I>(own_lengths[static_cast<std::size_t>(b)]);
+      for (std::int64_t page = 0; page < of.table_pages; ++page) {
+        const std::int64_t number = b * of.table_pages + page;
+        Entry& entry = table.elements[static_cast<std::size_t>(number)];
+        entry = pages[static_cast<std::size_t>(number)];
+        if (lost && number % 3 == 1) entry = number % 2 == 0 ? static_cast<Entry>(k.shape[0]) : nowhere[number % 3];
+        if (page * of.page_keys >= keys(b) && number % 2 == 0) entry = nowhere[number % 3];
+        if (!has(b, page * of.page_keys)) continue;
+        for (std::int64_t i = 0; i < of.page_keys && page * of.page_keys + i < (keys(b) + whole - 1) / whole * whole;
+             ++i) {
+          is_read[static_cast<std::size_t>(entry * of.page_keys + i)] = true;
+        }
+      }
+    }
+    for_each_position(k.shape, [&](Index<4> at) {
+      if (is_read[static_cast<std::size_t>(at[0] * of.page_keys + at[1])]) return;
+      k.view().store(at, Vec<float, 1>(not_a_number));
+      v.view().store(at, Vec<float, 1>(not_a_number));
+    });
+  }
+
+  std::int64_t capacity() const { return sizes.table_pages * sizes.page_keys; }
+  std::int64_t keys(std::int64_t b) const {
+    const auto length = static_cast<std::int64_t>(lengths.elements[static_cast<std::size_t>(b)]);
+    return std::clamp<std::int64_t>(length, 0, capacity());
+  }
+  std::int64_t page(std::int64_t b, std::int64_t t) const {
+    return static_cast<std::int64_t>(
+        table.elements[static_cast<std::size_t>(b * sizes.table_pages + t / sizes.page_keys)]);
+  }
+  bool has(std::int64_t b, std::int64_t t) const { return page(b, t) >= 0 && page(b, t) < k.shape[0]; }
+
+  // One query's result in double: zeros where it sees nothing.
+  std::vector<double> expected(double scale, bool causal, std::int64_t b, std::int64_t s, std::int64_t h) const {
+    const std::int64_t all = keys(b), g = h / (sizes.H / sizes.G), end = causal ? all - sizes.S + s + 1 : all;
+    std::vector<double> scores, out(static_cast<std::size_t>(sizes.D), 0);
+    std::vector<Index<4>> places;
+    double greatest = -std::numeric_limits<double>::infinity(), total = 0;
+    for (std::int64_t t = 0; t < std::min(all, end); ++t) {
+      if (!has(b, t)) continue;
+      places.push_back(Index<4>{page(b, t), t % sizes.page_keys, g, 0});
+      double score = 0;
+      for (std::int64_t d = 0; d < sizes.D; ++d) {
+        places.back()[3] = d;
+        score += scale * element(q.view(), Index<4>{b, s, h, d}) * element(k.view(), places.back());
+      }
+      scores.push_back(score);
+      greatest = std::max(greatest, score);
+    }
+    for (double& score : scores) total += score = std::exp(score - greatest);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      for (std::int64_t d = 0; d < sizes.D; ++d) {
+        places[i][3] = d;
+        out[static_cast<std::size_t>(d)] += scores[i] / total * element(v.view(), places[i]);
+      }
+    }
+    return out;
+  }
+  template <class Out>
+  void compare(const Out& out, double scale, bool causal, double tolerance) const {
+    for_each_position(Index<3>{sizes.B, sizes.S, sizes.H}, [&](Index<3> at) {
+      const std::vector<double> values = expected(scale, causal, at[0], at[1], at[2]);
+      for (std::int64_t d = 0; d < sizes.D; ++d) {
+        INFO("b ", at[0], " s ", at[1], " h ", at[2], " d ", d);
+        const double found = element(out, Index<4>{at[0], at[1], at[2], d});
+        REQUIRE(std::abs(found - values[static_cast<std::size_t>(d)]) <= tolerance);
+      }
+    });
+  }
+};
+
+}  // namespace kgen::testing
