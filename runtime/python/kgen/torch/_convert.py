@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
@@ -205,19 +206,21 @@ def _stand_in(example: Any) -> Any:
     return outline
 
 
-def add_dims(graph: Graph, tensors: Sequence[Any], names: Mapping[Any, str]) -> None:
-    """Extents of inputs as dims: symbols that are an extent by themselves first, and then what stands for those that are not."""
+def add_dims(graph: Graph, tensors: Sequence[Any], names: Mapping[Any, str], promised: Mapping[Any, Any] = MappingProxyType({})) -> None:  # fmt: skip
+    """Extents of inputs as dims: symbols that are an extent by themselves first, and then what stands for those that are not.
+    `promised`: ranges of symbols that an export says."""
     extents = [extent for tensor in tensors for extent in tensor.shape if isinstance(extent, torch.SymInt)]
     for extent in sorted(extents, key=lambda each: not getattr(each.node.expr, "is_Symbol", False)):
         size = extent_of(extent)
         if not isinstance(size, int) and not graph.has_form(size):
-            graph.dim(size, names.get(size) or f"D{len(graph.dims)}", range_of_size(extent))
+            graph.dim(size, names.get(size) or f"D{len(graph.dims)}", range_of_size(extent, promised))
 
 
-def range_of_size(size: torch.SymInt) -> Tuple[int, int]:
-    """PyTorch's range of a size, with an end."""
+def range_of_size(size: torch.SymInt, promised: Mapping[Any, Any] = MappingProxyType({})) -> Tuple[int, int]:
+    """PyTorch's range of a size, with an end. While it traces it takes all sizes for 2 or more; what an export then promises of a
+    symbol is what was asked for."""
     known: Any = size.node.shape_env
-    bounds: Any = known.bound_sympy(size.node.expr)
+    bounds: Any = promised.get(size.node.expr) or known.bound_sympy(size.node.expr)
     low = int(bounds.lower) if getattr(bounds.lower, "is_Integer", False) else 0
     is_open = not getattr(bounds.upper, "is_Integer", False) or int(bounds.upper) > DEFAULT_GREATEST
     return max(low, 0), DEFAULT_GREATEST if is_open else int(bounds.upper)

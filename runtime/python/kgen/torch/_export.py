@@ -140,7 +140,7 @@ def _graph_of(program: ExportedProgram, name: str, dim_names: Dict[Any, str]) ->
     signature = program.graph_signature
     mutated = {spec.target: spec.arg.name for spec in signature.output_specs if spec.kind == OutputKind.BUFFER_MUTATION}
     users = [placeholders[spec.arg.name] for spec in signature.input_specs if _is_tensor_input(spec, placeholders)]
-    add_dims(graph, [node.meta["val"] for node in users], dim_names)
+    add_dims(graph, [node.meta["val"] for node in users], dim_names, program.range_constraints)
     states = _add_inputs(program, converter, placeholders, mutated)
     for node in nodes:
         if node.op == "call_function":
@@ -175,7 +175,7 @@ def _add_inputs(
                 converter.values[node] = graph.value(node.meta["val"], node.name)
                 graph.inputs.append(converter.values[node])
             elif isinstance(node.meta.get("val"), torch.SymInt):
-                graph.takes_size(extent_of(node.meta["val"]), node.name, range_of_size(node.meta["val"]))
+                graph.takes_size(extent_of(node.meta["val"]), node.name, range_of_size(node.meta["val"], program.range_constraints))
             continue
         if spec.kind not in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
             raise ExportError(f"input '{node.name}' of the exported program is of the kind {spec.kind}")
