@@ -112,6 +112,7 @@ TEST_CASE_TEMPLATE("waves: extents beyond and below those of tiles, b along eith
   }
 }
 
+#if KGEN_SIMT_WAVE == 32  // of which a small tile's 128 threads are four
 TEST_CASE_TEMPLATE("waves: small tiles, whose stages have more of the depth", Tile, gpu::SmallWaveTile<1>,
                    gpu::FewRowsWaveTile<1>, gpu::SmallWaveTile<2>, gpu::FewRowsWaveTile<2>) {
   struct Size {
@@ -127,6 +128,7 @@ TEST_CASE_TEMPLATE("waves: small tiles, whose stages have more of the depth", Ti
     check<bf16, Tile>(scaled.source(), b.view(), launches);
   }
 }
+#endif
 
 TEST_CASE_TEMPLATE("waves: the tiles that take the least time, on devices with warpgroups and without", Device, Hopper,
                    NoHopper) {
