@@ -112,7 +112,7 @@ TEST_CASE_TEMPLATE("waves: extents beyond and below those of tiles, b along eith
   }
 }
 
-#if KGEN_SIMT_WAVE == 32  // of which a small tile's 128 threads are four
+#if KGEN_SIMT_WAVE == 32  // which alone have small tiles
 TEST_CASE_TEMPLATE("waves: small tiles, whose stages have more of the depth", Tile, gpu::SmallWaveTile<1>,
                    gpu::FewRowsWaveTile<1>, gpu::SmallWaveTile<2>, gpu::FewRowsWaveTile<2>) {
   struct Size {
@@ -128,7 +128,6 @@ TEST_CASE_TEMPLATE("waves: small tiles, whose stages have more of the depth", Ti
     check<bf16, Tile>(scaled.source(), b.view(), launches);
   }
 }
-#endif
 
 TEST_CASE_TEMPLATE("waves: the tiles that take the least time, on devices with warpgroups and without", Device, Hopper,
                    NoHopper) {
@@ -147,6 +146,7 @@ TEST_CASE_TEMPLATE("waves: the tiles that take the least time, on devices with w
   const bool is_hopper = std::is_same_v<Device, Hopper>;
   CHECK((launches({300, 264, 24}) == "wave_matmul x9") == !is_hopper);  // more large tiles than multiprocessors
 }
+#endif
 
 TEST_CASE("waves: operands that lie in no whole vectors are laid out first") {
   const auto a = random_tensor<bf16>(Index<2>{67, 61}, 1), b = random_tensor<bf16>(Index<2>{61, 77}, 2);
