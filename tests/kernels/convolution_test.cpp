@@ -165,6 +165,16 @@ TEST_CASE("convolution: channels first, filters as PyTorch has them, slices and 
   }
 }
 
+TEST_CASE("convolution: the stride of filters' axis of extent 1 means nothing") {
+  const Case c{{2, 9, 11, 7}, {2, 1, 7, 1}, {1, 1}, {0, 1, 1, 1}};
+  const auto x = random_tensor<float>(c.x, 1);
+  const auto apart = random_tensor<float>(Index<2>{2, 14}, 2);
+  for (const std::int64_t stride : {1, 7, 14, 28}) {  // 14: as if rows and columns of filters were one axis
+    const View<const float, 4> filters(apart.view().data(), c.filters, Index<4>{14, stride, 1, 1});
+    check<float>(c, x.view(), filters, 2e-6);
+  }
+}
+
 TEST_CASE("convolution: what lies outside is 0 behind the prologue; the epilogue converts") {
   for (const Case& c : cases) {
     const auto x = random_tensor<float>(c.x, 1), filters = random_tensor<float>(c.filters, 2);

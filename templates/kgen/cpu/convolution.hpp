@@ -252,12 +252,15 @@ void with_filter_matrix(const FilterMatrix<F, A>& filters, const Body& body) {
   if constexpr (is_view<F>) {
     const F& view = filters.tensor;
     bool in_rows = view.stride(A + 1) == 1;
-    for (int axis = 0; axis < A; ++axis) {
-      in_rows =
-          in_rows && (view.extent(axis) == 1 || view.stride(axis) == view.extent(axis + 1) * view.stride(axis + 1));
+    std::int64_t rows = 1, step = view.stride(A);  // of the axes from here on, without those of extent 1
+    for (int axis = A; axis >= 0; --axis) {
+      if (view.extent(axis) == 1) continue;
+      if (rows == 1) step = view.stride(axis);
+      in_rows = in_rows && view.stride(axis) == rows * step;
+      rows *= view.extent(axis);
     }
     const View<const view_element_t<F>, 2> matrix(view.data() + filters.first_channel, filters.shape(),
-                                                  Index<2>{view.stride(A), 1});
+                                                  Index<2>{step, 1});
     if (in_rows) return body(matrix);
   }
   body(filters);
