@@ -86,6 +86,11 @@ def sources_of(folder: Path) -> list[Path]:
     return [*(folder / each for each in listed(folder, "kgen_sources")), *observed]
 
 
+def needs_cpu(folder: Path) -> bool:
+    """Whether a plan for the CPU has a kernel that GPUs, and so their executor, do without."""
+    return any("kgen/packed_convolution.hpp" in source.read_text() for source in sources_of(folder))
+
+
 def compile_library(target: Target, folders: list[Path], library: Path) -> str:
     """One translation unit of all graphs' sources."""
     unit = library.with_suffix(target.suffix)

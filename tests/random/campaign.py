@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from build import Target, Tools, compile_graphs, compile_library, plan
+from build import Target, Tools, compile_graphs, compile_library, needs_cpu, plan
 from draw_cases import draw_cases
 from graph import Graph
 from number_formats import FLOATS
@@ -64,6 +64,8 @@ class Campaign:
             if share.name == "checked":
                 numbers = [number for number in numbers if not saturates(self.graphs[number])]
             folders = self.plan_all(plan_of(share.name), numbers)
+            if share.name.startswith("simt"):
+                folders = {number: folder for number, folder in folders.items() if not needs_cpu(folder)}
             if share.runs:
                 self.build_and_run(share.name, folders)
 
