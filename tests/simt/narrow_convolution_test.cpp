@@ -66,7 +66,7 @@ const Case<3> volumes[] = {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("narrow convolution: sizes, strides, pads, dilations and groups", T, bf16, f16) {
+TEST_CASE_TEMPLATE("narrow convolution: sizes, strides, pads, dilations and groups", T, KGEN_TYPES((bf16), f16)) {
   SmallHopper device;
   for (const NarrowCase& c : cases) {
     INFO("case ", &c - cases);

@@ -36,7 +36,7 @@ void check(std::int64_t M, std::int64_t N, std::int64_t K, int multiprocessors, 
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("skinny products: rows, columns and depths below and beyond a tile's", T, bf16, f16) {
+TEST_CASE_TEMPLATE("skinny products: rows, columns and depths below and beyond a tile's", T, KGEN_TYPES((bf16), f16)) {
   check<T>(1, 8, 8, 1, "skinny_matmul x1");
   check<T>(8, 64, 64, 1, "skinny_matmul x1");
   check<T>(9, 136, 200, 1, "skinny_matmul x2");

@@ -130,7 +130,8 @@ void check_staged(std::int64_t M, const auto& b, int blocks) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("streamed products: groups, rows, columns and depths below and beyond a step's", T, bf16, f16) {
+TEST_CASE_TEMPLATE("streamed products: groups, rows, columns and depths below and beyond a step's", T,
+                   KGEN_TYPES((bf16), f16)) {
   check<T>(1, Weights<i4>(32, 1, 32, 1).grouped(), "streamed_matmul x1");
   check<T>(8, Weights<i4>(128, 16, 128, 1).grouped(), "streamed_matmul x1");
   check<T>(3, Weights<u4>(96, 17, 32, 1).grouped(), "streamed_matmul x2");
@@ -156,7 +157,7 @@ TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
   check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})}, "wave_matmul x1");  // along columns
 }
 
-TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths", T, bf16, f16) {
+TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths", T, KGEN_TYPES((bf16), f16)) {
   check<T, double, 1>(1, Weights<i4>(128, 1, 128, 1).grouped(), "streamed_matmul x1");
   check<T, double, 1>(3, Weights<u4>(384, 17, 128, 1).grouped(), "streamed_matmul x2");
   check<T, T, 1>(9, Weights<i4>(1152, 24, 384, 1).grouped(), "unpack x14, skinny_matmul x4");  // groups no step ends in
@@ -170,7 +171,8 @@ TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths
                  "streamed_matmul x1");  // groups shorter than a step: by elements
 }
 
-TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and beyond a stage's", T, bf16, f16) {
+TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and beyond a stage's", T,
+                   KGEN_TYPES((bf16), f16)) {
   check_staged<T>(17, Weights<i4>(384, 8, 64, 1).grouped(), 1);
   check_staged<T>(30, Weights<u4>(128, 130, 128, 1).grouped(), 2);
   check_staged<T, double, 1>(1, Weights<i4>(1152, 24, 128, 1).grouped(), 2);
@@ -193,7 +195,7 @@ TEST_CASE("staged products: what does not lie so is refused") {
   CHECK(multiply_in_stages<bf16, 0>(whole.view(), b.grouped(), c.view()));
 }
 
-TEST_CASE_TEMPLATE("streamed products: more rows in tiles, by elements and by codes", T, bf16, f16) {
+TEST_CASE_TEMPLATE("streamed products: more rows in tiles, by elements and by codes", T, KGEN_TYPES((bf16), f16)) {
   check<T>(33, Weights<i4>(384, 8, 64, 1).grouped(), "warpgroup_streamed_matmul x1");
   check<T>(40, Weights<u4>(128, 130, 128, 1).grouped(), "warpgroup_streamed_matmul x2");
   check<T, double, 1>(39, Weights<i4>(1152, 24, 128, 1).grouped(), "warpgroup_streamed_matmul x3");

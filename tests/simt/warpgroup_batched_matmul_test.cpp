@@ -63,7 +63,8 @@ View<const T, R> viewed(const Tensor<T, R>& tensor) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("batches by warpgroups: extents around those of tiles, b along either axis", T, bf16, f16) {
+TEST_CASE_TEMPLATE("batches by warpgroups: extents around those of tiles, b along either axis", T,
+                   KGEN_TYPES((bf16), f16)) {
   struct Size {
     std::int64_t batch, M, N, K;
     const char* blocks;

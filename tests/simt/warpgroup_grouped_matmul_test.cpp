@@ -50,7 +50,8 @@ View<const T, R> viewed(const Tensor<T, R>& tensor) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("groups by warpgroups: with no rows, some and all, b along either axis", T, bf16, f16) {
+TEST_CASE_TEMPLATE("groups by warpgroups: with no rows, some and all, b along either axis", T,
+                   KGEN_TYPES((bf16), f16)) {
   const auto a = random_tensor<T>(Index<2>{300, 72}, 1);
   const auto b = random_tensor<T>(Index<3>{4, 72, 136}, 2), turned = random_tensor<T>(Index<3>{4, 136, 72}, 3);
   for (const Ends& ends :
@@ -60,7 +61,7 @@ TEST_CASE_TEMPLATE("groups by warpgroups: with no rows, some and all, b along ei
   }
 }
 
-TEST_CASE_TEMPLATE("groups by warpgroups: few rows to a group", T, bf16, f16) {
+TEST_CASE_TEMPLATE("groups by warpgroups: few rows to a group", T, KGEN_TYPES((bf16), f16)) {
   const auto some = random_tensor<T>(Index<2>{150, 200}, 1), few = random_tensor<T>(Index<2>{21, 200}, 4);
   const auto b = random_tensor<T>(Index<3>{4, 200, 136}, 2), turned = random_tensor<T>(Index<3>{4, 136, 200}, 3);
   for (const Ends& ends : {Ends{1, 1, 20, 21}, {20, 20, 20, 20}, {9, -1, 30, 12}, {0, 0, 0, 0}, {20, 85, 86, 130}}) {

@@ -100,7 +100,7 @@ struct Both {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("waves: extents beyond and below those of tiles, b along either axis", T, bf16, f16) {
+TEST_CASE_TEMPLATE("waves: extents beyond and below those of tiles, b along either axis", T, KGEN_TYPES((bf16), f16)) {
   struct Size {
     std::int64_t M, N, K;
   };
