@@ -81,7 +81,8 @@ bool visit_key(const std::vector<Parameter>& parameters, std::span<const DLTenso
       if (!visit(tensor.shape[axis])) return false;
     }
     if (!parameters[i].on_host) continue;
-    const std::int64_t bytes = tensor.dtype.bits / 8, stride = tensor.strides == nullptr || tensor.ndim == 0 ? 1 : tensor.strides[0];
+    const std::int64_t bytes = tensor.dtype.bits / 8;
+    const std::int64_t stride = tensor.strides == nullptr || tensor.ndim == 0 ? 1 : tensor.strides[0];
     for (std::int64_t element = 0, count = readable_elements(tensor); element < count; ++element) {
       std::int64_t value = 0;
       std::memcpy(&value, static_cast<const char*>(tensor.data) + tensor.byte_offset + element * stride * bytes,
