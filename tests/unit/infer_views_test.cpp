@@ -116,7 +116,7 @@ outputs: [joined, alone, updated]
 TEST_CASE("reshape: whether there are as many elements is for the run to tell where a dim is a number that callers give") {
   const auto graph = infer_good(R"(
 graph: g
-dims: {M: 1..64, A: {range: 1..64, from: sizes[0]}, B: {range: 1..64, from: sizes[1]}}
+dims: {M: 1..64, A: {range: 0..64, from: sizes[0]}, B: {range: 1..64, from: sizes[1]}}
 inputs: {x: "f32[M, 8]", sizes: i64[2]}
 nodes:
   - {op: reshape, in: x, out: y, shape: [A, B]}
@@ -131,6 +131,7 @@ outputs: [y, z]
   CHECK(requirements ==
         "A*B <= 8*M y: [A, B] must have as many elements as x\n"
         "8*M <= A*B y: [A, B] must have as many elements as x\n"
+        "1 <= A z: [A, -1] says what -1 stands for where the others are not 0\n"
         "(8*M/A)*A <= 8*M z: [A, 8*M/A] must have as many elements as x\n"
         "8*M <= (8*M/A)*A z: [A, 8*M/A] must have as many elements as x\n");
 }

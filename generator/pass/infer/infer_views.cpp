@@ -57,7 +57,7 @@ std::optional<Shape> permute(NodeContext& context, IndexMap& view) {
 }
 
 // Replaces the one extent of -1 by what makes the counts agree.
-bool complete_reshape(const NodeContext& context, const Dim& count, Shape& shape) {
+bool complete_reshape(NodeContext& context, const Dim& count, Shape& shape) {
   const Dim unknown = -1;
   const auto open = std::find(shape.begin(), shape.end(), unknown);
   if (open == shape.end()) return true;
@@ -70,7 +70,9 @@ bool complete_reshape(const NodeContext& context, const Dim& count, Shape& shape
   *open = 1;
   const Dim others = element_count(shape);
   *open = Dim::floor_divide(count, others);
-  if (others != 0 && (*open * others == count || is_for_the_run_to_tell(context.graph, count, others))) return true;
+  if (others != 0 && *open * others == count) return true;
+  if (others != 0 && is_for_the_run_to_tell(context.graph, count, others))
+    return require_at_most(context, 1, others, written + " says what -1 stands for where the others are not 0");
   context.error(fmt::format("{} does not say what -1 stands for: the {} elements of {} do not divide by {}", written,
                             count.text(), context.describe(0), others.text()));
   return false;
