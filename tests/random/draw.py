@@ -155,7 +155,7 @@ def choose_outputs(scope: Scope) -> None:
 
 
 def declare_symbols(graph: Graph) -> None:
-    """Those that occur; one that no input has as an extent by itself is read from a scalar, several from a line."""
+    """Those that occur; what no input has as an extent by itself is read from a scalar, or from elements of a line."""
     used = {name for body in graph.bodies for type_ in used_types(body) for extent in type_.shape
             for name in extent.symbols}
     used |= {name for body in graph.bodies for node in body.nodes for value in node.attributes.values()
@@ -169,11 +169,13 @@ def declare_symbols(graph: Graph) -> None:
             del graph.symbols[name]
     open_ = [name for name, symbol in graph.symbols.items() if name not in given and not symbol.source]
     if open_:
-        source, type_ = (f"size_of_{open_[0]}", Type("i64", ())) if len(open_) == 1 else ("sizes", Type("i32", (Dim.of(len(open_)),)))
+        is_line = len(open_) > 1 or len(graph.main.inputs) % 2 == 0
+        type_ = Type("i32", (Dim.of(len(open_) + 1),)) if is_line else Type("i64", ())
+        source = "sizes" if is_line else f"size_of_{open_[0]}"
         graph.main.inputs[source] = Input(type_)
         graph.main.types[source] = type_
-        for place, name in enumerate(open_):
-            graph.symbols[name].source = source if len(open_) == 1 else f"{source}[{place}]"
+        for place, name in enumerate(open_, 1):  # the first element of a line is nothing's size
+            graph.symbols[name].source = f"{source}[{place}]" if is_line else source
     sources = {each.source for each in graph.symbols.values()}
     if "position" in graph.main.inputs and "position" not in sources:
         read = {name for node in graph.main.nodes for name in node.inputs if isinstance(name, str)}

@@ -83,8 +83,10 @@ def draw_input(rng: np.random.Generator, graph: Graph, name: str, each: Input, s
     shape = at(each.type, sizes)
     held = [symbol for symbol, declaration in graph.symbols.items() if declaration.input == name]
     if held:
-        values = [sizes[symbol] for symbol in sorted(held, key=lambda symbol: graph.symbols[symbol].element)]
-        return np.reshape(np.asarray(values, number_formats.storage_dtype(each.type.dtype)), shape)
+        values = np.zeros(shape, number_formats.storage_dtype(each.type.dtype))
+        for symbol in held:
+            values.reshape(-1)[graph.symbols[symbol].element] = sizes[symbol]
+        return values
     if each.extent_of is not None:
         elements = draw_indices(rng, each.type.dtype, shape, each.extent_of.at(sizes))
     else:
