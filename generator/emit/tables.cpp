@@ -94,7 +94,8 @@ void write_rows(Writer& writer, const Plan& plan, std::string_view member, const
   for (const TableRow& row : rows) write_one(writer, plan, row, numbers);
 }
 
-void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<Argument>& arguments) {
+void write_tensors(Writer& writer, const Graph& graph, std::string_view member,
+                   const std::vector<Argument>& arguments) {
   if (arguments.empty()) return;
   const auto block = writer.block(fmt::format(".{}{{", member), "},");
   for (const Argument& argument : arguments) {

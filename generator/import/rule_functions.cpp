@@ -101,10 +101,12 @@ RuleValue scaled(Arguments a, const DimRanges& ranges) {
   return {};
 }
 
-// clamped(size, least, most): where only the run knows on which side the size is, the size itself, which the run checks.
+// clamped(size, least, most): where only the run knows on which side the size is, the size itself, which the run
+// checks.
 RuleValue clamped(Arguments a, const DimRanges& ranges) {
   std::optional<ContentElement> size = a[0].as_element();
-  for (const auto& [operation, limit] : {std::pair(Operation::max, a[1].as_element()), {Operation::min, a[2].as_element()}}) {
+  for (const auto& [operation, limit] :
+       {std::pair(Operation::max, a[1].as_element()), {Operation::min, a[2].as_element()}}) {
     if (!size || !limit) return {};
     if (const auto nearer = apply(operation, std::array{*size, *limit}, ranges)) size = nearer;
   }

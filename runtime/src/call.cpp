@@ -47,7 +47,8 @@ std::int64_t whole_number(const Argument& argument, std::int64_t element) {
     return value;
   }
   if (argument.info.type != ElementType::i64) {
-    fail(KGEN_INTERNAL, "the wrapper reads a size from ", argument.name(), " of ", element_type_info(argument.info.type).name);
+    fail(KGEN_INTERNAL, "the wrapper reads a size from ", argument.name(), " of ",
+         element_type_info(argument.info.type).name);
   }
   std::int64_t value = 0;
   std::memcpy(&value, argument.data() + element * std::int64_t{sizeof(value)}, sizeof(value));

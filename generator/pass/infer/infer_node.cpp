@@ -154,7 +154,8 @@ std::optional<DType> result_dtype(const NodeContext& context, const ResultSpec& 
   return std::nullopt;
 }
 
-// Where callers say a size by a number, which no tensor of theirs bounds: memory of any size must be counted in 63 bits.
+// Where callers say a size by a number, which no tensor of theirs bounds: memory of any size must be counted in 63
+// bits.
 bool validate_extent(const NodeContext& context, const Shape& shape, ValueId result) {
   constexpr double most_elements = 0x1p60;  // as of the tensors that a graph declares
   const auto is_said = [&](const std::string& symbol) {
@@ -168,7 +169,8 @@ bool validate_extent(const NodeContext& context, const Shape& shape, ValueId res
     any = any || (!extent.is_constant() && std::ranges::any_of(extent.symbols(), is_said));
   }
   if (!any || elements <= most_elements) return true;
-  context.error(fmt::format("'{}' ({}) may have more than 2^60 elements", context.graph.value(result).name, to_text(shape)))
+  const std::string& name = context.graph.value(result).name;
+  context.error(fmt::format("'{}' ({}) may have more than 2^60 elements", name, to_text(shape)))
       .advise("give its dims smaller ranges");
   return false;
 }
