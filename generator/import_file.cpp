@@ -92,13 +92,12 @@ class FileImporter {
     ImportReport report;
     report.nodes = model->graph.nodes.size();
     ImportResult result;
-    for (Diagnostics said;; said = {}) {
+    Diagnostics said;
+    do {
+      said = {};
       result = import_model(*model, rules, session_.ops, how, said);
-      if (!bind_demanded(*onnx, *model, result.demanded, how, report)) {
-        copy(said);
-        break;
-      }
-    }
+    } while (bind_demanded(*onnx, *model, result.demanded, how, report));
+    if (result.model || !import_with_sizes(*model, rules, how, result, report)) copy(said);
     if (diagnostics_.has_errors() || !result.model) return std::nullopt;
     report.weights = result.model->weights.size();
     if (!write(*result.model, how.weights_file)) return std::nullopt;
@@ -160,6 +159,26 @@ class FileImporter {
       bound = true;
     }
     return bound;
+  }
+
+  // With the elements of inputs that have to be known, and are not, as dims. False where that does not make a graph.
+  bool import_with_sizes(const OnnxModel& model, const ImportRules& rules, ImportOptions& how, ImportResult& result,
+                         ImportReport& report) {
+    ImportResult other = result;
+    while (!other.demanded.empty()) {
+      for (const std::string& name : other.demanded) {
+        const auto input = std::ranges::find(model.graph.inputs, name, &OnnxValueInfo::name);
+        if (input == model.graph.inputs.end() || !may_be_sizes(*input) || !how.sizes.insert(name).second) return false;
+      }
+      Diagnostics said;
+      other = import_model(model, rules, session_.ops, how, said);
+      if (!other.model) continue;
+      copy(said);
+      report.sizes.assign(how.sizes.begin(), how.sizes.end());
+      result = std::move(other);
+      return true;
+    }
+    return false;
   }
 
   bool write(const ImportedModel& imported, const std::string& weights_file) {

@@ -22,6 +22,7 @@ struct ImportReport {
   std::size_t nodes = 0;                   // of the model
   std::size_t weights = 0;                 // tensors in the weights' file
   std::vector<std::string> bound;          // inputs that `example` gave a value
+  std::vector<std::string> sizes;          // inputs whose elements are dims
 };
 
 // The rules of import, linked with the session's operators, which must be loaded.

@@ -278,6 +278,7 @@ int run_import(const Arguments& arguments) {
   if (written && !arguments.quiet) {
     fmt::print("{}: from {} nodes, with {} weights beside it\n", options.output, written->nodes, written->weights);
     for (const std::string& name : written->bound) fmt::print("bound to its value in the example: {}\n", name);
+    for (const std::string& name : written->sizes) fmt::print("sizes that each call gives: {}\n", name);
   }
   return report(session, arguments);
 }

@@ -175,7 +175,7 @@ const kgen_graph* kgen_graph_llama_block(void) {
       .name = "llama_block",
       .inputs{
           {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "S", "512"}},
-          {.name = "position", .type = kgen::ElementType::i64, .dims = {}},
+          {.name = "position", .type = kgen::ElementType::i64, .dims = {}, .on_host = true},
       },
       .outputs{
           {.name = "y", .type = kgen::ElementType::f32, .dims = {"B", "S", "512"}},

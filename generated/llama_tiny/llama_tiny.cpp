@@ -242,7 +242,7 @@ const kgen_graph* kgen_graph_llama_tiny(void) {
       .name = "llama_tiny",
       .inputs{
           {.name = "x", .type = kgen::ElementType::f32, .dims = {"B", "S", "64"}},
-          {.name = "position", .type = kgen::ElementType::i64, .dims = {}},
+          {.name = "position", .type = kgen::ElementType::i64, .dims = {}, .on_host = true},
       },
       .outputs{
           {.name = "logits", .type = kgen::ElementType::f32, .dims = {"B", "S", "256"}},

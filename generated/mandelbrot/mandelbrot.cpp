@@ -46,8 +46,8 @@ const kgen_graph* kgen_graph_mandelbrot(void) {
           {.name = "center_x", .type = kgen::ElementType::f64, .dims = {}},
           {.name = "center_y", .type = kgen::ElementType::f64, .dims = {}},
           {.name = "width", .type = kgen::ElementType::f64, .dims = {}},
-          {.name = "rows", .type = kgen::ElementType::i64, .dims = {}},
-          {.name = "columns", .type = kgen::ElementType::i64, .dims = {}},
+          {.name = "rows", .type = kgen::ElementType::i64, .dims = {}, .on_host = true},
+          {.name = "columns", .type = kgen::ElementType::i64, .dims = {}, .on_host = true},
       },
       .outputs{
           {.name = "steps", .type = kgen::ElementType::i32, .dims = {"H", "W"}},

@@ -35,7 +35,7 @@ void write_about(Writer& writer, const Graph& graph) {
     const std::string range = dim.range.low == dim.range.high ? std::to_string(dim.range.low)
                                                               : fmt::format("{}..{}", dim.range.low, dim.range.high);
     writer.line("//   {:<8} {}: {}{}", i == 0 ? "dims" : "", dim.name, range,
-                dim.from.empty() ? "" : fmt::format(", the value of {}", dim.from));
+                dim.from.empty() ? "" : fmt::format(", the value of {}", source_text(dim)));
   }
 }
 

@@ -13,10 +13,13 @@ namespace kgen {
 namespace {
 
 // "call.input_extent(0, 1)"
-std::string found_text(const DimSource& source, const std::string& call) {
-  return source.kind == DimSource::Kind::scalar
-             ? fmt::format("{}.input_scalar({})", call, source.input)
-             : fmt::format("{}.input_extent({}, {})", call, source.input, source.axis);
+std::string found_text(const Plan& plan, const DimSource& source, const std::string& call) {
+  if (source.kind != DimSource::Kind::element)
+    return fmt::format("{}.input_extent({}, {})", call, source.input, source.axis);
+  const Graph& graph = plan.main.fused.graph;
+  if (graph.type(graph.inputs[source.input].value).shape.empty())
+    return fmt::format("{}.input_scalar({})", call, source.input);
+  return fmt::format("{}.input_element({}, {})", call, source.input, source.element);
 }
 
 // Those that are among `dims`, in their own order.
@@ -50,7 +53,7 @@ bool write_sizes(Writer& writer, const Plan& plan, const std::vector<std::string
     } else {
       const auto [low, high] = source->range;
       write_list(writer, fmt::format("const std::int64_t {} = {}.dim(", source->name, call),
-                 {cpp_string(source->name), std::to_string(low), std::to_string(high), found_text(*source, call)},
+                 {cpp_string(source->name), std::to_string(low), std::to_string(high), found_text(plan, *source, call)},
                  ");");
     }
   }

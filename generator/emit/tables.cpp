@@ -94,8 +94,8 @@ void write_rows(Writer& writer, const Plan& plan, std::string_view member, const
   for (const TableRow& row : rows) write_one(writer, plan, row, numbers);
 }
 
-void write_tensors(Writer& writer, const Graph& graph, std::string_view member, const std::vector<Argument>& arguments,
-                   const Target& target) {
+void write_tensors(Writer& writer, const Graph& graph, std::string_view member,
+                   const std::vector<Argument>& arguments) {
   if (arguments.empty()) return;
   const auto block = writer.block(fmt::format(".{}{{", member), "},");
   for (const Argument& argument : arguments) {
@@ -105,7 +105,7 @@ void write_tensors(Writer& writer, const Graph& graph, std::string_view member, 
     const std::string head =
         fmt::format("{{.name = {}, .type = {}, .dims = {{", cpp_string(argument.name), element_type(type.dtype));
     std::string tail = argument.strided ? "}, .strided = true" : "}";
-    if (argument.is_size && !target.device.empty()) tail += ", .on_host = true";
+    if (argument.is_size) tail += ", .on_host = true";
     write_list(writer, head, dims, tail + "},");
   }
 }
@@ -195,12 +195,11 @@ std::vector<Argument> output_arguments(const Graph& graph) {
   return arguments;
 }
 
-void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers,
-                      const Target& target) {
+void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers) {
   const Graph& graph = plan.main.fused.graph;
   writer.line(".name = {},", cpp_string(graph.name));
-  write_tensors(writer, graph, "inputs", input_arguments(graph), target);
-  write_tensors(writer, graph, "outputs", output_arguments(graph), target);
+  write_tensors(writer, graph, "inputs", input_arguments(graph));
+  write_tensors(writer, graph, "outputs", output_arguments(graph));
   write_rows(writer, plan, "constants", tables.constants, numbers, write_constant);
   write_rows(writer, plan, "states", tables.states, numbers, write_state);
   write_rows(writer, plan, "persistents", tables.persistents, numbers, write_persistent);

@@ -64,7 +64,6 @@ std::vector<Argument> input_arguments(const Graph& graph);
 std::vector<Argument> output_arguments(const Graph& graph);
 
 // The members of kgen::GraphInfo, one designated initialiser after another.
-void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers,
-                      const Target& target);
+void write_descriptor(Writer& writer, const Plan& plan, const Tables& tables, const CallNumbers& numbers);
 
 }  // namespace kgen

@@ -19,15 +19,17 @@ std::vector<std::string> quoted(const std::vector<std::string>& texts) {
   return literals;
 }
 
-// "{.shape = {M, 512}}", ".value" of one that a size is read from.
+// "{.shape = {M, 512}}", ".values" of one that sizes are read from.
 std::string input_text(const Graph& graph, const Argument& input) {
   std::vector<std::string> extents;
   for (const Dim& extent : graph.type(input.value).shape) extents.push_back(cpp_text(extent));
-  std::string value;
+  if (!input.is_size) return fmt::format("{{.shape = {}}}", braced(extents));
+  const Shape& shape = graph.type(input.value).shape;
+  std::vector<std::string> values(shape.empty() ? 1 : static_cast<std::size_t>(shape[0].constant()), "0");
   for (const DimDeclaration& dim : graph.dims) {
-    if (dim.from == input.name) value = ", .value = " + dim.name;
+    if (dim.from == input.name) values[static_cast<std::size_t>(dim.element.value_or(0))] = dim.name;
   }
-  return fmt::format("{{.shape = {}{}}}", braced(extents), value);
+  return fmt::format("{{.shape = {}, .values = {}}}", braced(extents), braced(values));
 }
 
 void write_inputs(Writer& writer, const Graph& graph) {

@@ -396,7 +396,7 @@ SourceFile emit_source(const Plan& plan, const EmitOptions& options) {
   write_load(functions, facts);
   write_run(functions, facts);
   Writer descriptor(2, 2);
-  write_descriptor(descriptor, plan, facts.tables, facts.numbers, *options.target);
+  write_descriptor(descriptor, plan, facts.tables, facts.numbers);
 
   Writer writer;
   writer.line("#include \"{}.hpp\"", name);

@@ -240,8 +240,12 @@ class RuleRunner {
                          [&](const RuleValue& each) { return add_operands(each, inputs, from, step); });
     } else if (const auto element = found.as_element()) {
       const auto number = number_of(*element);
-      if (!number) return fail(step.where, fmt::format("'{}' is known only at run time", text_of(from))), false;
-      inputs.emplace_back(*number);
+      if (number) {
+        inputs.emplace_back(*number);
+      } else {  // a size, which the run takes for an i64
+        const auto content = std::make_shared<const Content>(Content{DType::i64, {}, {*element}});
+        inputs.emplace_back(ImportedValue{{DType::i64, {}, nullptr}, no_id, content, names_of(step)[0] + "_size"});
+      }
     } else if (!found.is_given()) {
       inputs.emplace_back(std::monostate{});
     } else {

@@ -54,9 +54,9 @@ std::string NameTable::claim(std::string_view wish) {
   }
 }
 
-void GraphBuilder::add_dim(const std::string& name, DimRange range) {
-  graph_.dims.push_back({name, range, "", {}});
-  ranges_[name] = range;
+void GraphBuilder::add_dim(DimDeclaration dim) {
+  ranges_[dim.name] = dim.range;
+  graph_.dims.push_back(std::move(dim));
 }
 
 ValueId GraphBuilder::add_value(std::string name, ValueKind kind, std::optional<TensorType> type) {

@@ -59,7 +59,7 @@ class GraphBuilder {
   const Graph& graph() const { return graph_; }
   const DimRanges& ranges() const { return ranges_; }
 
-  void add_dim(const std::string& name, DimRange range);
+  void add_dim(DimDeclaration dim);
   ImportedValue add_input(std::string_view name, TensorType type);
   ImportedValue add_constant(std::string_view name, const Content& content);
   ImportedValue add_stored(std::string_view name, StoredTensor tensor);

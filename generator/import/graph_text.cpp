@@ -175,7 +175,7 @@ class TextWriter {
       const std::string range = fmt::format("{}..{}", dim.range.low, dim.range.high);
       text_ += dim.from.empty() ? fmt::format("  {}: {}\n", yaml_name(dim.name), range)
                                 : fmt::format("  {}: {{range: {}, from: {}}}\n", yaml_name(dim.name), range,
-                                              yaml_name(dim.from));
+                                              dim.element ? yaml_string(source_text(dim)) : yaml_name(dim.from));
     }
   }
 

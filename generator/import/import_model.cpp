@@ -158,7 +158,8 @@ class ModelImporter {
         return false;
       }
       type.shape.push_back(
-          is_open ? symbol_of(is_name(dim.parameter) ? dim.parameter : fmt::format("{}_{}", input.name, axis))
+          is_open ? symbol_of(is_name(dim.parameter) ? dim.parameter : fmt::format("{}_{}", input.name, axis),
+                              {.name = {}, .range = usual_range, .from = {}})
                   : Dim(*dim.value));
     }
     if (type.shape.size() > most_axes) {
@@ -173,10 +174,27 @@ class ModelImporter {
           .advise("say how large its dims may be: --dim NAME=1..64");
       return false;
     }
-    const ImportedValue operand = builder_.add_input(claim(input.name), std::move(type));
+    ImportedValue operand = builder_.add_input(claim(input.name), std::move(type));
     input_names_[operand.id] = input.name;
+    if (options_.sizes.contains(input.name)) operand.content = sizes_of(input.name, operand);
     scope.values[input.name] = operand;
     return true;
+  }
+
+  // A dim for each element of the input.
+  std::shared_ptr<const Content> sizes_of(const std::string& input, const ImportedValue& operand) {
+    auto content = std::make_shared<Content>();
+    content->dtype = operand.type.dtype;
+    const bool is_scalar = operand.type.shape.empty();
+    const std::int64_t count = is_scalar ? 1 : operand.type.shape[0].constant();
+    if (!is_scalar) content->shape = {count};
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::string wish = is_scalar ? input + "_value" : fmt::format("{}_{}", input, i);
+      const auto element = is_scalar ? std::nullopt : std::optional(i);
+      content->elements.emplace_back(
+          symbol_of(wish, {.name = {}, .range = usual_range_of_elements, .from = operand.name, .element = element}));
+    }
+    return content;
   }
 
   bool bind_input(const OnnxValueInfo& input, DType dtype, const Content& content, ImportScope& scope) {
@@ -198,16 +216,17 @@ class ModelImporter {
   }
 
   // A dim's range is found by the model's name of it, and by the identifier that stands for it in the graph.
-  Dim symbol_of(const std::string& parameter) {
+  Dim symbol_of(const std::string& parameter, DimDeclaration dim) {
     if (const auto found = symbols_.find(parameter); found != symbols_.end()) return found->second.dim;
-    const std::string name = names_.claim(parameter);
+    dim.name = names_.claim(parameter);
     auto given = options_.dims.find(parameter);
-    if (given == options_.dims.end()) given = options_.dims.find(name);
-    const DimRange range = given == options_.dims.end() ? usual_range : given->second;
-    if (range.low != range.high) builder_.add_dim(name, range);
-    const Dim dim = range.low == range.high ? Dim(range.low) : Dim::symbol(name);
-    symbols_.emplace(parameter, Symbol{name, dim});
-    return dim;
+    if (given == options_.dims.end()) given = options_.dims.find(dim.name);
+    if (given != options_.dims.end()) dim.range = given->second;
+    const bool is_number = dim.range.low == dim.range.high;
+    const Symbol symbol{dim.name, is_number ? Dim(dim.range.low) : Dim::symbol(dim.name)};
+    symbols_.emplace(parameter, symbol);
+    if (!is_number) builder_.add_dim(std::move(dim));
+    return symbol.dim;
   }
 
   // ---- outputs --------------------------------------------------------------------------------------------------
@@ -310,6 +329,15 @@ class ModelImporter {
 };
 
 }  // namespace
+
+bool may_be_sizes(const OnnxValueInfo& input) {
+  constexpr std::int64_t most_sizes = 64;
+  const auto dtype = input.is_tensor ? dtype_of_onnx(input.data_type) : std::nullopt;
+  if ((dtype != DType::i64 && dtype != DType::i32) || !input.shape || input.shape->size() > 1) return false;
+  if (input.shape->empty()) return true;
+  const auto& count = (*input.shape)[0].value;
+  return count && *count >= 1 && *count <= most_sizes;
+}
 
 ImportResult import_model(const OnnxModel& model, const ImportRules& rules, const OpSet& ops,
                           const ImportOptions& options, Diagnostics& diagnostics) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,8 @@
 
 namespace kgen {
 
-// A dim of a model that says no range.
-inline constexpr DimRange usual_range{1, 8192};
+// A dim of a model that says no range, and one that an input's element is.
+inline constexpr DimRange usual_range{1, 8192}, usual_range_of_elements{0, 8192};
 
 struct ImportOptions {
   std::string model;         // its path
@@ -24,6 +25,7 @@ struct ImportOptions {
   std::string weights_file;  // the safetensors file, as the graph names it
   std::map<std::string, DimRange, std::less<>> dims;   // ranges by the model's names, or by the graph's
   std::map<std::string, Content, std::less<>> bound;   // inputs that have one value, by the model's names
+  std::set<std::string, std::less<>> sizes;            // inputs whose elements are dims, by the model's names
 };
 
 struct ImportedModel {
@@ -35,6 +37,9 @@ struct ImportResult {
   std::optional<ImportedModel> model;  // nothing after errors
   std::vector<std::string> demanded;   // inputs whose values must be bound, by the model's names; there are errors then
 };
+
+// Whether the elements of an input could be dims: whole numbers, so many of them as the model says.
+bool may_be_sizes(const OnnxValueInfo& input);
 
 // Errors name the node that they are of. All are reported: every operator that has no rule, once, and every node that
 // cannot be written, but for those that read what such a node makes.

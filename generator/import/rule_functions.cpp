@@ -101,6 +101,19 @@ RuleValue scaled(Arguments a, const DimRanges& ranges) {
   return {};
 }
 
+// clamped(size, least, most): where only the run knows on which side the size is, the size itself, which the run
+// checks.
+RuleValue clamped(Arguments a, const DimRanges& ranges) {
+  std::optional<ContentElement> size = a[0].as_element();
+  for (const auto& [operation, limit] :
+       {std::pair(Operation::max, a[1].as_element()), {Operation::min, a[2].as_element()}}) {
+    if (!size || !limit) return {};
+    if (const auto nearer = apply(operation, std::array{*size, *limit}, ranges)) size = nearer;
+  }
+  const Dim* dim = std::get_if<Dim>(&*size);
+  return dim ? RuleValue{*dim} : RuleValue{};
+}
+
 RuleValue given(Arguments a, const DimRanges&) { return truth(a[0].is_given()); }
 
 // Of a tensor that is known: a number, or a list.
@@ -403,6 +416,7 @@ constexpr std::array<Function, import_functions.size()> functions = {{
     {"counted", 3, 3, counted},
     {"counted_axis", 1, 1, counted_axis},
     {"count_of", 1, 1, count_of},
+    {"clamped", 3, 3, clamped},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < functions.size(); ++i) {

@@ -53,6 +53,7 @@ void report_redefinition(Yaml name, SourceLocation first, Diagnostics& diagnosti
 ValueId define_value(GraphContext& context, Yaml name, ValueKind kind);
 // The value named by a scalar, marked as used; no_id after an error: no such value.
 ValueId find_value(GraphContext& context, Yaml name);
+ValueId find_value(GraphContext& context, std::string_view name, SourceLocation where);
 
 // ---- read_values.cpp: the sections that declare values --------------------------------------------------------------
 

@@ -38,24 +38,37 @@ std::optional<DimRange> read_range(Yaml value, Diagnostics& diagnostics) {
   return DimRange{*low, *high};
 }
 
+// "position", an input without axes, or "sizes[2]", an element of one with one axis.
+void read_source(Yaml from, DimDeclaration& declaration, Diagnostics& diagnostics) {
+  const std::string_view text = read_text(from, "'from'", diagnostics).value_or("");
+  const std::size_t bracket = text.find('[');
+  declaration.from = text.substr(0, bracket);
+  if (bracket == text.npos) return;
+  const std::string_view inside = text.substr(bracket + 1);
+  if (inside.ends_with(']')) declaration.element = integer_from_text(inside.substr(0, inside.size() - 1));
+  if (declaration.element && *declaration.element >= 0) return;
+  diagnostics.error(from.where(), fmt::format("'{}' does not say which element of an input the dim is", text))
+      .advise("count from 0: sizes[0]");
+}
+
 void read_dim_declaration(const Yaml::Entry& entry, ModuleContext& context) {
   if (!validate_name(entry.key, "a dim", context.diagnostics)) return;
   if (entry.name().starts_with("stub_")) {  // other names give way, but a dim stands in every expression
     context.diagnostics.error(entry.key.where(), fmt::format("'{}' cannot name a dim: kgen names its stubs so", entry.name()))
         .advise("give the dim another name");
   }
-  DimDeclaration declaration{std::string(entry.name()), {}, "", entry.key.where()};
+  DimDeclaration declaration{.name = std::string(entry.name()), .range = {}, .from = {}, .where = entry.key.where()};
   Yaml range = entry.value;
   Yaml from;
   if (range.is_mapping()) {
     validate_keys(entry.value, {"range", "from", "doc"}, "a dim", context.diagnostics);
-    range = require_key(entry.value, "range", "a dim", context.diagnostics);
     from = entry.value.find("from");
-    if (from) declaration.from = read_text(from, "'from'", context.diagnostics).value_or("");
+    if (from) read_source(from, declaration, context.diagnostics);
+    range = from ? entry.value.find("range") : require_key(entry.value, "range", "a dim", context.diagnostics);
   }
   // A dim whose range is wrong is declared nevertheless, so that its uses are not errors too.
   const auto bounds = range ? read_range(range, context.diagnostics) : std::nullopt;
-  declaration.range = bounds.value_or(DimRange{1, largest_dim});
+  declaration.range = bounds.value_or(DimRange{from && !range ? 0 : 1, largest_dim});
   const bool is_number = declaration.range.low == declaration.range.high && !from;
   const Dim value = is_number ? Dim(declaration.range.low) : Dim::symbol(entry.name());
   context.dims.entries.emplace(declaration.name, DimScope::Entry{value, declaration.where});
@@ -73,17 +86,49 @@ void read_dim_declarations(Yaml section, ModuleContext& context) {
   for (const Yaml::Entry entry : section.entries()) read_dim_declaration(entry, context);
 }
 
+std::string_view kind_name(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::input:
+      return "input";
+    case ValueKind::constant:
+      return "constant";
+    case ValueKind::state:
+      return "state";
+    case ValueKind::result:
+      return "result";
+  }
+  return "";
+}
+
 // The input that a dim is read from.
 void validate_dim_source(const DimDeclaration& dim, Yaml from, GraphContext& main) {
   if (!from.is_scalar()) return;  // reported already
-  const ValueId id = find_value(main, from);
+  const ValueId id = find_value(main, dim.from, from.where());
   if (id == no_id) return;
   const Value& value = main.graph.value(id);
-  if (value.kind == ValueKind::input && (!value.type || to_text(*value.type) == "i64[]")) return;
-  main.diagnostics()
-      .error(from.where(), fmt::format("the dim '{}' cannot be read from '{}': it is not an input of type i64[]",
-                                       dim.name, value.name))
-      .note(value.where, "it is defined here");
+  const auto reject = [&](const std::string& reason) -> Diagnostic& {
+    return main.diagnostics()
+        .error(from.where(), fmt::format("the dim '{}' cannot be read from '{}': {}", dim.name, from.text(), reason))
+        .note(value.where, "it is defined here");
+  };
+  if (value.kind != ValueKind::input) {
+    reject(fmt::format("it is not an input, but a {}", kind_name(value.kind)));
+    return;
+  }
+  if (!value.type) return;  // reported already
+  const auto& [dtype, shape, structure] = *value.type;
+  const bool is_whole = !structure && (dtype == DType::i64 || dtype == DType::i32);
+  if (!is_whole || shape.size() > 1 || (!shape.empty() && !shape[0].is_constant())) {
+    reject(fmt::format("it is not an input of type i64[], i64[n], i32[] or i32[n], where n is a number, but {}",
+                       to_text(*value.type)));
+  } else if (shape.empty() != !dim.element) {
+    reject(shape.empty() ? "it is a scalar" : fmt::format("it has {} elements", shape[0].text()))
+        .advise(fmt::format("write {}", shape.empty() ? dim.from : fmt::format("{}[0], say", dim.from)));
+  } else if (main.graph.inputs[value.index].strided) {
+    reject("it may have any strides");
+  } else if (dim.element && *dim.element >= shape[0].constant()) {
+    reject(fmt::format("it has {} elements, counted from 0", shape[0].text()));
+  }
 }
 
 // How the run will know each dim: from an input that has it as an extent, unless it says where from.
@@ -104,7 +149,7 @@ void validate_dims(GraphContext& main) {
       main.diagnostics()
           .error(dim.where, fmt::format("no input says what the dim '{}' is", dim.name))
           .note(fmt::format("it would be known if an input had the extent {} by itself", dim.name))
-          .advise(fmt::format("or read it from a scalar input: {}: {{range: {}..{}, from: input_of_type_i64}}",
+          .advise(fmt::format("or read it from an input of type i64[]: {}: {{range: {}..{}, from: the_input}}",
                               dim.name, dim.range.low, dim.range.high));
     }
   }
@@ -116,20 +161,6 @@ void read_numerics(Yaml section, Graph& graph, Diagnostics& diagnostics) {
   if (const auto choice = read_enumerator<Numerics>(section, "'numerics'", diagnostics)) {
     graph.numerics = *choice;
   }
-}
-
-std::string_view kind_name(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::input:
-      return "input";
-    case ValueKind::constant:
-      return "constant";
-    case ValueKind::state:
-      return "state";
-    case ValueKind::result:
-      return "result";
-  }
-  return "";
 }
 
 void warn_of_unused(const GraphContext& context) {

@@ -265,23 +265,27 @@ ValueId find_value(GraphContext& context, Yaml name) {
     report_mismatch(name, "the name of a value", "a word", context.diagnostics());
     return no_id;
   }
-  const auto found = context.names.find(name.text());
+  return find_value(context, name.text(), name.where());
+}
+
+ValueId find_value(GraphContext& context, std::string_view name, SourceLocation where) {
+  const auto found = context.names.find(name);
   if (found != context.names.end()) {
     context.used[found->second] = true;
     return found->second;
   }
   if (is_hopeless(context.diagnostics())) return no_id;
-  if (const auto dim = context.module.dims.entries.find(name.text()); dim != context.module.dims.entries.end()) {
+  if (const auto dim = context.module.dims.entries.find(name); dim != context.module.dims.entries.end()) {
     context.diagnostics()
-        .error(name.where(), fmt::format("'{}' is a dim, and only values may stand here", name.text()))
+        .error(where, fmt::format("'{}' is a dim, and only values may stand here", name))
         .note(dim->second.where, "it is declared here");
     return no_id;
   }
-  Diagnostic& diagnostic = context.diagnostics().error(name.where(), fmt::format("'{}' is not defined", name.text()));
+  Diagnostic& diagnostic = context.diagnostics().error(where, fmt::format("'{}' is not defined", name));
   std::vector<std::string> candidates;
   candidates.reserve(context.names.size());
   for (const Value& value : context.graph.values) candidates.push_back(value.name);
-  note_candidates(diagnostic, name.text(), candidates, "values");
+  note_candidates(diagnostic, name, candidates, "values");
   if (context.is_function) diagnostic.advise("a function sees no values but its own; pass others as operands");
   return no_id;
 }

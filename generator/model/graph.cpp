@@ -1,5 +1,7 @@
 #include "generator/model/graph.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace kgen {
@@ -56,6 +58,21 @@ const TargetDescription& description_of(const Graph& graph) { return description
 
 const std::string& output_name(const Graph& graph, std::size_t index) {
   return index < graph.output_names.size() ? graph.output_names[index] : graph.value(graph.outputs[index]).name;
+}
+
+std::string source_text(const DimDeclaration& dim) {
+  return dim.element ? fmt::format("{}[{}]", dim.from, *dim.element) : dim.from;
+}
+
+bool is_for_the_run_to_tell(const Graph& graph, const Dim& a, const Dim& b) {
+  const auto says_alone = [&](const Dim& one, const Dim& other) {
+    const std::vector<std::string> symbols = other.symbols();
+    return std::ranges::any_of(one.symbols(), [&](const std::string& symbol) {
+      return !std::ranges::binary_search(symbols, symbol) &&
+             std::ranges::any_of(graph.dims, [&](const auto& dim) { return dim.name == symbol && !dim.from.empty(); });
+    });
+  };
+  return says_alone(a, b) || says_alone(b, a);
 }
 
 }  // namespace kgen

@@ -221,9 +221,11 @@ struct DimRequirement {
 struct DimDeclaration {
   std::string name;
   DimRange range;
-  std::string from;  // the scalar i64 input that holds it; empty: read from an input's shape
-  SourceLocation where;
+  std::string from;  // the input of whole numbers that holds it; empty: read from an input's shape
+  std::optional<std::int64_t> element = {};  // which of that input's elements; nothing: it is a scalar
+  SourceLocation where = {};
 };
+std::string source_text(const DimDeclaration& dim);  // "position", "sizes[2]"
 
 struct Graph {
   std::string name;
@@ -261,6 +263,8 @@ DimRanges ranges_of(const Graph& graph);
 const TargetDescription& description_of(const Graph& graph);
 // What callers know output `index` by.
 const std::string& output_name(const Graph& graph, std::size_t index);
+// Whether only a run can tell if two numbers of elements are equal: callers say by a number what one of them is.
+bool is_for_the_run_to_tell(const Graph& graph, const Dim& a, const Dim& b);
 
 // A graph file: the graph itself and the functions that it calls. functions[i] calls only functions before it.
 struct Module {

@@ -329,12 +329,13 @@ struct CheckPlan {
 
 // Where a run finds a dim of the graph.
 struct DimSource {
-  enum class Kind { fixed, extent, scalar };
+  enum class Kind { fixed, extent, element };
   std::string name;
   DimRange range;           // fixed: one number, which it is; else a run checks what it finds
   Kind kind = Kind::fixed;
-  std::uint32_t input = 0;  // extent: of which input, and scalar: the input that holds it
+  std::uint32_t input = 0;  // extent: of which input, and element: the input that holds it
   std::uint32_t axis = 0;   // extent
+  std::int64_t element = 0;
 };
 
 struct Plan {

@@ -108,7 +108,7 @@ typedef struct kgen_load_options {
 kgen_status kgen_model_load(const kgen_graph* graph, const kgen_load_options* options, kgen_model** model);
 void kgen_model_free(kgen_model* model);
 const kgen_graph* kgen_model_graph(const kgen_model* model);
-/* Where the model runs, and its tensors must be. Scalars that sizes are read from are the host's on every device. */
+/* Where the model runs, and its tensors must be. Inputs that sizes are read from are the host's on every device. */
 kgen_status kgen_model_device(const kgen_model* model, DLDevice* device);
 
 /* Computes the outputs, in memory that the caller allocated, and advances the state. Everything is validated before
@@ -122,7 +122,7 @@ kgen_status kgen_model_run(kgen_model* model, const DLTensor* const* inputs, int
  * done. kgen_model_run reads inputs at once and waits. On the CPU the two are the same.
  *
  * Where the stream is being captured (cudaStreamBeginCapture, torch.cuda.graph), the run becomes part of the caller's
- * graph, with the sizes and values of host scalars that it was given: what is to change from replay to replay is to be
+ * graph, with the sizes and values of inputs of the host's that it was given: what is to change from replay to replay is to be
  * read on the device. Nothing need be run before; memory that the model lacks is made outside of the graph, and waited
  * for. The model does not see the replays: they follow
  * its other runs, and those follow them, as the caller orders them, and none may come after kgen_model_free. */

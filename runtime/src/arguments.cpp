@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <limits>
 #include <string_view>
 
@@ -158,6 +159,12 @@ void require_shape(const Argument& argument, std::span<const std::int64_t> shape
     fail(KGEN_DIM_INCONSISTENT, argument.name(), ": axis ", axis, " is ", found, ", expected ", text, " = ",
          shape[axis], dims_text(dims));
   }
+}
+
+std::int64_t fixed_count(const TensorInfo& info) {
+  std::int64_t count = 1;
+  for (const char* extent : info.dims) count *= std::atoll(extent);
+  return count;
 }
 
 void require_dense(const Argument& argument) {

@@ -28,6 +28,9 @@ void require_usable(const Argument& argument, DLDevice device, const DeviceApi& 
 // Code KGEN_WRONG_EXTENT where the graph fixes the extent, KGEN_DIM_INCONSISTENT where it follows from dims.
 void require_shape(const Argument& argument, std::span<const std::int64_t> shape, std::span<const BoundDim> dims);
 
+// How many elements an argument has whose extents are all numbers.
+std::int64_t fixed_count(const TensorInfo& info);
+
 // Dense row-major; strides of axes with one element, and of tensors without elements, do not matter.
 void require_dense(const Argument& argument);
 

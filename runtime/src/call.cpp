@@ -39,6 +39,22 @@ void require_declared(const Info& info, const char* what, ElementType type, std:
   }
 }
 
+// Of an input that sizes are read from.
+std::int64_t whole_number(const Argument& argument, std::int64_t element) {
+  if (argument.info.type == ElementType::i32) {
+    std::int32_t value = 0;
+    std::memcpy(&value, argument.data() + element * std::int64_t{sizeof(value)}, sizeof(value));
+    return value;
+  }
+  if (argument.info.type != ElementType::i64) {
+    fail(KGEN_INTERNAL, "the wrapper reads a size from ", argument.name(), " of ",
+         element_type_info(argument.info.type).name);
+  }
+  std::int64_t value = 0;
+  std::memcpy(&value, argument.data() + element * std::int64_t{sizeof(value)}, sizeof(value));
+  return value;
+}
+
 template <class Info>
 void require_call(const Info& info, const char* what, std::int64_t call) {
   if (call < 0 || call >= info.calls) {
@@ -206,16 +222,29 @@ std::int64_t Call::input_extent(int input, int axis) {
 
 std::int64_t Call::input_scalar(int input) {
   const Argument argument = input_argument(input);
-  require_declared(argument.info, "input", ElementType::i64, 0, argument.info.dims.size());
-  origin_ = {input, -1};
-  std::int64_t value = 0;
-  std::memcpy(&value, argument.data(), sizeof(value));
-  return value;
+  require_declared(argument.info, "input", argument.info.type, 0, argument.info.dims.size());
+  origin_ = {.input = input};
+  return whole_number(argument, 0);
+}
+
+std::int64_t Call::input_element(int input, std::int64_t element) {
+  const Argument argument = input_argument(input);
+  require_declared(argument.info, "input", argument.info.type, 1, argument.info.dims.size());
+  const std::int64_t count = fixed_count(argument.info);
+  if (element < 0 || element >= count) {
+    fail(KGEN_INTERNAL, "the wrapper asks for element ", element, " of ", argument.name(), ", which has ", count);
+  }
+  require_shape(argument, {&count, 1}, dims_);
+  require_dense(argument);
+  origin_ = {.input = input, .element = element};
+  return whole_number(argument, element);
 }
 
 std::int64_t Call::dim(const char* name, std::int64_t low, std::int64_t high, std::int64_t value) {
   if (value < low || value > high) {
-    const std::string axis = origin_.axis < 0 ? "the value" : concat("axis ", origin_.axis);
+    const std::string axis = origin_.axis >= 0      ? concat("axis ", origin_.axis)
+                             : origin_.element >= 0 ? concat("element ", origin_.element)
+                                                    : "the value";
     const std::string origin =
         origin_.input < 0 ? "" : concat(" (", axis, " of ", input_argument(origin_.input).name(), ")");
     fail(KGEN_DIM_OUT_OF_RANGE, "dim ", name, " is ", value, origin, ", expected ", low, "..", high);
@@ -250,11 +279,11 @@ const void* Call::dense_input(int index, ElementType type, Extents shape) const 
   return on_device(index, argument);
 }
 
-// A scalar on the host that a stub reads goes to the device through memory that stays as it is for as long as the run
+// What is on the host, and a stub reads, goes to the device through memory that stays as it is for as long as the run
 // may come again.
 const void* Call::on_device(int index, const Argument& argument) const {
   if (model_.api.is_host || !argument.info.on_host || question_ != nullptr) return argument.data();
-  return model_.stage_scalar(index, argument.data());
+  return model_.stage_input(index, argument.data());
 }
 
 void* Call::dense_output(int index, ElementType type, Extents shape) const {

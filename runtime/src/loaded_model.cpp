@@ -6,6 +6,7 @@
 
 #include "kgen/runtime/arena.hpp"
 #include "kgen/runtime/call.hpp"
+#include "runtime/src/arguments.hpp"
 #include "runtime/src/text.hpp"
 
 namespace kgen {
@@ -92,10 +93,18 @@ void require_device(const GraphInfo& graph, int device) {
   fail(KGEN_INVALID_ARGUMENT, "device ", device, " was asked for, but ", graph.device->name, " has ", devices);
 }
 
-// Room for every scalar that a stub may read on the device, for each run that is kept.
-std::size_t scalar_bytes(const GraphInfo& graph) {
-  const bool any = !graph.device->is_host && std::ranges::any_of(graph.inputs, &TensorInfo::on_host);
-  return any ? Runs::most * graph.inputs.size() * sizeof(std::int64_t) : 0;
+// Of what is in the host's memory of the first `inputs` arguments, each rounded up to whole numbers of 64 bits.
+std::size_t host_bytes(const GraphInfo& graph, std::size_t inputs) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    if (graph.inputs[i].on_host) bytes += static_cast<std::size_t>(fixed_count(graph.inputs[i])) * sizeof(std::int64_t);
+  }
+  return bytes;
+}
+
+// Room for all of that, which stubs may read on the device, for each run that is kept.
+std::size_t staged_bytes(const GraphInfo& graph) {
+  return graph.device->is_host ? 0 : Runs::most * host_bytes(graph, graph.inputs.size());
 }
 
 }  // namespace
@@ -136,8 +145,8 @@ kgen_model::kgen_model(const kgen::GraphInfo& graph_info, const kgen::LoadOption
       states(kgen::allocate(graph.states, api, streams.own())),
       persistents(kgen::allocate(graph.persistents, api, streams.own())),
       state_elements(kgen::name_states(graph)),
-      host_scalars(kgen::DeviceBuffer::pinned(api, kgen::scalar_bytes(graph))),
-      scalars(kgen::DeviceBuffer::undefined(api, host_scalars.size(), streams.own())),
+      host_staged(kgen::DeviceBuffer::pinned(api, kgen::staged_bytes(graph))),
+      staged(kgen::DeviceBuffer::undefined(api, host_staged.size(), streams.own())),
       runs(api),
       profile(api) {
   streams.begin(streams.own(), true);
@@ -307,18 +316,21 @@ void* kgen_model::workspace(int stream, std::size_t bytes) {
   return memory.data();
 }
 
-const void* kgen_model::stage_scalar(int input, const std::byte* value) {
-  constexpr std::size_t bytes = sizeof(std::int64_t);
+const void* kgen_model::stage_input(int input, const std::byte* values) {
+  const kgen::TensorInfo& info = graph.inputs[static_cast<std::size_t>(input)];
+  const auto bytes =
+      static_cast<std::size_t>(kgen::fixed_count(info) * kgen::element_type_info(info.type).bits / 8);
   if (in_callers_graph) {
     captured.push_back(kgen::DeviceBuffer::undefined(api, bytes, streams.own()));
-    api.copy(captured.back().data(), value, bytes, streams.own());
+    api.copy(captured.back().data(), values, bytes, streams.own());
     api.wait_for_stream(streams.own());
     return captured.back().data();
   }
-  const std::size_t offset = (run_now->place * graph.inputs.size() + static_cast<std::size_t>(input)) * bytes;
-  std::memcpy(host_scalars.data() + offset, value, bytes);
-  api.copy(scalars.data() + offset, host_scalars.data() + offset, bytes, streams.at(0));
-  return scalars.data() + offset;
+  const std::size_t offset = run_now->place * kgen::host_bytes(graph, graph.inputs.size()) +
+                             kgen::host_bytes(graph, static_cast<std::size_t>(input));
+  std::memcpy(host_staged.data() + offset, values, bytes);
+  api.copy(staged.data() + offset, host_staged.data() + offset, bytes, streams.at(0));
+  return staged.data() + offset;
 }
 
 void kgen_model::execute(void (*function)(kgen::Call&), const char* name, kgen::Call& call) {

@@ -78,7 +78,7 @@ struct kgen_model {
   kgen::DeviceBuffer arena;                    // as large as any run has needed
   std::vector<kgen::DeviceBuffer> workspaces;  // of stubs, by stream
   std::vector<kgen::DeviceBuffer> scratch;     // of check functions
-  kgen::DeviceBuffer host_scalars, scalars;    // pinned, and on the device: those that stubs read, for each of `runs`
+  kgen::DeviceBuffer host_staged, staged;      // pinned, and on the device: inputs of the host's, for each of `runs`
   kgen::Runs runs;
   kgen::Run* run_now = nullptr;              // the one that is under way on a GPU; null in a caller's graph
   bool capturing = false;                    // the run that is under way is not done but captured
@@ -109,8 +109,8 @@ struct kgen_model {
   // For what is launched next on one of a run's streams, in its order. Null where there is too little and the model
   // captures the launch.
   void* workspace(int stream, std::size_t bytes);
-  // The address on the device of a scalar that is copied there in the order of stream 0.
-  const void* stage_scalar(int input, const std::byte* value);
+  // The address on the device of an input of the host's that is copied there in the order of stream 0.
+  const void* stage_input(int input, const std::byte* values);
 
  private:
   void execute(void (*function)(kgen::Call&), const char* name, kgen::Call& call);

@@ -18,14 +18,22 @@ void append(RunKey& key, const DLTensor& tensor) {
   if (tensor.strides != nullptr) key.insert(key.end(), tensor.strides, tensor.strides + tensor.ndim);
 }
 
+// What sizes are read from: a scalar, or a line.
+void append_elements(RunKey& key, const DLTensor& tensor) {
+  const std::int64_t count = tensor.ndim == 0 ? 1 : tensor.shape[0], bytes = tensor.dtype.bits / 8;
+  const std::int64_t stride = tensor.ndim == 0 || tensor.strides == nullptr ? 1 : tensor.strides[0];
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::memcpy(&key.emplace_back(0), data_of(tensor) + i * stride * bytes, static_cast<std::size_t>(bytes));
+  }
+}
+
 }  // namespace
 
 RunKey key_of(const GraphInfo& graph, std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs) {
   RunKey key;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     append(key, *inputs[i]);
-    if (!graph.inputs[i].on_host) continue;
-    std::memcpy(&key.emplace_back(0), data_of(*inputs[i]), sizeof(std::int64_t));
+    if (graph.inputs[i].on_host) append_elements(key, *inputs[i]);
   }
   for (const DLTensor* output : outputs) append(key, *output);
   return key;

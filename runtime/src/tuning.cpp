@@ -152,7 +152,10 @@ Tensor input_tensor(const TensorInfo& info, const TuningInput& input, std::minst
     case ElementType::f8e5m2: fill_random<f8e5m2>(tensor, random); break;
     default: break;
   }
-  if (info.on_host) std::memcpy(tensor.data(), &input.value, sizeof(input.value));
+  for (std::size_t i = 0; i < input.values.size(); ++i) {
+    if (info.type == ElementType::i64) tensor.values<std::int64_t>()[i] = input.values[i];
+    if (info.type == ElementType::i32) tensor.values<std::int32_t>()[i] = static_cast<std::int32_t>(input.values[i]);
+  }
   return tensor;
 }
 

@@ -74,7 +74,7 @@ def data_sets(test: Test) -> list[Path]:
     return sorted(test.folder.glob("test_data_set_*"))
 
 
-def plan(test: Test, kgen: str, work: Path, planned_for: str = "cpu") -> None:
+def plan(test: Test, kgen: str, work: Path, planned_for: str = "cpu", bind: bool = True) -> None:
     folder = work / test.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -86,7 +86,8 @@ def plan(test: Test, kgen: str, work: Path, planned_for: str = "cpu") -> None:
         return
     test.operators = test.model.operators
     sets = data_sets(test)
-    example = ["--example", str(sets[0])] if sets else []
+    # Where there are several, what says sizes may be another in each.
+    example = ["--example", str(sets[0])] if len(sets) == 1 and bind else []
     model = str(test.folder / "model.onnx")
     status, said = run([kgen, "import", model, "-o", str(graph), "--quiet", "--color", "never", *example], 60)
     if status:
@@ -267,6 +268,7 @@ def main() -> int:
     parser.add_argument("--draw", type=int, metavar="COUNT", help="draw so many models into this folder first, as draw_models.py says")
     parser.add_argument("--seed", type=int, default=1, help="what they are drawn from")
     parser.add_argument("--draw-with", default=sys.executable, metavar="PYTHON", help="one that has the package onnx")
+    parser.add_argument("--unbound", action="store_true", help="bind no input to its value in a test: those that say sizes are dims")
     parser.add_argument("--match", default="", help="a regular expression that the names match")
     parser.add_argument("--until", choices=("plan", "run"), default="run")
     parser.add_argument("--target", default="cpu", choices=("cpu", "executor", *ARCHITECTURES),
@@ -304,7 +306,8 @@ def main() -> int:
         print(f"there are no tests in {options.folder}")
         return 1
     with ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(lambda test: plan(test, tools.kgen, options.work, options.target if on_gpu else "cpu"), tests))
+        planned_for = options.target if on_gpu else "cpu"
+        list(pool.map(lambda test: plan(test, tools.kgen, options.work, planned_for, not options.unbound), tests))
         planned = [test for test in tests if not test.stage]
         if options.until == "run" and on_gpu and options.quick:
             build_all(planned, quick_target(options.target, options.work), options, pool)

@@ -77,17 +77,24 @@ Arrays = dict[str, np.ndarray]
 
 def write(folder: Path, nodes: list[bytes], inputs: Arrays, weights: Arrays, outputs: Arrays, version: int = 18,
           shapes: dict[str, tuple[int | str, ...]] | None = None) -> None:
-    data = folder / "test_data_set_0"
-    data.mkdir(parents=True, exist_ok=True)
-    outputs = {name: array.astype(np.float32) if array.dtype == np.float64 else array for name, array in outputs.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    outputs = write_data(folder, 0, inputs, outputs)
     infos = [value_info(name, (shapes or {}).get(name, array.shape), code_of(array)) for name, array in inputs.items()]
     results = [value_info(name, array.shape, code_of(array)) for name, array in outputs.items()]
     kept = [tensor(array, name) for name, array in weights.items()]
     (folder / "model.onnx").write_bytes(model(nodes, infos, results, kept, version))
+
+
+def write_data(folder: Path, number: int, inputs: Arrays, outputs: Arrays) -> Arrays:
+    """The outputs as they are written."""
+    data = folder / f"test_data_set_{number}"
+    data.mkdir(parents=True, exist_ok=True)
+    outputs = {name: array.astype(np.float32) if array.dtype == np.float64 else array for name, array in outputs.items()}
     for i, array in enumerate(inputs.values()):
         (data / f"input_{i}.pb").write_bytes(tensor(array))
     for i, array in enumerate(outputs.values()):
         (data / f"output_{i}.pb").write_bytes(tensor(array))
+    return outputs
 
 
 def perceptron(folder: Path, random: Callable[..., np.ndarray]) -> None:
@@ -125,6 +132,32 @@ def bound_axes(folder: Path, random: Callable[..., np.ndarray]) -> None:
     """An input that says axes is bound to its value in the example."""
     x, axes = random(2, 3, 4), np.array([0, -1], np.int64)
     write(folder, [node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)], {"x": x, "axes": axes}, {}, {"y": x.sum(axis=(0, 2))})
+
+
+def sizes_of_calls(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """Inputs that say sizes, each time others."""
+    weights = {name: np.array(value, np.int64) for name, value in
+               {"zero": 0, "one": 1, "two": [2], "last": [1], "start": [0], "rest": [-1], "places": [2, 0, 1]}.items()}
+    weights["ends"] = np.array([2, 5], np.float32)
+    nodes = [node("Reshape", ["x", "shape"], ["reshaped"]), node("ConstantOfShape", ["shape"], ["zeros"]),
+             node("Add", ["reshaped", "zeros"], ["kept"]), node("Expand", ["row", "wide"], ["rows"]),
+             node("Range", ["zero", "limit", "one"], ["numbers"]), node("Tile", ["row", "wide"], ["tiled"]),
+             node("Slice", ["row", "start", "length", "last"], ["part"]), node("OneHot", ["places", "depth", "ends"], ["hot"]),
+             node("Concat", ["length", "rest"], ["open"], axis=0), node("Reshape", ["x", "open"], ["halves"]),
+             node("Mul", ["wide", "two"], ["doubled"]), node("ConstantOfShape", ["doubled"], ["nothing"])]
+    for number, (shape, wide, limit, length, depth) in enumerate(
+            [((3, 8), (5, 6), 4, 4, 3), ((12, 2), (1, 6), 0, 6, 5), ((1, 24), (9, 6), 33, 1, 1)]):
+        x, row = random(4, 6), random(1, 6)
+        inputs = {"x": x, "row": row, "shape": np.array(shape, np.int64), "wide": np.array(wide, np.int64),
+                  "limit": np.array(limit, np.int64), "length": np.array([length], np.int64), "depth": np.array(depth, np.int64)}
+        outputs = {"kept": x.reshape(shape), "rows": np.broadcast_to(row, wide).copy(), "numbers": np.arange(limit),
+                   "tiled": np.tile(row, wide), "part": row[:, :length], "halves": x.reshape(length, -1),
+                   "hot": np.where(np.arange(depth) == weights["places"][:, None], 5, 2).astype(np.float32),
+                   "nothing": np.zeros(2 * np.array(wide), np.float32)}
+        if number == 0:
+            write(folder, nodes, inputs, weights, outputs)
+        else:
+            write_data(folder, number, inputs, outputs)
 
 
 def products(folder: Path, random: Callable[..., np.ndarray]) -> None:
@@ -303,6 +336,6 @@ def chance(folder: Path, random: Callable[..., np.ndarray]) -> None:
 
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
-    for case in (perceptron, split_heads, convolution, bound_axes, products, transposed_convolution, narrow_floats, running_products,
+    for case in (perceptron, split_heads, convolution, bound_axes, sizes_of_calls, products, transposed_convolution, narrow_floats, running_products,
                  scattered, no_elements, layers, chosen_elements, integer_products, attention, chance):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

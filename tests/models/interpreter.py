@@ -79,8 +79,11 @@ class Interpreted(evaluate.Model):
             sizes |= {text: extent for text, extent in zip(extents, tensor.shape) if text.isidentifier()}
         for name, entry in (self.read.get("dims") or {}).items():
             if isinstance(entry, dict):
-                sizes[name] = int(tensors[self.input_names.index(entry["from"])])
-            low, high = map(int, str(entry["range"] if isinstance(entry, dict) else entry).split(".."))
+                source, _, element = entry["from"].partition("[")
+                held = tensors[self.input_names.index(source)]
+                sizes[name] = int(held[int(element.rstrip("]"))] if element else held)
+            limits = entry.get("range", f"0..{2**31 - 1}") if isinstance(entry, dict) else entry
+            low, high = map(int, str(limits).split(".."))
             assert low <= sizes[name] <= high, (name, entry, sizes[name])
         for name, tensor in zip(self.input_names, tensors):
             assert list(tensor.shape) == [size(each, sizes) for each in parts_of(self.read["inputs"][name])[1]], name

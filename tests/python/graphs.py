@@ -45,6 +45,21 @@ nodes:
 outputs: [y]
 """
 
+SHAPED = """\
+graph: shaped
+dims:
+  A: {from: "sizes[0]"}
+  B: {range: 0..8, from: "sizes[1]"}
+inputs:
+  x: f32[2, 6]
+  sizes: i64[2]
+nodes:
+- {op: reshape, in: x, shape: [A, -1], out: part}
+- {op: neg, in: part, out: y}
+- {op: iota, count: B, out: places}
+outputs: [y, places]
+"""
+
 SCALED = """\
 graph: scaled
 inputs: {x: "f32[3]", single: "f32[]", wide: "f64[]"}

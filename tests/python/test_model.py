@@ -287,6 +287,27 @@ class States(unittest.TestCase):
             model(x.view("u2"), 0)
         self.assertEqual(str(caught.exception), "input 'x': the element type is u16, expected bf16")
 
+    def test_sizes_of_a_line(self) -> None:
+        model = graphs.load(graphs.SHAPED)
+        self.assertEqual([one.on_host for one in model.inputs], [False, True])
+        x, sizes = numpy.arange(12, dtype="f4").reshape(2, 6), numpy.zeros(2, "i8")
+        for shape, count in (((2, 6), 3), ((3, 4), 3), ((12, 1), 8), ((3, 4), 0)):  # the same tensor, other numbers
+            sizes[:] = shape[0], count
+            y, places = model(x, sizes)
+            numpy.testing.assert_array_equal(y, -x.reshape(shape))
+            numpy.testing.assert_array_equal(places, numpy.arange(count))
+        for bad, text in (
+            ((3, 9), "dim B is 9 (element 1 of input 'sizes'), expected 0..8"),
+            ((-1, 2), "dim A is -1 (element 0 of input 'sizes'), expected 0..2147483647"),
+            ((5, 2), "part: [A, 12/A] must have as many elements as x: 12 is greater than 10"),
+            ((0, 2), "part: [A, -1] says what -1 stands for where the others are not 0: 1 is greater than 0"),
+        ):
+            with self.assertRaises((kgen.ArgumentError, kgen.Error)) as caught:
+                model(x, numpy.array(bad))
+            self.assertIn(text, str(caught.exception))
+        with self.assertRaisesRegex(kgen.ArgumentError, r"^input 'sizes': axis 0 is 3, expected 2$"):
+            model(x, numpy.array([2, 6, 1]))
+
     def test_scalars_of_floats(self) -> None:
         model = graphs.load(graphs.SCALED)
         x = numpy.array([1, 2, 3], "f4")

@@ -155,7 +155,7 @@ def choose_outputs(scope: Scope) -> None:
 
 
 def declare_symbols(graph: Graph) -> None:
-    """Those that occur; one that no input has as an extent by itself is read from a scalar."""
+    """Those that occur; what no input has as an extent by itself is read from a scalar, or from elements of a line."""
     used = {name for body in graph.bodies for type_ in used_types(body) for extent in type_.shape
             for name in extent.symbols}
     used |= {name for body in graph.bodies for node in body.nodes for value in node.attributes.values()
@@ -165,13 +165,17 @@ def declare_symbols(graph: Graph) -> None:
     for body in graph.bodies:  # those of nodes that went
         body.requirements = [each for each in body.requirements if {*each.least.symbols, *each.most.symbols} <= used]
     for name in list(graph.symbols):
-        symbol = graph.symbols[name]
         if name not in used:
             del graph.symbols[name]
-        elif name not in given and not symbol.source:
-            symbol.source = f"size_of_{name}"
-            graph.main.inputs[symbol.source] = Input(Type("i64", ()))
-            graph.main.types[symbol.source] = Type("i64", ())
+    open_ = [name for name, symbol in graph.symbols.items() if name not in given and not symbol.source]
+    if open_:
+        is_line = len(open_) > 1 or len(graph.main.inputs) % 2 == 0
+        type_ = Type("i32", (Dim.of(len(open_) + 1),)) if is_line else Type("i64", ())
+        source = "sizes" if is_line else f"size_of_{open_[0]}"
+        graph.main.inputs[source] = Input(type_)
+        graph.main.types[source] = type_
+        for place, name in enumerate(open_, 1):  # the first element of a line is nothing's size
+            graph.symbols[name].source = f"{source}[{place}]" if is_line else source
     sources = {each.source for each in graph.symbols.values()}
     if "position" in graph.main.inputs and "position" not in sources:
         read = {name for node in graph.main.nodes for name in node.inputs if isinstance(name, str)}

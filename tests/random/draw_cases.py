@@ -80,10 +80,13 @@ def draw_weights(rng: np.random.Generator, graph: Graph) -> dict[str, np.ndarray
 
 def draw_input(rng: np.random.Generator, graph: Graph, name: str, each: Input, sizes: dict[str, int],
                special: bool) -> np.ndarray:
-    for symbol, declaration in graph.symbols.items():
-        if declaration.source == name:
-            return np.asarray(sizes[symbol], np.int64)
     shape = at(each.type, sizes)
+    held = [symbol for symbol, declaration in graph.symbols.items() if declaration.input == name]
+    if held:
+        values = np.zeros(shape, number_formats.storage_dtype(each.type.dtype))
+        for symbol in held:
+            values.reshape(-1)[graph.symbols[symbol].element] = sizes[symbol]
+        return values
     if each.extent_of is not None:
         elements = draw_indices(rng, each.type.dtype, shape, each.extent_of.at(sizes))
     else:

@@ -76,7 +76,15 @@ class Body:
 class Symbol:
     low: int
     high: int
-    source: str = ""  # the scalar input that it is read from
+    source: str = ""  # "position", "sizes[0]": the scalar input that it is read from, or the element of one
+
+    @property
+    def input(self) -> str:
+        return self.source.partition("[")[0]
+
+    @property
+    def element(self) -> int:
+        return int(self.source.partition("[")[2].rstrip("]") or 0)
 
 
 @dataclass
@@ -101,7 +109,7 @@ class Graph:
 
 def without_unread(graph: Graph) -> Graph:
     """The graph without the nodes, inputs, constants, states and functions that its outputs do not follow from."""
-    main = body_without_unread(graph.main, [s.source for s in graph.symbols.values() if s.source])
+    main = body_without_unread(graph.main, [s.input for s in graph.symbols.values() if s.source])
     called = {node.op for node in main.nodes if node.call}
     functions = {name: body_without_unread(body, []) for name, body in graph.functions.items() if name in called}
     # A function keeps its parameters: its callers pass them.
@@ -183,7 +191,7 @@ def to_yaml(graph: Graph) -> str:
     lines += ["dims:"] if graph.symbols else []
     for name, symbol in graph.symbols.items():
         bounds = f"{symbol.low}..{symbol.high}"
-        lines.append(f"  {name}: " + (f"{{range: {bounds}, from: {symbol.source}}}" if symbol.source else bounds))
+        lines.append(f"  {name}: " + (f"{{range: {bounds}, from: '{symbol.source}'}}" if symbol.source else bounds))
     if graph.numerics != "fast":
         lines.append(f"numerics: {graph.numerics}")
     lines += ["functions:"] if graph.functions else []

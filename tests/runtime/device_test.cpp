@@ -440,24 +440,30 @@ TEST_CASE("A constant larger than the staging buffers arrives whole") {
   kgen_model_free(model);
 }
 
-TEST_CASE("A scalar of the host that a stub reads is staged for each run") {
+TEST_CASE("What sizes are read from, and a stub reads, is staged for each run") {
   kgen::GraphInfo graph = graph_that_runs([](kgen::Call& call) {
+    const std::int64_t first = call.input_scalar(0), last = call.dim("N", 0, 50, call.input_element(1, 2));
     const auto position = call.input<std::int64_t, 0>(0, {});
-    CHECK(fake::is_device_memory(position.data()));
-    CHECK(*position.data() == call.input_scalar(0));
+    const auto sizes = call.input<std::int32_t, 1>(1, {3});
+    CHECK((fake::is_device_memory(position.data()) && fake::is_device_memory(sizes.data())));
+    CHECK((*position.data() == first && sizes.data()[0] == first && sizes.data()[2] == last));
     launch(call, "stub");
   });
-  graph.inputs = {{.name = "position", .type = kgen::ElementType::i64, .dims = {}, .on_host = true}};
+  graph.inputs = {{.name = "position", .type = kgen::ElementType::i64, .dims = {}, .on_host = true},
+                  {.name = "sizes", .type = kgen::ElementType::i32, .dims = {"3"}, .on_host = true}};
   const auto model = load(graph);
-  for (std::int64_t value = 0; value < 40; ++value) {
-    std::int64_t held = value / 2;
-    DLTensor tensor{};
-    tensor.data = &held;
-    tensor.device = {kDLCPU, 0};
-    tensor.dtype = {kDLInt, 64, 1};
-    const DLTensor* inputs[] = {&tensor};
-    CHECK_OUTCOME(toy::outcome(kgen_model_run(model.get(), inputs, 1, nullptr, 0)), KGEN_OK, "");
+  std::vector<std::int64_t> first(1), shape{3}, none;
+  std::vector<std::int32_t> held(3);
+  DLTensor scalar = toy::tensor_of(first, none, {kDLInt, 64, 1}), line = toy::tensor_of(held, shape, {kDLInt, 32, 1});
+  const DLTensor* inputs[]{&scalar, &line};
+  const auto outcome = [&] { return toy::outcome(kgen_model_run(model.get(), inputs, 2, nullptr, 0)); };
+  for (std::int32_t value = 0; value < 40; first[0] = held[0] = held[2] = ++value / 2) {
+    CHECK_OUTCOME(outcome(), KGEN_OK, "");
   }
+  held[2] = -1;
+  CHECK_OUTCOME(outcome(), KGEN_DIM_OUT_OF_RANGE, "dim N is -1 (element 2 of input 'sizes'), expected 0..50");
+  shape[0] = 2;
+  CHECK_OUTCOME(outcome(), KGEN_WRONG_EXTENT, "input 'sizes': axis 0 is 2, expected 3");
 }
 
 TEST_CASE("Errors of the device name the graph and the stub") {

@@ -31,18 +31,18 @@ Plan bound(Fixture& f) {
 
 }  // namespace
 
-TEST_CASE("bind_dims: extents, scalars and numbers") {
+TEST_CASE("bind_dims: extents, elements and numbers") {
   Fixture f;
   const Plan plan = bound(f);
   std::vector<std::string> found;
   for (const DimSource& each : plan.dim_sources) {
-    const char* kind = each.kind == DimSource::Kind::fixed    ? "fixed"
-                       : each.kind == DimSource::Kind::scalar ? "scalar"
-                                                              : "extent";
+    const char* kind = each.kind == DimSource::Kind::fixed     ? "fixed"
+                       : each.kind == DimSource::Kind::element ? "element"
+                                                               : "extent";
     found.push_back(each.name + " " + kind + " " + std::to_string(each.input) + " " + std::to_string(each.axis));
   }
   // K is a number wherever it stands: a graph knows no such symbol.
-  CHECK(found == std::vector<std::string>{"M extent 1 1", "N extent 1 0", "P scalar 2 0"});
+  CHECK(found == std::vector<std::string>{"M extent 1 1", "N extent 1 0", "P element 2 0"});
   REQUIRE(plan.open_requirements.size() == 1);
   CHECK(plan.open_requirements[0].left.text() == "P + 2");
   CHECK(plan.open_requirements[0].right.text() == "N");

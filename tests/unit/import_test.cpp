@@ -199,6 +199,24 @@ TEST_CASE("import: of an If whose condition is known one branch is imported") {
   CHECK(section(text, "nodes:") == "nodes:\n  - {op: relu, in: x, out: \"y\"}\n");
 }
 
+TEST_CASE("import: the elements of an input that says sizes are dims, where asked for") {
+  const OnnxModel m = model({tensor_info("x", {6}), tensor_info("s", {2}, onnx_int64), tensor_info("n", {}, onnx_int64)},
+                            {node("Mul", {"s", "n"}, {"t"}), node("Reshape", {"x", "t"}, {"y"}), node("Add", {"s", "s"}, {"z"})}, {"y", "z"});
+  Diagnostics diagnostics;
+  CHECK(import_with(m, diagnostics).demanded == std::vector<std::string>{"s", "n"});
+  CHECK((may_be_sizes(m.graph.inputs[1]) && may_be_sizes(m.graph.inputs[2]) && !may_be_sizes(m.graph.inputs[0])));
+  ImportOptions options;
+  options.sizes = {"s", "n"};
+  options.dims["s_1"] = {0, 7};
+  const std::string text = imported(m, options);
+  CHECK(section(text, "dims:") ==
+        "dims:\n  s_0: {range: 0..8192, from: \"s[0]\"}\n  s_1: {range: 0..7, from: \"s[1]\"}\n"
+        "  n_value: {range: 0..8192, from: \"n\"}\n");
+  const std::string nodes = section(text, "nodes:");
+  CHECK(nodes.find("{op: reshape, in: x, out: \"y\", shape: [n_value*s_0, n_value*s_1]}") != nodes.npos);
+  CHECK(nodes.find("dim: 2*s_1}") != nodes.npos);
+}
+
 TEST_CASE("import: an input that says axes is bound to its value") {
   OnnxModel m = model({tensor_info("x", {2, 3}), tensor_info("axes", {1}, onnx_int64)}, {node("ReduceSum", {"x", "axes"}, {"y"}, {integer("keepdims", 0)})}, {"y"});
   Diagnostics diagnostics;

@@ -113,6 +113,41 @@ outputs: [joined, alone, updated]
   CHECK(graph.module.main.requirements.empty());
 }
 
+TEST_CASE("reshape: whether there are as many elements is for the run to tell where a dim is a number that callers give") {
+  const auto graph = infer_good(R"(
+graph: g
+dims: {M: 1..64, A: {range: 0..64, from: sizes[0]}, B: {range: 1..64, from: sizes[1]}}
+inputs: {x: "f32[M, 8]", sizes: i64[2]}
+nodes:
+  - {op: reshape, in: x, out: y, shape: [A, B]}
+  - {op: reshape, in: x, out: z, shape: [A, -1]}
+outputs: [y, z]
+)");
+  CHECK(graph.type("y") == "f32[A, B]");
+  CHECK(graph.type("z") == "f32[A, 8*M/A]");
+  std::string requirements;
+  for (const DimRequirement& each : graph.module.main.requirements)
+    requirements += each.left.text() + " <= " + each.right.text() + " " + each.meaning + "\n";
+  CHECK(requirements ==
+        "A*B <= 8*M y: [A, B] must have as many elements as x\n"
+        "8*M <= A*B y: [A, B] must have as many elements as x\n"
+        "1 <= A z: [A, -1] says what -1 stands for where the others are not 0\n"
+        "(8*M/A)*A <= 8*M z: [A, 8*M/A] must have as many elements as x\n"
+        "8*M <= (8*M/A)*A z: [A, 8*M/A] must have as many elements as x\n");
+}
+
+TEST_CASE("bad: sizes that callers give, and no memory could have") {
+  CHECK(test::problems_of(R"(
+graph: g
+dims: {A: {from: sizes[0]}, B: {from: sizes[1]}}
+inputs: {x: "f32[]", sizes: i64[2]}
+nodes:
+- {op: broadcast_to, in: x, out: y, shape: [A, B]}
+outputs: [y]
+)") ==
+        "6: broadcast_to: 'y' ([A, B]) may have more than 2^60 elements\nhelp: give its dims smaller ranges");
+}
+
 TEST_CASE("what dims decide is checked by the run, and says which node asks for it") {
   const auto graph = infer_good(R"(
 graph: g

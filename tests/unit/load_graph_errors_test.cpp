@@ -192,20 +192,40 @@ graph.yaml:8:20: error: unknown key 'form' in a dim
       |                    ^
 note: known keys: 'range', 'from' and 'doc'
 help: did you mean 'from'?
-graph.yaml:9:6: error: a dim needs the key 'range'
-    9 |   G: {from: x}
-      |      ^
 graph.yaml:10:6: error: the range of a dim must be numbers, not a list
    10 |   H: [1, 2]
       |      ^
 help: write a range such as 1..8192, or one number
-graph.yaml:9:13: error: the dim 'G' cannot be read from 'x': it is not an input of type i64[]
+graph.yaml:9:13: error: the dim 'G' cannot be read from 'x': it is not an input of type i64[], i64[n], i32[] or i32[n], where n is a number, but f32[4]
     9 |   G: {from: x}
       |             ^
 graph.yaml:11:10: note: it is defined here
    11 | inputs: {x: f32[4]}
       |          ^
 )text");
+}
+
+TEST_CASE("load, bad: elements that dims are read from") {
+  const auto messages = [](const std::string& from) {
+    const std::string all = graph_messages("graph: g\ndims: {A: {from: \"" + from + R"yaml("}}
+inputs: {x: f32[4], sizes: i64[3], position: i64[], far: {type: "i64[2]", strided: true}}
+nodes:
+  - {op: relu, in: x, out: y}
+  - {op: slice, in: x, out: z, axis: 0, begin: 0, end: A}
+outputs: [y, z]
+)yaml");
+    return all.substr(0, all.find('\n'));
+  };
+  const std::string rejected = "graph.yaml:2:19: error: the dim 'A' cannot be read from ";
+  CHECK_EQ(messages("sizes[3]"), rejected + "'sizes[3]': it has 3 elements, counted from 0");
+  CHECK_EQ(messages("sizes"), rejected + "'sizes': it has 3 elements");
+  CHECK_EQ(messages("position[0]"), rejected + "'position[0]': it is a scalar");
+  CHECK_EQ(messages("far[0]"), rejected + "'far[0]': it may have any strides");
+  CHECK_EQ(messages("y[0]"), rejected + "'y[0]': it is not an input, but a result");
+  CHECK_EQ(messages("size[0]"), "graph.yaml:2:19: error: 'size' is not defined");
+  const std::string unclear = "graph.yaml:2:19: error: '";
+  for (const std::string from : {"sizes[-1]", "sizes[", "sizes[]", "sizes[x]", "sizes[0", "sizes[0]]", "sizes[99999999999999999999]"})
+    CHECK_EQ(messages(from), unclear + from + "' does not say which element of an input the dim is");
 }
 
 TEST_CASE("load, bad: where dims come from") {
@@ -220,7 +240,7 @@ nodes:
   - {op: relu, in: x, out: y}
 outputs: [y]
 )yaml"),
-           R"text(graph.yaml:4:26: error: the dim 'B' cannot be read from 'x': it is not an input of type i64[]
+           R"text(graph.yaml:4:26: error: the dim 'B' cannot be read from 'x': it is not an input of type i64[], i64[n], i32[] or i32[n], where n is a number, but f32[2*D]
     4 |   B: {range: 0..9, from: x}
       |                          ^
 graph.yaml:7:22: note: it is defined here
@@ -234,7 +254,7 @@ graph.yaml:6:3: error: no input says what the dim 'D' is
     6 |   D: 1..8
       |   ^
 note: it would be known if an input had the extent D by itself
-help: or read it from a scalar input: D: {range: 1..8, from: input_of_type_i64}
+help: or read it from an input of type i64[]: D: {range: 1..8, from: the_input}
 )text");
 }
 

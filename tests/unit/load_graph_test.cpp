@@ -229,8 +229,26 @@ outputs: {result: y, twice: y}
   CHECK_EQ(to_text(*value_named(graph, "cache").type), "f32[B, 4096]");
   CHECK_EQ(graph.dims[1].from, "position");
   CHECK_EQ(graph.dims[1].range.high, 4095);
+  CHECK(!graph.dims[1].element);
   CHECK_EQ(names(graph, graph.outputs), Names{"y", "y"});
   CHECK_EQ(graph.output_names, Names{"result", "twice"});
+}
+
+TEST_CASE("load: dims that are elements of an input") {
+  const Loaded file(R"yaml(graph: g
+dims: {A: {range: 1..9, from: sizes[0]}, B: {from: "sizes[2]"}, C: {from: count}}
+inputs: {x: f32[4], sizes: i32[3], count: i32[]}
+nodes:
+  - {op: reshape, in: x, out: y, shape: [A, B, C]}
+outputs: [y]
+)yaml");
+  const Graph& graph = file.main();
+  REQUIRE_EQ(graph.dims.size(), 3);
+  CHECK_EQ(source_text(graph.dims[0]), "sizes[0]");
+  CHECK_EQ(source_text(graph.dims[1]), "sizes[2]");
+  CHECK_EQ(source_text(graph.dims[2]), "count");
+  CHECK_EQ(graph.dims[1].range.low, 0);
+  CHECK_EQ(graph.dims[1].range.high, (std::int64_t{1} << 31) - 1);
 }
 
 TEST_CASE("load: functions, and the numbers of their calls") {

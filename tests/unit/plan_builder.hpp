@@ -19,8 +19,9 @@ class PlanBuilder {
 
   explicit PlanBuilder(std::string name = "graph") { fused_.graph.name = std::move(name); }
 
-  PlanBuilder& dim(const std::string& name, std::int64_t low, std::int64_t high, const std::string& from = "") {
-    fused_.graph.dims.push_back({name, {low, high}, from, {}});
+  PlanBuilder& dim(const std::string& name, std::int64_t low, std::int64_t high, const std::string& from = "",
+                   std::optional<std::int64_t> element = {}) {
+    fused_.graph.dims.push_back({.name = name, .range = {low, high}, .from = from, .element = element});
     return *this;
   }
   PlanBuilder& input(const std::string& name, Shape shape, DType dtype = DType::f32, bool strided = false) {

@@ -185,7 +185,7 @@ TEST_CASE("tune: the program has the graph's sizes, calls and candidates") {
   const std::string program = emit_tuning_program(tuning->project, tuning->plans[0], {"g.yaml", "kgen tune g.yaml"}).content;
   CAPTURE(program);
   for (const char* line : {"#include \"g_candidate_9/g_candidate_9.hpp\"", "const std::int64_t M = sizes[0];",
-                           "{.shape = {2 * M, 4}},", "{.shape = {}, .value = P},", "{\"P\", 0, 4},",
+                           "{.shape = {2 * M, 4}},", "{.shape = {}, .values = {P}},", "{\"P\", 0, 4},",
                            "{.graph = kgen_graph_g_candidate_0(), .parameters{\"\"}},",
                            "{.graph = kgen_graph_g_candidate_2(), .parameters{\"TileM: 48, TileN: 256\"}},"})
     CHECK(program.find(line) != std::string::npos);

@@ -92,6 +92,22 @@ PlanBuilder example() {
   return b;
 }
 
+TEST_CASE("wrapper: sizes that are elements of an input") {
+  PlanBuilder b("listed");
+  const Dim n = Dim::symbol("N");
+  b.dim("N", 0, 9, "sizes", 1);
+  b.input("x", {n, 8}, DType::f32).input("sizes", {2}, DType::i64);
+  b.elementwise("y", {"x"}).alone(GroupKind::elementwise, "y").outputs({"y"});
+  const std::string source = source_of(plan_of(b));
+  CHECK(has_lines(source, R"(
+const std::int64_t N = call.dim("N", 0, 9, call.input_element(1, 1));
+// Arguments: a wrong device, dtype, rank, shape, stride or alignment is an error that names the argument.
+const auto x = call.input<float, 2>(0, {N, 8});
+const auto y = call.output<float, 2>(0, {N, 8});
+)"));
+  CHECK(source.find(".name = \"sizes\", .type = kgen::ElementType::i64, .dims = {\"2\"}, .on_host = true}") != std::string::npos);
+}
+
 TEST_CASE("wrapper: sizes, arguments, memory, arena and launches, in the order in which a reader needs them") {
   const std::string source = source_of(plan_of(example()));
   CHECK(has_lines(source, R"(
@@ -153,7 +169,7 @@ static const kgen::GraphInfo graph = {
 .inputs{
 {.name = "A", .type = kgen::ElementType::bf16, .dims = {"M", "64"}},
 {.name = "x", .type = kgen::ElementType::f32, .dims = {"M", "8"}, .strided = true},
-{.name = "position", .type = kgen::ElementType::i64, .dims = {}},
+{.name = "position", .type = kgen::ElementType::i64, .dims = {}, .on_host = true},
 },
 .outputs{
 {.name = "y", .type = kgen::ElementType::f32, .dims = {"M", "8"}},

@@ -103,8 +103,12 @@ std::optional<Strides> view_strides(const IndexMap& view, const TensorType& base
     case Form::permute:
       for (std::size_t i = 0; i < view.axes.size(); ++i) out[i] = strides[static_cast<std::size_t>(view.axes[i])];
       return out;
-    case Form::reshape:
-      return reshape_strides(base.shape, strides, result);
+    case Form::reshape: {
+      auto shown = reshape_strides(base.shape, strides, result);
+      // Of dense memory also where only the run can tell that there are as many elements.
+      if (!shown && is_dense(base.shape, strides)) shown = dense_strides(result);
+      return shown;
+    }
     case Form::broadcast:
       return broadcast_strides(base.shape, strides, result);
     case Form::slice:

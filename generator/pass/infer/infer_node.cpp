@@ -154,6 +154,27 @@ std::optional<DType> result_dtype(const NodeContext& context, const ResultSpec& 
   return std::nullopt;
 }
 
+// Where callers say a size by a number, which no tensor of theirs bounds: memory of any size must be counted in 63
+// bits.
+bool validate_extent(const NodeContext& context, const Shape& shape, ValueId result) {
+  constexpr double most_elements = 0x1p60;  // as of the tensors that a graph declares
+  const auto is_said = [&](const std::string& symbol) {
+    return std::ranges::any_of(context.graph.dims,
+                               [&](const auto& dim) { return dim.name == symbol && !dim.from.empty(); });
+  };
+  double elements = 1;
+  bool any = false;
+  for (const Dim& extent : shape) {
+    elements *= std::max(1.0, static_cast<double>(extent.range(context.ranges).high));
+    any = any || (!extent.is_constant() && std::ranges::any_of(extent.symbols(), is_said));
+  }
+  if (!any || elements <= most_elements) return true;
+  const std::string& name = context.graph.value(result).name;
+  context.error(fmt::format("'{}' ({}) may have more than 2^60 elements", name, to_text(shape)))
+      .advise("give its dims smaller ranges");
+  return false;
+}
+
 // ---- kinds ----------------------------------------------------------------------------------------------------------
 
 // Sets node.kind, and gives the shape of each result.
@@ -196,6 +217,7 @@ bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& 
                                 graph.value(node.outputs[i]).name, most_products));
       return false;
     }
+    if (!validate_extent(context, (*shapes)[i], node.outputs[i])) return false;
     const StructType* structure = context.op().results[i].structure;
     graph.value(node.outputs[i]).type = TensorType{*dtype, std::move((*shapes)[i]), structure};
   }

@@ -57,7 +57,7 @@ std::optional<Shape> permute(NodeContext& context, IndexMap& view) {
 }
 
 // Replaces the one extent of -1 by what makes the counts agree.
-bool complete_reshape(const NodeContext& context, const Dim& count, Shape& shape) {
+bool complete_reshape(NodeContext& context, const Dim& count, Shape& shape) {
   const Dim unknown = -1;
   const auto open = std::find(shape.begin(), shape.end(), unknown);
   if (open == shape.end()) return true;
@@ -71,6 +71,8 @@ bool complete_reshape(const NodeContext& context, const Dim& count, Shape& shape
   const Dim others = element_count(shape);
   *open = Dim::floor_divide(count, others);
   if (others != 0 && *open * others == count) return true;
+  if (others != 0 && is_for_the_run_to_tell(context.graph, count, others))
+    return require_at_most(context, 1, others, written + " says what -1 stands for where the others are not 0");
   context.error(fmt::format("{} does not say what -1 stands for: the {} elements of {} do not divide by {}", written,
                             count.text(), context.describe(0), others.text()));
   return false;
@@ -86,7 +88,11 @@ std::optional<Shape> reshape(NodeContext& context, IndexMap& view) {
     }
   }
   const Dim new_count = element_count(shape);
-  if (new_count != count) {
+  if (new_count != count && is_for_the_run_to_tell(context.graph, count, new_count)) {
+    const std::string meaning = fmt::format("{} must have as many elements as {}", to_text(shape),
+                                            context.graph.value(context.node.inputs[0]).name);
+    if (!require_equal(context, new_count, count, meaning)) return std::nullopt;
+  } else if (new_count != count) {
     auto& error = context.error(fmt::format("{} has {} elements, and {} has {}", context.describe(0), count.text(),
                                             to_text(shape), new_count.text()));
     error.advise("both must have the same number for every value of the dims; one extent may be -1");

@@ -33,8 +33,9 @@ std::vector<DimSource> dim_sources(const Graph& graph) {
     } else if (!dim.from.empty()) {
       const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
                                       [&](const GraphInput& each) { return graph.value(each.value).name == dim.from; });
-      source.kind = DimSource::Kind::scalar;
+      source.kind = DimSource::Kind::element;
       source.input = static_cast<std::uint32_t>(input - graph.inputs.begin());
+      source.element = dim.element.value_or(0);
     } else if (const auto extent = extents.find(dim.name); extent != extents.end()) {
       source.kind = DimSource::Kind::extent;
       source.input = extent->second.input;

@@ -17,7 +17,7 @@ bool is_found(const Graph& graph, const DimSource& source) {
   if (source.kind == DimSource::Kind::fixed) return dim->range.low == dim->range.high;
   if (source.input >= graph.inputs.size()) return false;
   const ValueId input = graph.inputs[source.input].value;
-  if (source.kind == DimSource::Kind::scalar) return graph.value(input).name == dim->from;
+  if (source.kind == DimSource::Kind::element) return graph.value(input).name == dim->from;
   const Shape& shape = graph.type(input).shape;
   return source.axis < shape.size() && shape[source.axis] == Dim::symbol(source.name);
 }

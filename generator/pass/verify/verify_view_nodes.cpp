@@ -46,13 +46,14 @@ Shape middle_of(const Shape& shape, std::size_t first, std::size_t last) {
 }
 
 // Axes that both shapes begin or end with say nothing, and make long products; but for 0, which hides the others.
-bool same_count(const Shape& a, const Shape& b) {
+bool same_count(const Graph& graph, const Shape& a, const Shape& b) {
   const auto same = [](const Dim& x, const Dim& y) { return x == y && x != Dim(0); };
   const std::size_t shorter = std::min(a.size(), b.size());
   std::size_t first = 0, last = 0;
   while (first < shorter && same(a[first], b[first])) ++first;
   while (first + last < shorter && same(a[a.size() - 1 - last], b[b.size() - 1 - last])) ++last;
-  return element_count(middle_of(a, first, last)) == element_count(middle_of(b, first, last));
+  const Dim left = element_count(middle_of(a, first, last)), right = element_count(middle_of(b, first, last));
+  return left == right || is_for_the_run_to_tell(graph, left, right);
 }
 
 bool is_broadcast(const Shape& made, const Shape& operand) {
@@ -148,7 +149,7 @@ std::string_view view_problem(const Graph& graph, const Node& node, const IndexM
     case Form::permute:
       return is_permuted(made.shape, operand, view.axes) ? "" : wrong_shape;
     case Form::reshape:
-      return view.shape == made.shape && same_count(made.shape, operand) ? "" : wrong_shape;
+      return view.shape == made.shape && same_count(graph, made.shape, operand) ? "" : wrong_shape;
     case Form::broadcast:
       return view.shape == made.shape && is_broadcast(made.shape, operand) ? "" : wrong_shape;
     default:

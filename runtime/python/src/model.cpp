@@ -62,34 +62,35 @@ std::string names_of(const std::vector<Parameter>& parameters) {
 
 bool is_host(DLDevice device) { return device.device_type == kDLCPU; }
 
-// A scalar that the host reads: sizes may come from it.
-bool may_be_a_size(const DLTensor& tensor) {
+// Of what sizes are read from: as many elements as can be read. The run says what is wrong with others.
+std::int64_t readable_elements(const DLTensor& tensor) {
   const int device = tensor.device.device_type;
   const bool readable = device == kDLCPU || device == kDLCUDAHost || device == kDLROCMHost || device == kDLCUDAManaged;
-  return readable && tensor.ndim == 0 && tensor.dtype.code == kDLInt && tensor.dtype.bits == 64 &&
-         tensor.data != nullptr;
+  const bool is_whole = tensor.dtype.code == kDLInt && (tensor.dtype.bits == 64 || tensor.dtype.bits == 32);
+  if (!readable || !is_whole || tensor.ndim > 1 || tensor.data == nullptr) return 0;
+  return tensor.ndim == 0 ? 1 : tensor.shape[0];
 }
 
 // What the shapes of the outputs depend on, number by number, until visit(number) is false. Whether it never was.
 template <class Visit>
-bool visit_key(std::span<const DLTensor* const> inputs, Visit visit) {
-  for (const DLTensor* tensor : inputs) {
-    if (!visit(tensor->ndim)) return false;
-    for (int axis = 0; axis < tensor->ndim; ++axis) {
-      if (!visit(tensor->shape[axis])) return false;
+bool visit_key(const std::vector<Parameter>& parameters, std::span<const DLTensor* const> inputs, Visit visit) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const DLTensor& tensor = *inputs[i];
+    if (!visit(tensor.ndim)) return false;
+    for (int axis = 0; axis < tensor.ndim; ++axis) {
+      if (!visit(tensor.shape[axis])) return false;
     }
-    if (!may_be_a_size(*tensor)) continue;
-    std::int64_t value = 0;
-    std::memcpy(&value, static_cast<const char*>(tensor->data) + tensor->byte_offset, sizeof(value));
-    if (!visit(value)) return false;
+    if (!parameters[i].on_host) continue;
+    const std::int64_t bytes = tensor.dtype.bits / 8;
+    const std::int64_t stride = tensor.strides == nullptr || tensor.ndim == 0 ? 1 : tensor.strides[0];
+    for (std::int64_t element = 0, count = readable_elements(tensor); element < count; ++element) {
+      std::int64_t value = 0;
+      std::memcpy(&value, static_cast<const char*>(tensor.data) + tensor.byte_offset + element * stride * bytes,
+                  static_cast<std::size_t>(bytes));
+      if (!visit(value)) return false;
+    }
   }
   return true;
-}
-
-bool is_key_of(const std::vector<std::int64_t>& key, std::span<const DLTensor* const> inputs) {
-  std::size_t place = 0;
-  return visit_key(inputs, [&](std::int64_t each) { return place < key.size() && key[place++] == each; }) &&
-         place == key.size();
 }
 
 // What PyTorch's allocator says of an error.
@@ -253,6 +254,12 @@ void Model::borrow_outputs(nb::handle out, std::span<Borrowed> tensors) const {
   }
 }
 
+bool Model::is_key_of(const std::vector<std::int64_t>& key, Inputs inputs) const {
+  std::size_t place = 0;
+  return visit_key(inputs_, inputs, [&](std::int64_t each) { return place < key.size() && key[place++] == each; }) &&
+         place == key.size();
+}
+
 std::shared_ptr<const Model::Shapes> Model::shapes_of(Inputs inputs) {
   std::shared_ptr<const Shapes> last;
   {
@@ -261,7 +268,7 @@ std::shared_ptr<const Model::Shapes> Model::shapes_of(Inputs inputs) {
   }
   if (last != nullptr && is_key_of(last->key, inputs)) return last;
   auto shapes = std::make_shared<Shapes>();
-  visit_key(inputs, [&](std::int64_t each) {
+  visit_key(inputs_, inputs, [&](std::int64_t each) {
     shapes->key.push_back(each);
     return true;
   });

@@ -59,6 +59,7 @@ class Model {
 
   void bind(nb::args arguments, nb::kwargs keywords, std::span<nb::handle> inputs, nb::object& out) const;
   void borrow_outputs(nb::handle out, std::span<Borrowed> tensors) const;
+  bool is_key_of(const std::vector<std::int64_t>& key, Inputs inputs) const;
   std::shared_ptr<const Shapes> shapes_of(Inputs inputs);
   nb::object allocate(const Parameter& parameter, const std::vector<std::int64_t>& shape, const Borrowed* first,
                       Borrowed& tensor) const;

@@ -140,7 +140,9 @@ class Call {
 
   // ---- sizes
   std::int64_t input_extent(int input, int axis);
-  std::int64_t input_scalar(int input);  // an i64 scalar
+  // Of inputs of i64 or i32: one without axes, and an element of one with one axis.
+  std::int64_t input_scalar(int input);
+  std::int64_t input_element(int input, std::int64_t element);
   // Returns `value` if low <= value <= high. Messages name the extent or scalar that was asked for last as its origin.
   std::int64_t dim(const char* name, std::int64_t low, std::int64_t high, std::int64_t value);
   // left <= right, or else an error that says `meaning`.
@@ -240,7 +242,8 @@ class Call {
   struct AllKnown {};  // thrown where it has told of the last
   struct Origin {
     int input = -1;
-    int axis = -1;  // -1: the scalar's value
+    int axis = -1;              // of what has the size as an extent
+    std::int64_t element = -1;  // of what lists it; neither: the scalar's value
   };
 
   template <int R>

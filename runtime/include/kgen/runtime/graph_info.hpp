@@ -25,7 +25,7 @@ struct TensorInfo {
   ElementType type;
   std::vector<const char*> dims;  // as in the graph: {"M", "4096"}
   bool strided = false;           // inputs only: any strides
-  bool on_host = false;           // inputs only: sizes are read from it, so it is the host's on every device
+  bool on_host = false;           // inputs only: sizes are read from it, so it is the host's on every device; no dims in `dims`
 };
 
 // Constants, states and persistents of a function that is called N times are one row with calls = N.

@@ -16,7 +16,7 @@ struct TuningDim {
 
 struct TuningInput {
   std::vector<std::int64_t> shape;
-  std::int64_t value = 0;  // of one that a size is read from
+  std::vector<std::int64_t> values = {};  // of one that sizes are read from
 };
 
 // Steps that call a kernel alike: one rule speaks of them.
