@@ -41,7 +41,8 @@ std::ptrdiff_t count_of(const Graph& graph, const std::string& op) {
   return std::count_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) { return node.op->name == op; });
 }
 
-const std::string condition = "'target == cpu && constant(b) && K >= 1 && 10 * ((N + 15) / 16 * 16) <= 11 * N'";
+const std::string condition =
+    "'target == cpu && constant(b) && rank(b) == 2 && K >= 1 && 10 * ((N + 15) / 16 * 16) <= 11 * N'";
 
 }  // namespace
 
@@ -115,6 +116,13 @@ TEST_CASE("prepare: filters are packed; those of one tap are a matrix, and those
   CHECK(maker("f32[3, 3, 24, 3]", "", x) == "conv2d");  // a panel of zeros, nearly
   CHECK(maker("bf16[3, 3, 24, 10]", "", "bf16[M, 9, 9, 24]") == "conv2d");
   CHECK(maker("f32[3, 3, 24, 10]", "", x, TargetKind::cuda) == "conv2d");
+}
+
+TEST_CASE("prepare: several matrices stay as they are") {
+  Fixture f;
+  const Graph main = f.prepare(graph_of(weight("w", "f32[4, 64, 96]"), product, "y")).main;
+  CHECK(f.diagnostics.text(false) == "");
+  CHECK(maker_of(main, "y") == "matmul");
 }
 
 TEST_CASE("prepare: a user's own kernel that was chosen stays") {

@@ -75,12 +75,13 @@ TEST_CASE("simplify: what shows one part of a concatenation reads that part") {
   CHECK(of("slice, axis: 0, begin: 1, end: 3") == whole + "w = slice(v, axis=0, begin=1, end=3, step=1)\n");
 }
 
-// Rule: parts of a concatenation that are slices of one value, one behind the other, and together all of it -> that value.
+// Rule: parts of a concatenation that are slices of one value, one behind the other, and together all of it -> that
+// value.
 TEST_CASE("simplify: what is taken apart and joined again is not taken apart") {
   const auto of = [](const std::string& first, const std::string& second, const std::string& parts) {
     const std::string text = simplified_text(
-        "dims: {M: 4..64}\ninputs: {a: \"f32[M, 8]\", b: \"f32[M, 5]\"}\nnodes:\n- {op: slice, in: a, axis: 1, " + first +
-        ", out: f}\n- {op: slice, in: a, axis: 1, " + second + ", out: s}\n- {op: concat, in: [" + parts +
+        "dims: {M: 4..64}\ninputs: {a: \"f32[M, 8]\", b: \"f32[M, 5]\"}\nnodes:\n- {op: slice, in: a, axis: 1, " +
+        first + ", out: f}\n- {op: slice, in: a, axis: 1, " + second + ", out: s}\n- {op: concat, in: [" + parts +
         "], out: v, axis: 1}\n- {op: argmax, in: v, out: y, axes: [0]}\noutputs: [y]\n");
     return text.substr(0, text.find("y = "));
   };
@@ -157,6 +158,56 @@ TEST_CASE("simplify: transposes move in front of what several elementwise nodes 
   // Other views than a permute.
   CHECK(simplified_nodes(silu + "- {op: flip, in: a, out: v, axis: 0}\n- {op: neg, in: v, out: y}\n").find("flip(a") !=
         std::string::npos);
+}
+
+// What is read in parts alone is computed in parts.
+TEST_CASE("simplify: an elementwise node is computed for each part that its readers see") {
+  const auto simplified = [](const std::string& nodes, const std::string& outputs = "y") {
+    return simplified_text("inputs: {x: \"u8[4, 6, 3]\", b: \"f32[3]\", s: \"f32[4, 1, 1]\"}\nnodes:\n" + nodes +
+                           "outputs: [" + outputs + "]\n");
+  };
+  const std::string cast = "- {op: cast, in: x, out: e, to: f32}\n";
+  const std::string red = "- {op: select, in: e, out: r, axis: 2, index: 0}\n";
+  const std::string blue = "- {op: select, in: e, out: t, axis: 2, index: 2}\n";
+  const std::string sum = "- {op: add, in: [r, t], out: y}\n";
+  CHECK(simplified(cast + red + blue + sum) ==
+        "x_r = select(x, axis=2, index=0)\nr = cast(x_r, to=f32)\nx_t = select(x, axis=2, index=2)\n"
+        "t = cast(x_t, to=f32)\ny = add(r, t)\n");
+  // Through a chain of them, whose other operands are viewed by what they have.
+  CHECK(simplified(cast +
+                   "- {op: mul, in: [e, b], out: m}\n- {op: add, in: [m, s], out: a}\n"
+                   "- {op: slice, in: a, out: r, axis: 2, begin: 0, end: 1}\n"
+                   "- {op: slice, in: a, out: t, axis: 2, begin: 2, end: 3}\n" +
+                   sum) ==
+        "x_r = slice(x, axis=2, begin=0, end=1, step=1)\ne_r = cast(x_r, to=f32)\n"
+        "x_t = slice(x, axis=2, begin=2, end=3, step=1)\ne_t = cast(x_t, to=f32)\n"
+        "b_r = slice(b, axis=0, begin=0, end=1, step=1)\nm_r = mul(e_r, b_r)\n"
+        "b_t = slice(b, axis=0, begin=2, end=3, step=1)\nm_t = mul(e_t, b_t)\n"
+        "r = add(m_r, s)\nt = add(m_t, s)\ny = add(r, t)\n");
+  // Behind another view.
+  CHECK(simplified("- {op: flip, in: x, out: f, axis: 0}\n- {op: cast, in: f, out: e, to: f32}\n" + red + blue + sum) ==
+        "f = flip(x, axis=0)\nf_r = select(f, axis=2, index=0)\nr = cast(f_r, to=f32)\n"
+        "f_t = select(f, axis=2, index=2)\nt = cast(f_t, to=f32)\ny = add(r, t)\n");
+  const auto stays = [&](const std::string& nodes, const std::string& outputs = "y") {
+    return simplified(nodes, outputs).find("e = cast(x") != std::string::npos;
+  };
+  CHECK_FALSE(stays(cast + red + blue + sum));
+  // One element twice, a reader of the whole, an observed part, and parts of other axes.
+  CHECK(stays(cast +
+              "- {op: slice, in: e, out: r, axis: 2, begin: 0, end: 2}\n"
+              "- {op: slice, in: e, out: t, axis: 2, begin: 1, end: 3}\n" +
+              sum));
+  CHECK(stays(cast + red + blue + sum + "- {op: neg, in: e, out: z}\n", "y, z"));
+  CHECK(stays(cast + red + blue + sum, "y, e"));
+  CHECK(stays(cast + red + blue + sum, "y, r"));
+  CHECK(stays(cast + red +
+                  "- {op: select, in: e, out: q, axis: 1, index: 2}\n- {op: neg, in: r, out: y}\n"
+                  "- {op: neg, in: q, out: z}\n",
+              "y, z"));
+  // A part that something else than a loop of its shape reads.
+  CHECK(stays(cast + red + blue +
+              "- {op: sum, in: r, out: m, axes: [1], keepdims: true}\n- {op: mul, in: [m, t], out: y}\n"));
+  CHECK(stays(cast + red + blue + "- {op: add, in: [e, b], out: w}\n- {op: mul, in: [r, t], out: y}\n", "y, w"));
 }
 
 // An operand without the axis, or with extent 1 along it, is left alone or loses or gains that axis only.

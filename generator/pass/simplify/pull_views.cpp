@@ -73,9 +73,86 @@ std::vector<bool> find_shared(const Rewriting& rewriting, const std::vector<std:
   return shared;
 }
 
+// Where one part of an axis of known extent begins and ends.
+struct PartOfAxis {
+  std::int64_t begin, end;
+};
+
+// What a slice or select by known numbers shows of its axis.
+std::optional<PartOfAxis> part_of_axis(const IndexMap& view, const Shape& shape) {
+  const bool selects = view.form == Form::select;
+  if ((!selects && view.form != Form::slice) || view.step != 1 || !view.begin.is_constant()) return std::nullopt;
+  if (!shape[static_cast<std::size_t>(view.axis)].is_constant() || (!selects && !view.length.is_constant())) {
+    return std::nullopt;
+  }
+  const std::int64_t begin = view.begin.constant(), length = selects ? 1 : view.length.constant();
+  return PartOfAxis{begin, begin + length};
+}
+
+// More parts would make a stub that nobody reads.
+constexpr std::size_t most_parts = 8;
+
+// Whether views of one form show parts of an elementwise result along one axis, no two of them the same element.
+bool show_parts(const Rewriting& rewriting, ValueId value, const std::vector<NodeId>& views) {
+  const Graph& graph = rewriting.graph;
+  if (views.size() < 2 || views.size() > most_parts) return false;
+  const IndexMap& first = std::get<IndexMap>(graph.nodes[views[0]].kind);
+  std::vector<PartOfAxis> parts;
+  for (const NodeId id : views) {
+    const IndexMap& view = std::get<IndexMap>(graph.nodes[id].kind);
+    const auto part = part_of_axis(view, graph.type(value).shape);
+    if (!part || part->begin == part->end || view.form != first.form || view.axis != first.axis) return false;
+    const auto overlaps = [&](const PartOfAxis& other) { return part->begin < other.end && other.begin < part->end; };
+    if (std::any_of(parts.begin(), parts.end(), overlaps)) return false;
+    parts.push_back(*part);
+  }
+  return true;
+}
+
+// By ValueId: whether it is read in parts: by views that show no element twice, which elementwise nodes of their shape
+// read and nothing else, so that each of these can compute the part that it reads.
+std::vector<bool> find_parted(const Rewriting& rewriting) {
+  const Graph& graph = rewriting.graph;
+  const auto count = graph.values.size();
+  std::vector<bool> parted(count, false), other_readers = rewriting.observed, other_than_loops = rewriting.observed;
+  std::vector<std::vector<NodeId>> views(count);
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    const bool is_loop = std::holds_alternative<Elementwise>(node.kind);
+    const bool is_view = std::holds_alternative<IndexMap>(node.kind) && node.inputs.size() == 1;
+    const bool is_part = is_view && !other_than_loops[node.outputs[0]] && !rewriting.named[node.outputs[0]];
+    for (const ValueId input : node.inputs) {
+      if (input == no_id) continue;
+      if (!is_loop || graph.type(input).shape != graph.type(node.outputs[0]).shape) other_than_loops[input] = true;
+      if (is_part) {
+        if (views[input].size() <= most_parts) views[input].push_back(static_cast<NodeId>(i));
+      } else {
+        other_readers[input] = true;
+      }
+    }
+    if (!is_loop || node.outputs.size() != 1) continue;
+    const ValueId output = node.outputs[0];
+    parted[output] = !other_readers[output] && show_parts(rewriting, output, views[output]);
+  }
+  return parted;
+}
+
+// What a sweep knows of the readers of values, by ValueId.
+struct ReadBy {
+  std::vector<std::uint32_t> count;
+  std::vector<bool> shared, parted;
+
+  bool one(ValueId value) const { return count[value] == 1; }
+};
+
+ReadBy find_readers(const Rewriting& rewriting) {
+  std::vector<std::uint32_t> count = count_readers(rewriting.graph);
+  std::vector<bool> shared = find_shared(rewriting, count);
+  return {std::move(count), std::move(shared), find_parted(rewriting)};
+}
+
 // By ValueId.
-std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std::uint32_t>& readers,
-                              const std::vector<bool>& shared) {
+std::vector<Reach> find_reach(const Rewriting& rewriting, const ReadBy& read_by) {
   const Graph& graph = rewriting.graph;
   std::vector<Reach> reach(graph.values.size());
   for (const GraphInput& input : graph.inputs) reach[input.value] = {true, !input.strided, true};
@@ -94,9 +171,11 @@ std::vector<Reach> find_reach(const Rewriting& rewriting, const std::vector<std:
       const ValueId output = node.outputs[0];
       const bool is_between = node.outputs.size() == 1 && !rewriting.named[output];
       const bool at_own_position = std::get<Elementwise>(node.kind).line_axes.empty();
-      if (is_between && at_own_position && (readers[output] == 1 || shared[output])) {
+      const bool shared = read_by.shared[output], parted = read_by.parted[output];
+      if (is_between && at_own_position && (read_by.one(output) || shared || parted)) {
         result = reach_of_elementwise(graph, node, reach);
-        if (shared[output]) result.loads = result.dense_loads = false;
+        if (shared) result.loads = result.dense_loads = false;
+        if (parted) result.permuted_loads = result.dense_loads = false;
       }
     }
     for (const ValueId output : node.outputs) reach[output] = result;
@@ -191,8 +270,9 @@ std::string_view suffix_of(Form form) {
 
 // A view that an elementwise node is to take of its operands instead of its result.
 struct Pulled {
-  Node view_node;  // its output is what the elementwise node makes from now on
-  Shape whole;     // of the elementwise node's result until now
+  Node view_node;        // its output is what the elementwise node makes from now on
+  Shape whole;           // of the elementwise node's result until now
+  bool is_part = false;  // one of several views of it
 };
 
 // One sweep. Nodes are gathered from the last to the first.
@@ -201,9 +281,8 @@ class Sweep {
   explicit Sweep(Rewriting& rewriting)
       : rewriting_(rewriting),
         graph_(rewriting.graph),
-        readers_(count_readers(graph_)),
-        shared_(find_shared(rewriting, readers_)),
-        reach_(find_reach(rewriting, readers_, shared_)),
+        read_by_(find_readers(rewriting)),
+        reach_(find_reach(rewriting, read_by_)),
         viewed_in_place_(graph_.values.size(), false) {}
 
   bool run() {
@@ -216,7 +295,12 @@ class Sweep {
       if (pulled == pulled_.end()) {
         place(std::move(graph_.nodes[i]));
       } else {
-        place_pulled(std::move(graph_.nodes[i]), pulled->second);
+        std::vector<Pulled> views = std::move(pulled->second);
+        if (views.size() > 1) read_in_parts(graph_.nodes[i]);
+        for (Pulled& each : views) {
+          each.is_part = views.size() > 1;
+          place_pulled(graph_.nodes[i], each);
+        }
       }
     }
     std::reverse(reversed_.begin(), reversed_.end());
@@ -243,7 +327,7 @@ class Sweep {
     if (!reshape || reshape->form != Form::reshape) return;
     const ValueId base = inner.inputs[0], operand = node.inputs[0];
     const Reach& reach = reach_[base];
-    if (!reach.loads || reach.dense_loads || readers_[base] != 1 || rewriting_.named[base]) return;
+    if (!reach.loads || reach.dense_loads || !read_by_.one(base) || rewriting_.named[base]) return;
     const auto axes = axes_of_parts(graph_.type(base).shape, graph_.type(operand).shape, std::get<IndexMap>(node.kind));
     if (!axes) return;
     IndexMap permute = permutation(*axes), joined = reshaping(graph_.type(node.outputs[0]).shape);
@@ -267,7 +351,8 @@ class Sweep {
     return true;
   }
 
-  // The node that makes the operand of a view, if nothing else reads that; else no_id.
+  // The node that makes the operand of a view, if nothing else reads that, or nothing but views of other parts; else
+  // no_id.
   NodeId maker_for_view(const Node& node) const {
     const IndexMap* view = std::get_if<IndexMap>(&node.kind);
     if (!view || node.inputs.size() != 1 || rewriting_.named[node.outputs[0]]) return no_id;
@@ -275,8 +360,10 @@ class Sweep {
     const Value& value = graph_.value(operand);
     const bool is_new = operand >= reach_.size();  // made by this sweep
     if (is_new || value.kind != ValueKind::result || shows_everything(*view, value.type->shape)) return no_id;
-    const bool for_all = readers_[operand] == 1 || (shared_[operand] && view->form == Form::permute);
-    return for_all && !rewriting_.named[operand] ? value.producer : no_id;
+    const bool for_all = read_by_.one(operand) || (read_by_.shared[operand] && view->form == Form::permute);
+    // A view would become another one for each part.
+    const bool in_part = std::holds_alternative<Elementwise>(graph_.nodes[value.producer].kind);
+    return (read_by_.parted[operand] ? in_part : for_all) && !rewriting_.named[operand] ? value.producer : no_id;
   }
 
   // A view that meets another goes on as one with it.
@@ -304,7 +391,7 @@ class Sweep {
     for (const ValueId input : elementwise.inputs) {
       if (input != no_id && !can_view(view, graph_.type(input).shape, whole)) return false;
     }
-    pulled_.insert_or_assign(maker, Pulled{node, whole});
+    pulled_[maker].push_back(Pulled{node, whole});
     return true;
   }
 
@@ -312,6 +399,13 @@ class Sweep {
     const auto views = views_of_operand(view, operand, whole);
     return views &&
            std::all_of(views->begin(), views->end(), [&](const IndexMap& each) { return view_op(rewriting_, each); });
+  }
+
+  // What a node that is computed in parts alone reads is read in parts too.
+  void read_in_parts(const Node& node) {
+    for (const ValueId input : node.inputs) {
+      if (input != no_id && input < reach_.size() && read_by_.one(input)) read_by_.parted[input] = true;
+    }
   }
 
   // The elementwise node makes the view's result; views of its operands come in front of it.
@@ -335,19 +429,28 @@ class Sweep {
     if (operand < viewed_in_place_.size() && viewed_in_place_[operand]) return operand;  // for another of its readers
     const Views chain =
         *views_of_operand(std::get<IndexMap>(pulled.view_node.kind), graph_.type(operand).shape, pulled.whole);
-    if (chain.size() == 1 && give_to_maker(view_node(pulled, chain[0], operand, operand))) {
-      if (shared_[operand]) viewed_in_place_[operand] = true;
+    if (chain.size() == 1 && !read_by_.parted[operand] &&
+        give_to_maker(view_node(pulled, chain[0], operand, operand))) {
+      if (read_by_.shared[operand]) viewed_in_place_[operand] = true;
       return operand;
     }
     ValueId current = operand;
     for (const IndexMap& each : chain) {
       const TensorType type{graph_.type(current).dtype, viewed_shape(each, graph_.type(current).shape)};
-      const std::string name = graph_.value(current).name + std::string(suffix_of(each.form));
-      const ValueId next = new_result(rewriting_, name, type, pulled.view_node.where);
+      const std::string part = pulled.is_part ? part_of(pulled.view_node.outputs[0]) : "";
+      const std::string suffix = pulled.is_part ? "_" + part : std::string(suffix_of(each.form));
+      const ValueId next = new_result(rewriting_, graph_.value(current).name + suffix, type, pulled.view_node.where);
+      if (pulled.is_part) part_of_.emplace(next, part);
       views.push_back(view_node(pulled, each, current, next));
       current = next;
     }
     return current;
+  }
+
+  // What the graph calls the part that a value belongs to.
+  std::string part_of(ValueId value) const {
+    const auto found = part_of_.find(value);
+    return found != part_of_.end() ? found->second : graph_.value(value).name;
   }
 
   Node view_node(const Pulled& pulled, const IndexMap& view, ValueId operand, ValueId result) const {
@@ -360,11 +463,11 @@ class Sweep {
 
   Rewriting& rewriting_;
   Graph& graph_;
-  const std::vector<std::uint32_t> readers_;
-  const std::vector<bool> shared_;
+  ReadBy read_by_;
   const std::vector<Reach> reach_;
-  std::vector<bool> viewed_in_place_;          // by ValueId: of those that are shared
-  std::unordered_map<NodeId, Pulled> pulled_;  // by elementwise node
+  std::vector<bool> viewed_in_place_;                       // by ValueId: of those that are shared
+  std::unordered_map<NodeId, std::vector<Pulled>> pulled_;  // by elementwise node: one view, or those of its parts
+  std::unordered_map<ValueId, std::string> part_of_;        // of values made for a part of what is read in parts
   std::vector<Node> reversed_;
   bool changed_ = false;
 };

@@ -13,6 +13,11 @@
 //   or a structured kernel a view would keep f out of that kernel's stub. A permute also goes through elementwise nodes
 //   that several read, where these are elementwise too and lead to one value again, as x * sigmoid(x) has it.
 //
+// What is read in parts alone (slices or selects along one axis, no two of the same element, which elementwise nodes
+// read) is computed in parts: each view moves, and takes a copy of the elementwise node with it:
+//
+//   e = f(a); r = select(e, 0); g = select(e, 1)   ->   a_r = select(a, 0); a_g = select(a, 1); r = f(a_r); g = f(a_g)
+//
 // A permute goes in front of a reshape that could not be pulled (one that joins an axis to one that an operand is
 // broadcast along: groups of weights), where that only joins axes.
 //
