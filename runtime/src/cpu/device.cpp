@@ -28,7 +28,8 @@ void* allocate_pages(std::size_t bytes) {
 void free_pages(void* memory, std::size_t bytes) noexcept { ::munmap(memory, bytes); }
 
 // Intermediates and packed weights are read from end to end in every run: in pages of 2 MB, where the system has them,
-// of which a few dozen lead to them all, instead of thousands. ResNet-50 took 4 % less time so, MobileNetV3 3 %.
+// of which a few dozen lead to them all, instead of thousands. Tried alone, ResNet-50 took 4 % less time so,
+// MobileNetV3 3 %.
 void* allocate(std::size_t bytes, StreamHandle) {
   constexpr std::size_t least = std::size_t{4} << 20;
   void* data = allocate_pages(bytes);
