@@ -8,8 +8,8 @@
 // and 79, 196x112x672 131 and 147, 128x768x768 677 and 687.
 //
 // Rows outside and columns inside, with the sums of 12 rows in the first-level cache, whether given to the sink row by
-// row or with each register tile, took longer (3136x64x64 147, 12544x16x64 226): the result's lines, at 2 cycles each
-// to the last-level cache, are written as well in one go.
+// row or with each register tile, took longer (3136x64x64 147, 12544x16x64 226), also where results had left the caches
+// (12544x16x64 260 to 508 with each register tile): memory takes whole rows of the result, one behind the other.
 #pragma once
 
 #include "kgen/cpu/matmul.hpp"
