@@ -14,7 +14,9 @@ namespace kgen {
 // panels: [(O + 15) / 16, KH * KW * G, 16].
 template <Source<4> F, Float T>
 KGEN_KERNEL(pack_filters, "target == cpu")
-void pack_filters(const F& filters, const View<T, 3>& panels, Stream stream = {}) requires Float<source_lane_t<F, 4>> {
+void pack_filters(const F& filters, const View<T, 3>& panels, Stream stream = {})
+requires Float<source_lane_t<F, 4>>
+{
   const Index<4> shape = filters.shape();
   const std::int64_t depth = shape[0] * shape[1] * shape[2];
   assert(panels.extent(0) == (shape[3] + 15) / 16 && panels.extent(1) == depth);
@@ -95,13 +97,12 @@ void convolve_packed(const X& x, const View<const T, 3>& panels, Index<2> taps, 
 template <int TileM = 96, int TileN = 256, Source<4> X, OneOf<float, double> T, Sink<source_lane_t<X, 4>, 4> Out>
 KGEN_KERNEL(packed_conv2d, "target == cpu")
 KGEN_TUNED(TileM) KGEN_TUNED(TileN)
-    KGEN_EVALUATED(x,
-                   "(taps[0] + strides[0] - 1) / strides[0] * ((taps[1] + strides[1] - 1) / "
-                   "strides[1])") void packed_conv2d(const X& x, const View<const T, 3>& panels, Index<2> taps,
-                                                     Index<2> strides, Index<4> pads, Index<2> dilations,
-                                                     std::int64_t group, std::int64_t padding, const Out& out,
-                                                     Stream stream = {}) requires Float<source_lane_t<X, 4>> &&
-    std::same_as<source_lane_t<X, 4>, T> && Allowed<TileM, 48, 96, 192> && Allowed<TileN, 128, 256, 512> {
+KGEN_EVALUATED(x, "(taps[0] + strides[0] - 1) / strides[0] * ((taps[1] + strides[1] - 1) / strides[1])")
+void packed_conv2d(const X& x, const View<const T, 3>& panels, Index<2> taps, Index<2> strides, Index<4> pads,
+                   Index<2> dilations, std::int64_t group, std::int64_t padding, const Out& out, Stream stream = {})
+requires Float<source_lane_t<X, 4>> && std::same_as<source_lane_t<X, 4>, T> && Allowed<TileM, 48, 96, 192> &&
+         Allowed<TileN, 128, 256, 512>
+{
   assert(panels.extent(2) == 16 && panels.is_dense());
   cpu::with_channels_together(x, stream, [&](const auto& image) {
     detail::convolve_packed<TileM, TileN>(image, panels, taps, strides, pads, dilations, group, padding, out, stream);

@@ -64,7 +64,10 @@ void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64
   constexpr int Rows = RegisterTile<T>::rows;
   const std::int64_t M = a.shape()[0], K = a.shape()[1];
   const DepthBlocks blocks = DepthBlocks::of<T>(K);
-  const Tiling tiles = Tiling::balanced(M, tile_rows, threads == 1 ? 1 : 4 * threads, Rows, 1, threads);
+  const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(T)) * std::max<std::int64_t>(K, 1);
+  const std::int64_t near_rows = std::max<std::int64_t>(4, caches().second / 4 / row_bytes / Rows) * Rows;  // of a copy
+  const std::int64_t most = is_read_in_place<T>(a) ? tile_rows : std::min(tile_rows, near_rows);
+  const Tiling tiles = Tiling::balanced(M, most, threads == 1 ? 1 : 4 * threads, Rows, 1, threads);
   for_each_sink<Total>(c, [&]<int First, int Count>(const auto& sink) {
     const std::int64_t count = columns[First], stride = (count + panel_columns - 1) / panel_columns * panel_columns;
     parallel_for(threads, tiles.count, [&](std::int64_t tile) {
