@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "kgen/runtime/arena.hpp"
@@ -12,7 +13,7 @@
 namespace kgen {
 namespace {
 
-// StateInfo and PersistentInfo alike.
+// StateInfo and PersistentInfo alike: states begin with zeros, the others with what loading computes.
 template <class Info>
 BufferTable allocate(const std::vector<Info>& infos, const DeviceApi& api, StreamHandle stream) {
   BufferTable table;
@@ -23,7 +24,8 @@ BufferTable allocate(const std::vector<Info>& infos, const DeviceApi& api, Strea
     const std::int64_t calls = info.calls;
     total = end_of_slot(total, checked_bytes({&calls, 1}, bytes));
   }
-  table.memory = DeviceBuffer::zeroed(api, static_cast<std::size_t>(total), stream);
+  constexpr auto make = std::is_same_v<Info, StateInfo> ? DeviceBuffer::zeroed : DeviceBuffer::undefined;
+  table.memory = make(api, static_cast<std::size_t>(total), stream);
   return table;
 }
 

@@ -63,6 +63,14 @@ void convolve_packed(const X& x, const View<const T, 3>& panels, Index<2> taps, 
   const std::int64_t filters = panels.extent(0) * 16 - padding, depth = panels.extent(1);
   assert(depth == taps[0] * taps[1] * (image[3] / group));
   const ConvolutionShape<2> sizes = convolution_shape<2>(image, taps, image[3] / group, strides, pads, dilations);
+  if (group == 1 && element_count(taps) == 1) {
+    // Of one tap: a product of matrices. By a window, which holds what strides pass over as well, one thread of a Zen 5
+    // took 1400 us instead of 1316 for 1024 to 2048 channels of 14x14 with stride 2, 1052 instead of 924 for 512 to
+    // 1024 of 28x28, 1049 instead of 938 for 256 to 512 of 56x56.
+    const Patches<X, 2> pixels{x, sizes, 0};
+    const ResultMatrix<Out, 2> result{out, sizes, 0};
+    return cpu::packed_matmul<TileM, TileN>(pixels, panels, padding, result, stream);
+  }
   if (group == 1) {
     const cpu::PackedFilters<T> packed{panels.data(), depth};
     return cpu::convolve<TileM, TileN, T>(Patches<X, 2>{x, sizes, 0}, packed, filters,

@@ -3,63 +3,17 @@
 // register tile then reads the patches of its positions out of that, each at a place of its own, and a panel of the
 // filters beside them.
 //
-// Why no matrix of patches: of a 3x3 filter it holds each element nine times; 3x3 56x56x64 on two threads of a Zen 5 took
-// 1.40 of the best peer so, and 1.00 without. The window holds an element once, and a prologue, a conversion or pads are
-// none of the multiplication's concern. The 24 multiply-adds of a k have 14 loads beside them, as in panels.hpp; where
-// the registers do not hold the 12 places too, 8 loads more.
+// Why no matrix of patches: of a 3x3 filter it holds each element nine times; 3x3 56x56x64 on two threads of a Zen 5
+// took 1.40 of the best peer so, and 1.00 without. The window holds an element once, and a prologue, a conversion or
+// pads are none of the multiplication's concern. The 24 multiply-adds of a k have 14 loads beside them, as in
+// panels.hpp; where the registers do not hold the 12 places too, 8 loads more.
 #pragma once
 
 #include "kgen/cpu/matmul.hpp"
+#include "kgen/cpu/patches.hpp"
 #include "kgen/im2col.hpp"
 
 namespace kgen::cpu {
-
-inline constexpr int filter_columns = 16;  // of a panel of filters
-
-// Elements of a window that lie together and meet rows of the filters that lie together.
-struct Run {
-  std::int64_t begin, end;
-};
-
-// sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + the sum over k of window[places[i] + k] * right(k, j),
-// for all k in the runs, one after the other, i < Rows and j < Vectors registers of columns. `right`: a panel of
-// filters, or a part of one, from the first k on; the next panel begins `next_panel` elements further.
-template <int Rows, int Vectors, class T>
-inline __attribute__((noinline)) void multiply_patches(const T* window, const std::int64_t* places, const Run* runs,
-                                                       std::int64_t run_count, const T* right, std::int64_t next_panel,
-                                                       T* sums, std::int64_t stride, bool fresh) {
-  constexpr int lanes = lanes_of<T>, in_panel = filter_columns / lanes;
-  const T* row[Rows];
-  Vec<T, lanes> sum[Rows][Vectors];
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-    row[i] = window + places[i];
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
-    }
-  }
-  for (const Run* run = runs; run != runs + run_count; ++run) {
-    for (std::int64_t k = run->begin; k < run->end; ++k, right += filter_columns) {
-      Vec<T, lanes> column[Vectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) {
-        column[v] = load_lanes<lanes>(right + v / in_panel * next_panel + v % in_panel * lanes);
-      }
-#pragma GCC unroll 16
-      for (int i = 0; i < Rows; ++i) {
-        const Vec<T, lanes> left(row[i][k]);
-#pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(left, column[v], sum[i][v]);
-      }
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) store_lanes(sums + i * stride + v * lanes, sum[i][v]);
-  }
-}
 
 // A box of positions of the result of one image.
 template <int A>
@@ -183,7 +137,7 @@ class Window {
 // of positions; what that takes together decides which is cut.
 template <class T, int A>
 struct ConvolutionTiles {
-  static constexpr std::int64_t column_unit = std::max<std::int64_t>(RegisterTile<T>::columns, filter_columns);
+  static constexpr std::int64_t column_unit = std::max<std::int64_t>(RegisterTile<T>::columns, panel_columns);
   ConvolutionShape<A> sizes;
   Index<A> box{}, boxes{};  // positions of a box along each axis, and how many boxes
   Tiling columns;
@@ -266,23 +220,16 @@ void with_filter_matrix(const FilterMatrix<F, A>& filters, const Body& body) {
   body(filters);
 }
 
-// Panels of filters at one block of the depth, `distance` elements apart.
-template <class T>
-struct FilterPanels {
-  const T* data;
-  std::int64_t distance;
-};
-
 // Filters as they lie, which every tile packs for itself.
 template <class T, class F>
 struct FiltersToPack {
   static constexpr std::int64_t cost = 2;  // to pack one is as much as to bring two elements to a window
   const F& matrix;
 
-  FilterPanels<T> panels(Range depth, Range columns) const {
-    const std::int64_t distance = (depth.end - depth.begin + 1) * filter_columns;
-    T* to = scratch<T>(2, (columns.end - columns.begin + filter_columns - 1) / filter_columns * distance);
-    pack_right<filter_columns>(to, matrix, depth, columns);
+  PanelBlock<T> panels(Range depth, Range columns) const {
+    const std::int64_t distance = (depth.end - depth.begin + 1) * panel_columns;
+    T* to = scratch<T>(2, (columns.end - columns.begin + panel_columns - 1) / panel_columns * distance);
+    pack_right<panel_columns>(to, matrix, depth, columns);
     return {to, distance};
   }
   Prefetch coming(Range depth, Range columns) const { return Prefetch(matrix, depth, columns); }
@@ -295,57 +242,16 @@ struct PackedFilters {
   const T* data;
   std::int64_t depth;
 
-  FilterPanels<T> panels(Range rows, Range columns) const {
-    const std::int64_t distance = depth * filter_columns;
-    return {data + columns.begin / filter_columns * distance + rows.begin * filter_columns, distance};
+  PanelBlock<T> panels(Range rows, Range columns) const {
+    const std::int64_t distance = depth * panel_columns;
+    return {data + columns.begin / panel_columns * distance + rows.begin * panel_columns, distance};
   }
   Prefetch coming(Range rows, Range columns) const {
-    const FilterPanels<T> found = panels(rows, columns);
-    const Index<2> shape{(columns.end - columns.begin + filter_columns - 1) / filter_columns,
-                         (rows.end - rows.begin) * filter_columns};
+    const PanelBlock<T> found = panels(rows, columns);
+    const Index<2> shape{(columns.end - columns.begin + panel_columns - 1) / panel_columns,
+                         (rows.end - rows.begin) * panel_columns};
     const View<const T, 2> lines(found.data, shape, Index<2>{found.distance, 1});
     return Prefetch(lines, Range{0, shape[0]}, Range{0, shape[1]});
-  }
-};
-
-// What multiplies the patches of a box by panels of filters, a block of the depth at a time.
-template <class T>
-struct PatchProduct {
-  using Register = RegisterTile<T>;
-  const T* window;
-  const std::int64_t* places;
-  std::int64_t positions, stride;  // `stride` of the sums: their columns, whole panels
-  T* sums;
-
-  std::int64_t calls() const {  // of multiply_patches, at most
-    return (positions + Register::rows - 1) / Register::rows * ((stride + Register::columns - 1) / Register::columns);
-  }
-
-  // `coming`: what is packed or multiplied next.
-  void add(const Run* runs, std::int64_t run_count, const FilterPanels<T>& filters, bool fresh, Prefetch coming) const {
-    const std::int64_t lines = coming.lines() / calls() + 1;
-    constexpr int third = (Register::rows + 2) / 3,
-                  rest = std::min<int>(Register::vectors, filter_columns / lanes_of<T>);
-    const auto columns = [&]<int Vectors>(std::int64_t j) KGEN_LAMBDA {
-      const T* right = filters.data + j / filter_columns * filters.distance + j % filter_columns;
-      for (std::int64_t i = 0; i < positions; i += Register::rows) {
-        const auto multiply = [&]<int Rows>() KGEN_LAMBDA {
-          multiply_patches<Rows, Vectors>(window, places + i, runs, run_count, right, filters.distance,
-                                          sums + i * stride + j, stride, fresh);
-        };
-        if (positions - i > 2 * third) {
-          multiply.template operator()<Register::rows>();
-        } else if (positions - i > third) {
-          multiply.template operator()<2 * third>();
-        } else {
-          multiply.template operator()<third>();
-        }
-        coming.fetch(lines);
-      }
-    };
-    std::int64_t j = 0;
-    for (; j + Register::columns <= stride; j += Register::columns) columns.template operator()<Register::vectors>(j);
-    if (j < stride) columns.template operator()<rest>(j);
   }
 };
 
@@ -356,7 +262,7 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
   const ConvolutionShape<A>& sizes = patches.sizes;
   const std::int64_t positions = box.count(), column_count = columns.end - columns.begin;
   const std::int64_t rows = (positions + RegisterTile<T>::rows - 1) / RegisterTile<T>::rows * RegisterTile<T>::rows;
-  const std::int64_t stride = (column_count + filter_columns - 1) / filter_columns * filter_columns;
+  const std::int64_t stride = (column_count + panel_columns - 1) / panel_columns * panel_columns;
   const DepthBlocks blocks = DepthBlocks::of<T>(sizes.depth());
   const Window<T, A> window(sizes, box);
   T* sums = scratch<T>(0, rows * stride);
@@ -370,7 +276,7 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
   for (std::int64_t block = 0; block < blocks.count; ++block) {
     const Range depth = blocks[block];
     const std::int64_t run_count = window.runs(depth, runs);
-    const FilterPanels<T> panels = filters.panels(depth, columns);
+    const PanelBlock<T> panels = filters.panels(depth, columns);
     const Prefetch coming = block + 1 < blocks.count ? filters.coming(blocks[block + 1], columns) : Prefetch();
     product.add(runs, run_count, panels, block == 0, coming);
   }

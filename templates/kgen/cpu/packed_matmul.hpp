@@ -5,11 +5,11 @@
 #include <bit>
 
 #include "kgen/cpu/matmul.hpp"
+#include "kgen/cpu/patches.hpp"
+#include "kgen/cpu/placed_matmul.hpp"
 #include "kgen/cpu/quads.hpp"
 
 namespace kgen::cpu {
-
-inline constexpr int panel_columns = 16;  // as kgen/packed_matmul.hpp says
 
 // ---- packing
 
@@ -332,8 +332,8 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights
       for (int product = 0; product < Count; ++product) multiply(block, product, panels);
     }
   }
-  emit_rows<Count>(rights.c, sums, stride, distance, Index<2>{first + rows.begin, columns.begin},
-                   rows.end - rows.begin, columns.end - columns.begin);
+  emit_rows<Count>(rights.c, sums, stride, distance, Index<2>{first + rows.begin, columns.begin}, rows.end - rows.begin,
+                   columns.end - columns.begin);
 }
 
 // The tiles of products whose left operand has `rows` rows.
@@ -388,15 +388,19 @@ void multiply_by_tiles(const A& a, const U* const (&data)[Total], const std::int
   });
 }
 
+// So many rows that their sums take a quarter of the second-level cache: a panel of the right operand, which comes from
+// memory, or is converted, meets all of them.
+template <class T, int TileM, int TileN>
+std::int64_t near_rows() {
+  return std::max<std::int64_t>(TileM, caches().second / 4 / (TileN * static_cast<std::int64_t>(sizeof(T))));
+}
+
 // `data` and `columns`: of each right operand, whose panels have `panel_rows` rows.
 template <int Rows, int TileM, int TileN, class T, class P = T, class A, class U, int Total, class C>
 void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64_t (&columns)[Total],
                      std::int64_t panel_rows, const C& c, int threads) {
   using Left = Packed<P, Rows>;
-  // So many rows that their sums take a quarter of the second-level cache: a panel of the right operand, which comes
-  // from memory, or is converted, meets all of them.
-  const std::int64_t near_rows = caches().second / 4 / (TileN * static_cast<std::int64_t>(sizeof(T)));
-  const std::int64_t tile_rows = std::max<std::int64_t>(Rows, std::max<std::int64_t>(TileM, near_rows) / Rows * Rows);
+  const std::int64_t tile_rows = std::max<std::int64_t>(Rows, near_rows<T, TileM, TileN>() / Rows * Rows);
   const std::int64_t M = a.shape()[0], depth = depth_of<P>(a.shape()[1]);
   const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(P)) * std::max<std::int64_t>(depth, 1);
   if (packs_by_tiles<Rows, TileN>(M, row_bytes, columns, threads)) {
@@ -423,8 +427,8 @@ void multiply_packed(const A& a, const U* const (&data)[Total], const std::int64
   }
 }
 
-// multiply.operator()<Rows>() with as many rows in a panel of the left operand as leave few of them idle: of 16 rows, 8 in
-// two panels take 0.7 of the time of 12. `Most`: of the register tile; `Beyond`: up to 8 also where it has fewer.
+// multiply.operator()<Rows>() with as many rows in a panel of the left operand as leave few of them idle: of 16 rows, 8
+// in two panels take 0.7 of the time of 12. `Most`: of the register tile; `Beyond`: up to 8 also where it has fewer.
 template <int Most, bool Beyond, class Multiply>
 void with_row_panels(std::int64_t M, const Multiply& multiply) {
   if (M == 1) return multiply.template operator()<1>();
@@ -478,6 +482,11 @@ void packed_matmul(const A& a, const P& panels, std::int64_t padding, const C& c
   if constexpr (has_pairs && is_bf16_memory<A> && std::is_same_v<U, bf16>) {
     if (M > 8 && lies_in_lines(a)) {
       return multiply_packed<most_rows, TileM, TileN, T, Pair>(a, data, columns, K, c, threads);
+    }
+  }
+  if constexpr (std::is_same_v<T, U>) {
+    if (pays_to_place<T>(M, columns, threads)) {
+      return multiply_placed<T>(a, data, columns, near_rows<T, TileM, TileN>(), c, threads);
     }
   }
   with_row_panels<most_rows, true>(
