@@ -190,6 +190,15 @@ std::vector<Case> cases() {
       [=] {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;  // as Hopper's
+        const auto a = random_tensor<bf16>(Index<2>{5, 999}, 1), b = random_tensor<bf16>(Index<2>{999, 31}, 2);
+        Tensor<float, 2> c(Index<2>{5, 31});
+        matmul(a.view(), b.view(), c.view());  // lines begin anywhere
+        simt::device().shared_bytes = before.shared_bytes;
+        return c.elements;
+      },
+      [=] {
+        const simt::Device before = simt::device();
+        simt::device().shared_bytes = 227 * 1024;  // as Hopper's
         const auto a = random_tensor<bf16>(Index<2>{33, 1280}, 1), scale = random_tensor<bf16>(Index<2>{1, 24}, 2);
         const auto q = random_tensor<i4>(Index<2>{24, 1280}, 3);
         const View<const i4, 2> down = q.view().permute<1, 0>();
@@ -350,6 +359,7 @@ Guards guards_declared() {
                                              "streamed_matmul.hpp",
                                              "staged_matmul.hpp",
                                              "turns.hpp",
+                                             "unaligned_matmul.hpp",
                                              "warpgroup_attention.hpp",
                                              "warpgroup_grouped_matmul.hpp",
                                              "warpgroup_streamed_matmul.hpp",

@@ -7,6 +7,23 @@
 
 namespace kgen::gpu {
 
+// 16 * Count bytes, `shift` bytes behind the first of blocks that are neighbours in memory.
+template <int Count>
+KGEN_FN void take_behind(Block<16> (&taken)[Count], const Block<16> (&blocks)[Count + 1], int shift) {
+  constexpr int all = 4 * Count;
+  std::uint32_t words[all + 4];
+  memcpy(words, blocks, sizeof(words));
+  KGEN_UNROLL
+  for (int i = 0; i < all + 2; ++i) words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
+  KGEN_UNROLL
+  for (int i = 0; i < all + 1; ++i) words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
+  const int bits = (shift & 3) * 8;
+  KGEN_UNROLL
+  for (int i = 0; i < all; ++i) {
+    taken[i / 4].words[i % 4] = static_cast<std::uint32_t>((std::uint64_t{words[i + 1]} << 32 | words[i]) >> bits);
+  }
+}
+
 // A matrix anywhere in memory, as what copies 16 bytes of its lines at a time has it.
 template <class T>
 struct CopiedMatrix {
@@ -60,23 +77,11 @@ struct CopiedMatrix {
     const auto* aligned = reinterpret_cast<const unsigned char*>(first) - shift;
     const Block<16> low = load_block<16>(aligned, constant);
     const Block<16> high = load_block<16>(aligned + (shift == 0 ? 0 : 16), constant);
-    std::uint32_t words[8];
-    memcpy(words, &low, sizeof(low));
-    memcpy(words + 4, &high, sizeof(high));
-    KGEN_UNROLL
-    for (int i = 0; i < 6; ++i) words[i] = (shift & 8) != 0 ? words[i + 2] : words[i];
-    KGEN_UNROLL
-    for (int i = 0; i < 5; ++i) words[i] = (shift & 4) != 0 ? words[i + 1] : words[i];
-    const int bits = static_cast<int>(shift & 3) * 8;
-    Block<16> block;
-    KGEN_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      block.words[i] = static_cast<std::uint32_t>((std::uint64_t{words[i + 1]} << 32 | words[i]) >> bits);
-    }
-    return block;
+    Block<16> block[1];
+    take_behind<1>(block, {low, high}, static_cast<int>(shift));
+    return block[0];
   }
 
- private:
   KGEN_FN const T* address(std::int64_t line, std::int64_t element) const {
     return data + line * strides[0] + element * strides[1];
   }

@@ -126,6 +126,27 @@ struct SharedDepth {
   std::int64_t time;
 };
 
+// What such blocks take on an H200, in ns: to begin, and again for each further round; each step of the depth, and the
+// end of a tile.
+struct DepthTimes {
+  std::int64_t launch, again, stage, end;
+
+  // The best way to share so many steps, which memory brings in `memory` ns. Those blocks that do not run at once go in
+  // rounds, and blocks that meet have to wait for each other. Clusters of 5 and 7 blocks were slower than of 4 and 6.
+  SharedDepth best(int tiles, int steps, double memory, const ClustersAtOnce& room, const DeviceLimits& limits) const {
+    SharedDepth best{tiles, 0, 0, 0};
+    for (const int blocks : {1, 2, 3, 4, 6, 8}) {
+      if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;
+      const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
+      const std::int64_t meeting = blocks == 1 ? 0 : 100 + 120 * blocks;
+      const std::int64_t time = launch + (rounds - 1) * again + rounds * (end + meeting) +
+                                time_together(rounds * ((steps + blocks - 1) / blocks * stage), memory);
+      if (blocks == 1 || time < best.time) best = {tiles, blocks, rounds, time};
+    }
+    return best;
+  }
+};
+
 // Where few blocks run, the kernel behind them finds places meanwhile: what that saves, in ns, which SharedDepth's time
 // does not say. Where there is no room for both, it costs more than that.
 inline constexpr std::int64_t begins_early = 700;
@@ -155,25 +176,14 @@ struct SkinnyLaunch {
 
   SharedDepth best() const { return best(shape.template count_tiles<Matmul::rows>(c, Matmul::columns), 1); }
   // Of so many tiles, which are that share of the product. A stage takes as long as its bytes are on their way, or its
-  // product takes, and all of them no less than memory, or the second-level cache for all tiles; those that do not run
-  // at once go in rounds; and blocks that meet have to wait for each other. Clusters of 5 and 7 blocks were slower than
-  // of 4 and 6.
+  // product takes, and all of them no less than memory, or the second-level cache for all tiles.
   SharedDepth best(int tiles, double share) const {
-    constexpr std::int64_t stage = 180 + Matmul::rows, end = 20 * Matmul::rows - 100, launch = 2800, again = 2000;
+    constexpr DepthTimes times{2800, 2000, 180 + Matmul::rows, 20 * Matmul::rows - 100};
     constexpr double cached_bytes_of_ns = 7000;
     const double cache = static_cast<double>(sizeof(typename Matmul::Tiles)) * tiles * steps() / cached_bytes_of_ns;
     const double memory = std::max(cache, shape.memory_time(steps(), share));
     const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
-    SharedDepth best{tiles, 0, 0, 0};
-    for (const int blocks : {1, 2, 3, 4, 6, 8}) {
-      if (blocks > 1 && (blocks > limits.cluster_blocks || steps() < 2 * blocks || room[blocks] == 0)) continue;
-      const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
-      const std::int64_t meeting = blocks == 1 ? 0 : 100 + 120 * blocks;
-      const std::int64_t time = launch + (rounds - 1) * again + rounds * (end + meeting) +
-                                time_together(rounds * ((steps() + blocks - 1) / blocks * stage), memory);
-      if (blocks == 1 || time < best.time) best = {tiles, blocks, rounds, time};
-    }
-    return best;
+    return times.best(tiles, steps(), memory, room, limits);
   }
 
   // False where operands do not lie as the copy engine takes them.

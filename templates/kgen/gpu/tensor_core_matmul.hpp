@@ -3,6 +3,7 @@
 
 #include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
+#include "kgen/gpu/unaligned_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 #include "kgen/gpu/warpgroup_streamed_matmul.hpp"
 
@@ -20,8 +21,9 @@ bool tensor_core_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmu
   return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
 }
 
-// The same, of operands that lie anywhere: those that the copy engine does not take are copied to where it does.
-// Brought through registers they take longer at any size (tests/bench/H200.md).
+// The same, of operands that lie anywhere: few rows are multiplied by right operands as they lie, where the copy engine
+// does not take one; all else that it does not take is copied to where it does. Brought through registers, tiles of 128
+// rows take longer at any size (tests/bench/H200.md).
 template <class T, bool BDeep, class A, class B, class C>
 bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                           Stream stream) {
@@ -30,10 +32,14 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
     return matrix_in_memory(view, across, 1, 1).has_value();
   };
   using Copies = LaidOut<T, 1 + several_count<B>>;
-  std::int64_t bytes = fits(a, false) ? 0 : Copies::bytes(a, false);
-  for_each_of(b, [&](const auto& each) { bytes += fits(each, BDeep) ? 0 : Copies::bytes(each, BDeep); });
+  std::int64_t of_right = 0;
+  for_each_of(b, [&](const auto& each) { of_right += fits(each, BDeep) ? 0 : Copies::bytes(each, BDeep); });
+  const std::int64_t bytes = of_right + (fits(a, false) ? 0 : Copies::bytes(a, false));
   if (bytes == 0 || !runs_warpgroup_matmul<T, BDeep, C>(shape, limits))
     return tensor_core_matmul<T, BDeep>(a, b, c, shape, limits, stream);
+  if constexpr (!deep_only<T>) {
+    if (of_right > 0 && unaligned_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
+  }
   const Workspace memory(bytes, stream);
   Copies laid_out(memory.data(), stream);
   const auto engine_takes = [&](bool across) {
