@@ -54,6 +54,23 @@ TEST_CASE("streams: independent branches have streams of their own, and wait onl
               "y: stream 0"});
 }
 
+TEST_CASE("streams: a short loop stays behind what it needs, a long one has a stream of its own") {
+  const auto rotated = [](const Dim& rows) {
+    PlanBuilder b;
+    b.input("x", {rows, 4096});
+    for (const char* name : {"q", "k"}) b.structured(name, {"x"}, {rows, 4096});
+    for (const char* name : {"q", "k"}) b.elementwise(std::string(name) + "_rotated", {name});
+    b.structured("y", {"q_rotated", "k_rotated"}, {rows, 4096});
+    b.group(GroupKind::structured, {"q", "k"}, {"q", "k"});
+    for (const char* name : {"q_rotated", "k_rotated"}) b.alone(GroupKind::elementwise, name);
+    b.alone(GroupKind::structured, "y").outputs({"y"});
+    return streams_of(assign_streams(b.fused(), 4));
+  };
+  CHECK(rotated(1) == Names{"q: stream 0", "q_rotated: stream 0", "k_rotated: stream 0", "y: stream 0"});
+  CHECK(rotated(4096) ==
+        Names{"q: stream 0", "q_rotated: stream 0", "k_rotated: stream 1 after q", "y: stream 0 after k_rotated"});
+}
+
 TEST_CASE("streams: with one stream nothing changes") {
   for (const Group& group : assign_streams(attention().fused(), 1).groups) {
     CHECK(group.stream == 0);

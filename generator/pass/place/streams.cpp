@@ -11,6 +11,10 @@
 namespace kgen {
 namespace {
 
+// What a loop has to move for another stream to be worth its while, in bytes: an H200 takes about 3 us to fork and to
+// join again, in which it moves this much and more.
+constexpr std::int64_t least_fork = std::int64_t{4} << 20;
+
 // By stream: the groups of that stream with a lower number are done.
 using Clock = std::array<std::uint32_t, most_streams>;
 
@@ -22,6 +26,7 @@ class Assignment {
  public:
   Assignment(FusedGraph& fused, std::uint32_t streams)
       : fused_(fused),
+        ranges_(ranges_of(fused.graph)),
         order_(order_groups(fused)),
         waiting_(order_.predecessor_counts()),
         needed_(order_.successors.size()),
@@ -44,6 +49,9 @@ class Assignment {
  private:
   std::uint32_t choose(const Group& group, const Clock& needed) const {
     if (group.kind == GroupKind::call) return 0;
+    if (is_short_loop(group)) {
+      return static_cast<std::uint32_t>(std::max_element(needed.begin(), needed.end()) - needed.begin());
+    }
     std::uint32_t empty = no_id;
     for (std::uint32_t stream = 0; stream < tail_.size(); ++stream) {
       if (tail_[stream] > 0 && needed[stream] >= tail_[stream]) return stream;
@@ -51,6 +59,18 @@ class Assignment {
     }
     if (empty != no_id) return empty;
     return static_cast<std::uint32_t>(std::min_element(tail_.begin(), tail_.end()) - tail_.begin());
+  }
+
+  // Where a call may be small: of large ones, a loop has all of the memory's rate for itself on any stream.
+  bool is_short_loop(const Group& group) const {
+    if (group.kind != GroupKind::elementwise) return false;
+    std::int64_t bytes = 0;
+    for (const auto& values : {group.inputs, group.outputs}) {
+      for (const ValueId value : values) {
+        bytes = std::min(bytes + bytes_of(fused_.graph.type(value)).range(ranges_).low, least_fork);
+      }
+    }
+    return bytes < least_fork;
   }
 
   void place(std::uint32_t index) {
@@ -90,6 +110,7 @@ class Assignment {
   }
 
   FusedGraph& fused_;
+  const DimRanges ranges_;
   GroupOrder order_;
   std::vector<std::uint32_t> waiting_;
   std::vector<Clock> needed_;        // by vertex
