@@ -16,7 +16,7 @@ struct Truths {
   X x;
   Index<R> extents;
 
-  KGEN_FN Index<1> shape() const { return {element_count(extents)}; }
+  KGEN_FN Index<1> shape() const { return Index<1>{element_count(extents)}; }
   KGEN_FN bool holds(std::int64_t i) const { return x.template load<1>(unflatten(i, extents)).data; }
   template <int W>
   KGEN_FN Vec<std::int64_t, W> load(Index<1> at) const {
