@@ -25,6 +25,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "tests/examples"
+sys.path.insert(0, str(EXAMPLES))
+import cases  # noqa: E402
+
 TOOLS = ("racecheck", "memcheck", "initcheck", "synccheck")  # the longest first
 # Of an example on four streams, 4 of 221 runs under initcheck ended in an illegal access that no tool placed, and that
 # no run had without initcheck, with its launches one by one (200), or with none of them early (96).
@@ -53,9 +56,14 @@ def example(driver, graph, work, *options):
     return [sys.executable, "-B", EXAMPLES / "run_example.py", graph, "--driver", driver, "--work", work, *options]
 
 
+def with_reference(vendor):
+    """Folders of the emitted graphs that have a reference; gpu_bench compares its other rows with PyTorch."""
+    return [folder for folder in sorted((ROOT / "emitted" / vendor).glob("*")) if folder.name in cases.EXAMPLES]
+
+
 def numerics(build, work):
     for vendor in ("cuda", "hip"):
-        for folder in sorted((ROOT / "emitted" / vendor).glob("*")):
+        for folder in with_reference(vendor):
             yield Run(f"{vendor} {folder.name}",
                       example(build / f"run_graph_{vendor}", folder.name, work / vendor / folder.name, "--passes", "3"))
     for folder in sorted((ROOT / "emitted/checked").glob("*")):
@@ -73,7 +81,7 @@ def numerics(build, work):
 def sanitized(sanitizer, build, work):
     for tool in TOOLS:
         command = [sanitizer, "--tool", tool, "--error-exitcode", "9", "--print-limit", "3", *OPTIONS.get(tool, [])]
-        for folder in sorted((ROOT / "emitted/cuda").glob("*")):
+        for folder in with_reference("cuda"):
             place = work / tool / folder.name
             largest = LARGEST.get((tool, folder.name))
             options = ["--smaller-than", str(largest)] if largest else []
