@@ -1,4 +1,5 @@
 // What a change of a graph changes in the emitted files: what computes something else, and nothing more.
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>
@@ -58,6 +59,15 @@ Paths missing(const Files& before, const Files& after) {
   return paths;
 }
 
+// All, but of those with kernels of their own, which Clang reads each time that one is planned, the first.
+std::vector<Example> changed_examples() {
+  std::vector<Example> all = examples();
+  const auto own = std::stable_partition(all.begin(), all.end(), [](const Example& each) { return !is_custom(each); });
+  REQUIRE(own != all.end());
+  all.erase(own + 1, all.end());
+  return all;
+}
+
 bool is_stub(const std::string& path) { return path.starts_with("stubs/") || path.starts_with("check/"); }
 
 // The graph with one more input, node and output, which have nothing to do with the others.
@@ -72,7 +82,7 @@ std::string with_unrelated_node(const std::string& text, bool first) {
 }  // namespace
 
 TEST_CASE("changes: a line that is added above changes the map of lines alone") {
-  for (const Example& example : examples()) {
+  for (const Example& example : changed_examples()) {
     for (const bool check : {false, true}) {
       INFO(example.folder.string());
       const Emission emission(example, check);
@@ -85,7 +95,7 @@ TEST_CASE("changes: a line that is added above changes the map of lines alone") 
 }
 
 TEST_CASE("changes: an unrelated node adds its stub, and changes none") {
-  for (const Example& example : examples()) {
+  for (const Example& example : changed_examples()) {
     for (const bool first : {false, true}) {
       INFO(example.folder.string());
       const Emission emission(example);
@@ -120,7 +130,7 @@ TEST_CASE("changes: one more user of a shared stub renames nothing, and is told 
 
 TEST_CASE("changes: a value by another name changes the stubs that name it alone") {
   int renamed = 0;
-  for (const Example& example : examples()) {
+  for (const Example& example : changed_examples()) {
     const Emission emission(example);
     const std::regex result("out: (\\w+)");
     std::vector<std::string> names;
