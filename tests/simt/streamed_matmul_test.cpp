@@ -149,18 +149,20 @@ TEST_CASE("streamed products: zero points of half a byte each, a scale for each 
 }
 
 TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
-  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "wave_matmul x1");  // groups of less than a thread has
+  check<bf16>(2, Weights<i4>(48, 8, 4, 1).grouped(), "wave_matmul x1");  // groups of less than a thread has
+  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "unpack x1, skinny_matmul x1");   // of more than it has unpacking
   check<bf16>(2, Weights<i4>(192, 8, 96, 1).grouped(), "unpack x1, skinny_matmul x1");  // in which no step ends
   const Weights<i4> across(128, 64, 32, 1);
   const auto lines = random_tensor<i4>(Index<2>{64, 64}, 1);
   const auto scales = random_tensor<bf16>(Index<2>{1, 64}, 2);
-  check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})}, "wave_matmul x1");  // along columns
+  check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})},
+              "wave_matmul x1");  // along columns
 }
 
 TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths", T, KGEN_TYPES((bf16), f16)) {
   check<T, double, 1>(1, Weights<i4>(128, 1, 128, 1).grouped(), "streamed_matmul x1");
   check<T, double, 1>(3, Weights<u4>(384, 17, 128, 1).grouped(), "streamed_matmul x2");
-  check<T, T, 1>(9, Weights<i4>(1152, 24, 384, 1).grouped(), "unpack x14, skinny_matmul x4");  // groups no step ends in
+  check<T, T, 1>(9, Weights<i4>(1152, 24, 384, 1).grouped(), "unpack x7, skinny_matmul x4");  // groups no step ends in
   check<T, double, 1>(14, Weights<i4>(640, 20, 128, 1).grouped(), "streamed_matmul x2");
   check<T, double, 2>(5, Weights<i4>(768, 24, 256, 1).offset(), "streamed_matmul x2");
   check<T, double, 2>(16, Weights<u4>(1024, 19, 1024, 1).offset(), "streamed_matmul x2");
@@ -208,8 +210,8 @@ TEST_CASE_TEMPLATE("streamed products: more rows in tiles, by elements and by co
 
 TEST_CASE("streamed products: of many rows, they are made in memory once") {
   check<bf16>(17, Weights<i4>(192, 8, 64, 1).grouped(), "unpack x1, skinny_matmul x1");
-  check<bf16, bf16, 1>(65, Weights<i4>(256, 24, 64, 1).grouped(), "unpack x3, warpgroup_matmul x1");
-  check<bf16>(130, Weights<f8e4m3>(96, 40, 96, 1).scaled(), "unpack x2, warpgroup_matmul x2");
+  check<bf16, bf16, 1>(65, Weights<i4>(256, 24, 64, 1).grouped(), "unpack x2, warpgroup_matmul x1");
+  check<bf16>(130, Weights<f8e4m3>(96, 40, 96, 1).scaled(), "unpack x1, warpgroup_matmul x2");
 }
 
 TEST_CASE("streamed products: several, apart and jointly, in one launch") {
