@@ -186,6 +186,34 @@ TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and 
   check_staged<T>(32, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), 4);
 }
 
+TEST_CASE_TEMPLATE("staged products: tiles of 256 columns where they take fewer rounds", T, KGEN_TYPES((bf16), f16)) {
+  const auto check_wide = [&]<class Exact, int Degree>(std::int64_t M, const auto& b, int blocks) {
+    check_product<Exact, T>(M, b, "staged_matmul x" + std::to_string(blocks), [&](const auto& a, const auto& c) {
+      simt::device().multiprocessors = 1;
+      CHECK(multiply_in_stages<T, Degree>(a, b, c));
+    });
+  };
+  check_wide.template operator()<double, 1>(1, Weights<i4>(1152, 200, 128, 1).grouped(), 1);
+  check_wide.template operator()<double, 1>(8, Weights<u4>(640, 260, 128, 1).grouped(), 3);  // 2 take longer
+  check_wide.template operator()<double, 2>(5, Weights<i4>(256, 256, 128, 1).offset(), 1);
+  check_wide.template operator()<T, 0>(3, Weights<f8e4m3>(384, 130, 128, 1).grouped(), 1);
+  check_wide.template operator()<T, 0>(9, Weights<f8e4m3>(128, 130, 128, 1).grouped(),
+                                       2);  // of more rows there are none
+
+  Hopper device;
+  simt::device().multiprocessors = 2;
+  const Matrix<T> a(Index<2>{5, 512}, 1);
+  const Weights<i4> gate(512, 136, 128, 2), up(512, 136, 128, 3);
+  Tensor<float, 2> gated(Index<2>{5, 136});
+  CHECK(multiply_in_stages<T, 1>(a.view(), several(gate.grouped(), up.grouped()), Gated{gated.view()}));
+  CHECK(device.take() == "staged_matmul x2");
+  for_each_position(gated.shape, [&](Index<2> at) {
+    const double value =
+        expected_of<double>(a.view(), gate.grouped(), at) * expected_of<double>(a.view(), up.grouped(), at);
+    REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+  });
+}
+
 TEST_CASE("staged products: what does not lie so is refused") {
   Hopper device;
   const Matrix<bf16> a(Index<2>{2, 192}, 1), whole(Index<2>{2, 128}, 1), many(Index<2>{33, 128}, 1);
@@ -216,11 +244,11 @@ TEST_CASE("streamed products: of many rows, they are made in memory once") {
 
 TEST_CASE("streamed products: several, apart and jointly, in one launch") {
   for (const auto& [rows, launches] :
-       {std::pair{6, "streamed_matmul x4"}, {23, "staged_matmul x2"}, {45, "warpgroup_streamed_matmul x2"}}) {
+       {std::pair{6, "streamed_matmul x6"}, {23, "staged_matmul x3"}, {45, "warpgroup_streamed_matmul x3"}}) {
     Hopper device;
     const Matrix<bf16> a(Index<2>{rows, 256}, 1);
-    const Weights<i4> gate(256, 40, 128, 2), up(256, 40, 128, 3), other(256, 24, 64, 4);
-    Tensor<float, 2> gated(Index<2>{rows, 40}), y(Index<2>{rows, 24});
+    const Weights<i4> gate(256, 72, 128, 2), up(256, 72, 128, 3), other(256, 24, 64, 4);
+    Tensor<float, 2> gated(Index<2>{rows, 72}), y(Index<2>{rows, 24});
     const auto b = several(gate.grouped(), up.grouped(), other.grouped());
     const auto c = several(joint<2>(Gated{gated.view()}), y.view());
     if (rows == 23) {
