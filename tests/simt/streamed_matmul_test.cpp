@@ -149,18 +149,20 @@ TEST_CASE("streamed products: zero points of half a byte each, a scale for each 
 }
 
 TEST_CASE("streamed products: what does not lie so is multiplied otherwise") {
-  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "wave_matmul x1");  // groups of less than a thread has
+  check<bf16>(2, Weights<i4>(48, 8, 4, 1).grouped(), "wave_matmul x1");  // groups of less than a thread has
+  check<bf16>(2, Weights<i4>(48, 8, 16, 1).grouped(), "unpack x1, skinny_matmul x1");   // of more than it has unpacking
   check<bf16>(2, Weights<i4>(192, 8, 96, 1).grouped(), "unpack x1, skinny_matmul x1");  // in which no step ends
   const Weights<i4> across(128, 64, 32, 1);
   const auto lines = random_tensor<i4>(Index<2>{64, 64}, 1);
   const auto scales = random_tensor<bf16>(Index<2>{1, 64}, 2);
-  check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})}, "wave_matmul x1");  // along columns
+  check<bf16>(3, Scaled<i4>{lines.view(), scales.view().broadcast_to(Index<2>{64, 64})},
+              "wave_matmul x1");  // along columns
 }
 
 TEST_CASE_TEMPLATE("streamed products by codes: groups, rows, columns and depths", T, KGEN_TYPES((bf16), f16)) {
   check<T, double, 1>(1, Weights<i4>(128, 1, 128, 1).grouped(), "streamed_matmul x1");
   check<T, double, 1>(3, Weights<u4>(384, 17, 128, 1).grouped(), "streamed_matmul x2");
-  check<T, T, 1>(9, Weights<i4>(1152, 24, 384, 1).grouped(), "unpack x14, skinny_matmul x4");  // groups no step ends in
+  check<T, T, 1>(9, Weights<i4>(1152, 24, 384, 1).grouped(), "unpack x7, skinny_matmul x4");  // groups no step ends in
   check<T, double, 1>(14, Weights<i4>(640, 20, 128, 1).grouped(), "streamed_matmul x2");
   check<T, double, 2>(5, Weights<i4>(768, 24, 256, 1).offset(), "streamed_matmul x2");
   check<T, double, 2>(16, Weights<u4>(1024, 19, 1024, 1).offset(), "streamed_matmul x2");
@@ -182,6 +184,34 @@ TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and 
   check_staged<T, double, 2>(25, Weights<u4>(512, 20, 128, 1).offset(), 1);
   check_staged<T>(9, Weights<f8e4m3>(256, 16, 256, 1).scaled(), 1);
   check_staged<T>(32, Weights<f8e4m3>(1024, 136, 128, 1).grouped(), 4);
+}
+
+TEST_CASE_TEMPLATE("staged products: tiles of 256 columns where they take fewer rounds", T, KGEN_TYPES((bf16), f16)) {
+  const auto check_wide = [&]<class Exact, int Degree>(std::int64_t M, const auto& b, int blocks) {
+    check_product<Exact, T>(M, b, "staged_matmul x" + std::to_string(blocks), [&](const auto& a, const auto& c) {
+      simt::device().multiprocessors = 1;
+      CHECK(multiply_in_stages<T, Degree>(a, b, c));
+    });
+  };
+  check_wide.template operator()<double, 1>(1, Weights<i4>(1152, 200, 128, 1).grouped(), 1);
+  check_wide.template operator()<double, 1>(8, Weights<u4>(640, 260, 128, 1).grouped(), 3);  // 2 take longer
+  check_wide.template operator()<double, 2>(5, Weights<i4>(256, 256, 128, 1).offset(), 1);
+  check_wide.template operator()<T, 0>(3, Weights<f8e4m3>(384, 130, 128, 1).grouped(), 1);
+  check_wide.template operator()<T, 0>(9, Weights<f8e4m3>(128, 130, 128, 1).grouped(),
+                                       2);  // of more rows there are none
+
+  Hopper device;
+  simt::device().multiprocessors = 2;
+  const Matrix<T> a(Index<2>{5, 512}, 1);
+  const Weights<i4> gate(512, 136, 128, 2), up(512, 136, 128, 3);
+  Tensor<float, 2> gated(Index<2>{5, 136});
+  CHECK(multiply_in_stages<T, 1>(a.view(), several(gate.grouped(), up.grouped()), Gated{gated.view()}));
+  CHECK(device.take() == "staged_matmul x2");
+  for_each_position(gated.shape, [&](Index<2> at) {
+    const double value =
+        expected_of<double>(a.view(), gate.grouped(), at) * expected_of<double>(a.view(), up.grouped(), at);
+    REQUIRE(std::abs(element(gated.view(), at) - value) <= 1e-3 * (1 + std::abs(value)));
+  });
 }
 
 TEST_CASE("staged products: what does not lie so is refused") {
@@ -208,17 +238,17 @@ TEST_CASE_TEMPLATE("streamed products: more rows in tiles, by elements and by co
 
 TEST_CASE("streamed products: of many rows, they are made in memory once") {
   check<bf16>(17, Weights<i4>(192, 8, 64, 1).grouped(), "unpack x1, skinny_matmul x1");
-  check<bf16, bf16, 1>(65, Weights<i4>(256, 24, 64, 1).grouped(), "unpack x3, warpgroup_matmul x1");
-  check<bf16>(130, Weights<f8e4m3>(96, 40, 96, 1).scaled(), "unpack x2, warpgroup_matmul x2");
+  check<bf16, bf16, 1>(65, Weights<i4>(256, 24, 64, 1).grouped(), "unpack x2, warpgroup_matmul x1");
+  check<bf16>(130, Weights<f8e4m3>(96, 40, 96, 1).scaled(), "unpack x1, warpgroup_matmul x2");
 }
 
 TEST_CASE("streamed products: several, apart and jointly, in one launch") {
   for (const auto& [rows, launches] :
-       {std::pair{6, "streamed_matmul x4"}, {23, "staged_matmul x2"}, {45, "warpgroup_streamed_matmul x2"}}) {
+       {std::pair{6, "streamed_matmul x6"}, {23, "staged_matmul x3"}, {45, "warpgroup_streamed_matmul x3"}}) {
     Hopper device;
     const Matrix<bf16> a(Index<2>{rows, 256}, 1);
-    const Weights<i4> gate(256, 40, 128, 2), up(256, 40, 128, 3), other(256, 24, 64, 4);
-    Tensor<float, 2> gated(Index<2>{rows, 40}), y(Index<2>{rows, 24});
+    const Weights<i4> gate(256, 72, 128, 2), up(256, 72, 128, 3), other(256, 24, 64, 4);
+    Tensor<float, 2> gated(Index<2>{rows, 72}), y(Index<2>{rows, 24});
     const auto b = several(gate.grouped(), up.grouped(), other.grouped());
     const auto c = several(joint<2>(Gated{gated.view()}), y.view());
     if (rows == 23) {

@@ -331,3 +331,14 @@ TEST_CASE("waves: more tiles than a grid has blocks are not theirs") {
   CHECK(device.take() == "matmul x3");
   expect_product(c, a, b, [](Index<2>, double product) { return product; });
 }
+
+#if KGEN_SIMT_WAVE == 32
+TEST_CASE("waves: what many tiles take is what the matrix cores take, as an H200 was measured") {
+  NoHopper device;
+  simt::device().small_tiles = true;
+  const gpu::DeviceLimits limits{132, 227 * 1024, 8};
+  // A product of 4096^3, and SwiGLU of 2048 rows, 14336 columns of each product and a depth of 4096.
+  CHECK(gpu::wave_time<gpu::WaveMatmulTile>(32 * 32, 4096, limits) == doctest::Approx(416e3).epsilon(0.05));
+  CHECK(gpu::wave_time<gpu::SmallWaveTile<2>>(32 * 224, 4096, limits) == doctest::Approx(1502e3).epsilon(0.05));
+}
+#endif

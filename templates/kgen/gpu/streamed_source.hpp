@@ -90,13 +90,14 @@ using streamed_element_t =
 template <class S, int W>
 class StreamedSource {
   static constexpr StreamedFields fields = streamed_fields<S>();
-  static constexpr int blocks = W * fields.bits / 128;
-  static_assert(fields.fits && W * fields.bits % 128 == 0);
+  static constexpr int bytes = W * fields.bits / 8, unit = bytes < 16 ? bytes : 16, blocks = bytes / unit;
+  static_assert(fields.fits && bytes % 4 == 0 && bytes % unit == 0);
 
  public:
   // What it reads for W lanes.
   struct Pieces {
-    Block<16> streamed[blocks], single[fields.views];  // of the latter, an element each
+    Block<unit> streamed[blocks];
+    Block<16> single[fields.views];  // an element each
   };
 
   // Whether each operand lies as a StreamedSource wants it that goes down in steps of multiples of `step` rows, on the
@@ -115,9 +116,9 @@ class StreamedSource {
         all = all && (one_line || (step % length == 0 && (streamed || length % rows == 0)));
         for (int axis = 0; axis < V::rank && streamed; ++axis) {
           const bool one = axis == lines || view.extent(axis) == 1;
-          all = all && (one || view.stride(axis) * fields.bits % 128 == 0);
+          all = all && (one || view.stride(axis) * fields.bits % (8 * unit) == 0);
         }
-        if (streamed) all = all && at_byte(view.data()) && address_of(view.data()) % 16 == 0;
+        if (streamed) all = all && at_byte(view.data()) && address_of(view.data()) % unit == 0;
       }
     });
     return all;
@@ -167,7 +168,7 @@ class StreamedSource {
       if (number == fields.streamed) {
         const auto from = view.data() + places_[number];
         KGEN_UNROLL
-        for (int i = 0; i < blocks; ++i) pieces.streamed[i] = load_passing<16>(first_byte(from) + 16 * i);
+        for (int i = 0; i < blocks; ++i) pieces.streamed[i] = load_streamed(first_byte(from) + unit * i);
         places_[number] += steps_[number];
       }
       ++number;
@@ -240,6 +241,13 @@ class StreamedSource {
   template <class T>
   KGEN_FN static const unsigned char* first_byte(const PackedPointer<T>& pointer) {
     return pointer.byte();
+  }
+  KGEN_FN static Block<unit> load_streamed(const unsigned char* from) {
+    if constexpr (unit == 16) {
+      return load_passing<unit>(from);
+    } else {
+      return load_constant<unit>(from);
+    }
   }
   // One element, as the first one at `to`.
   template <class T>

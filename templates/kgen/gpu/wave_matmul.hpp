@@ -51,7 +51,8 @@ inline constexpr bool has_small_wave_tiles = true;
 #endif
 
 // What so many tiles take on an H200, in ns: to begin, each 64 of their depth and, where multiprocessors have several,
-// each further one, which waits for the same things (tests/bench/H200.md).
+// each further one, which waits for the same things until there are so many that the matrix cores have no time left
+// (tests/bench/H200.md).
 template <class Tile>
 std::int64_t wave_time(std::int64_t tiles, std::int64_t K, const DeviceLimits& limits) {
   struct Times {
@@ -64,8 +65,11 @@ std::int64_t wave_time(std::int64_t tiles, std::int64_t K, const DeviceLimits& l
 #if defined(KGEN_SIMT)
   if (!is_large && !simt::device().small_tiles) return std::numeric_limits<std::int64_t>::max();
 #endif
+  constexpr int sums_of_ns = 20;  // that 64 of the depth are added to, of a multiprocessor
   const std::int64_t steps = (K + 63) / 64, more = (tiles + limits.multiprocessors - 1) / limits.multiprocessors - 1;
-  return times.begin + steps * (times.step + more * times.more_steps) + more * times.more_ends;
+  const std::int64_t waits = times.step + more * times.more_steps,
+                     multiplies = (more + 1) * Tile::rows * Tile::columns / sums_of_ns;
+  return times.begin + steps * std::max(waits, multiplies) + more * times.more_ends;
 }
 
 // Of `Count` products. Operands whose neighbours in memory are in neighbouring lines of a tile are read across these.
