@@ -73,7 +73,7 @@ struct WarpgroupStreamedMatmul {
   // The first threads multiply.
   static constexpr int multiplying_threads = 2 * warpgroup_threads, threads = multiplying_threads + loading_threads;
   using Results = ClusterResults<columns, multiplying_threads>;
-  static constexpr int loading_registers = 80, multiplying_registers = 208;
+  static constexpr int loading_registers = 104, multiplying_registers = 200;
   static constexpr std::int64_t shared() { return Pipeline::shared() + Sums::shared(); }
 
   // A warpgroup: fills stage after stage with the left operand's rows, the last one again for those behind it. A thread
@@ -156,7 +156,7 @@ struct WarpgroupStreamedMatmul {
   KGEN_FN static void multiply(Pipeline& pipeline, float (&sums)[Rows / 2], const Source& b, std::int64_t column,
                                std::int64_t end, ClusterDepth part) {
     using Weights = typename Tiles::template Weights<Source>;
-    constexpr int ahead = element_bits < streamed_element_t < Source >>> 4 ? 3 : 4;  // steps on their way
+    constexpr int bits = element_bits<streamed_element_t<Source>>, ahead = bits > 4 ? 3 : 4;  // steps on their way
     const int thread = thread_index() % warpgroup_threads, lane = thread % wave_size;
     const std::int64_t last = end - 1, own = column + thread / wave_size * 16 + lane / 4;
     const int first = part.first * depth + lane % 4 * lanes, steps = part.last - part.first;
