@@ -81,7 +81,8 @@ def largest_error(found, expected, terms):
 def tolerance(dtype):
     import torch
 
-    return {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float8_e4m3fn: 0.07}[dtype]
+    return {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float8_e4m3fn: 0.07,
+            torch.int32: 0}[dtype]
 
 
 def judge(found, expected, least=0, when=""):
@@ -211,7 +212,7 @@ def time_row(library, row, peers, floors, rounds, left_out):
 
     sets = [row.make() for _ in range(SETS)]
     exact = double(sets[0])
-    expected = Expected(row.compute(*exact), row.terms(*exact) if row.terms else None)
+    expected = Expected((row.exact or row.compute)(*exact), row.terms(*exact) if row.terms else None)
     del exact
     results = row.compute(*sets[0])
     moved = row.moved(sets[0], results)
@@ -219,7 +220,7 @@ def time_row(library, row, peers, floors, rounds, left_out):
     torch.cuda.empty_cache()
     count = SETS * max(1, round(1500 / max(moved / 4.2e6, row.operations / 7e8) / SETS))
     pool = torch.cuda.graph_pool_handle()  # a side's results are let go of before the next one is captured
-    sides = {"kgen": kgen_side(library, row, sets, expected, count, pool)}
+    sides = {"kgen": kgen_side(library, row, sets, expected, count, pool, row.error)}
     for peer in peers:
         try:
             side = peer_side(peer, library, row, sets, expected, count, pool)
@@ -285,7 +286,9 @@ def parse():
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
     parser.add_argument("--draw-matmul", nargs=2, type=int, metavar=("SEED", "COUNT"),
-                        help="so many rows of matrix products of random shapes and epilogues, instead of the rows")
+                        help="so many rows of matrix products of random shapes and kinds, instead of the rows")
+    parser.add_argument("--kinds", default="bf16,f8,i8,tf32,batched,grouped",
+                        help="of the matrix products that are drawn, each as likely; bf16 are those with epilogues")
     parser.add_argument("--draw-attention", nargs=2, type=int, metavar=("SEED", "COUNT"),
                         help="so many rows of attention of random heads, lengths and widths, instead of the rows")
     parser.add_argument("--draw-convolution", nargs=2, type=int, metavar=("SEED", "COUNT"),
@@ -303,12 +306,15 @@ def main():
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "2"
 
     import torch
-    from rows import ROWS, draw_attentions, draw_convolutions, draw_products
+    from drawn_products import draw_products
+    from rows import ROWS, draw_attentions, draw_convolutions
 
     torch._inductor.config.autotune_local_cache = False
     torch._dynamo.config.recompile_limit = 1000  # each row is a shape of its own
     torch.backends.cudnn.benchmark = True  # the fastest of its algorithms
-    drawn = [*draw_products(*(options.draw_matmul or (0, 0))), *draw_attentions(*(options.draw_attention or (0, 0))),
+    torch.backends.cuda.matmul.allow_tf32 = True  # of rows of f32 products, which kgen plans as such
+    drawn = [*draw_products(*(options.draw_matmul or (0, 0)), options.kinds.split(",")),
+             *draw_attentions(*(options.draw_attention or (0, 0))),
              *draw_convolutions(*(options.draw_convolution or (0, 0)))]
     rows = drawn or ROWS
     rows = [row for row in rows if any(text in row.graph for text in options.rows.split(","))]
