@@ -339,6 +339,8 @@ def main():
     measured, copy_us, product_us = time_all(library, rows, peers, options.rounds, left_out)
     text = report.table(measured, peers)
     print(f"\na copy of 134 MB: {copy_us:.1f} us\n\n{text}\n", *report.remarks(measured), sep="\n")
+    if drawn:
+        print(*report.means_by_graph(measured), sep="\n")
     if product_us:
         print(f"a product of {PRODUCT}^3: {product_us:.1f} us; over the best peers, geometric mean", end=" ")
         print(f"{report.mean_over_best([one for one in measured if one.row.operations]):.3f}")
