@@ -46,7 +46,8 @@ def f8(sizes):
         return [x, w, torch.rand(m, 1, device="cuda"), torch.rand(n, device="cuda")]
 
     graph = "matmul_f8_row_scales"
-    return Row(f"{graph} {m}x{n}x{k}", graph, make, f8_row_scales, operations=2 * m * n * k, most=0.55)
+    # Of sums the tensor cores keep 14 bits for 256 of the depth.
+    return Row(f"{graph} {m}x{n}x{k}", graph, make, f8_row_scales, operations=2 * m * n * k, most=0.55, error=1e-2)
 
 
 def i8(sizes):
