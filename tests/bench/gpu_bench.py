@@ -25,6 +25,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 sys.path.insert(0, str(FOLDER / "gpu"))
 SETS = 3
+MOST_CALLS = 300  # of a side's graph: more of the shortest ones would take long to capture
 MODES = {"compile": "default", "max-autotune": "max-autotune-no-cudagraphs"}  # the graph is ours, for all sides
 COPIED = 1 << 27
 PRODUCT = 8192  # edge of the matrices by which the rate of operations is measured
@@ -81,7 +82,8 @@ def largest_error(found, expected, terms):
 def tolerance(dtype):
     import torch
 
-    return {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float8_e4m3fn: 0.07}[dtype]
+    return {torch.float32: 1e-5, torch.bfloat16: 4e-3, torch.float8_e4m3fn: 0.07,
+            torch.int32: 0}[dtype]
 
 
 def judge(found, expected, least=0, when=""):
@@ -211,15 +213,16 @@ def time_row(library, row, peers, floors, rounds, left_out):
 
     sets = [row.make() for _ in range(SETS)]
     exact = double(sets[0])
-    expected = Expected(row.compute(*exact), row.terms(*exact) if row.terms else None)
+    expected = Expected((row.exact or row.compute)(*exact), row.terms(*exact) if row.terms else None)
     del exact
     results = row.compute(*sets[0])
     moved = row.moved(sets[0], results)
     del results
     torch.cuda.empty_cache()
-    count = SETS * max(1, round(1500 / max(moved / 4.2e6, row.operations / 7e8) / SETS))
+    least_us = max(moved / 4.2e6, row.operations / 7e8)
+    count = SETS * max(1, min(MOST_CALLS, round(1500 / least_us)) // SETS)
     pool = torch.cuda.graph_pool_handle()  # a side's results are let go of before the next one is captured
-    sides = {"kgen": kgen_side(library, row, sets, expected, count, pool)}
+    sides = {"kgen": kgen_side(library, row, sets, expected, count, pool, row.error)}
     for peer in peers:
         try:
             side = peer_side(peer, library, row, sets, expected, count, pool)
@@ -285,7 +288,9 @@ def parse():
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--write", type=pathlib.Path, help="a Markdown file for the table and how it was made")
     parser.add_argument("--draw-matmul", nargs=2, type=int, metavar=("SEED", "COUNT"),
-                        help="so many rows of matrix products of random shapes and epilogues, instead of the rows")
+                        help="so many rows of matrix products of random shapes and kinds, instead of the rows")
+    parser.add_argument("--kinds", default="bf16,f8,i8,tf32,batched,grouped",
+                        help="of the matrix products that are drawn, each as likely; bf16 are those with epilogues")
     parser.add_argument("--draw-attention", nargs=2, type=int, metavar=("SEED", "COUNT"),
                         help="so many rows of attention of random heads, lengths and widths, instead of the rows")
     parser.add_argument("--draw-convolution", nargs=2, type=int, metavar=("SEED", "COUNT"),
@@ -303,12 +308,15 @@ def main():
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "2"
 
     import torch
-    from rows import ROWS, draw_attentions, draw_convolutions, draw_products
+    from drawn_products import draw_products
+    from rows import ROWS, draw_attentions, draw_convolutions
 
     torch._inductor.config.autotune_local_cache = False
     torch._dynamo.config.recompile_limit = 1000  # each row is a shape of its own
     torch.backends.cudnn.benchmark = True  # the fastest of its algorithms
-    drawn = [*draw_products(*(options.draw_matmul or (0, 0))), *draw_attentions(*(options.draw_attention or (0, 0))),
+    torch.backends.cuda.matmul.allow_tf32 = True  # of rows of f32 products, which kgen plans as such
+    drawn = [*draw_products(*(options.draw_matmul or (0, 0)), options.kinds.split(",")),
+             *draw_attentions(*(options.draw_attention or (0, 0))),
              *draw_convolutions(*(options.draw_convolution or (0, 0)))]
     rows = drawn or ROWS
     rows = [row for row in rows if any(text in row.graph for text in options.rows.split(","))]
@@ -333,6 +341,8 @@ def main():
     measured, copy_us, product_us = time_all(library, rows, peers, options.rounds, left_out)
     text = report.table(measured, peers)
     print(f"\na copy of 134 MB: {copy_us:.1f} us\n\n{text}\n", *report.remarks(measured), sep="\n")
+    if drawn:
+        print(*report.means_by_graph(measured), sep="\n")
     if product_us:
         print(f"a product of {PRODUCT}^3: {product_us:.1f} us; over the best peers, geometric mean", end=" ")
         print(f"{report.mean_over_best([one for one in measured if one.row.operations]):.3f}")

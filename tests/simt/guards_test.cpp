@@ -221,8 +221,10 @@ std::vector<Case> cases() {
         const simt::Device before = simt::device();
         simt::device().shared_bytes = 227 * 1024;
         const auto a = random_tensor<f8e4m3>(Index<2>{72, 1280}, 1), b = random_tensor<f8e4m3>(Index<2>{64, 1280}, 2);
-        Tensor<float, 2> c(Index<2>{72, 64});
-        matmul(a.view(), b.view().permute<1, 0>(), c.view());
+        Tensor<float, 2> c(Index<2>{144, 64});
+        const auto right = b.view().permute<1, 0>();
+        matmul(a.view(), right, c.view().slice<0>(0, 72));                        // by the blocks of a cluster
+        matmul<96, 256, 13, 0, 128>(a.view(), right, c.view().slice<0>(72, 72));  // and in tiles that none share
         simt::device().shared_bytes = before.shared_bytes;
         return c.elements;
       },

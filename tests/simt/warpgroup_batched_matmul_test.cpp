@@ -47,7 +47,7 @@ void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::st
     Tensor<float, R> c(
         join(batch_extents(a.shape(), b.shape()), Index<2>{a.extent(Ra - 2), b.extent(Rb - 1)}));
     batched_matmul<96, 256, LeastBits>(a, b, c.view());
-    CHECK(device.take() == launches);
+    CHECK(taken(device) == launches);
     for_each_position(c.shape, [&](Index<R> at) {
       INFO("at ", at[0], ", ", at[1], ", ", at[2]);
       const double value = expected_of_batch(a, b, at);
@@ -67,14 +67,20 @@ TEST_CASE_TEMPLATE("batches by warpgroups: extents around those of tiles, b alon
                    KGEN_TYPES((bf16), f16)) {
   struct Size {
     std::int64_t batch, M, N, K;
-    const char* blocks;
+    const char* launches;
   };
-  for (const auto& [batch, M, N, K, blocks] :
-       {Size{1, 5, 8, 8, "1"}, {3, 128, 64, 64, "3"}, {2, 130, 72, 136, "4"}, {2, 1, 136, 64, "4"}, {3, 70, 200, 72, "3"}}) {
+  for (const auto& [batch, M, N, K, launches] : {Size{1, 5, 8, 8, "skinny_batched_matmul x1"},
+                                                 {3, 128, 64, 64, "warpgroup_batched_matmul x3"},
+                                                 {2, 130, 72, 136, "warpgroup_batched_matmul x4"},
+                                                 {2, 1, 136, 64, "skinny_batched_matmul x4"},
+                                                 {1, 16, 136, 328, "skinny_batched_matmul x4"},
+                                                 {3, 16, 136, 328, "warpgroup_batched_matmul x3"},
+                                                 {3, 16, 136, 520, "skinny_batched_matmul x6"},
+                                                 {3, 70, 200, 72, "warpgroup_batched_matmul x3"}}) {
     const auto a = random_tensor<T>(Index<3>{batch, M, K}, 1), b = random_tensor<T>(Index<3>{batch, K, N}, 2);
     const auto turned = random_tensor<T>(Index<3>{batch, N, K}, 3);
-    check(viewed(a), viewed(b), std::string("warpgroup_batched_matmul x") + blocks);
-    check(viewed(a), viewed(turned).template permute<0, 2, 1>(), std::string("warpgroup_batched_matmul x") + blocks);
+    check(viewed(a), viewed(b), launches);
+    check(viewed(a), viewed(turned).template permute<0, 2, 1>(), launches);
   }
 }
 
@@ -95,15 +101,29 @@ TEST_CASE("batches by warpgroups: axes that repeat, in either operand, and sever
   check(viewed(heads).permute<0, 2, 1, 3>(), viewed(b), "warpgroup_batched_matmul x4");
 }
 
-TEST_CASE("batches by warpgroups: what the copy engine does not take") {
+TEST_CASE("batches by warpgroups: what the copy engine does not take is copied first, in one launch for all matrices") {
   const auto a = random_tensor<bf16>(Index<3>{3, 37, 41}, 1), b = random_tensor<bf16>(Index<3>{3, 41, 77}, 2);
   const auto turned = random_tensor<bf16>(Index<3>{3, 77, 41}, 3), across = random_tensor<bf16>(Index<3>{3, 41, 37}, 4);
-  const std::string copied = "warpgroup_batched_matmul_copied x3";
+  const std::string copied = "copied, warpgroup_batched_matmul x3";
   check(viewed(a), viewed(b), copied);
   check(viewed(a), viewed(turned).permute<0, 2, 1>(), copied);
   check(viewed(across).permute<0, 2, 1>(), viewed(b), copied);
   check(viewed(a).flip<0>(), viewed(b).flip<1>(), copied);
   check(viewed(a).slice<0>(0, 1), viewed(b), copied);
+  const View<const bf16, 3> repeated = viewed(a).slice<0>(1, 1).broadcast_to(Index<3>{3, 37, 41});
+  check(repeated, viewed(b), copied);
+  check(viewed(a).slice<1>(2, 1), viewed(b), "copied, skinny_batched_matmul x3");  // a row of each
+  check(viewed(a).slice<0>(0, 2, 2), viewed(b).slice<0>(1, 2), "copied, warpgroup_batched_matmul x4");
+}
+
+TEST_CASE("batches by warpgroups: matrices that are not evenly apart come through registers") {
+  const auto heads = random_tensor<bf16>(Index<4>{2, 20, 3, 23}, 7), b = random_tensor<bf16>(Index<4>{2, 3, 23, 40}, 2);
+  check(viewed(heads).permute<0, 2, 1, 3>(), viewed(b), "warpgroup_batched_matmul_copied x4");
+  const auto a = random_tensor<bf16>(Index<4>{2, 3, 20, 23}, 1), one = random_tensor<bf16>(Index<4>{2, 1, 23, 39}, 5);
+  check(viewed(a), viewed(b), "copied, warpgroup_batched_matmul x4");
+  check(viewed(a), viewed(one), "copied, warpgroup_batched_matmul x4");
+  const View<const bf16, 4> again = viewed(one).broadcast_to(Index<4>{2, 3, 23, 39});
+  check(viewed(a), again, "copied, warpgroup_batched_matmul x4");
 }
 
 TEST_CASE("batches by warpgroups: floats of 8 and of 32 bits") {
@@ -111,7 +131,7 @@ TEST_CASE("batches by warpgroups: floats of 8 and of 32 bits") {
   check(viewed(a), viewed(b).permute<0, 2, 1>(), "warpgroup_batched_matmul x2", 1e-3);
   check<23>(viewed(a), viewed(b).permute<0, 2, 1>(), "wave_batched_matmul x2");
   const auto across = random_tensor<f8e5m2>(Index<3>{2, 50, 24}, 3), odd = random_tensor<f8e5m2>(Index<3>{2, 9, 50}, 4);
-  check(viewed(odd), viewed(across), "warpgroup_batched_matmul_copied x2", 1e-3);
+  check(viewed(odd), viewed(across), "copied, skinny_batched_matmul x2", 1e-3);
   const auto left = random_tensor<float>(Index<3>{2, 37, 36}, 5), right = random_tensor<float>(Index<3>{2, 40, 36}, 6);
   check<10>(viewed(left), viewed(right).permute<0, 2, 1>(), "warpgroup_batched_matmul x2", 4e-3);
   check(viewed(left), viewed(right).permute<0, 2, 1>(), "batched_matmul x2");

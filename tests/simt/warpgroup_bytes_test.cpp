@@ -65,8 +65,8 @@ void check_kinds() {
   const auto a = bytes<A>(Index<2>{130, 144}, 1), odd = bytes<A>(Index<2>{37, 41}, 3);
   const auto b = bytes<B>(Index<2>{72, 144}, 2), across = bytes<B>(Index<2>{41, 24}, 4);
   check(viewed(a), viewed(b).template permute<1, 0>(), "warpgroup_matmul x2");
-  check(viewed(a).template slice<0>(0, 5), viewed(b).template permute<1, 0>(), "warpgroup_matmul x1");
-  check(viewed(odd), viewed(across), "copied, warpgroup_matmul x1");
+  check(viewed(a).template slice<0>(0, 5), viewed(b).template permute<1, 0>(), "skinny_matmul x1");
+  check(viewed(odd), viewed(across), "copied, skinny_matmul x1");
 }
 
 }  // namespace
@@ -76,6 +76,15 @@ TEST_CASE("bytes by warpgroups: signs of either operand, operands that the copy 
   check_kinds<std::uint8_t, std::uint8_t>();
   check_kinds<std::uint8_t, std::int8_t>();
   check_kinds<std::int8_t, std::uint8_t>();
+}
+
+TEST_CASE("bytes by warpgroups: few rows, and few tiles whose depth blocks share") {
+  const auto a = bytes<std::uint8_t>(Index<2>{70, 2064}, 1);
+  const auto b = bytes<std::int8_t>(Index<2>{136, 2064}, 2);
+  const View<const std::int8_t, 2> down = viewed(b).permute<1, 0>();
+  check(viewed(a).slice<0>(0, 3), down, "skinny_matmul x4");
+  check(viewed(a).slice<0>(3, 33), down, "skinny_matmul x4");
+  check(viewed(a), down, "skinny_matmul x4");
 }
 
 TEST_CASE("bytes by warpgroups: larger columns are turned first") {

@@ -16,7 +16,7 @@ struct PieceRange {
 // one, and neighbouring threads have neighbours. add(sums, count, rows, places): the first `count` of some of them,
 // from a row's places on, where product number I has its columns from I * Own on: up to AtOnce are on their way
 // together, and of a long sink, whose code then stands here once, as few as that.
-template <bool Whole, int Own, int AtOnce, class Add, class C, int... I>
+template <bool Whole, int Own, int AtOnce, class Sum = float, class Add, class C, int... I>
 KGEN_FN void emit_added(const Add& add, const C& c, Index<2> origin, int end, PieceRange pieces,
                         std::integer_sequence<int, I...>) {
   constexpr int lanes = Whole ? 4 : 1, of_row = Own / lanes, products = static_cast<int>(sizeof...(I));
@@ -24,7 +24,7 @@ KGEN_FN void emit_added(const Add& add, const C& c, Index<2> origin, int end, Pi
   const int last = pieces.end * (4 / lanes);
   KGEN_NO_UNROLL
   for (int first = pieces.first * (4 / lanes) + pieces.thread; first < last; first += at_once * pieces.threads) {
-    Vec<float, lanes> sums[at_once * products];
+    Vec<Sum, lanes> sums[at_once * products];
     int rows[at_once * products], places[at_once * products];
     KGEN_UNROLL
     for (int i = 0; i < at_once; ++i) {

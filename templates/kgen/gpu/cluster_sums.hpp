@@ -10,21 +10,22 @@ namespace kgen::gpu {
 
 // What the blocks of a cluster have each of a tile's sums, of Rows x Columns: each writes its own to its shared memory,
 // or each of its Teams does, and adds up a part of all of them, always in the same order.
-template <int Rows, int Columns, int Teams = 1>
+template <int Rows, int Columns, int Teams = 1, class Element = float>
 class ClusterSums {
  public:
+  using Sum = Element;
   static constexpr int rows = Rows, pitch = Columns + 4;  // 2 rows further and 1 column further are 32 different banks
-  static constexpr std::int64_t shared() { return shared_bytes<float>(Teams * Rows * pitch); }
+  static constexpr std::int64_t shared() { return shared_bytes<Sum>(Teams * Rows * pitch); }
 
-  KGEN_FN explicit ClusterSums(SharedMemory& memory) : sums_(memory.take<float>(Teams * Rows * pitch)) {}
+  KGEN_FN explicit ClusterSums(SharedMemory& memory) : sums_(memory.take<Sum>(Teams * Rows * pitch)) {}
 
   // Where a team's sum of a row and column is to be put.
-  KGEN_FN float* at(int row, int column, int team = 0) const { return sums_ + (team * Rows + row) * pitch + column; }
+  KGEN_FN Sum* at(int row, int column, int team = 0) const { return sums_ + (team * Rows + row) * pitch + column; }
 
   // A warpgroup's sums of 64 columns from `column` on: as wgmma leaves them, with columns for rows.
-  KGEN_FN void put(const float (&sums)[Rows / 2], int column) const {
+  KGEN_FN void put(const Sum (&sums)[Rows / 2], int column) const {
     const int thread = thread_index() % warpgroup_threads;
-    float* to = at(thread % 4 * 2, column + thread / wave_size * 16 + thread % wave_size / 4);
+    Sum* to = at(thread % 4 * 2, column + thread / wave_size * 16 + thread % wave_size / 4);
     KGEN_UNROLL
     for (int i = 0; i < Rows / 2; ++i) to[(i / 4 * 8 + i % 2) * pitch + i / 2 % 2 * 8] = sums[i];
   }
@@ -32,10 +33,10 @@ class ClusterSums {
   // have neighbouring columns: another block's shared memory is slow but for whole lines. Each block begins with its
   // own, and goes on to the next one's: all at once they would wait for one block's memory.
   template <int W, int Runs>
-  KGEN_FN void add(Vec<float, W> (&sums)[Runs], int count, const int (&rows)[Runs], const int (&places)[Runs],
+  KGEN_FN void add(Vec<Sum, W> (&sums)[Runs], int count, const int (&rows)[Runs], const int (&places)[Runs],
                    int blocks) const {
     KGEN_UNROLL
-    for (int run = 0; run < Runs; ++run) sums[run] = Vec<float, W>(0);
+    for (int run = 0; run < Runs; ++run) sums[run] = Vec<Sum, W>(0);
     constexpr int loads = 8, together = Runs < loads ? loads / Runs : 1;  // more find no registers
     const int rank = cluster_rank();
     KGEN_NO_UNROLL
@@ -43,12 +44,12 @@ class ClusterSums {
       KGEN_UNROLL
       for (int i = first; i < first + together; ++i) {
         const int block = rank + i / Teams, other = block < blocks ? block : block - blocks;
-        const float* from = cluster_shared(sums_, i < Teams * blocks ? other : rank) + i % Teams * Rows * pitch;
+        const Sum* from = cluster_shared(sums_, i < Teams * blocks ? other : rank) + i % Teams * Rows * pitch;
         KGEN_UNROLL
         for (int run = 0; run < Runs; ++run) {
           if (i >= Teams * blocks || run >= count) continue;
-          const auto words = load_block<W * sizeof(float)>(from + rows[run] * pitch + places[run], Access{});
-          float lanes[W];
+          const auto words = load_block<W * sizeof(Sum)>(from + rows[run] * pitch + places[run], Access{});
+          Sum lanes[W];
           memcpy(lanes, &words, sizeof(words));
           sums[run] = sums[run] + load_lanes<W>(lanes);
         }
@@ -57,7 +58,7 @@ class ClusterSums {
   }
 
  private:
-  float* sums_;
+  Sum* sums_;
 };
 
 // This block's part of a depth that a cluster's blocks share, in steps; or that of one of its teams.
@@ -105,8 +106,8 @@ struct ClusterResults {
     const auto add = [&](auto& sums, int count, const auto& rows, const auto& places)
                          KGEN_LAMBDA { partial.add(sums, count, rows, places, blocks); };
     constexpr int at_once = Sums::rows <= 16 ? 2 : 4;  // few rows have no more for a thread
-    emit_added<Whole, Own::own, at_once>(add, c, origin, static_cast<int>(extents[1]),
-                                         {share.first, share.end, thread_index(), Threads}, products);
+    emit_added<Whole, Own::own, at_once, typename Sums::Sum>(
+        add, c, origin, static_cast<int>(extents[1]), {share.first, share.end, thread_index(), Threads}, products);
   }
 
   // The same as the sink takes them.
@@ -114,7 +115,7 @@ struct ClusterResults {
   KGEN_FN static void emit_tile(const Sums& partial, const C& c, Index<2> origin, std::int64_t end,
                                 const Shape& shape) {
     constexpr std::make_integer_sequence<int, Count> products;
-    const Index<2> extents{shape.M, end};
+    const Index<2> extents{shape.row_end(origin[0]), end};
     if (shape.lanes != Lanes::any) {
       emit<true>(partial, known<Lanes::whole_vectors>(c), origin, extents, shape.blocks, products);
     } else {

@@ -1,6 +1,8 @@
 // Matrices copied to where the copy engine takes them: lines of neighbours, each from a multiple of 16 bytes on.
 #pragma once
 
+#include <optional>
+
 #include "kgen/gpu/block.hpp"
 #include "kgen/gpu/copied_matrix.hpp"
 #include "kgen/gpu/divide.hpp"
@@ -14,18 +16,20 @@ struct LineTile {
   static constexpr int edge = 64, threads = 256, pitch = edge + 1;
 };
 
-// Lines of `length`, `pitch` apart, along axis 1 of the View: zeros behind their ends.
+// Lines of `length`, `pitch` apart, along the last axis of the View: zeros behind their ends. The lines of its matrices
+// one behind the other.
 template <class T>
 KGEN_GLOBAL(LineTile::threads, 2)
-lay_out_kernel(View<const T, 2> from, T* to, std::int64_t length, std::int64_t pitch, std::int64_t tiles) {
+lay_out_kernel(View<const T, 3> from, T* to, std::int64_t length, std::int64_t pitch, std::int64_t tiles) {
   take_turn();
   constexpr int edge = LineTile::edge, each = edge * edge / LineTile::threads;
   SharedMemory shared;
   T* tile = shared.take<T>(edge * LineTile::pitch);
-  const std::int64_t across = (length + edge - 1) / edge;
-  const bool turned = from.stride(0) == 1 && from.stride(1) != 1;
+  const std::int64_t across = (length + edge - 1) / edge, down = (from.extent(1) + edge - 1) / edge;
+  const bool turned = from.stride(1) == 1 && from.stride(2) != 1;
   for (std::int64_t number = block_index(); number < tiles; number += block_count()) {
-    const std::int64_t line = number / across * edge, first = number % across * edge;
+    const std::int64_t band = number / across, first = number % across * edge;
+    const std::int64_t matrix = band / down, line = band % down * edge, behind = matrix * from.extent(1);
     {
       const BlockPhase reading;
       T elements[each];
@@ -34,8 +38,9 @@ lay_out_kernel(View<const T, 2> from, T* to, std::int64_t length, std::int64_t p
         const int inner = thread_index() % edge, outer = thread_index() / edge + i * (LineTile::threads / edge);
         const Index<2> at{line + (turned ? inner : outer), first + (turned ? outer : inner)};
         elements[i] = T{};
-        if (at[0] < from.extent(0) && at[1] < from.extent(1)) {
-          elements[i] = load_run<1>(from.data() + at[0] * from.stride(0) + at[1] * from.stride(1), 0, {})[0];
+        if (at[0] < from.extent(1) && at[1] < from.extent(2)) {
+          const std::int64_t place = matrix * from.stride(0) + at[0] * from.stride(1) + at[1] * from.stride(2);
+          elements[i] = load_run<1>(from.data() + place, 0, {})[0];
         }
       }
       KGEN_UNROLL
@@ -48,10 +53,10 @@ lay_out_kernel(View<const T, 2> from, T* to, std::int64_t length, std::int64_t p
     KGEN_UNROLL
     for (int i = 0; i < each; ++i) {
       const int inner = thread_index() % edge, outer = thread_index() / edge + i * (LineTile::threads / edge);
-      if (line + outer < from.extent(0) && first + inner < length) {
+      if (line + outer < from.extent(1) && first + inner < length) {
         Block<sizeof(T)> element;
         memcpy(&element, tile + outer * LineTile::pitch + inner, sizeof(T));
-        store_global(to + (line + outer) * pitch + first + inner, element);
+        store_global(to + (behind + line + outer) * pitch + first + inner, element);
       }
     }
   }
@@ -109,6 +114,38 @@ lay_out_lines_kernel(const KGEN_GRID_CONSTANT LineCopies<T, Most> all) {
   for (int i = 0; i < Copies::each; ++i) store_global(copy.to + own[i][0] * copy.pitch + own[i][1], blocks[i]);
 }
 
+// The matrices of a batch as [matrix, line, element]; lines are along the last axis, or with `across` along the last
+// but one. Those that repeat along an axis are there once; nothing where the others are not evenly apart.
+template <class T, int R>
+std::optional<View<const T, 3>> lines_of_batch(const View<const T, R>& view, bool across) {
+  const int line = across ? R - 2 : R - 1, other = across ? R - 1 : R - 2;
+  std::int64_t count = 1, step = 0;
+  for (int axis = R - 3; axis >= 0; --axis) {
+    if (view.extent(axis) == 1 || view.stride(axis) == 0) continue;
+    if (count == 1) step = view.stride(axis);
+    if (view.stride(axis) != count * step) return std::nullopt;
+    count *= view.extent(axis);
+  }
+  return View<const T, 3>(view.data(), {count, view.extent(other), view.extent(line)},
+                          {step, view.stride(other), view.stride(line)});
+}
+// The same batch, where `lines` are those of all of its matrices, one behind the other.
+template <class T, int R>
+View<const T, R> batch_of_lines(const View<const T, 2>& lines, const View<const T, R>& view, bool across) {
+  const int line = across ? R - 2 : R - 1, other = across ? R - 1 : R - 2;
+  Index<R> extents = view.shape(), strides{};
+  extents[line] = lines.extent(1);
+  strides[line] = 1;
+  strides[other] = lines.stride(0);
+  std::int64_t step = extents[other] * lines.stride(0);
+  for (int axis = R - 3; axis >= 0; --axis) {
+    if (view.extent(axis) == 1 || view.stride(axis) == 0) continue;
+    strides[axis] = step;
+    step *= view.extent(axis);
+  }
+  return {lines.data(), extents, strides};
+}
+
 // Up to `Most` matrices in memory of `bytes()`, which must last until what reads them has run.
 template <class T, int Most>
 class LaidOut {
@@ -121,7 +158,10 @@ class LaidOut {
   static std::int64_t pitch(std::int64_t extent) { return (extent * size + 127) / 128 * 128 / size; }
   static std::int64_t bytes(const View<const T, 2>& view, bool across) {
     const int line = across ? 0 : 1;
-    return (view.extent(1 - line) * pitch(view.extent(line)) * size + 255) / 256 * 256;
+    return bytes(view.extent(1 - line), view.extent(line));
+  }
+  static std::int64_t bytes(const View<const T, 3>& lines) {
+    return bytes(lines.extent(0) * lines.extent(1), lines.extent(2));
   }
 
   LaidOut(unsigned char* memory, Stream stream) : next_(memory), stream_(stream) {}
@@ -129,19 +169,24 @@ class LaidOut {
   // The matrix as launch() has copied it at the latest; its lines, along axis 1, or with `across` along axis 0, end in
   // zeros at a multiple of 16 bytes.
   View<const T, 2> operator()(const View<const T, 2>& view, bool across) {
-    const View<const T, 2> lines = across ? view.template permute<1, 0>() : view;
-    const Index<2> extents{lines.extent(0), length(lines.extent(1))};
+    const View<const T, 2> made = (*this)(*lines_of_batch(view, across));
+    return across ? made.template permute<1, 0>() : made;
+  }
+  // The same of matrices whose lines are along the last axis, one behind the other.
+  View<const T, 2> operator()(const View<const T, 3>& lines) {
+    const Index<2> extents{lines.extent(0) * lines.extent(1), length(lines.extent(2))};
     const std::int64_t step = pitch(extents[1]);
     T* to = reinterpret_cast<T*>(next_);
-    next_ += bytes(view, across);
+    next_ += bytes(lines);
     constexpr std::int64_t most_pieces = std::int64_t{1} << 30;  // which are counted in 31 bits
-    if (lines.stride(1) == 1 && extents[0] * (extents[1] / lanes) < most_pieces) {
-      copies_.add(lines, to, extents, step);
+    const std::int64_t between = lines.extent(1) == 1 ? lines.stride(0) : lines.stride(1);
+    const bool evenly_apart = lines.extent(0) == 1 || lines.stride(0) == lines.extent(1) * between;
+    if (lines.stride(2) == 1 && evenly_apart && extents[0] * (extents[1] / lanes) < most_pieces) {
+      copies_.add({lines.data(), {extents[0], lines.extent(2)}, {between, 1}}, to, extents, step);
     } else {
-      copy_tiles(lines, to, extents, step);
+      copy_tiles(lines, to, extents[1], step);
     }
-    const View<const T, 2> made(to, extents, Index<2>{step, 1});
-    return across ? made.template permute<1, 0>() : made;
+    return {to, extents, Index<2>{step, 1}};
   }
   void launch() const {
     using Copies = LineCopies<T, Most>;
@@ -151,12 +196,16 @@ class LaidOut {
   }
 
  private:
-  void copy_tiles(const View<const T, 2>& lines, T* to, Index<2> extents, std::int64_t step) const {
+  static std::int64_t bytes(std::int64_t lines, std::int64_t extent) {
+    return (lines * pitch(extent) * size + 255) / 256 * 256;
+  }
+  void copy_tiles(const View<const T, 3>& lines, T* to, std::int64_t length, std::int64_t step) const {
     constexpr int edge = LineTile::edge;
-    const std::int64_t tiles = (extents[0] + edge - 1) / edge * ((extents[1] + edge - 1) / edge);
+    const std::int64_t down = (lines.extent(1) + edge - 1) / edge, across = (length + edge - 1) / edge;
+    const std::int64_t tiles = lines.extent(0) * down * across;
     const Grid grid{"lay_out", blocks_for(tiles, LineTile::threads), LineTile::threads,
                     shared_bytes<T>(edge * LineTile::pitch)};
-    launch_early(grid, stream_, lay_out_kernel<T>, lines, to, extents[1], step, tiles);
+    launch_early(grid, stream_, lay_out_kernel<T>, lines, to, length, step, tiles);
   }
 
   unsigned char* next_;

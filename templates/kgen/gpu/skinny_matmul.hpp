@@ -17,12 +17,40 @@
 
 namespace kgen::gpu {
 
+// How many blocks share the depth of each of a call's tiles, in how many rounds, and what that takes on an H200, in ns.
+struct SharedDepth {
+  int tiles, blocks, rounds;
+  std::int64_t time;
+};
+
+// What such blocks take on an H200, in ns: to begin, and again for each further round; each step of the depth, and the
+// end of a tile.
+struct DepthTimes {
+  std::int64_t launch, again, stage, end;
+
+  // The best way to share so many steps, which memory brings in `memory` ns. Those blocks that do not run at once go in
+  // rounds, and blocks that meet have to wait for each other. Clusters of 5 and 7 blocks were slower than of 4 and 6.
+  SharedDepth best(int tiles, int steps, double memory, const ClustersAtOnce& room, const DeviceLimits& limits) const {
+    SharedDepth best{tiles, 0, 0, 0};
+    for (const int blocks : {1, 2, 3, 4, 6, 8}) {
+      if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;
+      const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
+      const std::int64_t meeting = blocks == 1 ? 0 : 100 + 120 * blocks;
+      const std::int64_t time = launch + (rounds - 1) * again + rounds * (end + meeting) +
+                                time_together(rounds * ((steps + blocks - 1) / blocks * stage), memory);
+      if (blocks == 1 || time < best.time) best = {tiles, blocks, rounds, time};
+    }
+    return best;
+  }
+};
+
 // Blocks: of a multiprocessor.
 template <class T, int Rows, int Blocks, bool BDeep>
 struct SkinnyMatmul {
+  static constexpr DepthTimes times{2800, 2000, 180 + Rows, 20 * Rows - 100};
   static constexpr int rows = Rows, columns = 128, blocks = Blocks;
   using Tiles = OperandTiles<T, columns, Rows>;
-  using Sums = ClusterSums<Rows, columns>;
+  using Sums = ClusterSums<Rows, columns, 1, wgmma_sum_t<T>>;
   static constexpr int depth = Tiles::depth, step = 32 / static_cast<int>(sizeof(T));
   static constexpr std::int64_t available = 226 * 1024 / Blocks;
   static constexpr int stages = static_cast<int>((available - 1024) / shared_bytes<Tiles>(1));
@@ -41,24 +69,55 @@ struct SkinnyMatmul {
   KGEN_FN static int first_column() { return thread_index() / warpgroup_threads * 64; }
 
   // A warpgroup: the sums of its columns over this block's depth.
-  KGEN_FN static void multiply(Pipeline& pipeline, float (&sums)[Rows / 2], ClusterDepth part) {
-    {
-      typename Pipeline::Reading held;  // what products that are under way still read
-      for (int i = part.first; i < part.last; ++i) {
-        auto stage = pipeline.read();
-        wgmma_fence();
-        KGEN_UNROLL
-        for (int k = 0; k < depth; k += step) {
-          wgmma<T, Rows, false, !BDeep>(sums, boxed_operand<T, 64, BDeep>(stage->b + first_column() * depth, k),
-                                        boxed_operand<T, Rows, true>(stage->a, k), i > part.first || k > 0);
+  KGEN_FN static void multiply(Pipeline& pipeline, wgmma_sum_t<T> (&sums)[Rows / 2], ClusterDepth part) {
+    if constexpr (sums_are_short<T>) {
+      add_stages(pipeline, sums, part);
+    } else {
+      {
+        typename Pipeline::Reading held;  // what products that are under way still read
+        for (int i = part.first; i < part.last; ++i) {
+          auto stage = pipeline.read();
+          wgmma_fence();
+          multiply_stage(sums, *stage, i > part.first);
+          wgmma_commit();
+          wgmma_wait<1>();
+          held = std::move(stage);
         }
-        wgmma_commit();
-        wgmma_wait<1>();
-        held = std::move(stage);
+        wgmma_wait<0>();
       }
-      wgmma_wait<0>();
+      settle(sums);
     }
-    settle(sums);
+  }
+
+  // Begins sums += the product of a stage, or without `adds` sums = that.
+  KGEN_FN static void multiply_stage(wgmma_sum_t<T> (&sums)[Rows / 2], const Tiles& stage, bool adds) {
+    KGEN_UNROLL
+    for (int k = 0; k < depth; k += step) {
+      wgmma<exchanged_t<T>, Rows, false, !BDeep>(sums, boxed_operand<T, 64, BDeep>(stage.b + first_column() * depth, k),
+                                                 boxed_operand<T, Rows, true>(stage.a, k), adds || k > 0);
+    }
+  }
+  // multiply() of which the tensor cores add up two stages, and no more.
+  KGEN_FN static void add_stages(Pipeline& pipeline, float (&sums)[Rows / 2], ClusterDepth part) {
+    KGEN_UNROLL
+    for (float& sum : sums) sum = 0;
+    const auto add = [&](const auto&... held) KGEN_LAMBDA {
+      float both[Rows / 2];
+      bool adds = false;
+      wgmma_fence();
+      ((multiply_stage(both, *held, adds), adds = true), ...);
+      wgmma_commit();
+      wgmma_wait<0>();
+      settle(both);
+      KGEN_UNROLL
+      for (int i = 0; i < Rows / 2; ++i) sums[i] += both[i];
+    };
+    int i = part.first;
+    for (; i + 1 < part.last; i += 2) {
+      const auto one = pipeline.read(), other = pipeline.read();
+      add(one, other);
+    }
+    if (i < part.last) add(pipeline.read());
   }
 
   using Results = ClusterResults<columns, multiplying_threads>;
@@ -77,7 +136,7 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
     const auto compute = [&]<int First, int Count>(const auto& given, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
       // Sinks that use numbers of rows have one tile of rows.
       const typename Matmul::Results::template Share<Count> share(static_cast<int>(shape.M), shape.blocks);
-      float sums[Matmul::rows / 2];
+      typename Matmul::Sums::Sum sums[Matmul::rows / 2];
       {
         const BlockPhase multiplying;
         if (thread_index() < Matmul::multiplying_threads) {
@@ -120,33 +179,6 @@ inline int blocks_of_depth(int tiles, int steps, const DeviceLimits& limits) {
   return blocks;
 }
 
-// How many blocks share the depth of each of a call's tiles, in how many rounds, and what that takes on an H200, in ns.
-struct SharedDepth {
-  int tiles, blocks, rounds;
-  std::int64_t time;
-};
-
-// What such blocks take on an H200, in ns: to begin, and again for each further round; each step of the depth, and the
-// end of a tile.
-struct DepthTimes {
-  std::int64_t launch, again, stage, end;
-
-  // The best way to share so many steps, which memory brings in `memory` ns. Those blocks that do not run at once go in
-  // rounds, and blocks that meet have to wait for each other. Clusters of 5 and 7 blocks were slower than of 4 and 6.
-  SharedDepth best(int tiles, int steps, double memory, const ClustersAtOnce& room, const DeviceLimits& limits) const {
-    SharedDepth best{tiles, 0, 0, 0};
-    for (const int blocks : {1, 2, 3, 4, 6, 8}) {
-      if (blocks > 1 && (blocks > limits.cluster_blocks || steps < 2 * blocks || room[blocks] == 0)) continue;
-      const int at_once = std::max(room[blocks], 1), rounds = (tiles + at_once - 1) / at_once;
-      const std::int64_t meeting = blocks == 1 ? 0 : 100 + 120 * blocks;
-      const std::int64_t time = launch + (rounds - 1) * again + rounds * (end + meeting) +
-                                time_together(rounds * ((steps + blocks - 1) / blocks * stage), memory);
-      if (blocks == 1 || time < best.time) best = {tiles, blocks, rounds, time};
-    }
-    return best;
-  }
-};
-
 // Where few blocks run, the kernel behind them finds places meanwhile: what that saves, in ns, which SharedDepth's time
 // does not say. Where there is no room for both, it costs more than that.
 inline constexpr std::int64_t begins_early = 700;
@@ -178,12 +210,11 @@ struct SkinnyLaunch {
   // Of so many tiles, which are that share of the product. A stage takes as long as its bytes are on their way, or its
   // product takes, and all of them no less than memory, or the second-level cache for all tiles.
   SharedDepth best(int tiles, double share) const {
-    constexpr DepthTimes times{2800, 2000, 180 + Matmul::rows, 20 * Matmul::rows - 100};
     constexpr double cached_bytes_of_ns = 7000;
     const double cache = static_cast<double>(sizeof(typename Matmul::Tiles)) * tiles * steps() / cached_bytes_of_ns;
     const double memory = std::max(cache, shape.memory_time(steps(), share));
     const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
-    return times.best(tiles, steps(), memory, room, limits);
+    return Matmul::times.best(tiles, steps(), memory, room, limits);
   }
 
   // False where operands do not lie as the copy engine takes them.

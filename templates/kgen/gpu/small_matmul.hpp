@@ -16,6 +16,7 @@ namespace kgen::gpu {
 template <class T, bool BDeep, class A, class B, class C>
 struct SmallLaunch {
   static constexpr int products = several_count<B>, together = most_together<C, products>;
+  static constexpr bool has_tiles = sizeof(T) == 2 && has_small_tiles<T, A, B, C>;
 
   const A& a;
   const B& b;
@@ -36,7 +37,7 @@ struct SmallLaunch {
   }
   // False where the device does not allow it.
   bool operator()() const {
-    if constexpr (!has_small_tiles<T, A, B, C>) {
+    if constexpr (!has_tiles) {
       return false;
     } else {
       return time_of<FewRowsWaveTile<together>>() <= time_of<SmallWaveTile<together>>()
@@ -48,7 +49,7 @@ struct SmallLaunch {
  private:
   template <class Tile>
   std::int64_t time_of() const {
-    if constexpr (has_small_tiles<T, A, B, C>) {
+    if constexpr (has_tiles) {
       return wave_time<Tile>(detail::count_tiles<Tile>(c, shape), shape.K, limits);
     } else {
       return std::numeric_limits<std::int64_t>::max();

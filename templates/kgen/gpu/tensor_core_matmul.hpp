@@ -15,9 +15,7 @@ namespace detail {
 template <class T, bool BDeep, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
                         const DeviceLimits& limits, Stream stream) {
-  if constexpr (!deep_only<T>) {
-    if (skinny_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
-  }
+  if (skinny_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;
   return warpgroup_matmul<T, BDeep>(a, b, c, shape, limits, stream);
 }
 
@@ -31,11 +29,13 @@ bool lay_out_and_multiply(const A& a, const B& b, const C& c, const WarpgroupMat
   const auto fits = [](const View<const T, 2>& view, bool across) {
     return matrix_in_memory(view, across, 1, 1).has_value();
   };
-  using Copies = LaidOut<T, 1 + several_count<B>>;
+  constexpr int products = several_count<B>;
+  using Copies = LaidOut<T, 1 + products>;
   std::int64_t of_right = 0;
   for_each_of(b, [&](const auto& each) { of_right += fits(each, BDeep) ? 0 : Copies::bytes(each, BDeep); });
   const std::int64_t bytes = of_right + (fits(a, false) ? 0 : Copies::bytes(a, false));
-  if (bytes == 0 || !runs_warpgroup_matmul<T, BDeep, C>(shape, limits))
+  using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, products>;
+  if (bytes == 0 || !runs_warpgroup_matmul<T, BDeep, Loads, products, C>(limits))
     return tensor_core_matmul<T, BDeep>(a, b, c, shape, limits, stream);
   if constexpr (!deep_only<T>) {
     if (of_right > 0 && unaligned_matmul<T, BDeep>(a, b, c, shape, limits, stream)) return true;

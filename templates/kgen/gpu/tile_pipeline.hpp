@@ -77,6 +77,7 @@ class TilePipeline {
     }
     KGEN_FN ~Reading() { release(); }
     KGEN_FN const Stage* operator->() const { return stage_; }
+    KGEN_FN const Stage& operator*() const { return *stage_; }
 
    private:
     KGEN_FN void release() {

@@ -66,8 +66,9 @@ Several<V, detail::Instead<V, Rest>...> made_of_each(const Several<First, Rest..
 // c = a * b for each of b: false where device or compiler, or where its operands lie, do not allow it.
 template <class T, class A, class B, class C>
 bool unpacked_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  constexpr int lanes = 16 / static_cast<int>(sizeof(T));
+  constexpr int lanes = 16 / static_cast<int>(sizeof(T)), products = several_count<B>;
   constexpr std::int64_t most = std::int64_t{1} << 30;  // vectors are counted in 32 bits
+  using Loads = EngineTiles<OperandTiles<T, 128>, true, products>;
   const std::int64_t K = a.extent(1);
   std::int64_t bytes = 0;
   bool fits = K > 0 && K < most && K % lanes == 0;
@@ -76,7 +77,7 @@ bool unpacked_matmul(const A& a, const B& b, const C& c, Stream stream) {
     fits = fits && N > 0 && N < most && N * (K / lanes) < most && StreamedSource<Source, lanes>::fits(each, 0);
     bytes += N * K * static_cast<std::int64_t>(sizeof(T));
   });
-  if (!fits || !runs_warpgroup_matmul<T, true, C>(WarpgroupMatmulShape<several_count<B>>{}, device_limits(stream))) {
+  if (!fits || !runs_warpgroup_matmul<T, true, Loads, products, C>(device_limits(stream))) {
     return false;
   }
   const Workspace memory(bytes, stream);

@@ -79,6 +79,17 @@ inline constexpr bool is_byte_pair = false;
 template <class Left, class Right>
 inline constexpr bool is_byte_pair<BytePair<Left, Right>> = true;
 template <class T>
+struct ExchangedPair {
+  using type = T;
+};
+template <class Left, class Right>
+struct ExchangedPair<BytePair<Left, Right>> {
+  using type = BytePair<Right, Left>;
+};
+// Of a product of which the right operand stands left.
+template <class T>
+using exchanged_t = typename ExchangedPair<T>::type;
+template <class T>
 using wgmma_sum_t = std::conditional_t<is_byte_pair<T>, std::int32_t, float>;
 
 // Of which the tensor cores take operands alone whose lines are along their depth; and of whose sums they keep so

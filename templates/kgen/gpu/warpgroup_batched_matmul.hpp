@@ -1,9 +1,11 @@
-// Products of batches of matrices on the tensor cores of Hopper, by warpgroup_matmul.hpp's kernel. The rows of all
-// products are one behind the other, each product's from a multiple of a tile's rows on; what brings tiles and what
-// takes results find the matrix by the number of the row.
+// Products of batches of matrices on the tensor cores of Hopper, by warpgroup_matmul.hpp's kernel, and where a matrix
+// has few rows by skinny_matmul.hpp's. The rows of all products are one behind the other, each product's from a
+// multiple of a tile's rows on; what brings tiles and what takes results find the matrix by the number of the row.
 #pragma once
 
 #include "kgen/batch.hpp"
+#include "kgen/gpu/laid_out.hpp"
+#include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -19,12 +21,15 @@ struct EngineBatches {
   TensorMap a, b;
   Positions<Axes + 1> rows;
   int a_steps[Axes], b_steps[Axes];
+  int box_rows;  // of the left operand that come: of a stage, the first
+
+  KGEN_FN int bytes() const { return static_cast<int>(sizeof(Tiles)) - (Tiles::rows - box_rows) * swizzle_bytes; }
 
   struct Tile {
     const EngineBatches& loads;
-    int row, column, k = 0, a_at[Axes], b_at[Axes];
+    int row, column, k, a_at[Axes], b_at[Axes];
 
-    KGEN_FN Tile(const EngineBatches& loads, int number, int column) : loads(loads), column(column) {
+    KGEN_FN Tile(const EngineBatches& loads, int number, int column, int k) : loads(loads), column(column), k(k) {
       const Index<Axes + 1> place = loads.rows(static_cast<std::uint32_t>(number));
       row = static_cast<int>(place[Axes]);
       KGEN_UNROLL
@@ -54,9 +59,10 @@ struct EngineBatches {
       if constexpr (Axes == 3) copy_tile(to, map, arrival, x, y, at[0], at[1], at[2]);
     }
   };
+  // From depth k on.
   template <int, int>
-  KGEN_FN Tile tile(int row, int column) const {
-    return {*this, row, column};
+  KGEN_FN Tile tile(int row, int column, int k = 0) const {
+    return {*this, row, column, k};
   }
 };
 
@@ -126,6 +132,12 @@ std::optional<BoxedMemory<Axes + 2>> batch_in_memory(const View<const T, R>& vie
   return batch;
 }
 
+template <int Axes, class T, int R>
+bool is_batch_in_memory(const View<const T, R>& view, bool across) {
+  int steps[Axes];
+  return batch_in_memory<T>(view, across, 1, 1, steps).has_value();
+}
+
 // A product of batches, as all ways to it have it.
 template <class T, int Ra, int Rb, class C>
 struct BatchedProduct {
@@ -135,13 +147,14 @@ struct BatchedProduct {
   NumberedRows<C, axes + 1> c;
   WarpgroupMatmulShape<1> shape;
 
-  template <int Columns, bool BDeep>
+  template <class Tiles, bool BDeep>
   auto engine_batches() const {
-    using Tiles = OperandTiles<T, Columns>;
+    constexpr int box = BDeep ? Tiles::columns : Tiles::depth;
     EngineBatches<Tiles, BDeep, axes> loads;
     loads.rows = c.rows;
-    const auto left = batch_in_memory<T>(a, false, Tiles::depth, Tiles::rows, loads.a_steps);
-    const auto right = batch_in_memory<T>(b, BDeep, Tiles::depth, BDeep ? Columns : Tiles::depth, loads.b_steps);
+    loads.box_rows = Tiles::rows == 128 ? 128 : std::min(Tiles::rows, static_cast<int>((shape.M + 7) / 8 * 8));
+    const auto left = batch_in_memory<T>(a, false, Tiles::depth, loads.box_rows, loads.a_steps);
+    const auto right = batch_in_memory<T>(b, BDeep, Tiles::depth, box, loads.b_steps);
     const auto left_map = left && right ? tensor_map<T>(*left) : std::nullopt;
     const auto right_map = left_map ? tensor_map<T>(*right) : std::nullopt;
     if (right_map) loads.a = *left_map, loads.b = *right_map;
@@ -166,13 +179,73 @@ struct BatchedProduct {
 
   template <int Columns, bool BDeep>
   bool launch_by_engine(const DeviceLimits& limits, Stream stream) const {
-    using Loads = EngineBatches<OperandTiles<T, Columns>, BDeep, axes>;
+    using Tiles = OperandTiles<T, Columns>;
+    using Loads = EngineBatches<Tiles, BDeep, axes>;
     return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
-                                                             [&] { return engine_batches<Columns, BDeep>(); });
+                                                             [&] { return engine_batches<Tiles, BDeep>(); });
   }
-  // False where device or compiler do not allow it.
+  // In tiles of few rows, where these run at once, or their depth makes up for that each is a block's beginning: else
+  // blocks that go from tile to tile are faster (tests/bench/H200.md).
+  template <bool BDeep>
+  bool launch_skinny(const DeviceLimits& limits, Stream stream) const {
+    constexpr int rows = 16, enough_steps = 8;
+    using Matmul = SkinnyMatmul<T, rows, 2, BDeep>;
+    using Loads = EngineBatches<typename Matmul::Tiles, BDeep, axes>;
+    const auto kernel = skinny_matmul_kernel<Matmul, Loads, 1, NumberedRows<C, axes + 1>>;
+    constexpr int threads = Matmul::template threads<NumberedRows<C, axes + 1>>;
+    if (limits.shared_bytes < Matmul::shared() || !runs_warpgroups(reinterpret_cast<const void*>(kernel), threads)) {
+      return false;
+    }
+    BatchedProduct own = *this;
+    own.shape.tile_rows = rows;
+    own.c.rows = Positions<axes + 1>(join(batch_extents(a.shape(), b.shape()), Index<1>{own.shape.batch_rows()}));
+    const auto loads = own.template engine_batches<typename Matmul::Tiles, BDeep>();
+    if (!loads) return false;
+    const auto grid = [&](int tiles, int blocks) {
+      return Grid{"skinny_batched_matmul", std::int64_t{tiles} * blocks, threads, Matmul::shared(), blocks};
+    };
+    const int steps = shape.steps(Matmul::depth);
+    const ClustersAtOnce room = clusters_at_once(grid(1, 1), limits, stream, reinterpret_cast<const void*>(kernel));
+    const SharedDepth shared = Matmul::times.best(own.shape.template count_tiles<rows>(own.c, Matmul::columns), steps,
+                                                  own.shape.memory_time(steps), room, limits);
+    if (shared.rounds > 1 && steps < enough_steps) return false;
+    own.shape.tiles = shared.tiles;
+    own.shape.blocks = shared.blocks;
+    own.shape.allows_next = shared.tiles * shared.blocks * 2 <= limits.multiprocessors * Matmul::blocks;
+    launch_early(grid(shared.tiles, shared.blocks), stream, kernel, *loads, with_access(own.c, 8), own.shape);
+    return true;
+  }
+  // False where device or compiler do not allow it. What the copy engine does not take is copied to where it does;
+  // where its matrices are not evenly apart, all comes through registers.
   template <bool BDeep>
   bool launch(const DeviceLimits& limits, Stream stream) const {
+    bool copies_all = true;
+    const auto to_copy = [&]<int R>(const View<const T, R>& view, bool across) {
+      if (is_batch_in_memory<axes>(view, across)) return std::optional<View<const T, 3>>();
+      const auto lines = lines_of_batch(view, across);
+      copies_all = copies_all && lines.has_value();
+      return lines;
+    };
+    const auto left = to_copy(a, false), right = to_copy(b, BDeep);
+    using Copies = LaidOut<T, 2>;
+    const std::int64_t bytes = (left ? Copies::bytes(*left) : 0) + (right ? Copies::bytes(*right) : 0);
+    using Loads = EngineBatches<OperandTiles<T, 128>, BDeep, axes>;
+    if (bytes == 0 || !copies_all || !runs_warpgroup_matmul<T, BDeep, Loads, 1, NumberedRows<C, axes + 1>>(limits)) {
+      return launch_as_it_lies<BDeep>(limits, stream);
+    }
+    const Workspace memory(bytes, stream);
+    Copies laid_out(memory.data(), stream);
+    BatchedProduct copied = *this;
+    if (left) copied.a = batch_of_lines(laid_out(*left), a, false);
+    if (right) copied.b = batch_of_lines(laid_out(*right), b, BDeep);
+    laid_out.launch();
+    return copied.template launch_as_it_lies<BDeep>(limits, stream);
+  }
+
+ private:
+  template <bool BDeep>
+  bool launch_as_it_lies(const DeviceLimits& limits, Stream stream) const {
+    if (shape.M <= 16 && launch_skinny<BDeep>(limits, stream)) return true;
     constexpr int depth = OperandTiles<T, 64>::depth;
     const int columns = best_columns<256, 128, 64>(shape, limits.multiprocessors, shape.steps(depth));
     if (columns == 256 && launch_by_engine<256, BDeep>(limits, stream)) return true;

@@ -4,6 +4,7 @@
 // stored.
 #pragma once
 
+#include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/row_groups.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/warpgroup_batched_matmul.hpp"
@@ -169,7 +170,7 @@ skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I,
       // zeros ahead of them, would serialise (C7515).
       ClusterDepth part = depth;
       if (!groups.has_matrix(rows)) part.last = part.first;
-      float sums[Matmul::rows / 2];
+      typename Matmul::Sums::Sum sums[Matmul::rows / 2];
       {
         const BlockPhase multiplying;
         if (thread_index() < Matmul::multiplying_threads) {
@@ -183,7 +184,7 @@ skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I,
         const BlockPhase sharing;
         if (thread_index() < Matmul::multiplying_threads) {
           if (part.first == part.last) {
-            for (float& sum : sums) sum = 0;
+            for (auto& sum : sums) sum = 0;
           }
           partial.put(sums, Matmul::first_column());
         }
@@ -291,16 +292,48 @@ struct GroupedProduct {
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
     return true;
   }
-  // False where device or compiler do not allow it.
+  // False where device or compiler do not allow it. What the copy engine does not take is copied to where it does;
+  // where that is not possible in one launch, or groups have so few rows that many may have none, all comes through
+  // registers.
   template <bool BDeep>
   bool launch(const DeviceLimits& limits, Stream stream) const {
-    const std::int64_t groups = std::min(shape.M, ends.extent(0));  // that have rows, at most
-    if constexpr (!deep_only<T>) {
-      using Few = SkinnyMatmul<T, 16, 2, BDeep>;
-      using Some = SkinnyMatmul<T, 64, 2, BDeep>;
-      if (shape.M <= 8 * groups && launch_skinny<Few, BDeep>(limits, stream)) return true;
-      if (shape.M > 8 * groups && shape.M <= 48 * groups && launch_skinny<Some, BDeep>(limits, stream)) return true;
+    const bool left_fits = matrix_in_memory(a, false, 1, 1).has_value();
+    bool copies_all = true;
+    using Copies = LaidOut<T, 1 + products>;
+    std::int64_t bytes = left_fits ? 0 : Copies::bytes(a, false);
+    for_each_of(b, [&](const View<const T, 3>& each) {
+      if (is_batch_in_memory<1>(each, BDeep)) return;
+      const auto lines = lines_of_batch(each, BDeep);
+      copies_all = copies_all && lines && shape.M >= 4 * ends.extent(0);
+      if (lines) bytes += Copies::bytes(*lines);
+    });
+    using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, products>;
+    if (bytes == 0 || !copies_all || !runs_warpgroup_matmul<T, BDeep, Loads, products, C>(limits)) {
+      return launch_as_it_lies<BDeep>(limits, stream);
     }
+    const Workspace memory(bytes, stream);
+    Copies laid_out(memory.data(), stream);
+    GroupedProduct copied = *this;
+    if (!left_fits) {
+      const View<const T, 2> left = laid_out(a, false);
+      copied.a = {const_cast<typename A::element_type*>(left.data()), left.shape(), left.strides()};
+    }
+    copied.b = with_each(b, [&]<class E>(const View<E, 3>& each) {
+      const View<const T, 3> view(each);
+      if (is_batch_in_memory<1>(view, BDeep)) return each;
+      const View<const T, 3> made = batch_of_lines(laid_out(*lines_of_batch(view, BDeep)), view, BDeep);
+      return View<E, 3>(const_cast<E*>(made.data()), made.shape(), made.strides());
+    });
+    laid_out.launch();
+    return copied.template launch_as_it_lies<BDeep>(limits, stream);
+  }
+  template <bool BDeep>
+  bool launch_as_it_lies(const DeviceLimits& limits, Stream stream) const {
+    const std::int64_t groups = std::min(shape.M, ends.extent(0));  // that have rows, at most
+    using Few = SkinnyMatmul<T, 16, 2, BDeep>;
+    using Some = SkinnyMatmul<T, 64, 2, BDeep>;
+    if (shape.M <= 8 * groups && launch_skinny<Few, BDeep>(limits, stream)) return true;
+    if (shape.M > 8 * groups && shape.M <= 48 * groups && launch_skinny<Some, BDeep>(limits, stream)) return true;
     auto most = shape;
     most.M = most_tiles(128) * 128;
     constexpr int depth = OperandTiles<T, 128>::depth;

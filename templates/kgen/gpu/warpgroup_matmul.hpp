@@ -72,6 +72,7 @@ struct WarpgroupMatmulShape {
   int first_tile = 0;     // those from there on, each cut into `parts` along its columns
   int parts = 1;
   bool allows_next = false;  // whether the kernel behind may find places while this one runs
+  int tile_rows = 128;       // of which each batch begins at a multiple
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
   KGEN_FN int tiles_across(int product, int columns) const {
@@ -81,7 +82,7 @@ struct WarpgroupMatmulShape {
   KGEN_FN TileOrder order(int columns, int first, int together) const {
     return {batches * static_cast<int>((M + Rows - 1) / Rows), groups * tiles_across(first, columns / together)};
   }
-  KGEN_FN int batch_rows() const { return static_cast<int>((M + 127) / 128) * 128; }
+  KGEN_FN int batch_rows() const { return static_cast<int>((M + tile_rows - 1) / tile_rows) * tile_rows; }
   // The end of the rows of its batch.
   KGEN_FN std::int64_t row_end(std::int64_t row) const {
     return batches == 1 ? M : row - static_cast<int>(row) % batch_rows() + M;
@@ -328,9 +329,8 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
 }
 
 // Whether device and compiler allow it, where the copy engine takes the operands.
-template <class T, bool BDeep, class C, int Products>
-bool runs_warpgroup_matmul(const WarpgroupMatmulShape<Products>&, const DeviceLimits& limits) {
-  using Loads = EngineTiles<OperandTiles<T, 128>, BDeep, Products>;
+template <class T, bool BDeep, class Loads, int Products, class C>
+bool runs_warpgroup_matmul(const DeviceLimits& limits) {
   using Matmul = WarpgroupMatmul<T, 128, BDeep, Loads>;
   const auto kernel = warpgroup_matmul_kernel<T, 128, BDeep, Loads, Products, C>;
   return limits.shared_bytes >= Matmul::Pipeline::shared() &&

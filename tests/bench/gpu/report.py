@@ -13,6 +13,7 @@ from cudnn_graph import MOST_ENGINES, TIMED_CALLS
 from rows import Row
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+BEYOND = 1.15  # times the best peer, more than which no drawn row should take
 
 
 @dataclass
@@ -74,6 +75,18 @@ def table(measured, peers):
 def mean_over_best(measured):
     ratios = [one.over_best() for one in measured if one.best]
     return statistics.geometric_mean(ratios) if ratios else float("nan")
+
+
+def means_by_graph(measured):
+    """Of rows drawn at random: over the best peer, each graph's geometric mean, and how many rows are well beyond it."""
+    for graph in sorted({one.row.graph for one in measured}):
+        own = [one for one in measured if one.row.graph == graph and one.best]
+        if not own:
+            continue
+        ratios = sorted(one.over_best() for one in own)
+        beyond = sum(ratio > BEYOND for ratio in ratios)
+        yield (f"{graph}: {mean_over_best(own):.3f} of the best peer, {beyond} of {len(own)} beyond {BEYOND}, "
+               f"worst {ratios[-1]:.2f}")
 
 
 def remarks(measured):

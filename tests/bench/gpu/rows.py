@@ -24,6 +24,8 @@ class Row:
     most: float = 1.05  # times the floor, that kgen may take
     # How large the terms are whose sums the results are, where they cancel: errors are relative to these as well.
     terms: Callable[..., tuple[torch.Tensor, ...]] | None = None
+    exact: Callable[..., tuple[torch.Tensor, ...]] | None = None  # the same in float64, where compute does not give that
+    error: float = 0  # that results may have, as operands are rounded on their way
 
 
 def normal(*shape, dtype=torch.bfloat16):
@@ -80,11 +82,14 @@ def product(title, graph, m, n, k, compute, weights=1, transposed=False, bias=Fa
 
 
 def grouped_products(x, matrices, ends):
-    """Rows of x times the matrix of their group; in float64 group by group, which PyTorch's own knows in bf16 alone."""
-    if x.dtype != torch.float64:
+    """Rows of x times the matrix of their group: by PyTorch's own where that takes them, which are bf16 whose lines begin
+    at multiples of 16 bytes; else group by group, for which the host must know where they end."""
+    if x.dtype == torch.bfloat16 and x.shape[1] % 8 == 0 and matrices.shape[2] % 8 == 0:
         return torch._grouped_mm(x, matrices, offs=ends)
-    begins = [0, *ends.tolist()]
-    return torch.cat([x[begin:end] @ matrix for begin, end, matrix in zip(begins, begins[1:], matrices)])
+    y = x.new_empty(x.shape[0], matrices.shape[2])
+    for matrix, begin, end in zip(matrices, [0, *ends.on_host], ends.on_host):
+        torch.mm(x[begin:end], matrix, out=y[begin:end])
+    return y
 
 
 def mixture(title, graph, tokens, top, experts, n, k, compute, weights=1, most=1.30):
@@ -93,7 +98,9 @@ def mixture(title, graph, tokens, top, experts, n, k, compute, weights=1, most=1
     def make():
         counts = torch.bincount(torch.rand(tokens, experts, device="cuda").topk(top).indices.flatten(), minlength=experts)
         x = normal(tokens * top, k) * 0.1
-        return [x, *(normal(experts, k, n) for _ in range(weights)), counts.cumsum(0).to(torch.int32)]
+        ends = counts.cumsum(0).to(torch.int32)
+        ends.on_host = ends.tolist()
+        return [x, *(normal(experts, k, n) for _ in range(weights)), ends]
 
     def moved(inputs, outputs):
         x, *matrices, ends = inputs
@@ -103,10 +110,19 @@ def mixture(title, graph, tokens, top, experts, n, k, compute, weights=1, most=1
     return Row(title, graph, make, compute, moved=moved, operations=2 * weights * tokens * top * n * k, most=most)
 
 
+def int8_sums(x, w):
+    """x times the transposed w, by what PyTorch has for that where it takes them; else floats that hold such integers."""
+    if x.dtype == torch.float64 or x.shape[1] % 8 != 0 or w.shape[0] % 8 != 0:
+        wide = torch.promote_types(x.dtype, torch.float32)
+        return x.to(wide) @ w.to(wide).t()
+    rows = x.shape[0]
+    return torch._int_mm(x if rows > 16 else F.pad(x, (0, 0, 0, 17 - rows)), w.t())[:rows]
+
+
 def int8_row_scales(x, w, x_scale, w_scale):
     if x_scale.dtype == torch.float64:
-        return ((x.double() @ w.double().t()) * x_scale * w_scale,)
-    return ((torch._int_mm(x, w.t()).float() * x_scale * w_scale).to(torch.bfloat16),)
+        return (int8_sums(x.double(), w.double()) * x_scale * w_scale,)
+    return ((int8_sums(x, w).float() * x_scale * w_scale).to(torch.bfloat16),)
 
 
 def int8_inputs(m, n, k):
@@ -126,21 +142,6 @@ EPILOGUES = [
      {"compute": lambda x, w, bias, residual: (F.gelu(x @ w + bias) + residual,), "bias": True, "residual": True}),
     ("matmul_swiglu_bf16", {"compute": lambda x, w1, w3: (F.silu(x @ w1) * (x @ w3),), "weights": 2}),
 ]
-
-
-def draw_products(seed, count):
-    """Rows of random shapes: extents spread evenly over their magnitudes, of which each is odd now and then."""
-    draw = random.Random(seed)
-
-    def extent(least, most):
-        size = round(math.exp(draw.uniform(math.log(least), math.log(most))))
-        unit = draw.choice([1, 8, 64, 64, 128])
-        return max(least, min(most, round(size / unit) * unit))
-
-    for _ in range(count):
-        graph, told = draw.choice(EPILOGUES)
-        m, n, k = extent(1, 16384), extent(64, 16384), extent(64, 16384)
-        yield product(f"{graph} {m}x{n}x{k}", graph, m, n, k, **told)
 
 
 def attend(causal):
