@@ -7,6 +7,7 @@
 #include "kgen/cpu/caches.hpp"
 #include "kgen/cpu/elementwise.hpp"
 #include "kgen/cpu/parallel.hpp"
+#include "kgen/cpu/prefetch.hpp"
 #include "kgen/cpu/scratch.hpp"
 #include "kgen/cpu/transpose.hpp"
 #include "kgen/view.hpp"
@@ -299,42 +300,6 @@ bool is_transposed(const S& source) {
     return false;
   }
 }
-
-// Brings a piece of a matrix in memory into the second-level cache, a few lines at a time between other work, so that
-// it is there when it is packed. Packing alone has as many lines on their way as the first-level cache can wait for,
-// some two dozen: from the last-level cache a line took it 8 cycles.
-class Prefetch {
- public:
-  Prefetch() = default;
-  // The rows and columns of a view; of any other source, nothing.
-  template <class S>
-  Prefetch(const S& source, Range rows, Range columns) {
-    if constexpr (is_view<S>) {
-      if constexpr (!is_packed<view_element_t<S>>) {
-        constexpr std::int64_t bytes = sizeof(view_element_t<S>);
-        const bool along = source.stride(1) == 1;
-        if (!along && source.stride(0) != 1) return;
-        if (!along) std::swap(rows, columns);
-        stride_ = source.stride(along ? 0 : 1) * bytes;
-        row_bytes_ = (columns.end - columns.begin) * bytes;
-        row_ = reinterpret_cast<const char*>(source.data()) + rows.begin * stride_ + columns.begin * bytes;
-        rows_ = rows.end - rows.begin;
-      }
-    }
-  }
-  std::int64_t lines() const { return rows_ * ((row_bytes_ + line - 1) / line); }
-  void fetch(std::int64_t count) {
-    for (; count > 0 && rows_ > 0; --count) {
-      __builtin_prefetch(row_ + at_, 0, 2);
-      if ((at_ += line) >= row_bytes_) at_ = 0, row_ += stride_, --rows_;
-    }
-  }
-
- private:
-  static constexpr std::int64_t line = 64;
-  const char* row_ = nullptr;
-  std::int64_t stride_ = 0, row_bytes_ = 0, rows_ = 0, at_ = 0;
-};
 
 // ---- few rows -------------------------------------------------------------------------------------------------------
 
