@@ -272,14 +272,13 @@ void compute_convolution_tile(const Patches<X, A>& patches, const F& filters, co
   if (blocks.count == 0) std::fill_n(sums, rows * stride, T(0));
   window.fill(patches.x, patches.first_channel, seen);
   window.place(places, rows);
-  TilePrefetch meanwhile;
   const PatchProduct<T> product{seen, places, positions, stride, sums};
   for (std::int64_t block = 0; block < blocks.count; ++block) {
     const Range depth = blocks[block];
     const std::int64_t run_count = window.runs(depth, runs);
     const PanelBlock<T> panels = filters.panels(depth, columns);
     const Prefetch coming = block + 1 < blocks.count ? filters.coming(blocks[block + 1], columns) : Prefetch();
-    product.add(runs, run_count, panels, block == 0, coming, meanwhile);
+    product.add(runs, run_count, panels, block == 0, coming);
   }
   for (std::int64_t i = 0; i < positions; ++i) {
     Index<A + 2> at =

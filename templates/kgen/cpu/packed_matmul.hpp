@@ -83,12 +83,12 @@ struct PanelTile {
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Of + i] * right(k, j), for
 // i < Rows, which are the first of `Of` in a panel, and j < Vectors registers of columns. `right` is the first row of a
 // panel, or of a part of one; the next panel is `next_panel` elements further. P: T, or pairs or fours of what is
-// multiplied, as U is then (pairs.hpp, quads.hpp). Of `Coming` panels from `coming` on, as many elements are fetched
-// meanwhile.
+// multiplied, as U is then (pairs.hpp, quads.hpp). Meanwhile `next` is fetched, and as many elements
+// of `Coming` panels from `coming` on.
 template <int Rows, int Vectors, int Of = Rows, int Coming = 0, class P, class T, class U>
 inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U* right, std::int64_t next_panel,
                                                          std::int64_t depth, T* sums, std::int64_t stride, bool fresh,
-                                                         TilePrefetch& meanwhile, const U* coming = nullptr) {
+                                                         PacedPrefetch& next, const U* coming = nullptr) {
   constexpr int lanes = lanes_of<T>;
   constexpr int in_panel = panel_columns / lanes;
   Vec<T, lanes> sum[Rows][Vectors];
@@ -99,8 +99,8 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
       sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
     }
   }
-  for (std::int64_t begin = 0; begin < depth; begin += TilePrefetch::stretch) {
-    const std::int64_t end = std::min(depth, begin + TilePrefetch::stretch);
+  for (std::int64_t begin = 0; begin < depth; begin += PacedPrefetch::stretch) {
+    const std::int64_t end = std::min(depth, begin + PacedPrefetch::stretch);
     for (std::int64_t k = begin; k < end; ++k) {
       Vec<P, lanes> column[Vectors];
 #pragma GCC unroll 8
@@ -117,7 +117,7 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
         for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
       }
     }
-    meanwhile.step();
+    next.step();
   }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
@@ -214,13 +214,12 @@ struct TileRows {
 // what takes the time, and the hardware fetches as well: 4 % better for one row.
 template <int Rows, int Panels, class T, class Left, class U>
 void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, std::int64_t depth, const U* right,
-                   std::int64_t next_panel, T* sums, std::int64_t stride, const Prefetch& coming,
-                   TilePrefetch& meanwhile) {
+                   std::int64_t next_panel, T* sums, std::int64_t stride, const Prefetch& coming) {
   using Tile = PanelTile<T, Rows>;
   constexpr int vectors = std::min(Tile::vectors, Panels * Tile::vectors_of_panel);
   constexpr bool fetches = Rows > 4;
   const std::int64_t passes = rows.panels.end - rows.panels.begin;
-  meanwhile.begin(coming, passes * TilePrefetch::steps(depth) * (Panels * Tile::vectors_of_panel / vectors));
+  PacedPrefetch next(coming, passes * PacedPrefetch::steps(depth) * (Panels * Tile::vectors_of_panel / vectors));
   for (std::int64_t i = rows.panels.begin; i < rows.panels.end; ++i, sums += Rows * stride) {
     const std::int64_t left_rows = rows.count - (i - rows.panels.begin) * Rows;
     if constexpr (Rows > RegisterTile<T>::rows) {
@@ -230,7 +229,7 @@ void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, s
         const auto multiply = [&]<int Some, int Coming>() KGEN_LAMBDA {
           const U* ahead = right + depth * panel_columns + (i - rows.panels.begin) * Coming * next_panel;
           multiply_by_panels<Some, vectors, Rows, Coming>(left.panel(block, i), right + v * Tile::lanes, next_panel,
-                                                          depth, sums + v * Tile::lanes, stride, block == 0, meanwhile,
+                                                          depth, sums + v * Tile::lanes, stride, block == 0, next,
                                                           ahead);
         };
         constexpr int most = 2 * ((Rows + 2) / 3);
@@ -277,23 +276,22 @@ const Pair* pair_panels(const bf16* from, std::int64_t next_panel, Range depth, 
 // `next_panel` apart; `sums` begin with those panels.
 template <int Rows, int Panels, class T, class Left, class U>
 void multiply_block(const Left& left, const TileRows& rows, std::int64_t block, const U* right, std::int64_t next_panel,
-                    T* sums, std::int64_t stride, const Prefetch& coming, TilePrefetch& meanwhile) {
+                    T* sums, std::int64_t stride, const Prefetch& coming) {
   const Range depth = left.blocks[block];
   const std::int64_t count = depth.end - depth.begin;
   if constexpr (std::is_same_v<typename Left::element_type, Pair>) {
     const Pair* pairs = pair_panels<Panels>(right, next_panel, depth, next_panel / panel_columns);
-    multiply_rows<Rows, Panels>(left, rows, block, count, pairs, count * panel_columns, sums, stride, coming,
-                                meanwhile);
+    multiply_rows<Rows, Panels>(left, rows, block, count, pairs, count * panel_columns, sums, stride, coming);
   } else {
     const U* from = right + depth.begin * panel_columns;
     if constexpr (!std::is_same_v<typename Left::element_type, U>) {
       if (rows.panels.end - rows.panels.begin > few_row_panels) {
         const T* converted = convert_panels<T, Panels>(from, next_panel, count);
         return multiply_rows<Rows, Panels>(left, rows, block, count, converted, count * panel_columns, sums, stride,
-                                           coming, meanwhile);
+                                           coming);
       }
     }
-    multiply_rows<Rows, Panels>(left, rows, block, count, from, next_panel, sums, stride, coming, meanwhile);
+    multiply_rows<Rows, Panels>(left, rows, block, count, from, next_panel, sums, stride, coming);
   }
 }
 
@@ -310,12 +308,6 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights
   const std::int64_t distance = row_count * stride;  // of the sums of one product from the next's
   T* sums = scratch<T>(0, Count * distance);
   if (left.blocks.count == 0) std::fill_n(sums, Count * distance, T(0));
-  TilePrefetch meanwhile;
-  if (!few_rows) {
-    const std::int64_t passes = (tile.panels.end - tile.panels.begin) * ((panels.end - panels.begin) / together + 1);
-    const std::int64_t steps = Count * passes * left.blocks.count * TilePrefetch::steps(left.blocks.depth);
-    meanwhile = TilePrefetch(rights.c, Range{first + rows.begin, first + rows.end}, columns, steps);
-  }
   const auto multiply = [&](std::int64_t block, int product, Range part) KGEN_LAMBDA {
     std::int64_t panel = part.begin;
     T* to = sums + product * distance;
@@ -324,8 +316,7 @@ void compute_panel_tile(const Left& left, std::int64_t first, const PackedRights
         Prefetch coming;
         if (!few_rows) coming = rights.template next<Left>(left.blocks, block, product, panel + Panels, part, together);
         multiply_block<Rows, Panels>(left, tile, block, rights.data[product] + panel * rights.next_panel(),
-                                     rights.next_panel(), to + (panel - panels.begin) * panel_columns, stride, coming,
-                                     meanwhile);
+                                     rights.next_panel(), to + (panel - panels.begin) * panel_columns, stride, coming);
       }
     };
     step.template operator()<together>();

@@ -24,8 +24,7 @@ struct Run {
 template <int Rows, int Vectors, class T>
 inline __attribute__((noinline)) void multiply_patches(const T* left, const std::int64_t* places, const Run* runs,
                                                        std::int64_t run_count, const T* right, std::int64_t next_panel,
-                                                       T* sums, std::int64_t stride, bool fresh,
-                                                       TilePrefetch& meanwhile) {
+                                                       T* sums, std::int64_t stride, bool fresh, PacedPrefetch& next) {
   constexpr int lanes = lanes_of<T>, in_panel = panel_columns / lanes;
   const T* row[Rows];
   Vec<T, lanes> sum[Rows][Vectors];
@@ -38,8 +37,8 @@ inline __attribute__((noinline)) void multiply_patches(const T* left, const std:
     }
   }
   for (const Run* run = runs; run != runs + run_count; ++run) {
-    for (std::int64_t begin = run->begin; begin < run->end; begin += TilePrefetch::stretch) {
-      const std::int64_t end = std::min(run->end, begin + TilePrefetch::stretch);
+    for (std::int64_t begin = run->begin; begin < run->end; begin += PacedPrefetch::stretch) {
+      const std::int64_t end = std::min(run->end, begin + PacedPrefetch::stretch);
       for (std::int64_t k = begin; k < end; ++k, right += panel_columns) {
         Vec<T, lanes> column[Vectors];
 #pragma GCC unroll 4
@@ -53,7 +52,7 @@ inline __attribute__((noinline)) void multiply_patches(const T* left, const std:
           for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(element, column[v], sum[i][v]);
         }
       }
-      meanwhile.step();
+      next.step();
     }
   }
 #pragma GCC unroll 16
@@ -79,20 +78,16 @@ struct PatchProduct {
   std::int64_t rows, stride;  // `stride` of the sums: their columns, whole panels
   T* sums;
 
-  static std::int64_t calls(std::int64_t rows, std::int64_t stride) {  // of multiply_patches, at most
+  std::int64_t calls() const {  // of multiply_patches, at most
     return (rows + Register::rows - 1) / Register::rows * ((stride + Register::columns - 1) / Register::columns);
   }
 
-  static std::int64_t steps(const Run* runs, std::int64_t run_count) {  // of one of them
-    std::int64_t steps = 0;
-    for (std::int64_t i = 0; i < run_count; ++i) steps += TilePrefetch::steps(runs[i].end - runs[i].begin);
-    return steps;
-  }
-
   // `coming`: what is packed or multiplied next.
-  void add(const Run* runs, std::int64_t run_count, const PanelBlock<T>& panels, bool fresh, const Prefetch& coming,
-           TilePrefetch& meanwhile) const {
-    meanwhile.begin(coming, calls(rows, stride) * steps(runs, run_count));
+  void add(const Run* runs, std::int64_t run_count, const PanelBlock<T>& panels, bool fresh,
+           const Prefetch& coming) const {
+    std::int64_t steps = 0;
+    for (std::int64_t i = 0; i < run_count; ++i) steps += PacedPrefetch::steps(runs[i].end - runs[i].begin);
+    PacedPrefetch next(coming, calls() * steps);
     constexpr int third = (Register::rows + 2) / 3,
                   rest = std::min<int>(Register::vectors, panel_columns / lanes_of<T>);
     const auto columns = [&]<int Vectors>(std::int64_t j) KGEN_LAMBDA {
@@ -100,7 +95,7 @@ struct PatchProduct {
       for (std::int64_t i = 0; i < rows; i += Register::rows) {
         const auto multiply = [&]<int Rows>() KGEN_LAMBDA {
           multiply_patches<Rows, Vectors>(left, places + i, runs, run_count, right, panels.distance,
-                                          sums + i * stride + j, stride, fresh, meanwhile);
+                                          sums + i * stride + j, stride, fresh, next);
         };
         if (rows - i > 2 * third) {
           multiply.template operator()<Register::rows>();

@@ -76,16 +76,13 @@ void multiply_placed(const A& a, const T* const (&data)[Total], const std::int64
       T* sums = scratch<T>(0, Count * distance);
       if (blocks.count == 0) std::fill_n(sums, Count * distance, T(0));
       const PlacedRows<T> left = PlacedRows<T>::of(a, rows, padded);
-      const std::int64_t steps = Count * blocks.count * PatchProduct<T>::calls(rows.end - rows.begin, stride) *
-                                 TilePrefetch::steps(blocks.depth);
-      TilePrefetch meanwhile(sink, rows, Range{0, count}, steps);
       for (std::int64_t block = 0; block < blocks.count; ++block) {
         const Run run{blocks[block].begin, blocks[block].end};
         for (int product = 0; product < Count; ++product) {
           const PatchProduct<T> patches{left.data, left.places, rows.end - rows.begin, stride,
                                         sums + product * distance};
           const PanelBlock<T> panels{data[First + product] + run.begin * panel_columns, K * panel_columns};
-          patches.add(&run, 1, panels, block == 0, Prefetch(), meanwhile);
+          patches.add(&run, 1, panels, block == 0, Prefetch());
         }
       }
       emit_rows<Count>(sink, sums, stride, distance, Index<2>{rows.begin, 0}, rows.end - rows.begin, count);
