@@ -34,6 +34,12 @@ inline constexpr int registers_together = 1;
 template <class Functor>
 requires(Functor::seeks) inline constexpr int registers_together<Functor> = 4;
 
+// A functor that takes positions of a line together, however many: line(at, count).
+template <class Functor, int R>
+concept TakesLines = requires(const Functor& functor, const Index<R>& at) {
+  functor.line(at, std::int64_t{});
+};
+
 // Of what a functor reads at a position: it does not say.
 inline constexpr std::int64_t assumed_bytes = 4;
 
@@ -55,12 +61,16 @@ template <int R, class Functor>
   const std::conditional_t<is_copied, Functor, const Functor&> functor = given;
   Index<R> line = box.origin;
   for (std::int64_t i = 0; i < box.lines; ++i, ++line[box.across]) {
-    const auto step = [&]<int W>(std::int64_t last) KGEN_LAMBDA {
-      Index<R> at = line;
-      at[R - 1] = last;
-      functor.template operator()<W>(at);
-    };
-    for_each_lane<registers_together<Functor>>(box.origin[R - 1], box.origin[R - 1] + box.length, step);
+    if constexpr (TakesLines<Functor, R>) {
+      functor.line(line, box.length);
+    } else {
+      const auto step = [&]<int W>(std::int64_t last) KGEN_LAMBDA {
+        Index<R> at = line;
+        at[R - 1] = last;
+        functor.template operator()<W>(at);
+      };
+      for_each_lane<registers_together<Functor>>(box.origin[R - 1], box.origin[R - 1] + box.length, step);
+    }
   }
 }
 

@@ -83,12 +83,12 @@ struct PanelTile {
 // sums[i * stride + j] = (fresh ? 0 : sums[i * stride + j]) + sum over k < depth of left[k * Of + i] * right(k, j), for
 // i < Rows, which are the first of `Of` in a panel, and j < Vectors registers of columns. `right` is the first row of a
 // panel, or of a part of one; the next panel is `next_panel` elements further. P: T, or pairs or fours of what is
-// multiplied, as U is then (pairs.hpp, quads.hpp). Of `Coming` panels from `coming` on, as many elements are fetched
-// meanwhile.
+// multiplied, as U is then (pairs.hpp, quads.hpp). Meanwhile `next` is fetched, and as many elements
+// of `Coming` panels from `coming` on.
 template <int Rows, int Vectors, int Of = Rows, int Coming = 0, class P, class T, class U>
 inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U* right, std::int64_t next_panel,
                                                          std::int64_t depth, T* sums, std::int64_t stride, bool fresh,
-                                                         const U* coming = nullptr) {
+                                                         PacedPrefetch& next, const U* coming = nullptr) {
   constexpr int lanes = lanes_of<T>;
   constexpr int in_panel = panel_columns / lanes;
   Vec<T, lanes> sum[Rows][Vectors];
@@ -99,21 +99,25 @@ inline __attribute__((noinline)) void multiply_by_panels(const P* left, const U*
       sum[i][v] = fresh ? Vec<T, lanes>(0) : load_lanes<lanes>(sums + i * stride + v * lanes);
     }
   }
-  for (std::int64_t k = 0; k < depth; ++k) {
-    Vec<P, lanes> column[Vectors];
+  for (std::int64_t begin = 0; begin < depth; begin += PacedPrefetch::stretch) {
+    const std::int64_t end = std::min(depth, begin + PacedPrefetch::stretch);
+    for (std::int64_t k = begin; k < end; ++k) {
+      Vec<P, lanes> column[Vectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < Vectors; ++v) {
-      const U* from = right + v / in_panel * next_panel + k * panel_columns + v % in_panel * lanes;
-      column[v] = convert<P>(load_elements<lanes>(from));
-    }
+      for (int v = 0; v < Vectors; ++v) {
+        const U* from = right + v / in_panel * next_panel + k * panel_columns + v % in_panel * lanes;
+        column[v] = convert<P>(load_elements<lanes>(from));
+      }
 #pragma GCC unroll 8
-    for (int i = 0; i < Coming; ++i) __builtin_prefetch(coming + i * next_panel + k * panel_columns, 0, 2);
+      for (int i = 0; i < Coming; ++i) __builtin_prefetch(coming + i * next_panel + k * panel_columns, 0, 2);
 #pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
-      const Vec<P, lanes> row(left[k * Of + i]);
+      for (int i = 0; i < Rows; ++i) {
+        const Vec<P, lanes> row(left[k * Of + i]);
 #pragma GCC unroll 8
-      for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
+        for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(row, column[v], sum[i][v]);
+      }
     }
+    next.step();
   }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
@@ -210,12 +214,12 @@ struct TileRows {
 // what takes the time, and the hardware fetches as well: 4 % better for one row.
 template <int Rows, int Panels, class T, class Left, class U>
 void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, std::int64_t depth, const U* right,
-                   std::int64_t next_panel, T* sums, std::int64_t stride, Prefetch coming) {
+                   std::int64_t next_panel, T* sums, std::int64_t stride, const Prefetch& coming) {
   using Tile = PanelTile<T, Rows>;
   constexpr int vectors = std::min(Tile::vectors, Panels * Tile::vectors_of_panel);
   constexpr bool fetches = Rows > 4;
   const std::int64_t passes = rows.panels.end - rows.panels.begin;
-  const std::int64_t lines = coming.lines() / std::max<std::int64_t>(1, passes) + 1;
+  PacedPrefetch next(coming, passes * PacedPrefetch::steps(depth) * (Panels * Tile::vectors_of_panel / vectors));
   for (std::int64_t i = rows.panels.begin; i < rows.panels.end; ++i, sums += Rows * stride) {
     const std::int64_t left_rows = rows.count - (i - rows.panels.begin) * Rows;
     if constexpr (Rows > RegisterTile<T>::rows) {
@@ -225,7 +229,8 @@ void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, s
         const auto multiply = [&]<int Some, int Coming>() KGEN_LAMBDA {
           const U* ahead = right + depth * panel_columns + (i - rows.panels.begin) * Coming * next_panel;
           multiply_by_panels<Some, vectors, Rows, Coming>(left.panel(block, i), right + v * Tile::lanes, next_panel,
-                                                          depth, sums + v * Tile::lanes, stride, block == 0, ahead);
+                                                          depth, sums + v * Tile::lanes, stride, block == 0, next,
+                                                          ahead);
         };
         constexpr int most = 2 * ((Rows + 2) / 3);
         if (passes == 1) {
@@ -239,7 +244,6 @@ void multiply_rows(const Left& left, const TileRows& rows, std::int64_t block, s
         }
       }
     }
-    coming.fetch(lines);
   }
 }
 

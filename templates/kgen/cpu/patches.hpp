@@ -24,7 +24,7 @@ struct Run {
 template <int Rows, int Vectors, class T>
 inline __attribute__((noinline)) void multiply_patches(const T* left, const std::int64_t* places, const Run* runs,
                                                        std::int64_t run_count, const T* right, std::int64_t next_panel,
-                                                       T* sums, std::int64_t stride, bool fresh) {
+                                                       T* sums, std::int64_t stride, bool fresh, PacedPrefetch& next) {
   constexpr int lanes = lanes_of<T>, in_panel = panel_columns / lanes;
   const T* row[Rows];
   Vec<T, lanes> sum[Rows][Vectors];
@@ -37,18 +37,22 @@ inline __attribute__((noinline)) void multiply_patches(const T* left, const std:
     }
   }
   for (const Run* run = runs; run != runs + run_count; ++run) {
-    for (std::int64_t k = run->begin; k < run->end; ++k, right += panel_columns) {
-      Vec<T, lanes> column[Vectors];
+    for (std::int64_t begin = run->begin; begin < run->end; begin += PacedPrefetch::stretch) {
+      const std::int64_t end = std::min(run->end, begin + PacedPrefetch::stretch);
+      for (std::int64_t k = begin; k < end; ++k, right += panel_columns) {
+        Vec<T, lanes> column[Vectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) {
-        column[v] = load_lanes<lanes>(right + v / in_panel * next_panel + v % in_panel * lanes);
-      }
+        for (int v = 0; v < Vectors; ++v) {
+          column[v] = load_lanes<lanes>(right + v / in_panel * next_panel + v % in_panel * lanes);
+        }
 #pragma GCC unroll 16
-      for (int i = 0; i < Rows; ++i) {
-        const Vec<T, lanes> element(row[i][k]);
+        for (int i = 0; i < Rows; ++i) {
+          const Vec<T, lanes> element(row[i][k]);
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(element, column[v], sum[i][v]);
+          for (int v = 0; v < Vectors; ++v) sum[i][v] = multiply_add(element, column[v], sum[i][v]);
+        }
       }
+      next.step();
     }
   }
 #pragma GCC unroll 16
@@ -79,8 +83,11 @@ struct PatchProduct {
   }
 
   // `coming`: what is packed or multiplied next.
-  void add(const Run* runs, std::int64_t run_count, const PanelBlock<T>& panels, bool fresh, Prefetch coming) const {
-    const std::int64_t lines = coming.lines() / calls() + 1;
+  void add(const Run* runs, std::int64_t run_count, const PanelBlock<T>& panels, bool fresh,
+           const Prefetch& coming) const {
+    std::int64_t steps = 0;
+    for (std::int64_t i = 0; i < run_count; ++i) steps += PacedPrefetch::steps(runs[i].end - runs[i].begin);
+    PacedPrefetch next(coming, calls() * steps);
     constexpr int third = (Register::rows + 2) / 3,
                   rest = std::min<int>(Register::vectors, panel_columns / lanes_of<T>);
     const auto columns = [&]<int Vectors>(std::int64_t j) KGEN_LAMBDA {
@@ -88,7 +95,7 @@ struct PatchProduct {
       for (std::int64_t i = 0; i < rows; i += Register::rows) {
         const auto multiply = [&]<int Rows>() KGEN_LAMBDA {
           multiply_patches<Rows, Vectors>(left, places + i, runs, run_count, right, panels.distance,
-                                          sums + i * stride + j, stride, fresh);
+                                          sums + i * stride + j, stride, fresh, next);
         };
         if (rows - i > 2 * third) {
           multiply.template operator()<Register::rows>();
@@ -97,7 +104,6 @@ struct PatchProduct {
         } else {
           multiply.template operator()<third>();
         }
-        coming.fetch(lines);
       }
     };
     std::int64_t j = 0;
