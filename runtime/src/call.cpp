@@ -331,6 +331,9 @@ Call::ConstantBuffer Call::constant_buffer(int row, ElementType type, int rank, 
   return {model_.constants.data(static_cast<std::size_t>(row), call), constant.shape};
 }
 
+// Runs follow the end of the load, which is waited for.
+bool Call::lasts() const { return !model_.constants.loading(); }
+
 void Call::release_constant(int row, std::int64_t call) const {
   require_call(row_at(model_.graph.constants, "constant", row), "constant", call);
   model_.constants.release(static_cast<std::size_t>(row), call);

@@ -45,7 +45,11 @@ class View {
   // View<T, R> is a View<const T, R> too.
   template <class U>
   requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>) KGEN_FN constexpr View(const View<U, R>& other)
-      : View(other.data(), other.shape(), other.strides()) {}
+      : View(other.data(), other.shape(), other.strides()) {
+#if defined(KGEN_GPU)
+    access_.lasting = other.access().lasting;
+#endif
+  }
 
   KGEN_FN constexpr pointer_to<T> data() const { return data_; }
   KGEN_FN constexpr Index<R> shape() const { return extents_; }
@@ -133,6 +137,16 @@ class View {
   template <int W, Scalar S>
   requires(!std::is_const_v<T>) KGEN_FN void store(Index<R> at, S scalar) const { store(at, Vec<S, W>(scalar)); }
 
+  // The same, `lasting` where nothing writes that memory from the load of a model on: a kernel may read it, and all
+  // views of it, before what is ahead of the kernel on its stream is done.
+  KGEN_FN constexpr View with_lasting([[maybe_unused]] bool lasting) const {
+    View result = *this;
+#if defined(KGEN_GPU)
+    result.access_.lasting = lasting;
+#endif
+    return result;
+  }
+
   // ---- views of the same memory
 
   // Position `index` of an axis, which disappears.
@@ -140,7 +154,7 @@ class View {
   KGEN_FN constexpr View<T, R - 1> select(std::int64_t index) const {
     static_assert(Axis >= 0 && Axis < R);
     assert(index >= 0 && index < extents_[Axis]);
-    return View<T, R - 1>(data_ + index * strides_[Axis], without<Axis>(extents_), without<Axis>(strides_));
+    return seen_as(data_ + index * strides_[Axis], without<Axis>(extents_), without<Axis>(strides_));
   }
   // Positions begin, begin + step, ... of an axis: `length` of them.
   template <int Axis>
@@ -158,7 +172,7 @@ class View {
   template <int... Axes>
   KGEN_FN constexpr View<T, R> permute() const {
     static_assert(sizeof...(Axes) == R && ((1u << Axes) + ... + 0u) == (1u << R) - 1, "every axis once");
-    return View(data_, Index<R>{extents_[Axes]...}, Index<R>{strides_[Axes]...});
+    return seen_as(data_, Index<R>{extents_[Axes]...}, Index<R>{strides_[Axes]...});
   }
   // Axes are aligned at the last; those of extent 1, and those that are missing, repeat.
   template <int R2>
@@ -170,14 +184,14 @@ class View {
       assert(extents_[axis] == shape[target] || extents_[axis] == 1);
       strides[target] = extents_[axis] == shape[target] ? strides_[axis] : 0;
     }
-    return View<T, R2>(data_, shape, strides);
+    return seen_as(data_, shape, strides);
   }
   // The same elements in row-major order under other extents. Each new axis must lie within axes whose strides fit
   // together, as those of dense memory all do.
   template <int R2>
   KGEN_FN constexpr View<T, R2> reshape(Index<R2> shape) const {
     assert(element_count(shape) == element_count(extents_));
-    if (is_dense()) return View<T, R2>(data_, shape);
+    if (is_dense()) return seen_as(data_, shape, dense_strides(shape));
     Index<R2> strides = dense_strides(shape);
     int target = R2 - 1;
     for (int axis = R - 1; axis >= 0;) {
@@ -194,7 +208,7 @@ class View {
       }
       assert(covered == run);
     }
-    return View<T, R2>(data_, shape, strides);
+    return seen_as(data_, shape, strides);
   }
   // Axes First to Last as one. Their strides must fit together.
   template <int First, int Last>
@@ -216,7 +230,7 @@ class View {
     }
     extents[First] = extent;
     strides[First] = stride;
-    return {data_, extents, strides};
+    return seen_as(data_, extents, strides);
   }
   // A new axis of extent 1 before axis `Axis`.
   template <int Axis>
@@ -227,13 +241,13 @@ class View {
       extents[axis] = axis == Axis ? 1 : extents_[axis - (axis > Axis ? 1 : 0)];
       strides[axis] = axis == Axis ? 0 : strides_[axis - (axis > Axis ? 1 : 0)];
     }
-    return {data_, extents, strides};
+    return seen_as(data_, extents, strides);
   }
   // Drops an axis of extent 1.
   template <int Axis>
   KGEN_FN constexpr View<T, R - 1> squeeze() const {
     assert(extents_[Axis] == 1);
-    return View<T, R - 1>(data_, without<Axis>(extents_), without<Axis>(strides_));
+    return seen_as(data_, without<Axis>(extents_), without<Axis>(strides_));
   }
   // An axis in reverse.
   template <int Axis>
@@ -245,6 +259,16 @@ class View {
   }
 
  private:
+  // Another View of this one's memory.
+  template <int R2>
+  KGEN_FN constexpr View<T, R2> seen_as(pointer_to<T> data, const Index<R2>& extents, const Index<R2>& strides) const {
+    const View<T, R2> view(data, extents, strides);
+#if defined(KGEN_GPU)
+    return view.with_access({.lasting = access_.lasting});
+#else
+    return view;
+#endif
+  }
 #if !defined(KGEN_GPU)
   template <int W>
   KGEN_FN static Vec<lane_type, W> load_apart(const pointer_to<const T>& from, std::int64_t step) {

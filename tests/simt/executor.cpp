@@ -395,7 +395,8 @@ void require_shared(std::size_t bytes) {
 void await_earlier() { this_thread().waited = true; }
 
 void access(const void* address, std::size_t alignment) {
-  if (running != nullptr && running->launch.early && !this_thread().waited) {  // null: the host's own accesses
+  const bool on_device = running != nullptr;  // else these are the host's own accesses
+  if (on_device && running->launch.early && !this_thread().waited && !(device().lasts && device().lasts(address))) {
     fail("accesses memory before it has awaited what is ahead of its kernel, which was launched early");
   }
   if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {

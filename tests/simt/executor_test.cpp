@@ -394,6 +394,17 @@ TEST_CASE("executor: kernels that are launched early wait before they access mem
                    take_turn();
                  }),
                  ": accesses memory before it has awaited what is ahead"));
+  simt::device().lasts = [](const void* address) { return address == memory; };
+  CHECK(early([] {
+          load_global<4>(memory);
+          take_turn();
+        }) == "");
+  CHECK(contains(early([] {
+                   load_global<4>(memory + 1);
+                   take_turn();
+                 }),
+                 ": accesses memory before"));
+  simt::device().lasts = nullptr;
   CHECK(contains(early([] {
                    store_global(memory, Block<4>{});
                    take_turn();

@@ -3,7 +3,9 @@
 
 #if defined(KGEN_WARPGROUPS)
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "kgen/ops/conversion.hpp"
 #include "products.hpp"
@@ -89,6 +91,21 @@ double expected_of(const auto& a, const auto& b, Index<2> at) {
   return sum;
 }
 
+// Operands as those of a model's weights, and all that kernels may read before they have awaited what is ahead.
+template <class B>
+B as_weights(B b) {
+  std::vector<gpu::Span> spans;
+  for_each_view(b, [&](auto& view) {
+    view = view.with_lasting(true);
+    spans.push_back(gpu::Span(view));
+  });
+  simt::device().lasts = [spans](const void* at) {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    return std::any_of(spans.begin(), spans.end(), [&](const gpu::Span& span) { return span.contains(address); });
+  };
+  return b;
+}
+
 // Exact: what its elements are rounded to on their way; double where they are not.
 template <class Exact, class T>
 void check_product(std::int64_t M, const auto& b, const std::string& launches, const auto& multiply) {
@@ -98,7 +115,7 @@ void check_product(std::int64_t M, const auto& b, const std::string& launches, c
     Hopper device;
     simt::device().order = order;
     Tensor<float, 2> c(Index<2>{M, extents[1]});
-    multiply(a.view(), c.view());
+    multiply(a.view(), order == simt::Order::forward ? b : as_weights(b), c.view());
     CHECK(device.take() == launches);
     for_each_position(c.shape, [&](Index<2> at) {
       const double value = expected_of<Exact>(a.view(), b, at);
@@ -111,7 +128,9 @@ void check_product(std::int64_t M, const auto& b, const std::string& launches, c
 // Degree: of b in its codes.
 template <class T, class Exact = T, int Degree = 0>
 void check(std::int64_t M, const auto& b, const std::string& launches) {
-  check_product<Exact, T>(M, b, launches, [&](const auto& a, const auto& c) { matmul<96, 256, 13, Degree>(a, b, c); });
+  check_product<Exact, T>(M, b, launches, [](const auto& a, const auto& right, const auto& c) {
+    matmul<96, 256, 13, Degree>(a, right, c);
+  });
 }
 
 template <class T, int Degree, class B>
@@ -124,8 +143,9 @@ bool multiply_in_stages(const auto& a, const B& b, const auto& c) {
 // In stages, however small it is.
 template <class T, class Exact = T, int Degree = 0>
 void check_staged(std::int64_t M, const auto& b, int blocks) {
-  check_product<Exact, T>(M, b, "staged_matmul x" + std::to_string(blocks),
-                          [&](const auto& a, const auto& c) { CHECK(multiply_in_stages<T, Degree>(a, b, c)); });
+  check_product<Exact, T>(
+      M, b, "staged_matmul x" + std::to_string(blocks),
+      [](const auto& a, const auto& right, const auto& c) { CHECK(multiply_in_stages<T, Degree>(a, right, c)); });
 }
 
 }  // namespace
@@ -188,10 +208,11 @@ TEST_CASE_TEMPLATE("staged products: rows, columns, groups and depths below and 
 
 TEST_CASE_TEMPLATE("staged products: tiles of 256 columns where they take fewer rounds", T, KGEN_TYPES((bf16), f16)) {
   const auto check_wide = [&]<class Exact, int Degree>(std::int64_t M, const auto& b, int blocks) {
-    check_product<Exact, T>(M, b, "staged_matmul x" + std::to_string(blocks), [&](const auto& a, const auto& c) {
+    const auto multiply = [](const auto& a, const auto& right, const auto& c) {
       simt::device().multiprocessors = 1;
-      CHECK(multiply_in_stages<T, Degree>(a, b, c));
-    });
+      CHECK(multiply_in_stages<T, Degree>(a, right, c));
+    };
+    check_product<Exact, T>(M, b, "staged_matmul x" + std::to_string(blocks), multiply);
   };
   check_wide.template operator()<double, 1>(1, Weights<i4>(1152, 200, 128, 1).grouped(), 1);
   check_wide.template operator()<double, 1>(8, Weights<u4>(640, 260, 128, 1).grouped(), 3);  // 2 take longer

@@ -15,6 +15,7 @@ struct Access {
   bool turned = false;    // lanes lie across lines: load_turned() reads them
   bool whole = false;     // lines hold whole vectors, or one element that is repeated
   bool either = false;    // the same, of what nothing writes: which of both, only the address says
+  bool lasting = false;   // nothing writes it from the load of the model on: it need not wait for what is ahead
 };
 
 // W elements as they are stored.

@@ -5,8 +5,9 @@
 
 namespace kgen::gpu {
 
-// The first thing that a kernel does which launch_early() launches: waits for what is ahead of it on its stream. The
-// kernel behind it may find places once all blocks have left or, with `allows`, have come this far.
+// What each thread of a kernel that launch_early() launches does before it writes memory, or reads any but what is
+// lasting (Access): waits for what is ahead of it on its stream. The kernel behind it may find places once all blocks
+// have left or, with `allows`, have come this far: it finds at most this one unfinished.
 KGEN_FN void take_turn(bool allows = false) {
   await_earlier();
   if (allows) allow_next();

@@ -137,7 +137,7 @@ template <class... Parameters, class... Arguments>
 void launch(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {
   detail::launch(grid, false, stream, kernel, arguments...);
 }
-// The same for a kernel that begins with take_turn(): its blocks may find their places, and wait there, while what is
+// The same for a kernel whose threads call take_turn(): its blocks may find their places, and wait there, while what is
 // ahead of it on the stream ends. On an H200 that hides 0.3 to 0.9 us.
 template <class... Parameters, class... Arguments>
 void launch_early(const Grid& grid, Stream stream, void (*kernel)(Parameters...), const Arguments&... arguments) {

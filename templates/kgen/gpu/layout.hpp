@@ -145,6 +145,7 @@ struct Span {
     end = address_of(view.data() + high) + sizeof(T);
   }
   bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+  bool contains(std::uintptr_t address) const { return begin <= address && address < end; }
 };
 
 // True where something that the object only reads overlaps what it writes, as when a result takes its operand's place.

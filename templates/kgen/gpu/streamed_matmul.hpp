@@ -85,6 +85,7 @@ struct StreamedMatmul {
     };
     KGEN_UNROLL
     for (int i = 0; i < ahead; ++i) load(next[i], begin + i * stride);
+    take_turn();  // the first time: weights of a model do not wait for what is ahead
     while (begin + (ahead - 1) * stride + depth <= K) {
       KGEN_UNROLL
       for (int i = 0; i < ahead; ++i) step(next[i], false);
@@ -118,7 +119,7 @@ streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulShape<severa
     SharedMemory shared;
     const int waves = block_threads() / wave_size;
     float* partial = shared.take<float>(waves * Matmul::rows * Matmul::pitch);
-    take_turn();
+    if (!shape.loads_ahead) take_turn();
     // Neighbouring blocks have the same columns, and of the rows so many each.
     const int passes = passes_of(static_cast<int>(shape.M), Matmul::rows);
     const int tile = static_cast<int>(block_index()) / passes;
@@ -219,6 +220,7 @@ bool launch_streamed_matmul(const A& a, const B& b, const C& c, WarpgroupMatmulS
     fits = fits && StreamedSource<Source, Matmul::lanes>::fits(each, waves * Matmul::depth, rows);
   });
   if (!fits) return false;
+  shape.loads_ahead = are_lasting(b);
   const Grid grid{"streamed_matmul", std::int64_t{shape.tiles} * passes, waves * wave_size, Matmul::shared(waves)};
   launch_early(grid, stream, kernel, a, b, with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
   return true;

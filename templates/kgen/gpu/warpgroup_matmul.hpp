@@ -72,6 +72,7 @@ struct WarpgroupMatmulShape {
   int first_tile = 0;     // those from there on, each cut into `parts` along its columns
   int parts = 1;
   bool allows_next = false;  // whether the kernel behind may find places while this one runs
+  bool loads_ahead = false;  // of waves: whether weights come before what is ahead of the kernel is done
   int tile_rows = 128;       // of which each batch begins at a multiple
 
   // Tiles of `columns` columns that a group of product number `product` has beside each other.
@@ -272,6 +273,16 @@ struct NumberedRows {
 };
 
 // ---- launches
+
+// Whether nothing writes what these operands read from the load of a model on.
+template <class S>
+bool are_lasting(const S& operands) {
+  bool all = true;
+  for_each_of(operands, [&](const auto& each) {
+    for_each_view(each, [&](const auto& view) { all = all && view.access().lasting; });
+  });
+  return all;
+}
 
 // The matrix whose lines are along axis 1 of the View, or with `across` along axis 0; nothing where the copy engine
 // does not take it: a line's elements are neighbours in memory, and lines begin at multiples of 16 bytes. They end

@@ -176,7 +176,7 @@ class Call {
   template <class T, int R>
   View<const T, R> constant(int row, std::int64_t call = 0) const {
     const auto [data, shape] = constant_buffer(row, element_type<T>(), R, call);
-    return View<const T, R>(static_cast<const T*>(data), to_index<R>(shape));
+    return View<const T, R>(static_cast<const T*>(data), to_index<R>(shape)).with_lasting(lasts());
   }
   // While the graph is loaded, of a constant that only load reads: nothing reads it after what was launched so far.
   void release_constant(int row, std::int64_t call = 0) const;
@@ -184,7 +184,7 @@ class Call {
   template <class T, int R>
   View<T, R> persistent(int row, std::int64_t call = 0) const {
     const auto [data, shape] = persistent_buffer(row, element_type<T>(), R, call);
-    return View<T, R>(static_cast<T*>(data), to_index<R>(shape));
+    return View<T, R>(static_cast<T*>(data), to_index<R>(shape)).with_lasting(lasts());
   }
   Arena arena(std::int64_t bytes) const;
 
@@ -281,6 +281,7 @@ class Call {
   void require_no_question() const;
   Buffer state_buffer(int row, ElementType type, Extents shape, std::int64_t call) const;
   ConstantBuffer constant_buffer(int row, ElementType type, int rank, std::int64_t call) const;
+  bool lasts() const;  // whether nothing writes constants and persistents any more
   Buffer persistent_buffer(int row, ElementType type, int rank, std::int64_t call) const;
   void* scratch_buffer(std::int64_t bytes) const;
   void compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,

@@ -55,6 +55,8 @@ struct Device {
   std::function<void(const Launch&)> notice;  // of each launch
   // Whether blocks do without the barrier there: what a kernel computes then shows what it is for. Asked at each.
   std::function<bool(const Place&)> omits;
+  // Whether nothing writes what is there while kernels run: they may read it before they have awaited what is ahead.
+  std::function<bool(const void*)> lasts;
 };
 Device& device();
 
