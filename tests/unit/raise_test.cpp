@@ -410,6 +410,35 @@ outputs: [y, u]
 )") == "y = linear(x, w, b)\nu = linear(z, w, -)\n");
 }
 
+// Rule: what holds experts by token and choice is brought to a line of them, as the operator has them.
+TEST_CASE("raise: experts in several axes are brought to a line") {
+  const auto raised = [](const std::string& places) {
+    const std::string spread = "- {op: broadcast_to, in: l, out: b, shape: [2*S, 5, 8]}\n";
+    return raised_text(R"(
+dims: {S: 1..64}
+inputs: {x: "f32[2*S, 8]", w: "f32[3, 5, 8]", e: "i64[S, 2]"}
+nodes:
+- {op: reshape, in: e, out: l, shape: [2*S, 1, 1]}
+)" + (places == "b" ? spread : "") + "- {op: gather, in: [w, " + places + R"(], out: c, axis: 0}
+- {op: reshape, in: x, out: u, shape: [2*S, 8, 1]}
+- {op: matmul, in: [c, u], out: p}
+- {op: reshape, in: p, out: y, shape: [2*S, 5]}
+outputs: [y]
+)");
+  };
+  const std::string whole =
+      "l = reshape(e, shape=[2*S, 1, 1])\n"
+      "u = reshape(x, shape=[2*S, 8, 1])\n"
+      "p_x = squeeze(u, axis=2)\n"
+      "p_row = squeeze(l, axis=2)\n"
+      "p_experts = squeeze(p_row, axis=1)\n"
+      "p_whole = expert_linear(p_x, w, p_experts)\n"
+      "p = unsqueeze(p_whole, axis=2)\n"
+      "y = reshape(p, shape=[2*S, 5])\n";
+  CHECK(raised("l") == whole);
+  CHECK(raised("b") == whole);
+}
+
 TEST_CASE("raise: an expansion whose last node makes several values is not read backwards") {
   Rewrites rewrites(R"(
 ops:
