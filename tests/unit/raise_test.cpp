@@ -439,6 +439,37 @@ outputs: [y]
   CHECK(raised("b") == whole);
 }
 
+// Rule: as ONNX has it, a group is one line; as the operator is expanded, it keeps its axes, in any order.
+TEST_CASE("raise: groups of channels in lines are a group_norm") {
+  const auto raised = [](const std::string& lines, const std::string& axes) {
+    return raised_text(R"(
+dims: {N: 1..4, H: 1..64}
+inputs: {x: "f32[N, 6, H, 5]", w: "f32[6, 1, 1]", b: "f32[6]"}
+nodes:
+- {op: reshape, in: x, out: g, shape: )" + lines + R"(}
+- {op: mean_variance, in: g, out: [m, v], axes: )" + axes + R"(, keepdims: true}
+- {op: sub, in: [g, m], out: c}
+- {op: add, in: [v, 0.001], out: e}
+- {op: rsqrt, in: e, out: r}
+- {op: mul, in: [c, r], out: n}
+- {op: reshape, in: n, out: o, shape: [N, 6, H, 5]}
+- {op: reshape, in: b, out: s, shape: [6, 1, 1]}
+- {op: mul, in: [o, w], out: p}
+- {op: add, in: [p, s], out: y}
+outputs: [y]
+)");
+  };
+  CHECK(raised("[N, 3, -1]", "[2]") ==
+        "s = reshape(b, shape=[6, 1, 1])\n"
+        "y_bias_1 = squeeze(s, axis=-1)\n"
+        "y_bias = squeeze(y_bias_1, axis=-1)\n"
+        "y_weight_1 = squeeze(w, axis=-1)\n"
+        "y_weight = squeeze(y_weight_1, axis=-1)\n"
+        "y = group_norm(x, y_weight, y_bias, groups=3, epsilon=0.001)\n");
+  CHECK(raised("[N, 3, -1]", "[1]").find("group_norm") == std::string::npos);
+  CHECK(raised("[N, 3, 10, H]", "[2]").find("group_norm") == std::string::npos);
+}
+
 TEST_CASE("raise: an expansion whose last node makes several values is not read backwards") {
   Rewrites rewrites(R"(
 ops:
