@@ -1,6 +1,6 @@
 // The threads that help the one which calls kernels. A job is a number of parts, each done once, by whoever comes
-// first: nobody waits for a helper that has not come yet. Where other work takes a helper's core away within a part, its
-// caller, once nothing else is left to do, lends it its own: a slice of the scheduler is as long as many kernels.
+// first: nobody waits for a helper that has not come yet. Where other work takes a helper's core away within a part,
+// its caller, once nothing else is left to do, lends it its own: a slice of the scheduler is as long as many kernels.
 #pragma once
 
 #include <pthread.h>
@@ -17,15 +17,13 @@
 
 namespace kgen::cpu {
 
-// Those who wait look for about as long as waking a thread takes, then sleep, which frees the core for whoever else wants
-// it.
+// Those who wait look for about as long as waking a thread takes, then sleep, which frees the core for whoever else
+// wants it.
 inline constexpr std::int64_t spin_ns = 100000;
 // How often a caller that waits looks whether its helpers run: while it spins, and while it sleeps.
 inline constexpr std::int64_t glance_ns = 20000, nap_ns = 200000;
 
-inline std::int64_t in_ns(const std::timespec& time) {
-  return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec;
-}
+inline std::int64_t in_ns(const std::timespec& time) { return time.tv_sec * std::int64_t{1000000000} + time.tv_nsec; }
 inline std::int64_t now_ns() {
   std::timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
@@ -51,8 +49,7 @@ class Word {
     return value_.fetch_add(count, std::memory_order_seq_cst);
   }
   void wake_all() {
-    if (sleepers_.load(std::memory_order_seq_cst) != 0)
-      ::syscall(SYS_futex, &value_, futex_wake, INT_MAX, 0, 0, 0);
+    if (sleepers_.load(std::memory_order_seq_cst) != 0) ::syscall(SYS_futex, &value_, futex_wake, INT_MAX, 0, 0, 0);
   }
   // Returns once done(value). Whoever changes the value calls wake_all.
   template <class Done>
@@ -114,6 +111,7 @@ class Pool {
 
   // How many threads there are for a job that would like so many, of which this is one.
   int threads(int wanted) {
+    if (started_ == 0 && ::sched_getaffinity(0, sizeof(allowed_), &allowed_) != 0) CPU_ZERO(&allowed_);
     for (; started_ < wanted - 1 && started_ < most_helpers; ++started_) {
       Helper* helper = new Helper{this, started_};
       if (::pthread_create(&helper->thread, nullptr, &help, helper) != 0) {
@@ -183,20 +181,20 @@ class Pool {
     Pool* pool = nullptr;
     int index = -1;  // the caller's
     pthread_t thread{};
-    clockid_t clock{};     // runs while the thread does
-    std::int64_t ran = 0;  // its time when the caller last looked
+    clockid_t clock{};                  // runs while the thread does
+    std::int64_t ran = 0;               // its time when the caller last looked
     std::atomic<std::uint32_t> job{0};  // of which it does a part
     std::atomic<int> processor{-1};     // where it began its last part
     std::atomic<bool> lent{false};      // it has the caller's processor
   };
 
-  // Puts a helper where its caller is, who is about to sleep, or anywhere else. A helper that wakes where its caller runs
-  // waits until that one has done all the work: beside a core that was busy, the scheduler left it there for good, and
-  // two threads took as long as one.
+  // Puts a helper where its caller is, who is about to sleep, or anywhere else. A helper that wakes where its caller
+  // runs waits until that one has done all the work: beside a core that was busy, the scheduler left it there for good,
+  // and two threads took as long as one.
   void place(Helper& helper, bool here) {
-    cpu_set_t processors;
+    cpu_set_t processors = allowed_;
     const int own = ::sched_getcpu();
-    if (own < 0 || ::sched_getaffinity(0, sizeof(processors), &processors) != 0) return;
+    if (own < 0 || CPU_COUNT(&processors) == 0) return;
     if (here) {
       CPU_ZERO(&processors);
       CPU_SET(own, &processors);
@@ -219,7 +217,9 @@ class Pool {
   }
 
   // As the caller, until done(word). A helper whose clock stands still has lost its processor to other work, for some
-  // milliseconds; its core need not be this one's, and may be busy for all of them.
+  // milliseconds, and is on its way at once where its caller sleeps. Two threads of a Zen 5, one core of which another
+  // process kept busy, medians: ResNet-50 44.9 to 28.3 ms, BERT 115 to 85, MiniLM 17.3 to 11.9. Where both cores are
+  // busy it makes no difference.
   template <class Done>
   void wait_for_helpers(Word& word, const Done& done) {
     bool lent = false;
@@ -236,7 +236,8 @@ class Pool {
     bool lent = false;
     const std::uint32_t job = jobs_.load();
     const int count = std::min(started_, wanted_.load(std::memory_order_relaxed));
-    // All parts of a job have been begun when its caller waits, or those who are to begin them are what it waits for.
+    // If all parts have been begun, those who do one are waited for; else, where parts meet, those who have yet to
+    // come.
     const bool begun = static_cast<std::uint32_t>(next_.load()) >= parts_.load(std::memory_order_relaxed);
     for (int i = 0; i < count; ++i) {
       Helper& helper = *helpers_[i];
@@ -309,7 +310,8 @@ class Pool {
   // The caller's own.
   const pthread_t owner_ = ::pthread_self();
   Helper caller_;
-  int processor_ = -1;  // where it ran last
+  int processor_ = -1;   // where it ran last
+  cpu_set_t allowed_{};  // where helpers may run
   int started_ = 0;
   Helper* helpers_[most_helpers];
 };
