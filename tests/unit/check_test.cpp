@@ -10,6 +10,7 @@
 #include "generator/pass/lower/lower_plan.hpp"
 #include "generator/pass/lower/plan_check.hpp"
 #include "generator/pass/place/place.hpp"
+#include "tests/unit/has.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;
@@ -42,8 +43,6 @@ using Texts = std::vector<std::string>;
 std::string source_of(const Plan& plan) {
   return emit_check_source(plan, {"graph.yaml", "kgen plan graph.yaml --check"}).content;
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
