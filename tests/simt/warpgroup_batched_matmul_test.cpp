@@ -46,8 +46,7 @@ void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::st
     Hopper device;
     simt::device().order = order;
     simt::device().small_tiles = small_tiles;
-    Tensor<float, R> c(
-        join(batch_extents(a.shape(), b.shape()), Index<2>{a.extent(Ra - 2), b.extent(Rb - 1)}));
+    Tensor<float, R> c(join(batch_extents(a.shape(), b.shape()), Index<2>{a.extent(Ra - 2), b.extent(Rb - 1)}));
     batched_matmul<96, 256, LeastBits>(a, b, c.view());
     CHECK(taken(device) == launches);
     for_each_position(c.shape, [&](Index<R> at) {
@@ -108,6 +107,20 @@ TEST_CASE_TEMPLATE("batches by warpgroups: small ones by waves, in tiles that ta
     check_small(viewed(a), viewed(turned).template permute<0, 2, 1>(), launches);
     check_small(viewed(a), viewed(one), launches);
   }
+}
+
+TEST_CASE("batches by warpgroups: results whose lines are whole vectors of 4, not of 8") {
+  const auto check_lines = [](Index<3> extents, const std::string& launches, const std::string& small) {
+    const std::int64_t M = extents[0], N = extents[1], K = extents[2];
+    const auto a = random_tensor<bf16>(Index<3>{3, M, K}, 1), turned = random_tensor<bf16>(Index<3>{3, N, K}, 2);
+    const auto right = viewed(turned).permute<0, 2, 1>();
+    check(viewed(a), right, launches);
+    check(viewed(a), right.slice<2>(0, N - 1), launches);
+    check_small(viewed(a), right, small);
+  };
+  check_lines({5, 204, 520}, "skinny_batched_matmul x6", "skinny_batched_matmul x6");
+  check_lines({17, 76, 40}, "warpgroup_batched_matmul x3", "wave_batched_matmul x6");
+  check_lines({70, 204, 72}, "warpgroup_batched_matmul x3", "warpgroup_batched_matmul x3");
 }
 
 TEST_CASE("batches by warpgroups: axes that repeat, in either operand, and several of them") {

@@ -1,6 +1,7 @@
 // Products of batches of matrices on the tensor cores of Hopper, by warpgroup_matmul.hpp's kernel, where a matrix has
-// few rows by skinny_matmul.hpp's, and where all of them are small by wave_batched_matmul.hpp's. The rows of all products are one behind the other, each product's from a
-// multiple of a tile's rows on; what brings tiles and what takes results find the matrix by the number of the row.
+// few rows by skinny_matmul.hpp's, and where all of them are small by wave_batched_matmul.hpp's. The rows of all
+// products are one behind the other, each product's from a multiple of a tile's rows on; what brings tiles and what
+// takes results find the matrix by the number of the row.
 #pragma once
 
 #include "kgen/batch.hpp"
@@ -224,7 +225,11 @@ struct BatchedProduct {
       if (!lies_in_vectors<T>(a, false) || !lies_in_vectors<T>(b, BDeep)) return false;
       const WaveBatchShape<axes> own{batch_extents(a.shape(), b.shape()),
                                      {shape.M, shape.K, {shape.N[0]}, shape.lanes, false, {}}};
-      const auto time = [&]<class Tile>() { return wave_time<Tile>(count_tiles<Tile>(own), shape.K, limits); };
+      const double memory = shape.memory_time(shape.steps(swizzle_bytes / static_cast<int>(sizeof(T))));
+      const auto time = [&]<class Tile>() {
+        const std::int64_t alone = wave_time<Tile>(count_tiles<Tile>(own), shape.K, limits);  // or never
+        return alone < other ? time_together(alone, memory) : alone;
+      };
       const std::int64_t few = time.template operator()<FewRowsWaveTile<1>>();
       const std::int64_t small = time.template operator()<SmallWaveTile<1>>();
       const auto in_tiles = [&]<class Tile>() {
@@ -304,7 +309,7 @@ bool warpgroup_batched_matmul(const A& a, const B& b, const C& c, Stream stream)
   if (!fits) return false;
   WarpgroupMatmulShape<1> shape{M, K, {N}, 0, Lanes::any, 1, 1, static_cast<int>(batches)};
   const NumberedRows<C, axes + 1> sink{c, Positions<axes + 1>(join(batch, Index<1>{shape.batch_rows()}))};
-  shape.lanes = whole_lanes(sink, 8);
+  shape.lanes = emitted_lanes(sink);
   const detail::BatchedProduct<T, source_rank<A>, source_rank<B>, C> product{a, b, sink, shape};
   const DeviceLimits limits = device_limits(stream);
   constexpr int line = source_rank<B> - 1;

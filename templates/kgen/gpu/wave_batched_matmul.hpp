@@ -80,7 +80,7 @@ bool wave_batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
   const Index<source_rank<B>> b_extents = b.shape();
   const Index<2> left = last_axes<2>(a_extents), right = last_axes<2>(b_extents);
   const WaveBatchShape<axes> shape{batch_extents(a_extents, b_extents),
-                                   {left[0], left[1], {right[1]}, whole_lanes(c, 8), runs_across(a), {runs_across(b)}}};
+                                   {left[0], left[1], {right[1]}, emitted_lanes(c), runs_across(a), {runs_across(b)}}};
   const bool deep = has_deep_columns<T>(b);
   if (!lies_in_vectors<T>(a, false) || !lies_in_vectors<T>(b, deep)) return false;
   if constexpr (is_memory_of<T, B>) {
