@@ -115,7 +115,7 @@ class FileImporter {
 
   bool set_options(const OnnxServices& onnx, const OnnxModel& model, ImportOptions& how) {
     const fs::path output = options_.output;
-    NameTable names;
+    ClaimedNames names;
     how.graph_name = names.claim(output.stem().string());
     how.weights_file = output.stem().string() + ".safetensors";
     for (const std::string& each : options_.dims) {

@@ -5,18 +5,17 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "generator/base/characters.hpp"
 #include "generator/base/utf8.hpp"
 
 namespace kgen {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Letters, digits and `more`; not empty.
 bool is_made_of(std::string_view text, std::string_view more) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [&](char c) { return is_letter(c) || is_digit(c) || more.find(c) != more.npos; });
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return begins_name(c) || is_digit(c) || more.find(c) != more.npos;
+  });
 }
 
 bool is_control(char32_t point) { return point < 0x20 || (point >= 0x7f && point < 0xa0); }
@@ -173,7 +172,7 @@ std::string yaml_name(std::string_view text) {
       "y",  "n",   "yes",  "no",    "on",   "off", "true", "false", "null", "Y",    "N",     "Yes", "No",
       "On", "Off", "True", "False", "Null", "YES", "NO",   "ON",    "OFF",  "TRUE", "FALSE", "NULL"};
   constexpr std::size_t longest_taken = 5;
-  const bool means_itself = is_made_of(text, "./:<>-") && (is_letter(text[0]) || text[0] == '/') &&
+  const bool means_itself = is_made_of(text, "./:<>-") && (begins_name(text[0]) || text[0] == '/') &&
                             text.back() != ':' && (text.size() > longest_taken || !taken.contains(text));
   return means_itself ? std::string(text) : yaml_string(text);
 }

@@ -50,12 +50,50 @@ DType precision_of_node(const CheckedStub& stub, const Node& node, ValueId value
   return coarsest;
 }
 
-// The two views that are compared and, where it is not their own type, the precision.
-std::vector<std::string> compared(const CheckedStub& stub, ValueId value, const std::string& found,
-                                  const std::string& reference, DType precision) {
+// f(x, 0) = x: a sum or a difference.
+bool is_sum(const Node& node) {
+  if (!node.op || node.op->kind != OpKind::elementwise) return false;
+  const auto& identity = node.op->algebra.identity;
+  return std::any_of(identity.begin(), identity.end(), [](const auto& each) { return each.second == Number(0); });
+}
+
+// Which terms of a value's sum: those of the node that makes it, or of all sums that it is one of.
+enum class Terms { of_node, of_group };
+constexpr std::size_t most_terms = 8;  // the nearest, where there are more
+
+// Of what the value is the sum, as far as the stub makes that: what it reads is the same for the reference.
+std::vector<ValueId> terms_of(const CheckedStub& stub, ValueId value, Terms which) {
+  std::vector<ValueId> terms;
+  if (!info(stub.graph.type(value).dtype).floating) return terms;
+  const auto add_terms = [&](ValueId sum) {
+    const NodeId id = stub.graph.value(sum).producer;
+    if (!is_sum(stub.graph.nodes[id])) return;
+    const std::vector<ValueId>& read = stub.unfused.arguments[stub.unfused.fused.group_of[id]];
+    for (const ValueId input : stub.graph.nodes[id].inputs) {
+      const bool is_read = std::find(read.begin() + 1, read.end(), input) != read.end();
+      const bool is_known = std::find(terms.begin(), terms.end(), input) != terms.end();
+      if (is_read && !is_known && stub.makes(input) && terms.size() < most_terms) terms.push_back(input);
+    }
+  };
+  add_terms(value);
+  if (which == Terms::of_group) {
+    for (std::size_t i = 0; i < terms.size(); ++i) add_terms(terms[i]);
+  }
+  return terms;
+}
+
+// The two views that are compared and, where it is not that of their own type alone, the precision.
+std::vector<std::string> compared(CheckBody& body, const CheckedStub& stub, ValueId value, const std::string& found,
+                                  const std::string& reference, DType precision, Terms which) {
   std::vector<std::string> arguments{found, reference};
-  if (precision != stub.graph.type(value).dtype)
-    arguments.push_back(fmt::format("kgen::ElementType::{}", info(precision).name));
+  std::vector<std::string> terms;
+  for (const ValueId term : terms_of(stub, value, which)) terms.push_back(body.read(term));
+  const std::string type = fmt::format("kgen::ElementType::{}", info(precision).name);
+  if (!terms.empty()) {
+    arguments.push_back(fmt::format("{{{}, call.terms({})}}", type, fmt::join(terms, ", ")));
+  } else if (precision != stub.graph.type(value).dtype) {
+    arguments.push_back(type);
+  }
   return arguments;
 }
 
@@ -100,7 +138,8 @@ void write_checked(Writer& out, const CheckedStub& stub, bool locates) {
   }
   const std::vector<ValueId>& outputs = stub.group.outputs;
   const auto views = [&](std::size_t i, const std::string& found) {
-    return compared(stub, outputs[i], found, body.read(outputs[i]), precision_of_group(stub, outputs[i]));
+    return compared(body, stub, outputs[i], found, body.read(outputs[i]), precision_of_group(stub, outputs[i]),
+                    Terms::of_group);
   };
   if (locates) {
     std::vector<std::string> found;
@@ -133,7 +172,8 @@ void write_located_node(Writer& out, const CheckedStub& stub, CheckBody& body, N
     const ValueId value = stub.results(id)[i];
     const std::string head = stub.writes(value) ? compare_stored(stub) : "observer.compare(";
     write_compare(out, head, stub, value,
-                  compared(stub, value, body.read(value), references[i], precision_of_node(stub, node, value)));
+                  compared(body, stub, value, body.read(value), references[i], precision_of_node(stub, node, value),
+                           Terms::of_node));
   }
 }
 

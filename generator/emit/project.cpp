@@ -19,7 +19,8 @@ namespace kgen {
 namespace {
 
 // "//   inputs   A: bf16[M, 4096]", one a line.
-void write_tensors(Writer& writer, const Graph& graph, std::string_view title, const std::vector<Argument>& arguments) {
+void write_tensor_comments(Writer& writer, const Graph& graph, std::string_view title,
+                           const std::vector<Argument>& arguments) {
   for (const Argument& argument : arguments) {
     const bool first = &argument == &arguments.front();
     writer.line("//   {:<8} {}: {}", first ? title : "", argument.name, to_text(graph.type(argument.value)));
@@ -28,8 +29,8 @@ void write_tensors(Writer& writer, const Graph& graph, std::string_view title, c
 
 void write_about(Writer& writer, const Graph& graph) {
   writer.line("// The graph {}: load it with kgen_model_load, run it with kgen_model_run.", graph.name);
-  write_tensors(writer, graph, "inputs", input_arguments(graph));
-  write_tensors(writer, graph, "outputs", output_arguments(graph));
+  write_tensor_comments(writer, graph, "inputs", input_arguments(graph));
+  write_tensor_comments(writer, graph, "outputs", output_arguments(graph));
   for (std::size_t i = 0; i < graph.dims.size(); ++i) {
     const DimDeclaration& dim = graph.dims[i];
     const std::string range = dim.range.low == dim.range.high ? std::to_string(dim.range.low)

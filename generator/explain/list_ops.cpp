@@ -76,9 +76,11 @@ std::string list_ops(const OpSet& ops) {
 std::string describe_op(const OpSet& ops, const std::string& name, TargetKind target, Diagnostics& diagnostics) {
   const OpSpec* op = ops.find(name);
   if (!op) {
-    const std::vector<std::string> near = nearest_names(name, ops.names());
+    const std::vector<std::string> here = ops.called_elsewhere(name), near = nearest_names(name, ops.names());
     diagnostics.error({}, fmt::format("there is no operator '{}'", name))
-        .note(near.empty() ? "no name is near it" : "the nearest names are " + quoted_list(near))
+        .note(!here.empty()  ? fmt::format("what others call '{}' is {} here", name, quoted_list(here))
+              : near.empty() ? "no name is near it"
+                             : "the nearest names are " + quoted_list(near))
         .advise("`kgen ops` lists them all");
     return {};
   }
@@ -114,6 +116,7 @@ std::string describe_op(const OpSet& ops, const std::string& name, TargetKind ta
   };
   for (const Expansion& expansion : op->expansions) describe_form("expands into", expansion);
   for (const Expansion& form : op->prepared) describe_form("prepared at load", form);
+  if (!op->other_names.empty()) out.line("  elsewhere    {}", fmt::join(op->other_names, ", "));
   if (!op->source.empty()) out.line("  defined by   {}", op->source);
   if (op->where.known()) out.line("  specified in {}", short_text(op->where));
   return out.take();

@@ -53,7 +53,7 @@ std::optional<std::string> weights_file(const Graph& graph, Diagnostics& diagnos
 std::optional<std::string> fold_graph(const Module& module, const OpSet& ops, Diagnostics& diagnostics) {
   const auto file = validate(module, diagnostics) ? weights_file(module.main, diagnostics) : std::nullopt;
   if (!file) return std::nullopt;
-  NameTable names;
+  ClaimedNames names;
   GraphBuilder builder(ops, names);
   if (!builder.add_graph(module.main, diagnostics)) return std::nullopt;
   const Graph& graph = builder.graph();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "generator/base/characters.hpp"
 #include "generator/base/cpp_names.hpp"
 #include "generator/import/shorten.hpp"
 #include "generator/import/yaml_text.hpp"
@@ -12,9 +13,6 @@
 
 namespace kgen {
 namespace {
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // "/model/layers.0/MatMul_output_0" gives "model_layers_0_MatMul_output_0".
 std::string identifier_of(std::string_view wish) {
@@ -36,11 +34,11 @@ std::string identifier_of(std::string_view wish) {
 
 }  // namespace
 
-void NameTable::reserve(const std::string& wish) {
+void ClaimedNames::reserve(const std::string& wish) {
   if (!reserved_.contains(wish)) reserved_.emplace(wish, claim(wish));
 }
 
-std::string NameTable::claim(std::string_view wish) {
+std::string ClaimedNames::claim(std::string_view wish) {
   if (const auto kept = reserved_.find(wish); kept != reserved_.end()) {
     std::string name = std::move(kept->second);
     reserved_.erase(kept);

@@ -23,7 +23,7 @@
 namespace kgen {
 
 // Gives out identifiers for the names of a model.
-class NameTable {
+class ClaimedNames {
  public:
   // A C identifier, no word that C++ reserves and given to nothing else, as near to the wish as can be.
   std::string claim(std::string_view wish);
@@ -51,10 +51,10 @@ using BuilderArgument = std::variant<std::monostate, ImportedValue, Number>;
 
 class GraphBuilder {
  public:
-  GraphBuilder(const OpSet& ops, NameTable& names) : ops_(ops), names_(names) {}
+  GraphBuilder(const OpSet& ops, ClaimedNames& names) : ops_(ops), names_(names) {}
 
   const OpSet& ops() const { return ops_; }
-  NameTable& names() { return names_; }
+  ClaimedNames& names() { return names_; }
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
   const DimRanges& ranges() const { return ranges_; }
@@ -114,7 +114,7 @@ class GraphBuilder {
   ImportedValue result_of(ValueId value) const;
 
   const OpSet& ops_;
-  NameTable& names_;
+  ClaimedNames& names_;
   Graph graph_;
   DimRanges ranges_;
   std::vector<Attributes> given_;

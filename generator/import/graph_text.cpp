@@ -104,9 +104,9 @@ class TextWriter {
   static std::string name_in_layer(const Called& called, const std::vector<std::string>& names) {
     if (const auto common = numbered_name(names)) {
       if (common->after.find_first_not_of("._/:") != std::string::npos) return common->after;
-      return NameTable().claim(common->before) == called.name ? "out" : common->before;  // the layer's own
+      return ClaimedNames().claim(common->before) == called.name ? "out" : common->before;  // the layer's own
     }
-    const std::string first = NameTable().claim(names[0]), start = called.name + "_";
+    const std::string first = ClaimedNames().claim(names[0]), start = called.name + "_";
     const auto behind = first.starts_with(start) ? first.find_first_not_of("0123456789", start.size()) : first.npos;
     return behind == first.npos || behind == start.size() ? names[0] : first.substr(behind);
   }
@@ -130,7 +130,7 @@ class TextWriter {
   }
 
   void name_values(Called& called) {
-    NameTable names;
+    ClaimedNames names;
     for (const DimDeclaration& dim : graph_.dims) names.claim(dim.name);
     for (const Called& each : called_) names.claim(each.name);
     const Block& block = called.block;

@@ -314,7 +314,7 @@ class ModelImporter {
   const ImportRules& rules_;
   const ImportOptions& options_;
   Diagnostics& diagnostics_;
-  NameTable names_;
+  ClaimedNames names_;
   GraphBuilder builder_;
   NodeImporter nodes_;
   std::map<std::string, std::string> identifiers_;  // by the model's names

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 
+#include "generator/base/characters.hpp"
+
 namespace kgen {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // In turns what is no number and what is one: "a", "12", "b", ...
 std::vector<std::string> parts_of(const std::string& name) {

@@ -221,6 +221,19 @@ RuleValue index(Arguments a, const DimRanges&) {
   return place ? RuleValue{Dim(*place)} : RuleValue{};
 }
 
+// Numbers, with a fraction or not.
+RuleValue all(Arguments a, const DimRanges&) {
+  const auto wanted = a[1].as_element();
+  const RuleList* list = a[0].as_list();
+  const auto number = wanted ? number_of(*wanted) : std::nullopt;
+  if (!list || !number) return {};
+  return truth(std::all_of(list->begin(), list->end(), [&](const RuleValue& each) {
+    const auto element = each.as_element();
+    const auto own = element ? number_of(*element) : std::nullopt;
+    return own && own->real() == number->real();
+  }));
+}
+
 // Of a tensor, or of as many axes as a number says.
 std::optional<std::int64_t> axis_count(const RuleValue& value) {
   if (const auto number = value.as_integer()) return number;
@@ -417,6 +430,7 @@ constexpr std::array<Function, import_functions.size()> functions = {{
     {"counted_axis", 1, 1, counted_axis},
     {"count_of", 1, 1, count_of},
     {"clamped", 3, 3, clamped},
+    {"all", 2, 2, all},
 }};
 static_assert([] {
   for (std::size_t i = 0; i < functions.size(); ++i) {

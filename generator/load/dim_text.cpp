@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "generator/base/characters.hpp"
 #include "generator/load/fields.hpp"
 
 namespace kgen {
@@ -17,7 +18,7 @@ constexpr int most_factors = 8;  // dims that are multiplied with each other
 constexpr std::size_t most_axes = 32;
 constexpr double most_elements = 0x1p60;
 
-bool is_word_character(char c) { return is_identifier(std::string_view(&c, 1)) || (c >= '0' && c <= '9'); }
+bool is_word_character(char c) { return is_identifier(std::string_view(&c, 1)) || is_digit(c); }
 
 // The greatest magnitude of a size, over all values of its dims.
 double magnitude(const Dim& dim, const DimRanges& ranges) {
@@ -27,9 +28,9 @@ double magnitude(const Dim& dim, const DimRanges& ranges) {
 }
 
 // Reads the text of one scalar from left to right. After the first error nothing more is reported.
-class Parser {
+class DimParser {
  public:
-  Parser(Yaml scalar, DimScope& scope, Diagnostics& diagnostics)
+  DimParser(Yaml scalar, DimScope& scope, Diagnostics& diagnostics)
       : scalar_(scalar), text_(scalar.text()), scope_(scope), diagnostics_(diagnostics) {}
 
   std::optional<Dim> whole_sum() {
@@ -276,7 +277,7 @@ std::optional<Dim> read_dim(Yaml value, std::string_view what, DimScope& scope, 
     return std::nullopt;
   }
   if (const auto integer = integer_from_text(value.text())) return Dim(*integer);
-  return Parser(value, scope, diagnostics).whole_sum();
+  return DimParser(value, scope, diagnostics).whole_sum();
 }
 
 std::optional<std::vector<Dim>> read_dims(Yaml value, std::string_view what, DimScope& scope,
@@ -302,7 +303,7 @@ std::optional<TensorType> read_tensor_type(Yaml value, DimScope& scope, Diagnost
     report_mismatch(value, "a type", "written as dtype[dim, dim...]", diagnostics).advise("such as f32[B, 64]");
     return std::nullopt;
   }
-  return Parser(value, scope, diagnostics).whole_type();
+  return DimParser(value, scope, diagnostics).whole_type();
 }
 
 }  // namespace kgen

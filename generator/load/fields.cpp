@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "generator/base/characters.hpp"
 #include "generator/base/cpp_names.hpp"
 
 namespace kgen {
@@ -47,9 +48,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 30> dtype_al
      {"uint32", "u32"},
      {"uint64", "u64"},
      {"boolean", "bool"}}};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -261,8 +259,8 @@ std::vector<std::string> dtype_names() {
 }
 
 bool is_identifier(std::string_view text) {
-  return !text.empty() && is_letter(text[0]) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+  return !text.empty() && begins_name(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return begins_name(c) || is_digit(c); });
 }
 
 bool is_qualified_name(std::string_view text) {

@@ -11,6 +11,7 @@
 #include "generator/load/fields.hpp"
 #include "generator/load/load_ops.hpp"
 #include "generator/load/load_tuning.hpp"
+#include "generator/load/note_operators.hpp"
 #include "generator/spec/node_expression.hpp"
 
 namespace kgen {
@@ -75,7 +76,7 @@ void validate_expansion_node(const ExpansionNode& node, const OpSpec& composite,
   const OpSpec* callee = set.find(node.op);
   if (!callee) {
     Diagnostic& diagnostic = diagnostics.error(node.where, fmt::format("unknown operator '{}'", node.op));
-    note_candidates(diagnostic, node.op, set.names(), "operators");
+    note_operators(diagnostic, node.op, set);
     return;
   }
   validate_arity(node, *callee, diagnostics);
@@ -115,7 +116,7 @@ void validate_contraction(const OpSpec& op, const OpSet& set, Diagnostics& diagn
     const OpSpec* callee = set.find(name);
     if (!callee) {
       Diagnostic& diagnostic = diagnostics.error(op.where, fmt::format("unknown operator '{}'", name));
-      note_candidates(diagnostic, name, set.names(), "operators");
+      note_operators(diagnostic, name, set);
       continue;
     }
     const auto has_form = [&](ViewRule::Form form) { return callee->view && callee->view->form == form; };
@@ -189,7 +190,7 @@ void link_ops(const OpSet& set, Diagnostics& diagnostics) {
     }
     Diagnostic& diagnostic = diagnostics.error(
         kernel.where, fmt::format("'{}' implements the unknown operator '{}'", kernel.name, kernel.op));
-    note_candidates(diagnostic, kernel.op, set.names(), "operators");
+    note_operators(diagnostic, kernel.op, set);
   }
   validate_tuning(set, diagnostics);
 }

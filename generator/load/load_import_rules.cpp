@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "generator/load/fields.hpp"
+#include "generator/load/note_operators.hpp"
 #include "generator/load/read_expressions.hpp"
 #include "generator/load/yaml.hpp"
 
@@ -156,7 +157,7 @@ class RuleReader {
     const OpSpec* op = step.kind == Kind::op ? ops_.find(step.op) : nullptr;
     if (step.kind == Kind::op && !op) {
       Diagnostic& error = diagnostics_.error(head.where(), fmt::format("unknown operator '{}'", step.op));
-      note_candidates(error, step.op, ops_.names(), "operators");
+      note_operators(error, step.op, ops_);
     }
     if (const Yaml in = entry.find("in")) {
       if (in.is_scalar()) {

@@ -414,6 +414,11 @@ OpSpec read_op(Yaml entry, Yaml name, const Structs& structs, Diagnostics& diagn
   op.where = name.where();
   read_optional_text(entry, "doc", op.doc, diagnostics);
   read_optional_text(entry, "source", op.source, diagnostics);
+  if (const Yaml names = entry.find("other_names")) {
+    for (const Yaml each : read_list(names, "'other_names'", diagnostics).value_or(std::vector<Yaml>{})) {
+      op.other_names.emplace_back(each.text());
+    }
+  }
   read_optional_text(entry, "kernel", op.kernel, diagnostics);
   if (const Yaml definition = entry.find("definition")) {
     const std::string what = fmt::format("the definition of '{}'", op.name);
@@ -462,11 +467,10 @@ void load_ops(const SourceText& source, OpSet& set, Diagnostics& diagnostics) {
     return;
   }
   for (const Yaml entry : ops.items()) {
-    validate_keys(
-        entry,
-        {"op", "doc", "source", "kind", "role", "types", "operands", "results", "attributes", "kernel", "conditions",
-         "sizes", "definition", "algebra", "view", "contraction", "expansion", "prepared", "spellings"},
-        "an operator", diagnostics);
+    validate_keys(entry, {"op",       "doc",     "source",      "other_names", "kind",       "role",     "types",
+                          "operands", "results", "attributes",  "kernel",      "conditions", "sizes",    "definition",
+                          "algebra",  "view",    "contraction", "expansion",   "prepared",   "spellings"},
+                  "an operator", diagnostics);
     if (!entry.is_mapping()) continue;
     const Yaml name = require_key(entry, "op", "an operator", diagnostics);
     if (!name || !read_text(name, "'op'", diagnostics)) continue;

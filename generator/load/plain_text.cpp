@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "generator/base/characters.hpp"
 #include "generator/base/utf8.hpp"
 
 namespace kgen {
@@ -15,7 +16,7 @@ constexpr std::string_view masks = "\x01\x02\x03";
 
 unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_word(char c) { return begins_name(c) || is_digit(c); }
 
 bool is_arithmetic(char c) { return is_word(c) || std::string_view(" +-*/(),").find(c) != std::string_view::npos; }
 

@@ -9,6 +9,7 @@
 #include "generator/load/attribute.hpp"
 #include "generator/load/fields.hpp"
 #include "generator/load/graph_context.hpp"
+#include "generator/load/note_operators.hpp"
 
 namespace kgen {
 namespace {
@@ -110,7 +111,7 @@ class NodeReader {
     node.op = context_.module.set.find(name.text());
     if (!node.op) {
       Diagnostic& diagnostic = diagnostics_.error(name.where(), fmt::format("unknown operator '{}'", name.text()));
-      note_candidates(diagnostic, name.text(), context_.module.set.names(), "operators");
+      note_operators(diagnostic, name.text(), context_.module.set);
       diagnostic.advise("write the name of an operator, or add this one with --specs");
       return;
     }

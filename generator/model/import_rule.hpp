@@ -76,11 +76,11 @@ struct ImportRules {
 };
 
 // The functions of the expressions in rules.
-inline constexpr std::array<std::string_view, 37> import_functions = {
+inline constexpr std::array<std::string_view, 38> import_functions = {
     "item",        "rank",    "extent",       "shape",    "dtype",      "given",     "known",       "value",
     "count",       "product", "take",         "drop",     "concat",     "range",     "repeat",      "contains",
     "index",       "axis_of", "axes_of",      "is_float", "is_integer", "is_signed", "window_pads", "least_of",
     "greatest_of", "without", "sum",          "elements", "reversed",   "bits_of",   "real",        "whole",
-    "scaled",      "counted", "counted_axis", "count_of", "clamped"};
+    "scaled",      "counted", "counted_axis", "count_of", "clamped",     "all"};
 
 }  // namespace kgen

@@ -41,4 +41,17 @@ std::vector<std::string> OpSet::names() const {
   return result;
 }
 
+std::vector<std::string> OpSet::called_elsewhere(std::string_view name) const {
+  std::string lower(name);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  std::vector<std::string> result;
+  for (const OpSpec& op : ops) {
+    if (std::find(op.other_names.begin(), op.other_names.end(), lower) != op.other_names.end())
+      result.push_back(op.name);
+  }
+  return result;
+}
+
 }  // namespace kgen

@@ -175,6 +175,7 @@ struct OpSpec {
   std::string name;
   std::string doc;
   std::string source;  // paper, standard or library page that defines it
+  std::vector<std::string> other_names;  // what other libraries call it, or what it does the work of; in lower case
   OpKind kind = OpKind::elementwise;
   OpRole role = OpRole::none;
   std::vector<OperandSpec> operands;
@@ -227,6 +228,8 @@ struct OpSet {
   std::vector<const KernelSignature*> kernels_for(const OpSpec& op) const;
   const OpSpec* with_role(OpRole role) const;
   std::vector<std::string> names() const;
+  // The operators that do what other libraries have under that name, in upper or lower case: none is called so here.
+  std::vector<std::string> called_elsewhere(std::string_view name) const;
 };
 
 }  // namespace kgen

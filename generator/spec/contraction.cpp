@@ -82,7 +82,7 @@ Labels implied_result(const std::vector<Labels>& operands, std::size_t most) {
 // ---- steps ----------------------------------------------------------------------------------------------------------
 
 // A value, and what its axes are.
-struct Term {
+struct LabelledValue {
   std::size_t value = 0;
   Labels labels;
   Shape shape;
@@ -102,7 +102,7 @@ class Steps {
   }
 
   std::vector<ContractionStep> contract() {
-    for (Term& term : terms_) {
+    for (LabelledValue& term : terms_) {
       drop_broadcast(term);
       take_diagonals(term);
     }
@@ -145,7 +145,7 @@ class Steps {
   }
 
   // The term's axes in the order of `labels`, which are its own.
-  void permute(Term& term, const Labels& labels) {
+  void permute(LabelledValue& term, const Labels& labels) {
     if (term.labels == labels) return;
     std::vector<int> axes;
     for (const int label : labels) {
@@ -153,7 +153,7 @@ class Steps {
     }
     permute_axes(term, axes);
   }
-  void permute_axes(Term& term, const std::vector<int>& axes) {
+  void permute_axes(LabelledValue& term, const std::vector<int>& axes) {
     Labels labels;
     Shape shape;
     for (const int axis : axes) {
@@ -167,18 +167,18 @@ class Steps {
     term.shape = std::move(shape);
   }
   // The same elements under other axes; `labels` say which, as far as they are labels.
-  void reshape(Term& term, const Labels& labels) {
+  void reshape(LabelledValue& term, const Labels& labels) {
     reshape_to(term, shape_of_labels(labels), true);
     term.labels = labels;
   }
-  void reshape_to(Term& term, Shape shape, bool always = false) {
+  void reshape_to(LabelledValue& term, Shape shape, bool always = false) {
     if (!always && shape == term.shape) return;
     term.value = add({.part = Part::reshape, .inputs = {term.value}, .axes = {}, .shape = shape});
     term.shape = std::move(shape);
   }
 
   // An axis of extent 1 whose label is longer elsewhere is as if it were not there.
-  void drop_broadcast(Term& term) {
+  void drop_broadcast(LabelledValue& term) {
     Labels kept;
     Shape shape;
     for (std::size_t axis = 0; axis < term.labels.size(); ++axis) {
@@ -191,7 +191,7 @@ class Steps {
     term.labels = std::move(kept);
   }
 
-  void take_diagonals(Term& term) {
+  void take_diagonals(LabelledValue& term) {
     for (std::size_t first = 0; first < term.labels.size(); ++first) {
       const auto again = std::find(term.labels.begin() + static_cast<std::ptrdiff_t>(first) + 1, term.labels.end(),
                                    term.labels[first]);
@@ -209,7 +209,7 @@ class Steps {
     }
   }
   // Of the last two axes.
-  void take_diagonal(Term& term) {
+  void take_diagonal(LabelledValue& term) {
     const Dim extent = term.shape.back();
     term.labels.pop_back();
     Shape shape(term.shape.begin(), term.shape.end() - 1);
@@ -225,7 +225,7 @@ class Steps {
     term.shape = std::move(shape);
   }
 
-  void sum_unneeded(Term& term, const Labels& needed) {
+  void sum_unneeded(LabelledValue& term, const Labels& needed) {
     std::vector<int> axes;
     Labels labels;
     for (std::size_t axis = 0; axis < term.labels.size(); ++axis) {
@@ -261,7 +261,7 @@ class Steps {
   struct Groups {
     Labels kept, summed, left, right;  // of both: kept, and not; of one alone
   };
-  Groups groups_of(const Term& a, const Term& b, const Labels& needed) const {
+  Groups groups_of(const LabelledValue& a, const LabelledValue& b, const Labels& needed) const {
     Groups groups;
     for (const int label : a.labels) {
       if (!holds(b.labels, label)) {
@@ -277,10 +277,9 @@ class Steps {
   }
 
   // Whether the first of the result's labels that one alone has is b's.
-  bool comes_first(const Term& a, const Term& b) const {
-    const auto found = std::find_if(result_.begin(), result_.end(), [&](int label) {
-      return holds(a.labels, label) != holds(b.labels, label);
-    });
+  bool comes_first(const LabelledValue& a, const LabelledValue& b) const {
+    const auto found = std::find_if(result_.begin(), result_.end(),
+                                    [&](int label) { return holds(a.labels, label) != holds(b.labels, label); });
     return found != result_.end() && holds(b.labels, *found);
   }
 
@@ -288,7 +287,7 @@ class Steps {
     const auto [i, j] = next_pair();
     const std::size_t pair[] = {i, j};
     const Labels needed = needed_beside(pair);
-    Term a = terms_[i], b = terms_[j];
+    LabelledValue a = terms_[i], b = terms_[j];
     terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(j));
     if (comes_first(a, b)) std::swap(a, b);
     Groups groups = groups_of(a, b, needed);
@@ -311,7 +310,7 @@ class Steps {
   }
 
   // [kept..., left, summed] times [kept..., summed, right], each of these groups one axis.
-  Term product(Term a, Term b, const Groups& groups) {
+  LabelledValue product(LabelledValue a, LabelledValue b, const Groups& groups) {
     permute(a, joined(groups.kept, groups.left, groups.summed));
     permute(b, joined(groups.kept, groups.summed, groups.right));
     const Shape kept = shape_of_labels(groups.kept);
@@ -324,20 +323,20 @@ class Steps {
     const Dim rows = product_of(groups.left), inner = product_of(groups.summed), columns = product_of(groups.right);
     reshape_to(a, matrices(rows, inner));
     reshape_to(b, matrices(inner, columns));
-    Term result{add({.part = Part::product, .inputs = {a.value, b.value}, .axes = {}, .shape = {}}),
-                joined(groups.kept, groups.left, groups.right), matrices(rows, columns)};
+    LabelledValue result{add({.part = Part::product, .inputs = {a.value, b.value}, .axes = {}, .shape = {}}),
+                         joined(groups.kept, groups.left, groups.right), matrices(rows, columns)};
     reshape_to(result, shape_of_labels(result.labels));
     return result;
   }
 
   // Element by element over all labels: those that are summed last, or in the result's order where none is.
-  Term multiplied(Term a, Term b, const Groups& groups) {
+  LabelledValue multiplied(LabelledValue a, LabelledValue b, const Groups& groups) {
     Labels order = joined(joined(groups.kept, groups.left, groups.right), groups.summed);
     if (terms_.size() == 1 && groups.summed.empty()) {
       order = result_;
       std::erase_if(order, [&](int label) { return !holds(a.labels, label) && !holds(b.labels, label); });
     }
-    for (Term* term : {&a, &b}) {
+    for (LabelledValue* term : {&a, &b}) {
       Labels own;
       Shape shape;
       for (const int label : order) {
@@ -356,7 +355,7 @@ class Steps {
   bool has_product_;
   std::size_t next_;
   std::map<int, Dim> extents_;
-  std::vector<Term> terms_;
+  std::vector<LabelledValue> terms_;
   std::vector<ContractionStep> steps_;
 };
 

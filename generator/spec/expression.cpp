@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "generator/base/characters.hpp"
 #include "generator/base/diagnostics.hpp"
 #include "generator/base/ensure.hpp"
 
@@ -156,7 +157,6 @@ std::uint32_t index_in(std::vector<std::string>& list, std::string_view name) {
 }
 
 bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // Recursive descent that emits steps in postfix order. Each parse_ function is false once an error was noted.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "runtime/src/arguments.hpp"
 #include "runtime/src/check.hpp"
@@ -83,14 +84,19 @@ void require_all_usable(const kgen_model& model, const char* role, const std::ve
   }
 }
 
-// compare(actual, reference), where both can be read.
+// compare(actual, reference, precision), where all can be read.
 template <class Compare>
-auto on_host(kgen_model& model, const AnyView& actual, const AnyView& reference, Compare&& compare) {
+auto on_host(kgen_model& model, const AnyView& actual, const AnyView& reference, const Precision& precision,
+             Compare&& compare) {
   const StreamHandle stream = model.streams.at(0);
   const HostValues found(model.api, stream, actual);
   const HostValues expected(model.api, stream, reference);
+  std::deque<HostValues> terms;
+  for (const AnyView& term : precision.terms) terms.emplace_back(model.api, stream, term);
   if (!model.api.is_host) model.api.wait_for_stream(stream);
-  return compare(found.view(), expected.view());
+  Precision readable = precision.type;
+  for (const HostValues& term : terms) readable.terms.push_back(term.view());
+  return compare(found.view(), expected.view(), readable);
 }
 
 }  // namespace
@@ -382,20 +388,19 @@ void* Call::scratch_buffer(std::int64_t bytes) const {
 }
 
 void Call::compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
-                          ElementType precision) const {
+                          const Precision& precision) const {
   if (!model_.difference.empty()) return;
-  model_.difference = on_host(model_, actual, reference, [&](const AnyView& found, const AnyView& expected) {
-    return difference(op, found, expected, precision);
-  });
+  model_.difference = on_host(model_, actual, reference, precision,
+                              [&](const AnyView& found, const AnyView& expected, const Precision& readable) {
+                                return difference(op, found, expected, readable);
+                              });
   if (!model_.difference.empty() && model_.observed == op.stub) {
     model_.difference += "; each of its operators agrees with its reference on what the stub computes before it";
   }
 }
 
-bool Call::values_differ(const AnyView& actual, const AnyView& reference, ElementType precision) const {
-  return model_.difference.empty() &&
-         !on_host(model_, actual, reference,
-                  [&](const AnyView& found, const AnyView& expected) { return agree(found, expected, precision); });
+bool Call::values_differ(const AnyView& actual, const AnyView& reference, const Precision& precision) const {
+  return model_.difference.empty() && !on_host(model_, actual, reference, precision, agree);
 }
 
 void Call::note_observed(const char* stub) const {

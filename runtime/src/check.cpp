@@ -1,8 +1,8 @@
 #include "runtime/src/check.hpp"
 
-#include <cstdio>
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -11,8 +11,8 @@
 namespace kgen {
 namespace {
 
-// How far apart two values may be: `relative` of the reference's magnitude or of the whole reference's root mean
-// square, whichever is greater (a sum that cancels is as inexact as its terms), plus `absolute`.
+// How far apart two values may be: `relative` of the reference's magnitude, of that of its terms or of the whole
+// reference's root mean square, whichever is greatest (a sum that cancels is as inexact as its terms), plus `absolute`.
 struct Tolerance {
   double relative;
   double absolute;
@@ -83,6 +83,20 @@ double root_mean_square(const AnyView& view) {
   return count > 0 ? std::sqrt(sum / count) : 0;
 }
 
+// The magnitudes of all terms of one element; their last axes are those of the element.
+double magnitude_of(const std::vector<AnyView>& terms, const std::vector<std::int64_t>& index) {
+  double sum = 0;
+  for (const AnyView& term : terms) {
+    std::vector<std::int64_t> place(index.end() - static_cast<std::ptrdiff_t>(term.shape.size()), index.end());
+    for (std::size_t axis = 0; axis < place.size(); ++axis) {
+      if (term.shape[axis] == 1) place[axis] = 0;
+    }
+    sum += with_element_type(
+        term.type, [&](auto zero) { return std::abs(static_cast<double>(element<decltype(zero)>(term, place))); });
+  }
+  return std::isfinite(sum) ? sum : 0;
+}
+
 struct Differences {
   std::optional<std::vector<std::int64_t>> first;
   double greatest_error = 0;  // absolute, over finite elements
@@ -90,8 +104,8 @@ struct Differences {
 };
 
 template <class T>
-Differences differences(const AnyView& actual, const AnyView& reference, ElementType precision) {
-  const Tolerance tolerance = tolerance_of(precision);
+Differences differences(const AnyView& actual, const AnyView& reference, const Precision& precision) {
+  const Tolerance tolerance = tolerance_of(precision.type);
   const double scale = tolerance.relative > 0 ? root_mean_square<T>(reference) : 0;
   Differences result;
   for_each_index(reference.shape, [&](const auto& index) {
@@ -104,9 +118,13 @@ Differences differences(const AnyView& actual, const AnyView& reference, Element
       return;
     }
     const double error = std::abs(found - expected);
-    const double allowed = tolerance.absolute + tolerance.relative * std::max(std::abs(expected), scale);
+    const auto is_allowed = [&](double magnitude) {
+      return error <= tolerance.absolute + tolerance.relative * magnitude;
+    };
     if (std::isfinite(error)) result.greatest_error = std::max(result.greatest_error, error);
-    if (std::isfinite(expected) && tolerance.absolute + tolerance.relative > 0 && error <= allowed) return;
+    if (std::isfinite(expected) && tolerance.absolute + tolerance.relative > 0) {
+      if (is_allowed(std::max(std::abs(expected), scale)) || is_allowed(magnitude_of(precision.terms, index))) return;
+    }
     ++result.count;
     if (!result.first) result.first = index;
   });
@@ -115,15 +133,14 @@ Differences differences(const AnyView& actual, const AnyView& reference, Element
 
 }  // namespace
 
-bool agree(const AnyView& actual, const AnyView& reference, ElementType precision) {
+bool agree(const AnyView& actual, const AnyView& reference, const Precision& precision) {
   if (actual.shape != reference.shape) return false;
-  return with_element_type(actual.type, [&](auto zero) {
-    return !differences<decltype(zero)>(actual, reference, precision).first;
-  });
+  return with_element_type(actual.type,
+                           [&](auto zero) { return !differences<decltype(zero)>(actual, reference, precision).first; });
 }
 
 std::string difference(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
-                       ElementType precision) {
+                       const Precision& precision) {
   const std::string name =
       concat("stub '", op.stub, "' differs from its unfused reference at operator '", op.op, "' (", op.where, "): ");
   const std::span<const std::int64_t> shape(reference.shape);

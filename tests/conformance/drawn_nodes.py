@@ -423,6 +423,11 @@ def channels(c: Chance, count: int, positive: bool = False) -> Input:
 def batch_norm(c: Chance, op: str, version: int) -> Node:
     x, attributes = data(c, c.integer(2, 4), F32), {}
     c.given(attributes, "epsilon", 0.01, 1e-5)
+    if version < 14:
+        # The reference evaluator trains, by 1 - momentum; before version 9 by the statistics of the data alone.
+        if version < 9:
+            raise ValueError("the reference evaluator normalises as in training")
+        attributes["momentum"] = 1.0
     count = x.array.shape[1]
     return Node(op, [x, *(channels(c, count) for _ in range(3)), channels(c, count, True)], attributes)
 

@@ -88,3 +88,37 @@ TEST_CASE("a child that was forked has helpers of its own") {
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
+
+TEST_CASE("helpers whose cores are busy do their parts, and get back where they may run") {
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> neighbours;
+  for (int i = 0; i < 2 * Pool::processors(); ++i) {
+    neighbours.emplace_back([&] {
+      while (!ends.load()) relax();
+    });
+  }
+  const int threads = std::clamp(Pool::processors(), 2, 4);
+  std::atomic<int> wrong{0};
+  for (const std::int64_t end = now_ns() + 300000000; now_ns() < end;) {
+    std::atomic<int> before{0};
+    parallel(threads, [&](Team team) {
+      for (const std::int64_t begin = now_ns(); now_ns() - begin < 200000;) relax();
+      before.fetch_add(1);
+      team.barrier();
+      wrong += before.load() != team.size;
+    });
+    wrong += visits_of(threads) != std::vector<int>(static_cast<std::size_t>(threads), 1);
+  }
+  ends.store(true);
+  for (std::thread& each : neighbours) each.join();
+  CHECK(wrong == 0);
+  cpu_set_t own;
+  REQUIRE(::sched_getaffinity(0, sizeof(own), &own) == 0);
+  parallel(threads, [&](Team team) {
+    team.barrier();  // so that each has one part
+    cpu_set_t processors;
+    wrong += ::sched_getaffinity(0, sizeof(processors), &processors) != 0;
+    wrong += CPU_COUNT(&processors) < CPU_COUNT(&own) - 1;
+  });
+  CHECK(wrong == 0);
+}

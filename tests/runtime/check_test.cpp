@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -100,6 +101,39 @@ TEST_CASE("Rounding is tolerated, as much as the precision allows") {
 TEST_CASE("An element that cancels is measured against the others") {
   CHECK(compare<float>({100, 0.0001f}, {100, 0.0002f}) == "");
   CHECK(compare<float>({1, 0.0001f}, {1, 0.01f}) != "");
+}
+
+TEST_CASE("A sum that cancels is measured against its terms, which broadcast to it") {
+  const std::vector<float> whole(12, 0.25f);
+  const kgen::Tensor actual = tensor_of<kgen::bf16>(whole);
+  const kgen::Tensor reference = tensor_of<kgen::bf16>({0.5f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f,  //
+                                                        0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f});
+  const auto differs = [&](const kgen::Tensor& term, int columns) {
+    static std::optional<bool> found;
+    kgen::GraphInfo graph;
+    graph.checkable = true;
+    static std::function<void(kgen::Call&)> run;
+    run = [&](kgen::Call& call) {
+      const auto matrix = [](const kgen::Tensor& of, int rows, int wide) {
+        return kgen::View<const kgen::bf16, 2>(of.values<kgen::bf16>().data(), {rows, wide});
+      };
+      const kgen::Precision precision(kgen::ElementType::bf16, call.terms(matrix(term, 1, columns)));
+      found = call.differs(matrix(actual, 3, 4), matrix(reference, 3, 4), precision);
+    };
+    graph.run = [](kgen::Call& call) { run(call); };
+    kgen_model* model = nullptr;
+    REQUIRE(kgen_model_load(kgen::as_c(graph), nullptr, &model) == KGEN_OK);
+    CHECK(toy::outcome(kgen_model_run(model, nullptr, 0, nullptr, 0)).status == KGEN_OK);
+    kgen_model_free(model);
+    return *found;
+  };
+  CHECK(compare<kgen::bf16>(whole, {0.5f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f,  //
+                                    0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f}) != "");
+  CHECK_FALSE(differs(tensor_of<kgen::bf16>({64, 0, 0, 0}), 4));
+  CHECK(differs(tensor_of<kgen::bf16>({0, 64, 64, 64}), 4));
+  CHECK_FALSE(differs(tensor_of<kgen::bf16>({-64}), 1));
+  CHECK(differs(tensor_of<kgen::bf16>({1}), 1));
+  CHECK(differs(tensor_of<kgen::bf16>({infinity}), 1));
 }
 
 TEST_CASE("Integers agree exactly, except eight-bit ones, which are quantised values") {

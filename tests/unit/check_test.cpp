@@ -10,6 +10,7 @@
 #include "generator/pass/lower/lower_plan.hpp"
 #include "generator/pass/lower/plan_check.hpp"
 #include "generator/pass/place/place.hpp"
+#include "tests/unit/has.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;
@@ -42,8 +43,6 @@ using Texts = std::vector<std::string>;
 std::string source_of(const Plan& plan) {
   return emit_check_source(plan, {"graph.yaml", "kgen plan graph.yaml --check"}).content;
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -108,6 +107,26 @@ outputs: [e, y]
   CHECK(watched(plan) == Texts{});
   CHECK(observed_stubs(plan, cpu_target) == Texts{});
   CHECK_FALSE(has(source_of(plan), "observe"));
+}
+
+TEST_CASE("check: of a sum what the stub rounds of its terms is said, of its group those of the sums in it too") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+inputs: {x: "bf16[8, 4]", z: "bf16[8, 4]"}
+nodes:
+  - {op: exp, in: x, out: e}
+  - {op: add, in: [e, z], out: a}
+  - {op: sub, in: [a, 0.25], out: b}
+  - {op: sub, in: [a, b], out: y}
+outputs: [y]
+expect_fused: [[e, a, b, y]]
+)");
+  const std::string text = source_of(plan);
+  CHECK(has(text, "if (call.differs(y_found, y_reference, {kgen::ElementType::bf16, call.terms(a, b, e)})) {"));
+  CHECK(has(text, R"(observer.compare("exp", "graph.yaml:5", e, e_reference);)"));
+  CHECK(has(text, R"("add", "graph.yaml:6", a, a_reference, {kgen::ElementType::bf16, call.terms(e)});)"));
+  CHECK(has(text, R"("sub", "graph.yaml:7", b, b_reference, {kgen::ElementType::bf16, call.terms(a)});)"));
 }
 
 TEST_CASE("check: what follows from a step function of unrounded numbers is not compared") {
@@ -181,7 +200,7 @@ outputs: [y]
   const std::string text = source_of(plan);
   CHECK(has(text, "observer.compare(\"exp\", \"graph.yaml:5\", e, e_reference);"));
   CHECK(has(text, "observer.compare(\"mul\", \"graph.yaml:7\", m, m_reference, kgen::ElementType::bf16);"));
-  CHECK(has(text, "call.compare(\"stub_y\", \"add\", \"graph.yaml:8\", y, y_reference, kgen::ElementType::bf16);"));
+  CHECK(has(text, R"("add", "graph.yaml:8", y, y_reference, {kgen::ElementType::bf16, call.terms(m)});)"));
 }
 
 TEST_CASE("check: each use of a shared stub has its own references, line and extents") {
@@ -200,8 +219,8 @@ outputs: [y, z]
   REQUIRE(plan.stubs.size() == 1);
   REQUIRE(plan.check->uses.size() == 2);
   const std::string text = source_of(plan);
-  CHECK(has(text, "call.compare(\"stub_y\", \"add\", \"graph.yaml:7\", out, y_reference);"));
-  CHECK(has(text, "call.compare(\"stub_y\", \"add\", \"graph.yaml:9\", out, z_reference);"));
+  CHECK(has(text, R"("add", "graph.yaml:7", out, y_reference, {kgen::ElementType::f32, call.terms(aw)});)"));
+  CHECK(has(text, R"("add", "graph.yaml:9", out, z_reference, {kgen::ElementType::f32, call.terms(av)});)"));
   CHECK(has(text, "return stub_y(out, a, b, add_b, call.launch(\"z\"));"));
   CHECK(has(text, "const auto av = call.scratch<float, 2>({out.extent(0), 16});"));
   CHECK(has(text, "void locate_in_stub_z(kgen::Call& call, "));

@@ -45,11 +45,12 @@ const std::string jointly =
     std::regex_replace(kernels, std::regex(R"(  - \{name: low, rank: 2, accepts: sink\}\n  - \{name: high.*\n)"),
                        "  - {name: parts, rank: 2, accepts: sink, joint: 2}\n");
 
-struct Planned {
+struct PlannedResults {
   Fixture f;
   FusedGraph fused;
 
-  Planned(const std::string& nodes, const std::string& outputs, const char* signatures = kernels) : f(ops, signatures) {
+  PlannedResults(const std::string& nodes, const std::string& outputs, const char* signatures = kernels)
+      : f(ops, signatures) {
     fused = f.fuse_main("graph: g\ninputs: {x: \"f32[8, 6]\", r: \"f32[8, 6]\", s: \"f32[8]\"}\nnodes:\n" +
                         std::string("  - {op: split, in: x, out: [low, high, count]}\n") + nodes + "outputs: [" + outputs +
                         "]\n");
@@ -78,54 +79,56 @@ using Texts = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("results: each takes an epilogue of its own, and is stored only where something else reads it") {
-  const Planned plan("  - {op: relu, in: low, out: a}\n  - {op: neg, in: high, out: b}\n  - {op: add, in: [b, r], out: c}\n",
-                     "a, b, c, count");
+  const PlannedResults plan(
+      "  - {op: relu, in: low, out: a}\n  - {op: neg, in: high, out: b}\n  - {op: add, in: [b, r], out: c}\n",
+      "a, b, c, count");
   CHECK(plan.epilogues() == Texts{"low a", "high b c"});
   CHECK(plan.stored() == Texts{"count", "a", "b", "c"});
   CHECK(reason(plan.fused, "high", "b") == "the epilogue on 'high' of mine::split takes it");
-  const Planned kept("  - {op: relu, in: low, out: a}\n", "low, a, high, count");
+  const PlannedResults kept("  - {op: relu, in: low, out: a}\n", "low, a, high, count");
   CHECK(kept.stored() == Texts{"low", "high", "count", "a"});
 }
 
 TEST_CASE("results: what nothing reads is still written where no epilogue takes it") {
-  const Planned plan("  - {op: relu, in: low, out: a}\n", "a");
+  const PlannedResults plan("  - {op: relu, in: low, out: a}\n", "a");
   CHECK(plan.stored() == Texts{"high", "count", "a"});
 }
 
 TEST_CASE("results: an epilogue takes those of one result, and only where the kernel takes one") {
-  const Planned both("  - {op: add, in: [low, high], out: a}\n", "a, count");
+  const PlannedResults both("  - {op: add, in: [low, high], out: a}\n", "a, count");
   CHECK(both.epilogues() == Texts{});
   CHECK(reason(both.fused, "low", "a") == "it takes 2 results of mine::split, and each goes to an epilogue of its own");
-  const Planned later("  - {op: relu, in: low, out: p}\n  - {op: neg, in: high, out: q}\n  - {op: mul, in: [p, q], out: a}\n",
-                      "a, count");
+  const PlannedResults later(
+      "  - {op: relu, in: low, out: p}\n  - {op: neg, in: high, out: q}\n  - {op: mul, in: [p, q], out: a}\n",
+      "a, count");
   CHECK(later.epilogues() == Texts{"low p", "high q"});
   CHECK(later.stored() == Texts{"count", "p", "q"});
-  const Planned counted("  - {op: mul, in: [count, s], out: a}\n", "a, low, high");
+  const PlannedResults counted("  - {op: mul, in: [count, s], out: a}\n", "a, low, high");
   CHECK(reason(counted.fused, "count", "a") == "the result 'count' of mine::split takes no epilogue");
 }
 
 TEST_CASE("results: a joint epilogue takes those that the kernel gives at one position") {
-  const Planned both(
+  const PlannedResults both(
       "  - {op: relu, in: low, out: p}\n  - {op: neg, in: high, out: q}\n  - {op: mul, in: [p, q], out: a}\n",
       "a, high, count", jointly.c_str());
   CHECK(both.epilogues() == Texts{"lowhigh p q a"});
   CHECK(both.stored() == Texts{"high", "count", "a"});
   CHECK(reason(both.fused, "p", "a") == "the epilogue on 'low' and 'high' of mine::split takes it");
-  const Planned apart("  - {op: relu, in: low, out: p}\n  - {op: neg, in: high, out: q}\n", "p, q, count",
+  const PlannedResults apart("  - {op: relu, in: low, out: p}\n  - {op: neg, in: high, out: q}\n", "p, q, count",
                       jointly.c_str());
   CHECK(apart.epilogues() == Texts{"low p", "high q"});
-  const Planned later("  - {op: mul, in: [low, high], out: a}\n  - {op: relu, in: low, out: b}\n", "a, b, count",
+  const PlannedResults later("  - {op: mul, in: [low, high], out: a}\n  - {op: relu, in: low, out: b}\n", "a, b, count",
                       jointly.c_str());
   CHECK(later.epilogues() == Texts{"lowhigh a b"});
   CHECK(later.stored() == Texts{"count", "a", "b"});
-  const Planned guest(
+  const PlannedResults guest(
       "  - {op: exp, in: r, out: t}\n  - {op: add, in: [low, t], out: p}\n  - {op: mul, in: [p, high], out: a}\n",
       "a, count", jointly.c_str());
   CHECK(guest.epilogues() == Texts{"lowhigh t p a"});
 }
 
 TEST_CASE("results: a stub with a joint epilogue, and one with a sink for each") {
-  Planned plan("  - {op: mul, in: [low, high], out: a}\n", "a, count", jointly.c_str());
+  PlannedResults plan("  - {op: mul, in: [low, high], out: a}\n", "a, count", jointly.c_str());
   StubTable table;
   lower(plan.fused, plan.f.ops, "stub_", table);
   const std::string joint = emit_stub(table.take()[0], "g", "stubs", {}).content;
@@ -134,7 +137,7 @@ TEST_CASE("results: a stub with a joint epilogue, and one with a sink for each")
   const std::string copy = observed_source(joint, "stubs/stub_a.cpp");
   CHECK(copy.find("stub_a_epilogue.low") != std::string::npos);
   CHECK(copy.find("stub_a_epilogue.high") != std::string::npos);
-  Planned apart("  - {op: relu, in: low, out: p}\n", "p, high, count", jointly.c_str());
+  PlannedResults apart("  - {op: relu, in: low, out: p}\n", "p, high, count", jointly.c_str());
   StubTable others;
   lower(apart.fused, apart.f.ops, "stub_", others);
   const std::string each = emit_stub(others.take()[0], "g", "stubs", {}).content;
@@ -142,8 +145,10 @@ TEST_CASE("results: a stub with a joint epilogue, and one with a sink for each")
 }
 
 TEST_CASE("results: a stub that stores several takes over no memory that an epilogue reads") {
-  Planned plan("  - {op: exp, in: r, out: t}\n  - {op: relu, in: low, out: a}\n  - {op: add, in: [high, t], out: b}\n"
-               "  - {op: sum, in: a, out: y, axes: [0]}\n  - {op: sum, in: b, out: z, axes: [0]}\n", "y, z, count");
+  PlannedResults plan(
+      "  - {op: exp, in: r, out: t}\n  - {op: relu, in: low, out: a}\n  - {op: add, in: [high, t], out: b}\n"
+      "  - {op: sum, in: a, out: y, axes: [0]}\n  - {op: sum, in: b, out: z, axes: [0]}\n",
+      "y, z, count");
   Diagnostics diagnostics;
   const FunctionPlan placed = place(schedule(std::move(plan.fused)), {});
   verify(placed, {}, diagnostics);
@@ -155,7 +160,7 @@ TEST_CASE("results: a stub that stores several takes over no memory that an epil
 TEST_CASE("results: what a kernel gives in other lanes than its result's is converted as it arrives") {
   const std::string wide = std::regex_replace(kernels, std::regex("name: low, rank: 2, accepts: sink"),
                                               "name: low, rank: 2, accepts: sink, element: f64");
-  Planned plan("  - {op: relu, in: low, out: a}\n", "a, high, count", wide.c_str());
+  PlannedResults plan("  - {op: relu, in: low, out: a}\n", "a, high, count", wide.c_str());
   StubTable table;
   lower(plan.fused, plan.f.ops, "stub_", table);
   const std::string text = emit_stub(table.take().front(), "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content;

@@ -20,13 +20,13 @@ std::string normalised(const std::string& rows, const std::string& dtype = "bf16
          "nodes:\n  - {op: rms_norm, in: [x, g], out: n}\n  - {op: matmul, in: [n, w], out: \"y\"}\noutputs: [\"y\"]\n";
 }
 
-struct Planned {
+struct PlannedRows {
   Fixture f;
   FusedGraph fused;
   std::string factor;  // the number of each row that the product's epilogue reads
 
-  explicit Planned(const std::string& text, TargetKind target = TargetKind::cuda,
-                   Architecture architecture = Architecture::sm_90a, std::vector<FusionRule> without = {}) {
+  explicit PlannedRows(const std::string& text, TargetKind target = TargetKind::cuda,
+                       Architecture architecture = Architecture::sm_90a, std::vector<FusionRule> without = {}) {
     Module module = f.prepare(text, target, architecture);
     REQUIRE_MESSAGE(!f.diagnostics.has_errors(), f.diagnostics.text(false));
     fused = fuse(module.main, {.without = std::move(without)});
@@ -51,7 +51,7 @@ struct Planned {
 }  // namespace
 
 TEST_CASE("row state: few rows of a normalisation are gone over by the product's own kernel") {
-  const Planned plan(normalised("1..64"));
+  const PlannedRows plan(normalised("1..64"));
   REQUIRE(plan.fuses());
   for (const Group& each : plan.fused.groups) CHECK((each.at_load || each.root != no_id));
   const Group& group = plan.fused.groups[plan.product()];
@@ -63,7 +63,7 @@ TEST_CASE("row state: few rows of a normalisation are gone over by the product's
 }
 
 TEST_CASE("row state: the emitted epilogue reads the number beside its lanes") {
-  Planned plan(normalised("1..64"));
+  PlannedRows plan(normalised("1..64"));
   StubTable table;
   lower(plan.fused, plan.f.ops, "stub_", table);
   const std::vector<StubProgram> stubs = table.take();
@@ -80,12 +80,12 @@ TEST_CASE("row state: the emitted epilogue reads the number beside its lanes") {
 }
 
 TEST_CASE("row state: refused where it takes longer, or where the kernel does not make such numbers") {
-  CHECK(Planned(normalised("64")).why() ==
+  CHECK(PlannedRows(normalised("64")).why() ==
         "kgen::matmul makes numbers of a row only where 'elements(a) <= 16 * K' holds: K is 512");
-  CHECK(Planned(normalised("1..64", "f32")).why() ==
+  CHECK(PlannedRows(normalised("1..64", "f32")).why() ==
         "kgen::matmul makes numbers of a row only where 'T == bf16 || T == f16' holds: T is f32");
-  CHECK_FALSE(Planned(normalised("1..64"), TargetKind::hip, Architecture::gfx942).fuses());
-  CHECK_FALSE(Planned(normalised("1..64"), TargetKind::cpu, Architecture::none).fuses());
+  CHECK_FALSE(PlannedRows(normalised("1..64"), TargetKind::hip, Architecture::gfx942).fuses());
+  CHECK_FALSE(PlannedRows(normalised("1..64"), TargetKind::cpu, Architecture::none).fuses());
   Fixture f;
   const FusedGraph wide = f.fuse_main(
       "graph: g\ninputs: {x: \"bf16[16, 32768]\", w: \"bf16[32768, 8192]\"}\nnodes:\n"
@@ -129,13 +129,13 @@ TEST_CASE("row state: a row of other memory, of as many rows") {
 }
 
 TEST_CASE("row state: switched off by its rule's name") {
-  const Planned plan(normalised("1..64"), TargetKind::cuda, Architecture::sm_90a, {FusionRule::row_state});
+  const PlannedRows plan(normalised("1..64"), TargetKind::cuda, Architecture::sm_90a, {FusionRule::row_state});
   CHECK_FALSE(plan.fuses());
   CHECK(plan.why() == "the rule 'row_state' is switched off (--without)");
 }
 
 TEST_CASE("verify: numbers of rows that no epilogue may read, and rows of another shape") {
-  Planned plan(normalised("1..64"));
+  PlannedRows plan(normalised("1..64"));
   REQUIRE(plan.fuses());
   const std::uint32_t product = plan.product();
   const auto problems = [&](auto spoil) {

@@ -10,6 +10,7 @@
 #include "generator/pass/place/schedule.hpp"
 #include "generator/pass/verify/verify.hpp"
 #include "generator/pass/verify/verify_groups.hpp"
+#include "tests/unit/has.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;
@@ -46,11 +47,11 @@ kernels:
   results: [{name: out, rank: 2, accepts: sink}]
 )";
 
-struct Planned {
+struct PlannedSiblings {
   Fixture f;
   FusedGraph fused;
 
-  explicit Planned(const std::string& nodes, const std::string& outputs, const std::string& rest = "")
+  explicit PlannedSiblings(const std::string& nodes, const std::string& outputs, const std::string& rest = "")
       : f(ops, kernels) {
     fused = f.fuse_main(inputs + "nodes:\n" + nodes + "outputs: [" + outputs + "]\n" + rest);
     INFO(f.diagnostics.text(false));
@@ -88,8 +89,6 @@ struct Planned {
   }
 };
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 using Texts = std::vector<std::string>;
 
 const std::string gated =
@@ -106,7 +105,7 @@ const std::string three =
 }  // namespace
 
 TEST_CASE("siblings: a gated product is one call with one joint epilogue") {
-  Planned plan(gated, "hidden");
+  PlannedSiblings plan(gated, "hidden");
   CHECK(plan.fused.groups.size() == 1);
   CHECK(plan.call("gate") == Texts{"gate", "up"});
   CHECK(plan.stored("gate") == Texts{"hidden"});
@@ -123,7 +122,7 @@ TEST_CASE("siblings: a gated product is one call with one joint epilogue") {
 }
 
 TEST_CASE("siblings: three of different widths, each with memory of its own") {
-  Planned plan(three, "q, k, p");
+  PlannedSiblings plan(three, "q, k, p");
   CHECK(plan.fused.groups.size() == 1);
   CHECK(plan.call("q") == Texts{"q", "k", "p"});
   CHECK(reason(plan.fused, "k", "p") == "one call of kgen::matmul computes both: 'x' is read once");
@@ -133,7 +132,7 @@ TEST_CASE("siblings: three of different widths, each with memory of its own") {
 }
 
 TEST_CASE("siblings: some results are joint, in whatever order they were written") {
-  Planned last(three + "  - {op: relu, in: k, out: a}\n  - {op: mul, in: [q, p], out: y}\n", "a, y");
+  PlannedSiblings last(three + "  - {op: relu, in: k, out: a}\n  - {op: mul, in: [q, p], out: y}\n", "a, y");
   CHECK(last.call("q") == Texts{"q", "p", "k"});
   const std::string text = last.text();
   CHECK(
@@ -141,13 +140,13 @@ TEST_CASE("siblings: some results are joint, in whatever order they were written
           "kgen::matmul(x, kgen::several(w, v, u), kgen::several(kgen::joint<2>(epilogue_q_p), epilogue_k), stream);"));
   CHECK(has(text, "struct stub_y_epilogue_q_p {"));
   last.check_placed();
-  Planned first("  - {op: matmul, in: [x, u], out: k}\n" + gated, "k, hidden");
+  PlannedSiblings first("  - {op: matmul, in: [x, u], out: k}\n" + gated, "k, hidden");
   CHECK(has(first.text(),
             "kgen::matmul(x, kgen::several(u, w, v), kgen::several(k, kgen::joint<2>(epilogue)), stream);"));
 }
 
 TEST_CASE("siblings: each keeps the epilogue that it would have alone") {
-  Planned apart(
+  PlannedSiblings apart(
       "  - {op: matmul, in: [x, w], out: q}\n  - {op: relu, in: q, out: a}\n"
       "  - {op: matmul, in: [x, v], out: k}\n  - {op: add, in: [k, r], out: b}\n",
       "a, b");
@@ -156,26 +155,26 @@ TEST_CASE("siblings: each keeps the epilogue that it would have alone") {
   CHECK(has(apart.text(), "kgen::several(epilogue_q, epilogue_k)"));
 
   // gate takes `y`, which reads the rows of up in reverse.
-  const Planned turned(loses, "y");
+  const PlannedSiblings turned(loses, "y");
   CHECK_FALSE(together(turned.fused, "gate", "up"));
   CHECK(together(turned.fused, "gate", "y"));
   CHECK(reason(turned.fused, "gate", "up") == "'y' could no longer ride in an epilogue: it needs 'up' from memory");
   // It would rather walk the rows of up.
-  const Planned summed(
+  const PlannedSiblings summed(
       "  - {op: matmul, in: [x, w], out: gate}\n  - {op: matmul, in: [x, v], out: up}\n"
       "  - {op: sum, in: up, out: total, axes: [1], keepdims: true}\n"
       "  - {op: mul, in: [gate, total], out: y}\n",
       "y");
   CHECK(together(summed.fused, "gate", "up"));
   CHECK(together(summed.fused, "total", "y"));
-  const Planned spread(
+  const PlannedSiblings spread(
       "  - {op: matmul, in: [x, w], out: gate}\n  - {op: slice, in: u, out: u0, axis: 1, end: 1}\n"
       "  - {op: matmul, in: [x, u0], out: column}\n  - {op: mul, in: [gate, column], out: y}\n",
       "y");
   CHECK_FALSE(together(spread.fused, "gate", "column"));
   CHECK(together(spread.fused, "gate", "y"));
   // Nor could it alone.
-  const Planned own(
+  const PlannedSiblings own(
       "  - {op: matmul, in: [x, w], out: gate}\n  - {op: matmul, in: [x, v], out: up}\n"
       "  - {op: sum, in: gate, out: total, axes: [1], keepdims: true}\n"
       "  - {op: mul, in: [gate, total], out: y}\n",
@@ -188,7 +187,7 @@ TEST_CASE("siblings: none needs what another makes") {
       "  - {op: matmul, in: [x, w], out: q}\n  - {op: transpose, in: x, out: x_t, perm: [1, 0]}\n"
       "  - {op: softmax, in: q, out: s}\n  - {op: matmul, in: [x_t, s], out: b}\n"
       "  - {op: matmul, in: [x, b], out: k}\n";
-  const Planned plan(chain, "k");
+  const PlannedSiblings plan(chain, "k");
   CHECK_FALSE(together(plan.fused, "q", "k"));
   CHECK(reason(plan.fused, "q", "k") == "what it needs may be ready only after stubs that read the other's result");
   Fixture f;
@@ -200,21 +199,21 @@ TEST_CASE("siblings: none needs what another makes") {
 }
 
 TEST_CASE("siblings: forbidden and forced ones") {
-  const Planned apart(gated, "hidden", "fusion: {forbid: [[gate, up]]}\n");
+  const PlannedSiblings apart(gated, "hidden", "fusion: {forbid: [[gate, up]]}\n");
   CHECK_FALSE(together(apart.fused, "gate", "up"));
   CHECK(reason(apart.fused, "gate", "up") == "the graph forbids it (`fusion: forbid`)");
   CHECK(together(apart.fused, "gate", "hidden"));
   // `activated` is kept out of the epilogue on gate, so `hidden` needs it from memory, and rides on `up` alone.
-  const Planned kept(gated, "hidden", "fusion: {forbid: [[gate, activated]]}\n");
+  const PlannedSiblings kept(gated, "hidden", "fusion: {forbid: [[gate, activated]]}\n");
   CHECK_FALSE(together(kept.fused, "gate", "up"));
   CHECK(together(kept.fused, "up", "hidden"));
-  Planned forced(loses, "y", "fusion: {force: [[gate, up]]}\n");
+  PlannedSiblings forced(loses, "y", "fusion: {force: [[gate, up]]}\n");
   CHECK(together(forced.fused, "gate", "up"));
   CHECK_FALSE(forced.f.diagnostics.has_errors());
 }
 
 TEST_CASE("siblings: what all of them read may be a prologue of their call") {
-  Planned plan(
+  PlannedSiblings plan(
       "  - {op: relu, in: x, out: p}\n  - {op: matmul, in: [p, w], out: q}\n"
       "  - {op: matmul, in: [p, u], out: k}\n  - {op: matmul, in: [p, v], out: o}\n",
       "q, k, o");
@@ -224,7 +223,7 @@ TEST_CASE("siblings: what all of them read may be a prologue of their call") {
   CHECK(reason(plan.fused, "q", "k") == "one call of kgen::matmul computes both: 'p' is computed once");
   CHECK(has(plan.text(), "kgen::matmul(prologue_a, kgen::several(w, u, v), kgen::several(q, k, o), stream);"));
   plan.check_placed();
-  const Planned elsewhere(
+  const PlannedSiblings elsewhere(
       "  - {op: relu, in: x, out: p}\n  - {op: matmul, in: [p, w], out: q}\n"
       "  - {op: matmul, in: [p, u], out: k}\n",
       "q, k, p");
@@ -233,7 +232,7 @@ TEST_CASE("siblings: what all of them read may be a prologue of their call") {
 }
 
 TEST_CASE("siblings: each may have a prologue of its own") {
-  Planned plan(
+  PlannedSiblings plan(
       "  - {op: cast, in: w16, out: wide, to: f32}\n  - {op: cast, in: v16, out: wide_v, to: f32}\n"
       "  - {op: add, in: [wide, t], out: w1}\n  - {op: matmul, in: [x, w1], out: q}\n"
       "  - {op: matmul, in: [x, v], out: k}\n  - {op: mul, in: [wide_v, t], out: v1}\n"
@@ -256,7 +255,7 @@ TEST_CASE("siblings: no more than the kernel takes at once, and of one type") {
     nodes += "  - {op: matmul, in: [u, s" + n + "], out: y" + n + "}\n";
     names += (i ? ", y" : "y") + n;
   }
-  const Planned plan(nodes, names);
+  const PlannedSiblings plan(nodes, names);
   CHECK(plan.call("y0") == Texts{"y0", "y1", "y2", "y3", "y4", "y5", "y6", "y7"});
   CHECK(plan.call("y8") == Texts{"y8"});
   CHECK(reason(plan.fused, "y7", "y8") == "kgen::matmul takes at most 8 at once");
@@ -296,7 +295,7 @@ TEST_CASE("siblings: at load, and not with those at each call") {
 }
 
 TEST_CASE("siblings: attributes are theirs in common, and operands in memory are several too") {
-  Planned plan(
+  PlannedSiblings plan(
       "  - {op: scaled_product, in: [x, w], out: a, factor: 2}\n"
       "  - {op: scaled_product, in: [x, v], out: b, factor: 3}\n"
       "  - {op: scaled_product, in: [x, u], out: c, factor: 2}\n",
@@ -396,7 +395,7 @@ TEST_CASE("siblings: a stub of two uses goes by general names") {
 
 TEST_CASE("siblings: a joint epilogue may take over memory that it reads, separate ones may not") {
   const auto slots = [](const std::string& nodes, const std::string& outputs) {
-    Planned plan(nodes, outputs);
+    PlannedSiblings plan(nodes, outputs);
     Diagnostics diagnostics;
     const FunctionPlan placed = place(schedule(std::move(plan.fused)), {});
     verify(placed, {}, diagnostics);
@@ -415,22 +414,25 @@ TEST_CASE("siblings: a joint epilogue may take over memory that it reads, separa
 
 TEST_CASE("siblings: what the verifier finds") {
   const auto broken = [](const std::string& message, auto&& spoil) {
-    Planned plan(three + "  - {op: mul, in: [q, p], out: y}\n", "k, y");
+    PlannedSiblings plan(three + "  - {op: mul, in: [q, p], out: y}\n", "k, y");
     spoil(plan, plan.fused.groups[group_making(plan.fused, "q")]);
     const std::vector<std::string> found = group_problems(plan.fused);
     CHECK_MESSAGE(std::find(found.begin(), found.end(), message) != found.end(), (found.empty() ? "" : found[0]));
   };
-  broken("'k' is called together with a node that differs in more than one operand", [](Planned& plan, Group& group) {
-    plan.fused.graph.nodes[group.root].inputs[0] = value_named(plan.fused.graph, "r");
-  });
-  broken("'q' has an epilogue on results that are apart", [](Planned&, Group& group) {
+  broken("'k' is called together with a node that differs in more than one operand",
+         [](PlannedSiblings& plan, Group& group) {
+           plan.fused.graph.nodes[group.root].inputs[0] = value_named(plan.fused.graph, "r");
+         });
+  broken("'q' has an epilogue on results that are apart", [](PlannedSiblings&, Group& group) {
     std::swap(group.siblings[0], group.siblings[1]);
     group.epilogues[0].results = {0, 2};
   });
-  broken("'q' has two epilogues on one result", [](Planned&, Group& group) { group.epilogues.push_back({{1}, {}}); });
+  broken("'q' has two epilogues on one result", [](PlannedSiblings&, Group& group) {
+    group.epilogues.push_back({{1}, {}});
+  });
   broken("'q' has an epilogue on a result that it has not",
-         [](Planned&, Group& group) { group.epilogues[0].results = {3}; });
-  broken("'k' goes to an epilogue with a result of another shape", [](Planned&, Group& group) {
+         [](PlannedSiblings&, Group& group) { group.epilogues[0].results = {3}; });
+  broken("'k' goes to an epilogue with a result of another shape", [](PlannedSiblings&, Group& group) {
     group.epilogues[0].results = {0, 1, 2};
   });
 }

@@ -18,12 +18,12 @@ std::string product(const std::string& dtype, const std::string& function, const
          "outputs: [\"y\"]\n" + more;
 }
 
-struct Planned {
+struct PlannedTarget {
   Fixture f;
   FusedGraph fused;
 
-  explicit Planned(const std::string& text, TargetKind target = TargetKind::cpu,
-                   Architecture architecture = Architecture::none)
+  explicit PlannedTarget(const std::string& text, TargetKind target = TargetKind::cpu,
+                         Architecture architecture = Architecture::none)
       : fused(f.fuse_main(text, target, architecture)) {}
 
   bool fuses() const { return together(fused, "f", "y"); }
@@ -33,27 +33,29 @@ struct Planned {
 }  // namespace
 
 TEST_CASE("a prologue is refused where the kernel is much faster on memory, and taken elsewhere") {
-  const Planned hopper(product("bf16", "relu"), TargetKind::cuda, Architecture::sm_90a);
+  const PlannedTarget hopper(product("bf16", "relu"), TargetKind::cuda, Architecture::sm_90a);
   CHECK_FALSE(hopper.fuses());
-  CHECK(hopper.why() ==
-        "kgen::matmul is much faster where it reads 'a' from memory: target is cuda; T is bf16; architecture is sm_90a; "
-        "numerics is fast");
-  CHECK_FALSE(Planned(product("f16", "relu"), TargetKind::cuda, Architecture::sm_90a).fuses());
-  CHECK(Planned(product("f32", "relu"), TargetKind::cuda, Architecture::sm_90a).fuses());
-  CHECK(Planned(product("bf16", "relu"), TargetKind::hip, Architecture::gfx942).fuses());
-  CHECK_FALSE(Planned(product("bf16", "relu"), TargetKind::cuda, Architecture::sm_80).fuses());
-  const Planned cpu(product("bf16", "relu"));
+  CHECK(
+      hopper.why() ==
+      "kgen::matmul is much faster where it reads 'a' from memory: target is cuda; T is bf16; architecture is sm_90a; "
+      "numerics is fast");
+  CHECK_FALSE(PlannedTarget(product("f16", "relu"), TargetKind::cuda, Architecture::sm_90a).fuses());
+  CHECK(PlannedTarget(product("f32", "relu"), TargetKind::cuda, Architecture::sm_90a).fuses());
+  CHECK(PlannedTarget(product("bf16", "relu"), TargetKind::hip, Architecture::gfx942).fuses());
+  CHECK_FALSE(PlannedTarget(product("bf16", "relu"), TargetKind::cuda, Architecture::sm_80).fuses());
+  const PlannedTarget cpu(product("bf16", "relu"));
   CHECK(cpu.fuses());
   CHECK(cpu.why() == "a prologue of kgen::matmul takes it");
 }
 
 TEST_CASE("a packed weight is unpacked as it is read where the kernel reads it once, and else at load") {
   const auto at_load = [](int rows, const std::string& dtype, TargetKind target, Architecture architecture) {
-    const Planned plan("graph: g\ndims: {M: 1.." + std::to_string(rows) + "}\ninputs: {x: \"" + dtype +
-                           "[M, 256]\"}\nconstants: {q: {type: \"i4[256, 512]\", file: w.safetensors, key: q}}\n" +
-                           "nodes:\n  - {op: cast, in: q, out: f, to: " + dtype +
-                           "}\n  - {op: matmul, in: [x, f], out: \"y\"}\noutputs: [\"y\"]\n",
-                       target, architecture);
+    const PlannedTarget plan(
+        "graph: g\ndims: {M: 1.." + std::to_string(rows) + "}\ninputs: {x: \"" + dtype +
+            "[M, 256]\"}\nconstants: {q: {type: \"i4[256, 512]\", file: w.safetensors, key: q}}\n" +
+            "nodes:\n  - {op: cast, in: q, out: f, to: " + dtype +
+            "}\n  - {op: matmul, in: [x, f], out: \"y\"}\noutputs: [\"y\"]\n",
+        target, architecture);
     const bool known = LoadValues(plan.fused.graph).contains(value_named(plan.fused.graph, "f"));
     CHECK(plan.fuses() != known);
     return known;
@@ -74,9 +76,8 @@ namespace {
 
 // y = x times a weight of few bits, which `makes` makes of q and s as "w" or, in lines along the depth, as "lines".
 std::string quantised(const std::string& rows, const std::string& q, const std::string& s, const std::string& makes) {
-  return "graph: g\ndims: {M: " + rows + "}\ninputs: {x: \"bf16[M, 256]\"}\nconstants:\n" +
-         "  q: {type: \"" + q + "\", file: w.safetensors, key: q}\n  s: {type: \"" + s +
-         "\", file: w.safetensors, key: s}\nnodes:\n" + makes +
+  return "graph: g\ndims: {M: " + rows + "}\ninputs: {x: \"bf16[M, 256]\"}\nconstants:\n" + "  q: {type: \"" + q +
+         "\", file: w.safetensors, key: q}\n  s: {type: \"" + s + "\", file: w.safetensors, key: s}\nnodes:\n" + makes +
          "  - {op: matmul, in: [x, w], out: \"y\"}\noutputs: [\"y\"]\n";
 }
 const std::string in_groups =
@@ -86,7 +87,7 @@ const std::string in_groups =
 // Which node makes what the product reads of the weight, whether its kernel takes that as a prologue, and what that is
 // in the weight's codes, as the kernel is told.
 struct Streamed {
-  Planned plan;
+  PlannedTarget plan;
   bool fused = false, at_load = false;
   std::int64_t degree = 0;
 
@@ -113,15 +114,17 @@ TEST_CASE("Hopper's kernel takes weights of few bits that lie down their columns
   CHECK((unknown.fused && !unknown.at_load));
   const Streamed many(quantised("65..2048", "i4[512, 2, 128]", "bf16[512, 2, 1]", in_groups));
   CHECK((!many.fused && many.at_load));
-  const std::string of_columns = "  - {op: dequantize_linear, in: [q, s], out: f}\n"
-                                 "  - {op: transpose, in: f, out: w, perm: [1, 0]}\n";
+  const std::string of_columns =
+      "  - {op: dequantize_linear, in: [q, s], out: f}\n"
+      "  - {op: transpose, in: f, out: w, perm: [1, 0]}\n";
   const Streamed bytes(quantised("1..2048", "f8e4m3[512, 256]", "bf16[512, 1]", of_columns));
   CHECK((bytes.fused && !bytes.at_load && bytes.degree == 1));
 }
 
 TEST_CASE("weights that lie along rows, and those of wider elements, are made at load for Hopper") {
-  const std::string along = "  - {op: dequantize_linear, in: [q, s], out: f}\n"
-                            "  - {op: reshape, in: f, out: w, shape: [256, 512]}\n";
+  const std::string along =
+      "  - {op: dequantize_linear, in: [q, s], out: f}\n"
+      "  - {op: reshape, in: f, out: w, shape: [256, 512]}\n";
   const Streamed rows(quantised("1..16", "i4[2, 128, 512]", "bf16[2, 1, 512]", along));
   CHECK((!rows.fused && rows.at_load && rows.degree == 0));
   const std::string scaled = "  - {op: mul, in: [q, s], out: f}\n  - {op: transpose, in: f, out: w, perm: [1, 0]}\n";
@@ -152,21 +155,21 @@ TEST_CASE("what a kernel is told of a weight of few bits follows from the defini
 }
 
 TEST_CASE("what is forced is taken, though it is slow") {
-  const Planned forced(product("bf16", "relu", "fusion: {force: [[f, \"y\"]]}\n"), TargetKind::cuda,
-                       Architecture::sm_90a);
+  const PlannedTarget forced(product("bf16", "relu", "fusion: {force: [[f, \"y\"]]}\n"), TargetKind::cuda,
+                             Architecture::sm_90a);
   CHECK(forced.fuses());
 }
 
 TEST_CASE("a prologue is refused where the kernel repeats more work than memory is worth") {
-  const Planned cheap(product("f32", "relu"), TargetKind::cuda, Architecture::sm_90a);
+  const PlannedTarget cheap(product("f32", "relu"), TargetKind::cuda, Architecture::sm_90a);
   CHECK(cheap.why() == "a prologue of kgen::matmul takes it, and computes it up to 8 times over");
-  const Planned dear(product("f32", "gelu"), TargetKind::cuda, Architecture::sm_90a);
+  const PlannedTarget dear(product("f32", "gelu"), TargetKind::cuda, Architecture::sm_90a);
   CHECK_FALSE(dear.fuses());
   CHECK(dear.why() ==
         "kgen::matmul would compute 'f' up to 8 times over, which takes longer than another launch, and to write and "
         "read 2048*M bytes");
-  CHECK(Planned(product("f32", "gelu"), TargetKind::cpu).fuses());
-  CHECK(Planned(product("f32", "gelu", "", "64"), TargetKind::cuda, Architecture::sm_90a).fuses());
+  CHECK(PlannedTarget(product("f32", "gelu"), TargetKind::cpu).fuses());
+  CHECK(PlannedTarget(product("f32", "gelu", "", "64"), TargetKind::cuda, Architecture::sm_90a).fuses());
 }
 
 TEST_CASE("siblings ask for what they share by all their columns") {
@@ -176,10 +179,10 @@ TEST_CASE("siblings ask for what they share by all their columns") {
            "]\"}\nnodes:\n  - {op: relu, in: x, out: f}\n  - {op: matmul, in: [f, w], out: \"y\"}\n"
            "  - {op: matmul, in: [f, v], out: z}\noutputs: [\"y\", z]\n";
   };
-  const Planned few(text("1024"), TargetKind::cuda, Architecture::sm_90a);
+  const PlannedTarget few(text("1024"), TargetKind::cuda, Architecture::sm_90a);
   CHECK(together(few.fused, "y", "z"));
   CHECK(few.why() == "a prologue of kgen::matmul takes it, and computes it up to 32 times over");
-  CHECK_FALSE(Planned(text("4096"), TargetKind::cuda, Architecture::sm_90a).fuses());
+  CHECK_FALSE(PlannedTarget(text("4096"), TargetKind::cuda, Architecture::sm_90a).fuses());
 }
 
 TEST_CASE("what several calls would repeat is priced as what one would") {
@@ -191,14 +194,14 @@ TEST_CASE("what several calls would repeat is priced as what one would") {
            ", in: x, out: f}\n  - {op: matmul, in: [f, v], out: \"y\"}\n"
            "  - {op: matmul, in: [f, w], out: z}\noutputs: [\"y\", z]\nfusion: {forbid: [[\"y\", z]]}\n";
   };
-  const Planned dear(text("exp"), TargetKind::cuda, Architecture::sm_90a);
+  const PlannedTarget dear(text("exp"), TargetKind::cuda, Architecture::sm_90a);
   REQUIRE(dear.fused.recomputations.size() == 1);
   CHECK(dear.fused.recomputations[0].reason ==
         "they read 512*M bytes of 'x' for it, instead of 1024*M to make it once, write it and read it there, but would "
         "compute it up to 16 times over");
-  CHECK(Planned(text("relu"), TargetKind::cuda, Architecture::sm_90a).fused.recomputations[0].copies.size() == 1);
-  CHECK(Planned(text("exp")).fused.recomputations[0].copies.size() == 1);
-  const Planned hopper(
+  CHECK(PlannedTarget(text("relu"), TargetKind::cuda, Architecture::sm_90a).fused.recomputations[0].copies.size() == 1);
+  CHECK(PlannedTarget(text("exp")).fused.recomputations[0].copies.size() == 1);
+  const PlannedTarget hopper(
       "graph: g\ninputs: {x: \"bf16[16, 64]\", v: \"bf16[64, 32]\"}\nnodes:\n  - {op: relu, in: x, out: f}\n"
       "  - {op: matmul, in: [f, v], out: \"y\"}\n  - {op: sum, in: f, out: z, axes: [0]}\noutputs: [\"y\", z]\n",
       TargetKind::cuda, Architecture::sm_90a);
@@ -214,18 +217,18 @@ TEST_CASE("what is repeated is weighed against the launch that it spares") {
            "  - {op: matmul, in: [f, w], out: z}\noutputs: [\"y\", z" +
            more + "]\nfusion: {forbid: [[\"y\", z]]}\n";
   };
-  const Planned few(text("512"), TargetKind::cuda, Architecture::sm_90a);
+  const PlannedTarget few(text("512"), TargetKind::cuda, Architecture::sm_90a);
   REQUIRE(few.fused.recomputations.size() == 1);
   CHECK(few.fused.recomputations[0].copies.size() == 1);
   CHECK(few.fused.recomputations[0].reason ==
         "they read 512*M bytes of 'x' for it, instead of 1024*M to make it once, write it and read it there, and would "
         "compute it up to 16 times over, which takes less time than one more launch: at most that of 7489800 bytes");
-  const Planned many(text("8192"), TargetKind::cuda, Architecture::sm_90a);
+  const PlannedTarget many(text("8192"), TargetKind::cuda, Architecture::sm_90a);
   CHECK(many.fused.recomputations[0].copies.empty());
   // Where the stub runs anyway, nothing is spared; nor where a stub is a call.
-  CHECK(Planned(text("512", ", f"), TargetKind::cuda, Architecture::sm_90a).fused.recomputations.empty());
-  const Planned alone(product("f32", "gelu", "", "512").replace(19, 7, "1..64"), TargetKind::cuda,
-                      Architecture::sm_90a);
+  CHECK(PlannedTarget(text("512", ", f"), TargetKind::cuda, Architecture::sm_90a).fused.recomputations.empty());
+  const PlannedTarget alone(product("f32", "gelu", "", "512").replace(19, 7, "1..64"), TargetKind::cuda,
+                            Architecture::sm_90a);
   CHECK(alone.fuses());
 }
 
@@ -235,8 +238,8 @@ TEST_CASE("a convolution asks for its images by the taps that meet at an element
            "  - {op: gelu, in: x, out: f}\n  - {op: conv2d, in: [f, w], out: \"y\", strides: " +
            strides + "}\noutputs: [\"y\"]\n";
   };
-  CHECK_FALSE(Planned(text("[1, 1]")).fuses());
-  CHECK(Planned(text("[3, 3]")).fuses());
+  CHECK_FALSE(PlannedTarget(text("[1, 1]")).fuses());
+  CHECK(PlannedTarget(text("[3, 3]")).fuses());
 }
 
 TEST_CASE("a batch of products asks for what it repeats") {
@@ -244,9 +247,9 @@ TEST_CASE("a batch of products asks for what it repeats") {
     return "graph: g\ndims: {B: 1..16}\ninputs: {x: \"f32[1, 8, 64]\", w: \"f32[B, 64, 32]\"}\nnodes:\n  - {op: " +
            function + ", in: x, out: f}\n  - {op: matmul, in: [f, w], out: \"y\"}\noutputs: [\"y\"]\n";
   };
-  const Planned cheap(text("relu"));
+  const PlannedTarget cheap(text("relu"));
   CHECK(cheap.why() == "a prologue of kgen::batched_matmul takes it, and computes it up to 16 times over");
-  CHECK_FALSE(Planned(text("gelu")).fuses());
+  CHECK_FALSE(PlannedTarget(text("gelu")).fuses());
 }
 
 TEST_CASE("introspect: what a declaration says of its operands") {

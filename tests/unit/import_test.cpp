@@ -148,6 +148,28 @@ TEST_CASE("import: slices count from the end, and go backwards") {
   CHECK(infer_good(imported(symbolic)).type("y") == "f32[N, 6]");
 }
 
+// PyTorch exports a group_norm as the InstanceNormalization of its groups, which scales nothing.
+TEST_CASE("import: an InstanceNormalization by ones and zeros only normalises") {
+  const auto nodes = [](std::vector<float> scale, std::vector<float> bias) {
+    const std::vector<OnnxTensor> weights = {floats("s", {3}, std::move(scale)), floats("b", {3}, std::move(bias))};
+    return section(imported(model({tensor_info("x", {2, 3, 8})},
+                                  {node("InstanceNormalization", {"x", "s", "b"}, {"out"})}, {"out"}, weights)),
+                   "nodes:");
+  };
+  const std::string statistics =
+      "nodes:\n"
+      "  - {op: mean_variance, in: x, out: [out_mean, out_variance], axes: [2], keepdims: true}\n"
+      "  - {op: sub, in: [x, out_mean], out: out_centred}\n"
+      "  - {op: add, in: [out_variance, 1.0e-05], out: out_shifted}\n"
+      "  - {op: rsqrt, in: out_shifted, out: out_inverse_deviation}\n";
+  CHECK(nodes({1, 1, 1}, {0, 0, 0}) ==
+        statistics + "  - {op: mul, in: [out_centred, out_inverse_deviation], out: out}\n");
+  for (const std::string& scaled : {nodes({1, 2, 1}, {0, 0, 0}), nodes({1, 1, 1}, {0, 0, 0.5F})}) {
+    CHECK(scaled.starts_with(statistics));
+    CHECK(scaled.find("{op: add, in: [out_scaled, out_bias_column], out: out}") != scaled.npos);
+  }
+}
+
 TEST_CASE("import: an output that is an input, a weight or another output is a copy") {
   const std::string text = imported(model({tensor_info("x", {2})}, {node("Identity", {"x"}, {"y"}), node("Relu", {"x"}, {"r"}), node("Identity", {"r"}, {"r2"})},
                                           {"y", "r", "r2", "w"}, {floats("w", {2}, {1, 2})}));

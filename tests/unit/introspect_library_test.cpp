@@ -96,15 +96,15 @@ TEST_CASE("library: an operator and a kernel that drifted apart") {
                "struct KGEN_KERNEL(exp) Exp {\n  float base;");
   CHECK_EQ(
       library.load_messages(),
-      R"text(specs/ops/structured.yaml:42:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
-   42 |     b: {type: T, shape: "[..., K, N]"}
+      R"text(specs/ops/structured.yaml:43:5: error: operand 2 of 'matmul' is called 'b', but 'right' in its kernel 'kgen::matmul'
+   43 |     b: {type: T, shape: "[..., K, N]"}
       |     ^
 templates/kgen/matmul.hpp:49:34: note: it is declared here
    49 | void matmul(const A& a, const B& right, const C& c, Stream stream = {})
       |                                  ^
 help: correct the operator or its kernel, whichever is wrong
-specs/ops/elementwise.yaml:275:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
-  275 | - op: exp
+specs/ops/elementwise.yaml:284:7: error: 'exp' has no attribute 'base', but its kernel 'kgen::Exp' has
+  284 | - op: exp
       |       ^
 templates/kgen/ops/activation.hpp:38:9: note: it is declared here
    38 |   float base;
@@ -140,8 +140,8 @@ struct KGEN_KERNEL(relu, "T == f32") Rectify {
       R"text(templates/mine/rectify.hpp:6:26: error: the condition of 'mine::Rectify' has no meaning: 'f33' is no size, type or switch of 'relu'
     6 | struct KGEN_KERNEL(relu, "T == f33") Rectify {
       |                          ^
-specs/ops/elementwise.yaml:489:7: note: 'relu' has 'T'
-  489 | - op: relu
+specs/ops/elementwise.yaml:498:7: note: 'relu' has 'T'
+  498 | - op: relu
       |       ^
 help: compare sizes and types: "M <= 16 && T == f32"; extent(operand, axis), rank(operand), given(operand) and constant(operand) ask about operands, and "target == cpu" what is planned for
 )text");

@@ -4,6 +4,7 @@
 #include "generator/emit/stub.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/verify/verify.hpp"
+#include "tests/unit/has.hpp"
 #include "tests/unit/infer_fixture.hpp"
 #include "tests/unit/load_fixture.hpp"
 #include "tests/unit/plan_builder.hpp"
@@ -28,8 +29,6 @@ std::string stub_of(const std::string& graph) {
   REQUIRE(stubs.size() == 1);
   return emit_stub(stubs[0], "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content;
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

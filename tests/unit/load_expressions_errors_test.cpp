@@ -7,7 +7,7 @@ using namespace kgen;
 
 namespace {
 
-std::string problems_of(const std::string& spec) { return ops_messages("ops:\n" + spec); }
+std::string spec_problems(const std::string& spec) { return ops_messages("ops:\n" + spec); }
 
 }  // namespace
 
@@ -16,12 +16,12 @@ TEST_CASE("expressions, bad: a definition that is no expression, or of names tha
       "- op: scale\n  kind: elementwise\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n  kernel: "
       "own::Scale\n"
       "  attributes: {by: {type: number}}\n  definition: ";
-  CHECK(problems_of(spec + "x * by\n") == "");
-  CHECK(problems_of(spec + "x * * by\n") ==
+  CHECK(spec_problems(spec + "x * by\n") == "");
+  CHECK(spec_problems(spec + "x * * by\n") ==
         "ops.yaml:9:15: error: the definition of 'scale': 'x * * by', column 5: unexpected '*'\n"
         "    9 |   definition: x * * by\n"
         "      |               ^\n");
-  CHECK(problems_of(spec + "x * factor\n") ==
+  CHECK(spec_problems(spec + "x * factor\n") ==
         "ops.yaml:9:15: error: the definition of 'scale': there is no 'factor'\n"
         "    9 |   definition: x * factor\n"
         "      |               ^\n"
@@ -33,21 +33,21 @@ TEST_CASE("expressions, bad: defaults, sizes and conditions of expansions") {
       "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: {type: T, shape: '[M, D]'}}\n  results: "
       "{out: T}\n";
   const std::string expansion = "  expansion: [{op: neg, in: x, out: out}]\n";
-  CHECK(problems_of(spec + expansion + "  attributes: {scale: {type: number, default: 1 / sqrt(D)}}\n") == "");
-  CHECK(problems_of(spec + expansion + "  attributes: {scale: {type: number, default: 1 / sqt(D)}}\n") ==
+  CHECK(spec_problems(spec + expansion + "  attributes: {scale: {type: number, default: 1 / sqrt(D)}}\n") == "");
+  CHECK(spec_problems(spec + expansion + "  attributes: {scale: {type: number, default: 1 / sqt(D)}}\n") ==
         "ops.yaml:8:47: error: the default of 'scale': '1 / sqt(D)', column 5: unknown function 'sqt' (near to it: "
         "'sqrt')\n"
         "    8 |   attributes: {scale: {type: number, default: 1 / sqt(D)}}\n"
         "      |                                               ^\n");
-  CHECK(problems_of(spec + expansion + "  conditions: [{at_most: [D, E / 2 * 2], meaning: even}]\n") ==
+  CHECK(spec_problems(spec + expansion + "  conditions: [{at_most: [D, E / 2 * 2], meaning: even}]\n") ==
         "ops.yaml:8:30: error: the size 'E / 2 * 2': 'E' is no size, type or switch of 'own'\n"
         "    8 |   conditions: [{at_most: [D, E / 2 * 2], meaning: even}]\n"
         "      |                              ^\n"
         "note: it can use 'M' and 'D'\n");
-  CHECK(problems_of(spec + "  expansion:\n"
-                           "  - when: extent(x, -1) <=\n"
-                           "    nodes: [{op: neg, in: x, out: out}]\n"
-                           "  - nodes: [{op: abs, in: x, out: out}]\n") ==
+  CHECK(spec_problems(spec + "  expansion:\n"
+                             "  - when: extent(x, -1) <=\n"
+                             "    nodes: [{op: neg, in: x, out: out}]\n"
+                             "  - nodes: [{op: abs, in: x, out: out}]\n") ==
         "ops.yaml:8:11: error: the condition of an expansion of 'own': 'extent(x, -1) <=', column 17: expected a "
         "number, a "
         "name or '('\n"
@@ -60,20 +60,20 @@ TEST_CASE("expressions, bad: sizes that results have") {
       "- op: own\n  kind: structured\n  types: {T: float}\n  kernel: my::own\n"
       "  operands: {x: {type: T, shape: '[M, D]'}}\n"
       "  attributes: {pads: {type: dims, count: 2, default: [0, 0]}}\n";
-  CHECK(problems_of(spec + "  results: {out: {type: T, shape: '[M, E]'}}\n  sizes: {E: 'D + pads[0] + rank(x)'}\n") ==
+  CHECK(spec_problems(spec + "  results: {out: {type: T, shape: '[M, E]'}}\n  sizes: {E: 'D + pads[0] + rank(x)'}\n") ==
         "");
-  CHECK(problems_of(spec + "  results: {out: {type: T, shape: '[M, E]'}}\n  sizes: {E: 'D + pad[0]'}\n") ==
+  CHECK(spec_problems(spec + "  results: {out: {type: T, shape: '[M, E]'}}\n  sizes: {E: 'D + pad[0]'}\n") ==
         "ops.yaml:9:15: error: the size 'D + pad[0]': 'pad' is no attribute of type dims of 'own'\n"
         "    9 |   sizes: {E: 'D + pad[0]'}\n"
         "      |               ^\n"
         "note: it can use 'M', 'D' and 'pads'\n");
-  CHECK(problems_of(spec + "  results: {out: {type: T, shape: '[E, F]'}}\n  sizes: {E: D + M, F: E + G}\n") ==
+  CHECK(spec_problems(spec + "  results: {out: {type: T, shape: '[E, F]'}}\n  sizes: {E: D + M, F: E + G}\n") ==
         "ops.yaml:9:24: error: the size 'E + G': 'G' is no size, type or switch of 'own'\n"
         "    9 |   sizes: {E: D + M, F: E + G}\n"
         "      |                        ^\n"
         "note: it can use 'M', 'D', 'pads' and 'E'\n");
-  CHECK(problems_of(spec + "  results: {out: {type: T, extents: 'extent(x, i) + pads[i]'}}\n") == "");
-  CHECK(problems_of(spec + "  results: {out: {type: T, extents: 'extent(y, i)'}}\n") ==
+  CHECK(spec_problems(spec + "  results: {out: {type: T, extents: 'extent(x, i) + pads[i]'}}\n") == "");
+  CHECK(spec_problems(spec + "  results: {out: {type: T, extents: 'extent(y, i)'}}\n") ==
         "ops.yaml:8:38: error: the size 'extent(y, i)': 'y' is no operand of 'own'\n"
         "    8 |   results: {out: {type: T, extents: 'extent(y, i)'}}\n"
         "      |                                      ^\n"
@@ -82,7 +82,7 @@ TEST_CASE("expressions, bad: sizes that results have") {
 
 TEST_CASE("expressions, bad: conditions of expansions mean what conditions of kernels do") {
   const auto problem = [](const std::string& when) {
-    const std::string text = problems_of(
+    const std::string text = spec_problems(
         "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: {type: T, shape: '[M, D]'}}\n"
         "  attributes: {fast: {type: boolean}}\n  results: {out: T}\n  expansion:\n"
         "  - {when: '" +
@@ -126,31 +126,31 @@ TEST_CASE("expressions, bad: numbers and conditions of spellings") {
       "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
       "  attributes: {by: {type: number}}\n  expansion: [{op: mul, in: [x, $by], out: out}]\n  spellings:\n";
   const std::string nodes = "    nodes: [{op: div, in: [x, $over], out: out}]\n";
-  CHECK(problems_of(spec + "  - numbers: {by: 1 / over}\n    when: rank(x) > 1\n" + nodes) == "");
-  CHECK(problems_of(spec + "  - numbers: {by: 1 / over +}\n" + nodes) ==
+  CHECK(spec_problems(spec + "  - numbers: {by: 1 / over}\n    when: rank(x) > 1\n" + nodes) == "");
+  CHECK(spec_problems(spec + "  - numbers: {by: 1 / over +}\n" + nodes) ==
         "ops.yaml:10:19: error: the number 'by' of a spelling of 'own': '1 / over +', column 11: expected a number, a "
         "name or '('\n"
         "   10 |   - numbers: {by: 1 / over +}\n"
         "      |                   ^\n");
-  CHECK(problems_of(spec + "  - numbers: {by: over / under}\n" + nodes) ==
+  CHECK(spec_problems(spec + "  - numbers: {by: over / under}\n" + nodes) ==
         "ops.yaml:10:19: error: the number 'by' of a spelling of 'own': there is no 'under'\n"
         "   10 |   - numbers: {by: over / under}\n"
         "      |                   ^\n"
         "note: it can use 'over'\n");
   CHECK(
-      problems_of(spec + "  - numbers: {by: 1 / over}\n    when: rank(x) >\n" + nodes) ==
+      spec_problems(spec + "  - numbers: {by: 1 / over}\n    when: rank(x) >\n" + nodes) ==
       "ops.yaml:11:11: error: the condition of a spelling of 'own': 'rank(x) >', column 10: expected a number, a name "
       "or '('\n"
       "   11 |     when: rank(x) >\n"
       "      |           ^\n");
-  const std::string unknown = problems_of(spec + "  - numbers: {by: 1 / over}\n    when: over > 1\n" + nodes);
+  const std::string unknown = spec_problems(spec + "  - numbers: {by: 1 / over}\n    when: over > 1\n" + nodes);
   CHECK(unknown.starts_with(
       "ops.yaml:11:11: error: the condition of a spelling of 'own': 'over' is no size, type or switch of 'own'\n"));
 }
 
 TEST_CASE("expressions, bad: what conditions ask of the target") {
   const auto problem = [](const std::string& when) {
-    const std::string text = problems_of(
+    const std::string text = spec_problems(
         "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: {type: T, shape: '[M, D]'}}\n"
         "  results: {out: T}\n  expansion:\n  - {when: '" +
         when + "', nodes: [{op: neg, in: x, out: out}]}\n  - nodes: [{op: abs, in: x, out: out}]\n");
@@ -169,9 +169,9 @@ TEST_CASE("expressions, bad: what conditions ask of the target") {
   CHECK(problem("target < cuda") == at + asked);
   CHECK(problem("target + 1 == 2") == at + asked);
   CHECK(problem("target") == at + "it is no condition");
-  CHECK(problems_of("- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: {type: T, shape: '[M, D]'}}\n"
-                    "  results: {out: T}\n  expansion: [{op: neg, in: x, out: out}]\n"
-                    "  conditions: [{at_most: [target, D], meaning: even}]\n") ==
+  CHECK(spec_problems("- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: {type: T, shape: '[M, D]'}}\n"
+                      "  results: {out: T}\n  expansion: [{op: neg, in: x, out: out}]\n"
+                      "  conditions: [{at_most: [target, D], meaning: even}]\n") ==
         "ops.yaml:8:27: error: the size 'target': it is no size\n"
         "    8 |   conditions: [{at_most: [target, D], meaning: even}]\n"
         "      |                           ^\n"
@@ -183,7 +183,7 @@ TEST_CASE("prepared, bad: forms without a condition, of composites, of nothing t
       "- op: own\n  kind: structured\n  kernel: my::own\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
       "  prepared:\n";
   const auto problem = [&](const std::string& form) {
-    const std::string text = problems_of(spec + form);
+    const std::string text = spec_problems(spec + form);
     return text.substr(0, text.find('\n'));
   };
   CHECK(problem("  - {when: constant(x), nodes: [{op: neg, in: x, out: out}]}\n") == "");
@@ -197,7 +197,7 @@ TEST_CASE("prepared, bad: forms without a condition, of composites, of nothing t
         "ops.yaml:9:47: error: 'z' is neither an operand of 'own' nor made by an earlier node");
   CHECK(problem("  {when: constant(x)}\n") ==
         "ops.yaml:9:3: error: 'prepared' must be a list of prepared forms, not a mapping");
-  const std::string composite = problems_of(
+  const std::string composite = spec_problems(
       "- op: own\n  kind: composite\n  types: {T: float}\n  operands: {x: T}\n  results: {out: T}\n"
       "  expansion: [{op: neg, in: x, out: out}]\n  prepared:\n"
       "  - {when: constant(x), nodes: [{op: neg, in: x, out: out}]}\n");

@@ -35,6 +35,37 @@ help: write the name of an operator, or add this one with --specs
 )text");
 }
 
+TEST_CASE("load, bad: an operator by the name that another library has for it") {
+  Diagnostics diagnostics;
+  const SourceText source{"ops.yaml", std::string(test_operators) + R"yaml(- op: concat2
+  other_names: [cat, stack]
+  kind: elementwise
+  operands: {x: f32}
+  results: {out: f32}
+  kernel: kgen::Concat2
+- op: concat3
+  other_names: [cat]
+  kind: elementwise
+  operands: {x: f32}
+  results: {out: f32}
+  kernel: kgen::Concat3
+)yaml"};
+  OpSet ops;
+  load_ops(source, ops, diagnostics);
+  CHECK(diagnostics.text(false) == "");
+  CHECK(ops.called_elsewhere("Cat") == std::vector<std::string>{"concat2", "concat3"});
+  CHECK(ops.called_elsewhere("concat2").empty());
+  const SourceText graph{"graph.yaml",
+                         "graph: g\ninputs: {x: f32[4]}\nnodes: [{op: STACK, in: x, out: y}]\noutputs: [y]\n"};
+  CHECK_FALSE(load_graph(graph, ops, diagnostics));
+  CHECK(diagnostics.text(false) == R"text(graph.yaml:3:14: error: unknown operator 'STACK'
+    3 | nodes: [{op: STACK, in: x, out: y}]
+      |              ^
+note: what others call 'STACK' is 'concat2' here
+help: write the name of an operator, or add this one with --specs
+)text");
+}
+
 TEST_CASE("load, bad: wrong number of operands") {
   CHECK_EQ(graph_messages(R"yaml(graph: g
 inputs: {x: f32[4]}

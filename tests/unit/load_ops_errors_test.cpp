@@ -20,7 +20,7 @@ TEST_CASE("load, bad: keys, kinds and roles") {
            R"text(ops.yaml:4:3: error: unknown key 'operand' in an operator
     4 |   operand: {a: f32}
       |   ^
-note: known keys: 'op', 'doc', 'source', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view', 'contraction', 'expansion', 'prepared' and 'spellings'
+note: known keys: 'op', 'doc', 'source', 'other_names', 'kind', 'role', 'types', 'operands', 'results', 'attributes', 'kernel', 'conditions', 'sizes', 'definition', 'algebra', 'view', 'contraction', 'expansion', 'prepared' and 'spellings'
 help: did you mean 'operands'?
 ops.yaml:3:9: error: 'kind' cannot be 'elementwse'
     3 |   kind: elementwse
@@ -357,6 +357,14 @@ ops.yaml:13:16: error: 'form' cannot be 'roll'
       |                ^
 note: the choices are 'permute', 'reshape', 'broadcast', 'slice', 'select', 'unsqueeze', 'squeeze', 'flip', 'concat' and 'update'
 )text");
+}
+
+TEST_CASE("load, bad: other names that are no list of names") {
+  const std::string op =
+      "ops:\n- {op: f, kind: elementwise, operands: {x: f32}, results: {out: f32}, kernel: F, other_names: ";
+  CHECK(ops_messages(op + "g}\n").starts_with("ops.yaml:2:95: error: 'other_names' must be a list, not 'g'"));
+  CHECK(ops_messages(op + "[[g]]}\n")
+            .starts_with("ops.yaml:2:96: error: each item of 'other_names' must be a single word, not a list"));
 }
 
 TEST_CASE("load, bad: not a list of operators") {

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -169,6 +170,13 @@ TEST_CASE("load: the repository's operators, kernels and example graphs") {
   CHECK(set.ops.size() > 50);
   CHECK(set.with_role(OpRole::copy));
   CHECK(set.with_role(OpRole::cast));
+  for (const OpSpec& op : set.ops) {
+    for (const std::string& name : op.other_names) {
+      INFO(op.name, " is elsewhere ", name);
+      CHECK_FALSE(set.find(name));
+      CHECK(std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; }));
+    }
+  }
   for (const auto& file : fs::directory_iterator(root / "specs" / "graphs")) {
     if (file.path().extension() != ".yaml") continue;
     const SourceText* text = texts.read(file.path().string(), diagnostics);

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "generator/emit/stub.hpp"
+#include "tests/unit/has.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;
@@ -24,8 +25,6 @@ Lowered lower_text(Fixture& f, const std::string& text) {
 }
 
 std::string body_of(const StubProgram& stub) { return emit_stub(stub, "g", "stubs", {"g.yaml", "kgen plan g.yaml"}).content; }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

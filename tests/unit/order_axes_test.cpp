@@ -80,6 +80,20 @@ TEST_CASE("order_axes: what is pooled between convolutions has their order") {
       "by element: 0.00432 MB a call less are read or written out of order");
 }
 
+// Rule: who gains most chooses first. What is computed from `s` reads it twice, and gains more by the convolutions'
+// order than `s`, which is in it, would by following what reads it.
+TEST_CASE("order_axes: a value that is read twice does not leave the order of both convolutions") {
+  const Ordered made(
+      between("- {op: conv2d_nchw, in: [a, u, c], out: s}\n- {op: exp, in: s, out: e}\n"
+              "- {op: mul, in: [s, e], out: h}\n- {op: mean, in: h, out: t, axes: [2, 3], keepdims: true}\n"
+              "- {op: conv2d_nchw, in: [t, u], out: d}\n- {op: exp, in: d, out: g}\n"
+              "- {op: mul, in: [g, h], out: o}\n",
+              "o",
+              "constants: {u: {type: \"f32[6, 6, 1, 1]\", values: [0.5]}, c: {type: \"f32[6]\", values: [0.5]}}\n"));
+  CHECK(made.type_of("h") == "f32[2, 7, 9, 6]");
+  CHECK(made.type_of("o") == "f32[2, 7, 9, 6]");
+}
+
 TEST_CASE("order_axes: sums, statistics, joins, slices, frames and other sizes keep it") {
   SUBCASE("sum") {
     const Ordered made(

@@ -410,6 +410,66 @@ outputs: [y, u]
 )") == "y = linear(x, w, b)\nu = linear(z, w, -)\n");
 }
 
+// Rule: what holds experts by token and choice is brought to a line of them, as the operator has them.
+TEST_CASE("raise: experts in several axes are brought to a line") {
+  const auto raised = [](const std::string& places) {
+    const std::string spread = "- {op: broadcast_to, in: l, out: b, shape: [2*S, 5, 8]}\n";
+    return raised_text(R"(
+dims: {S: 1..64}
+inputs: {x: "f32[2*S, 8]", w: "f32[3, 5, 8]", e: "i64[S, 2]"}
+nodes:
+- {op: reshape, in: e, out: l, shape: [2*S, 1, 1]}
+)" + (places == "b" ? spread : "") + "- {op: gather, in: [w, " + places + R"(], out: c, axis: 0}
+- {op: reshape, in: x, out: u, shape: [2*S, 8, 1]}
+- {op: matmul, in: [c, u], out: p}
+- {op: reshape, in: p, out: y, shape: [2*S, 5]}
+outputs: [y]
+)");
+  };
+  const std::string whole =
+      "l = reshape(e, shape=[2*S, 1, 1])\n"
+      "u = reshape(x, shape=[2*S, 8, 1])\n"
+      "p_x = squeeze(u, axis=2)\n"
+      "p_row = squeeze(l, axis=2)\n"
+      "p_experts = squeeze(p_row, axis=1)\n"
+      "p_whole = expert_linear(p_x, w, p_experts)\n"
+      "p = unsqueeze(p_whole, axis=2)\n"
+      "y = reshape(p, shape=[2*S, 5])\n";
+  CHECK(raised("l") == whole);
+  CHECK(raised("b") == whole);
+}
+
+// Rule: as ONNX has it, a group is one line; as the operator is expanded, it keeps its axes, in any order.
+TEST_CASE("raise: groups of channels in lines are a group_norm") {
+  const auto raised = [](const std::string& lines, const std::string& axes) {
+    return raised_text(R"(
+dims: {N: 1..4, H: 1..64}
+inputs: {x: "f32[N, 6, H, 5]", w: "f32[6, 1, 1]", b: "f32[6]"}
+nodes:
+- {op: reshape, in: x, out: g, shape: )" + lines + R"(}
+- {op: mean_variance, in: g, out: [m, v], axes: )" + axes + R"(, keepdims: true}
+- {op: sub, in: [g, m], out: c}
+- {op: add, in: [v, 0.001], out: e}
+- {op: rsqrt, in: e, out: r}
+- {op: mul, in: [c, r], out: n}
+- {op: reshape, in: n, out: o, shape: [N, 6, H, 5]}
+- {op: reshape, in: b, out: s, shape: [6, 1, 1]}
+- {op: mul, in: [o, w], out: p}
+- {op: add, in: [p, s], out: y}
+outputs: [y]
+)");
+  };
+  CHECK(raised("[N, 3, -1]", "[2]") ==
+        "s = reshape(b, shape=[6, 1, 1])\n"
+        "y_bias_1 = squeeze(s, axis=-1)\n"
+        "y_bias = squeeze(y_bias_1, axis=-1)\n"
+        "y_weight_1 = squeeze(w, axis=-1)\n"
+        "y_weight = squeeze(y_weight_1, axis=-1)\n"
+        "y = group_norm(x, y_weight, y_bias, groups=3, epsilon=0.001)\n");
+  CHECK(raised("[N, 3, -1]", "[1]").find("group_norm") == std::string::npos);
+  CHECK(raised("[N, 3, 10, H]", "[2]").find("group_norm") == std::string::npos);
+}
+
 TEST_CASE("raise: an expansion whose last node makes several values is not read backwards") {
   Rewrites rewrites(R"(
 ops:

@@ -18,14 +18,14 @@ namespace {
 using Names = std::vector<std::string>;
 
 // A graph that is planned to its stubs; each pass is verified.
-struct Planned {
+struct PlannedKernels {
   Fixture f;
   FusedGraph fused;
   StubTable stubs;
   FunctionPlan plan;
 
-  explicit Planned(const std::string& nodes, const std::string& outputs, const std::string& inputs = "",
-                   const std::string& more = "") {
+  explicit PlannedKernels(const std::string& nodes, const std::string& outputs, const std::string& inputs = "",
+                          const std::string& more = "") {
     fused = f.fuse_main(
         "graph: g\ndims: {M: 16..8192}\ninputs: {x: \"f32[M, 64]\", o: \"f32[M, 64]\", each: \"f32[M, 1]\", v: "
         "\"f32[64, 32]\", w: \"f32[64, 48]\", u: \"f32[64, 64]\"" +
@@ -65,7 +65,7 @@ struct Planned {
 }  // namespace
 
 TEST_CASE("recompute: siblings take it as one prologue on what they share") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mul, in: [x, 2], out: s}\n  - {op: sum, in: s, out: r, axes: [0]}\n"
       "  - {op: matmul, in: [s, v], out: a}\n  - {op: matmul, in: [s, w], out: b}\n",
       "r, a, b");
@@ -84,7 +84,7 @@ TEST_CASE("recompute: siblings take it as one prologue on what they share") {
 }
 
 TEST_CASE("recompute: a prologue uses statistics of its row that memory holds, where the graph keeps the rows apart") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mean, in: x, axes: [1], keepdims: true, out: m}\n  - {op: sub, in: [x, m], out: c}\n"
       "  - {op: mul, in: [c, c], out: cc}\n  - {op: mean, in: cc, axes: [1], keepdims: true, out: var}\n"
       "  - {op: rsqrt, in: var, out: r}\n  - {op: mul, in: [c, r], out: n}\n  - {op: matmul, in: [n, w], out: y}\n",
@@ -99,7 +99,7 @@ TEST_CASE("recompute: a prologue uses statistics of its row that memory holds, w
 }
 
 TEST_CASE("recompute: one of siblings takes it as a prologue on its own operand") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mul, in: [v, 2], out: s}\n  - {op: sum, in: s, out: r, axes: [1]}\n"
       "  - {op: matmul, in: [x, w], out: a}\n  - {op: matmul, in: [x, s], out: b}\n",
       "r, a, b");
@@ -113,7 +113,7 @@ TEST_CASE("recompute: one of siblings takes it as a prologue on its own operand"
 }
 
 TEST_CASE("recompute: a joint epilogue of siblings takes it") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mul, in: [z, 2], out: s}\n  - {op: sum, in: s, out: r, axes: [0]}\n"
       "  - {op: matmul, in: [x, v], out: a}\n  - {op: matmul, in: [x, p], out: b}\n"
       "  - {op: mul, in: [a, b], out: c}\n  - {op: add, in: [c, s], out: d}\n",
@@ -127,7 +127,7 @@ TEST_CASE("recompute: a joint epilogue of siblings takes it") {
 }
 
 TEST_CASE("recompute: an epilogue behind a reshape takes it by the axes of its loop") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mul, in: [z, scale], out: s}\n  - {op: sum, in: s, out: r, axes: [0]}\n"
       "  - {op: matmul, in: [x, u], out: q}\n  - {op: reshape, in: q, out: h, shape: [M, 4, 16]}\n"
       "  - {op: add, in: [h, s], out: y}\n",
@@ -139,7 +139,7 @@ TEST_CASE("recompute: an epilogue behind a reshape takes it by the axes of its l
 }
 
 TEST_CASE("recompute: not where a kernel reads it from memory") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: relu, in: z, out: s}\n  - {op: attention, in: [z, s, z], out: y}\n"
       "  - {op: sum, in: s, out: a, axes: [3]}\n  - {op: sum, in: s, out: b, axes: [1]}\n",
       "y, a, b", ", z: \"f32[1, M, 1, 64]\"");
@@ -148,7 +148,7 @@ TEST_CASE("recompute: not where a kernel reads it from memory") {
 }
 
 TEST_CASE("recompute: a prologue behind a reshape takes it") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mul, in: [z, 2], out: s}\n  - {op: cumsum, in: s, out: c, axis: 0}\n"
       "  - {op: cumsum, in: s, out: k, axis: 1}\n  - {op: add, in: [c, k], out: d}\n"
       "  - {op: mul, in: [d, s], out: t}\n"
@@ -164,7 +164,7 @@ TEST_CASE("recompute: a prologue behind a reshape takes it") {
 
 // s is computed again before t is, and by all that compute t then; c's and k's prologues take it by themselves.
 TEST_CASE("recompute: a loop that has a part of it does not compute that twice") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mul, in: [x, 2], out: s}\n  - {op: add, in: [s, each], out: t}\n"
       "  - {op: cumsum, in: s, out: c, axis: 0}\n  - {op: cumsum, in: s, out: k, axis: 1}\n"
       "  - {op: mul, in: [c, s], out: d0}\n  - {op: add, in: [d0, t], out: d}\n"
@@ -188,7 +188,7 @@ TEST_CASE("recompute: a loop that has a part of it does not compute that twice")
 
 // t goes to b's stub, where it reads another s; k's stub copies it as it was.
 TEST_CASE("recompute: what moves is copied as it was") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: relu, in: x, out: s}\n  - {op: sub, in: [s, each], out: t}\n"
       "  - {op: sum, in: s, out: a, axes: [0]}\n  - {op: sum, in: t, out: b, axes: [1]}\n"
       "  - {op: cumsum, in: t, out: k, axis: 0}\n",
@@ -204,22 +204,22 @@ TEST_CASE("recompute: what memory no longer holds when its readers run is not co
       "  - {op: sum, in: s, out: a, axes: [0]}\n  - {op: sum, in: s, out: b, axes: [1]}\n"
       "  - {op: add, in: [h, o], out: next}\n";
   const auto with_state = [&](const std::string& maker, const std::string& outputs) {
-    return Planned("  - {op: mul, in: [" + maker + ", 2], out: s}\n" + sums, outputs, "",
-                   "state: {h: {type: \"f32[M, 64]\", next: next}}\n");
+    return PlannedKernels("  - {op: mul, in: [" + maker + ", 2], out: s}\n" + sums, outputs, "",
+                          "state: {h: {type: \"f32[M, 64]\", next: next}}\n");
   };
   CHECK_FALSE(with_state("x", "a, b").is_stored("s"));
-  const Planned state = with_state("h", "a, b");
+  const PlannedKernels state = with_state("h", "a, b");
   CHECK(state.is_stored("s"));
   CHECK(state.of("s") == nullptr);
   // The next value is written once, and stays.
-  const Planned next = with_state("next", "a, b");
+  const PlannedKernels next = with_state("next", "a, b");
   CHECK(next.is_stored("next"));
   CHECK_FALSE(next.is_stored("s"));
 
   // A view of a state, and what an update makes of it.
   const std::string cache = "state: {h: {type: \"f32[M, 64]\", next: kept}}\n";
   for (const std::string read : {"shown", "kept"}) {
-    const Planned updated(
+    const PlannedKernels updated(
         "  - {op: slice, in: o, out: row, axis: 0, begin: 0, end: 16}\n  - {op: relu, in: row, out: fresh}\n"
         "  - {op: index_update, in: [h, fresh], out: kept, axis: 0}\n"
         "  - {op: reshape, in: kept, out: shown, shape: [M, 64]}\n  - {op: mul, in: [" +
@@ -234,7 +234,7 @@ TEST_CASE("recompute: beside weights that are prepared at load, and nothing at l
   const std::string weights =
       "constants: {p: {type: \"f32[64, 32]\", file: w.safetensors, key: p}, q: {type: \"f32[64, 48]\", file: "
       "w.safetensors, key: q}}\n";
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mul, in: [x, 2], out: s}\n  - {op: sum, in: s, out: r, axes: [0]}\n"
       "  - {op: matmul, in: [s, p], out: a}\n  - {op: matmul, in: [s, q], out: b}\n",
       "r, a, b", "", weights);
@@ -248,7 +248,7 @@ TEST_CASE("recompute: beside weights that are prepared at load, and nothing at l
     for (const NodeId id : group.nodes) CHECK(plan.graph().value(plan.graph().nodes[id].outputs[0]).again_of == no_id);
   }
   // Computed once, when the model is loaded.
-  const Planned load(
+  const PlannedKernels load(
       "  - {op: mul, in: [p, 2], out: s}\n  - {op: sum, in: s, out: a, axes: [0]}\n"
       "  - {op: sum, in: s, out: b, axes: [1]}\n",
       "a, b", "", weights);
@@ -256,7 +256,7 @@ TEST_CASE("recompute: beside weights that are prepared at load, and nothing at l
 }
 
 TEST_CASE("recompute: nothing that has no elements") {
-  const Planned plan(
+  const PlannedKernels plan(
       "  - {op: mul, in: [z, 2], out: s}\n  - {op: sum, in: s, out: a, axes: [0]}\n"
       "  - {op: sum, in: s, out: b, axes: [1]}\n",
       "a, b", ", z: \"f32[0, 64]\"");

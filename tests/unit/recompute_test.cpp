@@ -10,6 +10,7 @@
 #include "generator/pass/lower/plan_check.hpp"
 #include "generator/pass/place/place.hpp"
 #include "generator/pass/verify/verify_groups.hpp"
+#include "tests/unit/has.hpp"
 #include "tests/unit/plan_fixture.hpp"
 
 using namespace kgen;
@@ -18,12 +19,12 @@ using namespace kgen::test;
 namespace {
 
 // A graph of `x`, weights `v` and `w`, and rows of parameters, with these nodes.
-struct Planned {
+struct PlannedRecompute {
   Fixture f;
   FusedGraph fused;
 
-  Planned(const std::string& nodes, const std::string& outputs, const std::string& more = "",
-          const std::string& x = "f32[M, 64]") {
+  PlannedRecompute(const std::string& nodes, const std::string& outputs, const std::string& more = "",
+                   const std::string& x = "f32[M, 64]") {
     fused =
         f.fuse_main("graph: g\ndims: {M: 16..8192, N: 0..8192}\ninputs: {x: \"" + x +
                     "\", rows: \"f32[N]\", v: \"f32[64, 32]\", u: \"f32[64, 64]\", w: \"f32[64, 48]\", scale: "
@@ -86,7 +87,7 @@ const std::string two_calls = "fusion: {forbid: [[a, b]]}\n";
 }  // namespace
 
 TEST_CASE("recompute: loops over different rows each compute what both read") {
-  const Planned plan(two_rows, "a, b");
+  const PlannedRecompute plan(two_rows, "a, b");
   CHECK_FALSE(plan.f.diagnostics.has_errors());
   CHECK(plan.makers("s") == 2);
   CHECK_FALSE(plan.is_stored("s"));
@@ -98,7 +99,7 @@ TEST_CASE("recompute: loops over different rows each compute what both read") {
 }
 
 TEST_CASE("recompute: two kernels take what makes their operand as a prologue each") {
-  const Planned plan("  - {op: relu, in: x, out: s}\n" + std::string(two_kernels), "a, b", two_calls);
+  const PlannedRecompute plan("  - {op: relu, in: x, out: s}\n" + std::string(two_kernels), "a, b", two_calls);
   CHECK_FALSE(plan.f.diagnostics.has_errors());
   CHECK(together(plan.fused, "s", "a"));
   CHECK(together(plan.fused, "s_2", "b"));
@@ -112,9 +113,9 @@ TEST_CASE("recompute: two kernels take what makes their operand as a prologue ea
 }
 
 TEST_CASE("recompute: a chain is taken as a whole, with operands that are broadcast") {
-  const Planned plan("  - {op: cast, in: x, out: wide, to: f32}\n  - {op: mul, in: [wide, scale], out: s}\n" +
-                         std::string(two_kernels),
-                     "a, b", two_calls, "f8e4m3[M, 64]");
+  const PlannedRecompute plan("  - {op: cast, in: x, out: wide, to: f32}\n  - {op: mul, in: [wide, scale], out: s}\n" +
+                                  std::string(two_kernels),
+                              "a, b", two_calls, "f8e4m3[M, 64]");
   CHECK_FALSE(plan.f.diagnostics.has_errors());
   CHECK(plan.makers("s") == 2);
   CHECK(plan.read_by("a") == Names{"x", "scale", "v"});
@@ -124,13 +125,13 @@ TEST_CASE("recompute: a chain is taken as a whole, with operands that are broadc
 }
 
 TEST_CASE("recompute: what a reader reads anyway costs nothing") {
-  const Planned plan(
+  const PlannedRecompute plan(
       "  - {op: sum, in: x, out: b, axes: [0]}\n  - {op: mul, in: [x, 2], out: s}\n"
       "  - {op: sum, in: s, out: a, axes: [1]}\n  - {op: cumsum, in: s, out: c, axis: 1}\n",
       "a, b, c");
   CHECK(plan.makers("s") == 2);
   CHECK(plan.bytes("s") == "256*M");
-  const Planned free(
+  const PlannedRecompute free(
       "  - {op: mul, in: [x, 2], out: s}\n  - {op: sum, in: s, out: a, axes: [0]}\n  - {op: matmul, in: [x, u], out: "
       "m}\n"
       "  - {op: mul, in: [m, s], out: p}\n  - {op: mul, in: [p, x], out: c}\n",
@@ -143,7 +144,7 @@ TEST_CASE("recompute: what a reader reads anyway costs nothing") {
 
 // s is needed by a, t by b alone: t goes there, and takes a copy of s.
 TEST_CASE("recompute: what one reader alone needs goes there, and only the rest is copied") {
-  const Planned plan(
+  const PlannedRecompute plan(
       "  - {op: mul, in: [x, 2], out: s}\n  - {op: sum, in: s, out: a, axes: [0]}\n  - {op: add, in: [s, each], out: "
       "t}\n"
       "  - {op: sum, in: t, out: b, axes: [1]}\n",
@@ -157,7 +158,7 @@ TEST_CASE("recompute: what one reader alone needs goes there, and only the rest 
 }
 
 TEST_CASE("recompute: a kernel's prologue and its epilogue each take it") {
-  const Planned plan(
+  const PlannedRecompute plan(
       "  - {op: relu, in: x, out: s}\n  - {op: matmul, in: [s, u], out: m}\n  - {op: add, in: [m, s], out: a}\n", "a");
   CHECK_FALSE(plan.f.diagnostics.has_errors());
   CHECK(together(plan.fused, "s", "a"));
@@ -171,9 +172,9 @@ TEST_CASE("recompute: a kernel's prologue and its epilogue each take it") {
 }
 
 TEST_CASE("recompute: a value stays in memory where not every reader could compute it, or somebody wants it") {
-  CHECK(Planned(two_rows, "a, b, s").of("s") == nullptr);
+  CHECK(PlannedRecompute(two_rows, "a, b, s").of("s") == nullptr);
   // Attention takes no prologue on k.
-  const Planned attended(
+  const PlannedRecompute attended(
       "  - {op: relu, in: x, out: s}\n  - {op: reshape, in: s, out: k, shape: [1, M, 1, 64]}\n"
       "  - {op: reshape, in: x, out: q, shape: [1, M, 1, 64]}\n  - {op: attention, in: [q, k, q], out: a}\n"
       "  - {op: sum, in: s, out: b, axes: [0]}\n  - {op: sum, in: s, out: c, axes: [1]}\n",
@@ -184,15 +185,15 @@ TEST_CASE("recompute: a value stays in memory where not every reader could compu
 
 TEST_CASE("recompute: work that a kernel would repeat is priced") {
   // On the CPU these compute it once for each element; fuse_targets_test.cpp has others.
-  const Planned calls("  - {op: exp, in: x, out: s}\n" + std::string(two_kernels), "a, b", two_calls);
+  const PlannedRecompute calls("  - {op: exp, in: x, out: s}\n" + std::string(two_kernels), "a, b", two_calls);
   CHECK(calls.makers("s") == 2);
   CHECK_FALSE(calls.is_stored("s"));
-  const Planned rows(
+  const PlannedRecompute rows(
       "  - {op: exp, in: x, out: s}\n  - {op: sum, in: s, out: a, axes: [0]}\n  - {op: sum, in: s, out: b, axes: "
       "[1]}\n",
       "a, b");
   CHECK(rows.makers("s") == 1);
-  const Planned narrow(
+  const PlannedRecompute narrow(
       "  - {op: exp, in: x, out: s}\n  - {op: sum, in: s, out: a, axes: [0]}\n  - {op: sum, in: s, out: b, axes: "
       "[1]}\n",
       "a, b", "numerics: match_unfused\n", "bf16[M, 64]");
@@ -200,13 +201,13 @@ TEST_CASE("recompute: work that a kernel would repeat is priced") {
 }
 
 TEST_CASE("recompute: what would be read instead is wider") {
-  const Planned plan(
+  const PlannedRecompute plan(
       "  - {op: cast, in: x, out: s, to: bf16}\n  - {op: cast, in: v, out: p, to: bf16}\n"
       "  - {op: cast, in: w, out: q, to: bf16}\n"
       "  - {op: matmul, in: [s, p], out: a}\n  - {op: matmul, in: [s, q], out: b}\n",
       "a, b");
   CHECK(plan.makers("s") == 1);
-  const Planned sums(
+  const PlannedRecompute sums(
       "  - {op: add, in: [x, each], out: t}\n  - {op: add, in: [t, scale], out: s}\n"
       "  - {op: sum, in: s, out: a, axes: [0]}\n  - {op: sum, in: s, out: b, axes: [1]}\n",
       "a, b");
@@ -231,20 +232,20 @@ TEST_CASE("recompute: only what is cheaper for all sizes") {
 }
 
 TEST_CASE("recompute: `fusion` and `expect_fused` go by the value, wherever it is computed") {
-  const Planned expected(two_rows, "a, b", "expect_fused: [[s, a], [s, b]]\n");
+  const PlannedRecompute expected(two_rows, "a, b", "expect_fused: [[s, a], [s, b]]\n");
   CHECK_FALSE(expected.f.diagnostics.has_errors());
-  const Planned forbidden(two_rows, "a, b", "fusion: {forbid: [[s, a]]}\n");
+  const PlannedRecompute forbidden(two_rows, "a, b", "fusion: {forbid: [[s, a]]}\n");
   CHECK(forbidden.is_stored("s"));
   CHECK_FALSE(together(forbidden.fused, "s", "a"));
-  const Planned forced(two_rows, "a, b", "fusion: {force: [[s, b]]}\n");
+  const PlannedRecompute forced(two_rows, "a, b", "fusion: {force: [[s, b]]}\n");
   CHECK(together(forced.fused, "s", "b"));
   CHECK(together(forced.fused, "s_2", "a"));
-  Planned wanting(two_rows, "a, b", "expect_fused: [[a, s, b]]\n");
+  PlannedRecompute wanting(two_rows, "a, b", "expect_fused: [[a, s, b]]\n");
   CHECK(wanting.f.diagnostics.has_errors());
 }
 
 TEST_CASE("recompute: a stub calls the value what the graph does") {
-  Planned plan(
+  PlannedRecompute plan(
       "  - {op: relu, in: x, out: s}\n  - {op: matmul, in: [s, v], out: a}\n  - {op: matmul, in: [s, w], out: b0}\n"
       "  - {op: relu, in: b0, out: b}\n",
       "a, b", "fusion: {forbid: [[a, b0]]}\n");
@@ -255,13 +256,14 @@ TEST_CASE("recompute: a stub calls the value what the graph does") {
 }
 
 TEST_CASE("recompute: a taken name is left to who has it") {
-  const Planned plan("  - {op: relu, in: x, out: s}\n  - {op: neg, in: x, out: s_2}\n" + std::string(two_kernels),
-                     "a, b, s_2", two_calls);
+  const PlannedRecompute plan(
+      "  - {op: relu, in: x, out: s}\n  - {op: neg, in: x, out: s_2}\n" + std::string(two_kernels), "a, b, s_2",
+      two_calls);
   CHECK(together(plan.fused, "s_3", "b"));
 }
 
 TEST_CASE("recompute: loops and kernels that read one value") {
-  const Planned plan(
+  const PlannedRecompute plan(
       "  - {op: mul, in: [x, 2], out: s}\n  - {op: sum, in: s, out: a, axes: [0]}\n  - {op: sum, in: s, out: b, axes: "
       "[1]}\n"
       "  - {op: matmul, in: [s, v], out: c}\n",
@@ -279,7 +281,7 @@ TEST_CASE("recompute: 2,000 readers") {
              "}\n";
     outputs += (i == 0 ? "a" : ", a") + std::to_string(i);
   }
-  const Planned plan(nodes, outputs);
+  const PlannedRecompute plan(nodes, outputs);
   CHECK_FALSE(plan.f.diagnostics.has_errors());
   CHECK(plan.fused.graph.nodes.size() < 10000);
 }
@@ -302,8 +304,6 @@ Plan whole_plan(Fixture& f, const std::string& more = "") {
   plan.check = plan_check(plan, f.ops);
   return plan;
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

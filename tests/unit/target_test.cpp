@@ -9,6 +9,7 @@
 #include <string>
 
 #include "generator/pipeline.hpp"
+#include "tests/unit/has.hpp"
 #include "tests/unit/repository.hpp"
 
 namespace kgen {
@@ -46,8 +47,6 @@ std::map<std::string, std::string> files_for(const Target& target, const std::st
   }
   return files;
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Each stub of the first target has its like on the second.
 void check_same_stubs(const Target& first, const Target& second, const std::string& example) {

@@ -11,11 +11,11 @@ using namespace kgen::test;
 namespace {
 
 // The plan of a graph, by hand: fuse ... lower.
-struct Planned {
+struct PlannedViews {
   FunctionPlan plan;
   std::vector<StubProgram> stubs;
 
-  Planned(Fixture& f, const std::string& text) {
+  PlannedViews(Fixture& f, const std::string& text) {
     StubTable table;
     plan = lower_plan(place(schedule(f.fuse_main(text)), {}), "", f.ops, table);
     stubs = table.take();
@@ -42,7 +42,7 @@ struct Planned {
 
 TEST_CASE("verify: a kernel of fixed rank can walk its result where it lies") {
   Fixture f;
-  Planned planned(f, R"(
+  PlannedViews planned(f, R"(
 graph: g
 inputs: {x: "f32[3, 2, 4]", w: "f32[4, 5]"}
 nodes:
@@ -74,7 +74,7 @@ nodes:
 outputs: [sum, c]
 )";
   const auto spoilt = [&](const auto& spoil) {
-    Planned planned(f, text);
+    PlannedViews planned(f, text);
     CHECK(planned.stubs[0].functors.size() == 1);
     spoil(planned.stubs[0].functors[0]);
     return planned.problems();
@@ -108,7 +108,7 @@ outputs: [sum, c]
 
 TEST_CASE("verify: a loop can walk what it writes where it lies") {
   Fixture f;
-  Planned planned(f, R"(
+  PlannedViews planned(f, R"(
 graph: g
 dims: {M: 1..8}
 inputs: {x: "f32[M, 4]", z: "f32[M, 6]"}
@@ -125,7 +125,7 @@ fusion: {forbid: [[e, t]]}
 
 TEST_CASE("verify: strides of an input that may have any are not taken to fit") {
   Fixture f;
-  Planned planned(f, R"(
+  PlannedViews planned(f, R"(
 graph: g
 inputs: {x: "f32[3, 2, 4]", w: "f32[4, 5]"}
 nodes: [{op: matmul, in: [x, w], out: y}]
@@ -140,7 +140,7 @@ outputs: [y]
 
 TEST_CASE("verify: a view shows memory as that lies") {
   Fixture f;
-  Planned planned(f, R"(
+  PlannedViews planned(f, R"(
 graph: g
 inputs: {x: "f32[6, 4]"}
 nodes:
@@ -163,7 +163,7 @@ nodes:
 outputs: [y]
 )";
   const auto spoilt = [&](const std::string& view, const auto& spoil) {
-    Planned planned(f, std::string(text).replace(text.find("VIEW"), 4, view));
+    PlannedViews planned(f, std::string(text).replace(text.find("VIEW"), 4, view));
     Placement& placement = planned.plan.placements[value_named(planned.plan.fused.graph, "m")];
     CHECK(placement.kind == Placement::Kind::part_of);
     spoil(placement.view);

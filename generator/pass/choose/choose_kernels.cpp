@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "generator/base/contains.hpp"
 
 namespace kgen {
 namespace {
@@ -17,10 +18,6 @@ const Candidates& candidates_of(KernelTable& table, const OpSpec& op) {
   const auto [place, is_new] = table.candidates.try_emplace(&op);
   if (is_new) place->second = table.ops.kernels_for(op);
   return place->second;
-}
-
-bool contains(const std::vector<DType>& dtypes, DType dtype) {
-  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
 }
 
 // "f32 or bf16"

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 
+#include "generator/base/contains.hpp"
 #include "generator/base/ensure.hpp"
 
 namespace kgen {
-namespace {
-
-bool contains(const std::vector<std::uint32_t>& ids, std::uint32_t id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
-}  // namespace
-
 FuseGroups::FuseGroups(const FuseFacts& facts)
     : facts_(facts),
       group_of_(facts.graph().nodes.size(), no_id),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "generator/base/contains.hpp"
+
 namespace kgen {
 
 FuseOrders::FuseOrders(const FuseFacts& facts, const FuseGroups& groups, const std::vector<std::size_t>& alone)
@@ -66,10 +68,6 @@ const auto& find_or_none(const Map& map, const Key& key) {
   static const typename Map::mapped_type none;
   const auto found = map.find(key);
   return found == map.end() ? none : found->second;
-}
-
-bool contains(const std::vector<std::size_t>& numbers, std::size_t number) {
-  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
 }  // namespace

@@ -66,13 +66,13 @@ std::string fused_reason(const FuseFacts& facts, const Group& group, NodeId prod
 }
 
 // What `value` shows, past all views.
-struct Shown {
+struct Viewed {
   ValueId base = no_id;
   std::string views;      // by which operators: "slice and reshape"; empty: it is no view
   ValueId whole = no_id;  // what `base` is a part of
 };
 
-Shown shown_by(const Graph& graph, ValueId value) {
+Viewed viewed_by(const Graph& graph, ValueId value) {
   const NodeId maker = graph.value(value).producer;
   if (maker == no_id || !std::holds_alternative<IndexMap>(graph.nodes[maker].kind)) return {value, {}, no_id};
   std::vector<std::string> views;
@@ -166,7 +166,7 @@ std::vector<Decision> fuse_decisions(const FuseFacts& facts, const FusedGraph& f
   const Graph& graph = facts.graph();
   const auto decide = [&](NodeId consumer, ValueId value, Traffic& traffic) {
     Decision made{.value = value, .producer = no_id, .consumer = consumer, .fused = false, .reason = {}, .bytes = {}};
-    const auto [base, views, whole] = shown_by(graph, value);
+    const auto [base, views, whole] = viewed_by(graph, value);
     if (graph.value(base).kind != ValueKind::result) return made;
     made.producer = graph.value(base).producer;
     // What is computed again was neither written nor read before: Recomputation says what that saves.

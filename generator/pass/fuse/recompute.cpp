@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "generator/base/contains.hpp"
 #include "generator/pass/fuse/fuse_groups.hpp"
 #include "generator/pass/fuse/recompute_readers.hpp"
 #include "generator/pass/graph/graph_edit.hpp"
@@ -11,11 +12,6 @@
 
 namespace kgen {
 namespace {
-
-template <class T>
-bool contains(const std::vector<T>& values, const T& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 // The graph and its groups while values are handed to their readers. New nodes stand behind the others until the end.
 class Recomputing {

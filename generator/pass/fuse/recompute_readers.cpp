@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "generator/base/contains.hpp"
 #include "generator/pass/fuse/fuse_groups.hpp"
 #include "generator/pass/fuse/fuse_ports.hpp"
 #include "generator/pass/graph/source_operand.hpp"
 
 namespace kgen {
 namespace {
-
-bool contains(const std::vector<NodeId>& nodes, NodeId id) {
-  return std::find(nodes.begin(), nodes.end(), id) != nodes.end();
-}
 
 // Where in the group the node reads operand number `operand`.
 ReaderPort port_of(const Graph& graph, const Group& group, std::uint32_t index, NodeId node, std::size_t operand) {

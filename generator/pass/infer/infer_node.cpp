@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generator/base/contains.hpp"
 #include "generator/base/ensure.hpp"
 #include "generator/pass/infer/infer_context.hpp"
 #include "generator/spec/infer_number.hpp"
@@ -15,10 +16,6 @@ namespace {
 bool is_untyped_number(const NodeContext& context, std::size_t operand) {
   const Value& value = context.graph.value(context.node.inputs[operand]);
   return value.kind == ValueKind::constant && !value.type;
-}
-
-bool contains(const std::vector<DType>& dtypes, DType dtype) {
-  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
 }
 
 std::string dtype_names(const std::vector<DType>& dtypes) {

@@ -50,25 +50,48 @@ std::vector<AxisOrder> wishes_for(const Meetings& meetings, const Incident& inci
   return wishes;
 }
 
+// Takes the wishes that gain something, one after another, and returns what is gained.
+double take_wishes(const Meetings& meetings, const Incident& incident, std::uint32_t of, OrdersOfClasses& orders) {
+  double saved = 0;
+  for (AxisOrder& wish : wishes_for(meetings, incident, of, orders)) {
+    const double before = cost_of_class(meetings, incident, of, orders);
+    std::swap(orders[of], wish);
+    const double gain = before - cost_of_class(meetings, incident, of, orders);
+    if (gain > 0) {
+      saved += gain;
+    } else {
+      std::swap(orders[of], wish);
+    }
+  }
+  return saved;
+}
+
+// Those that would gain most, the others being what they are, come first: what they take decides for those around them.
+std::vector<std::uint32_t> by_gain(const Meetings& meetings, const Incident& incident, OrdersOfClasses& orders) {
+  std::vector<std::uint32_t> classes;
+  std::vector<double> gains(meetings.classes, 0);
+  for (std::uint32_t of = 0; of < meetings.classes; ++of) {
+    if (meetings.fixed[of] || incident.met[of].empty()) continue;
+    AxisOrder kept = orders[of];
+    gains[of] = take_wishes(meetings, incident, of, orders);
+    orders[of] = std::move(kept);
+    classes.push_back(of);
+  }
+  std::stable_sort(classes.begin(), classes.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return gains[a] > gains[b]; });
+  return classes;
+}
+
 // What each class saves by the order that it took.
 std::vector<double> choose_orders(const Meetings& meetings, const Incident& incident, OrdersOfClasses& orders) {
   std::vector<double> saved(meetings.classes, 0);
   bool changed = true;
   for (int round = 0; changed && round < most_rounds; ++round) {
     changed = false;
-    for (std::uint32_t of = 0; of < meetings.classes; ++of) {
-      if (meetings.fixed[of] || incident.met[of].empty()) continue;
-      for (AxisOrder& wish : wishes_for(meetings, incident, of, orders)) {
-        const double before = cost_of_class(meetings, incident, of, orders);
-        std::swap(orders[of], wish);
-        const double gain = before - cost_of_class(meetings, incident, of, orders);
-        if (gain > 0) {
-          saved[of] += gain;
-          changed = true;
-        } else {
-          std::swap(orders[of], wish);
-        }
-      }
+    for (const std::uint32_t of : by_gain(meetings, incident, orders)) {
+      const double gain = take_wishes(meetings, incident, of, orders);
+      saved[of] += gain;
+      changed |= gain > 0;
     }
   }
   return saved;

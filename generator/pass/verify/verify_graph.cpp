@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "generator/base/parallel.hpp"
+#include "generator/pass/verify/most_problems.hpp"
 #include "generator/pass/verify/verify_groups.hpp"
 #include "generator/pass/verify/verify_nodes.hpp"
 #include "generator/pass/verify/verify_samples.hpp"
@@ -17,8 +18,6 @@ namespace kgen {
 namespace {
 
 using Form = ViewRule::Form;
-
-constexpr std::size_t most_problems = 5;
 
 class GraphVerifier {
  public:

@@ -6,12 +6,11 @@
 #include <string_view>
 #include <utility>
 
+#include "generator/pass/verify/most_problems.hpp"
 #include "generator/pass/verify/verify_nodes.hpp"
 
 namespace kgen {
 namespace {
-
-constexpr std::size_t most_problems = 5;
 
 bool needs_root(GroupKind kind) { return kind == GroupKind::structured || kind == GroupKind::call; }
 

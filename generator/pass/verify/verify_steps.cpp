@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "generator/pass/verify/most_problems.hpp"
 #include "generator/pass/verify/steps_done.hpp"
 #include "generator/pass/verify/verify_nodes.hpp"
 
@@ -15,8 +16,6 @@ namespace {
 
 using Kind = Placement::Kind;
 using Bytes = std::int64_t;
-
-constexpr std::size_t most_problems = 5;
 
 bool is_register_view(const PlacedGraph& placed, ValueId value) {
   const NodeId producer = placed.graph().value(value).producer;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "generator/pass/graph/strided_memory.hpp"
+#include "generator/pass/verify/most_problems.hpp"
 #include "generator/pass/verify/verify_samples.hpp"
 
 namespace kgen {
@@ -13,8 +14,6 @@ namespace {
 
 using Kind = Placement::Kind;
 using Extents = std::vector<std::int64_t>;
-
-constexpr std::size_t most_problems = 5;
 
 // By value: where its elements lie; nothing for what is in registers, and for what cannot be shown where it should lie.
 using Memory = std::vector<std::optional<StridedMemory>>;

@@ -31,7 +31,7 @@ struct Team {
   }
   // Waits for all of the team. Every part must come here equally often.
   void barrier() const {
-    if (size > 1) pool->barrier().wait(static_cast<std::uint32_t>(size), pool->spin());
+    if (size > 1) pool->meet(static_cast<std::uint32_t>(size));
   }
 };
 

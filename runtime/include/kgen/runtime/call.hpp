@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kgen/index.hpp"
@@ -114,6 +115,15 @@ struct AnyView {
   std::int64_t first = 0;  // the first element, counted from where `data` begins; not 0 for packed types alone
 };
 
+// What sets how far a value may be from its reference: the coarsest element type on the way to it and, of a sum, the
+// terms that were rounded in between. Where terms cancel, the sum is as inexact as they are.
+struct Precision {
+  Precision(ElementType coarsest, std::vector<AnyView> summed = {}) : type(coarsest), terms(std::move(summed)) {}
+
+  ElementType type;
+  std::vector<AnyView> terms;  // each broadcasts to the value
+};
+
 // An operator as check mode names it.
 struct CheckedOperator {
   const char* stub;
@@ -207,20 +217,25 @@ class Call {
   }
   // Whether compare() would find a difference, as long as this run has none yet.
   template <class T, class U, int R>
-  bool differs(const View<T, R>& actual, const View<U, R>& reference, ElementType precision = element_type<T>()) const {
+  bool differs(const View<T, R>& actual, const View<U, R>& reference,
+               const Precision& precision = element_type<T>()) const {
     static_assert(std::is_same_v<std::remove_const_t<T>, std::remove_const_t<U>>);
     return values_differ(any_view(actual), any_view(reference), precision);
   }
   // From here on, every operator of the stub was seen to agree with its reference, if this run has no difference yet.
   void note_observed(const char* stub) const;
   // Compares what a stub computed with its unfused reference. The first operator of a run that differs becomes the
-  // error KGEN_CHECK_FAILED when the run ends. `precision` is the coarsest element type on the way to the value: it
-  // sets the tolerance.
+  // error KGEN_CHECK_FAILED when the run ends.
   template <class T, class U, int R>
   void compare(const char* stub, const char* op, const char* where, const View<T, R>& actual,
-               const View<U, R>& reference, ElementType precision = element_type<T>()) const {
+               const View<U, R>& reference, const Precision& precision = element_type<T>()) const {
     static_assert(std::is_same_v<std::remove_const_t<T>, std::remove_const_t<U>>);
     compare_values({stub, op, where}, any_view(actual), any_view(reference), precision);
+  }
+  // For a Precision.
+  template <class... Views>
+  std::vector<AnyView> terms(const Views&... views) const {
+    return {any_view(views)...};
   }
 
  private:
@@ -284,8 +299,8 @@ class Call {
   Buffer persistent_buffer(int row, ElementType type, int rank, std::int64_t call) const;
   void* scratch_buffer(std::int64_t bytes) const;
   void compare_values(const CheckedOperator& op, const AnyView& actual, const AnyView& reference,
-                      ElementType precision) const;
-  bool values_differ(const AnyView& actual, const AnyView& reference, ElementType precision) const;
+                      const Precision& precision) const;
+  bool values_differ(const AnyView& actual, const AnyView& reference, const Precision& precision) const;
 
   kgen_model& model_;
   std::span<const DLTensor* const> inputs_;

@@ -30,7 +30,7 @@ class Observer {
   // operators after it; both are dense.
   template <class T, int R>
   void compare(const char* op, const char* where, const View<T, R>& found, const View<T, R>& reference,
-               ElementType precision = element_type<T>()) const {
+               const Precision& precision = element_type<T>()) const {
     if (values_.seen(found.data())) {
       call_.compare(stub_, op, where, found, reference, precision);
     } else {
