@@ -39,13 +39,14 @@ double expected_of_batch(const View<const T, Ra>& a, const View<const T, Rb>& b,
 }
 
 template <int LeastBits = 13, class T, int Ra, int Rb>
-void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::string& launches, double error = 1e-5) {
+void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::string& launches, double error = 1e-5,
+           bool small_tiles = false) {
   constexpr int R = Ra > Rb ? Ra : Rb;
   for (const simt::Order order : {simt::Order::forward, simt::Order::shuffled}) {
     Hopper device;
     simt::device().order = order;
-    Tensor<float, R> c(
-        join(batch_extents(a.shape(), b.shape()), Index<2>{a.extent(Ra - 2), b.extent(Rb - 1)}));
+    simt::device().small_tiles = small_tiles;
+    Tensor<float, R> c(join(batch_extents(a.shape(), b.shape()), Index<2>{a.extent(Ra - 2), b.extent(Rb - 1)}));
     batched_matmul<96, 256, LeastBits>(a, b, c.view());
     CHECK(taken(device) == launches);
     for_each_position(c.shape, [&](Index<R> at) {
@@ -54,6 +55,12 @@ void check(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::st
       REQUIRE(std::abs(element(c.view(), at) - value) <= error * (8 + static_cast<double>(a.extent(Ra - 1))));
     });
   }
+}
+
+// Where tiles of waves may be chosen as well.
+template <class T, int Ra, int Rb>
+void check_small(const View<const T, Ra>& a, const View<const T, Rb>& b, const std::string& launches) {
+  check(a, b, launches, 1e-5, true);
 }
 
 template <class T, int R>
@@ -82,6 +89,38 @@ TEST_CASE_TEMPLATE("batches by warpgroups: extents around those of tiles, b alon
     check(viewed(a), viewed(b), launches);
     check(viewed(a), viewed(turned).template permute<0, 2, 1>(), launches);
   }
+}
+
+TEST_CASE_TEMPLATE("batches by warpgroups: small ones by waves, in tiles that take the least time", T,
+                   KGEN_TYPES((bf16), f16)) {
+  struct Size {
+    std::int64_t batch, M, N, K;
+    const char* launches;
+  };
+  for (const auto& [batch, M, N, K, launches] : {Size{3, 17, 72, 40, "wave_batched_matmul x6"},  // of 32 rows
+                                                 {5, 64, 16, 128, "wave_batched_matmul x5"},     // of 64
+                                                 {2, 70, 33, 129, "copied, wave_batched_matmul x4"},
+                                                 {3, 130, 264, 24, "warpgroup_batched_matmul x4"}}) {
+    const auto a = random_tensor<T>(Index<3>{batch, M, K}, 1), b = random_tensor<T>(Index<3>{batch, K, N}, 2);
+    const auto turned = random_tensor<T>(Index<3>{batch, N, K}, 3), one = random_tensor<T>(Index<3>{1, K, N}, 4);
+    check_small(viewed(a), viewed(b), launches);
+    check_small(viewed(a), viewed(turned).template permute<0, 2, 1>(), launches);
+    check_small(viewed(a), viewed(one), launches);
+  }
+}
+
+TEST_CASE("batches by warpgroups: results whose lines are whole vectors of 4, not of 8") {
+  const auto check_lines = [](Index<3> extents, const std::string& launches, const std::string& small) {
+    const std::int64_t M = extents[0], N = extents[1], K = extents[2];
+    const auto a = random_tensor<bf16>(Index<3>{3, M, K}, 1), turned = random_tensor<bf16>(Index<3>{3, N, K}, 2);
+    const auto right = viewed(turned).permute<0, 2, 1>();
+    check(viewed(a), right, launches);
+    check(viewed(a), right.slice<2>(0, N - 1), launches);
+    check_small(viewed(a), right, small);
+  };
+  check_lines({5, 204, 520}, "skinny_batched_matmul x6", "skinny_batched_matmul x6");
+  check_lines({17, 76, 40}, "warpgroup_batched_matmul x3", "wave_batched_matmul x6");
+  check_lines({70, 204, 72}, "warpgroup_batched_matmul x3", "warpgroup_batched_matmul x3");
 }
 
 TEST_CASE("batches by warpgroups: axes that repeat, in either operand, and several of them") {

@@ -192,6 +192,13 @@ KGEN_FN void emit_in_turn(const Sums (&sums)[Count], const C& c, Index<2> origin
   }
 }
 
+// What a launch says of a sink: whole vectors of 8 lanes, or where it has none, of 4, which emit_in_turn() gives it.
+template <class C>
+Lanes emitted_lanes(const C& c) {
+  const Lanes lanes = whole_lanes(c, 8);
+  return lanes == Lanes::any && whole_lanes(c, 4) != Lanes::any ? Lanes::whole_vectors : lanes;
+}
+
 // The same in whichever way suits a sink of which a launch has seen `lanes`. IsAlone: the kernel has no other sink.
 template <class Layout, int AtOnce, bool IsAlone, class Sums, int Count, class C>
 KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin, Index<2> extents, Lanes lanes) {

@@ -154,9 +154,10 @@ skinny_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulS
         if (thread_index() < Matmul::multiplying_threads) partial.put(sums, Matmul::first_column());
       }
       const ClusterStay adding;
-      if (thread_index() >= Matmul::multiplying_threads) return;
-      const auto& sink = states.known(given, share.first_row());
-      Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
+      if (thread_index() < Matmul::multiplying_threads) {
+        const auto& sink = states.known(given, share.first_row());
+        Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
+      }
     };
     const int number = static_cast<int>(block_index()) / shape.blocks, of_tile = number % shape.parts;
     const auto at_part = [&]<int First, int Count>(const auto& sink, Index<2> origin, std::int64_t end) KGEN_LAMBDA {

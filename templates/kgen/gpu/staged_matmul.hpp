@@ -186,8 +186,7 @@ staged_matmul_kernel(const KGEN_GRID_CONSTANT StagedLoads<Matmul, several_count<
         }
       }
       const ClusterStay adding;
-      if (!multiplies) return;
-      Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
+      if (multiplies) Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
     };
     at_tile(static_cast<int>(block_index()) / shape.blocks, Matmul::columns, c, shape, compute);
   }

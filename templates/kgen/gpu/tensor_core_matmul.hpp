@@ -74,7 +74,7 @@ bool multiply_few_rows(const A& a, const B& b, const C& c, const Shape& shape, b
 // columns: of a tile of more than 64 rows; 0: what the sizes suggest.
 template <class T, class A, class B, class C>
 bool tensor_core_matmul(const A& a, const B& b, const C& c, Stream stream, int columns = 0) {
-  WarpgroupMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, 0, whole_lanes(c, 8)};
+  WarpgroupMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, 0, emitted_lanes(c)};
   constexpr std::int64_t most = 1 << 30;  // places are counted in 32 bits, tiles as well
   shape.columns_asked = columns;
   bool fits = shape.M > 0 && shape.M < most && shape.K > 0 && shape.K < most, deep = true;

@@ -1,12 +1,14 @@
-// Products of batches of matrices on the tensor cores of Hopper, by warpgroup_matmul.hpp's kernel, and where a matrix
-// has few rows by skinny_matmul.hpp's. The rows of all products are one behind the other, each product's from a
-// multiple of a tile's rows on; what brings tiles and what takes results find the matrix by the number of the row.
+// Products of batches of matrices on the tensor cores of Hopper, by warpgroup_matmul.hpp's kernel, where a matrix has
+// few rows by skinny_matmul.hpp's, and where all of them are small by wave_batched_matmul.hpp's. The rows of all
+// products are one behind the other, each product's from a multiple of a tile's rows on; what brings tiles and what
+// takes results find the matrix by the number of the row.
 #pragma once
 
 #include "kgen/batch.hpp"
 #include "kgen/gpu/laid_out.hpp"
 #include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
+#include "kgen/gpu/wave_batched_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
@@ -215,6 +217,35 @@ struct BatchedProduct {
     launch_early(grid(shared.tiles, shared.blocks), stream, kernel, *loads, with_access(own.c, 8), own.shape);
     return true;
   }
+  // By each wave alone in small tiles, where these take less time than `other`: blocks that go from tile to tile have
+  // tiles of 128 rows, and wait for each one's end.
+  template <bool BDeep>
+  bool launch_small(std::int64_t other, const DeviceLimits& limits, Stream stream) const {
+    if constexpr (sizeof(T) == 2 && has_small_tiles<T, View<const T, Ra>, View<const T, Rb>, C>) {
+      if (!lies_in_vectors<T>(a, false) || !lies_in_vectors<T>(b, BDeep)) return false;
+      const WaveBatchShape<axes> own{batch_extents(a.shape(), b.shape()),
+                                     {shape.M, shape.K, {shape.N[0]}, shape.lanes, false, {}}};
+      const double memory = shape.memory_time(shape.steps(swizzle_bytes / static_cast<int>(sizeof(T))));
+      const auto time = [&]<class Tile>() {
+        const std::int64_t alone = wave_time<Tile>(count_tiles<Tile>(own), shape.K, limits);  // or never
+        return alone < other ? time_together(alone, memory) : alone;
+      };
+      const std::int64_t few = time.template operator()<FewRowsWaveTile<1>>();
+      const std::int64_t small = time.template operator()<SmallWaveTile<1>>();
+      const auto in_tiles = [&]<class Tile>() {
+        using Op = DeviceTile<T>;
+        if constexpr (BDeep) {
+          return launch_wave_batched_matmul<Tile, Op, T, true>(a, with_turned_axes(b), c.tensor, own, stream);
+        } else {
+          return launch_wave_batched_matmul<Tile, Op, T, false>(a, b, c.tensor, own, stream);
+        }
+      };
+      if (few <= small) return few < other && in_tiles.template operator()<FewRowsWaveTile<1>>();
+      return small < other && in_tiles.template operator()<SmallWaveTile<1>>();
+    } else {
+      return false;
+    }
+  }
   // False where device or compiler do not allow it. What the copy engine does not take is copied to where it does;
   // where its matrices are not evenly apart, all comes through registers.
   template <bool BDeep>
@@ -247,7 +278,8 @@ struct BatchedProduct {
   bool launch_as_it_lies(const DeviceLimits& limits, Stream stream) const {
     if (shape.M <= 16 && launch_skinny<BDeep>(limits, stream)) return true;
     constexpr int depth = OperandTiles<T, 64>::depth;
-    const int columns = best_columns<256, 128, 64>(shape, limits.multiprocessors, shape.steps(depth));
+    const auto [columns, time] = best_tiles<256, 128, 64>(shape, limits.multiprocessors, shape.steps(depth));
+    if (launch_small<BDeep>(time, limits, stream)) return true;
     if (columns == 256 && launch_by_engine<256, BDeep>(limits, stream)) return true;
     if (columns == 128 && launch_by_engine<128, BDeep>(limits, stream)) return true;
     if (columns == 64 && launch_by_engine<64, BDeep>(limits, stream)) return true;
@@ -277,7 +309,7 @@ bool warpgroup_batched_matmul(const A& a, const B& b, const C& c, Stream stream)
   if (!fits) return false;
   WarpgroupMatmulShape<1> shape{M, K, {N}, 0, Lanes::any, 1, 1, static_cast<int>(batches)};
   const NumberedRows<C, axes + 1> sink{c, Positions<axes + 1>(join(batch, Index<1>{shape.batch_rows()}))};
-  shape.lanes = whole_lanes(sink, 8);
+  shape.lanes = emitted_lanes(sink);
   const detail::BatchedProduct<T, source_rank<A>, source_rank<B>, C> product{a, b, sink, shape};
   const DeviceLimits limits = device_limits(stream);
   constexpr int line = source_rank<B> - 1;

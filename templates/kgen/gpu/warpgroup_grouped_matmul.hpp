@@ -166,8 +166,8 @@ skinny_grouped_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, View<const I,
     const RowGroups groups(shared, ends, shape.M, most_rows);
     const ClusterDepth depth(shape.steps(Matmul::depth), shape.blocks);
     const auto compute = [&]<int First, int Count>(const auto& sink, const GroupRows& rows, int column) KGEN_LAMBDA {
-      // Rows without a matrix have no depth, and sums of zeros: made behind the products, which a branch around them, or
-      // zeros ahead of them, would serialise (C7515).
+      // Rows without a matrix have no depth, and sums of zeros: made behind the products, which a branch around them,
+      // or zeros ahead of them, would serialise (C7515).
       ClusterDepth part = depth;
       if (!groups.has_matrix(rows)) part.last = part.first;
       typename Matmul::Sums::Sum sums[Matmul::rows / 2];
@@ -370,7 +370,7 @@ template <class A, class B, class I, class C>
 bool warpgroup_grouped_matmul(const A& a, const B& b, const View<const I, 1>& ends, const C& c, Stream stream) {
   using T = view_element_t<A>;
   constexpr std::int64_t most = 1 << 30;  // rows are counted in 32 bits, depth and tiles as well
-  detail::GroupedProduct<T, A, B, I, C> product{a, b, ends, c, {a.extent(0), a.extent(1), {}, 0, whole_lanes(c, 8)}};
+  detail::GroupedProduct<T, A, B, I, C> product{a, b, ends, c, {a.extent(0), a.extent(1), {}, 0, emitted_lanes(c)}};
   auto& shape = product.shape;
   bool fits = shape.K > 0 && shape.K < most && shape.M < most && product.most_tiles(16) < most / 128, deep = true;
   std::int64_t tiles = 0;

@@ -274,8 +274,9 @@ warpgroup_streamed_matmul_kernel(View<const T, 2> a, B b, C c, WarpgroupMatmulSh
         }
       }
       const ClusterStay adding;
-      if (thread_index() >= Matmul::multiplying_threads) return;
-      Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
+      if (thread_index() < Matmul::multiplying_threads) {
+        Matmul::Results::template emit_tile<Count>(partial, sink, origin, end, shape);
+      }
     };
     at_tile(static_cast<int>(block_index()) / shape.blocks, Matmul::columns, c, shape, compute);
   }

@@ -29,39 +29,43 @@ struct MatrixSink {
   }
 };
 
-template <class Op, class T, bool BDeep, int Axes, class A, class B, class C>
-KGEN_GLOBAL((runs_waves<T, A, B> ? WaveMatmulTile::threads : 1), 2)
+template <class Tile, class Op, class T, bool BDeep, int Axes, class A, class B, class C>
+KGEN_GLOBAL((runs_waves<T, A, B, Tile> ? Tile::threads : 1), Tile::blocks)
 wave_batched_matmul_kernel(A a, B b, C c, WaveBatchShape<Axes> shape) {
-  if constexpr (runs_waves<T, A, B>) {
+  if constexpr (runs_waves<T, A, B, Tile>) {
     take_turn();
     SharedMemory shared;
-    auto* stages = shared.take<WaveMatmulTile::Stage<T>>(WaveMatmulTile::stages);
+    auto* stages = shared.take<typename Tile::template Stage<T>>(Tile::stages);
     const std::int64_t M = shape.product.M, K = shape.product.K, N = shape.product.N[0];
-    const std::int64_t each = shape.product.template tiles<1>(0);
+    const std::int64_t each = shape.product.template tiles<1, Tile>(0);
     const std::int64_t tile = block_index();  // a block has one
     const auto at = unflatten(tile / each, shape.batch);
     const auto left = matrix_of(a, matrix_start(at, Index<source_rank<A>>(a.shape())), Index<2>{M, K});
     const auto right =
         matrix_of(b, matrix_start(at, Index<source_rank<B>>(b.shape())), BDeep ? Index<2>{N, K} : Index<2>{K, N});
     const MatrixSink<C, Axes + 2> result{c, join(at, Index<2>{})};
-    const Index<2> origin = shape.product.template origin<1>(0, static_cast<int>(tile % each));
-    multiply_tile_of<Op, T, BDeep, 0, 1, true>(stages, left, right, result, shape.product, origin,
-                                               std::make_integer_sequence<int, 1>{});
+    const Index<2> origin = shape.product.template origin<1, Tile>(0, static_cast<int>(tile % each));
+    multiply_tile_of<Op, T, BDeep, 0, 1, true, Tile>(stages, left, right, result, shape.product, origin,
+                                                     std::make_integer_sequence<int, 1>{});
   }
 }
 
 namespace detail {
-template <class Op, class T, bool BDeep, int Axes, class A, class B, class C>
+// The tiles of all products.
+template <class Tile, int Axes>
+std::int64_t count_tiles(const WaveBatchShape<Axes>& shape) {
+  return element_count(shape.batch) * shape.product.template tiles<1, Tile>(0);
+}
+template <class Tile, class Op, class T, bool BDeep, int Axes, class A, class B, class C>
 bool launch_wave_batched_matmul(const A& a, const B& b, const C& c, const WaveBatchShape<Axes>& shape, Stream stream) {
-  const auto kernel = wave_batched_matmul_kernel<Op, T, BDeep, Axes, A, B, C>;
-  const std::int64_t bytes = WaveMatmulTile::Pipeline<T>::shared(), each = shape.product.template tiles<1>(0);
-  const std::int64_t tiles = element_count(shape.batch) * each;
-  if (tiles > most_blocks(WaveMatmulTile::threads) || device_limits(stream).shared_bytes < bytes ||
-      !runs_threads(reinterpret_cast<const void*>(kernel), WaveMatmulTile::threads, stream)) {
+  const auto kernel = wave_batched_matmul_kernel<Tile, Op, T, BDeep, Axes, A, B, C>;
+  const std::int64_t bytes = Tile::template Pipeline<T>::shared(), tiles = count_tiles<Tile>(shape);
+  if (tiles > most_blocks(Tile::threads) || device_limits(stream).shared_bytes < bytes ||
+      !runs_threads(reinterpret_cast<const void*>(kernel), Tile::threads, stream)) {
     return false;
   }
   if (tiles == 0) return true;
-  const Grid grid{"wave_batched_matmul", tiles, WaveMatmulTile::threads, bytes};
+  const Grid grid{"wave_batched_matmul", tiles, Tile::threads, bytes};
   launch_early(grid, stream, kernel, with_access(a, 8), with_access(b, 8), with_access(c, 8), shape);
   return true;
 }
@@ -76,13 +80,15 @@ bool wave_batched_matmul(const A& a, const B& b, const C& c, Stream stream) {
   const Index<source_rank<B>> b_extents = b.shape();
   const Index<2> left = last_axes<2>(a_extents), right = last_axes<2>(b_extents);
   const WaveBatchShape<axes> shape{batch_extents(a_extents, b_extents),
-                                   {left[0], left[1], {right[1]}, whole_lanes(c, 8), runs_across(a), {runs_across(b)}}};
+                                   {left[0], left[1], {right[1]}, emitted_lanes(c), runs_across(a), {runs_across(b)}}};
   const bool deep = has_deep_columns<T>(b);
   if (!lies_in_vectors<T>(a, false) || !lies_in_vectors<T>(b, deep)) return false;
   if constexpr (is_memory_of<T, B>) {
-    if (deep) return detail::launch_wave_batched_matmul<Op, T, true>(a, with_turned_axes(b), c, shape, stream);
+    if (deep) {
+      return detail::launch_wave_batched_matmul<WaveMatmulTile, Op, T, true>(a, with_turned_axes(b), c, shape, stream);
+    }
   }
-  return detail::launch_wave_batched_matmul<Op, T, false>(a, b, c, shape, stream);
+  return detail::launch_wave_batched_matmul<WaveMatmulTile, Op, T, false>(a, b, c, shape, stream);
 }
 
 }  // namespace kgen::gpu

@@ -64,7 +64,7 @@ bool launch_wave_grouped_matmul(const A& a, const B& b, const View<const I, 1>& 
 // not lie in whole vectors.
 template <class T, class Op = DeviceTile<T>, class A, class B, class I, class C>
 bool wave_grouped_matmul(const A& a, const B& b, const View<const I, 1>& ends, const C& c, Stream stream) {
-  WaveMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, whole_lanes(c, 8), runs_across(a), {}};
+  WaveMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1], {}, emitted_lanes(c), runs_across(a), {}};
   const bool deep = has_deep_columns<T>(b);
   bool fits = lies_in_vectors<T>(a, false);
   int product = 0;

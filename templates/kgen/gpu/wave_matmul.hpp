@@ -399,7 +399,7 @@ bool launch_best_wave_matmul(const A& a, const B& b, const C& c, const WaveMatmu
 // void for whichever suits.
 template <class T, class Op = DeviceTile<T>, class Tile = void, class A, class B, class C>
 bool wave_matmul(const A& a, const B& b, const C& c, Stream stream) {
-  WaveMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1],      {}, whole_lanes(c, 8), runs_across(a),
+  WaveMatmulShape<several_count<B>> shape{a.shape()[0], a.shape()[1],      {}, emitted_lanes(c), runs_across(a),
                                           {},           whole_lanes(a, 8), {}};
   const bool deep = has_deep_columns<T>(b);
   using Copies = LaidOut<T, 1 + several_count<B>>;
