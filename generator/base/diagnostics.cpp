@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <numeric>
 
+#include "generator/base/characters.hpp"
 #include "generator/base/utf8.hpp"
 
 namespace kgen {
@@ -121,12 +121,6 @@ void append_diagnostic(std::string& out, const Diagnostic& diagnostic, const Sty
                diagnostic.message, style);
   for (const auto& [where, message] : diagnostic.notes) append_entry(out, where, "note", style.note, message, style);
   if (!diagnostic.help.empty()) append_entry(out, {}, "help", style.note, diagnostic.help, style);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
 }
 
 // Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/base/contains.hpp"
 #include "generator/base/languages.hpp"
 #include "generator/base/writer.hpp"
 #include "generator/emit/banner.hpp"
@@ -71,8 +72,7 @@ std::vector<ValueId> terms_of(const CheckedStub& stub, ValueId value, Terms whic
     const std::vector<ValueId>& read = stub.unfused.arguments[stub.unfused.fused.group_of[id]];
     for (const ValueId input : stub.graph.nodes[id].inputs) {
       const bool is_read = std::find(read.begin() + 1, read.end(), input) != read.end();
-      const bool is_known = std::find(terms.begin(), terms.end(), input) != terms.end();
-      if (is_read && !is_known && stub.makes(input) && terms.size() < most_terms) terms.push_back(input);
+      if (is_read && !contains(terms, input) && stub.makes(input) && terms.size() < most_terms) terms.push_back(input);
     }
   };
   add_terms(value);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "generator/base/characters.hpp"
+#include "generator/base/contains.hpp"
+
 namespace kgen {
 
 const AttributeSpec* OpSpec::attribute(std::string_view attribute_name) const {
@@ -42,14 +45,10 @@ std::vector<std::string> OpSet::names() const {
 }
 
 std::vector<std::string> OpSet::called_elsewhere(std::string_view name) const {
-  std::string lower(name);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string lower = lower_case(name);
   std::vector<std::string> result;
   for (const OpSpec& op : ops) {
-    if (std::find(op.other_names.begin(), op.other_names.end(), lower) != op.other_names.end())
-      result.push_back(op.name);
+    if (contains(op.other_names, lower)) result.push_back(op.name);
   }
   return result;
 }
