@@ -59,17 +59,20 @@ TEST_CASE(
 }
 
 TEST_CASE("paged attention on tensor cores: many queries") {
-  for (const Case& c : {Case{{2, 20, 4, 2, 128, 16, 20}, {317, 12}, "warpgroup_attention x"},
+  for (const Case& c : {Case{{2, 20, 4, 2, 128, 16, 20}, {317, 12}, "warpgroup_attention x", 8},
                         Case{{1, 140, 1, 1, 64, 8, 40}, {320}, "warpgroup_attention x1", 1},
                         Case{{1, 19, 1, 1, 24, 128, 9}, {1100}, "warpgroup_attention x", 12},
-                        Case{{1, 17, 1, 1, 200, 48, 4}, {170}, "warpgroup_attention x"}}) {
+                        Case{{1, 17, 1, 1, 200, 48, 4}, {170}, "warpgroup_attention x", 1},
+                        Case{{2, 20, 4, 2, 128, 16, 20}, {317, 12}, "skinny_attention x48"},
+                        Case{{1, 37, 3, 1, 64, 8, 30}, {230}, "skinny_attention x"}}) {
     check<f16, f16>(c, 2e-3);
   }
 }
 
 TEST_CASE("paged attention on tensor cores: keys of 8 bits, and pages that the copy engine does not take") {
   check<bf16, f8e4m3>({{2, 1, 4, 1, 128, 16, 12}, {180, 33}, "skinny_attention x"}, 8e-3);
-  check<bf16, f8e4m3>({{1, 20, 2, 1, 128, 16, 12}, {180}, "elementwise x"}, 8e-3);
+  check<bf16, f8e4m3>({{1, 20, 2, 1, 128, 16, 12}, {180}, "elementwise x", 2}, 8e-3);
+  check<bf16, f8e4m3>({{1, 20, 2, 1, 128, 16, 12}, {180}, "skinny_attention x"}, 8e-3);
   check<bf16, bf16>({{2, 1, 4, 2, 64, 1, 90}, {90, 41}, "elementwise x"}, 8e-3);
   check<bf16, bf16>({{1, 30, 2, 2, 64, 5, 30}, {150}, "elementwise x"}, 8e-3);
 }
