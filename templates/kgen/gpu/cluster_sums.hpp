@@ -119,7 +119,7 @@ struct ClusterResults {
     if (shape.lanes != Lanes::any) {
       emit<true>(partial, known<Lanes::whole_vectors>(c), origin, extents, shape.blocks, products);
     } else {
-      emit<false>(partial, c, origin, extents, shape.blocks, products);
+      emit<false>(partial, known<Lanes::any>(c), origin, extents, shape.blocks, products);
     }
   }
 };
