@@ -184,16 +184,13 @@ inline int blocks_of_depth(int tiles, int steps, const DeviceLimits& limits) {
 // does not say. Where there is no room for both, it costs more than that.
 inline constexpr std::int64_t begins_early = 700;
 
-// SkinnyMatmul's kernel for one call.
-template <class Matmul, class T, bool BDeep, class A, class B, class C>
-struct SkinnyLaunch {
-  static constexpr int products = several_count<B>, threads = Matmul::template threads<C>, columns = Matmul::columns;
+// SkinnyMatmul's kernel for one call, with tiles that `Loads` brings.
+template <class Matmul, class Loads, int Products, class C>
+struct SharedLaunch {
+  static constexpr int products = Products, threads = Matmul::template threads<C>, columns = Matmul::columns;
   static constexpr std::int64_t shared_bytes = Matmul::shared() + RowStates<C, Matmul::rows>::shared();
-  using Loads = EngineTiles<typename Matmul::Tiles, BDeep, products>;
   static constexpr auto* kernel = skinny_matmul_kernel<Matmul, Loads, products, C>;
 
-  const A& a;
-  const B& b;
   const C& c;
   WarpgroupMatmulShape<products> shape;
   const DeviceLimits& limits;
@@ -218,18 +215,33 @@ struct SkinnyLaunch {
     return Matmul::times.best(tiles, steps(), memory, room, limits);
   }
 
-  // False where operands do not lie as the copy engine takes them.
-  bool operator()(const SharedDepth& shared) {
-    const int rows = std::min(Matmul::rows, static_cast<int>((shape.M + 7) / 8 * 8));
-    const auto loads = engine_tiles<T, typename Matmul::Tiles, BDeep>(a, b, c, rows);
-    if (!loads) return false;
+  void launch(const Loads& loads, const SharedDepth& shared) {
     shape.tiles = shared.tiles;
     shape.blocks = shared.blocks;
     shape.allows_next =
         shape.first_tile == 0 && shared.tiles * shared.blocks * 2 <= limits.multiprocessors * Matmul::blocks;
-    launch_early(grid(shared.tiles, shared.blocks), stream, kernel, *loads,
+    launch_early(grid(shared.tiles, shared.blocks), stream, kernel, loads,
                  with_each(c, [](const auto& sink) { return with_access(sink, 8); }), shape);
-    return true;
+  }
+};
+
+// The same of matrices.
+template <class Matmul, class T, bool BDeep, class A, class B, class C>
+struct SkinnyLaunch : SharedLaunch<Matmul, EngineTiles<typename Matmul::Tiles, BDeep, several_count<B>>, several_count<B>, C> {
+  using Launch = SharedLaunch<Matmul, EngineTiles<typename Matmul::Tiles, BDeep, several_count<B>>, several_count<B>, C>;
+  const A& a;
+  const B& b;
+
+  SkinnyLaunch(const A& a, const B& b, const C& c, const WarpgroupMatmulShape<several_count<B>>& shape,
+               const DeviceLimits& limits, Stream stream)
+      : Launch{c, shape, limits, stream}, a(a), b(b) {}
+
+  // False where operands do not lie as the copy engine takes them.
+  bool operator()(const SharedDepth& shared) {
+    const int rows = std::min(Matmul::rows, static_cast<int>((this->shape.M + 7) / 8 * 8));
+    const auto loads = engine_tiles<T, typename Matmul::Tiles, BDeep>(a, b, this->c, rows);
+    if (loads) this->launch(*loads, shared);
+    return loads.has_value();
   }
 };
 
