@@ -169,7 +169,7 @@ TEST_CASE("warpgroup attention: blocks that go from tile to tile, in any order o
 
 TEST_CASE("warpgroup attention: keys that blocks share, of which a query sees some, all or none") {
   for (const Size& c :
-       {Size{1, 5, 8, 128, 700, 2}, {2, 19, 1, 24, 1100, 1}, {1, 300, 1, 64, 600, 1}, {1, 700, 1, 8, 600, 1}}) {
+       {Size{1, 5, 8, 128, 1100, 2}, {2, 19, 1, 24, 1100, 1}, {1, 300, 1, 64, 600, 1}, {1, 700, 1, 8, 600, 1}}) {
     const Operands<f16> x(c);
     for (const bool causal : {false, true}) {
       Hopper device;
@@ -278,6 +278,27 @@ TEST_CASE("skinny attention: clusters and single blocks, keys split unevenly, in
         CHECK(device.take() == c.launches);
         compare_attention(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), 2e-3);
       }
+    }
+  }
+}
+
+TEST_CASE("skinny attention: several tiles of rows, of which groups of heads are in two") {
+  for (const Size& c : {Size{2, 23, 6, 128, 150, 3}, {1, 9, 7, 40, 290, 1}, {2, 33, 1, 64, 20, 1}, {1, 21, 1, 256, 100, 1},
+                        {1, 40, 2, 64, 40, 2}}) {
+    const Operands<bf16> x(c);
+    const auto mask = random_tensor<float>(Index<3>{c.H, c.S, c.T}, 5);
+    const auto masked = [&](Index<4> at, std::int64_t t) { return element(mask.view(), Index<3>{at[2], at[1], t}); };
+    for (const bool causal : {false, true}) {
+      Hopper device;
+      simt::device().multiprocessors = 132;
+      INFO("S ", c.S, " T ", c.T, " D ", c.D, " causal ", causal);
+      Tensor<float, 4> out(x.q.shape);
+      attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view());
+      CHECK(device.take().starts_with("skinny_attention x"));
+      compare(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(), 8e-3);
+      attention(x.q.view(), x.k.view(), x.v.view(), mask.view(), 0.3, causal, out.view());
+      CHECK(device.take().starts_with("skinny_attention x"));
+      compare(x.q.view(), x.k.view(), x.v.view(), masked, 0.3, causal, out.view(), 8e-3);
     }
   }
 }
@@ -415,6 +436,7 @@ TEST_CASE("warpgroup attention: masks, whole and broadcast, prologue and epilogu
 TEST_CASE("warpgroup attention: NaN, infinity, and what the engine does not take") {
   Operands<bf16> x(Size{1, 20, 1, 64, 200, 1});
   Hopper device;
+  simt::device().multiprocessors = 1;  // or several tiles of few rows would go another way
   x.q.elements[64] = static_cast<bf16>(std::numeric_limits<float>::quiet_NaN());        // of query 1
   x.v.elements[199 * 64] = static_cast<bf16>(std::numeric_limits<float>::infinity());  // of the last key
   Tensor<float, 4> out(x.q.shape);
@@ -435,6 +457,7 @@ TEST_CASE("warpgroup attention: NaN, infinity, and what the engine does not take
   };
   const View<const bf16, 4> q = x.q.view();
   CHECK(launches(q.slice<3>(0, 32), k.slice<3>(0, 32), 0.5) == "warpgroup_attention x1");
+  simt::device().multiprocessors = 4;
   CHECK(launches(q.slice<1>(0, 4).slice<3>(0, 32), k.slice<3>(0, 32), 0.5) == "skinny_attention x1");
   CHECK(launches(q.slice<3>(0, 36), k.slice<3>(0, 36), 0.5) == "attention x5");  // 72 bytes
   CHECK(launches(q.slice<3>(0, 32), k.slice<3>(4, 32), 0.5) == "attention x5");  // begins between multiples of 16 bytes
