@@ -12,6 +12,7 @@
 #include "generator/import/tensor_data.hpp"
 #include "generator/load/load_graph.hpp"
 #include "generator/load/load_import_rules.hpp"
+#include "generator/spec/expression.hpp"
 #include "generator/write/disk.hpp"
 
 namespace kgen {
@@ -120,10 +121,18 @@ class FileImporter {
     how.weights_file = output.stem().string() + ".safetensors";
     for (const std::string& each : options_.dims) {
       const auto parts = split(each, "--dim", diagnostics_);
-      const auto range = parts ? range_of(parts->second) : std::nullopt;
+      if (!parts) continue;
+      const auto range = range_of(parts->second);
+      const bool is_range = range || parts->second.find("..") != std::string::npos;
       if (range) how.dims[parts->first] = *range;
-      if (parts && !range)
-        diagnostics_.error({}, fmt::format("--dim {}: it should be a range such as 1..512, or a number", each));
+      if (!is_range && parse_expression(parts->second, nullptr)) {
+        how.sums[parts->first] = parts->second;
+      } else if (!range) {
+        diagnostics_.error({},
+                           fmt::format("--dim {}: it should be a range such as 1..512, a number, or what it follows "
+                                       "from, such as past + 1",
+                                       each));
+      }
     }
     for (const std::string& each : options_.bound) {
       const auto parts = split(each, "--bind", diagnostics_);

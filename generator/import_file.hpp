@@ -14,7 +14,7 @@ struct ImportFileOptions {
   std::string output;              // path of the graph's file; weights are written beside it, as NAME.safetensors
   std::vector<std::string> rules;  // files of rules, in order
   std::vector<std::string> bound;  // "input=value", or "input=file.npy", "input=file.pb"
-  std::vector<std::string> dims;   // "name=low..high" or "name=number"
+  std::vector<std::string> dims;   // "name=low..high", "name=number" or "name=other + 1"
   std::string example;             // a folder with input_0.pb and so on: an input whose value must be known has that one
 };
 

@@ -1,4 +1,4 @@
-// The command line: kgen plan, tune, import, explain, ops, introspect, status, diff, observe.
+// The command line: kgen plan, tune, import, explain, status, diff, observe, introspect, ops, schema.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -459,7 +459,10 @@ CLI::App* add_import(CLI::App& app, Arguments& arguments) {
   import->add_option("--bind", arguments.import.bound, "The value of an input that says shapes or axes: NAME=3, NAME=[1, 2], NAME=file.npy or .pb")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  import->add_option("--dim", arguments.import.dims, "The range of a symbolic dim (without it 1..8192), or its one value")
+  import
+      ->add_option("--dim", arguments.import.dims,
+                   "The range of a symbolic dim (without it 1..8192), its one value, or the dims that it follows from: "
+                   "NAME=past + 1")
       ->type_name("NAME=RANGE")
       ->allow_extra_args(false);
   import->add_option("--example", arguments.import.example,

@@ -7,6 +7,8 @@
 namespace kgen {
 namespace {
 
+constexpr Dim::Signs cpp_signs = {" * ", " / ", "kgen::floor_divide", "kgen::lesser", "kgen::greater"};
+
 std::string joined(const std::vector<std::string>& items) {
   std::string text;
   for (const std::string& item : items) {
@@ -18,7 +20,7 @@ std::string joined(const std::vector<std::string>& items) {
 
 }  // namespace
 
-std::string cpp_text(const Dim& dim) { return dim.text({" * ", " / ", "kgen::floor_divide"}); }
+std::string cpp_text(const Dim& dim) { return dim.text(cpp_signs); }
 
 std::string view_type(const TensorType& type, std::size_t rank, bool writable) {
   return fmt::format("kgen::View<{}{}, {}>", writable ? "" : "const ", cpp_element(type), rank);

@@ -83,7 +83,8 @@ std::optional<Dim> whole(Operation operation, const Dim& a, const Dim& b, const 
       const bool least = operation == Operation::min;
       if (at_most(a, b, ranges).value_or(false)) return least ? a : b;
       if (at_most(b, a, ranges).value_or(false)) return least ? b : a;
-      return std::nullopt;
+      if (!is_moderate(a) || !is_moderate(b) || a.term_count() + b.term_count() > most_products) return std::nullopt;
+      return least ? Dim::minimum(a, b) : Dim::maximum(a, b);
     }
     case Operation::pow: {
       if (!b.is_constant() || b.constant() < 0 || b.constant() > 64) return std::nullopt;

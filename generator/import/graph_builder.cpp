@@ -10,6 +10,7 @@
 #include "generator/import/shorten.hpp"
 #include "generator/import/yaml_text.hpp"
 #include "generator/pass/infer/infer_node.hpp"
+#include "generator/spec/broadcast.hpp"
 
 namespace kgen {
 namespace {
@@ -265,7 +266,37 @@ const OpSpec* view_op(const OpSet& ops, ViewRule::Form form) {
   return &*found;
 }
 
+// Whether the operands broadcast, in every axis.
+bool broadcasts_operands(const OpSpec& op) {
+  return op.kind == OpKind::elementwise &&
+         std::all_of(op.operands.begin(), op.operands.end(), [](const OperandSpec& each) { return each.line.empty(); });
+}
+
 }  // namespace
+
+// Extents that only the run can compare, as it says one of them alone, are taken to be the same: the operand is shown
+// with those of the operands before it, which the run checks axis by axis.
+bool GraphBuilder::fit_sizes(const OpSpec& op, std::vector<ValueId>& inputs, Diagnostics& diagnostics) {
+  if (!broadcasts_operands(op)) return true;
+  Shape common;
+  for (ValueId& input : inputs) {
+    if (input == no_id || !graph_.value(input).type) continue;
+    Shape shape = graph_.type(input).shape;
+    for (std::size_t from_end = 1; from_end <= std::min(shape.size(), common.size()); ++from_end) {
+      Dim& extent = shape[shape.size() - from_end];
+      const Dim& wanted = common[common.size() - from_end];
+      if (extent == wanted || extent == 1 || wanted == 1 || !is_for_the_run_to_tell(graph_, extent, wanted)) continue;
+      extent = wanted;
+      const OpSpec& reshape = *view_op(ops_, ViewRule::Form::reshape);
+      const auto shown = add_node(reshape, {result_of(input)}, {{reshape.view->parameters.at("shape"), shape}},
+                                  {graph_.value(input).name + "_fitted"}, diagnostics);
+      if (!shown) return false;
+      input = (*shown)[0].id;
+    }
+    broadcast_into(common, shape);
+  }
+  return true;
+}
 
 std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& op, std::vector<BuilderArgument> inputs,
                                                            Attributes attributes,
@@ -274,7 +305,8 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
   Node node;
   node.op = &op;
   node.attributes = attributes;
-  const std::size_t values_before = graph_.values.size(), constants_before = graph_.constants.size();
+  const std::size_t values_before = graph_.values.size(), constants_before = graph_.constants.size(),
+                    nodes_before = graph_.nodes.size();
   while (!inputs.empty() && std::holds_alternative<std::monostate>(inputs.back())) inputs.pop_back();
   const auto required = static_cast<std::size_t>(std::count_if(
       op.operands.begin(), op.operands.end(), [](const OperandSpec& each) { return !each.optional; }));
@@ -305,7 +337,7 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     }
   }
   node.inputs.resize(std::max(node.inputs.size(), op.operands.size()), no_id);
-  if (!attributes_stand(op, attributes, diagnostics)) return std::nullopt;
+  if (!attributes_stand(op, attributes, diagnostics) || !fit_sizes(op, node.inputs, diagnostics)) return std::nullopt;
   const auto id = static_cast<NodeId>(graph_.nodes.size());
   std::vector<ImportedValue> results;
   for (std::size_t i = 0; i < op.results.size(); ++i) {
@@ -322,6 +354,8 @@ std::optional<std::vector<ImportedValue>> GraphBuilder::add_node(const OpSpec& o
     }
     graph_.values.resize(values_before);
     graph_.constants.resize(constants_before);
+    graph_.nodes.resize(nodes_before);
+    given_.resize(nodes_before);
     return std::nullopt;
   }
   if (const auto shown = shown_whole(graph_, node)) {

@@ -110,6 +110,7 @@ class GraphBuilder {
  private:
   ValueId add_value(std::string name, ValueKind kind, std::optional<TensorType> type);
   ValueId add_number(const Number& number);
+  bool fit_sizes(const OpSpec& op, std::vector<ValueId>& inputs, Diagnostics& diagnostics);
   bool carry_counted_axes(const Node& node, Diagnostics& diagnostics);
   ImportedValue result_of(ValueId value) const;
 

@@ -10,6 +10,8 @@
 
 #include "generator/import/graph_text.hpp"
 #include "generator/import/import_nodes.hpp"
+#include "generator/import/rule_value.hpp"
+#include "generator/spec/expression.hpp"
 
 namespace kgen {
 namespace {
@@ -97,6 +99,7 @@ class ModelImporter {
   // ---- inputs ---------------------------------------------------------------------------------------------------
 
   void import_inputs(ImportScope& scope) {
+    collect_dims();
     for (const auto& [name, content] : options_.bound) {
       const auto is_named = [&](const OnnxValueInfo& each) { return each.name == name; };
       if (std::none_of(model_.graph.inputs.begin(), model_.graph.inputs.end(), is_named))
@@ -109,22 +112,59 @@ class ModelImporter {
     report_unknown_dims();
   }
 
-  // A range of a dim that no input has would change nothing, unseen.
-  void report_unknown_dims() {
-    std::set<std::string> known;
-    for (const auto& [parameter, symbol] : symbols_) known.insert({parameter, symbol.identifier});
+  // The dims that the inputs have, by the model's names.
+  void collect_dims() {
     for (const OnnxValueInfo& input : model_.graph.inputs) {
       if (!input.shape) continue;
       for (const OnnxValueInfo::Dim& dim : *input.shape) {
-        if (is_name(dim.parameter)) known.insert(dim.parameter);
+        if (!dim.value && is_name(dim.parameter)) parameters_.insert(dim.parameter);
       }
     }
-    for (const auto& [name, range] : options_.dims) {
-      if (known.contains(name)) continue;
+  }
+
+  // A range of a dim that no input has would change nothing, unseen.
+  void report_unknown_dims() {
+    std::set<std::string> known = parameters_;
+    for (const auto& [parameter, symbol] : symbols_) known.insert({parameter, symbol.identifier});
+    const auto validate = [&](const std::string& name) {
+      if (known.contains(name)) return;
       Diagnostic& said = error("it has no dim '{}'", name);
       if (known.empty()) said.note("none of its inputs has a dim without a number");
       if (!known.empty()) said.note("its dims are " + quoted_list({known.begin(), known.end()}));
+    };
+    for (const auto& [name, range] : options_.dims) validate(name);
+    for (const auto& [name, sum] : options_.sums) validate(name);
+  }
+
+  // What the model calls so: a symbol, or what follows from others. Exporters name some dims "past + sequence".
+  Dim dim_of(const std::string& parameter) {
+    const auto given = options_.sums.find(parameter);
+    const bool is_given = given != options_.sums.end();
+    std::string text = is_given ? given->second : parameter;
+    for (std::size_t at; (at = text.find("//")) != text.npos;) text.erase(at, 1);  // Python's division
+    const auto sum = parse_expression(text, nullptr);
+    const bool is_sum = is_given || (sum && sum->steps.size() > 1);
+    const auto dim = is_sum && sum ? sum_of(*sum, parameter) : std::nullopt;
+    if (is_given && !dim) {
+      error("'{}' says nothing of the dim '{}'", given->second, parameter)
+          .note("it should be a sum of others of its dims: " + quoted_list({parameters_.begin(), parameters_.end()}));
     }
+    return dim ? *dim : symbol_of(parameter, {.name = {}, .range = usual_range, .from = {}});
+  }
+
+  // Nothing where it is no sum of other dims of the inputs, or never a size.
+  std::optional<Dim> sum_of(const Expression& sum, const std::string& parameter) {
+    if (!sums_.insert(parameter).second) return std::nullopt;  // it would follow from itself
+    RuleBindings bindings;
+    bool good = sum.names.empty();
+    for (const std::string& each : sum.variables) {
+      good = good && each != parameter && parameters_.contains(each);
+      if (good) bindings[each] = {dim_of(each)};
+    }
+    sums_.erase(parameter);
+    const auto value = good ? evaluate(sum, bindings, builder_.ranges()) : std::nullopt;
+    const auto dim = value ? value->as_dim() : std::nullopt;
+    return dim && dim->range(builder_.ranges()).high >= 0 ? dim : std::nullopt;
   }
 
   bool import_input(const OnnxValueInfo& input, ImportScope& scope) {
@@ -157,10 +197,9 @@ class ModelImporter {
         error("input '{}' has an extent of {}, which is too large", input.name, *dim.value);
         return false;
       }
-      type.shape.push_back(
-          is_open ? symbol_of(is_name(dim.parameter) ? dim.parameter : fmt::format("{}_{}", input.name, axis),
-                              {.name = {}, .range = usual_range, .from = {}})
-                  : Dim(*dim.value));
+      type.shape.push_back(is_open
+                               ? dim_of(is_name(dim.parameter) ? dim.parameter : fmt::format("{}_{}", input.name, axis))
+                               : Dim(*dim.value));
     }
     if (type.shape.size() > most_axes) {
       error("input '{}' has {} axes, and kgen knows at most {}", input.name, type.shape.size(), most_axes);
@@ -324,6 +363,8 @@ class ModelImporter {
     Dim dim;
   };
   std::map<std::string, Symbol> symbols_;
+  std::set<std::string> parameters_;  // the dims of the inputs
+  std::set<std::string> sums_;        // those that are worked out from others at the moment
   std::map<ValueId, std::string> input_names_, copies_;
   std::vector<GraphText::Output> outputs_;
 };

@@ -8,6 +8,7 @@
 
 #include "generator/import/evaluate.hpp"
 #include "generator/import/tensor_data.hpp"
+#include "generator/pass/infer/infer_node.hpp"
 
 namespace kgen {
 namespace {
@@ -59,6 +60,7 @@ void NodeImporter::error(const Place& at, const Diagnostics& problems) {
     Diagnostic& said = diagnostics_.error({}, fmt::format("{}: {}: {}", path_, describe(at.node), each.message));
     said.notes = each.notes;
     said.help = each.help;
+    if (each.help == same_dims_advice) said.help += ": --dim NAME=OTHER says so";
   }
 }
 

@@ -56,6 +56,10 @@ class NodeImporter {
 
   bool import_constant(const Place& at, ImportScope& scope);
   bool import_branch(const Place& at, ImportScope& scope, int depth);
+  std::optional<std::vector<ImportedValue>> results_of_branch(const Place& at, std::string_view attribute,
+                                                              ImportScope& scope, int depth);
+  std::optional<std::vector<ImportedValue>> import_both_branches(const Place& at, const ImportedValue& condition,
+                                                                 ImportScope& scope, int depth);
   bool import_loop(const Place& at, ImportScope& scope, int depth);
   bool import_scan(const Place& at, ImportScope& scope, int depth);
   struct Steps;

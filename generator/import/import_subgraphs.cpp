@@ -91,23 +91,59 @@ std::optional<std::vector<ImportedValue>> NodeImporter::call_graph(const Place& 
 bool NodeImporter::import_branch(const Place& at, ImportScope& scope, int depth) {
   const ImportedValue* condition = at.node.inputs.size() == 1 ? scope.find(at.node.inputs[0]) : nullptr;
   if (!condition) return error(at, "it has no condition"), false;
-  if (!condition->content || condition->content->elements.size() != 1) {
-    demand(at, {*condition});
-    return false;
-  }
   const auto number = known_number(*condition);
-  if (!number) return error(at, "its condition depends on sizes that are known only at run time"), false;
-  const OnnxGraph* branch = subgraph(at, number->real() != 0 ? "then_branch" : "else_branch", depth);
-  if (!branch) return false;
+  std::optional<std::vector<ImportedValue>> results;
+  if (number) {
+    results = results_of_branch(at, number->real() != 0 ? "then_branch" : "else_branch", scope, depth);
+  } else {
+    const ImportedValue known_by_the_run = *condition;
+    results = import_both_branches(at, known_by_the_run, scope, depth);
+    if (!results) demand(at, {known_by_the_run});
+  }
+  for (std::size_t i = 0; results && i < at.node.outputs.size() && i < results->size(); ++i)
+    define(at, i, (*results)[i], scope);
+  return results.has_value();
+}
+
+std::optional<std::vector<ImportedValue>> NodeImporter::results_of_branch(const Place& at, std::string_view attribute,
+                                                                          ImportScope& scope, int depth) {
+  const OnnxGraph* branch = subgraph(at, attribute, depth);
+  if (!branch) return std::nullopt;
   ImportScope inner;
   inner.parent = &scope;
   inner.arguments = scope.arguments;
   inner.prefix = scope.prefix;
   import_initializers(*branch, inner);
-  const auto results = import_subgraph(at, *branch, inner, depth);
-  for (std::size_t i = 0; results && i < at.node.outputs.size() && i < results->size(); ++i)
-    define(at, i, (*results)[i], scope);
-  return results.has_value();
+  return import_subgraph(at, *branch, inner, depth);
+}
+
+// Where only the run knows the condition, both branches are computed, and each result is chosen. Nothing where their
+// types are not the same, or after an error.
+std::optional<std::vector<ImportedValue>> NodeImporter::import_both_branches(const Place& at,
+                                                                             const ImportedValue& condition,
+                                                                             ImportScope& scope, int depth) {
+  const auto then_results = results_of_branch(at, "then_branch", scope, depth),
+             else_results = results_of_branch(at, "else_branch", scope, depth);
+  if (!then_results || !else_results) return std::nullopt;
+  std::vector<ImportedValue> results(at.node.outputs.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (at.node.outputs[i].empty()) continue;
+    if (i >= then_results->size() || i >= else_results->size())
+      return error(at, "its branches have fewer outputs than it"), std::nullopt;
+    const ImportedValue &one = (*then_results)[i], &other = (*else_results)[i];
+    if (one.type != other.type || one.counted || other.counted) {
+      error(at, fmt::format("only the run knows its condition, and its branches make '{}' {} and {}",
+                            at.node.outputs[i], to_text(one.type), to_text(other.type)));
+      return std::nullopt;
+    }
+    ForeignNode node;
+    node.inputs = {RuleValue{condition}, RuleValue{one}, RuleValue{other}};
+    node.outputs = {scope.prefix + at.node.outputs[i]};
+    auto chosen = apply_hidden(at, "_Chosen", std::move(node));
+    if (!chosen) return std::nullopt;
+    results[i] = std::move(*chosen);
+  }
+  return results;
 }
 
 // ---- Loop and Scan

@@ -106,9 +106,10 @@ RuleValue scaled(Arguments a, const DimRanges& ranges) {
 RuleValue clamped(Arguments a, const DimRanges& ranges) {
   std::optional<ContentElement> size = a[0].as_element();
   for (const auto& [operation, limit] :
-       {std::pair(Operation::max, a[1].as_element()), {Operation::min, a[2].as_element()}}) {
+       {std::pair(Operation::less, a[1].as_element()), {Operation::greater, a[2].as_element()}}) {
     if (!size || !limit) return {};
-    if (const auto nearer = apply(operation, std::array{*size, *limit}, ranges)) size = nearer;
+    const auto beyond = apply(operation, std::array{*size, *limit}, ranges);
+    if (beyond && truth_of(*beyond, ranges).value_or(false)) size = limit;
   }
   const Dim* dim = std::get_if<Dim>(&*size);
   return dim ? RuleValue{*dim} : RuleValue{};

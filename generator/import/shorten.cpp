@@ -22,7 +22,12 @@ const Node* view_behind(const Graph& graph, ValueId value, Form form) {
 std::optional<ValueId> shown_whole(const Graph& graph, const Node& node) {
   const IndexMap* view = std::get_if<IndexMap>(&node.kind);
   if (!view || (view->form != Form::reshape && view->form != Form::broadcast)) return std::nullopt;
-  const bool same = graph.type(node.inputs[0]).shape == graph.type(node.outputs[0]).shape;
+  const Shape& shape = graph.type(node.inputs[0]).shape;
+  bool same = shape == graph.type(node.outputs[0]).shape;
+  if (view->form == Form::broadcast) {  // to sizes that the run compares with those there are
+    const auto& wanted = std::get<Shape>(*find_attribute(node.attributes, node.op->view->parameters.at("shape")));
+    same = same && wanted == shape;
+  }
   return same ? std::optional(node.inputs[0]) : std::nullopt;
 }
 

@@ -7,6 +7,15 @@
 #include "generator/base/languages.hpp"
 
 namespace kgen {
+namespace {
+
+// A comma would end it among other items.
+std::string yaml_dim(const Dim& dim) {
+  const std::string text = dim.text();
+  return text.find(',') == text.npos ? text : yaml_string(text);
+}
+
+}  // namespace
 
 std::string yaml_number(const Number& number, DType dtype) {
   if (number.is_whole()) return to_text(number);
@@ -31,10 +40,10 @@ std::string yaml_attribute(const AttributeValue& value) {
     std::string operator()(const Number& each) const { return yaml_number(each, DType::f32); }
     std::string operator()(const std::string& each) const { return yaml_name(each); }
     std::string operator()(DType each) const { return std::string(info(each).name); }
-    std::string operator()(const Dim& each) const { return each.text(); }
+    std::string operator()(const Dim& each) const { return yaml_dim(each); }
     std::string operator()(const std::vector<Dim>& each) const {
       std::vector<std::string> items;
-      for (const Dim& dim : each) items.push_back(dim.text());
+      for (const Dim& dim : each) items.push_back(yaml_dim(dim));
       return yaml_list(items);
     }
     std::string operator()(const std::vector<Number>& each) const {

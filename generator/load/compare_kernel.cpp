@@ -273,7 +273,8 @@ class KernelComparison {
   bool is_extent(const AttributeSpec& attribute) const {
     const auto names_it = [&](const PatternAxis& axis) { return axis.name == attribute.name; };
     return std::any_of(op_.results.begin(), op_.results.end(), [&](const ResultSpec& each) {
-      if (each.extents.text == attribute.name + "[i]") return true;
+      const std::string& extents = each.extents.text;
+      if (extents == attribute.name + "[i]" || extents.find("? " + attribute.name + " :") != extents.npos) return true;
       return each.pattern && std::any_of(each.pattern->begin(), each.pattern->end(), names_it);
     });
   }

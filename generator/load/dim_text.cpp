@@ -169,7 +169,7 @@ class DimParser {
     return !error_at(position_ - 1, fmt::format("more than {} parentheses within each other", deepest_parentheses));
   }
 
-  // min(a, b) or max(a, b), behind its '(': the one that is, whatever the dims are.
+  // min(a, b) or max(a, b), behind its '('.
   std::optional<Term> extreme(bool least, std::size_t where, int depth) {
     if (is_too_deep(depth)) return std::nullopt;
     const auto a = sum(depth + 1);
@@ -181,9 +181,8 @@ class DimParser {
     const DimRange difference = (a->dim - b->dim).range(scope_.ranges);
     if (difference.high <= 0) return least ? a : b;
     if (difference.low >= 0) return least ? b : a;
-    error_at(where, fmt::format("which of {} and {} is the {} follows from the run", a->dim.text(), b->dim.text(),
-                                least ? "lesser" : "greater"));
-    return std::nullopt;
+    if (a->dim.term_count() + b->dim.term_count() > most_products) return too_many_products(where);
+    return Term{least ? Dim::minimum(a->dim, b->dim) : Dim::maximum(a->dim, b->dim), std::max(a->factors, b->factors)};
   }
 
   std::optional<Term> atom(int depth) {

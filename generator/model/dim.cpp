@@ -62,8 +62,20 @@ DimRange quotient_of(const DimRange& a, const DimRange& b) {
 
 }  // namespace
 
-struct Dim::Quotient {
-  Dim numerator, denominator;
+struct Dim::Function {
+  enum class Kind { quotient, minimum, maximum };  // floor(a / b), min(a, b), max(a, b)
+  Kind kind = Kind::quotient;
+  Dim a, b;
+
+  bool is_quotient() const { return kind == Kind::quotient; }
+
+  std::int64_t apply(std::int64_t x, std::int64_t y) const {
+    return is_quotient() ? floor_quotient(x, y) : kind == Kind::minimum ? std::min(x, y) : std::max(x, y);
+  }
+
+  DimRange apply(const DimRange& x, const DimRange& y) const {
+    return is_quotient() ? quotient_of(x, y) : DimRange{apply(x.low, y.low), apply(x.high, y.high)};
+  }
 };
 
 const std::vector<Dim::Term>& Dim::terms() const {
@@ -76,7 +88,7 @@ std::size_t Dim::term_count() const {
   for (const Term& term : terms()) {
     ++count;
     for (const Factor& factor : term.factors) {
-      if (factor.quotient) count += factor.quotient->numerator.term_count() + factor.quotient->denominator.term_count();
+      if (factor.function) count += factor.function->a.term_count() + factor.function->b.term_count();
     }
   }
   return count;
@@ -193,21 +205,68 @@ struct Dim::Algebra {
     return common;
   }
 
-  static Dim opaque(Dim numerator, Dim denominator) {
-    auto quotient = std::make_shared<Quotient>(Quotient{std::move(numerator), std::move(denominator)});
-    std::string key = quotient_text(*quotient);
-    return of_factor({std::move(key), std::move(quotient)});
+  static Dim opaque(Function::Kind kind, Dim a, Dim b) {
+    auto function = std::make_shared<Function>(Function{kind, std::move(a), std::move(b)});
+    std::string key = function_text(*function);
+    return of_factor({std::move(key), std::move(function)});
   }
 
-  static std::string quotient_text(const Quotient& quotient);
+  static std::string function_text(const Function& function);
 
-  // Where `dim` is floor(n / d) + k with a positive constant d: the quotient.
-  static const Quotient* sole_quotient(const Dim& dim) {
+  // Where `dim` is a function of this kind, and a constant: the function.
+  static const Function* sole_function(const Dim& dim, Function::Kind kind) {
     if (dim.terms().size() != 1) return nullptr;
     const Term& term = dim.terms().front();
-    if (term.coefficient != 1 || term.factors.size() != 1 || !term.factors[0].quotient) return nullptr;
-    const Quotient& quotient = *term.factors[0].quotient;
-    return quotient.denominator.is_constant() && quotient.denominator.constant_ > 0 ? &quotient : nullptr;
+    if (term.coefficient != 1 || term.factors.size() != 1) return nullptr;
+    const Function* function = term.factors[0].function.get();
+    return function && function->kind == kind ? function : nullptr;
+  }
+
+  // Where `dim` is floor(n / d) + k with a positive constant d: the quotient.
+  static const Function* sole_quotient(const Dim& dim) {
+    const Function* quotient = sole_function(dim, Function::Kind::quotient);
+    return quotient && quotient->b.is_constant() && quotient->b.constant_ > 0 ? quotient : nullptr;
+  }
+
+  // The terms that both have, with no more than the lesser of two coefficients of one sign.
+  static Dim common_terms(const Dim& a, const Dim& b) {
+    std::vector<Term> common;
+    for (const Term& term : a.terms()) {
+      const auto same = std::find_if(b.terms().begin(), b.terms().end(),
+                                     [&](const Term& each) { return order(each.factors, term.factors) == 0; });
+      if (same == b.terms().end() || (same->coefficient < 0) != (term.coefficient < 0)) continue;
+      const bool negative = term.coefficient < 0;
+      common.push_back(
+          {negative ? std::max(term.coefficient, same->coefficient) : std::min(term.coefficient, same->coefficient),
+           term.factors});
+    }
+    return make(0, std::move(common));
+  }
+
+  // min(a, b) or max(a, b).
+  static Dim extreme(Function::Kind kind, const Dim& a, const Dim& b) {
+    const bool least = kind == Function::Kind::minimum;
+    const Dim difference = a - b;
+    if (difference.is_constant()) return (difference.constant_ < 0) == least ? a : b;
+    const Dim common = common_terms(a, b);
+    Dim x = a - common, y = b - common;
+    const std::int64_t constant = least ? std::min(x.constant_, y.constant_) : std::max(x.constant_, y.constant_);
+    // A constant that both have comes out, but of a number: min(S, 64), min(S, D) + 1.
+    const bool apart = x.is_constant() || y.is_constant();
+    const Dim both = apart ? Dim() : Dim(constant);
+    x = x - both;
+    y = y - both;
+    // min(min(p, q), q) is min(p, q).
+    for (const auto& [inner, other] : {std::pair(&x, &y), std::pair(&y, &x)}) {
+      const Function* function = sole_function(*inner, kind);
+      if (!function || inner->constant_ != 0) continue;
+      if (function->a == *other || function->b == *other) return common + both + *inner;
+      if (function->b.is_constant() && other->is_constant())
+        return common + both + extreme(kind, function->a, extreme(kind, function->b, *other));
+    }
+    // A number stands last, sums in the order of their texts.
+    if (x.is_constant() || (!y.is_constant() && y.text() < x.text())) std::swap(x, y);
+    return common + both + opaque(kind, std::move(x), std::move(y));
   }
 
   // floor(a / b) for b > 0. Whole multiples of b come out; of the rest the constant term is at least 0 and less than
@@ -224,24 +283,27 @@ struct Dim::Algebra {
     if (rest_terms.empty()) return whole;
 
     Dim rest = make(a.constant_ - multiply(constant, b), std::move(rest_terms));
+    const bool negative =
+        std::all_of(rest.terms().begin(), rest.terms().end(), [](const Term& t) { return t.coefficient < 0; });
+    if (negative)  // floor((c - p) / b) = -floor((p - c + b - 1) / b), in which nothing is less than 0
+      return whole - divide_by_constant(scaled(rest, -1) + Dim(b - 1), b);
     const std::int64_t common = gcd(common_coefficient(rest), b);
     rest = reduced(rest, common);  // floor((g p + c) / (g m)) = floor((p + floor(c / g)) / m)
     b /= common;
-    if (const Quotient* inner = sole_quotient(rest)) {  // floor((floor(n / d) + k) / b) = floor((n + k d) / (b d))
-      const Dim numerator = inner->numerator + Dim(rest.constant_) * inner->denominator;
-      return whole + divide_by_constant(numerator, multiply(b, inner->denominator.constant_));
+    if (const Function* inner = sole_quotient(rest)) {  // floor((floor(n / d) + k) / b) = floor((n + k d) / (b d))
+      return whole + divide_by_constant(inner->a + Dim(rest.constant_) * inner->b, multiply(b, inner->b.constant_));
     }
-    return whole + opaque(std::move(rest), b);
+    return whole + opaque(Function::Kind::quotient, std::move(rest), b);
   }
 
   static void collect_symbols(const Dim& dim, std::set<std::string>& found) {
     for (const Term& term : dim.terms()) {
       for (const Factor& factor : term.factors) {
-        if (!factor.quotient) {
+        if (!factor.function) {
           found.insert(factor.key);
         } else {
-          collect_symbols(factor.quotient->numerator, found);
-          collect_symbols(factor.quotient->denominator, found);
+          collect_symbols(factor.function->a, found);
+          collect_symbols(factor.function->b, found);
         }
       }
     }
@@ -268,14 +330,18 @@ Dim Dim::floor_divide(const Dim& a, const Dim& b) {
   }
   std::int64_t common = gcd(Algebra::common_coefficient(numerator), Algebra::common_coefficient(denominator));
   common = gcd(gcd(common, numerator.constant_), denominator.constant_);
-  return Algebra::opaque(Algebra::reduced(numerator, common),
+  return Algebra::opaque(Function::Kind::quotient, Algebra::reduced(numerator, common),
                          Algebra::reduced(denominator, common));
 }
+
+Dim Dim::minimum(const Dim& a, const Dim& b) { return Algebra::extreme(Function::Kind::minimum, a, b); }
+
+Dim Dim::maximum(const Dim& a, const Dim& b) { return Algebra::extreme(Function::Kind::maximum, a, b); }
 
 std::optional<std::string> Dim::as_symbol() const {
   if (constant_ != 0 || terms().size() != 1) return std::nullopt;
   const Term& term = terms().front();
-  if (term.coefficient != 1 || term.factors.size() != 1 || term.factors[0].quotient) return std::nullopt;
+  if (term.coefficient != 1 || term.factors.size() != 1 || term.factors[0].function) return std::nullopt;
   return term.factors[0].key;
 }
 
@@ -332,10 +398,8 @@ std::int64_t Dim::evaluate(const DimBindings& bindings) const {
   for (const Term& term : terms()) {
     std::int64_t product = term.coefficient;
     for (const Factor& factor : term.factors) {
-      if (factor.quotient) {
-        const Quotient& quotient = *factor.quotient;
-        product = multiply(
-            product, floor_quotient(quotient.numerator.evaluate(bindings), quotient.denominator.evaluate(bindings)));
+      if (const Function* function = factor.function.get()) {
+        product = multiply(product, function->apply(function->a.evaluate(bindings), function->b.evaluate(bindings)));
       } else {
         const auto bound = bindings.find(factor.key);
         ensure(bound != bindings.end(), "every symbol of a size that is evaluated is bound");
@@ -347,15 +411,36 @@ std::int64_t Dim::evaluate(const DimBindings& bindings) const {
   return saturate(total);
 }
 
-DimRange Dim::range(const DimRanges& ranges) const {
+DimRange Dim::range(const DimRanges& ranges) const { return range(ranges, most_cases); }
+
+DimRange Dim::range(const DimRanges& ranges, int cases) const {
+  const DimRange apart = range_of_terms(ranges, cases - 1);
+  // min(a, b) is one of both, and at most either: so the sum is one of those with a or b in its place, and at most or
+  // at least either of these.
+  for (const Term& term : terms()) {
+    const Function* function = term.factors.size() == 1 ? term.factors[0].function.get() : nullptr;
+    if (cases <= 0 || !function || function->is_quotient()) continue;
+    const Dim others = *this - Algebra::make(0, {term});
+    const DimRange a = (others + Algebra::scaled(function->a, term.coefficient)).range(ranges, cases - 1),
+                   b = (others + Algebra::scaled(function->b, term.coefficient)).range(ranges, cases - 1);
+    const bool is_lesser = (function->kind == Function::Kind::minimum) == (term.coefficient > 0);
+    const DimRange both = is_lesser ? DimRange{std::min(a.low, b.low), std::min(a.high, b.high)}
+                                    : DimRange{std::max(a.low, b.low), std::max(a.high, b.high)};
+    return {std::max(apart.low, both.low), std::min(apart.high, both.high)};
+  }
+  return apart;
+}
+
+// As if no factor occurred twice.
+DimRange Dim::range_of_terms(const DimRanges& ranges, int cases) const {
   constexpr DimRange unknown{0, std::numeric_limits<std::int32_t>::max()};
   __int128 low = constant_, high = constant_;
   for (const Term& term : terms()) {
     DimRange product{term.coefficient, term.coefficient};
     for (const Factor& factor : term.factors) {
-      if (factor.quotient) {
-        product = product_of(
-            product, quotient_of(factor.quotient->numerator.range(ranges), factor.quotient->denominator.range(ranges)));
+      if (const Function* function = factor.function.get()) {
+        product =
+            product_of(product, function->apply(function->a.range(ranges, cases), function->b.range(ranges, cases)));
       } else {
         const auto found = ranges.find(factor.key);
         product = product_of(product, found == ranges.end() ? unknown : found->second);
@@ -376,10 +461,14 @@ struct Dim::Notation {
     return dim.constant_ >= 0 && std::all_of(dim.terms().begin(), dim.terms().end(), [](const Term& term) {
              return term.coefficient > 0 &&
                     std::all_of(term.factors.begin(), term.factors.end(), [](const Factor& factor) {
-                      return !factor.quotient || (never_negative(factor.quotient->numerator) &&
-                                                  never_negative(factor.quotient->denominator));
+                      return !factor.function || never_negative(*factor.function);
                     });
            });
+  }
+
+  static bool never_negative(const Function& function) {
+    const bool a = never_negative(function.a), b = never_negative(function.b);
+    return function.kind == Function::Kind::maximum ? a || b : a && b;
   }
 
   static std::string parenthesised(const std::string& text) { return "(" + text + ")"; }
@@ -389,18 +478,24 @@ struct Dim::Notation {
     const bool number = dim.is_constant() && dim.constant_ >= 0;
     const bool product = dim.constant_ == 0 && dim.terms().size() == 1 && dim.terms()[0].coefficient > 0 &&
                          std::none_of(dim.terms()[0].factors.begin(), dim.terms()[0].factors.end(),
-                                      [](const Factor& factor) { return factor.quotient != nullptr; });
+                                      [](const Factor& each) { return each.function && each.function->is_quotient(); });
     const bool alone = number || dim.as_symbol() || (left && product);
     return alone ? sum(dim) : parenthesised(sum(dim));
   }
 
-  std::string division(const Quotient& quotient) const {
-    const bool truncates_alike = never_negative(quotient.numerator) && never_negative(quotient.denominator);
-    if (!signs.floor_divide.empty() && !truncates_alike) {
-      return std::string(signs.floor_divide) + "(" + sum(quotient.numerator) + ", " + sum(quotient.denominator) + ")";
-    }
-    return division_operand(quotient.numerator, true) + std::string(signs.over) +
-           division_operand(quotient.denominator, false);
+  std::string call(std::string_view name, const Function& function) const {
+    return std::string(name) + "(" + sum(function.a) + ", " + sum(function.b) + ")";
+  }
+
+  // `alone`: nothing stands beside it that would bind closer than a division.
+  std::string text(const Function& function, bool alone) const {
+    if (function.kind == Function::Kind::minimum) return call(signs.minimum, function);
+    if (function.kind == Function::Kind::maximum) return call(signs.maximum, function);
+    const bool truncates_alike = never_negative(function.a) && never_negative(function.b);
+    if (!signs.floor_divide.empty() && !truncates_alike) return call(signs.floor_divide, function);
+    const std::string division =
+        division_operand(function.a, true) + std::string(signs.over) + division_operand(function.b, false);
+    return alone ? division : parenthesised(division);
   }
 
   // `negated`: a minus sign stands before it, and must not bind closer than a division.
@@ -409,11 +504,7 @@ struct Dim::Notation {
     const bool alone = coefficient == 1 && factors.size() == 1 && !negated;
     for (const Factor& factor : factors) {
       if (!result.empty()) result += signs.times;
-      if (!factor.quotient) {
-        result += factor.key;
-      } else {
-        result += alone ? division(*factor.quotient) : parenthesised(division(*factor.quotient));
-      }
+      result += factor.function ? text(*factor.function, alone) : factor.key;
     }
     return result;
   }
@@ -445,7 +536,7 @@ struct Dim::Notation {
   }
 };
 
-std::string Dim::Algebra::quotient_text(const Quotient& quotient) { return Notation{{}}.division(quotient); }
+std::string Dim::Algebra::function_text(const Function& function) { return Notation{{}}.text(function, true); }
 
 std::string Dim::text() const { return text(Signs{}); }
 

@@ -1,6 +1,6 @@
 // Sizes that may depend on symbols: polynomials with integer coefficients over symbolic dimensions, kept in one
-// canonical form, so that two sizes that are equal for every value of their symbols compare equal. Division that does
-// not come out even becomes an opaque factor floor(a / b).
+// canonical form, so that two sizes that are equal for every value of their symbols compare equal. What is no
+// polynomial becomes an opaque factor: floor(a / b) where it does not come out even, min(a, b) and max(a, b).
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,13 @@ class Dim {
   // floor(a / b), in lowest terms; a quotient remains only where b does not divide a. b should not be zero: a quotient
   // by a denominator that is, or turns out to be, zero is 0.
   static Dim floor_divide(const Dim& a, const Dim& b);
+  // What they have in common comes out: min(S + 4, 2*S) is S + min(S, 4).
+  static Dim minimum(const Dim& a, const Dim& b);
+  static Dim maximum(const Dim& a, const Dim& b);
 
   bool is_constant() const { return !terms_; }
   std::int64_t constant() const { return constant_; }  // the constant term
-  // How many products this is a sum of, those within quotients among them; 1 for a constant.
+  // How many products this is a sum of, those within factors among them; 1 for a constant.
   std::size_t term_count() const;
   // The symbol's name where this is exactly one symbol.
   std::optional<std::string> as_symbol() const;
@@ -58,14 +61,15 @@ class Dim {
   struct Signs {
     std::string_view times = "*", over = "/";
     std::string_view floor_divide = {};
+    std::string_view minimum = "min", maximum = "max";
   };
   std::string text(const Signs& signs) const;
 
  private:
-  struct Quotient;  // floor(numerator / denominator)
-  struct Factor {   // a symbol, or a quotient that did not come out even
+  struct Function;
+  struct Factor {  // a symbol, or a function of two sizes that is no polynomial
     std::string key;
-    std::shared_ptr<const Quotient> quotient;
+    std::shared_ptr<const Function> function;
   };
   struct Term {
     std::int64_t coefficient = 0;
@@ -74,7 +78,11 @@ class Dim {
   struct Algebra;   // the arithmetic on terms
   struct Notation;  // the printing of them
 
+  static constexpr int most_cases = 4;  // of min and max, that are told apart to find bounds
+
   const std::vector<Term>& terms() const;
+  DimRange range(const DimRanges& ranges, int cases) const;
+  DimRange range_of_terms(const DimRanges& ranges, int cases) const;
 
   std::int64_t constant_ = 0;
   // Highest degree first, then by keys; no two alike, no zero coefficients; null where there are none. Shared, as a

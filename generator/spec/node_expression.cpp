@@ -399,7 +399,7 @@ struct Evaluation {
     return *condition == Proof::always ? *first : *second;
   }
 
-  // The less or the greater of two sizes. Not known where which it is depends on symbolic dims.
+  // The less or the greater of two sizes.
   std::optional<Term> extreme(Operation operation, std::span<const Term> terms, const DimRanges& ranges) {
     const auto *first = std::get_if<Size>(&terms[0]), *second = std::get_if<Size>(&terms[1]);
     if (!first || !second) return fail("min and max are of two sizes");
@@ -407,7 +407,7 @@ struct Evaluation {
     const Size &a = *first, &b = *second;
     if (provably_at_most(*a, *b, ranges)) return operation == Operation::min ? a : b;
     if (provably_at_most(*b, *a, ranges)) return operation == Operation::min ? b : a;
-    return Size();
+    return operation == Operation::min ? Dim::minimum(*a, *b) : Dim::maximum(*a, *b);
   }
 
   std::optional<Term> number(const Number& number) {

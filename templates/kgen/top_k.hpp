@@ -23,7 +23,7 @@ namespace kgen {
 // sorted by a bitonic network over memory, O(n log^2 n), which takes 8 bytes for each element (16 of 64-bit types),
 // lines being rounded up to powers of two. Lines of types of 32 bits or fewer have less than 2^32 elements.
 template <AnySource X, SinkLike<X> Values, Sink<std::int64_t, source_rank<X>> Indices>
-KGEN_KERNEL(top_k)
+KGEN_KERNEL(top_k, "k >= 0")
 void top_k(const X& x, std::int64_t k, std::int64_t axis, bool largest, const Values& values, const Indices& indices,
            Stream stream = {}) requires Number<source_lane_t<X, source_rank<X>>> {
   constexpr int R = source_rank<X>;
@@ -33,6 +33,15 @@ void top_k(const X& x, std::int64_t k, std::int64_t axis, bool largest, const Va
   assert(k >= 0 && k <= selection.length);
   if (selection.count == 0 || k == 0) return;
   target::top_k(ChosenResults<X, Values, Indices, R>{x, values, indices, selection}, stream);
+}
+
+// The same where only the run knows k, which values and indices have along the axis.
+template <AnySource X, int R, Number T>
+KGEN_KERNEL(top_k)
+void sized_top_k(const X& x, std::int64_t axis, bool largest, const View<T, R>& values,
+                 const View<std::int64_t, R>& indices,
+                 Stream stream = {}) requires Number<source_lane_t<X, source_rank<X>>> {
+  top_k(x, values.shape()[axis < 0 ? axis + R : axis], axis, largest, values, indices, stream);
 }
 
 // x with each line along an axis in order: all that top_k would choose.

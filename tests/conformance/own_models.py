@@ -144,18 +144,48 @@ def sizes_of_calls(folder: Path, random: Callable[..., np.ndarray]) -> None:
              node("Range", ["zero", "limit", "one"], ["numbers"]), node("Tile", ["row", "wide"], ["tiled"]),
              node("Slice", ["row", "start", "length", "last"], ["part"]), node("OneHot", ["places", "depth", "ends"], ["hot"]),
              node("Concat", ["length", "rest"], ["open"], axis=0), node("Reshape", ["x", "open"], ["halves"]),
-             node("Mul", ["wide", "two"], ["doubled"]), node("ConstantOfShape", ["doubled"], ["nothing"])]
-    for number, (shape, wide, limit, length, depth) in enumerate(
-            [((3, 8), (5, 6), 4, 4, 3), ((12, 2), (1, 6), 0, 6, 5), ((1, 24), (9, 6), 33, 1, 1)]):
-        x, row = random(4, 6), random(1, 6)
+             node("Mul", ["wide", "two"], ["doubled"]), node("ConstantOfShape", ["doubled"], ["nothing"]),
+             node("TopK", ["x", "length"], ["best", "where"]), node("Pad", ["x", "frame"], ["framed"], mode="edge"),
+             node("Pad", ["x", "frame", "fill"], ["filled"])]
+    for number, (shape, wide, limit, length, depth, frame) in enumerate(
+            [((3, 8), (5, 6), 4, 4, 3, (1, 0, 2, 3)), ((12, 2), (1, 6), 0, 6, 5, (0, 0, 0, 0)), ((1, 24), (9, 6), 33, 1, 1, (0, 7, 0, 1))]):
+        x, row, fill, around = random(4, 6), random(1, 6), random(), ((frame[0], frame[2]), (frame[1], frame[3]))
+        best = np.argsort(-x, axis=-1, kind="stable")[:, :length]
         inputs = {"x": x, "row": row, "shape": np.array(shape, np.int64), "wide": np.array(wide, np.int64),
-                  "limit": np.array(limit, np.int64), "length": np.array([length], np.int64), "depth": np.array(depth, np.int64)}
+                  "limit": np.array(limit, np.int64), "length": np.array([length], np.int64), "depth": np.array(depth, np.int64),
+                  "frame": np.array(frame, np.int64), "fill": fill}
         outputs = {"kept": x.reshape(shape), "rows": np.broadcast_to(row, wide).copy(), "numbers": np.arange(limit),
                    "tiled": np.tile(row, wide), "part": row[:, :length], "halves": x.reshape(length, -1),
                    "hot": np.where(np.arange(depth) == weights["places"][:, None], 5, 2).astype(np.float32),
-                   "nothing": np.zeros(2 * np.array(wide), np.float32)}
+                   "nothing": np.zeros(2 * np.array(wide), np.float32),
+                   "best": np.take_along_axis(x, best, -1), "where": best,
+                   "framed": np.pad(x, around, "edge"), "filled": np.pad(x, around, constant_values=fill)}
         if number == 0:
             write(folder, nodes, inputs, weights, outputs)
+        else:
+            write_data(folder, number, inputs, outputs)
+
+
+def lesser_of_sizes(folder: Path, random: Callable[..., np.ndarray]) -> None:
+    """At most so many of an axis, its last elements, and a frame up to a multiple, where the axis may be shorter;
+    a dim whose name says what it follows from."""
+    weights = {name: np.array(value, np.int64) for name, value in
+               {"most": [5], "from": [-3], "end": [1 << 40], "multiple": [4], "zero": [0], "one": 1}.items()}
+    nodes = [node("Shape", ["x"], ["n"]), node("Min", ["n", "most"], ["k"]), node("TopK", ["x", "k"], ["best", "where"]),
+             node("Slice", ["x", "from", "end"], ["last"]), node("Neg", ["n"], ["minus"]),
+             node("Mod", ["minus", "multiple"], ["missing"]), node("Concat", ["zero", "missing"], ["pads"], axis=0),
+             node("Pad", ["x", "pads"], ["padded"]), node("Concat", ["x", "x"], ["twice"], axis=0),
+             node("Sub", ["twice", "mask"], ["masked"]), node("Squeeze", ["k"], ["limit"]),
+             node("Range", ["limit", "top", "one"], ["behind"])]
+    weights["top"] = np.array(4, np.int64)
+    for number, count in enumerate((7, 2, 4, 1)):
+        x, mask = random(count), random(2 * count)
+        best = np.argsort(-x, kind="stable")[:5]
+        inputs = {"x": x, "mask": mask}
+        outputs = {"best": x[best], "where": best, "last": x[-3:], "padded": np.pad(x, (0, -count % 4)),
+                   "masked": np.concatenate([x, x]) - mask, "behind": np.arange(min(count, 5), 4)}
+        if number == 0:
+            write(folder, nodes, inputs, weights, outputs, shapes={"x": ("count",), "mask": ("2*count",)})
         else:
             write_data(folder, number, inputs, outputs)
 
@@ -336,6 +366,6 @@ def chance(folder: Path, random: Callable[..., np.ndarray]) -> None:
 
 def make(folder: Path) -> None:
     rng = np.random.default_rng(7)
-    for case in (perceptron, split_heads, convolution, bound_axes, sizes_of_calls, products, transposed_convolution, narrow_floats, running_products,
+    for case in (perceptron, split_heads, convolution, bound_axes, sizes_of_calls, lesser_of_sizes, products, transposed_convolution, narrow_floats, running_products,
                  scattered, no_elements, layers, chosen_elements, integer_products, attention, chance):
         case(folder / case.__name__, lambda *shape: rng.standard_normal(shape).astype(np.float32))

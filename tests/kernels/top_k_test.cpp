@@ -22,6 +22,11 @@ void check(const View<const T, R>& x, int axis, std::int64_t k, bool largest) {
   Tensor<T, R> values(shape);
   Tensor<std::int64_t, R> indices(shape);
   top_k(x, k, axis - R, largest, values.view(), indices.view());
+  if (k % 2 == 0) {  // the same, of a kernel that sees k in the shape of its results
+    std::fill(values.elements.begin(), values.elements.end(), T(1));
+    std::fill(indices.elements.begin(), indices.elements.end(), -1);
+    sized_top_k(x, axis, largest, values.view(), indices.view());
+  }
   Index<R> lines = x.shape();
   lines[axis] = 1;
   for_each_position(lines, [&](Index<R> at) {

@@ -39,6 +39,8 @@ def top_k(scope: Scope, op: Operator) -> None:
     x = scope.pick_or_make(op.types["T"], [1, 2, 2, 3, 4])
     type_ = scope.type_of(x)
     axis, count = scope.integer(0, len(type_.shape) - 1), scope.integer(0, 4)
+    if scope.chance(0.2):  # all of them, which may be as many as the run says
+        count = type_.shape[axis]
     scope.require(count, type_.shape[axis])
     shape = tuple(Dim.of(count) if i == axis else extent for i, extent in enumerate(type_.shape))
     attributes = {"k": count, "axis": axis, "largest": scope.chance(0.5)}

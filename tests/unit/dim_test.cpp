@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -87,6 +88,7 @@ TEST_CASE("dim: the C++ expression") {
   // A quotient that may be negative must not truncate.
   CHECK(kgen::cpp_text(divide(S - D, 4)) == "kgen::floor_divide(S - D, 4)");
   CHECK(kgen::cpp_text(divide(S - D, 4) + 1) == "kgen::floor_divide(S - D, 4) + 1");
+  CHECK(kgen::cpp_text(2 * divide(S - D, 4)) == "2 * kgen::floor_divide(S - D, 4)");
 }
 
 TEST_CASE("dim: shapes as text") {
@@ -112,11 +114,39 @@ TEST_CASE("dim: division that comes out even leaves no quotient") {
   CHECK(divide(0, S) == 0);
 }
 
+TEST_CASE("dim: the lesser and the greater of two") {
+  const auto least = Dim::minimum, most = Dim::maximum;
+  CHECK(least(7, 2) == 2);
+  CHECK(most(7, 2) == 7);
+  CHECK(least(S, S) == S);
+  CHECK(least(S + 1, S) == S);
+  CHECK(most(S + 1, S) == S + 1);
+  CHECK(least(S, D) == least(D, S));
+  CHECK(least(S + D, 2 * S) == S + least(S, D));
+  CHECK(least(S + 3, D + 5) == least(S, D + 2) + 3);
+  CHECK(least(least(S, D), S) == least(S, D));
+  CHECK(least(least(S, 64), 32) == least(S, 32));
+  CHECK(most(64, most(32, S)) == most(S, 64));
+  CHECK(least(S, 64) != least(S, 32));
+  CHECK(least(S, 64) != most(S, 64));
+  CHECK(divide(2 * least(S, 64), 2) == least(S, 64));
+  CHECK(least(S, D).symbols() == std::vector<std::string>{"D", "S"});
+  CHECK(least(S, 64).text() == "min(S, 64)");
+  CHECK(least(64, S + 4).text() == "min(S + 4, 64)");
+  CHECK((2 * most(S, 64) + 1).text() == "2*max(S, 64) + 1");
+  CHECK(divide(least(S, 64), 4).text() == "min(S, 64)/4");
+  CHECK(kgen::cpp_text(divide(least(S, D), 4)) == "kgen::lesser(D, S) / 4");
+  CHECK(kgen::cpp_text(divide(most(S - D, 0), 4)) == "kgen::greater(S - D, 0) / 4");
+  CHECK(kgen::cpp_text(divide(least(S - D, 8), 4)) == "kgen::floor_divide(kgen::lesser(S - D, 8), 4)");
+}
+
 TEST_CASE("dim: quotients in lowest terms") {
   CHECK(divide(4 * S, 6) == divide(2 * S, 3));
   CHECK(divide(5 * S, 4) == S + divide(S, 4));
   CHECK(divide(2 * S + 1, 4) == divide(S, 2));
   CHECK(divide(S - 1, 4) + 1 == divide(S + 3, 4));
+  CHECK(0 - divide(0 - S, 4) == divide(S + 3, 4));
+  CHECK(divide(1 - 2 * S, 4) == 0 - divide(S + 1, 2));
   CHECK(divide(S + 8, 4) == divide(S, 4) + 2);
   CHECK(divide(divide(S, 2), 3) == divide(S, 6));
   CHECK(divide(divide(S, 2) + 1, 3) == divide(S + 2, 6));
@@ -166,6 +196,16 @@ TEST_CASE("dim: bounds") {
   check(divide(S, B), 0, 512);
   check(divide(S, N), -512, 512);
   check(Dim::symbol("unknown"), 0, 2147483647);
+  check(Dim::minimum(S, 64), 1, 64);
+  check(Dim::maximum(S, 64), 64, 512);
+  check(S - Dim::minimum(S, 64), 0, 448);
+  check(Dim::maximum(S, P) - P, 0, 512);
+  check(2 * Dim::minimum(S, 64) - S, -384, 127);
+  check(B * Dim::minimum(S, 64), 1, 512);
+  // Within each other, however deeply, in little time.
+  Dim deep = S;
+  for (int i = 0; i < 60; ++i) deep = i % 2 == 0 ? Dim::minimum(deep + P, 2 * B + i) : Dim::maximum(deep, P + i);
+  CHECK(deep.range(ranges).low >= 0);
 }
 
 TEST_CASE("dim: provable order") {
@@ -175,6 +215,9 @@ TEST_CASE("dim: provable order") {
   CHECK_FALSE(kgen::provably_at_most(S, 511, ranges));
   CHECK(kgen::provably_at_most(P, P + S - 1, ranges));
   CHECK_FALSE(kgen::provably_at_most(P + S, 4096, ranges));
+  CHECK(kgen::provably_at_most(Dim::minimum(P, S), S, ranges));
+  CHECK(kgen::provably_at_most(P, Dim::maximum(P, S), ranges));
+  CHECK_FALSE(kgen::provably_at_most(P, Dim::minimum(P, S), ranges));
 }
 
 // ---- random polynomials: the canonical form has the value that direct arithmetic gives ------------------------------
@@ -223,13 +266,17 @@ class RandomDims {
     if (depth == 0 || pick(5) == 0) return leaf();
     const Sample x = sample(depth - 1), y = sample(depth - 1);
     if (!small(x) || !small(y)) return leaf();
-    switch (pick(4)) {
+    switch (pick(6)) {
       case 0:
         return combine(x, y, std::plus<>{}, std::plus<>{});
       case 1:
         return combine(x, y, std::minus<>{}, std::minus<>{});
       case 2:
         return combine(x, y, std::multiplies<>{}, std::multiplies<>{});
+      case 3:
+        return combine(x, y, Dim::minimum, [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+      case 4:
+        return combine(x, y, Dim::maximum, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
       default:
         return has_zero(y) ? leaf() : combine(x, y, Dim::floor_divide, floor_of);
     }

@@ -136,7 +136,12 @@ TEST_CASE("import: functions that call themselves, and conditions that only the 
   OnnxGraph branch;
   branch.nodes = {node("Relu", {"x"}, {"t"})};
   branch.outputs = {tensor_info("t", {4})};
-  const std::string problems = import_problems(model({tensor_info("x", {4}), tensor_info("c", {}, onnx_bool)},
-                                                     {node("If", {"c"}, {"y"}, {subgraph("then_branch", branch), subgraph("else_branch", branch)})}, {"y"}));
+  OnnxGraph other = branch;
+  other.nodes = {node("Concat", {"x", "x"}, {"t"}, {integer("axis", 0)})};
+  const std::string problems = import_problems(
+      model({tensor_info("x", {4}), tensor_info("c", {}, onnx_bool)},
+            {node("If", {"c"}, {"y"}, {subgraph("then_branch", branch), subgraph("else_branch", other)})}, {"y"}));
+  CHECK(problems.find("only the run knows its condition, and its branches make 'y' f32[4] and f32[8]") !=
+        problems.npos);
   CHECK(problems.find("its input 'c' says shapes, axes or the like, and is known only at run time") != problems.npos);
 }

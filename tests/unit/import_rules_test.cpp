@@ -57,7 +57,7 @@ std::map<std::string, std::string> onnx_operators() {
 // Part of the importer, with no rule of their own.
 const std::map<std::string, std::string> without_rules = {
     {"Constant", "tensors and numbers"},
-    {"If", "where its condition is known when the model is imported"},
+    {"If", "where only the run knows its condition, both branches are computed, and make results of the same types"},
     {"Loop", "where how often it runs is known when the model is imported"},
     {"Scan", "where how often it runs is known when the model is imported"}};
 

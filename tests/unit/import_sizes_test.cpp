@@ -1,4 +1,6 @@
 // Sizes that a model reads as data, and views that exporters write in several steps.
+#include <algorithm>
+
 #include "tests/unit/import_fixture.hpp"
 
 using namespace kgen;
@@ -53,11 +55,11 @@ TEST_CASE("import: a range between sizes counts in front of each place") {
         "  - {op: iota, out: y_distances, count: S}\n"
         "  - {op: dim_value, out: y_first, dim: P}\n"
         "  - {op: add, in: [y_distances, y_first], out: \"y\"}\n");
-  const std::string mixed = import_problems(model(
+  const std::string mixed = imported(model(
       {symbolic_info("x", "P", {4})},
       {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"p"}), node("Range", {"p", "ten", "one"}, {"y"})},
       {"y"}, {scalar("zero", 0), scalar("one", 1), scalar("ten", 10)}));
-  CHECK(mixed.starts_with("m.onnx: the node of 'y' (Range): what 'known(count) || count >= 0' is depends on sizes"));
+  CHECK(section(mixed, "nodes:").find("count: \"max(10 - P, 0)\"") != mixed.npos);
 }
 
 TEST_CASE("import: axes that are joined for a transposition were only carried along") {
@@ -95,4 +97,95 @@ TEST_CASE("import: rows of a table are an embedding, and one known place is a pa
         "nodes:\n"
         "  - {op: embedding, in: [ids, w], out: rows}\n"
         "  - {op: select, in: rows, out: \"y\", axis: 1, index: 2}\n");
+}
+
+TEST_CASE("import: the lesser of a size and a number is a size") {
+  const std::string text = imported(
+      model({symbolic_info("x", "N", {})},
+            {node("Shape", {"x"}, {"s"}), node("Min", {"s", "most"}, {"k"}), node("TopK", {"x", "k"}, {"y", "places"})},
+            {"y", "places"}, {integers("most", {1000})}));
+  CHECK(section(text, "nodes:") == "nodes:\n  - {op: top_k, in: x, out: [\"y\", places], k: \"min(N, 1000)\"}\n");
+  CHECK(infer_good(text).type("y") == "f32[min(N, 1000)]");
+  const std::string end =
+      imported(model({symbolic_info("x", "N", {4})}, {node("Slice", {"x", "start", "end", "axis"}, {"y"})}, {"y"},
+                     {integers("start", {-5}), integers("end", {1000000}), integers("axis", {0})}));
+  CHECK(infer_good(end).type("y") == "f32[N - max(N - 5, 0), 4]");
+}
+
+TEST_CASE("import: how many are chosen, and how wide a frame is, a call may say") {
+  ImportOptions options;
+  options.sizes = {"k"};
+  const std::string chosen = imported(model({symbolic_info("x", "N", {6}), tensor_info("k", {1}, onnx_int64)},
+                                            {node("TopK", {"x", "k"}, {"y", "places"})}, {"y", "places"}),
+                                      options);
+  CHECK(section(chosen, "nodes:") == "nodes:\n  - {op: top_k, in: x, out: [\"y\", places], k: k_0}\n");
+  options.sizes = {"pads"};
+  const std::string framed = imported(model({symbolic_info("x", "N", {6}), tensor_info("pads", {4}, onnx_int64)},
+                                            {node("Pad", {"x", "pads"}, {"y"})}, {"y"}),
+                                      options);
+  CHECK(infer_good(framed).type("y") == "f32[N + pads_0 + pads_2, pads_1 + pads_3 + 6]");
+  // To a multiple of 32, as detectors do.
+  const std::string multiple = imported(
+      model({symbolic_info("x", "N", {})},
+            {node("Shape", {"x"}, {"s"}), node("Neg", {"s"}, {"minus"}), node("Mod", {"minus", "step"}, {"missing"}),
+             node("Concat", {"zero", "missing"}, {"pads"}, {integer("axis", 0)}), node("Pad", {"x", "pads"}, {"y"})},
+            {"y"}, {integers("step", {32}), integers("zero", {0})}));
+  CHECK(infer_good(multiple).type("y") == "f32[32*((N + 31)/32)]");
+  // And with what it is filled.
+  const std::string filled =
+      imported(model({symbolic_info("x", "N", {}), tensor_info("fill", {})},
+                     {node("Pad", {"x", "pads", "fill"}, {"y"})}, {"y"}, {integers("pads", {1, 2})}));
+  CHECK(section(filled, "nodes:").find("{op: broadcast_to, in: fill, out: y_head, shape: [1]}") != filled.npos);
+}
+
+TEST_CASE("import: a dim that is called after others follows from them") {
+  const auto cached = [](const std::string& mask) {
+    return model(
+        {symbolic_info("past", "past_length", {}), symbolic_info("now", "length", {}), symbolic_info("mask", mask, {})},
+        {node("Concat", {"past", "now"}, {"all"}, {integer("axis", 0)}), node("Mul", {"all", "mask"}, {"y"})}, {"y"});
+  };
+  CHECK(infer_good(imported(cached("past_length + length"))).type("mask") == "f32[length + past_length]");
+  // Where a name is no sum of others, it is one of its own.
+  CHECK(imported(model({symbolic_info("x", "batch-size", {})}, {node("Relu", {"x"}, {"y"})}, {"y"}))
+            .find("batch_size: 1..8192") != std::string::npos);
+  const std::string itself = imported(
+      model({symbolic_info("x", "a + 1", {}), symbolic_info("z", "b", {})}, {node("Relu", {"x"}, {"y"})}, {"y"}));
+  CHECK(infer_good(itself).type("x") == "f32[a_1]");
+  CHECK(infer_good(imported(model({symbolic_info("x", "s0//2 + 1", {}), symbolic_info("z", "s0", {})},
+                                  {node("Relu", {"x"}, {"y"})}, {"y"})))
+            .type("y") == "f32[s0/2 + 1]");
+  // Or the command line says so.
+  ImportOptions options;
+  options.sums["total"] = "past_length + length";
+  CHECK(infer_good(imported(cached("total"), options)).type("y") == "f32[length + past_length]");
+  CHECK(import_problems(cached("total")).find("write them with the same dims: --dim NAME=OTHER says so") !=
+        std::string::npos);
+  options.sums["total"] = "past_length + present";
+  CHECK(import_problems(cached("total"), options)
+            .starts_with("m.onnx: 'past_length + present' says nothing of the dim 'total'\n"
+                         "note: it should be a sum of others of its dims: 'length', 'past_length' and 'total'"));
+  options.sums = {{"all", "length"}};
+  CHECK(import_problems(cached("total"), options).find("it has no dim 'all'") != std::string::npos);
+}
+
+TEST_CASE("import: sizes that a call gives are compared by the run with those that there are") {
+  ImportOptions options;
+  options.sizes = {"shape"};
+  const std::string added =
+      imported(model({symbolic_info("x", "N", {6}), tensor_info("shape", {2}, onnx_int64), tensor_info("b", {6})},
+                     {node("Reshape", {"x", "shape"}, {"r"}), node("Add", {"r", "b"}, {"y"})}, {"y"}),
+               options);
+  CHECK(section(added, "nodes:") ==
+        "nodes:\n"
+        "  - {op: reshape, in: x, out: r, shape: [shape_0, shape_1]}\n"
+        "  - {op: reshape, in: b, out: b_fitted, shape: [shape_1]}\n"
+        "  - {op: add, in: [r, b_fitted], out: \"y\"}\n");
+  const std::string expanded = imported(model({tensor_info("x", {3, 1}), tensor_info("shape", {2}, onnx_int64)},
+                                              {node("Expand", {"x", "shape"}, {"y"})}, {"y"}),
+                                        options);
+  CHECK(section(expanded, "nodes:") ==
+        "nodes:\n  - {op: broadcast_to, in: x, out: \"y\", shape: [shape_0, shape_1]}\n");
+  const Module typed = infer_good(expanded).module;
+  CHECK(std::ranges::any_of(typed.main.requirements,
+                            [](const auto& each) { return each.left.text() == "shape_0" && each.right == Dim(3); }));
 }

@@ -219,6 +219,15 @@ TEST_CASE("import: of an If whose condition is known one branch is imported") {
   const std::string text = imported(
       model({tensor_info("x", {4})}, {node("If", {"yes"}, {"y"}, {subgraph("then_branch", then), subgraph("else_branch", otherwise)})}, {"y"}, {yes}));
   CHECK(section(text, "nodes:") == "nodes:\n  - {op: relu, in: x, out: \"y\"}\n");
+  const std::string both = imported(
+      model({tensor_info("x", {4}), tensor_info("c", {1}, onnx_bool)},
+            {node("If", {"c"}, {"y"}, {subgraph("then_branch", then), subgraph("else_branch", otherwise)})}, {"y"}));
+  CHECK(section(both, "nodes:") ==
+        "nodes:\n"
+        "  - {op: relu, in: x, out: t}\n"
+        "  - {op: neg, in: x, out: e}\n"
+        "  - {op: reshape, in: c, out: y_condition, shape: []}\n"
+        "  - {op: where, in: [y_condition, t, e], out: \"y\"}\n");
 }
 
 TEST_CASE("import: the elements of an input that says sizes are dims, where asked for") {

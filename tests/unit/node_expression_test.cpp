@@ -59,7 +59,7 @@ TEST_CASE("sizes at a node: whole arithmetic over its names, attributes and oper
   CHECK(size("K == 64 ? 2 * M : 1") == "2*S");
   CHECK(size("M == 7 ? 2 : 1") == "not known");
   CHECK(size("min(M, M + K) + max(K, 3)") == "S + 64");
-  CHECK(size("min(M, K)") == "not known");
+  CHECK(size("min(M, K)") == "min(S, 64)");
 }
 
 TEST_CASE("conditions at a node: proved for every value of the dims, or not") {

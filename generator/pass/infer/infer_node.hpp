@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "generator/base/diagnostics.hpp"
 #include "generator/model/graph.hpp"
@@ -17,5 +18,8 @@ namespace kgen {
 // ranges_of(graph). The node may be an element of graph.nodes. False, after an error at node.where, where the dtypes,
 // shapes or attributes do not fit; nothing but the types of numbers has changed then.
 bool infer_node(Graph& graph, Node& node, const DimRanges& ranges, Diagnostics& diagnostics);
+
+// What helps where sizes do not fit that are known only at run time.
+inline constexpr std::string_view same_dims_advice = "if they are always equal, write them with the same dims";
 
 }  // namespace kgen

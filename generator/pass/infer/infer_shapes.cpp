@@ -2,6 +2,7 @@
 
 #include "generator/base/ensure.hpp"
 #include "generator/pass/infer/infer_context.hpp"
+#include "generator/pass/infer/infer_node.hpp"
 #include "generator/spec/broadcast.hpp"
 #include "generator/spec/contraction.hpp"
 #include "generator/spec/reduced_shape.hpp"
@@ -38,7 +39,7 @@ void report_broadcast(const NodeContext& context, std::size_t operand, std::size
                                           extent(operand).text()));
   error.note("two extents broadcast where they are equal, or one of them is 1");
   if (!extent(earlier).is_constant() || !extent(operand).is_constant()) {
-    error.advise("if they are always equal, write them with the same dims");
+    error.advise(std::string(same_dims_advice));
   }
 }
 
@@ -96,7 +97,7 @@ bool bind_axis(NodeContext& context, std::size_t operand, const PatternAxis& axi
   if (extent == 1) {
     advise_broadcast(context, operand, error);
   } else if (!extent.is_constant() || !bound->extent.is_constant()) {
-    error.advise("if they are always equal, write them with the same dims");
+    error.advise(std::string(same_dims_advice));
   }
   return false;
 }

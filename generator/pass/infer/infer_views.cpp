@@ -104,7 +104,7 @@ std::optional<Shape> reshape(NodeContext& context, IndexMap& view) {
 
 std::optional<Shape> broadcast(NodeContext& context, IndexMap& view) {
   const Shape& shape = context.shape(0);
-  const Shape& target = parameter<Shape>(context, "shape");
+  Shape target = parameter<Shape>(context, "shape");
   if (target.size() < shape.size()) {
     context.error(fmt::format("{} has more axes than {}", context.describe(0), to_text(target)));
     return std::nullopt;
@@ -116,10 +116,13 @@ std::optional<Shape> broadcast(NodeContext& context, IndexMap& view) {
   }
   const std::size_t added = target.size() - shape.size();
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == target[added + i] || shape[i] == 1) continue;
-    context.error(fmt::format("{} does not broadcast to {}: axis {} is {} and must be {} or 1", context.describe(0),
-                              to_text(target), i, shape[i].text(), target[added + i].text()));
-    return std::nullopt;
+    Dim& wanted = target[added + i];
+    if (shape[i] == wanted || shape[i] == 1) continue;
+    const std::string problem = fmt::format("{} does not broadcast to {}: axis {} is {} and must be {} or 1",
+                                            context.describe(0), to_text(target), i, shape[i].text(), wanted.text());
+    if (!is_for_the_run_to_tell(context.graph, shape[i], wanted)) return context.error(problem), std::nullopt;
+    if (!require_equal(context, wanted, shape[i], problem)) return std::nullopt;
+    wanted = shape[i];
   }
   view.shape = target;
   return target;

@@ -143,20 +143,18 @@ template <int Rows, bool BDeep, class T, int A, class C>
 struct SharedConvolution {
   using Matmul = SkinnyMatmul<T, Rows, 1, BDeep>;
   using Loads = EnginePatches<typename Matmul::Tiles, BDeep, A>;
-  SharedLaunch<Matmul, Loads, 1, C> launch;
+  SkinnyLaunch<Matmul, Loads, 1, C> launch;
   SharedDepth shared{};
 
   // share: of the patches' bytes, that come from memory.
   SharedConvolution(const C& c, const WarpgroupMatmulShape<1>& shape, double share, const DeviceLimits& limits,
                     Stream stream)
-      : launch{c, shape, limits, stream} {
+      : launch{"skinny_convolution", c, shape, limits, stream} {
     if (launch.fits()) shared = launch.best(shape.count_tiles<Rows>(c, Matmul::columns), share);
   }
   bool is_faster_than(std::int64_t time) const { return shared.rounds == 1 && shared.blocks > 1 && shared.time < time; }
   bool operator()(const PatchOperands<T, A>& operands) {
-    const auto loads = engine_patches<typename Matmul::Tiles, BDeep>(operands, launch.limits);
-    if (loads) launch.launch(*loads, shared);
-    return loads.has_value();
+    return launch(shared, engine_patches<typename Matmul::Tiles, BDeep>(operands, launch.limits));
   }
 };
 

@@ -21,6 +21,10 @@
 
 namespace kgen {
 
+// Of two sizes.
+constexpr std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+constexpr std::int64_t greater(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
+
 // Where a launch stands: on a stream, after the events that it waits for and before the one that it signals. Launches
 // of one stream follow each other. Events are numbered by the wrapper; on the CPU everything is stream 0.
 struct LaunchOrder {
