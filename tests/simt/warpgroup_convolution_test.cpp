@@ -135,6 +135,39 @@ TEST_CASE("warpgroup convolution: epilogues at positions of the result, of whole
   }
 }
 
+TEST_CASE("warpgroup convolution: few tiles, whose depth blocks share, in two groups too") {
+  for (const std::int64_t group : {1, 2}) {
+    const Case<2> c{{1, 7, 9, 128 * group}, {3, 3, 128, 24 * group}, {1, 1}, {1, 1}, {1, 1, 1, 1}, group};
+    const auto x = random_tensor<bf16>(c.x, 1), filters = random_tensor<bf16>(c.filters, 2);
+    const auto turned = random_tensor<bf16>(Index<4>{c.filters[3], c.filters[0], c.filters[1], c.filters[2]}, 3);
+    const auto by_clusters = [](const auto& own, const auto& image, const auto& of_image, const auto& out) {
+      simt::device().multiprocessors = 132;
+      convolve(own, image, of_image, out);
+    };
+    const std::string launches = group == 1 ? "skinny_matmul x6" : "skinny_matmul x12";
+    check<2, bf16>(c, x.view(), filters.view(), launches, by_clusters);
+    check<2, bf16>(c, x.view(), turned.view().permute<1, 2, 3, 0>(), launches, by_clusters, simt::Order::reverse);
+  }
+}
+
+TEST_CASE("warpgroup convolution: what an epilogue reads row by row is asked into a cache ahead, and nothing else") {
+  const Case<2> c{{3, 12, 16, 8}, {1, 1, 8, 72}, {1, 1}, {1, 1}, {}};
+  const auto x = random_tensor<bf16>(c.x, 1), filters = random_tensor<bf16>(c.filters, 2);
+  const auto bias = random_tensor<float>(Index<1>{72}, 3);
+  const auto residual = random_tensor<float>(c.result(), 4);
+  Hopper device;
+  std::vector<int> asked(residual.elements.size(), 0);
+  simt::device().asks = [&](const void* at, std::size_t bytes) {
+    const std::ptrdiff_t place = static_cast<const float*>(at) - residual.elements.data();
+    const auto count = static_cast<std::ptrdiff_t>(bytes / sizeof(float));
+    REQUIRE((place >= 0 && place + count <= static_cast<std::ptrdiff_t>(asked.size())));
+    for (std::ptrdiff_t i = place; i < place + count; ++i) ++asked[static_cast<std::size_t>(i)];
+  };
+  Tensor<bf16, 4> y(c.result());
+  convolve(c, x.view(), filters.view(), BiasResidual{bias.view().broadcast_to(y.shape), residual.view(), y.view()});
+  CHECK(std::all_of(asked.begin(), asked.end(), [](int times) { return times == 1; }));
+}
+
 TEST_CASE("warpgroup convolution: NaN reaches the positions and groups that see it, and no others") {
   for (const std::int64_t group : {1, 2}) {
     const Case<2> c{{1, 9, 9, 48}, {3, 3, 48 / group, 16}, {1, 1}, {1, 1}, {1, 1, 1, 1}, group};

@@ -121,6 +121,9 @@ KGEN_FN void copy_patches(void* to, const TensorMap& map, Mbarrier& barrier, con
       : "memory");
 }
 
+KGEN_FN void ask_ahead(const TensorMap& map, int x, int y) {
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" : : "l"(&map), "r"(x), "r"(y) : "memory");
+}
 KGEN_FN void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
 KGEN_FN bool any_of_wave(bool holds, Where = Where::here()) { return __any_sync(0xffffffffu, holds) != 0; }
 
@@ -351,6 +354,7 @@ KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int) {
 KGEN_FN void copy_tile(void*, const TensorMap&, Mbarrier&, int, int, int, int, int) {}
 template <int Rank>
 KGEN_FN void copy_patches(void*, const TensorMap&, Mbarrier&, const int (&)[Rank], const int (&)[Rank - 2]) {}
+KGEN_FN void ask_ahead(const TensorMap&, int, int) {}
 KGEN_FN void fence_async_proxy() {}
 KGEN_FN bool any_of_wave(bool holds, Where = Where::here()) { return holds; }
 KGEN_FN void wgmma_fence() {}

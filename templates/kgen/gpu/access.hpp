@@ -15,6 +15,7 @@ struct Access {
   bool turned = false;    // lanes lie across lines: load_turned() reads them
   bool whole = false;     // lines hold whole vectors, or one element that is repeated
   bool either = false;    // the same, of what nothing writes: which of both, only the address says
+  bool dropped = false;   // stores of it are none
   bool lasting = false;   // nothing writes it from the load of the model on: it need not wait for what is ahead
 };
 
@@ -243,6 +244,7 @@ KGEN_FN void load_matrices(std::uint32_t (&words)[4], const T* base, int offset)
 // The lanes as W elements, `step` apart.
 template <class T, class U, int W>
 KGEN_FN void store_run(T* to, std::int64_t step, Access access, const Vec<U, W>& lanes) {
+  if (access.dropped) return;
   T elements[W];
   store_elements(elements, lanes);
   if (W > 1 && access.vectors) {
@@ -262,6 +264,7 @@ KGEN_FN void store_run(T* to, std::int64_t step, Access access, const Vec<U, W>&
 
 template <class T, class U, int W>
 KGEN_FN void store_run(const PackedPointer<T>& to, std::int64_t step, Access access, const Vec<U, W>& lanes) {
+  if (access.dropped) return;
   constexpr int bits = element_bits<T>;
   if constexpr (W * bits > 32) {
     store_run(to, step, access, low_half(lanes));

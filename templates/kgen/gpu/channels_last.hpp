@@ -89,19 +89,6 @@ bool copy_channels_last(const View<const T, 3>& from, T* to, Stream stream) {
   return true;
 }
 
-// Axes First to First + Count as one, where they lie as one.
-template <int First, int Count, class T, int R>
-std::optional<View<const T, R - Count + 1>> merged(const View<const T, R>& view) {
-  std::int64_t extent = 1, step = 0;
-  for (int axis = First + Count - 1; axis >= First; --axis) {
-    if (view.extent(axis) == 1) continue;
-    if (extent == 1) step = view.stride(axis);
-    if (view.stride(axis) != step * extent) return std::nullopt;
-    extent *= view.extent(axis);
-  }
-  return view.template merge<First, First + Count - 1>();
-}
-
 // The bytes of a copy of images, or filters, with their channels last: 0 where they are no lines of places.
 template <class T, int A>
 std::int64_t copied_image_bytes(const PatchOperands<T, A>& operands) {

@@ -119,7 +119,7 @@ struct ClusterResults {
     if (has_fours(shape.lanes)) {
       emit<true>(partial, known<Lanes::whole_vectors>(c), origin, extents, shape.blocks, products);
     } else {
-      emit<false>(partial, c, origin, extents, shape.blocks, products);
+      emit<false>(partial, known<Lanes::any>(c), origin, extents, shape.blocks, products);
     }
   }
 };

@@ -51,7 +51,7 @@ bool engine_takes_filters(const PatchOperands<T, A>& operands) {
 template <class T, int A, class Out>
 bool convolve_channels_last(PatchOperands<T, A> operands, const Out& out, const DeviceLimits& limits, Stream stream) {
   const bool images = !engine_takes_images(operands), filters = !engine_takes_filters(operands);
-  if ((!images && !filters) || !image_windows(operands) || !has_own_boxes(operands)) return false;
+  if ((!images && !filters) || !image_windows(operands, 128) || !has_own_boxes(operands)) return false;
   const std::int64_t image_bytes = copied_image_bytes(operands), filter_bytes = copied_filter_bytes(operands);
   if ((images && image_bytes == 0) || (filters && filter_bytes == 0)) return false;
   const Workspace memory((images ? image_bytes : 0) + (filters ? filter_bytes : 0), stream);

@@ -120,15 +120,19 @@ struct SumsInSteps {
     for (int i = 0; i < W; ++i) run[i] = own[first + i];
     return load_lanes<W>(run);
   }
-  // As far as the results go.
-  template <TileEnd End, class C, int... I>
+  // As far as the results go. ByPredicates: without a branch, of `vectors` too.
+  template <TileEnd End, bool ByPredicates, class C, int... I>
   KGEN_FN void store_within(const C& c, Index<2> at, const Lanes& own, std::integer_sequence<int, I...>) const {
+    const bool below = at[0] >= extents[0], behind = at[1] + lanes > extents[1];
     if constexpr (End == TileEnd::fours) {
       KGEN_UNROLL
       for (int first = 0; first < lanes; first += 4, at[1] += 4) {
-        if (at[0] < extents[0] && at[1] < extents[1]) store_to(c, at, run_of<4>(own[I], first)...);
+        if (!below && at[1] < extents[1]) store_to(c, at, run_of<4>(own[I], first)...);
       }
-    } else if (End == TileEnd::inside || (at[0] < extents[0] && at[1] + lanes <= extents[1])) {
+    } else if constexpr (ByPredicates) {
+      const Index<2> inside{below ? extents[0] - 1 : at[0], behind ? extents[1] - lanes : at[1]};
+      store_to(stored_where(!below && !behind, c), inside, load_lanes<lanes>(own[I])...);
+    } else if (End == TileEnd::inside || (!below && !behind)) {
       store_to(c, at, load_lanes<lanes>(own[I])...);
     } else if (End == TileEnd::anywhere) {
       store_in_turn<1>(c, at, own, products);
@@ -182,6 +186,10 @@ struct SumsInSteps {
   }
 };
 
+// Whether there are registers for the loads of ends of tiles, where so many steps' are under way together.
+template <int AtOnce>
+inline constexpr bool has_registers = AtOnce >= 8;
+
 // Gives the sink what a wave or a warpgroup has of `Count` products, whose first elements stand at `origin`, as far as
 // `extents`. The sink's code stands here for each step; the loads of up to `AtOnce` steps may be under way together.
 template <class Layout, TileEnd End, int AtOnce, class Sums, int Count, class C>
@@ -189,9 +197,10 @@ KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origi
   using Sum = std::remove_all_extents_t<Sums>;
   using Steps = SumsInSteps<Layout, Sum, Count>;
   const Steps steps{origin, extents};
+  constexpr bool by_predicates = End == TileEnd::vectors && has_registers<AtOnce>;
   KGEN_UNROLL
   for (int step = 0; step < Layout::steps; ++step) {
-    if (End != TileEnd::inside && !steps.has_rows(step)) continue;
+    if (End != TileEnd::inside && !by_predicates && !steps.has_rows(step)) continue;
     Sum own[Count][Steps::lanes];
     KGEN_UNROLL
     for (int product = 0; product < Count; ++product) {
@@ -200,7 +209,7 @@ KGEN_FN void emit_in_steps(const Sums (&sums)[Count], const C& c, Index<2> origi
     }
     Steps::gather(own);
     if (step % AtOnce == 0) wave_barrier();  // across which no load is moved
-    steps.template store_within<End>(c, steps.position(step), own, Steps::products);
+    steps.template store_within<End, by_predicates>(c, steps.position(step), own, Steps::products);
   }
 }
 
@@ -268,18 +277,23 @@ Lanes emitted_lanes(const C& c) {
   return whole_lanes(c, 2) != Lanes::any ? Lanes::whole_pairs : Lanes::any;
 }
 
+// Whether a sink's tiles at the ends of results go as those inside do: there are registers for it.
+template <class C, class Layout, int AtOnce>
+inline constexpr bool has_fast_ends = view_count<C> <= 2 ||
+                                      (view_count<C> <= 4 && Layout::columns <= 192 && has_registers<AtOnce>);
+
 // The same in whichever way suits a sink of which a launch has seen `lanes`. IsAlone: the kernel has no other sink.
 template <class Layout, int AtOnce, bool IsAlone, class Sums, int Count, class C>
 KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin, Index<2> extents, Lanes lanes) {
   // The loads of some steps of a short sink are under way together; those of a long one would find no registers.
-  // Tiles at the ends of results go the same way where the sink is shorter still, and alone.
-  constexpr int views = view_count<C>;
-  constexpr bool is_short = views <= 4, is_shortest = views <= 2 && IsAlone;
+  // Tiles at the ends of results may go the same way where the sink is alone.
+  constexpr bool is_short = view_count<C> <= 4, is_shortest = view_count<C> <= 2 && IsAlone;
   const bool inside = origin[0] + Layout::rows <= extents[0] && origin[1] + Layout::columns <= extents[1];
   const bool constant = lanes == Lanes::constant_whole_vectors;
   if (is_short && constant && inside) {
     emit_in_steps<Layout, TileEnd::inside, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
-  } else if (is_shortest && constant) {
+  } else if (IsAlone && has_fast_ends<C, Layout, AtOnce> && constant) {
+    if (origin[0] >= extents[0]) return;
     emit_in_steps<Layout, TileEnd::vectors, AtOnce>(sums, known<Lanes::constant_whole_vectors>(sink), origin, extents);
   } else if (has_fours(lanes)) {
     const auto& whole = known<Lanes::whole_vectors>(sink);
@@ -295,7 +309,7 @@ KGEN_FN void emit_tile(const Sums (&sums)[Count], const C& sink, Index<2> origin
       emit_pairs<Layout, 1>(sums, sink, origin, extents);
     }
   } else {
-    emit_in_turn<Layout, 1>(sums, sink, origin, extents);
+    emit_in_turn<Layout, 1>(sums, known<Lanes::any>(sink), origin, extents);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "kgen/fields.hpp"
 #include "kgen/line.hpp"
@@ -130,6 +131,19 @@ KGEN_FN bool has_vectors(const View<T, R>& view, int width) {
   }
 }
 
+// Axes First to First + Count as one, where they lie as one.
+template <int First, int Count, class T, int R>
+std::optional<View<const T, R - Count + 1>> merged(const View<const T, R>& view) {
+  std::int64_t extent = 1, step = 0;
+  for (int axis = First + Count - 1; axis >= First; --axis) {
+    if (view.extent(axis) == 1) continue;
+    if (extent == 1) step = view.stride(axis);
+    if (view.stride(axis) != step * extent) return std::nullopt;
+    extent *= view.extent(axis);
+  }
+  return view.template merge<First, First + Count - 1>();
+}
+
 // The bytes that a View covers.
 struct Span {
   std::uintptr_t begin, end;
@@ -235,6 +249,19 @@ KGEN_FN View<T, R> known_view(const View<T, R>& view) {
 template <Lanes Form, class Functor>
 KGEN_FN Functor known(Functor functor) {
   for_each_view(functor, [](auto& view) KGEN_LAMBDA { view = known_view<Form>(view); });
+  return functor;
+}
+
+// The functor, which stores nothing where that does not hold: what it reads it reads all the same.
+template <class Functor>
+KGEN_FN Functor stored_where(bool holds, Functor functor) {
+  for_each_view(functor, [&]<class T, int R>(View<T, R>& view) KGEN_LAMBDA {
+    if constexpr (!std::is_const_v<T>) {
+      Access access = view.access();
+      access.dropped = !holds;
+      view = view.with_access(access);
+    }
+  });
   return functor;
 }
 

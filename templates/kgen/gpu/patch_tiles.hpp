@@ -41,13 +41,14 @@ struct PatchShape {
       at[axis] = static_cast<int>(position[A - axis]) * strides[axis] - before[axis];
     }
   }
-  // Goes on to the next tap.
-  KGEN_FN void advance(int (&tap)[A]) const {
+  // Goes on to the next tap; from the last one, which is false, to the first.
+  KGEN_FN bool advance(int (&tap)[A]) const {
     KGEN_UNROLL
     for (int axis = 0; axis < A; ++axis) {
-      if (++tap[axis] < filter[axis]) return;
+      if (++tap[axis] < filter[axis]) return true;
       tap[axis] = 0;
     }
+    return false;
   }
 };
 
@@ -70,14 +71,33 @@ struct EnginePatches {
   static constexpr int threads = 1, registers = 40;
   TensorMap a, b;
   PatchShape<A> shape;
+  // Whether a tile goes over all taps of 128 bytes of channels before the next ones: what the taps of several see they
+  // then find in a cache, which may not hold all channels of as many pixels as the multiprocessors go over.
+  bool taps_first;
+
+  KGEN_FN int bytes() const { return static_cast<int>(sizeof(Tiles)); }
 
   struct Tile {
     const EnginePatches& loads;
     int column, first_channel, channel = 0;
     int from[A], image, tap[A] = {};
 
-    KGEN_FN Tile(const EnginePatches& loads, int row, int column)
+    // From depth k on, which is that of whole boxes of channels, tap by tap.
+    KGEN_FN Tile(const EnginePatches& loads, int row, int column, int k)
         : loads(loads), column(column), first_channel(column / loads.shape.group_columns * loads.shape.channels) {
+      if (k > 0) {
+        const int boxes = (loads.shape.channels + Tiles::depth - 1) / Tiles::depth, step = k / Tiles::depth;
+        int taps = 1;
+        KGEN_UNROLL
+        for (int axis = 0; axis < A; ++axis) taps *= loads.shape.filter[axis];
+        int number = loads.taps_first ? step % taps : step / boxes;
+        channel = (loads.taps_first ? step / taps : step % boxes) * Tiles::depth;
+        KGEN_UNROLL
+        for (int axis = 0; axis < A; ++axis) {
+          tap[axis] = number % loads.shape.filter[axis];
+          number /= loads.shape.filter[axis];
+        }
+      }
       const Index<A + 1> position = loads.shape.rows(static_cast<std::uint32_t>(row));
       loads.shape.begin(position, from);
       image = static_cast<int>(position[0]);
@@ -89,10 +109,12 @@ struct EnginePatches {
       KGEN_UNROLL
       for (int n = 0; n < Tiles::columns; n += box)
         copy_filters(stage->b + n * Tiles::depth, stage.arrival(), column + n);
-      channel += Tiles::depth;
-      if (channel < loads.shape.channels) return;
-      channel = 0;
-      loads.shape.advance(tap);
+      if (!loads.taps_first) {
+        channel += Tiles::depth;
+        if (channel < loads.shape.channels) return;
+        channel = 0;
+      }
+      if (!loads.shape.advance(tap)) channel += loads.taps_first ? Tiles::depth : 0;
     }
 
    private:
@@ -116,8 +138,8 @@ struct EnginePatches {
     }
   };
   template <int, int>
-  KGEN_FN Tile tile(int row, int column) const {
-    return {*this, row, column};
+  KGEN_FN Tile tile(int row, int column, int k = 0) const {
+    return {*this, row, column, k};
   }
 };
 
@@ -199,11 +221,7 @@ struct TapMemory {
       elements[1][lane] = load(second);
       if (++channel < shape.channels) continue;
       channel = 0;
-      shape.advance(tap);
-      bool again = true;
-      KGEN_UNROLL
-      for (int axis = 0; axis < A; ++axis) again = again && tap[axis] == 0;
-      within = within && !again;
+      if (!shape.advance(tap)) within = false;
     }
     KGEN_UNROLL
     for (int i = 0; i < 2; ++i) memcpy(&blocks[i], elements[i], sizeof(blocks[i]));

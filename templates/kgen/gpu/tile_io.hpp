@@ -2,12 +2,30 @@
 // CopiedTiles.
 #pragma once
 
+#include <optional>
+
 #include "kgen/gpu/copied_matrix.hpp"
 #include "kgen/gpu/tile_pipeline.hpp"
 
 #if defined(KGEN_WARPGROUPS)
 
 namespace kgen::gpu {
+
+// The matrix whose lines are along axis 1 of the View, or with `across` along axis 0; nothing where the copy engine
+// does not take it: a line's elements are neighbours in memory, and lines begin at multiples of 16 bytes. They end
+// there as well: whether the engine fills the rest of 16 bytes with zeros is said nowhere.
+template <class T>
+std::optional<BoxedMemory<2>> matrix_in_memory(const View<T, 2>& view, bool across, int box_columns, int box_rows) {
+  const int line = across ? 0 : 1, other = 1 - line;
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t columns = view.extent(line), rows = view.extent(other);
+  const std::int64_t pitch = rows > 1 ? view.stride(other) * size : (columns * size + 15) / 16 * 16;
+  const bool fits = (columns == 1 || view.stride(line) == 1) && columns * size % 16 == 0 && pitch >= columns * size &&
+                    pitch % 16 == 0 && pitch < std::int64_t{1} << 40 &&
+                    reinterpret_cast<std::uintptr_t>(view.data()) % 16 == 0;
+  if (!fits) return std::nullopt;
+  return BoxedMemory<2>{view.data(), {columns, rows}, {0, pitch}, {box_columns, box_rows}};
+}
 
 // What travels in a stage: `Rows` rows of the left operand, `Columns` columns of the right operands, 128 bytes of depth
 // of each. A tile is lines of 128 bytes, swizzled: of a, its rows; of b, its columns if it is deep, else 64 columns of

@@ -1,9 +1,13 @@
 // Convolution on the tensor cores of Hopper: the product of matrices of kgen/im2col.hpp by warpgroup_matmul.hpp's
 // kernel, of which it swaps what brings the tiles (patch_tiles.hpp, some 200 lines). Rows are positions of the result,
-// depth is taps and channels, columns are filters, group by group in one launch.
+// depth is taps and channels, columns are filters, group by group in one launch. Where these are few tiles for their
+// depth, blocks share it, as skinny_matmul.hpp has it.
 #pragma once
 
+#include <iterator>
+
 #include "kgen/gpu/patch_tiles.hpp"
+#include "kgen/gpu/skinny_matmul.hpp"
 #include "kgen/gpu/warpgroup_matmul.hpp"
 
 #if defined(KGEN_WARPGROUPS)
@@ -47,12 +51,13 @@ std::optional<View<const T, 2>> filter_matrix(const View<const T, R>& filters) {
 }
 }  // namespace detail
 
-// The images as the copy engine is told of them, 128 pixels at a time, but for where they lie: nothing where it does
+// The images as the copy engine is told of them, so many pixels at a time, but for where they lie: nothing where it does
 // not take windows that move so.
 template <class T, int A>
-std::optional<PatchedMemory<A + 2>> image_windows(const PatchOperands<T, A>& operands) {
+std::optional<PatchedMemory<A + 2>> image_windows(const PatchOperands<T, A>& operands, int pixels) {
   const ConvolutionShape<A>& sizes = operands.sizes;
-  PatchedMemory<A + 2> memory{operands.x.data(), {}, {}, {}, {}, {}, swizzle_bytes / static_cast<int>(sizeof(T)), 128};
+  constexpr int channels = swizzle_bytes / static_cast<int>(sizeof(T));
+  PatchedMemory<A + 2> memory{operands.x.data(), {}, {}, {}, {}, {}, channels, pixels};
   bool fits = true;
   for (int i = 0; i < A; ++i) {
     const int axis = A - 1 - i;
@@ -65,23 +70,34 @@ std::optional<PatchedMemory<A + 2>> image_windows(const PatchOperands<T, A>& ope
   return fits && memory.fits() ? std::optional(memory) : std::nullopt;
 }
 template <class T, int A>
-std::optional<TensorMap> image_map(const PatchOperands<T, A>& operands) {
-  std::optional<PatchedMemory<A + 2>> memory = image_windows(operands);
+std::optional<TensorMap> image_map(const PatchOperands<T, A>& operands, int pixels) {
+  std::optional<PatchedMemory<A + 2>> memory = image_windows(operands, pixels);
   const bool fits = memory && detail::describe(operands.x, A + 1, memory->extents, memory->pitches);
   return fits ? tensor_map<T>(*memory) : std::nullopt;
 }
 
-template <int Columns, bool BDeep, class T, int A>
-auto engine_patches(const PatchOperands<T, A>& operands) {
-  using Tiles = OperandTiles<T, Columns>;
+// The bytes of the images that tiles see which run at the same time, all channels of them.
+template <class T, int A>
+std::int64_t bytes_at_once(const PatchOperands<T, A>& operands, int rows, int columns, const DeviceLimits& limits) {
+  const ConvolutionShape<A>& sizes = operands.sizes;
+  const std::int64_t across = (operands.filters.extent(A + 1) + columns - 1) / columns;
+  const std::int64_t positions = (limits.multiprocessors + across - 1) / across * rows;
+  const std::int64_t pixels = std::min(sizes.images * element_count(sizes.image), positions * element_count(sizes.strides));
+  return pixels * sizes.channels * operands.group * static_cast<std::int64_t>(sizeof(T));
+}
+
+template <class Tiles, bool BDeep, class T, int A>
+auto engine_patches(const PatchOperands<T, A>& operands, const DeviceLimits& limits) {
   using Loads = EnginePatches<Tiles, BDeep, A>;
   BoxedMemory<A + 2> filters{operands.filters.data(), {}, {}, {}};
   const bool fits = detail::describe(operands.filters, BDeep ? A : A + 1, filters.extents, filters.pitches);
   for (int axis = 0; axis < A + 2; ++axis) filters.box[axis] = axis == 0 ? Tiles::depth : 1;
-  filters.box[1] = BDeep ? Columns : Tiles::depth;
-  const std::optional<TensorMap> a = fits ? image_map(operands) : std::nullopt;
+  filters.box[1] = BDeep ? Tiles::columns : Tiles::depth;
+  const std::optional<TensorMap> a = fits ? image_map(operands, Tiles::rows) : std::nullopt;
   const std::optional<TensorMap> b = a ? tensor_map<T>(filters) : std::nullopt;
-  return b ? std::optional(Loads{*a, *b, operands.shape()}) : std::nullopt;
+  constexpr std::int64_t cached = std::int64_t{24} << 20;  // of the 50 MB of the second-level cache
+  const bool taps_first = bytes_at_once(operands, Tiles::rows, Tiles::columns, limits) > cached;
+  return b ? std::optional(Loads{*a, *b, operands.shape(), taps_first}) : std::nullopt;
 }
 
 template <int Columns, bool BDeep, class T, int A>
@@ -122,19 +138,67 @@ auto copied_patches(const PatchOperands<T, A>& operands) {
   return std::optional(loads);
 }
 
+// In tiles of `Rows` positions whose depth blocks share: what that takes, and its launch.
+template <int Rows, bool BDeep, class T, int A, class C>
+struct SharedConvolution {
+  using Matmul = SkinnyMatmul<T, Rows, 1, BDeep>;
+  using Loads = EnginePatches<typename Matmul::Tiles, BDeep, A>;
+  SkinnyLaunch<Matmul, Loads, 1, C> launch;
+  SharedDepth shared{};
+
+  // share: of the patches' bytes, that come from memory.
+  SharedConvolution(const C& c, const WarpgroupMatmulShape<1>& shape, double share, const DeviceLimits& limits,
+                    Stream stream)
+      : launch{"shared_convolution", c, shape, limits, stream} {
+    if (launch.fits()) shared = launch.best(shape.count_tiles<Rows>(c, Matmul::columns), share);
+  }
+  bool is_faster_than(std::int64_t time) const { return shared.rounds == 1 && shared.blocks > 1 && shared.time < time; }
+  bool operator()(const PatchOperands<T, A>& operands) {
+    return launch(shared, engine_patches<typename Matmul::Tiles, BDeep>(operands, launch.limits));
+  }
+};
+
+// tile_times of convolutions where all multiprocessors go from tile to tile: patches come more slowly to all at once.
+inline constexpr TileTime patch_times[] = {{256, 820, 2100}, {192, 680, 1700}, {128, 520, 1100}, {64, 390, 700}};
+
+// best_tiles() of patches of which memory gives that share. Sinks that read much have no registers for the ends of the
+// widest tiles, and take these step by step.
+template <class C>
+TileChoice best_patches(const WarpgroupMatmulShape<1>& shape, std::int64_t steps, double share,
+                        const DeviceLimits& limits) {
+  TileChoice best{0, 0};
+  for (std::size_t i = 0; i < std::size(patch_times); ++i) {
+    const int columns = patch_times[i].columns;
+    if (!has_fast_ends<C, WarpgroupSums<256>, 8> && columns == 256 && shape.N[0] % columns != 0) continue;
+    const std::int64_t tiles = (shape.M + 127) / 128 * shape.groups * shape.tiles_across(0, columns);
+    const std::int64_t rounds = (tiles + limits.multiprocessors - 1) / limits.multiprocessors;
+    const std::int64_t time = (rounds == 1 ? tile_times : patch_times)[i].time(rounds, steps, shape, share);
+    if (best.columns == 0 || time < best.time) best = {columns, time};
+  }
+  return best;
+}
+
 template <bool BDeep, class T, int A, class C>
 bool convolve_by_engine(const PatchOperands<T, A>& operands, const C& c, WarpgroupMatmulShape<1> shape,
                         const DeviceLimits& limits, Stream stream) {
   constexpr int depth = OperandTiles<T, 64>::depth;
-  shape.K = element_count(operands.sizes.filter) * ((operands.sizes.channels + depth - 1) / depth * depth);
+  const std::int64_t taps = element_count(operands.sizes.filter);
+  shape.K = taps * ((operands.sizes.channels + depth - 1) / depth * depth);
+  const double share = 1 / static_cast<double>(taps);  // a pixel comes from memory once, whichever taps see it
+  const TileChoice alone = best_patches<C>(shape, shape.steps(depth), share, limits);
+  SharedConvolution<64, BDeep, T, A, C> of_64(c, shape, share, limits, stream);
+  SharedConvolution<128, BDeep, T, A, C> of_128(c, shape, share, limits, stream);
+  const bool wide = of_128.is_faster_than(alone.time);
+  if (of_64.is_faster_than(wide ? of_128.shared.time : alone.time)) return of_64(operands);
+  if (wide) return of_128(operands);
   const auto launch = [&]<int Columns>() {
-    using Loads = EnginePatches<OperandTiles<T, Columns>, BDeep, A>;
-    return launch_warpgroup_matmul<T, Columns, BDeep, Loads>(c, shape, limits, stream,
-                                                             [&] { return engine_patches<Columns, BDeep>(operands); });
+    using Tiles = OperandTiles<T, Columns>;
+    return launch_warpgroup_matmul<T, Columns, BDeep, EnginePatches<Tiles, BDeep, A>>(
+        c, shape, limits, stream, [&] { return engine_patches<Tiles, BDeep>(operands, limits); });
   };
-  const int columns = best_columns<256, 128, 64>(shape, limits.multiprocessors);
-  if (columns == 256) return launch.template operator()<256>();
-  return columns == 128 ? launch.template operator()<128>() : launch.template operator()<64>();
+  if (alone.columns == 256) return launch.template operator()<256>();
+  if (alone.columns == 192) return launch.template operator()<192>();
+  return alone.columns == 128 ? launch.template operator()<128>() : launch.template operator()<64>();
 }
 
 // Tiles of 64 columns: wider ones' sums and epilogues leave too few registers to those that copy.

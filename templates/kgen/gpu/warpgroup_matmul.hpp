@@ -9,6 +9,7 @@
 
 #include "kgen/gpu/divide.hpp"
 #include "kgen/gpu/layout.hpp"
+#include "kgen/gpu/rows_ahead.hpp"
 #include "kgen/gpu/tile_io.hpp"
 #include "kgen/gpu/warpgroup_sums.hpp"
 #include "kgen/several.hpp"
@@ -170,14 +171,16 @@ struct WarpgroupMatmul {
   // Columns of which each stage's product is held beside the sums, where it is.
   static constexpr int held_columns = by_engine ? 128 : 64;
 
-  // Fills stage after stage of all tiles of a block.
+  // Fills stage after stage of all tiles of a block, and asks for what the sink will read of them.
   template <int Products, class C>
-  KGEN_FN static void load(Pipeline& pipeline, const Loads& loads, const C& c,
+  KGEN_FN static void load(Pipeline& pipeline, const Loads& loads, const RowsAhead& ahead, const C& c,
                            const WarpgroupMatmulShape<Products>& shape) {
-    for_each_tile<Columns>(c, shape, [&]<int First, int Count>(const auto&, Index<2> origin, std::int64_t) KGEN_LAMBDA {
-      auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]));
-      for (int k = 0; k < shape.steps(depth); ++k) tile.load(pipeline.fill());
-    });
+    const int first = static_cast<int>(block_index()), step = static_cast<int>(block_count());
+    const int behind = ahead.count > 0 ? tiles_behind(shape.steps(depth)) * step : 0;
+    for (int tile = first; tile < shape.tiles + behind; tile += step) {
+      if (tile < shape.tiles) fill_tile(pipeline, loads, c, shape, tile);
+      if (by_engine && ahead.count > 0 && tile - behind >= first) ask_for_tile(ahead, c, shape, tile - behind);
+    }
   }
 
   // A warpgroup: multiplies half of the rows of each tile, and gives the sums to its sink.
@@ -208,6 +211,29 @@ struct WarpgroupMatmul {
   }
 
  private:
+  // How many tiles of so many steps the one that is multiplied is behind the one that has been filled last, at most. What
+  // is asked for earlier, the cache, which all multiprocessors share, has lost again when it is needed.
+  KGEN_FN static int tiles_behind(int steps) { return steps > 0 ? stages / steps : 0; }
+
+  template <int Products, class C>
+  KGEN_FN static void fill_tile(Pipeline& pipeline, const Loads& loads, const C& c,
+                                const WarpgroupMatmulShape<Products>& shape, int number) {
+    const auto fill = [&]<int First, int Count>(const auto&, Index<2> origin, std::int64_t) KGEN_LAMBDA {
+      auto tile = loads.template tile<First, Count>(static_cast<int>(origin[0]), static_cast<int>(origin[1]));
+      for (int k = 0; k < shape.steps(depth); ++k) tile.load(pipeline.fill());
+    };
+    at_tile(number, Columns, c, shape, fill);
+  }
+  template <int Products, class C>
+  KGEN_FN static void ask_for_tile(const RowsAhead& ahead, const C& c, const WarpgroupMatmulShape<Products>& shape,
+                                   int number) {
+    const auto ask = [&]<int First, int Count>(const auto&, Index<2> origin, std::int64_t end) KGEN_LAMBDA {
+      const std::int64_t behind = origin[1] + Columns / Count;
+      ahead.ask(static_cast<int>(origin[0]), static_cast<int>(origin[1]), static_cast<int>(behind < end ? behind : end));
+    };
+    at_tile(number, Columns, c, shape, ask);
+  }
+
   // The first of this warpgroup's rows of a tile.
   KGEN_FN static int first_row() { return (thread_index() - loading_threads) / warpgroup_threads * 64; }
 
@@ -262,7 +288,8 @@ struct WarpgroupMatmul {
 
 template <class T, int Columns, bool BDeep, class Loads, int Products, class C>
 KGEN_GLOBAL((has_warpgroups ? WarpgroupMatmul<T, Columns, BDeep, Loads>::threads : 1), 1)
-warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatmulShape<Products> shape) {
+warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, const KGEN_GRID_CONSTANT RowsAhead ahead, C c,
+                        WarpgroupMatmulShape<Products> shape) {
   if constexpr (has_warpgroups) {
     using Matmul = WarpgroupMatmul<T, Columns, BDeep, Loads>;
     SharedMemory shared;
@@ -270,7 +297,7 @@ warpgroup_matmul_kernel(const KGEN_GRID_CONSTANT Loads loads, C c, WarpgroupMatm
     take_turn();
     if (thread_index() < Matmul::loading_threads) {
       hold_registers<Matmul::loading_registers, RegisterShare::less>();
-      if (thread_index() < Loads::threads) Matmul::load(pipeline, loads, c, shape);
+      if (thread_index() < Loads::threads) Matmul::load(pipeline, loads, ahead, c, shape);
     } else {
       hold_registers<Matmul::multiplying_registers, RegisterShare::more>();
       Matmul::multiply(pipeline, c, shape);
@@ -288,22 +315,6 @@ bool are_lasting(const S& operands) {
     for_each_view(each, [&](const auto& view) { all = all && view.access().lasting; });
   });
   return all;
-}
-
-// The matrix whose lines are along axis 1 of the View, or with `across` along axis 0; nothing where the copy engine
-// does not take it: a line's elements are neighbours in memory, and lines begin at multiples of 16 bytes. They end
-// there as well: whether the engine fills the rest of 16 bytes with zeros is said nowhere.
-template <class T>
-std::optional<BoxedMemory<2>> matrix_in_memory(const View<T, 2>& view, bool across, int box_columns, int box_rows) {
-  const int line = across ? 0 : 1, other = 1 - line;
-  const auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t columns = view.extent(line), rows = view.extent(other);
-  const std::int64_t pitch = rows > 1 ? view.stride(other) * size : (columns * size + 15) / 16 * 16;
-  const bool fits = (columns == 1 || view.stride(line) == 1) && columns * size % 16 == 0 && pitch >= columns * size &&
-                    pitch % 16 == 0 && pitch < std::int64_t{1} << 40 &&
-                    reinterpret_cast<std::uintptr_t>(view.data()) % 16 == 0;
-  if (!fits) return std::nullopt;
-  return BoxedMemory<2>{view.data(), {columns, rows}, {0, pitch}, {box_columns, box_rows}};
 }
 
 namespace detail {
@@ -339,9 +350,13 @@ bool launch_warpgroup_matmul(const C& c, WarpgroupMatmulShape<Products> shape, c
   shape.tiles = shape.most_tiles == 0 ? all : std::min(all, shape.most_tiles);
   const Grid grid{Loads::name, std::min(shape.tiles, limits.multiprocessors), Matmul::threads,
                   Matmul::Pipeline::shared()};
+  RowsAhead ahead;
+  if constexpr (Products == 1 && Matmul::by_engine) {
+    if (shape.batches == 1) ahead = rows_ahead(c, shape.M, shape.N[0] * shape.groups);
+  }
   const bool aligned = shape.groups == 1 || shape.N[0] % 8 == 0;  // groups begin at multiples of 8 columns
   const auto seen = [&](const auto& sink) { return aligned ? with_access(sink, 8) : sink; };
-  launch_early(grid, stream, kernel, *loads, with_each(c, seen), shape);
+  launch_early(grid, stream, kernel, *loads, ahead, with_each(c, seen), shape);
   return true;
 }
 
@@ -428,7 +443,7 @@ TileChoice best_tiles(const WarpgroupMatmulShape<Products>& shape, std::int64_t 
   return best;
 }
 template <int... Columns, int Products>
-int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors, std::int64_t steps = 64) {
+int best_columns(const WarpgroupMatmulShape<Products>& shape, std::int64_t multiprocessors, std::int64_t steps) {
   return best_tiles<Columns...>(shape, multiprocessors, steps).columns;
 }
 

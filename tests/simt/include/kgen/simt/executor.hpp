@@ -55,6 +55,7 @@ struct Device {
   std::function<void(const Launch&)> notice;  // of each launch
   // Whether blocks do without the barrier there: what a kernel computes then shows what it is for. Asked at each.
   std::function<bool(const Place&)> omits;
+  std::function<void(const void*, std::size_t)> asks;  // of the bytes that a kernel asks into a cache
   // Whether nothing writes what is there while kernels run: they may read it before they have awaited what is ahead.
   std::function<bool(const void*)> lasts;
 };

@@ -326,6 +326,17 @@ void wgmma(float (&sums)[N / 2], const std::uint32_t (&a)[4], std::uint64_t b, i
     detail::multiply<T, N, Transposed>(sums, left, shared, b, adds != 0);
   });
 }
+inline void ask_ahead(const TensorMap& map, int x, int y) {
+  if (map.axes != 2 || map.pixels != 0) simt::fail("a box of memory of other axes");
+  const auto* data = static_cast<const unsigned char*>(map.memory.data);
+  const std::int64_t columns = std::min<std::int64_t>(map.memory.box[0], map.memory.extents[0] - x);
+  const std::int64_t end = std::min<std::int64_t>(y + map.memory.box[1], map.memory.extents[1]);
+  for (std::int64_t row = y; row < end && columns > 0; ++row) {
+    const unsigned char* from = data + row * map.memory.pitches[1] + x * map.element_bytes;
+    simt::access(from, 1);
+    if (simt::device().asks) simt::device().asks(from, static_cast<std::size_t>(columns * map.element_bytes));
+  }
+}
 inline void fence_async_proxy() {}
 inline bool any_of_wave(bool holds, Where where = Where::here()) {
   std::uint32_t word = holds ? 1 : 0;
