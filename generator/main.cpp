@@ -1,4 +1,4 @@
-// The command line: kgen plan, tune, import, explain, ops, introspect, status, diff, observe.
+// The command line: kgen plan, tune, import, explain, status, diff, observe, introspect, ops, schema.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -187,6 +187,11 @@ std::optional<Plan> make_plan(const PipelineOptions& options, Session& session) 
   const OpSet& ops = session.ops;
   if (!load_operators(options, session)) return std::nullopt;
   keep_conditions_of(options.target, options.architecture, session.ops);
+  if (options.graph.ends_with(".onnx")) {
+    diagnostics.error({}, fmt::format("'{}' is an ONNX model, and no graph", options.graph))
+        .advise("write it as a graph, which is then planned: `kgen import model.onnx -o model.yaml`");
+    return std::nullopt;
+  }
   const SourceText* text = session.sources.read(options.graph, diagnostics);
   if (!text) return std::nullopt;
   session.read_files.push_back(options.graph);

@@ -207,4 +207,8 @@ std::string quoted_list(const std::vector<std::string>& names) {
   return result;
 }
 
+std::string nearest_text(const std::vector<std::string>& near) {
+  return (near.size() == 1 ? "the nearest name is " : "the nearest names are ") + quoted_list(near);
+}
+
 }  // namespace kgen

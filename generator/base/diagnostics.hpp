@@ -54,4 +54,7 @@ std::vector<std::string> nearest_names(std::string_view name, const std::vector<
 // "'a', 'b' and 'c'"
 std::string quoted_list(const std::vector<std::string>& names);
 
+// "the nearest name is 'a'", "the nearest names are 'a' and 'b'", of one name or more
+std::string nearest_text(const std::vector<std::string>& near);
+
 }  // namespace kgen

@@ -62,7 +62,8 @@ bool is_sum(const Node& node) {
 enum class Terms { of_node, of_group };
 constexpr std::size_t most_terms = 8;  // the nearest, where there are more
 
-// Of what the value is the sum, as far as the stub makes that: what it reads is the same for the reference.
+// Of what the value is the sum, as far as the stub makes that: what it reads is the same for the reference. A term that
+// is seen through a view stands for itself: those of a sum behind the view lie in other shapes.
 std::vector<ValueId> terms_of(const CheckedStub& stub, ValueId value, Terms which) {
   std::vector<ValueId> terms;
   if (!info(stub.graph.type(value).dtype).floating) return terms;
@@ -72,7 +73,8 @@ std::vector<ValueId> terms_of(const CheckedStub& stub, ValueId value, Terms whic
     const std::vector<ValueId>& read = stub.unfused.arguments[stub.unfused.fused.group_of[id]];
     for (const ValueId input : stub.graph.nodes[id].inputs) {
       const bool is_read = std::find(read.begin() + 1, read.end(), input) != read.end();
-      if (is_read && !contains(terms, input) && stub.makes(input) && terms.size() < most_terms) terms.push_back(input);
+      if (!is_read || contains(terms, input) || terms.size() == most_terms) continue;
+      if (stub.makes(stub.shown(input))) terms.push_back(input);
     }
   };
   add_terms(value);

@@ -369,7 +369,7 @@ void report_unknown_value(const Plan& plan, std::string_view name, Diagnostics& 
   }
   Diagnostic& error = diagnostics.error({}, fmt::format("the graph has no value '{}'", name));
   if (const auto near = nearest_names(name, known); !near.empty()) {
-    error.note("the nearest names are " + quoted_list(near));
+    error.note(nearest_text(near));
   }
   error.advise("name a value of the graph, or one that a composite was expanded to; `kgen explain --all` lists them");
 }

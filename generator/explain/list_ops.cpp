@@ -80,7 +80,7 @@ std::string describe_op(const OpSet& ops, const std::string& name, TargetKind ta
     diagnostics.error({}, fmt::format("there is no operator '{}'", name))
         .note(!here.empty()  ? fmt::format("what others call '{}' is {} here", name, quoted_list(here))
               : near.empty() ? "no name is near it"
-                             : "the nearest names are " + quoted_list(near))
+                             : nearest_text(near))
         .advise("`kgen ops` lists them all");
     return {};
   }

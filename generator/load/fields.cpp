@@ -72,10 +72,8 @@ Diagnostic& report_mismatch(Yaml value, std::string_view what, std::string_view 
 void note_candidates(Diagnostic& diagnostic, std::string_view name, const std::vector<std::string>& candidates,
                      std::string_view plural) {
   const std::vector<std::string> near = nearest_names(name, candidates);
-  if (near.size() == 1) {
-    diagnostic.note(fmt::format("the nearest name is {}", quoted_list(near)));
-  } else if (!near.empty()) {
-    diagnostic.note(fmt::format("the nearest names are {}", quoted_list(near)));
+  if (!near.empty()) {
+    diagnostic.note(nearest_text(near));
   } else if (candidates.empty()) {
     diagnostic.note(fmt::format("there are no {}", plural));
   } else if (candidates.size() <= most_listed) {

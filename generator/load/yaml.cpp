@@ -30,6 +30,12 @@ bool validate_brackets(const SourceText& source, Diagnostics& diagnostics) {
   return true;
 }
 
+// At least as many as the file has scalars, mappings and sequences: each stands behind one of these.
+std::size_t most_nodes(const std::string& text) {
+  const auto parts = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{' || c == '-' || c == '\n'; };
+  return 1 + static_cast<std::size_t>(std::count_if(text.begin(), text.end(), parts));
+}
+
 struct ParserDeleter {
   void operator()(fy_parser* parser) const { fy_parser_destroy(parser); }
 };
@@ -89,6 +95,7 @@ class TreeBuilder {
       : diagnostics_(diagnostics), tree_(source), masked_(mask_types(source.content)), parser_(masked_) {}
 
   std::optional<YamlTree> build() {
+    tree_.nodes.reserve(most_nodes(masked_));
     while (const Event event = parser_.next()) {
       if (!take(*event) || is_hopeless(diagnostics_)) return std::nullopt;
     }

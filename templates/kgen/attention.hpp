@@ -27,11 +27,11 @@ template <class T>
 concept AttentionMask = OneOf<T, double, float, f16, bf16, bool>;
 
 namespace detail {
-// As what kernels read, for scores of this shape.
+// As what kernels read, for the scores of queries [B, S, H, D] over so many keys.
 template <class Mask>
-auto added_to_scores(const Mask& mask, const Index<4>& scores) {
+auto added_to_scores(const Mask& mask, const Index<4>& q, std::int64_t keys) {
   using T = view_element_t<Mask>;
-  const auto whole = View<const T, Mask::rank>(mask).broadcast_to(scores);
+  const auto whole = View<const T, Mask::rank>(mask).broadcast_to(Index<4>{q[0], q[2], q[1], keys});
   if constexpr (std::is_same_v<T, bool>) {
     return CountingKeys{whole};
   } else {
@@ -62,9 +62,8 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const Mask& mask, const View<const I, 1>& lengths, double scale,
                bool causal, const Out& out, Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
     CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
-  const Index<4> q_shape = q.shape();
-  const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  target::attention(q, k, v, added, scale, CountedAttention<I>(causal, lengths), out, stream);
+  const auto added = detail::added_to_scores(mask, q.shape(), k.extent(1));
+  target::attention(q, k, v, added, scale, CountedAttention<I>(WholeAttention(causal), lengths), out, stream);
 }
 
 // Without a mask.
@@ -73,7 +72,8 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const View<const I, 1>& lengths, double scale, bool causal,
                const Out& out, Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
     CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> {
-  target::attention(q, k, v, target::NoMask{}, scale, CountedAttention<I>(causal, lengths), out, stream);
+  target::attention(q, k, v, target::NoMask{}, scale, CountedAttention<I>(WholeAttention(causal), lengths), out,
+                    stream);
 }
 
 // Without lengths.
@@ -82,8 +82,7 @@ KGEN_KERNEL(attention)
 void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scale, bool causal, const Out& out,
                Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> && CachedFloat<view_element_t<K>> &&
     CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
-  const Index<4> q_shape = q.shape();
-  const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
+  const auto added = detail::added_to_scores(mask, q.shape(), k.extent(1));
   target::attention(q, k, v, added, scale, WholeAttention(causal), out, stream);
 }
 
@@ -106,9 +105,8 @@ void window_attention(const Q& q, const K& k, const V& v, const Mask& mask, doub
                       std::int64_t left, std::int64_t right, const Out& out,
                       Stream stream = {}) requires AttentionFloat<source_lane_t<Q, 4>> &&
     CachedFloat<view_element_t<K>> && CachedFloat<view_element_t<V>> && AttentionMask<view_element_t<Mask>> {
-  const Index<4> q_shape = q.shape();
-  const auto added = detail::added_to_scores(mask, Index<4>{q_shape[0], q_shape[2], q_shape[1], k.extent(1)});
-  const auto rule = LocalAttention::of(left, right, soft_cap, k.extent(1), q_shape[1]);
+  const auto added = detail::added_to_scores(mask, q.shape(), k.extent(1));
+  const auto rule = LocalAttention::of(left, right, soft_cap, k.extent(1), q.shape()[1]);
   target::attention(q, k, v, added, scale, rule, out, stream);
 }
 

@@ -44,42 +44,6 @@ struct WholeAttention : OwnKeys {
   KGEN_FN std::int64_t end(std::int64_t own, std::int64_t keys) const { return causal ? own + 1 : keys; }
 };
 
-// The same of the first lengths[b] keys of sequence b: only what computes knows how many there are.
-template <class I>
-struct CountedAttention : WholeAttention {
-  View<const I, 1> lengths;
-
-  KGEN_FN CountedAttention(bool causal, const View<const I, 1>& lengths) : WholeAttention(causal), lengths(lengths) {}
-  KGEN_FN std::int64_t keys_of(std::int64_t b, std::int64_t all) const {
-    const auto length = static_cast<std::int64_t>(lengths.template load<1>(Index<1>{b}).data);
-    return length < 0 ? 0 : length < all ? length : all;
-  }
-};
-
-// The same of keys that lie in pages: key t of sequence b at position t % R of page table[b, t / R], where pages have R
-// positions. What an entry names that is no page, such as -1, lies nowhere.
-template <class Entry, class I>
-struct PagedAttention : CountedAttention<I> {
-  static constexpr bool is_paged = true;
-  using Counted = CountedAttention<I>;
-  View<const Entry, 2> table;
-  std::int64_t pages, page_keys;  // in memory, and R
-
-  KGEN_FN PagedAttention(bool causal, const View<const I, 1>& lengths, const View<const Entry, 2>& table,
-                         std::int64_t pages, std::int64_t page_keys)
-      : CountedAttention<I>(causal, lengths), table(table), pages(pages), page_keys(page_keys) {}
-  KGEN_FN std::int64_t capacity(std::int64_t positions) const { return table.extent(1) * positions; }
-  template <class Size>
-  KGEN_FN KeyRun run(Size b, Size t) const {
-    const Size number = t / static_cast<Size>(page_keys), first = number * static_cast<Size>(page_keys);
-    KeyRun run{KeyRun::nowhere, t - first, std::int64_t{first} + page_keys};
-    if (number >= table.extent(1)) return run;
-    const auto page = static_cast<std::int64_t>(table.template load<1>(Index<2>{b, number}).data);
-    if (page >= 0 && page < pages) run.sequence = page;
-    return run;
-  }
-};
-
 // From `left` keys before its own to `right` behind it. Scores are kept between -cap and cap; where cap is 0, they
 // stay as they are.
 struct LocalAttention : OwnKeys {
@@ -97,6 +61,54 @@ struct LocalAttention : OwnKeys {
   KGEN_FN std::int64_t keys_of(std::int64_t, std::int64_t all) const { return all; }
   KGEN_FN std::int64_t begin(std::int64_t own) const { return own - left; }
   KGEN_FN std::int64_t end(std::int64_t own, std::int64_t) const { return own + right + 1; }
+};
+
+// What a rule says of the first lengths[b] keys of sequence b: only what computes knows how many there are. Seen: the
+// rule, WholeAttention or LocalAttention.
+template <class I, class Seen = WholeAttention>
+struct CountedAttention : Seen {
+  View<const I, 1> lengths;
+
+  KGEN_FN CountedAttention(const Seen& seen, const View<const I, 1>& lengths) : Seen(seen), lengths(lengths) {}
+  KGEN_FN std::int64_t keys_of(std::int64_t b, std::int64_t all) const {
+    const auto length = static_cast<std::int64_t>(lengths.template load<1>(Index<1>{b}).data);
+    return length < 0 ? 0 : length < all ? length : all;
+  }
+};
+
+// Where the keys of sequences lie that are in pages: key t of sequence b at position t % R of page entries[b, t / R],
+// where pages have R positions. What an entry names that is no page, such as -1, lies nowhere.
+template <class Entry>
+struct PageTable {
+  View<const Entry, 2> entries;
+  std::int64_t pages, page_keys;  // in memory, and R
+
+  KGEN_FN std::int64_t capacity() const { return entries.extent(1) * page_keys; }
+  template <class Size>
+  KGEN_FN KeyRun run(Size b, Size t) const {
+    const Size number = t / static_cast<Size>(page_keys), first = number * static_cast<Size>(page_keys);
+    KeyRun run{KeyRun::nowhere, t - first, std::int64_t{first} + page_keys};
+    if (number >= entries.extent(1)) return run;
+    const auto page = static_cast<std::int64_t>(entries.template load<1>(Index<2>{b, number}).data);
+    if (page >= 0 && page < pages) run.sequence = page;
+    return run;
+  }
+};
+
+// CountedAttention of keys in pages.
+template <class Entry, class I, class Seen = WholeAttention>
+struct PagedAttention : CountedAttention<I, Seen> {
+  static constexpr bool is_paged = true;
+  using Counted = CountedAttention<I, Seen>;
+  PageTable<Entry> table;
+
+  KGEN_FN PagedAttention(const Seen& seen, const View<const I, 1>& lengths, const PageTable<Entry>& table)
+      : Counted(seen, lengths), table(table) {}
+  KGEN_FN std::int64_t capacity(std::int64_t) const { return table.capacity(); }
+  template <class Size>
+  KGEN_FN KeyRun run(Size b, Size t) const {
+    return table.run(b, t);
+  }
 };
 
 // A source of what is added to scores: 0 for the keys that count, -inf for the others.

@@ -1,8 +1,8 @@
 // Attention against the plain formula in double.
 #include "kgen/attention.hpp"
 
+#include "attention_reference.hpp"
 #include "kgen/ops/arithmetic.hpp"
-#include "testing.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;
@@ -12,52 +12,6 @@ namespace {
 struct Case {
   std::int64_t B, S, H, D, T, G;
 };
-
-// softmax(scale * q k + mask) v of one query and head; all zeros where no key is seen.
-template <class Q, class Mask>
-std::vector<double> reference(View<const Q, 4> q, View<const Q, 4> k, View<const Q, 4> v, const Mask& mask,
-                              double scale, bool causal, std::int64_t b, std::int64_t s, std::int64_t h) {
-  const std::int64_t S = q.extent(1), D = q.extent(3), T = k.extent(1), g = h / (q.extent(2) / k.extent(2));
-  std::vector<double> scores;
-  double maximum = -std::numeric_limits<double>::infinity(), total = 0;
-  for (std::int64_t t = 0; t < T && (!causal || t <= T - S + s); ++t) {
-    double score = mask(b, h, s, t);
-    for (std::int64_t d = 0; d < D; ++d) {
-      score += scale * element(q, Index<4>{b, s, h, d}) * element(k, Index<4>{b, t, g, d});
-    }
-    scores.push_back(score);
-    maximum = std::max(maximum, score);
-  }
-  std::vector<double> out(static_cast<std::size_t>(D), 0);
-  if (maximum == -std::numeric_limits<double>::infinity()) return out;
-  for (double& score : scores) total += score = std::exp(score - maximum);
-  for (std::size_t t = 0; t < scores.size(); ++t) {
-    for (std::int64_t d = 0; d < D; ++d) {
-      out[static_cast<std::size_t>(d)] +=
-          scores[t] / total * element(v, Index<4>{b, static_cast<std::int64_t>(t), g, d});
-    }
-  }
-  return out;
-}
-
-template <class Q, class U, class Mask>
-void compare(View<const Q, 4> q, View<const Q, 4> k, View<const Q, 4> v, const Mask& mask, double scale, bool causal,
-             View<U, 4> out, double tolerance) {
-  const Index<4> shape = q.shape();
-  for (std::int64_t b = 0; b < shape[0]; ++b) {
-    for (std::int64_t s = 0; s < shape[1]; ++s) {
-      for (std::int64_t h = 0; h < shape[2]; ++h) {
-        const std::vector<double> expected = reference(q, k, v, mask, scale, causal, b, s, h);
-        for (std::int64_t d = 0; d < shape[3]; ++d) {
-          INFO("b ", b, " s ", s, " h ", h, " d ", d);
-          REQUIRE(std::abs(element(out, Index<4>{b, s, h, d}) - expected[static_cast<std::size_t>(d)]) <= tolerance);
-        }
-      }
-    }
-  }
-}
-
-constexpr auto no_mask = [](std::int64_t, std::int64_t, std::int64_t, std::int64_t) { return 0.0; };
 
 template <class T>
 struct Operands {
@@ -101,8 +55,8 @@ TEST_CASE_TEMPLATE("every float type, grouped heads, one query and many, causal 
         INFO("S ", c.S, " T ", c.T, " causal ", causal);
         Tensor<compute_t<T>, 4> out(x.q.shape);
         attention(x.q.view(), x.k.view(), x.v.view(), 0.3, causal, out.view(), Stream{threads});
-        compare<T>(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(),
-                   sizeof(compute_t<T>) == 8 ? 1e-13 : 2e-5);
+        compare_attention(x.q.view(), x.k.view(), x.v.view(), no_mask, 0.3, causal, out.view(),
+                          sizeof(compute_t<T>) == 8 ? 1e-13 : 2e-5);
       }
     }
   }
@@ -122,15 +76,13 @@ TEST_CASE("additive masks, whole and broadcast; queries that see nothing give 0"
     for (bool causal : {false, true}) {
       Tensor<float, 4> out(x.q.shape);
       attention(x.q.view(), x.k.view(), x.v.view(), mask_read.view(), 0.5, causal, out.view());
-      const auto whole = [&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) {
-        return element(mask_read.view(), Index<4>{b, h, s, t});
+      const auto whole = [&](Index<3> at, std::int64_t t) {
+        return element(mask_read.view(), Index<4>{at[0], at[2], at[1], t});
       };
-      compare<float>(x.q.view(), x.k.view(), x.v.view(), whole, 0.5, causal, out.view(), 2e-5);
+      compare_attention(x.q.view(), x.k.view(), x.v.view(), whole, 0.5, causal, out.view(), 2e-5);
       attention(x.q.view(), x.k.view(), x.v.view(), line_read.view(), 0.5, causal, out.view());
-      const auto repeated = [&](std::int64_t, std::int64_t, std::int64_t s, std::int64_t t) {
-        return element(line_read.view(), Index<2>{s, t});
-      };
-      compare<float>(x.q.view(), x.k.view(), x.v.view(), repeated, 0.5, causal, out.view(), 2e-5);
+      const auto repeated = [&](Index<3> at, std::int64_t t) { return element(line_read.view(), Index<2>{at[1], t}); };
+      compare_attention(x.q.view(), x.k.view(), x.v.view(), repeated, 0.5, causal, out.view(), 2e-5);
     }
   }
 }
@@ -141,7 +93,7 @@ TEST_CASE("scores beyond exp's range") {
     const Operands<float> x(c);
     Tensor<float, 4> out(x.q.shape);
     attention(x.q.view(), x.k.view(), x.v.view(), 100.0, false, out.view());
-    compare<float>(x.q.view(), x.k.view(), x.v.view(), no_mask, 100.0, false, out.view(), 2e-3);
+    compare_attention(x.q.view(), x.k.view(), x.v.view(), no_mask, 100.0, false, out.view(), 2e-3);
   }
 }
 
@@ -153,7 +105,7 @@ TEST_CASE("permuted operands, as heads-first tensors and caches give them") {
     const View<const float, 4> k_view = cache.view().slice<2>(0, 60).permute<0, 2, 1, 3>();
     Tensor<float, 4> out(Index<4>{2, 4, S, 24});
     attention(q_view, k_view, k_view, 0.2, true, out.view().permute<0, 2, 1, 3>());
-    compare<float>(q_view, k_view, k_view, no_mask, 0.2, true, out.view().permute<0, 2, 1, 3>(), 2e-5);
+    compare_attention(q_view, k_view, k_view, no_mask, 0.2, true, out.view().permute<0, 2, 1, 3>(), 2e-5);
   }
 }
 
@@ -244,9 +196,7 @@ TEST_CASE_TEMPLATE("sequences of lengths of their own: what lies behind a sequen
     const Operands<T>& read = x;
     const auto mask = random_tensor<float>(Index<2>{c.S, c.T}, 5);
     const View<const std::int32_t, 1> counts(lengths.data(), Index<1>{c.B});
-    const auto masked = [&](std::int64_t, std::int64_t, std::int64_t s, std::int64_t t) {
-      return element(mask.view(), Index<2>{s, t});
-    };
+    const auto masked = [&](Index<3> at, std::int64_t t) { return element(mask.view(), Index<2>{at[1], t}); };
     for (bool causal : {false, true}) {
       Tensor<Lane, 4> plain(x.q.shape), with_mask(x.q.shape);
       attention(read.q.view(), read.k.view(), read.v.view(), counts, 0.3, causal, plain.view());
@@ -256,8 +206,8 @@ TEST_CASE_TEMPLATE("sequences of lengths of their own: what lies behind a sequen
         const auto one = [&](const auto& view) { return view.template slice<0>(b, 1); };
         const auto k = one(read.k.view()).template slice<1>(0, length(b));
         const auto v = one(read.v.view()).template slice<1>(0, length(b));
-        compare<T>(one(read.q.view()), k, v, no_mask, 0.3, causal, one(plain.view()), 2e-5);
-        compare<T>(one(read.q.view()), k, v, masked, 0.3, causal, one(with_mask.view()), 2e-5);
+        compare_attention(one(read.q.view()), k, v, no_mask, 0.3, causal, one(plain.view()), 2e-5);
+        compare_attention(one(read.q.view()), k, v, masked, 0.3, causal, one(with_mask.view()), 2e-5);
       }
     }
   }

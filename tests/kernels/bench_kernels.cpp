@@ -31,23 +31,25 @@ namespace {
 using kgen::Index;
 using kgen::View;
 
-struct Unary {
+struct Copied {
   View<const float, 2> x;
   View<float, 2> y;
-};
-struct Copied : Unary {
   template <int W>
   KGEN_FN void operator()(Index<2> at) const {
     y.store(at, x.load<W>(at));
   }
 };
-struct Silu : Unary {
+struct Silu {
+  View<const float, 2> x;
+  View<float, 2> y;
   template <int W>
   KGEN_FN void operator()(Index<2> at) const {
     y.store(at, kgen::Silu::apply(x.load<W>(at)));
   }
 };
-struct Softmax : Unary {
+struct Softmax {
+  View<const float, 2> x;
+  View<float, 2> y;
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
     const auto x_row = row.load(x);
@@ -57,7 +59,9 @@ struct Softmax : Unary {
     row.store(y, row.map(kgen::Div{}, e, total));
   }
 };
-struct RmsNorm : Unary {
+struct RmsNorm {
+  View<const float, 2> x;
+  View<float, 2> y;
   View<const float, 2> weight;
   template <class Row>
   KGEN_FN void operator()(Row& row) const {
@@ -138,10 +142,11 @@ int main(int argc, char** argv) {
   const std::vector<float> x = random_values(M * N), weight = random_values(N);
   std::vector<float> y(x.size());
   const Index<2> shape{M, N};
-  const Unary unary{{x.data(), shape}, {y.data(), shape}};
+  const View<const float, 2> from(x.data(), shape);
+  const View<float, 2> to(y.data(), shape);
   const double bytes = 2.0 * 4 * M * N;
 
-  const Timing copy = measure([&] { kgen::elementwise(shape, Copied{unary}, stream); });
+  const Timing copy = measure([&] { kgen::elementwise(shape, Copied{from, to}, stream); });
   const double bandwidth = bytes / copy.best * 1e-9, peak = peak_gflops(used);
   fmt::print("{} threads, {} bytes a register, copy {:.1f} GB/s, peak {:.1f} GFLOP/s\n", used, kgen::register_bytes,
              bandwidth, peak);
@@ -149,25 +154,22 @@ int main(int argc, char** argv) {
     report(name, amount, "GB/s   ", bandwidth, measure(body));
   };
   const View<const float, 1> weights(weight.data(), {N});
-  memory("copy 4096x4096", bytes, [&] { kgen::elementwise(shape, Copied{unary}, stream); });
-  memory("silu 4096x4096", bytes, [&] { kgen::elementwise(shape, Silu{unary}, stream); });
-  memory("softmax 4096x4096", bytes, [&] { kgen::rows<1>(shape, Softmax{unary}, stream); });
+  memory("copy 4096x4096", bytes, [&] { kgen::elementwise(shape, Copied{from, to}, stream); });
+  memory("silu 4096x4096", bytes, [&] { kgen::elementwise(shape, Silu{from, to}, stream); });
+  memory("softmax 4096x4096", bytes, [&] { kgen::rows<1>(shape, Softmax{from, to}, stream); });
   memory("rms_norm 4096x4096", bytes, [&] {
-    kgen::rows<1>(shape, RmsNorm{unary, weights.broadcast_to(shape)}, stream);
+    kgen::rows<1>(shape, RmsNorm{from, to, weights.broadcast_to(shape)}, stream);
   });
   for (const int axis : {0, 1}) {
-    memory(fmt::format("cumsum 4096x4096, axis {}", axis).c_str(), bytes, [&] {
-      kgen::cumsum(unary.x, axis, false, false, unary.y, stream);
-    });
+    memory(fmt::format("cumsum 4096x4096, axis {}", axis).c_str(), bytes,
+           [&] { kgen::cumsum(from, axis, false, false, to, stream); });
   }
   memory("pad 4094x4094 by 1", bytes, [&] {
-    kgen::pad(unary.x.slice<0>(0, M - 2).slice<1>(0, N - 2), Index<4>{1, 1, 1, 1}, kgen::PadMode::constant, 0.0, unary.y,
+    kgen::pad(from.slice<0>(0, M - 2).slice<1>(0, N - 2), Index<4>{1, 1, 1, 1}, kgen::PadMode::constant, 0.0, to,
               stream);
   });
   float total = 0;
-  memory("sum of 2^24", bytes / 2, [&] {
-    kgen::rows<2>(shape, Total{unary.x, View<float, 2>(&total, {1, 1})}, stream);
-  });
+  memory("sum of 2^24", bytes / 2, [&] { kgen::rows<2>(shape, Total{from, View<float, 2>(&total, {1, 1})}, stream); });
 
   for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{128, 128, 128},
                                 {256, 256, 256},

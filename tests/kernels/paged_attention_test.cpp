@@ -1,6 +1,8 @@
 // Attention over keys in pages, against the plain formula in double.
 #include "kgen/paged_attention.hpp"
 
+#include <memory>
+
 #include "kgen/ops/arithmetic.hpp"
 #include "paged_keys.hpp"
 
@@ -57,6 +59,48 @@ TEST_CASE_TEMPLATE("paged attention: pages anywhere, some that are not there", T
                           Stream{threads});
           x.compare(out.view(), 0.3, causal, sizeof(compute_t<T>) == 8 ? 1e-13 : 2e-5);
         }
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("paged attention: masks, windows and scores between limits", T, KGEN_TYPES((bf16), float)) {
+  for (const Case& c : cases) {
+    const PagedKeys<T, T> x(c.sizes, c.lengths, true);
+    Tensor<float, 3> mask = random_tensor<float>(Index<3>{c.sizes.H, c.sizes.S, x.capacity()}, 5);
+    const Index<4> shape{c.sizes.B, 1, c.sizes.S, x.capacity()};
+    const auto elements = std::make_unique<bool[]>(static_cast<std::size_t>(element_count(shape)));
+    for (std::int64_t i = 0; i < element_count(shape); ++i) elements[static_cast<std::size_t>(i)] = i % 5 != 2 && i % 7 != 3;
+    const View<const bool, 4> counts(elements.get(), shape);
+    for_each_position(mask.shape, [&](Index<3> at) {  // of keys that no sequence has
+      const auto behind = [&](std::int64_t length) { return at[2] >= length; };
+      if (std::all_of(c.lengths.begin(), c.lengths.end(), behind)) mask.view().store(at, Vec<float, 1>(not_a_number));
+    });
+    const Tensor<float, 3>& added = mask;
+    const auto of_mask = [&](std::int64_t, std::int64_t h, std::int64_t s, std::int64_t t) {
+      return element(added.view(), Index<3>{h, s, t});
+    };
+    const auto of_counts = [&](std::int64_t b, std::int64_t, std::int64_t s, std::int64_t t) {
+      const bool is_seen = counts.template load<1>(Index<4>{b, 0, s, t}).data;
+      return is_seen ? 0.0 : -std::numeric_limits<double>::infinity();
+    };
+    Tensor<compute_t<T>, 4> out(x.q.shape);
+    const auto k = x.k.view(), v = x.v.view();
+    for (const PagedRule& rule : {PagedRule{0.3}, {0.3, true}, {0.3, false, 3, 0, 1.5}, {0.3, false, -1, 9}, {0.3, false, 40, -1, 2.0}}) {
+      INFO("S ", c.sizes.S, " pages of ", c.sizes.page_keys, " left ", rule.left, " right ", rule.right);
+      if (rule.cap > 0 || rule.left >= 0 || rule.right >= 0) {
+        paged_window_attention(x.q.view(), k, v, x.table.view(), x.lengths.view(), rule.scale, rule.cap, rule.left,
+                               rule.right, out.view());
+        x.compare(out.view(), rule, [](auto...) { return 0.0; }, 2e-5);
+        paged_window_attention(x.q.view(), k, v, x.table.view(), x.lengths.view(), added.view(), rule.scale, rule.cap,
+                               rule.left, rule.right, out.view());
+        x.compare(out.view(), rule, of_mask, 2e-5);
+      } else {
+        paged_attention(x.q.view(), k, v, x.table.view(), x.lengths.view(), added.view(), rule.scale, rule.causal,
+                        out.view());
+        x.compare(out.view(), rule, of_mask, 2e-5);
+        paged_attention(x.q.view(), k, v, x.table.view(), x.lengths.view(), counts, rule.scale, rule.causal, out.view());
+        x.compare(out.view(), rule, of_counts, 2e-5);
       }
     }
   }

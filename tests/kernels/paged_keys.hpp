@@ -16,6 +16,20 @@ struct PagedSizes {
   std::int64_t page_keys, table_pages;  // of the table of one sequence
 };
 
+// Which keys are seen, and what becomes of scores: as attention or window_attention have it.
+struct PagedRule {
+  double scale;
+  bool causal = false;
+  std::int64_t left = -1, right = -1;
+  double cap = 0;
+
+  bool sees(std::int64_t own, std::int64_t t) const {
+    const bool near = (left < 0 || t >= own - left) && (right < 0 || t <= own + right);
+    return near && (!causal || t <= own);
+  }
+  double bent(double score) const { return cap > 0 ? cap * std::tanh(score / cap) : score; }
+};
+
 template <class T, class Cached, class Entry = std::int32_t, class I = std::int64_t>
 struct PagedKeys {
   PagedSizes sizes;
@@ -71,21 +85,25 @@ struct PagedKeys {
   }
   bool has(std::int64_t b, std::int64_t t) const { return page(b, t) >= 0 && page(b, t) < k.shape[0]; }
 
-  // One query's result in double: zeros where it sees nothing.
-  std::vector<double> expected(double scale, bool causal, std::int64_t b, std::int64_t s, std::int64_t h) const {
-    const std::int64_t all = keys(b), g = h / (sizes.H / sizes.G), end = causal ? all - sizes.S + s + 1 : all;
+  // One query's result in double: zeros where it sees nothing. mask(b, h, s, t) is added to scores.
+  template <class Mask>
+  std::vector<double> expected(const PagedRule& rule, const Mask& mask, std::int64_t b, std::int64_t s,
+                               std::int64_t h) const {
+    const std::int64_t all = keys(b), g = h / (sizes.H / sizes.G);
     std::vector<double> scores, out(static_cast<std::size_t>(sizes.D), 0);
     std::vector<Index<4>> places;
     double greatest = -std::numeric_limits<double>::infinity(), total = 0;
-    for (std::int64_t t = 0; t < std::min(all, end); ++t) {
-      if (!has(b, t)) continue;
+    for (std::int64_t t = 0; t < all; ++t) {
+      const double added = mask(b, h, s, t);
+      if (!has(b, t) || !rule.sees(all - sizes.S + s, t) || added == -std::numeric_limits<double>::infinity()) continue;
       places.push_back(Index<4>{page(b, t), t % sizes.page_keys, g, 0});
       double score = 0;
       for (std::int64_t d = 0; d < sizes.D; ++d) {
         places.back()[3] = d;
-        score += scale * element(q.view(), Index<4>{b, s, h, d}) * element(k.view(), places.back());
+        score += rule.scale * element(q.view(), Index<4>{b, s, h, d}) * element(k.view(), places.back());
       }
-      scores.push_back(score);
+      scores.push_back(rule.bent(score) + added);
+      score = scores.back();
       greatest = std::max(greatest, score);
     }
     for (double& score : scores) total += score = std::exp(score - greatest);
@@ -99,8 +117,12 @@ struct PagedKeys {
   }
   template <class Out>
   void compare(const Out& out, double scale, bool causal, double tolerance) const {
+    compare(out, PagedRule{scale, causal}, [](auto...) { return 0.0; }, tolerance);
+  }
+  template <class Out, class Mask>
+  void compare(const Out& out, const PagedRule& rule, const Mask& mask, double tolerance) const {
     for_each_position(Index<3>{sizes.B, sizes.S, sizes.H}, [&](Index<3> at) {
-      const std::vector<double> values = expected(scale, causal, at[0], at[1], at[2]);
+      const std::vector<double> values = expected(rule, mask, at[0], at[1], at[2]);
       for (std::int64_t d = 0; d < sizes.D; ++d) {
         INFO("b ", at[0], " s ", at[1], " h ", at[2], " d ", d);
         const double found = element(out, Index<4>{at[0], at[1], at[2], d});

@@ -122,3 +122,18 @@ TEST_CASE("helpers whose cores are busy do their parts, and get back where they 
   });
   CHECK(wrong == 0);
 }
+
+TEST_CASE("a helper that came too late for the last part of a job is not taken for one that does it") {
+  const int threads = std::clamp(Pool::processors(), 2, 4);
+  Pool& pool = Pool::mine();
+  for (int call = 0; call < 20000; ++call) {
+    parallel(threads, [&](Team) {
+      for (volatile int spin = call % 64; spin > 0;) spin = spin - 1;
+    });
+    // Those who are about to look for a part find that there is none, however long other work holds them up.
+    for (const std::int64_t begin = now_ns(); pool.helpers_at_work() != 0 && now_ns() - begin < 30000000000;) {
+      ::sched_yield();
+    }
+    REQUIRE(pool.helpers_at_work() == 0);
+  }
+}

@@ -1,8 +1,8 @@
 // Attention of windows of keys, with scores between limits, against the plain formula in double.
 #include <memory>
 
+#include "attention_reference.hpp"
 #include "kgen/attention.hpp"
-#include "testing.hpp"
 
 using namespace kgen;
 using namespace kgen::testing;
@@ -32,51 +32,20 @@ struct Operands {
         v(random_tensor<T>(Index<4>{c.B, c.T, c.G, c.D}, 3)) {}
 };
 
-// Row s of head h of batch b; zeros where it sees nothing.
-template <class T, class Mask>
-std::vector<double> expected(const Case& c, const Window& window, const Operands<T>& x, const Mask& mask, double scale,
-                             Index<3> at) {
-  const std::int64_t g = at[2] / (c.H / c.G);
-  std::vector<double> weights(static_cast<std::size_t>(c.T), 0), out(static_cast<std::size_t>(c.D), 0);
-  double maximum = -std::numeric_limits<double>::infinity(), total = 0;
-  for (std::int64_t t = 0; t < c.T; ++t) {
-    double& score = weights[static_cast<std::size_t>(t)];
-    for (std::int64_t d = 0; d < c.D; ++d) {
-      score += scale * element(x.q.view(), Index<4>{at[0], at[1], at[2], d}) *
-               element(x.k.view(), Index<4>{at[0], t, g, d});
-    }
-    score = window.bent(score) + mask(at, t);
-    if (window.sees(c, at[1], t)) maximum = std::max(maximum, score);
-  }
-  if (maximum == -std::numeric_limits<double>::infinity()) return out;
-  for (std::int64_t t = 0; t < c.T; ++t) {
-    double& weight = weights[static_cast<std::size_t>(t)];
-    total += weight = window.sees(c, at[1], t) ? std::exp(weight - maximum) : 0;
-  }
-  for (std::int64_t t = 0; t < c.T; ++t) {
-    if (!window.sees(c, at[1], t)) continue;
-    for (std::int64_t d = 0; d < c.D; ++d) {
-      out[static_cast<std::size_t>(d)] +=
-          weights[static_cast<std::size_t>(t)] / total * element(x.v.view(), Index<4>{at[0], t, g, d});
-    }
-  }
-  return out;
-}
-
 template <class T, class Mask, class U>
 void compare(const Case& c, const Window& window, const Operands<T>& x, const Mask& mask, double scale,
              const Tensor<U, 4>& out, double tolerance) {
-  for_each_position(Index<3>{c.B, c.S, c.H}, [&](Index<3> at) {
-    const std::vector<double> values = expected(c, window, x, mask, scale, at);
-    for (std::int64_t d = 0; d < c.D; ++d) {
-      INFO("b ", at[0], " s ", at[1], " h ", at[2], " d ", d);
-      REQUIRE(std::abs(element(out.view(), Index<4>{at[0], at[1], at[2], d}) - values[static_cast<std::size_t>(d)]) <=
-              tolerance);
-    }
+  compare_queries(out.view(), tolerance, [&](Index<3> at) {
+    const auto score = [&](std::int64_t t) -> std::optional<double> {
+      if (!window.sees(c, at[1], t)) return std::nullopt;
+      return window.bent(score_of(x.q.view(), x.k.view(), scale, at, t)) + mask(at, t);
+    };
+    const auto value = [&](std::int64_t t, std::int64_t d) {
+      return element(x.v.view(), Index<4>{at[0], t, at[2] / (c.H / c.G), d});
+    };
+    return attended(c.T, c.D, score, value);
   });
 }
-
-constexpr auto no_mask = [](Index<3>, std::int64_t) { return 0.0; };
 
 #if defined(KGEN_SIMT)  // few and small ones, for the executor's time
 constexpr Case cases[] = {{2, 3, 2, 7, 11, 2}, {1, 37, 2, 8, 37, 1}, {1, 9, 2, 8, 5, 2}, {1, 4, 2, 8, 0, 2}, {1, 5, 1, 8, 90, 1}};

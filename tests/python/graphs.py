@@ -70,6 +70,14 @@ nodes:
 outputs: ["y"]
 """
 
+NAMED_OUT = """\
+graph: named_out
+inputs: {x: "f32[3]", out: "f32[3]"}
+nodes:
+- {op: sub, in: [x, out], out: y}
+outputs: ["y"]
+"""
+
 BROKEN = """\
 graph: broken
 inputs: {x: "f32[4]"}

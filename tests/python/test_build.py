@@ -27,6 +27,17 @@ class Plans(unittest.TestCase):
         first = caught.exception.diagnostics[0]
         self.assertEqual((Path(first.file).name, first.line, first.column, first.severity), ("broken.yaml", 4, 8, "error"))
 
+    def test_names_that_look_like_options(self) -> None:
+        folder = graphs.work / "options"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "--help.yaml").write_text(graphs.GATED)
+        before = os.getcwd()
+        os.chdir(folder)
+        try:
+            self.assertEqual(kgen.plan("--help.yaml", emit="-src").folder, (folder / "-src").resolve())
+        finally:
+            os.chdir(before)
+
     def test_plan_and_build(self) -> None:
         folder = graphs.work / "steps"
         shutil.rmtree(folder, ignore_errors=True)

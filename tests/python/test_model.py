@@ -106,6 +106,15 @@ class Calls(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "output 'y' .*read-only"):
             self.model(x, gate, out=out)
 
+    def test_an_input_that_is_called_out(self) -> None:
+        model = graphs.load(graphs.NAMED_OUT)
+        x, other, y = (numpy.full(3, number, "f4") for number in (5, 3, 0))
+        self.assertEqual(model(x, other).tolist(), [2, 2, 2])
+        self.assertIs(model(x, other, out=y), y)
+        self.assertEqual(y.tolist(), [2, 2, 2])
+        with self.assertRaisesRegex(TypeError, "^input 'out' is missing; pass it by position: the keyword 'out' is for outputs$"):
+            model(x, out=y)
+
     def test_read_only_inputs(self) -> None:
         x, gate = arguments()
         x.flags.writeable = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import unittest
+from typing import Any
 
 import graphs
 import kgen
@@ -49,6 +50,35 @@ nodes:
 outputs: [y, z]
 """
 
+PARTS = """\
+graph: parts
+dims: {S: 1..100}
+inputs: {x: "f32[S]"}
+nodes:
+- {op: slice, in: x, axis: 0, begin: 0, end: (S + 1) / 2, out: half}
+- {op: neg, in: half, out: y}
+- {op: iota, count: "S % 8", out: z}
+outputs: ["y", z]
+"""
+
+AREA = """\
+graph: area
+dims: {A: {range: 0..9, from: "sizes[0]"}, B: {range: 0..9, from: "sizes[1]"}}
+inputs: {sizes: "i64[2]"}
+nodes:
+- {op: iota, count: A*B, out: n}
+outputs: [n]
+"""
+
+COUNTED = """\
+graph: counted
+dims: {A: {range: 0..9, from: count}, B: {range: 0..9, from: count}}
+inputs: {count: "i64[]"}
+nodes:
+- {op: iota, count: A + B, out: n}
+outputs: [n]
+"""
+
 
 def grayscale(image: torch.Tensor) -> torch.Tensor:
     red, green, blue = image.to(torch.float32).unbind(-1)
@@ -59,7 +89,7 @@ class Operators(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         source = graphs.work / "ops"
-        for text in (GRAYSCALE, WINDOW, graphs.GATED):
+        for text in (GRAYSCALE, WINDOW, graphs.GATED, graphs.SHAPED, PARTS, AREA, COUNTED):
             name = text.split()[1]
             kgen.plan(graphs.write(text, source), emit=source / "src" / name)
         cls.ops = kgen.torch.CustomOpLibrary(source / "src", namespace="kgen_test")
@@ -100,6 +130,22 @@ class Operators(unittest.TestCase):
         self.assertTrue(torch.equal(y, x[5:13] * like))
         self.assertTrue(torch.equal(z, -x[:5]))
 
+    def test_sizes_of_other_forms(self) -> None:
+        """What a division leaves, elements of a tensor, which only the run knows, and a number that is all there is."""
+        sizes, x = torch.tensor([3, 2]), torch.randn(2, 6)
+        for operator, given, expected in (
+            (self.ops.parts, (torch.ones(21),), (-torch.ones(11), torch.arange(5))),
+            (self.ops.shaped, (x, sizes), (-x.view(3, 4), torch.arange(2))),
+            (self.ops.area, (sizes,), torch.arange(6)),
+            (self.ops.counted, (4,), torch.arange(8)),
+        ):
+            with self.subTest(operator=str(operator)):
+                torch._dynamo.reset()
+                torch.testing.assert_close(operator(*given), expected)
+                torch.library.opcheck(operator.default, given)
+                compiled = torch.compile(lambda *all: operator(*all), fullgraph=True, backend="aot_eager", dynamic=True)
+                torch.testing.assert_close(compiled(*given), expected)
+
     def test_export(self) -> None:
         class Module(torch.nn.Module):
             def forward(self, image: torch.Tensor) -> torch.Tensor:
@@ -115,7 +161,7 @@ class Operators(unittest.TestCase):
             self.ops.grayscale(torch.zeros(2, 2, 3))
         with self.assertRaisesRegex(kgen.ArgumentError, "input 'image': the strides are"):
             self.ops.grayscale(self.images()[0].transpose(0, 1))
-        with self.assertRaisesRegex(AttributeError, "there is no operator 'gray'; there are: gated, gated_out, grayscale"):
+        with self.assertRaisesRegex(AttributeError, "there is no operator 'gray'; there are: area, area_out, counted"):
             self.ops.gray
         source = graphs.work / "state_op"
         data = bytes(4)
@@ -125,6 +171,11 @@ class Operators(unittest.TestCase):
             kgen.torch.CustomOpLibrary(source / "src", weights=graphs.work)
 
     def test_tensors_of_pytorch(self) -> None:
+        class Refusing(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, *_: Any, **__: Any) -> Any:
+                raise RuntimeError("no functions")
+
         model = graphs.load(graphs.GATED)
         x = torch.randn(3, 4)
         y, total = model(x, x)
@@ -139,6 +190,8 @@ class Operators(unittest.TestCase):
             (torch.nn.Parameter(x), "input 'x' .*requires a gradient"),
             (x.t(), "input 'x': axis 0 is 4|input 'x': the strides|input 'x': axis 1 is 3"),
             (x.half(), "input 'x': the element type is f16, expected f32"),
+            (x.as_subclass(Refusing), r"^input 'x' \(f32\[M, 4\]\): no functions$"),
+            (torch.nn.parameter.UninitializedBuffer(), r"^input 'x' \(f32\[M, 4\]\): .*uninitialized"),
             (x.to(torch.complex64), "input 'x'"),
             (torch.view_as_complex(torch.randn(3, 4, 2)).conj().imag, "input 'x' .*negated"),
         ):

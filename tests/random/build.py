@@ -2,6 +2,7 @@
 most of the time."""
 
 import json
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,9 +87,15 @@ def sources_of(folder: Path) -> list[Path]:
     return [*(folder / each for each in listed(folder, "kgen_sources")), *observed]
 
 
-def needs_cpu(folder: Path) -> bool:
-    """Whether a plan for the CPU has a kernel that GPUs, and so their executor, do without."""
-    return any("kgen/packed_convolution.hpp" in source.read_text() for source in sources_of(folder))
+# How a header of kernels begins, behind its own includes, that is empty for GPUs.
+FOR_CPU_ALONE = re.compile(r"^#if !defined\(KGEN_GPU\)\nnamespace kgen ", re.MULTILINE)
+
+
+def needs_cpu(target: Target, folder: Path) -> bool:
+    """Whether a plan for the CPU includes kernels that GPUs, and so their executor, do without."""
+    included = {name for source in sources_of(folder) for name in re.findall(r'#include "(kgen/.+)"', source.read_text())}
+    headers = [Path(each[2:], name) for each in target.compile if each.startswith("-I") for name in included]
+    return any(FOR_CPU_ALONE.search(header.read_text()) for header in headers if header.exists())
 
 
 def compile_library(target: Target, folders: list[Path], library: Path) -> str:

@@ -65,7 +65,8 @@ class Campaign:
                 numbers = [number for number in numbers if not saturates(self.graphs[number])]
             folders = self.plan_all(plan_of(share.name), numbers)
             if share.name.startswith("simt"):
-                folders = {number: folder for number, folder in folders.items() if not needs_cpu(folder)}
+                target = self.tools.targets[share.name]
+                folders = {number: folder for number, folder in folders.items() if not needs_cpu(target, folder)}
             if share.runs:
                 self.build_and_run(share.name, folders)
 

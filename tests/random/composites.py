@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import attentions
 import byte_products
 import groups
 import layers
@@ -176,7 +177,7 @@ def dynamic_quantize(operands: list[Value], at: dict[str, Any]) -> list[Value]:
     return [quantize(x, scale, zero_point, saturate=True), scale, zero_point]
 
 
-OPERATORS: dict[str, Rule] = PRIMITIVES | selections.OPERATORS | sampling.OPERATORS | layers.OPERATORS | byte_products.OPERATORS | groups.OPERATORS | paged.OPERATORS | transforms.OPERATORS | {
+OPERATORS: dict[str, Rule] = PRIMITIVES | attentions.OPERATORS | selections.OPERATORS | sampling.OPERATORS | layers.OPERATORS | byte_products.OPERATORS | groups.OPERATORS | paged.OPERATORS | transforms.OPERATORS | {
     "leaky_relu": activation(lambda x, alpha: bent(x, times(x, alpha))),
     "prelu": activation(lambda x, slope: bent(x, one(MUL, x, slope))),
     "relu6": activation(lambda x: one(CLAMP, x, minimum=0.0, maximum=6.0)),

@@ -235,14 +235,9 @@ def attention(scope: Scope, op: Operator) -> None:
     groups = scope.one_of([1, 2, 3])
     sizes = {"H": Dim.of(groups * shared), "G": Dim.of(groups), "D": Dim.of(scope.one_of([4, 8, 16, 20, 24, 64])),
              "T": lambda known: known["S"] if scope.chance(0.5) else scope.extent()}
-    attributes: dict[str, Any] = {"scale": 0.25} if scope.chance(0.4) else {}
-    if "causal" in op.attributes:
-        attributes["causal"] = scope.chance(0.5)
-    else:
-        attributes |= {"left": scope.one_of([-1, 0, 3, 17]), "right": scope.one_of([-1, 0, 0, 4]), "soft_cap": scope.one_of([0, 2.5])}
     if op.name == "attention_value_width":
         sizes["E"] = Dim.of(scope.one_of([1, 5, 16, 24, 33]))
-    patterned(scope, op, sizes, attributes)
+    patterned(scope, op, sizes, paged.attention_attributes(scope, op))
 
 
 def rope(scope: Scope, op: Operator) -> None:

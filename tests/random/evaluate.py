@@ -17,7 +17,8 @@ from specs import Operator
 
 
 # Whose scale is 1 / sqrt(the width of the queries) where it is not given.
-SCALED_BY_WIDTH = ("attention", "window_attention", "attention_value_width", "linear_attention", "paged_attention")
+SCALED_BY_WIDTH = ("attention", "window_attention", "attention_value_width", "linear_attention", "paged_attention",
+                   "paged_window_attention")
 
 
 @dataclass

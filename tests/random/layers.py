@@ -1,4 +1,4 @@
-"""What attention in windows, recurrent layers, random numbers and the choice of boxes compute of values that are known within
+"""What recurrent layers, random numbers and the choice of boxes compute of values that are known within
 bounds."""
 
 from typing import Any
@@ -7,33 +7,11 @@ import numpy as np
 
 import references
 from enclosure import Exact, Floats, Value, anything, exactly, is_finite
-from references import ADD, DIV, MUL, SIGMOID, SUB, number, number_as, one
+from references import ADD, MUL, SIGMOID, SUB, number, one
 from rules import Rule, bilinear, widened, with_roundings
 from selections import certain, known, unique_rows
 
 TANH, RELU, CLAMP = (references.OPERATORS[name] for name in ("tanh", "relu", "clamp"))
-
-# ---- attention -------------------------------------------------------------------------------------------------------
-
-
-def window_attention(operands: list[Value], at: dict[str, Any]) -> list[Value]:
-    q, k, v, *mask = operands
-    if not all(is_finite(each).all() for each in (q, k, v)):
-        return [anything(q.dtype, (*q.shape[:3], v.shape[3]))]
-    shared = q.shape[2] // max(k.shape[2], 1)
-    k, v = (each.map(lambda part: np.repeat(part, shared, axis=2)) for each in (k, v))
-    scores = bilinear(lambda x, y, _: np.einsum("bshe,bthe->bhst", x, y), q, k, at)
-    scores = one(MUL, scores, number(q, at["scale"]))
-    if at["soft_cap"] > 0:
-        cap = number_as(q.dtype, at["soft_cap"])
-        scores = one(MUL, one(TANH, one(DIV, scores, cap)), cap)
-    if mask:
-        scores = one(ADD, scores, references.added(mask[0], q.dtype))
-    queries, keys = scores.shape[-2:]
-    ahead = np.arange(keys) - (np.arange(queries)[:, None] + keys - queries)
-    outside = (ahead > at["right"]) & (at["right"] >= 0) | (-ahead > at["left"]) & (at["left"] >= 0)
-    return [references.attended(scores, v, np.broadcast_to(outside, scores.shape))]
-
 
 # ---- recurrent layers ------------------------------------------------------------------------------------------------
 
@@ -270,8 +248,6 @@ def channels_first(name: str, axes: int) -> Rule:
 
 
 OPERATORS: dict[str, Rule] = {
-    "window_attention": window_attention,
-    "attention_value_width": window_attention,
     "rnn": recurrent(rnn_cell, 1, 1),
     "gru": recurrent(gru_cell, 3, 1),
     "lstm": recurrent(lstm_cell, 4, 2),

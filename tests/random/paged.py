@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+import attentions
 import groups
-import references
 from dims import Dim
 from enclosure import Exact, Value, anything, is_finite
 from graph import Type
@@ -23,7 +23,8 @@ def places(table: Value, pages: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def paged_attention(operands: list[Value], at: dict[str, Any]) -> list[Value]:
-    q, k, v, table, lengths = operands
+    """paged_attention, and paged_window_attention."""
+    q, k, v, table, lengths, *mask = operands
     if not all(is_finite(each).all() for each in (q, k, v)) or table.unknown.any() or lengths.unknown.any():
         return [anything(q.dtype, q.shape)]
     pages, page_keys = k.shape[:2]
@@ -36,7 +37,16 @@ def paged_attention(operands: list[Value], at: dict[str, Any]) -> list[Value]:
 
     count = lengths.value.astype(np.int64).clip(0, keys).reshape(-1, 1, 1, 1)
     hidden = ~np.repeat(there, page_keys, axis=1)[:, None, None]
-    return [references.attention_of(q, k.map(gathered), v.map(gathered), at, count, hidden=hidden)]
+    return [attentions.attention_of(q, k.map(gathered), v.map(gathered), at, count, *mask, hidden=hidden)]
+
+
+def attention_attributes(scope: Scope, op: Operator) -> dict[str, Any]:
+    """Of attention of any kind."""
+    attributes: dict[str, Any] = {"scale": 0.25} if scope.chance(0.4) else {}
+    if "causal" in op.attributes:
+        return attributes | {"causal": scope.chance(0.5)}
+    return attributes | {"left": scope.one_of([-1, 0, 3, 17]), "right": scope.one_of([-1, 0, 0, 4]),
+                         "soft_cap": scope.one_of([0, 2.5])}
 
 
 def draw_paged_attention(scope: Scope, op: Operator) -> None:
@@ -48,8 +58,11 @@ def draw_paged_attention(scope: Scope, op: Operator) -> None:
     cache = Type(dtype, (pages, Dim.of(page_keys), Dim.of(heads), width))
     table = scope.fresh(Type(scope.dtype(op.types["E"]), (batch, Dim.of(own))), extent=pages)
     lengths = scope.fresh(Type(scope.dtype(op.types["I"]), (batch,)), extent=Dim.of(own * page_keys + 1))
-    attributes: dict[str, Any] = {"causal": scope.chance(0.5)} | ({"scale": 0.25} if scope.chance(0.4) else {})
+    attributes = attention_attributes(scope, op)
     inputs = [q, scope.need(cache), scope.need(cache), table, lengths]
+    if scope.chance(0.4):
+        scores = (batch, Dim.of(heads * shared), queries, Dim.of(own * page_keys))
+        inputs.append(scope.need(Type(scope.dtype(op.types["M"]), scores)))
     scope.add_node(op.name, inputs, [scope.type_of(q)], attributes)
 
 
@@ -87,5 +100,7 @@ def draw_paged_cache_update(scope: Scope, op: Operator) -> None:
     groups.update_caches(scope, op, cache, [scope.need(news), scope.need(news), table, slots])
 
 
-OPERATORS: dict[str, Rule] = {"paged_attention": paged_attention, "paged_cache_update": paged_cache_update}
-HINTS = {"paged_attention": draw_paged_attention, "paged_cache_update": draw_paged_cache_update}
+OPERATORS: dict[str, Rule] = {"paged_attention": paged_attention, "paged_window_attention": paged_attention,
+                              "paged_cache_update": paged_cache_update}
+HINTS = {"paged_attention": draw_paged_attention, "paged_window_attention": draw_paged_attention,
+         "paged_cache_update": draw_paged_cache_update}

@@ -129,6 +129,24 @@ expect_fused: [[e, a, b, y]]
   CHECK(has(text, R"("sub", "graph.yaml:7", b, b_reference, {kgen::ElementType::bf16, call.terms(a)});)"));
 }
 
+TEST_CASE("check: a term of a sum may be a view of what the stub makes") {
+  Fixture f;
+  const Plan plan = check_plan(f, R"(
+graph: g
+inputs: {x: "bf16[8, 4]", w: "bf16[4, 6]", z: "bf16[8, 2, 3]"}
+nodes:
+  - {op: matmul, in: [x, w], out: c}
+  - {op: reshape, in: c, out: t, shape: [8, 2, 3]}
+  - {op: add, in: [t, z], out: s}
+  - {op: sub, in: [s, 0.25], out: y}
+outputs: [y]
+expect_fused: [[c, s, y]]
+)");
+  const std::string text = source_of(plan);
+  CHECK(has(text, R"("add", "graph.yaml:7", s, s_reference, {kgen::ElementType::bf16, call.terms(t)});)"));
+  CHECK(has(text, "if (call.differs(y_found, y_reference, {kgen::ElementType::bf16, call.terms(s, t)})) {"));
+}
+
 TEST_CASE("check: what follows from a step function of unrounded numbers is not compared") {
   Fixture f;
   const char* text = R"(

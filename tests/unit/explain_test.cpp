@@ -221,7 +221,7 @@ TEST_CASE("explain: a value that is not there") {
   CHECK(explain(example.plan, "summ", "y", diagnostics).empty());
   REQUIRE(diagnostics.all().size() == 1);
   CHECK(diagnostics.all()[0].message == "the graph has no value 'summ'");
-  CHECK(diagnostics.all()[0].notes[0].second == "the nearest names are 'sum'");
+  CHECK(diagnostics.all()[0].notes[0].second == "the nearest name is 'sum'");
 }
 
 }  // namespace

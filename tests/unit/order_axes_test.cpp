@@ -137,6 +137,21 @@ TEST_CASE("order_axes: sums, statistics, joins, slices, frames and other sizes k
   }
 }
 
+TEST_CASE("order_axes: what was said of a result is said of what its node makes now") {
+  Rewrites rewrites;
+  Module module =
+      simplify(rewrites.decomposed(between("- {op: relu, in: a, out: r}\n- {op: max, in: r, out: t, axes: [3]}\n"
+                                           "- {op: sum, in: t, out: z}\n- {op: add, in: [r, z], out: s}\n",
+                                           "s")),
+               rewrites.ops, rewrites.diagnostics);
+  module.main.recognitions = {{"r", nullptr, 2}, {"t", nullptr, 3}};
+  module.main.kernel_choices = {{.value = "t", .reason = "it is max's own"}};
+  module = order_axes(std::move(module), rewrites.ops, rewrites.diagnostics);
+  CHECK(module.main.recognitions[0].value == "r");
+  CHECK(module.main.recognitions[1].value == "t_ordered");
+  CHECK(module.main.kernel_choices[0].value == "t_ordered");
+}
+
 TEST_CASE("order_axes: functions take and give what lies so") {
   const Ordered made(
       "inputs: {x: \"f32[1, 4, 5, 5]\", w: \"f32[4, 4, 1, 1]\"}\n"

@@ -52,6 +52,18 @@ expect_fused: [[C, y]]
   }
 }
 
+TEST_CASE("an ONNX model is no graph: what makes one of it is said") {
+  const test::OwnFolder folder;
+  PipelineOptions options = options_for(folder, "");
+  options.graph = folder.path + "/model.onnx";
+  Session session;
+  CHECK_FALSE(make_plan(options, session));
+  REQUIRE(session.diagnostics.all().size() == 1);
+  CHECK(session.diagnostics.all()[0].message == "'" + options.graph + "' is an ONNX model, and no graph");
+  CHECK(session.diagnostics.all()[0].help ==
+        "write it as a graph, which is then planned: `kgen import model.onnx -o model.yaml`");
+}
+
 TEST_CASE("explain: in short, stubs that are the same stand once, and so does a function") {
   Session session;
   const test::OwnFolder folder;

@@ -191,6 +191,20 @@ Attributes attributes_of_cast(const OpSpec& cast, DType to) {
   return attributes;
 }
 
+void move_choices(Graph& graph, const std::unordered_map<std::string, std::string>& renamed) {
+  if (renamed.empty()) return;
+  std::unordered_set<std::string_view> present;
+  for (const Value& value : graph.values) present.insert(value.name);
+  const auto move_all = [&](auto& choices) {
+    for (auto& choice : choices) {
+      const auto found = renamed.find(choice.value);
+      if (found != renamed.end() && present.contains(found->second)) choice.value = found->second;
+    }
+  };
+  move_all(graph.recognitions);
+  move_all(graph.kernel_choices);
+}
+
 void drop_unused_values(Graph& graph) {
   const std::vector<bool> used = values_in_use(graph);
   std::vector<bool> kept_constants(graph.constants.size());

@@ -46,6 +46,10 @@ Attributes attributes_of_cast(const OpSpec& cast, DType to);
 // Sets producer and index of every result.
 void number_producers(Graph& graph);
 
+// Says of what a node makes now, by name, what was recognised and which kernel was chosen for what it made: results
+// that a view or another operator makes from then on. Nothing changes where the new value is not there (any more).
+void move_choices(Graph& graph, const std::unordered_map<std::string, std::string>& renamed);
+
 // The state whose buffer `value` lives in: itself, or that of a chain of updates of it; no_id: none.
 ValueId updated_state(const Graph& graph, ValueId value);
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,7 +42,8 @@ class Ordering {
   Ordering(Rewriting& rewriting, const AxisOrders& orders, std::size_t index)
       : rewriting_(rewriting), graph_(rewriting.graph), orders_(orders), own_(orders.graphs[index]) {}
 
-  void run() {
+  // Results whose nodes make them in another order, by name: what the nodes make now.
+  std::unordered_map<std::string, std::string> run() {
     for (ValueId id = 0; id < own_.values.size(); ++id) {
       const AxisOrder& order = own_.values[id];
       if (order.empty()) continue;
@@ -56,6 +59,7 @@ class Ordering {
     graph_.nodes = std::move(nodes_);
     number_producers(graph_);
     rewriting_.removed.assign(graph_.nodes.size(), false);
+    return std::move(renamed_);
   }
 
  private:
@@ -124,9 +128,11 @@ class Ordering {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId result = node.outputs[i];
       if (made[i] == order_of(result)) continue;
-      const Value& value = graph_.value(result);
-      const TensorType type{value.type->dtype, in_order(value.type->shape, made[i]), value.type->structure};
-      node.outputs[i] = new_result(rewriting_, value.name + "_ordered", type, node.where);
+      const TensorType& own = graph_.type(result);
+      const TensorType type{own.dtype, in_order(own.shape, made[i]), own.structure};
+      const std::string name = graph_.value(result).name;
+      node.outputs[i] = new_result(rewriting_, name + "_ordered", type, node.where);
+      renamed_[name] = graph_.value(node.outputs[i]).name;
       views.push_back(permuted(node.outputs[i], places_of(made[i]), result, node.where));
     }
     nodes_.push_back(std::move(node));
@@ -185,6 +191,7 @@ class Ordering {
   const AxisOrders::OfGraph& own_;
   std::vector<Node> nodes_;
   std::map<std::tuple<ValueId, ViewRule::Form, int, std::vector<int>>, ValueId> views_;  // that were made
+  std::unordered_map<std::string, std::string> renamed_;
 };
 
 bool has_views(const Rewriting& rewriting) {
@@ -198,8 +205,10 @@ Module order_axes(Module module, const OpSet& ops, Diagnostics& diagnostics) {
   if (!orders.any) return module;
   const auto order_graph = [&](Graph& graph, std::size_t index) {
     Rewriting rewriting = start_rewriting(graph, ops, module.main.numerics);
-    if (has_views(rewriting)) Ordering(rewriting, orders, index).run();
+    std::unordered_map<std::string, std::string> renamed;
+    if (has_views(rewriting)) renamed = Ordering(rewriting, orders, index).run();
     simplify_graph(graph, ops, module.main.numerics, diagnostics);
+    move_choices(graph, renamed);
   };
   for (std::size_t i = 0; i < module.functions.size(); ++i) order_graph(module.functions[i], i);
   order_graph(module.main, module.functions.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "generator/base/contains.hpp"
 #include "generator/pass/raise/respell.hpp"
 
 namespace kgen {
@@ -123,8 +124,9 @@ class Search {
       if (part.shows_operand) match.views.push_back(id);
       return node;
     }
-    if (depth_ == deepest_nesting || !in_.patterns.may_stand_for(*node.op, part)) return std::nullopt;
-    for (const Pattern* each : in_.patterns.spelling(*part.op)) {
+    if (depth_ == deepest_nesting || !may_stand_for(*node.op, part)) return std::nullopt;
+    if (contains(in_.not_spelled[id], part.op)) return std::nullopt;
+    for (const Pattern* each : *part.spellings) {
       auto found = Search(in_, {each, each->result}, id, depth_ + 1, steps_).run();
       if (!found) continue;
       match.covered.insert(match.covered.end(), found->covered.begin(), found->covered.end());
@@ -132,6 +134,8 @@ class Search {
       match.as_written = match.as_written && found->as_written;
       return std::move(found->node);
     }
+    // From further within, or with more steps behind it, a search finds no more than this one.
+    if (depth_ == 0 && steps_ <= most_steps) in_.not_spelled[id].push_back(part.op);
     return std::nullopt;
   }
 
@@ -143,17 +147,28 @@ class Search {
   int& steps_;
 };
 
+// Whether inputs that the spelling calls by one name are one value.
+bool repeats_inputs(const Pattern::Part& part, const Node& node) {
+  for (std::size_t i = 1; i < std::min(part.inputs.size(), node.inputs.size()); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const bool same_name = part.inputs[i].value != no_id && part.inputs[i].value == part.inputs[j].value;
+      if (same_name && node.inputs[i] != node.inputs[j]) return false;
+    }
+  }
+  return true;
+}
+
 // Whether the nodes next to the last one may be those of the pattern: a look that needs no memory.
-bool may_match(const SearchedGraph& in, const Pattern& pattern, const Pattern::Part& part, const Node& node,
-               int depth) {
-  if (!in.patterns.may_stand_for(*node.op, part)) return false;
+bool may_match(const SearchedGraph& in, const Pattern& pattern, const Pattern::Part& part, NodeId id, int depth) {
+  const Node& node = in.graph.nodes[id];
+  if (!node.op || !may_stand_for(*node.op, part) || contains(in.not_spelled[id], part.op)) return false;
   if (depth == 0) return true;
   if (node.op != part.op) {
-    const std::vector<const Pattern*>& others = in.patterns.spelling(*part.op);
-    return std::any_of(others.begin(), others.end(), [&](const Pattern* each) {
-      return may_match(in, *each, each->parts[each->maker[each->result]], node, depth - 1);
+    return std::any_of(part.spellings->begin(), part.spellings->end(), [&](const Pattern* each) {
+      return may_match(in, *each, each->parts[each->maker[each->result]], id, depth - 1);
     });
   }
+  if (!repeats_inputs(part, node)) return false;
   return std::all_of(part.inputs.begin(), part.inputs.end(), [&](const Pattern::Input& input) {
     if (input.value == no_id) {
       return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return number_of(in.graph, id); });
@@ -163,8 +178,7 @@ bool may_match(const SearchedGraph& in, const Pattern& pattern, const Pattern::P
     if (behind.can_undo) return true;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId value) {
       if (value == no_id || in.graph.value(value).kind != ValueKind::result) return false;
-      const Node& maker = in.graph.nodes[in.graph.value(value).producer];
-      return maker.op && may_match(in, pattern, behind, maker, depth - 1);
+      return may_match(in, pattern, behind, in.graph.value(value).producer, depth - 1);
     });
   });
 }
@@ -174,7 +188,7 @@ bool may_match(const SearchedGraph& in, const Pattern& pattern, const Pattern::P
 std::optional<Recognised> recognise(SearchedGraph& in, const PatternStart& start, NodeId last) {
   const Pattern& pattern = *start.pattern;
   const Pattern::Part& end = pattern.parts[pattern.maker[start.value]];
-  if (!may_match(in, pattern, end, in.graph.nodes[last], 4)) return std::nullopt;
+  if (!may_match(in, pattern, end, last, 4)) return std::nullopt;
   int steps = 0;
   return Search(in, start, last, 0, steps).run();
 }

@@ -25,6 +25,9 @@ struct SearchedGraph {
   UniqueNames names;
   LoadValues constants;
   std::set<std::pair<std::string, std::string>> required;  // graph.requirements: left and right, as text
+  // By NodeId: operators of which no spelling ends there, as far as searches have asked. Many patterns have the same
+  // part last.
+  std::vector<std::vector<const OpSpec*>> not_spelled;
 };
 
 // What a node and those behind it spell.

@@ -154,6 +154,12 @@ PatternTable::PatternTable(const OpSet& ops) {
     for (const Expansion& each : op.spellings) add(each, false);
   }
   for (const OpSpec& op : ops.ops) add_last_ops(*this, op, 0, last_ops_[&op]);
+  for (const auto& pattern : patterns_) {
+    for (Pattern::Part& part : pattern->parts) {
+      part.last_ops = &last_ops_.at(part.op);
+      part.spellings = &spelling(*part.op);
+    }
+  }
   index_ends();
 }
 
@@ -180,11 +186,6 @@ const std::vector<const Pattern*>& PatternTable::spelling(const OpSpec& op) cons
   static const std::vector<const Pattern*> none;
   const auto found = by_op_.find(&op);
   return found == by_op_.end() ? none : found->second;
-}
-
-bool PatternTable::may_stand_for(const OpSpec& op, const Pattern::Part& part) const {
-  const std::vector<const OpSpec*>& last = last_ops_.at(part.op);
-  return std::find(last.begin(), last.end(), &op) != last.end();
 }
 
 bool is_axis(const OpSet& ops, const OpSpec& op, std::string_view attribute) {

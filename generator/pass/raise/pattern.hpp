@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "generator/base/contains.hpp"
 #include "generator/model/graph.hpp"
 
 namespace kgen {
@@ -27,6 +28,9 @@ struct Pattern {
     const ExpansionNode* from = nullptr;
     std::vector<Input> inputs;
     std::uint32_t first_output = 0;
+    // Operators of nodes that may stand for it: its own, and those that its spellings end in.
+    const std::vector<const OpSpec*>* last_ops = nullptr;
+    const std::vector<const Pattern*>* spellings = nullptr;  // of its operator
     // A view of an operand, or of one that is: it may be read elsewhere too, for it moves no data.
     bool shows_operand = false;
     // A view at the rim of the pattern that can be undone: where the graph has none, its inverse is put in.
@@ -56,8 +60,6 @@ class PatternTable {
   const std::vector<PatternStart>& ending_in(const OpSpec& op) const;
   // Those that spell `op`.
   const std::vector<const Pattern*>& spelling(const OpSpec& op) const;
-  // Whether a node of the operator `op` may stand for the part: it is the part's own, or the last of a spelling of it.
-  bool may_stand_for(const OpSpec& op, const Pattern::Part& part) const;
 
  private:
   void index_ends();
@@ -67,6 +69,9 @@ class PatternTable {
   std::unordered_map<const OpSpec*, std::vector<const OpSpec*>> last_ops_;  // by operator: of itself and its spellings
   std::unordered_map<const OpSpec*, std::vector<PatternStart>> by_end_;
 };
+
+// Whether a node of the operator `op` may stand for the part.
+inline bool may_stand_for(const OpSpec& op, const Pattern::Part& part) { return contains(*part.last_ops, &op); }
 
 // Whether an attribute of the operator is an axis, so that negative numbers count from the last.
 bool is_axis(const OpSet& ops, const OpSpec& op, std::string_view attribute);

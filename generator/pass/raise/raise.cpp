@@ -75,7 +75,8 @@ void raise_graph(Graph& graph, const OpSet& ops, const PatternTable& patterns, c
   if (graph.numerics == Numerics::match_unfused) return;
   SearchedGraph in{
       graph, ops, ranges, patterns, count_readers(graph), named_values(graph), UniqueNames(graph), LoadValues(graph),
-      {}};
+      {},    {}};
+  in.not_spelled.resize(graph.nodes.size());
   for (const DimRequirement& each : graph.requirements) in.required.emplace(each.left.text(), each.right.text());
   const std::size_t values = graph.values.size();
   std::map<NodeId, Recognised> found;

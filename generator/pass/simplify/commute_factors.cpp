@@ -497,9 +497,7 @@ void Commuting::put_in_order() {
   }
   graph_.nodes = std::move(nodes);
   number_producers(graph_);
-  for (KernelChoice& choice : graph_.kernel_choices) {
-    if (const auto found = renamed_.find(choice.value); found != renamed_.end()) choice.value = found->second;
-  }
+  move_choices(graph_, renamed_);
   rewriting_.removed.assign(graph_.nodes.size(), false);
   remove_dead_nodes(rewriting_);
 }

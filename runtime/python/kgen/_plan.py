@@ -75,11 +75,15 @@ def plan(
 
     Raises PlanError with kgen's own text, file, line and caret.
     """
-    summary = run_kgen(
-        ["plan", os.fspath(graph), "--emit", os.fspath(emit), *arguments_of(target, arch, check, specs, kernels)]
-    )
+    path, source = (_no_option(os.fspath(each)) for each in (graph, emit))
+    summary = run_kgen(["plan", path, "--emit", source, *arguments_of(target, arch, check, specs, kernels)])
     folder = Path(emit).resolve()
     return Plan(graph_of(folder), folder, summary)
+
+
+def _no_option(path: str) -> str:
+    """The path as the command line does not take it for an option."""
+    return os.path.join(".", path) if path.startswith("-") else path
 
 
 def graph_of(folder: Path) -> str:

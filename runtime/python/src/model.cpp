@@ -142,11 +142,14 @@ nb::object Model::call(nb::args arguments, nb::kwargs keywords) {
   std::pmr::vector<Borrowed> tensors(inputs_.size(), &memory), results(outputs_.size(), &memory);
   std::pmr::vector<const DLTensor*> inputs(inputs_.size(), &memory);
   const Borrowed* first = nullptr;
+  const Borrowed* first_of_sizes = nullptr;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     tensors[i].borrow(objects[i], inputs_[i], false);
     inputs[i] = &tensors[i].tensor;
-    if (first == nullptr && tensors[i].producer != Producer::none && !inputs_[i].on_host) first = &tensors[i];
+    const Borrowed*& place = inputs_[i].on_host ? first_of_sizes : first;
+    if (place == nullptr && tensors[i].producer != Producer::none) place = &tensors[i];
   }
+  if (first == nullptr) first = first_of_sizes;
 
   std::pmr::vector<nb::object> made(outputs_.size(), &memory);
   std::pmr::vector<DLTensor*> outputs(outputs_.size(), &memory);
@@ -220,19 +223,21 @@ void Model::bind(nb::args arguments, nb::kwargs keywords, std::span<nb::handle> 
   for (std::size_t i = 0; i < arguments.size(); ++i) inputs[i] = arguments[i];
   for (auto [key, value] : keywords) {
     const std::string name = nb::cast<std::string>(key);
+    if (name == "out") {  // also where an input is called so
+      out = nb::borrow(value);
+      continue;
+    }
     std::size_t place = 0;
     while (place < inputs_.size() && inputs_[place].name != name) ++place;
-    if (place < inputs_.size()) {
-      if (inputs[place].is_valid()) raise_type_error("input '" + name + "' was passed twice");
-      inputs[place] = value;
-    } else if (name == "out") {
-      out = nb::borrow(value);
-    } else {
-      raise_type_error("there is no input '" + name + "'; there are: " + names_of(inputs_));
-    }
+    if (place == inputs_.size()) raise_type_error("there is no input '" + name + "'; there are: " + names_of(inputs_));
+    if (inputs[place].is_valid()) raise_type_error("input '" + name + "' was passed twice");
+    inputs[place] = value;
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].is_valid()) raise_type_error("input '" + inputs_[i].name + "' is missing");
+    if (inputs[i].is_valid()) continue;
+    const std::string& name = inputs_[i].name;
+    raise_type_error("input '" + name + "' is missing" +
+                     (name == "out" ? "; pass it by position: the keyword 'out' is for outputs" : ""));
   }
 }
 

@@ -145,7 +145,10 @@ void require_plain_torch(nb::handle tensor, const Parameter& parameter) {
   PyObject* argument = tensor.ptr();  // the method: torch.is_neg(x) takes twice as long
   const nb::object negative =
       nb::steal(PyObject_VectorcallMethod(interned_once(is_neg, "is_neg").ptr(), &argument, 1, nullptr));
-  if (!negative.is_valid()) throw nb::python_error();
+  if (!negative.is_valid()) {
+    nb::python_error error;
+    refuse_raised(parameter, error);
+  }
   if (negative.is(nb::handle(Py_True))) {
     refuse(parameter, "the tensor is a negated view, whose memory holds other numbers; pass x.resolve_neg()");
   }

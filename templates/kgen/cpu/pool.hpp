@@ -158,6 +158,11 @@ class Pool {
       met_.wait(done, spin());
     }
   }
+  // How many helpers say that they do a part of a job, or are about to.
+  int helpers_at_work() const {
+    return static_cast<int>(
+        std::count_if(helpers_, helpers_ + started_, [](const Helper* each) { return each->job.load() != 0; }));
+  }
   // Not where threads wait for a core that another of them holds.
   bool spin() const { return spin_.load(std::memory_order_relaxed); }
 
@@ -288,7 +293,11 @@ class Pool {
       std::atomic_thread_fence(std::memory_order_acquire);
       self.processor.store(::sched_getcpu(), std::memory_order_relaxed);
       self.job.store(job, std::memory_order_relaxed);
-      if (!next_.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel)) continue;
+      if (!next_.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel)) {
+        // Another thread has the part. A helper that kept the job's number would be lent a processor for nothing.
+        self.job.store(0, std::memory_order_relaxed);
+        continue;
+      }
       work(body, static_cast<int>(static_cast<std::uint32_t>(next)), *this);
       self.job.store(0, std::memory_order_relaxed);
       if (left_.add(~std::uint32_t{0}) == 1) left_.wake_all();

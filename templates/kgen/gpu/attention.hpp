@@ -170,7 +170,7 @@ void attention(const Q& q, const K& k, const V& v, const Mask& mask, double scal
     const View<const Cached, 4> keys(k), values(v);
     if (warpgroup_attention<Operand>(q, keys, values, mask, shape, out, stream)) return;
     if constexpr (Rule::is_paged) {
-      if (gathered_attention<Operand>(q, keys, values, shape, out, stream)) return;
+      if (gathered_attention<Operand>(q, keys, values, mask, shape, out, stream)) return;
     } else if constexpr (!std::is_same_v<Operand, Cached>) {
       if (converted_attention<Operand>(q, keys, values, mask, shape, out, stream)) return;
     }

@@ -168,8 +168,8 @@ struct RowsOfScores {
         row(first_row + own),
         seen{keys_seen(row), keys_seen(row + 8)},
         seen_by_all(keys_seen(first_row)),
-        first_seen{shape.first_key(row), shape.first_key(row + 8)},
-        first_seen_by_all(shape.first_key(first_row + rows - 1)) {}
+        first_seen{first_key(row), first_key(row + 8)},
+        first_seen_by_all(first_key(first_row + rows - 1)) {}
 
   // Where the query of a row is, of [B, S, H, D].
   KGEN_FN Index<4> query(int of_row) const {
@@ -258,6 +258,7 @@ struct RowsOfScores {
     const int count = own.keys_seen(of_row);
     return count < own.keys ? count : own.keys;
   }
+  KGEN_FN int first_key(int of_row) const { return Rule::is_local ? shape.of_sequence(b).first_key(of_row) : 0; }
   // scores + mask, for columns from `column` on.
   template <int Count>
   KGEN_FN void add_mask(float (&scores)[Count], int column) const {

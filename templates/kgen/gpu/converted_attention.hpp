@@ -74,10 +74,31 @@ struct GatherKeys {
   }
 };
 
+// What is added to scores of gathered keys: what a mask has of those that lie somewhere, whatever it has of the others.
+template <class Mask>
+struct GatheredMask {
+  View<const bool, 4> counts;
+  Mask mask;
+
+  template <int W>
+  KGEN_FN Vec<float, W> load(Index<4> at) const {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    return select(counts.load<W>(at), convert<float>(mask.template load<W>(at)), Vec<float, W>(-infinity));
+  }
+};
+template <class Mask>
+auto gathered_mask(const CountingKeys& counts, const Mask& mask) {
+  if constexpr (std::is_same_v<Mask, NoMask>) {
+    return counts;
+  } else {
+    return GatheredMask<Mask>{counts.counts, mask};
+  }
+}
+
 // False where device or compiler do not allow it, and where sequences might have more keys than there are in all pages:
 // tables are made for the longest sequence, and most of that memory would be for nothing.
-template <class T, class Cached, class Rule, class Q, class Out>
-bool gathered_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v,
+template <class T, class Cached, class Rule, class Q, class Mask, class Out>
+bool gathered_attention(const Q& q, const View<const Cached, 4>& k, const View<const Cached, 4>& v, const Mask& mask,
                         const AttentionShape<float, Rule>& shape, const Out& out, Stream stream) {
   if (!fits_warpgroup_attention(shape) || shape.B * shape.keys > k.extent(0) * k.extent(1)) return false;
   const Index<4> gathered{shape.B, shape.keys, shape.key_heads, shape.D};
@@ -91,11 +112,12 @@ bool gathered_attention(const Q& q, const View<const Cached, 4>& k, const View<c
   const View<bool, 2> counts(reinterpret_cast<bool*>(memory.data() + 2 * bytes), Index<2>{shape.B, shape.keys});
   gpu::elementwise(counts.shape(), MarkKeys<Rule>{counts, shape.rule}, stream);
   const View<const bool, 4> of_scores = View<const bool, 2>(counts).template unsqueeze<1>().template unsqueeze<2>();
-  const CountingKeys mask{of_scores.broadcast_to(Index<4>{shape.B, shape.H, shape.S, shape.keys})};
+  const CountingKeys counting{of_scores.broadcast_to(Index<4>{shape.B, shape.H, shape.S, shape.keys})};
   using Counted = typename Rule::Counted;
   const AttentionShape<float, Counted> own{shape.B,         shape.S,     shape.H,     shape.D,   shape.keys,
                                            shape.key_heads, shape.group, shape.scale, shape.rule};
-  return warpgroup_attention<T>(q, gather(k, 0), gather(v, bytes), mask, own, out, stream);
+  return warpgroup_attention<T>(q, gather(k, 0), gather(v, bytes), gathered_mask(counting, mask), own, out,
+                                stream);
 }
 
 }  // namespace kgen::gpu

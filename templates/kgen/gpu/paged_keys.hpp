@@ -17,7 +17,7 @@ inline constexpr int granule_of_pages = 8;
 template <class Rule>
 int box_of_keys(const Rule& rule, int tile_keys) {
   if constexpr (Rule::is_paged) {
-    const auto box = static_cast<int>(std::gcd(rule.page_keys, std::int64_t{tile_keys}));
+    const auto box = static_cast<int>(std::gcd(rule.table.page_keys, std::int64_t{tile_keys}));
     return box % granule_of_pages == 0 ? box : 0;
   } else {
     return tile_keys;

@@ -1,8 +1,8 @@
-// Attention of few queries, at the speed at which keys and values come from memory. At most 16 rows of queries of a
-// head of keys are the left operand of products that a single wave does (multiply_tile), so that no wave waits for
+// Attention of few queries, at the speed at which keys and values come from memory. A tile of 16 rows of queries of a
+// head of keys is the left operand of products that a single wave does (multiply_tile), so that no wave waits for
 // another: one thread has the copy engine bring keys and values to a ring of stages (TilePipeline), and each wave has
 // its own keys of a stage, of which it keeps the running softmax and the weighted sum of values. Waves put theirs
-// together in shared memory, and the blocks of a cluster, which share the keys of a head, in each other's.
+// together in shared memory, and the blocks of a cluster, which share the keys of a tile, in each other's.
 //
 // Why not warpgroup_attention.hpp: of its 128 rows a decode with 4 rows has a use for 4, which made 1.1 us of products
 // and as much of exponentials for 128 keys that memory brings in 2 us to a multiprocessor, and its blocks' results went
@@ -72,11 +72,13 @@ struct AttendedPiece {
   KGEN_FN Vec<float, 4> mean() const { return sum * Vec<float, 4>(total == 0 ? 0.0f : divide(1.0f, total)); }
 };
 
-// How blocks share the keys of a head: so many clusters of so many blocks.
+// How blocks share the keys of a tile of rows: so many clusters of so many blocks.
 struct SkinnyOrder {
-  int heads, blocks = 1, parts = 1;  // heads: of all batches; blocks: of a cluster; parts: clusters of a head
+  int heads, row_tiles;       // of all batches; of a head
+  int blocks = 1, parts = 1;  // of a cluster; clusters of a tile
 
-  KGEN_FN int all() const { return heads * blocks * parts; }
+  KGEN_FN int tiles() const { return heads * row_tiles; }
+  KGEN_FN int all() const { return tiles() * blocks * parts; }
 };
 
 // T: what tensor cores multiply; Cached: what keys and values are in memory (CacheOperand).
@@ -108,20 +110,29 @@ struct SkinnyAttention {
   const AttentionParts& parts;
   SkinnyOrder order;
 
-  // Of the keys of a head, in stages: those that a block goes over.
+  // A tile of rows of a head, and of its keys, in stages, those that a block goes over.
   struct Share {
-    int head, part, begin, end;  // the head of all batches
-    int last_key;                // behind the last that a query sees
+    int head, first_row, rows;  // the head of all batches
+    int part, begin, end;
+    int last_key;  // behind the last that a query sees
   };
   KGEN_FN Share share() const {
     const int each = order.blocks * order.parts, block = static_cast<int>(block_index());
-    const int head = block / each, number = block - head * each;
+    const int tile = block / each, number = block - tile * each;
+    const int head = tile / order.row_tiles, first_row = (tile - head * order.row_tiles) * rows;
+    const int left = shape.rows() - first_row, count = left < rows ? left : rows;
     const WarpgroupShape<Rule> own = shape.of_sequence(head / shape.key_heads);
-    const int seen = own.keys_seen(own.rows() - 1), last = seen < own.keys ? seen : own.keys;
-    const int begin = Rule::is_local ? shape.first_key(0) / stage_keys : 0, end = (last + stage_keys - 1) / stage_keys;
+    const int seen = own.keys_seen(first_row + count - 1), last = seen < own.keys ? seen : own.keys;
+    const int begin = Rule::is_local ? own.first_key(first_row) / stage_keys : 0;
+    const int end = (last + stage_keys - 1) / stage_keys;
     const std::int64_t all = end > begin ? end - begin : 0;
-    return {head, number / order.blocks, begin + static_cast<int>(all * number / each),
-            begin + static_cast<int>(all * (number + 1) / each), last};
+    return {head,
+            first_row,
+            count,
+            number / order.blocks,
+            begin + static_cast<int>(all * number / each),
+            begin + static_cast<int>(all * (number + 1) / each),
+            last};
   }
 
   // Brings the rows of queries to shared memory, zeros behind them; with what scores are to be multiplied by, where
@@ -133,8 +144,8 @@ struct SkinnyAttention {
     for (int i = thread_index(); i < rows * pieces; i += attending_threads) {
       const int row = i / pieces, number = i % pieces, d = number * Query::piece;
       Vec<float, Query::piece> lanes(0);
-      if (row < shape.rows() && d < shape.D) {
-        Index<4> at = counted.query(row);
+      if (row < share.rows && d < shape.D) {
+        Index<4> at = counted.query(share.first_row + row);
         at[3] = d;
         lanes = q.template load<Query::piece>(at);
       }
@@ -247,8 +258,8 @@ struct SkinnyAttention {
       wave_barrier();  // all lanes have read it
     }
   }
-  // Leaves it in shared memory.
-  KGEN_FN void put(Keys& to, const Found& found) const {
+  // Leaves it, of so many rows, in shared memory.
+  KGEN_FN void put(Keys& to, const Found& found, int count) const {
     const int lane = thread_index() % wave_size;
     const float factor = RowsOfScores<Rule, Mask>::factor(shape);
     const float totals[2] = {found.softmax.sum(0), found.softmax.sum(1)};
@@ -256,7 +267,7 @@ struct SkinnyAttention {
     KGEN_UNROLL
     for (int second = 0; second < 2; ++second) {
       const int row = lane / 4 + 8 * second;
-      if (row >= shape.rows()) continue;
+      if (row >= count) continue;
       if (lane % 4 == 0) {
         to.maximum[row] = found.softmax.maximum[second] * factor;
         to.total[row] = totals[second];
@@ -278,24 +289,22 @@ struct SkinnyAttention {
   // The result of a piece, to the sink or for the second kernel.
   KGEN_FN void emit(const Share& share, int row, int d, const AttendedPiece& result) const {
     if (order.parts > 1) {
-      const std::int64_t row_of_part = std::int64_t{share.head} * shape.rows() + row;
+      const std::int64_t row_of_part = std::int64_t{share.head} * shape.rows() + share.first_row + row;
       parts.of_part(share.part, 0, parts.lines, shape.D).store(Index<2>{row_of_part, d}, result.mean());
       if (d == 0) parts.logarithm(share.part, row_of_part) = result.maximum + log2f(result.total);
       return;
     }
-    Index<4> at = rows_of(share).query(row);
+    Index<4> at = rows_of(share).query(share.first_row + row);
     at[3] = d;
     store_to(out, at, result.mean());
   }
 
   // act(row, d) for this thread's pieces of 4 elements, of those from `part` of `parts` of all on.
   template <class Act>
-  KGEN_FN void for_each_piece(int part, int parts, const Act& act) const {
-    const int of_row = shape.D / 4;
-    const std::int64_t all = std::int64_t{shape.rows()} * of_row;
-    const int end = static_cast<int>(all * (part + 1) / parts);
+  KGEN_FN void for_each_piece(const Share& share, int part, int parts, const Act& act) const {
+    const int of_row = shape.D / 4, all = share.rows * of_row, end = all * (part + 1) / parts;
     KGEN_NO_UNROLL
-    for (int i = static_cast<int>(all * part / parts) + thread_index(); i < end; i += threads) {
+    for (int i = all * part / parts + thread_index(); i < end; i += threads) {
       act(i / of_row, i % of_row * 4);
     }
   }
@@ -303,7 +312,7 @@ struct SkinnyAttention {
  private:
   KGEN_FN RowsOfScores<Rule, Mask> rows_of(const Share& share) const {
     const int b = share.head / shape.key_heads;
-    return {shape, mask, b, share.head - b * shape.key_heads, 0, rows, thread_index() % wave_size / 4};
+    return {shape, mask, b, share.head - b * shape.key_heads, share.first_row, rows, thread_index() % wave_size / 4};
   }
 
   // Piece number i of 16 bytes of a line, where the engine puts it.
@@ -452,18 +461,18 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
     }
     {
       const BlockPhase putting;
-      if (!loads) attention.put(*of_wave(wave), found);
+      if (!loads) attention.put(*of_wave(wave), found, share.rows);
     }
     constexpr typename Attention::width width;
     if (order.blocks == 1) {
-      attention.for_each_piece(0, 1, [&](int row, int d) KGEN_LAMBDA {
+      attention.for_each_piece(share, 0, 1, [&](int row, int d) KGEN_LAMBDA {
         attention.emit(share, row, d, AttendedPiece(row, d, Attention::waves, of_wave, width));
       });
       return;
     }
     {
       const ClusterPhase gathering;
-      attention.for_each_piece(0, 1, [&](int row, int d) KGEN_LAMBDA {
+      attention.for_each_piece(share, 0, 1, [&](int row, int d) KGEN_LAMBDA {
         const AttendedPiece result(row, d, Attention::waves, of_wave, width);
         float four[4];
         store_lanes(four, result.sum);
@@ -474,25 +483,33 @@ skinny_attention_kernel(Q q, const KGEN_GRID_CONSTANT EngineKeys engine, Mask ma
       });
     }
     const ClusterStay adding;
-    attention.for_each_piece(cluster_rank(), order.blocks, [&](int row, int d) KGEN_LAMBDA {
+    attention.for_each_piece(share, cluster_rank(), order.blocks, [&](int row, int d) KGEN_LAMBDA {
       const auto of_block = [&](int block) KGEN_LAMBDA { return cluster_shared(own, block); };
       attention.emit(share, row, d, AttendedPiece(row, d, order.blocks, of_block, width));
     });
   }
 }
 
-// How many blocks of a cluster share the keys of a head, at most so many. On an H200 clusters of 4 and 8 do not find
-// room on all multiprocessors, and those of 3 or 6 on fewer still: 16 heads of 8192 keys take 22.0 us with 4 blocks
-// each, 23.7 with 6 and 29.7 with 8, which need two rounds; 32 heads 37.6 with 2, 41.4 with 3 and 48.6 with 4.
-inline int blocks_of_keys(int heads, int most, const DeviceLimits& limits) {
+// How many blocks of a cluster share the keys of each of so many tiles of rows, at most so many. On an H200 clusters of 4
+// and 8 do not find room on all multiprocessors, and those of 3 or 6 on fewer still: 16 heads of 8192 keys take 22.0 us
+// with 4 blocks each, 23.7 with 6 and 29.7 with 8, which need two rounds; 32 heads 37.6 with 2, 41.4 with 3 and 48.6
+// with 4.
+inline int blocks_of_keys(int tiles, int most, const DeviceLimits& limits) {
   const auto rounds = [&](int blocks) {
-    return (std::int64_t{heads} * blocks + limits.multiprocessors - 1) / limits.multiprocessors;
+    return (std::int64_t{tiles} * blocks + limits.multiprocessors - 1) / limits.multiprocessors;
   };
   int best = most >= 2 && limits.cluster_blocks >= 2 && rounds(2) < rounds(1) * 2 ? 2 : 1;
   for (int blocks = 4; blocks <= std::min(most, limits.cluster_blocks); blocks *= 2) {
-    if (std::int64_t{heads} * blocks * 4 <= std::int64_t{limits.multiprocessors} * 3) best = blocks;
+    if (std::int64_t{tiles} * blocks * 4 <= std::int64_t{limits.multiprocessors} * 3) best = blocks;
   }
   return best;
+}
+
+// Whether so many tiles of rows, more than one of each head, should go this way: those of warpgroup_attention.hpp have
+// eight times the rows, but begin later, and few of them leave multiprocessors idle.
+inline bool pays_row_tiles(const SkinnyOrder& order, int keys, const DeviceLimits& limits) {
+  constexpr int most_keys = 1024;
+  return std::int64_t{order.heads} * order.row_tiles <= limits.multiprocessors && keys <= most_keys;
 }
 
 // False where there are many queries, or where device or compiler do not allow it.
@@ -502,8 +519,14 @@ bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<con
   using Operand = typename CacheOperand<T, Cached>::type;
   using Attention = SkinnyAttention<Operand, Cached, Width, Rule, Q, Mask, Out>;
   const auto kernel = skinny_attention_kernel<Operand, Cached, Width, Rule, Q, Mask, Out>;
-  if (shape.rows() > Attention::rows) return false;
+  const std::int64_t row_tiles = (std::int64_t{shape.rows()} + Attention::rows - 1) / Attention::rows;
   const DeviceLimits limits = device_limits(stream);
+  if (row_tiles > limits.multiprocessors) return false;
+  std::int64_t seen = shape.keys;
+  if constexpr (Rule::is_local)
+    seen = std::min<std::int64_t>(seen, std::int64_t{shape.rule.left} + shape.rule.right + shape.S);
+  SkinnyOrder order{shape.B * shape.key_heads, static_cast<int>(row_tiles)};
+  if (row_tiles > 1 && !pays_row_tiles(order, static_cast<int>(seen), limits)) return false;
   if (limits.shared_bytes < Attention::shared()) return false;
   if (!runs_warpgroups(reinterpret_cast<const void*>(kernel), Attention::threads)) return false;
   const int box = box_of_keys(shape.rule, Attention::stage_keys);
@@ -512,12 +535,8 @@ bool skinny_attention(const Q& q, const View<const Cached, 4>& k, const View<con
   if (!keys || !values) return false;
   const std::optional<TensorMap> key_map = tensor_map<Cached>(*keys), value_map = tensor_map<Cached>(*values);
   if (!key_map || !value_map) return false;
-  std::int64_t seen = shape.keys;
-  if constexpr (Rule::is_local)
-    seen = std::min<std::int64_t>(seen, std::int64_t{shape.rule.left} + shape.rule.right + shape.S);
   const int most = std::max(1, static_cast<int>(seen / Attention::stage_keys));
-  SkinnyOrder order{shape.B * shape.key_heads};
-  order.blocks = blocks_of_keys(order.heads, most, limits);
+  order.blocks = blocks_of_keys(order.tiles(), most, limits);
   // A second kernel pays where clusters leave most multiprocessors idle, and their blocks have many stages. Clusters
   // that find no room wait for all others.
   constexpr int many = 8;

@@ -102,13 +102,9 @@ struct WarpgroupAttention {
   };
   // That a block goes over, the last first.
   KGEN_FN KeyTiles key_tiles(AttentionOrder::Place place) const {
-    const int last = rows_end(place) - 1;
-    int all = (shape.of_sequence(place.head / shape.key_heads).keys_seen(last) + keys - 1) / keys, begin = 0;
-    if constexpr (Rule::is_local) {
-      const int most = (shape.keys + keys - 1) / keys;
-      all = all < most ? all : most;
-      begin = shape.first_key(place.row_tile * order.tile_rows) / keys;
-    }
+    const WarpgroupShape<Rule> own = shape.of_sequence(place.head / shape.key_heads);
+    const int all = (own.keys_seen(rows_end(place) - 1) + keys - 1) / keys;
+    const int begin = Rule::is_local ? own.first_key(place.row_tile * order.tile_rows) / keys : 0;
     const int each = (all - begin + order.parts - 1) / order.parts;
     const int first = begin + place.part * each, behind = first + each;
     return {first < all ? first : all, behind < all ? behind : all};
@@ -551,11 +547,12 @@ inline constexpr bool has_warpgroup_attention =
     std::is_same_v<view_element_t<K>, view_element_t<V>> && !std::is_void_v<decltype(attention_operand<Q, K>())>;
 
 // Whether sizes are such: rows, keys and tiles are counted in 32 bits. Of heads of more than 128 elements a local rule's
-// arithmetic makes ptxas wait for each product (C7518).
+// arithmetic makes ptxas wait for each product (C7518), but for those of single waves.
 template <class Rule>
 bool fits_warpgroup_attention(const AttentionShape<float, Rule>& shape) {
   constexpr std::int64_t most = 1 << 30;
-  return shape.keys > 0 && shape.keys < most && shape.rows() < most && shape.D <= (Rule::is_local ? 128 : 256) &&
+  const bool is_wide = !Rule::is_local || shape.rows() <= skinny_attention_rows;
+  return shape.keys > 0 && shape.keys < most && shape.rows() < most && shape.D <= (is_wide ? 256 : 128) &&
          shape.B * shape.key_heads * ((shape.rows() + 127) / 128) < most && shape.scale > 0 &&
          shape.scale < std::numeric_limits<float>::infinity();
 }

@@ -32,11 +32,11 @@ REPLAYED_SMALL = Size(layers=4, D=512, H=8, G=2, E=64, F=1408, V=2048, T=256, B=
 
 
 GROUP = 128  # weights of 4 bits along the depth that have one scale
-STORED = ("bf16", "f8e4m3", "int4")  # types of weights of products: of few bits with scales, in lines along the depth
 
 
 def with_stored_weights(text, stored):
-    """The graph's text with its products' weights of that type, dequantised in front of each product."""
+    """The graph's text with its products' weights of that type: bf16, or dequantised in front of each product from f8e4m3
+    or int4, which have scales and lie in lines along the depth."""
     if stored == "bf16":
         return text
     names, indents = [], {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -54,14 +55,18 @@ class CustomOpLibrary:
         count = len(model.outputs)
         result = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
 
+        has_tensors = len(shapes.sizes) < len(model.inputs)
+
         def new(*inputs: Any) -> Any:
-            return model(*inputs)
+            if has_tensors:
+                return model(*inputs)
+            return model(*inputs, out=shapes(*inputs))  # nothing says whose tensors
 
         def into(*tensors: Any) -> None:
             model(*tensors[: len(tensors) - count], out=tensors[len(tensors) - count :])
 
         def check(*tensors: Any) -> None:
-            shapes.outputs(tensors[: len(tensors) - count])
+            shapes.of_inputs(tensors[: len(tensors) - count])
 
         outputs = [f"Tensor(a{i}!) {one.name}" for i, one in enumerate(model.outputs)]
         self._define(namespace, model.graph, f"({', '.join(parameters)}) -> {result}", (), new, shapes)
@@ -83,23 +88,39 @@ class CustomOpLibrary:
         return sorted(self._operators)
 
 
+@dataclass
+class _Dim:
+    """What the comment of an emitted header says of a dim: "P: 0..32, the value of position"."""
+
+    low: int
+    high: int
+    source: str = ""
+    """The input that it is the value of, or of one of whose elements: "sizes[0]"."""
+
+
 class _Shapes:
     """The shapes of a graph's outputs, from those of its inputs, numbers or symbols."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        kind, index = model.dlpack_device
+        self._device = torch.device("cpu") if kind == 1 else torch.device("cuda", index)
         header = model.source / f"{model.graph}.hpp"
-        told = [re.match(r"(\w+):.*, the value of (\w+)", line) for line in (_dims_of(header) if header.is_file() else [])]
-        self.sizes = {match[2]: match[1] for match in told if match}
+        self._dims: Dict[str, _Dim] = {}
+        for line in _dims_of(header) if header.is_file() else []:
+            match = re.match(r"(\w+): (\d+)(?:\.\.(\d+))?(?:, the value of ([\w\[\]]+))?", line)
+            if match:
+                self._dims[match[1]] = _Dim(int(match[2]), int(match[3] or match[2]), match[4] or "")
+        self.sizes = {dim.source for dim in self._dims.values() if dim.source.isidentifier()}
+        """The inputs that are one size each."""
 
-    def outputs(self, inputs: Sequence[Any]) -> Any:
+    def of_inputs(self, inputs: Sequence[Any]) -> Dict[str, Any]:
+        """The dims that they say. Raises TypeError for a tensor of another dtype or rank."""
         dims: Dict[str, Any] = {}
-        device = None
         for parameter, value in zip(self._model.inputs, inputs):
             if parameter.name in self.sizes:
-                dims[self.sizes[parameter.name]] = value
+                dims.update((name, value) for name, dim in self._dims.items() if dim.source == parameter.name)
                 continue
-            device = device or value.device
             if value.dtype != _dtypes[parameter.dtype] or value.dim() != len(parameter.dims):
                 raise TypeError(f"input '{parameter.name}': it is {value.dtype} of {value.dim()} axes, expected {parameter.type}")
             for text, extent in zip(parameter.dims, value.shape):
@@ -107,14 +128,27 @@ class _Shapes:
                     dims.setdefault(text, extent)
                 elif text.isdigit():
                     torch._check(extent == int(text), lambda: f"input '{parameter.name}': an axis is not {text}")
-        results = []
-        for parameter in self._model.outputs:
-            shape = [eval(text.replace("/", "//"), {"__builtins__": {}}, dims) for text in parameter.dims]
-            results.append(torch.empty(shape, dtype=_dtypes[parameter.dtype], device=device))
-        return results[0] if len(results) == 1 else tuple(results)
+        return dims
 
     def __call__(self, *inputs: Any) -> Any:
-        return self.outputs(inputs)
+        """Outputs without memory."""
+        dims = self.of_inputs(inputs)
+        unknown: Dict[str, Any] = {}
+        results = []
+        for parameter in self._model.outputs:
+            shape = [self._extent(text, dims, unknown) for text in parameter.dims]
+            results.append(torch.empty(shape, dtype=_dtypes[parameter.dtype], device=self._device))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _extent(self, text: str, dims: Dict[str, Any], unknown: Dict[str, Any]) -> Any:
+        """Of an output. What follows from elements of a tensor, only the run knows: the same for the same text."""
+        if dims.keys() >= set(re.findall(r"[A-Za-z_]\w*", text)):
+            return eval(text.replace("/", "//"), {"__builtins__": {}}, dims)
+        if text not in unknown:
+            dim = self._dims.get(text)
+            limits = {"min": dim.low, "max": dim.high} if dim else {}
+            unknown[text] = torch.library.get_ctx().new_dynamic_size(**limits)
+        return unknown[text]
 
 
 def graph_op(
